@@ -153,7 +153,7 @@ def test_the_report_does_not_replace_the_export(session: Path, ask: Asker, tmp_p
     """A report at the export's own place, or at that of a site's page, is refused."""
     place, site = tmp_path / "a.html", tmp_path / "site"
     answer = ask("export", str(session), "--out", str(place), "--report", str(place))
-    assert (answer.code, "the same place" in answer.err) == (2, True)
+    assert (answer.code, "name the same file" in answer.err) == (2, True)
     answer = ask("export", str(session), "--site", str(site), "--report", str(site / "index.html"))
     assert (answer.code, "a file of the export itself" in answer.err) == (2, True)
     assert not place.exists()
@@ -205,9 +205,9 @@ def test_own_patterns_and_words_come_from_files(session: Path, ask: Asker) -> No
     ("text", "said"),
     [
         ("x = [", "is not TOML"),
-        ("words = 'x'", "must be a list of texts"),
-        ("[patterns]\nx = 3", "must be names and expressions"),
-        ("wrods = []", "has 'wrods'"),
+        ("words = 'x'", "must be a list of strings"),
+        ("[patterns]\nx = 3", "must be names and regular expressions"),
+        ("wrods = []", "Unknown key 'wrods'"),
         ("[patterns]\nx = '(a+)+b'", "repeats a repeat"),
         ("words = ['x']", "too short"),
     ],
@@ -241,7 +241,7 @@ def test_a_part_of_the_turns(form: str, session: Path, ask: Asker) -> None:
         (("--format", "docx"), "Unknown format 'docx'"),
         (("--to", "md"), "To select the format, use --format md"),
         (("--to", "three"), "must be the number of a turn"),
-        (("--format", "jsonl", "--from", "2"), "jsonl gives whole transcripts"),
+        (("--format", "jsonl", "--from", "2"), "jsonl exports whole transcripts"),
         (("--no-redact", "--hide", "word"), "cannot be combined with --no-redact"),
         (("--site", "s", "--format", "md"), "--site writes HTML"),
         (("--project", "x"), "not both"),

@@ -1,4 +1,9 @@
-"""Sessions as files to keep or to share."""
+"""Write sessions to files that can be shared: HTML, Markdown, JSON, JSONL, text, PDF, or a site of HTML pages.
+
+`export_sessions` redacts copies of the transcripts, renders them in an `ExportFormat`, and checks the finished files
+for leaks. They are in a staging folder then; `put_in_place` copies them to destinations that `check_destinations` has
+accepted. `load_settings` reads what the user wants hidden, and `write_report` records what was redacted.
+"""
 
 from __future__ import annotations
 

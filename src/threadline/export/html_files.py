@@ -51,39 +51,39 @@ from threadline.render.html import (
 )
 
 _MAX_TITLE, _MAX_TURN_TEXT = 300, 90
-# What a page that is filled and emptied needs, and a file does not.
+# Attributes that only a page needs that is filled while it is scrolled.
 _SERVER_ATTRIBUTES = re.compile(r' (?:tabindex="-1"|aria-posinset="[0-9]+"|aria-setsize="[0-9]+"|loading="lazy")')
-# No text of a session can hold it: its brackets are escaped.
+# It cannot occur in a session's text, where brackets are escaped.
 _FEED_MARKER = Markup("<!--feed-->")
 _BETWEEN_TAGS = re.compile(r">[^<]*&#3[49];[^<]*<")
 
 
 class PageStream(Struct, frozen=True):
-    """A file as it is written: one piece after the other, each of whole elements but for the frame around all."""
+    """A file in pieces of complete elements, except for the document around them."""
 
     many: int
     each: Iterator[str]
 
 
 def render_session_page(
-    whole: Session,
+    session: Session,
     view: View,
     news: Iterable[TaskNotification] = (),
     links: FileLinks | None = None,
     total: Sum | None = None,
 ) -> PageStream:
-    """The file of a session. `links` leads to the other pages of a site; `total` is what the session spent.
+    """Render the file of a session. `links` are the other pages of a site; `total` is what the session spent.
 
-    It is drawn section by section: a long session as one text would take many times the memory that the session does.
+    It is rendered section by section: as one string, a long session would take many times its own memory.
     """
-    cwd = whole.cwds[0] if whole.cwds else ""
+    cwd = session.cwds[0] if session.cwds else ""
     scene = Scene(view, links or FileLinks(), whole=True, cwd=cwd)
-    drawing = ConversationRenderer(whole, whole.main, scene, news=news, inline=None)
-    # Not a feed by its role: the file is whole, and nothing will be filled in.
+    drawing = ConversationRenderer(session, session.main, scene, news=news, inline=None)
+    # Not a feed by its ARIA role: the file is complete, and nothing is filled in.
     feed = el("div", _FEED_MARKER, class_="feed")
-    main = join((_render_header(whole, scene, total), el("div", _render_turn_list(drawing), feed, class_="session")))
+    main = join((_render_header(session, scene, total), el("div", _render_turn_list(drawing), feed, class_="session")))
     around = render_document(
-        shorten(whole.title.text, _MAX_TITLE) or "Session", main, kind="session-page", top=_session_navigation(links)
+        shorten(session.title.text, _MAX_TITLE) or "Session", main, kind="session-page", top=_session_navigation(links)
     )
     before, _, after = around.partition(_FEED_MARKER)
     each = chain((before,), (_strip_server_attributes(str(piece)) for piece in _draw_sections(drawing)), (after,))
@@ -98,7 +98,7 @@ def _draw_sections(drawing: ConversationRenderer) -> Iterator[Markup]:
 def render_document(
     title: str, main: Child, *, kind: str, top: Child = EMPTY, head: Child = EMPTY, script: str = ""
 ) -> str:
-    """A document with its style and its policy inside; `script` is the hash of the one that may run, if any."""
+    """Render a document with its stylesheet and policy; `script` is the hash of the script that may run, if any."""
     policy = f"default-src 'none'; style-src '{stylesheet_hash()}'; img-src data:; base-uri 'none'; form-action 'none'"
     declared = (
         el(
@@ -114,32 +114,34 @@ def render_document(
     return _strip_server_attributes(str(render_page(title, main, kind=kind, head=declared, top=top))) + "\n"
 
 
-def session_facts(whole: Session, total: Sum | None = None) -> Iterator[str]:
-    """What is known of a session at a glance; the time it began first, where there is one."""
-    started = whole.started
+def session_facts(session: Session, total: Sum | None = None) -> Iterator[str]:
+    """The facts about a session; its start comes first, if it is known."""
+    started = session.started
     if started is not None:
         yield f"{format_time(started)} UTC"
-    yield from (short_model_name(model) for model in whole.models)
-    yield count(sum(turn.act is not None for turn in whole.turns), "turn")
-    yield count(len(whole.calls), "call")
-    if agents := sum(agent.side is None for agent in whole.agents):
+    yield from (short_model_name(model) for model in session.models)
+    yield count(sum(turn.act is not None for turn in session.turns), "turn")
+    yield count(len(session.calls), "call")
+    if agents := sum(agent.side is None for agent in session.agents):
         yield count(agents, "agent")
-    if took := format_duration(whole.wall_time):
+    if took := format_duration(session.wall_time):
         yield took
     if total is not None:
         yield describe_tokens(total)
         yield describe_cost(total)
 
 
-def _render_header(whole: Session, scene: Scene, total: Sum | None) -> Markup:
-    known = facts_row(shorten(fact, _MAX_TITLE) for fact in session_facts(whole, total))
-    where = facts_row(el("code", shorten(text, _MAX_TITLE)) for text in (scene.cwd, str(whole.id or "")) if text)
-    more = [_continuation_link(scene, link.forward, str(link.session)) for link in whole.continuations if link.session]
-    title = el("h1", shorten(whole.title.text, _MAX_TITLE) or "(no title)")
-    left = describe_hidden_branches(whole.main, scene.view.branch)
-    if left:
-        more.append(el("p", left, class_="left-note"))
-    return el("header", title, known, where, *more, class_="head")
+def _render_header(session: Session, scene: Scene, total: Sum | None) -> Markup:
+    facts = facts_row(shorten(fact, _MAX_TITLE) for fact in session_facts(session, total))
+    ids = facts_row(el("code", shorten(text, _MAX_TITLE)) for text in (scene.cwd, str(session.id or "")) if text)
+    notes = [
+        _continuation_link(scene, link.forward, str(link.session)) for link in session.continuations if link.session
+    ]
+    title = el("h1", shorten(session.title.text, _MAX_TITLE) or "(no title)")
+    hidden_branches = describe_hidden_branches(session.main, scene.view.branch)
+    if hidden_branches:
+        notes.append(el("p", hidden_branches, class_="left-note"))
+    return el("header", title, facts, ids, *notes, class_="head")
 
 
 def _continuation_link(scene: Scene, forward: bool, session: str) -> Markup:
@@ -151,14 +153,16 @@ def _continuation_link(scene: Scene, forward: bool, session: str) -> Markup:
 
 
 def _render_turn_list(drawing: ConversationRenderer) -> Markup:
-    """The turns, each a link to where it begins."""
-    begun = [
-        (one_, one_.item) for one_ in drawing.items if isinstance(one_.item, PromptItem) and one_.item.turn is not None
+    """The list of turns, with links to them."""
+    prompts = [
+        (placed, placed.item)
+        for placed in drawing.items
+        if isinstance(placed.item, PromptItem) and placed.item.turn is not None
     ]
     links = []
-    for one_, item in begun:
+    for placed, item in prompts:
         words = el("span", shorten(item.act.text, _MAX_TURN_TEXT) or str(item.act.kind), class_="words-of")
-        links.append(el("li", el("a", el("span", item.turn, class_="number"), words, href=f"#{one_.anchor}")))
+        links.append(el("li", el("a", el("span", item.turn, class_="number"), words, href=f"#{placed.anchor}")))
     return el("nav", el("ol", *links, class_="turns"), class_="side", aria_label="Turns") if links else EMPTY
 
 
@@ -170,25 +174,25 @@ def _session_navigation(links: FileLinks | None) -> Markup:
 
 
 def _strip_server_attributes(text: str) -> str:
-    """The same document without what only a server's page needs; quotes between tags need no escape."""
+    """Remove attributes that only a served page needs, and unescape quotes between tags."""
     return _BETWEEN_TAGS.sub(_unescape_quotes, _SERVER_ATTRIBUTES.sub("", text))
 
 
-def _unescape_quotes(found: re.Match[str]) -> str:
-    return found[0].replace("&#34;", '"').replace("&#39;", "'")
+def _unescape_quotes(match: re.Match[str]) -> str:
+    return match[0].replace("&#34;", '"').replace("&#39;", "'")
 
 
 class FileLinks(Struct, frozen=True):
-    """Where a file finds what it names; `pages` are the other sessions of a site by their ids."""
+    """Links in an exported file; `pages` maps the ids of a site's other sessions to their pages."""
 
     pages: dict[str, str] = {}
 
     def session(self, session: SessionId | str) -> str | None:
-        """The page of another session, where it was given out, too."""
+        """The page of another session, if it was exported, too."""
         return self.pages.get(str(session))
 
     def agent(self, agent: AgentId | str) -> str | None:
-        """None: agents stand in their places."""
+        """None: agents are shown in place."""
         del agent
         return None
 
@@ -197,12 +201,12 @@ class FileLinks(Struct, frozen=True):
         return f"#{anchor}"
 
     def raw(self, anchor: str) -> str | None:
-        """None: a file does not hold its JSON."""
+        """None: a file does not contain the raw JSON."""
         del anchor
         return None
 
     def call(self, call: CallId) -> str | None:
-        """None: calls are whole where they stand."""
+        """None: calls are shown completely in place."""
         del call
         return None
 
@@ -217,12 +221,12 @@ class FileLinks(Struct, frozen=True):
         return None
 
     def branch(self, number: int | None) -> str | None:
-        """None: a branch is given out by its number."""
+        """None: a branch is selected when exporting."""
         del number
         return None
 
     def image(self, anchor: str, number: int, media_type: str, data: str) -> str | None:
-        """The picture itself."""
+        """The image itself, as a data URL."""
         del anchor, number
         return f"data:{media_type};base64,{data}"
 
@@ -231,41 +235,41 @@ _MAX_LIST_TITLE, _MAX_CALL_TEXT, _MAX_SEARCH_TEXT = 160, 300, 4000
 
 
 class SiteEntry(Struct, frozen=True):
-    """What the list and the search know of a session: its page's name, and what was said in it where."""
+    """A session in the list and the search of a site: the name of its page, its facts and its texts with anchors."""
 
     name: str
     title: str
     project: str
     started: str
     facts: tuple[str, ...]
-    said: tuple[tuple[str, str, str], ...]
+    texts: tuple[tuple[str, str, str], ...]
 
 
-def make_site_entry(whole: Session, name: str, view: View, total: Sum | None = None) -> SiteEntry:
-    """A session as the list and the search know it."""
-    said = []
-    started = whole.started
-    for item in place_items(whole.main, view):
-        found = item.item
-        if isinstance(found, PromptItem):
-            said.append((item.anchor, "prompt", shorten(found.act.text, _MAX_SEARCH_TEXT)))
-        elif isinstance(found, ReplyItem):
-            said.append((item.anchor, "reply", shorten(found.text, _MAX_SEARCH_TEXT)))
-        elif isinstance(found, CallItem):
-            told = shorten(summarize_call(found.call.tool, found.call.input), _MAX_CALL_TEXT)
-            said.append((item.anchor, "call", f"{shorten(found.call.tool, 60)} {told}".strip()))
+def make_site_entry(session: Session, name: str, view: View, total: Sum | None = None) -> SiteEntry:
+    """Make the entry of a session for the list and the search."""
+    texts = []
+    started = session.started
+    for item in place_items(session.main, view):
+        content = item.item
+        if isinstance(content, PromptItem):
+            texts.append((item.anchor, "prompt", shorten(content.act.text, _MAX_SEARCH_TEXT)))
+        elif isinstance(content, ReplyItem):
+            texts.append((item.anchor, "reply", shorten(content.text, _MAX_SEARCH_TEXT)))
+        elif isinstance(content, CallItem):
+            summary = shorten(summarize_call(content.call.tool, content.call.input), _MAX_CALL_TEXT)
+            texts.append((item.anchor, "call", f"{shorten(content.call.tool, 60)} {summary}".strip()))
     return SiteEntry(
         name,
-        shorten(whole.title.text, _MAX_LIST_TITLE) or "(no title)",
-        shorten(whole.cwds[0], _MAX_LIST_TITLE) if whole.cwds else "",
+        shorten(session.title.text, _MAX_LIST_TITLE) or "(no title)",
+        shorten(session.cwds[0], _MAX_LIST_TITLE) if session.cwds else "",
         format_time(started),
-        tuple(shorten(fact, _MAX_LIST_TITLE) for fact in list(session_facts(whole, total))[started is not None :]),
-        tuple((anchor, kind, text) for anchor, kind, text in said if text),
+        tuple(shorten(fact, _MAX_LIST_TITLE) for fact in list(session_facts(session, total))[started is not None :]),
+        tuple((anchor, kind, text) for anchor, kind, text in texts if text),
     )
 
 
 def render_index_page(sessions: Iterable[SiteEntry]) -> str:
-    """The list of all sessions, the newest first."""
+    """Render the list of all sessions, newest first."""
     rows = [
         el(
             "tr",
@@ -283,22 +287,22 @@ def render_index_page(sessions: Iterable[SiteEntry]) -> str:
 
 
 def render_search_page(sessions: Iterable[SiteEntry]) -> str:
-    """The search: one script, which looks through the texts that the page holds."""
+    """Render the search page: one script, which searches the texts in the page."""
     ordered = _newest_first(sessions)
     data = {
         "sessions": [[item.name, item.title] for item in ordered],
-        "items": [[at, *said] for at, item in enumerate(ordered) for said in item.said],
+        "items": [[at, *text] for at, item in enumerate(ordered) for text in item.texts],
     }
     script = (files("threadline.export") / "assets" / "search.js").read_text(encoding="utf-8")
     main = join(
         (
             el("header", el("h1", "Search"), class_="head"),
-            el("p", el("label", "Words that stand together in a prompt, a reply or a call", for_="words")),
+            el("p", el("label", "Words in the same prompt, reply or call", for_="words")),
             el(
                 "p",
                 el("input", id="words", type="search", size=40, autocomplete="off", spellcheck="false", autofocus=True),
             ),
-            el("noscript", el("p", "Searching needs JavaScript; the pages do not.")),
+            el("noscript", el("p", "The search needs JavaScript; the other pages do not.")),
             el("p", id="told", role="status", class_="faint"),
             el("div", id="found"),
             Markup(f'<script type="application/json" id="index">{_script_safe_json(data)}</script>'),  # noqa: S704 - no `<` in it
@@ -313,7 +317,7 @@ def _newest_first(sessions: Iterable[SiteEntry]) -> list[SiteEntry]:
 
 
 def _script_safe_json(value: object) -> str:
-    """JSON that no tag, comment or line end of a script can be in."""
+    """JSON that cannot contain a tag, a comment or a line end of a script."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

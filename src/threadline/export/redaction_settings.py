@@ -28,55 +28,55 @@ _MIN_WORD_LENGTH = 2
 
 
 def user_settings_file() -> Path:
-    """Where a person keeps what is to be hidden in every export."""
+    """The user's own settings, which apply to every export."""
     config = os.environ.get("XDG_CONFIG_HOME") or ""
     base = Path(config) if Path(config).is_absolute() else Path.home() / ".config"
     return base / "threadline" / "redaction.toml"
 
 
 def load_settings(words: Iterable[str] = (), lists: Iterable[Path] = (), files: Iterable[Path] = ()) -> Settings:
-    """Everything together; what stands in the own file counts always.
+    """Combine words, word lists and settings files with the user's own settings.
 
     Raises:
-        NotFound: a file that was named is not there.
-        BadQuery: what it says cannot be understood.
+        NotFound: a file does not exist.
+        BadQuery: a file cannot be understood.
     """
     own = user_settings_file()
-    told = [_read_settings(path) for path in (*([own] if own.is_file() else []), *files)]
+    parts = [_read_settings(path) for path in (*([own] if own.is_file() else []), *files)]
     listed = [line.strip() for path in lists for line in _read_text(path).splitlines() if line.strip()]
-    hidden = [*words, *listed, *(word for one in told for word in one.words)]
+    hidden = [*words, *listed, *(word for part in parts for word in part.words)]
     for word in hidden:
         if len(word.strip()) < _MIN_WORD_LENGTH:
-            raise BadQuery(f"The word {word!r} is too short to be hidden; give at least {_MIN_WORD_LENGTH} characters.")
-    made = Settings(
-        patterns={name: pattern for one in told for name, pattern in one.patterns.items()},
+            raise BadQuery(f"The word {word!r} is too short to hide. Use at least {_MIN_WORD_LENGTH} characters.")
+    settings = Settings(
+        patterns={name: pattern for part in parts for name, pattern in part.patterns.items()},
         words=tuple(dict.fromkeys(hidden)),
-        keep=tuple(word for one in told for word in one.keep),
-        users=tuple(dict.fromkeys([*(name for one in told for name in one.users), *_user_names()])),
-        hosts=tuple(dict.fromkeys([*(name for one in told for name in one.hosts), *_host_names()])),
+        keep=tuple(word for part in parts for word in part.keep),
+        users=tuple(dict.fromkeys([*(name for part in parts for name in part.users), *_user_names()])),
+        hosts=tuple(dict.fromkeys([*(name for part in parts for name in part.hosts), *_host_names()])),
     )
-    made.compile_patterns()  # so that what is wrong with a pattern is said first
-    return made
+    settings.compile_patterns()  # report an invalid pattern before any work is done
+    return settings
 
 
 def _read_settings(path: Path) -> Settings:
     try:
-        told = tomllib.loads(_read_text(path))
+        values = tomllib.loads(_read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise BadQuery(f"{str(path)!r} is not TOML: {error}.") from None
-    strange = sorted(set(told) - {*_LIST_KEYS, "patterns"})
-    if strange:
-        raise BadQuery(f"{str(path)!r} has {strange[0]!r}; it may have {', '.join(_LIST_KEYS)} and [patterns].")
-    lists: dict[str, Any] = {name: tuple(_check_strings(told.get(name, []), path, name)) for name in _LIST_KEYS}
-    patterns = told.get("patterns", {})
+    unknown = sorted(set(values) - {*_LIST_KEYS, "patterns"})
+    if unknown:
+        raise BadQuery(f"Unknown key {unknown[0]!r} in {str(path)!r}. Keys: {', '.join(_LIST_KEYS)} and [patterns].")
+    lists: dict[str, Any] = {name: tuple(_check_strings(values.get(name, []), path, name)) for name in _LIST_KEYS}
+    patterns = values.get("patterns", {})
     if not isinstance(patterns, dict) or not all(isinstance(pattern, str) for pattern in patterns.values()):
-        raise BadQuery(f"[patterns] in {str(path)!r} must be names and expressions: ticket = 'TICK-[0-9]+'.")
+        raise BadQuery(f"[patterns] in {str(path)!r} must be names and regular expressions: ticket = 'TICK-[0-9]+'.")
     return Settings(patterns=patterns, **lists)
 
 
 def _check_strings(value: Any, path: Path, name: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise BadQuery(f"{name!r} in {str(path)!r} must be a list of texts.")
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise BadQuery(f"{name!r} in {str(path)!r} must be a list of strings.")
     return value
 
 
@@ -84,14 +84,14 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise NotFound(f"There is no file {str(path)!r}; check the path.") from None
+        raise NotFound(f"There is no file {str(path)!r}. Check the path.") from None
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise Unreadable(f"{str(path)!r} cannot be read: {why}.") from None
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise Unreadable(f"{str(path)!r} cannot be read: {reason}.") from None
 
 
 def _user_names() -> list[str]:
-    """Whose machine this is."""
+    """The names of this machine's user."""
     try:
         names = [getpass.getuser(), Path.home().name]
     except (OSError, KeyError, RuntimeError):  # an account without a name
@@ -100,9 +100,9 @@ def _user_names() -> list[str]:
 
 
 def _host_names() -> list[str]:
-    """What this machine is called, with and without its domain."""
-    whole = platform.node()
-    names = [whole, whole.partition(".")[0]]
+    """The names of this machine, with and without the domain."""
+    host = platform.node()
+    names = [host, host.partition(".")[0]]
     return [
         name
         for name in names
@@ -120,22 +120,25 @@ _KIND_KEYS = ("type", "role", "subtype", "stop_reason")
 
 @cache
 def format_vocabulary() -> FormatWords:
-    """The names of all fields that the model knows, and the words that say of what kind something is."""
-    found: set[str] = set(_KIND_KEYS)
-    waiting: list[Any] = [Struct]
-    while waiting:
-        for kind in waiting.pop().__subclasses__():
-            waiting.append(kind)
-            if kind.__module__.startswith("threadline.model"):
-                found.update(kind.__struct_encode_fields__)
-    return FormatWords(frozenset(found), dict.fromkeys(_KIND_KEYS, frozenset(KINDS) | _FORMAT_WORDS))
+    """The names of all fields in the model, and the values of fields such as `type`.
+
+    The structs that are loaded count. `model.entries`, imported above, loads all that describe transcripts.
+    """
+    fields: set[str] = set(_KIND_KEYS)
+    stack: list[Any] = [Struct]
+    while stack:
+        for struct in stack.pop().__subclasses__():
+            stack.append(struct)
+            if struct.__module__.startswith("threadline.model"):
+                fields.update(struct.__struct_encode_fields__)
+    return FormatWords(frozenset(fields), dict.fromkeys(_KIND_KEYS, frozenset(KINDS) | _FORMAT_WORDS))
 
 
 _ANCHOR = re.compile("l[0-9]{1,9}")
 
 
 class _OwnWords(frozenset[str]):
-    """The words, and the anchors of entries: `L120` is a place that we named, and nothing that anybody said."""
+    """The words, and the anchors of entries, such as `L120`, which are threadline's own."""
 
     __slots__ = ()
 
@@ -161,4 +164,4 @@ _WORDS = word_set(
     " you"
 )
 OWN_WORDS = _OwnWords(_WORDS)
-"""In small letters."""
+"""Words of threadline's own output, in lower case."""
