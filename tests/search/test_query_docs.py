@@ -25,8 +25,8 @@ def test_every_field_has_its_row() -> None:
 
 def test_every_example_is_a_query() -> None:
     """All queries on the page are understood."""
-    shown = [re.split(r"\s{3,}", line)[0] for line in sections(PAGE)["Asking for things"].code("query")]
-    inline = [one for row in sections(PAGE)["Fields"].table for one in quoted(row["asks for"])]
+    shown = [re.split(r"\s{3,}", line)[0] for line in sections(PAGE)["Search"].code("query")]
+    inline = [one for row in sections(PAGE)["Fields"].table for one in quoted(row["matches"])]
     assert len(shown) >= 10
     assert all(parse_query(one) is not None for one in [*shown, *inline])
 

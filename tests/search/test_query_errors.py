@@ -41,7 +41,7 @@ from threadline.search.query import Query
         ("a /b(c/", 5, "missing ), unterminated subpattern"),
         (r"a /x\/y[/", 8, "unterminated character set"),
         (r"/(a)(?<=b+)\1(c+)+/", 2, "look-behind"),
-        (r"/(a+)+\1/", 2, "could take for ever"),
+        (r"/(a+)+\1/", 2, "could take forever"),
         ("a since:soon", 9, "is no time"),
         ("until:2026-13-01", 7, "is no time"),
         ("cost:>much", 6, "no amount"),

@@ -355,7 +355,7 @@ def test_what_takes_long_is_cut_short_and_says_so(archive: Archive, monkeypatch:
 @pytest.mark.parametrize("query", ["/[a-z]+e[a-z]+/", "/[0-9]{9}/", "tool:Bash"])
 def test_what_finds_nothing_in_its_time_is_an_error(archive: Archive, query: str) -> None:
     """Where time is over before anything is found, there is a sentence and no empty answer."""
-    with _mixed(archive).opened() as index, pytest.raises(BadQuery, match="not through after 1e-09 seconds"):
+    with _mixed(archive).opened() as index, pytest.raises(BadQuery, match="did not finish within 1e-09 seconds"):
         search(index, query, now=NOW, seconds=1e-9)
 
 

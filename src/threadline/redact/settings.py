@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
-from typing import Any
 
 from msgspec import Struct
 
 from threadline.errors import BadQuery
+from threadline.regex_syntax import (
+    SINGLE_CHARACTER,
+    Atomic,
+    BackReference,
+    Branch,
+    Conditional,
+    Group,
+    Look,
+    Repeat,
+    Sequence,
+    parse_regex,
+)
 
-# How Python itself reads an expression; private, but the same since 3.11.
-_re_parser: Any = import_module("re._parser")
-_re_constants: Any = import_module("re._constants")
 _PATTERN_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 _MAX_PATTERN = 1000
 _MAX_BOUNDED_REPEAT = 64
 _PIECE_LENGTH = 1000
 _MAX_WAYS = 100_000
 _RESERVED_NAMES = frozenset(("secret", "email", "user", "host", "ip", "home", "word"))
-_REPEATS = frozenset((_re_constants.MAX_REPEAT, _re_constants.MIN_REPEAT, _re_constants.POSSESSIVE_REPEAT))
-_SINGLE_CHARACTER = frozenset(
-    (_re_constants.LITERAL, _re_constants.NOT_LITERAL, _re_constants.IN, _re_constants.ANY, _re_constants.CATEGORY)
-)
 
 
 class Settings(Struct, frozen=True):
@@ -57,7 +60,7 @@ def _compile_pattern(name: str, pattern: str) -> re.Pattern[str]:
         raise BadQuery(f"The pattern {name!r} has more than {_MAX_PATTERN:,} characters; make several of it.")
     try:
         ready = re.compile(pattern)
-        tree = _re_parser.parse(pattern)
+        tree = parse_regex(ready)
     except (re.error, OverflowError, RecursionError) as error:
         raise BadQuery(f"The pattern {name!r} is no regular expression: {error}.") from None
     if ready.match("") or ready.fullmatch(" "):
@@ -75,53 +78,43 @@ def _compile_pattern(name: str, pattern: str) -> re.Pattern[str]:
     return ready
 
 
-def _count_ways(tree: Any) -> int:
-    """In how many ways one place of a text may have to be tried: as many as its repeats and choices have together."""
+def _count_ways(tree: Sequence) -> int:
+    """In how many ways one position of a text may have to be tried: the product over all repeats and choices."""
     ways = 1
-    for code, argument in tree:
-        if code in _REPEATS:
-            least, most, inner = argument
-            ways *= (min(int(most), _PIECE_LENGTH) - min(int(least), _PIECE_LENGTH) + 1) * _count_ways(inner)
-        elif code is _re_constants.SUBPATTERN:
-            ways *= _count_ways(argument[3])
-        elif code is _re_constants.BRANCH:
-            ways *= sum(map(_count_ways, argument[1]))
-        elif code in {_re_constants.ASSERT, _re_constants.ASSERT_NOT}:
-            ways *= _count_ways(argument[1])
-        elif code is _re_constants.ATOMIC_GROUP:
-            ways *= _count_ways(argument)
+    for node in tree:
+        match node:
+            case Repeat(body, least, most):
+                upper = _PIECE_LENGTH if most is None else min(most, _PIECE_LENGTH)
+                ways *= (upper - min(least, _PIECE_LENGTH) + 1) * _count_ways(body)
+            case Branch(options):
+                ways *= sum(map(_count_ways, options))
+            case Group(body) | Look(body) | Atomic(body):
+                ways *= _count_ways(body)
         ways = min(ways, _MAX_WAYS + 1)
     return ways
 
 
-def _count_unbounded(tree: Any, name: str) -> int:
-    """How many repeats without a small bound it has; a repeat of a repeat, and a backreference, are refused."""
+def _count_unbounded(tree: Sequence, name: str) -> int:
+    """How many repeats have no small bound. A repeat of a repeat, and a back reference, are refused."""
     count = 0
-    for code, argument in tree:
-        if code in _REPEATS:
-            _least, most, inner = argument
-            single = len(inner) == 1 and inner[0][0] in _SINGLE_CHARACTER
-            if not single and most > 1 and _has_repeat(inner):
-                raise BadQuery(f"The pattern {name!r} repeats a repeat, which can take forever; write it flat.")
-            count += _count_unbounded(inner, name) + (most > _MAX_BOUNDED_REPEAT)
-        elif code is _re_constants.SUBPATTERN:
-            count += _count_unbounded(argument[3], name)
-        elif code is _re_constants.BRANCH:
-            count += max((_count_unbounded(branch, name) for branch in argument[1]), default=0)
-        elif code in {_re_constants.ASSERT, _re_constants.ASSERT_NOT}:
-            count += _count_unbounded(argument[1], name)
-        elif code is _re_constants.ATOMIC_GROUP:
-            count += _count_unbounded(argument, name)
-        elif code in {_re_constants.GROUPREF, _re_constants.GROUPREF_EXISTS}:
-            raise BadQuery(f"The pattern {name!r} refers back to a group, which can take forever; leave that out.")
+    for node in tree:
+        match node:
+            case Repeat(body, _least, most):
+                is_single = len(body) == 1 and isinstance(body[0], SINGLE_CHARACTER)
+                if not is_single and most != 1 and _has_repeat(body):
+                    raise BadQuery(f"The pattern {name!r} repeats a repeat, which can take forever; write it flat.")
+                count += _count_unbounded(body, name) + (most is None or most > _MAX_BOUNDED_REPEAT)
+            case Branch(options):
+                count += max(_count_unbounded(option, name) for option in options)
+            case Group(body) | Look(body) | Atomic(body):
+                count += _count_unbounded(body, name)
+            case BackReference() | Conditional():
+                raise BadQuery(f"The pattern {name!r} refers back to a group, which can take forever; leave that out.")
     return count
 
 
-def _has_repeat(tree: Any) -> bool:
-    """Whether anything within repeats, or could be read in several ways."""
-    for code, argument in tree:
-        if code in _REPEATS or code is _re_constants.BRANCH:
-            return True
-        if code is _re_constants.SUBPATTERN and _has_repeat(argument[3]):
-            return True
-    return False
+def _has_repeat(tree: Sequence) -> bool:
+    """Whether anything inside repeats, or has alternatives."""
+    return any(
+        isinstance(node, Repeat | Branch) or (isinstance(node, Group) and _has_repeat(node.body)) for node in tree
+    )
