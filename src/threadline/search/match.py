@@ -17,10 +17,10 @@ _COMPARISONS = {">=": ge, "<=": le, ">": gt, "<": lt, "=": eq}
 
 
 class Document(Struct, frozen=True):
-    """An entry as search sees it: its text by column, and what is known of it.
+    """An entry as search sees it: its text by column, and its properties.
 
-    `agent` has the names of the subagent that wrote it, its id and its type; the main agent has none. `cost` is the
-    session's, in USD. An entry is `failed` where it tells of a call or a request that did.
+    `agent` contains the id and the types of the subagent that wrote it; for the main agent it is empty. `cost` is that
+    of the session in USD. `failed` says whether it reports a failed call or request.
     """
 
     title: str = ""
@@ -46,31 +46,31 @@ class Document(Struct, frozen=True):
 
 
 def matches(query: Query, document: Document, budget: TimeBudget | None = None) -> bool:
-    """Whether the document is what the query asks for.
+    """Whether a document matches a query.
 
     Raises:
-        TookTooLong: a regular expression took longer than `budget` has.
+        SearchTimeout: the time is over.
     """
-    return _DocumentMatcher(document, budget).holds(_expand_cached(query))
+    return _DocumentMatcher(document, budget).matches(_expand_cached(query))
 
 
-def value_matches(asked: Is, value: str) -> bool:
-    """Whether a value is what is asked for. Case does not count.
+def value_matches(term: Is, value: str) -> bool:
+    """Whether a value matches, ignoring case.
 
-    Of a project, a branch, a model and an agent any part will do; a session is known by its beginning, a version by
-    its first numbers (`2.1` is 2.1.7 and not 2.10); tools and kinds have to be the same. A star: each by its beginning.
+    Projects, branches, models and agents match by any part; sessions by their beginning; versions by their first
+    numbers (`2.1` matches 2.1.7, not 2.10); tools and kinds only as a whole. With a star, all match by their beginning.
     """
-    wanted, there = asked.value.casefold(), value.casefold()
-    if asked.prefix or asked.field == "session":
-        return there.startswith(wanted)
-    if asked.field in {"project", "branch", "model", "agent"}:
-        return wanted in there
-    return there == wanted or (asked.field == "version" and there.startswith(f"{wanted}."))
+    expected, actual = term.value.casefold(), value.casefold()
+    if term.prefix or term.field == "session":
+        return actual.startswith(expected)
+    if term.field in {"project", "branch", "model", "agent"}:
+        return expected in actual
+    return actual == expected or (term.field == "version" and actual.startswith(f"{expected}."))
 
 
-def cost_matches(asked: Cost, amount: Decimal) -> bool:
-    """Whether what a session cost is what is asked for."""
-    return bool(_COMPARISONS[asked.operator](amount, asked.amount))
+def cost_matches(term: Cost, amount: Decimal) -> bool:
+    """Whether the cost of a session matches."""
+    return bool(_COMPARISONS[term.operator](amount, term.amount))
 
 
 @lru_cache(maxsize=64)
@@ -79,32 +79,32 @@ def _expand_cached(query: Query) -> Query:
 
 
 class _DocumentMatcher:
-    """One document, its tokens made when they are asked for."""
+    """Matches queries against one document, which is tokenized only if needed."""
 
     def __init__(self, document: Document, budget: TimeBudget | None) -> None:
         self._document = document
         self._budget = budget
         self._tokens: dict[str, list[str]] = {}
 
-    def holds(self, query: Query) -> bool:
+    def matches(self, query: Query) -> bool:
         match query:
             case And(of):
-                return all(map(self.holds, of))
+                return all(map(self.matches, of))
             case Or(of):
-                return any(map(self.holds, of))
+                return any(map(self.matches, of))
             case Not(of):
-                return not self.holds(of)
+                return not self.matches(of)
             case Phrase() | Regex():
-                return self._says(query)
-        return self._is(query)
+                return self._matches_text(query)
+        return self._matches_property(query)
 
-    def _says(self, query: Phrase | Regex) -> bool:
+    def _matches_text(self, query: Phrase | Regex) -> bool:
         if isinstance(query, Regex):
-            return any(regex_matches(query, text, self._budget) for text in self._read(query.field))
+            return any(regex_matches(query, text, self._budget) for text in self._texts(query.field))
         columns = TEXT_FIELDS.values() if query.column is None else (query.column,)
         return any(_contains_phrase(query, self._tokens_of(column)) for column in columns)
 
-    def _is(self, query: Query) -> bool:
+    def _matches_property(self, query: Query) -> bool:
         document = self._document
         match query:
             case Is(field):
@@ -112,14 +112,14 @@ class _DocumentMatcher:
             case Has(field):
                 return document.failed if field == "error" else bool(self._values(field))
             case When(field, moment):
-                written = document.timestamp
-                return written is not None and (written >= moment if field == "since" else written <= moment)
+                timestamp = document.timestamp
+                return timestamp is not None and (timestamp >= moment if field == "since" else timestamp <= moment)
             case Cost():
                 return document.cost is not None and cost_matches(query, document.cost)
-        raise TypeError(f"{type(query).__name__} is not asked of a document")
+        raise TypeError(f"{type(query).__name__} cannot be matched against a document")
 
-    def _read(self, field: str | None) -> tuple[str, ...]:
-        """What a regular expression is looked for in."""
+    def _texts(self, field: str | None) -> tuple[str, ...]:
+        """The texts that a regular expression is matched against."""
         if field is not None and field not in TEXT_FIELDS:
             return self._values(field)
         columns = TEXT_FIELDS.values() if field is None else (TEXT_FIELDS[field],)
@@ -130,17 +130,17 @@ class _DocumentMatcher:
         return value if isinstance(value, tuple) else (value,) if value else ()
 
     def _tokens_of(self, column: str) -> list[str]:
-        known = self._tokens.get(column)
-        if known is None:
-            known = self._tokens[column] = tokenize(normalize_text(getattr(self._document, column)))
-        return known
+        tokens = self._tokens.get(column)
+        if tokens is None:
+            tokens = self._tokens[column] = tokenize(normalize_text(getattr(self._document, column)))
+        return tokens
 
 
-def _contains_phrase(phrase: Phrase, there: list[str]) -> bool:
-    """Whether the tokens of a phrase stand in a row."""
-    *whole, last = phrase.tokens
-    before = len(whole)
+def _contains_phrase(phrase: Phrase, tokens: list[str]) -> bool:
+    """Whether a text contains the tokens of a phrase in a row."""
+    *first, last = phrase.tokens
+    count = len(first)
     return any(
-        (there[at].startswith(last) if phrase.prefix else there[at] == last) and there[at - before : at] == whole
-        for at in range(before, len(there))
+        (tokens[at].startswith(last) if phrase.prefix else tokens[at] == last) and tokens[at - count : at] == first
+        for at in range(count, len(tokens))
     )

@@ -28,32 +28,33 @@ TEXT_FIELDS = {
     "result": "result",
     "injected": "injected",
 }
-"""The fields that hold words, each with the column of full text that has them."""
+"""The fields that contain words, each with its column in the full-text table."""
 
 VALUE_FIELDS = ("tool", "project", "branch", "model", "agent", "session", "kind", "version")
-"""The fields that hold one value or a few, which are compared as they stand."""
+"""The fields with one value or a few, which are compared as a whole."""
 
 FIELDS = (*TEXT_FIELDS, "error", *VALUE_FIELDS, "since", "until", "cost")
-"""All fields, as they are typed before a colon."""
+"""All fields, as typed before a colon."""
 
 Operator: TypeAlias = Literal[">=", "<=", ">", "<", "="]
 FLAGS = {"agent": {"sub": True, "main": False}, "error": {"true": True, "yes": True, "false": False, "no": False}}
-"""Words that say, for a field, whether there is one at all."""
+"""Values of a field that ask whether it has a value at all."""
 
 FIELD_NAME = re.compile(r"([A-Za-z][A-Za-z_-]+):(?!//|:)")
-"""What looks like a field's name before a colon; `http://` and `std::` do not."""
+"""A field's name before a colon. `http://` and `std::` are none."""
 
 OPERATOR_WORD = re.compile(r"(OR|AND|NOT)(?=[\s()]|$)")
-"""Words that are no words."""
+"""Operators."""
 
 _SPECIAL_CHARS = frozenset('"()\\*')
 _SPECIAL_STARTS = frozenset("-/:!")
 
 
 class Text(Struct, frozen=True):
-    """Words to be found next to each other: a word that may fall apart into several, or a phrase in quotes.
+    """A word, which may be split into several tokens, or a quoted phrase.
 
-    `field` is one of `TEXTS`, or `error`; without one, any text counts. `prefix`: the last word may go on.
+    `field` is one of `TEXT_FIELDS`, or `error`; without one, every field is searched. With `prefix`, the last token is
+    the beginning of a word.
     """
 
     text: str
@@ -69,7 +70,7 @@ class Text(Struct, frozen=True):
 
 
 class Regex(Struct, frozen=True):
-    """A regular expression to be found in some line of a text, or in a value."""
+    """A regular expression that matches in some line of a text, or in a value."""
 
     pattern: str
     field: str | None = None
@@ -81,7 +82,7 @@ class Regex(Struct, frozen=True):
 
 
 class Is(Struct, frozen=True):
-    """A field of `VALUES` that is such; with `prefix`, that begins so."""
+    """One of `VALUE_FIELDS` has this value; with `prefix`, a value that begins with it."""
 
     field: str
     value: str
@@ -92,7 +93,7 @@ class Is(Struct, frozen=True):
 
 
 class Has(Struct, frozen=True):
-    """A field of `VALUES` that has any value; `error`: something failed; `agent`: a subagent wrote it."""
+    """One of `VALUE_FIELDS` has any value. `error`: something failed; `agent`: a subagent wrote it."""
 
     field: str
 
@@ -101,7 +102,7 @@ class Has(Struct, frozen=True):
 
 
 class When(Struct, frozen=True):
-    """Not before a moment (`since`), or not after it (`until`)."""
+    """Not before a time (`since`), or not after it (`until`)."""
 
     field: Literal["since", "until"]
     moment: datetime
@@ -112,7 +113,7 @@ class When(Struct, frozen=True):
 
 
 class Cost(Struct, frozen=True):
-    """What the session cost, in USD, compared with an amount."""
+    """The cost of the session in USD, compared with an amount."""
 
     operator: Operator
     amount: Decimal
@@ -122,7 +123,7 @@ class Cost(Struct, frozen=True):
 
 
 class Not(Struct, frozen=True):
-    """All but what is asked for inside. Made by `negated`."""
+    """Everything that the inner query does not match. Create it with `negate`."""
 
     of: Query
 
@@ -131,16 +132,16 @@ class Not(Struct, frozen=True):
 
 
 class And(Struct, frozen=True):
-    """All at once, in the same entry. Made by `all_of`."""
+    """All queries match the same entry. Create it with `all_of`."""
 
     of: tuple[Query, ...]
 
     def __str__(self) -> str:
-        return " ".join(f"({one})" if isinstance(one, Or) else str(one) for one in self.of)
+        return " ".join(f"({query})" if isinstance(query, Or) else str(query) for query in self.of)
 
 
 class Or(Struct, frozen=True):
-    """Any of them. Made by `any_of`."""
+    """Any of the queries matches. Create it with `any_of`."""
 
     of: tuple[Query, ...]
 
@@ -149,7 +150,7 @@ class Or(Struct, frozen=True):
 
 
 class Phrase(Struct, frozen=True):
-    """Tokens that stand next to each other in one column, or in any: what becomes of a `Text`."""
+    """Tokens in a row in one column, or in any: the expansion of a `Text`."""
 
     tokens: tuple[str, ...]
     column: str | None = None
@@ -157,7 +158,7 @@ class Phrase(Struct, frozen=True):
 
 
 class Match(Struct, frozen=True):
-    """Phrases, as an expression that FTS5 takes: what becomes of phrases."""
+    """An FTS5 expression: the translation of phrases."""
 
     expression: str
 
@@ -166,27 +167,27 @@ Query: TypeAlias = Text | Regex | Is | Has | When | Cost | Not | And | Or | Phra
 
 
 def all_of(queries: Iterable[Query]) -> Query:
-    """All at once, as flat as can be; one by itself stays as it is."""
-    found = tuple(inner for query in queries for inner in (query.of if isinstance(query, And) else (query,)))
-    return found[0] if len(found) == 1 else And(found)
+    """The conjunction of queries, flattened. A single query stays as it is."""
+    parts = tuple(inner for query in queries for inner in (query.of if isinstance(query, And) else (query,)))
+    return parts[0] if len(parts) == 1 else And(parts)
 
 
 def any_of(queries: Iterable[Query]) -> Query:
-    """Any of them, as flat as can be; one by itself stays as it is."""
-    found = tuple(inner for query in queries for inner in (query.of if isinstance(query, Or) else (query,)))
-    return found[0] if len(found) == 1 else Or(found)
+    """The disjunction of queries, flattened. A single query stays as it is."""
+    options = tuple(inner for query in queries for inner in (query.of if isinstance(query, Or) else (query,)))
+    return options[0] if len(options) == 1 else Or(options)
 
 
 def negate(query: Query) -> Query:
-    """All but it; twice is once more the same."""
+    """The negation of a query. A double negation is removed."""
     return query.of if isinstance(query, Not) else Not(query)
 
 
 def leaves(query: Query) -> Iterator[Query]:
-    """Everything in a query that is asked for by itself, from left to right."""
+    """The terms of a query, from left to right."""
     if isinstance(query, And | Or):
-        for one in query.of:
-            yield from leaves(one)
+        for inner in query.of:
+            yield from leaves(inner)
     elif isinstance(query, Not):
         yield from leaves(query.of)
     else:
@@ -194,7 +195,7 @@ def leaves(query: Query) -> Iterator[Query]:
 
 
 def split_escapes(text: str) -> Iterator[str]:
-    r"""The characters of a text, a backslash together with the one after it."""
+    r"""The characters of a text; a backslash comes with the character after it."""
     at = 0
     while at < len(text):
         step = 2 if text[at] == "\\" else 1
@@ -216,24 +217,24 @@ def _quote(text: str) -> str:
 
 
 def _escape(text: str, field: str | None) -> str:
-    """A text without quotes: whatever would mean something else has a backslash."""
-    escaped = "".join(f"\\{one}" if one in _SPECIAL_CHARS or one.isspace() else one for one in text)
+    """A text without quotes; special characters get a backslash."""
+    escaped = "".join(f"\\{char}" if char in _SPECIAL_CHARS or char.isspace() else char for char in text)
     if field is None and FIELD_NAME.match(escaped):
         return escaped.replace(":", "\\:", 1)
-    is_sign = OPERATOR_WORD.fullmatch(text) if field is None else text.lower() in FLAGS.get(field, ())
-    return f"\\{escaped}" if is_sign or escaped[:1] in _SPECIAL_STARTS else escaped
+    is_keyword = OPERATOR_WORD.fullmatch(text) if field is None else text.lower() in FLAGS.get(field, ())
+    return f"\\{escaped}" if is_keyword or escaped[:1] in _SPECIAL_STARTS else escaped
 
 
-# A name of several words: in another spelling they are one.
+# A name of several words, which another spelling joins to one.
 _COMPOUND_NAME = re.compile("-{0,2}[A-Za-z][0-9A-Za-z]*(?:[_-][A-Za-z][0-9A-Za-z]*)+")
 
 
 def expand(query: Query) -> Query:
-    """The query with phrases of tokens in place of all text.
+    """The query with phrases of tokens instead of text.
 
-    `parseTimestamp` is also the words `parse timestamp` in a row, and so is `parse_timestamp`, which is also one word;
-    two words side by side are also one: `parse timestamp` is found in `parseTimestamp`. What is in quotes is found as
-    it stands.
+    `parseTimestamp` also matches the words `parse timestamp` in a row. So does `parse_timestamp`, which also matches as
+    one word. Two words side by side also match the name they form: `parse timestamp` finds `parseTimestamp`. Quoted
+    text matches only as written.
     """
     if isinstance(query, And):
         return all_of(_expand_adjacent(query.of))
@@ -249,10 +250,10 @@ def expand(query: Query) -> Query:
 
 
 def positive_terms(query: Query) -> Iterator[Phrase | Regex]:
-    """The texts that an expanded query asks for; not what it asks to be without."""
+    """The phrases and expressions that an expanded query looks for, without those it excludes."""
     if isinstance(query, And | Or):
-        for one in query.of:
-            yield from positive_terms(one)
+        for inner in query.of:
+            yield from positive_terms(inner)
     elif isinstance(query, Phrase) or (
         isinstance(query, Regex) and (query.field is None or query.field in TEXT_FIELDS)
     ):
@@ -266,33 +267,33 @@ def word_lookup(index: Index) -> Callable[[str], bool]:
 
 
 def drop_unknown_spellings(query: Query, is_known: Callable[[str], bool]) -> Query:
-    """An expanded query without the spellings that no entry has, where another is left: they find nothing."""
+    """An expanded query without the spellings that no entry contains, if another spelling is left."""
     if isinstance(query, And):
-        return all_of([drop_unknown_spellings(one, is_known) for one in query.of])
+        return all_of([drop_unknown_spellings(inner, is_known) for inner in query.of])
     if isinstance(query, Or):
-        phrases = [one for one in query.of if isinstance(one, Phrase)]
+        phrases = [inner for inner in query.of if isinstance(inner, Phrase)]
         unknown = {
             phrase for phrase in phrases if not all(map(is_known, phrase.tokens[: -1 if phrase.prefix else None]))
         }
-        left = [drop_unknown_spellings(one, is_known) for one in query.of if one not in unknown]
-        return any_of(left or query.of[:1])
+        rest = [drop_unknown_spellings(inner, is_known) for inner in query.of if inner not in unknown]
+        return any_of(rest or query.of[:1])
     return query
 
 
 def _expand_adjacent(queries: Sequence[Query]) -> list[Query]:
-    found: list[Query] = []
+    expanded: list[Query] = []
     for at, query in enumerate(queries):
         if isinstance(query, Text):
             before = _joined_spelling(queries[at - 1], query) if at else []
             after = _joined_spelling(query, queries[at + 1]) if at + 1 < len(queries) else []
-            found.append(_to_phrases(query, [*_spellings(query), *before, *after]))
+            expanded.append(_to_phrases(query, [*_spellings(query), *before, *after]))
         else:
-            found.append(expand(query))
-    return found
+            expanded.append(expand(query))
+    return expanded
 
 
 def _joined_spelling(query: Query, other: Query) -> list[tuple[str, ...]]:
-    """Two words written as one, if both are such: a single token each, in the same field."""
+    """Two words joined to one, if each is a single token and both are in the same field."""
     first, second = _single_token(query), _single_token(other)
     if first is None or second is None or first[1] != second[1]:
         return []
@@ -303,39 +304,39 @@ def _joined_spelling(query: Query, other: Query) -> list[tuple[str, ...]]:
 def _single_token(query: Query) -> tuple[str, str | None] | None:
     if not isinstance(query, Text) or query.phrase or query.prefix:
         return None
-    found = tokenize(normalize_text(query.text))
-    return (found[0], query.field) if len(found) == 1 else None
+    tokens = tokenize(normalize_text(query.text))
+    return (tokens[0], query.field) if len(tokens) == 1 else None
 
 
 def _spellings(query: Text) -> list[tuple[str, ...]]:
-    found = [tuple(tokenize(normalize_text(query.text)))]
+    spellings = [tuple(tokenize(normalize_text(query.text)))]
     if not query.phrase:
-        apart = tuple(tokenize(normalize_text(split_camel_case(query.text))))
-        found += [apart] if apart != found[0] else []
-        found += [("".join(found[0]),)] if _COMPOUND_NAME.fullmatch(query.text) else []
-    return found
+        parts = tuple(tokenize(normalize_text(split_camel_case(query.text))))
+        spellings += [parts] if parts != spellings[0] else []
+        spellings += [("".join(spellings[0]),)] if _COMPOUND_NAME.fullmatch(query.text) else []
+    return spellings
 
 
 def _to_phrases(query: Text, spellings: Sequence[tuple[str, ...]]) -> Query:
     column = TEXT_FIELDS.get(query.field) if query.field is not None else None
-    phrases = any_of(Phrase(fromkey, column, query.prefix) for fromkey in dict.fromkeys(spellings))
+    phrases = any_of(Phrase(tokens, column, query.prefix) for tokens in dict.fromkeys(spellings))
     return all_of((Has("error"), phrases)) if query.field == "error" else phrases
 
 
 def split_camel_case(text: str) -> str:
-    """A name's parts, set apart where small letters go over into capitals.
+    """Split a name where lower case changes to upper case.
 
     >>> split_camel_case("parseTimestamp HTTPServer utf8Decode E404 Word")
     'parse Timestamp HTTP Server utf8 Decode E404 Word'
     """
-    return "".join(f" {one}" if _starts_part(text, at) else one for at, one in enumerate(text))
+    return "".join(f" {char}" if _starts_part(text, at) else char for at, char in enumerate(text))
 
 
 def _starts_part(text: str, at: int) -> bool:
     if at == 0 or not text[at].isupper():
         return False
-    before, goes_on = text[at - 1], text[at + 1 : at + 2].islower()
-    return before.islower() or (goes_on and (before.isupper() or before.isdecimal()))
+    before, is_lower_next = text[at - 1], text[at + 1 : at + 2].islower()
+    return before.islower() or (is_lower_next and (before.isupper() or before.isdecimal()))
 
 
 _MIN_WORD = 4
@@ -345,7 +346,7 @@ _ENDINGS = ("", "e", "s", "es", "ed", "ing")
 
 
 def word_forms(word: str) -> tuple[str, ...]:
-    """Other forms of a word; none where it is no plain word. Not all of them need be words.
+    """Other forms of an English word; not all of them exist. None for anything but plain letters.
 
     >>> word_forms("crashes"), word_forms("src/app.py")
     (('crash', 'crashe', 'crashed', 'crashing', 'crashs'), ())
@@ -354,18 +355,18 @@ def word_forms(word: str) -> tuple[str, ...]:
     if len(plain) < _MIN_WORD or not (plain.isascii() and plain.isalpha()):
         return ()
     stem = _stem_of(plain)
-    made = {stem + ending for ending in _ENDINGS if len(stem + ending) >= _MIN_WORD}
+    forms = {stem + ending for ending in _ENDINGS if len(stem + ending) >= _MIN_WORD}
     if stem.endswith("y"):
-        made |= {f"{stem[:-1]}ies", f"{stem[:-1]}ied"}
+        forms |= {f"{stem[:-1]}ies", f"{stem[:-1]}ied"}
     if stem[-1] == stem[-2] not in _VOWELS:
-        made |= {stem[:-1], f"{stem[:-1]}s"}
+        forms |= {stem[:-1], f"{stem[:-1]}s"}
     elif stem[-1] not in _VOWELS and stem[-2] in _VOWELS:
-        made |= {f"{stem}{stem[-1]}ed", f"{stem}{stem[-1]}ing"}
-    return tuple(sorted(made - {plain}))
+        forms |= {f"{stem}{stem[-1]}ed", f"{stem}{stem[-1]}ing"}
+    return tuple(sorted(forms - {plain}))
 
 
 def _stem_of(word: str) -> str:
-    """What is left of a word without its ending."""
+    """A word without its ending."""
     if word.endswith(("ies", "ied")) and len(word) > _MIN_STEM + 2:
         return f"{word[:-3]}y"
     for ending in ("ing", "es", "ed", "s", "e"):
