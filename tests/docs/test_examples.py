@@ -130,6 +130,7 @@ def printed(environment: dict[str, str], words: list[str]) -> set[str]:
     return set(json.loads(done.stdout if "--json" in words else done.stdout.splitlines()[0]))
 
 
+@pytest.mark.slow
 def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> None:
     """The tables of keys in `docs/cli.md` name all that each command prints for programs, and nothing else."""
     page = (ROOT / "docs/cli.md").read_text()

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from tests.shell import ROOT, each_run
 
 from threadline.load import read
@@ -14,6 +15,7 @@ from threadline.render import session_to_json
 PAGE = ROOT / "docs/export.md"
 
 
+@pytest.mark.slow
 def test_every_command_works(demo_home: Path, tmp_path: Path) -> None:
     """Every line of the shell blocks succeeds, one after the other, and leaves what it names."""
     done = dict(each_run(PAGE, tmp_path, demo_home))

@@ -98,7 +98,7 @@ def test_words_in_many_scripts(text: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("text", "other"),
     [("가각", "\u1100\u1161\u1100\u1161\u11a8"), ("ガ", "カ\u3099"), ("é", "e\u0301"), ("ｶﾞ", "ガ")],
 )
 def test_forms_of_the_same_letter_are_the_same_token(text: str, other: str) -> None:
