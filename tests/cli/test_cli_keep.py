@@ -17,7 +17,7 @@ from tests.cli.asking import Asker, steering
 from tests.cli.test_cli_streams import answer_on_a_terminal
 
 from threadline import atomic
-from threadline.keep import Store
+from threadline.keep import Catalogue, Store
 from threadline.keep.chunking import Piece
 from threadline.keep.manifest import EndRow, FileRow, RunRow
 from threadline.keep.pack import PackWriter
@@ -734,3 +734,31 @@ def test_what_grew_since_is_not_lost_by_force(ask: Asker, home: Path) -> None:
     ask("keep")
     assert ask("keep", "restore", main.stem, "--at", "1", "--force").code == 0
     assert main.read_bytes() == before
+
+
+def test_each_action_builds_one_catalogue(
+    ask: Asker, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Building it takes most of the time of a run that finds nothing new; after that it is only refreshed."""
+    built: list[Store] = []
+    build = Catalogue.__init__
+
+    def counted(self: Catalogue, store: Store, *more: Any, **named: Any) -> None:
+        built.append(store)
+        build(self, store, *more, **named)
+
+    monkeypatch.setattr(Catalogue, "__init__", counted)
+    main = counting.mains(home)[0]
+    for words in (
+        (),
+        ("--quiet",),
+        ("status",),
+        ("diff", "0"),
+        ("verify",),
+        ("pack",),
+        ("forget", main.stem, "--reason", "a test", "--yes"),
+        ("merge", tmp_path / "keep", "--keep", tmp_path / "second"),
+    ):
+        built.clear()
+        assert ask("keep", *words).code == 0, words
+        assert len(built) == 1, words
