@@ -78,7 +78,7 @@ def render_session_page(
     """
     cwd = session.cwds[0] if session.cwds else ""
     scene = Scene(view, links or FileLinks(), whole=True, cwd=cwd)
-    drawing = ConversationRenderer(session, session.main, scene, news=news, inline=None)
+    drawing = ConversationRenderer(session, session.main, scene, notifications=news, inline=None)
     # Not a feed by its ARIA role: the file is complete, and nothing is filled in.
     feed = el("div", _FEED_MARKER, class_="feed")
     main = join((_render_header(session, scene, total), el("div", _render_turn_list(drawing), feed, class_="session")))

@@ -36,11 +36,11 @@ from threadline.render.call_summary import summarize_input
 
 
 class TaskNotification(Protocol):
-    """What became of a background task, as `threadline.thread.notifications` tells it."""
+    """The outcome of a background task, as parsed by `threadline.thread.notifications`."""
 
     @property
     def entry(self) -> Entry:
-        """The entry that tells it."""
+        """The entry that reports the outcome."""
 
     @property
     def call(self) -> CallId | None:
@@ -52,77 +52,77 @@ class TaskNotification(Protocol):
 
     @property
     def summary(self) -> str | None:
-        """That it ended, in a sentence."""
+        """A sentence about the outcome."""
 
     @property
     def status(self) -> str | None:
-        """How it ended, in a word."""
+        """The outcome in one word."""
 
     @property
     def result(self) -> str | None:
-        """What an agent answered."""
+        """The answer, if the task was an agent."""
 
 
 NotificationsByEntry = Mapping[str, Sequence[TaskNotification]]
-"""News by the entry that tells it, as `named` names entries."""
+"""Notifications by the `entry_key` of the entry that reports them."""
 
 
 def entry_key(entry: Entry) -> str:
-    """A name for an entry that its copies share."""
+    """A key for an entry. Copies of the entry have the same key."""
     return entry.uuid or str(entry.place)
 
 
 class Item(Struct, frozen=True):
-    """Something a reader is shown: the entry it stands in."""
+    """One thing to show to a reader, with the entry that contains it."""
 
     entry: Entry
 
 
 class PromptItem(Item, frozen=True):
-    """What a person did; `turn` is the number of the turn it begins, where it begins one."""
+    """An act of the person. `turn` is the number of the turn that it starts, if it starts one."""
 
     act: Act
     turn: int | None = None
 
 
 class TaskItem(Item, frozen=True):
-    """What an agent was told to do."""
+    """The task of an agent."""
 
     text: str
 
 
 class ReplyItem(Item, frozen=True):
-    """What the model said."""
+    """Text of a reply by the model."""
 
     text: str
 
 
 class ThinkingItem(Item, frozen=True):
-    """What the model thought; empty where only its signature was kept."""
+    """Thinking by the model. The text is empty if only the signature was kept."""
 
     text: str
 
 
 class CallItem(Item, frozen=True):
-    """A call."""
+    """A tool call."""
 
     call: Call
 
 
 class OutputItem(Item, frozen=True):
-    """What a command of the program itself printed."""
+    """Output of a local command, such as a slash command or `!` shell command."""
 
     text: str
 
 
 class FailureItem(Item, frozen=True):
-    """A request that failed."""
+    """A failed API request."""
 
     text: str
 
 
 class NoticeItem(Item, frozen=True):
-    """What the program wrote in: `what` says what it is. `quiet`: only for who wants to see everything."""
+    """Text inserted by Claude Code; `what` is its label. `quiet` notices are shown only if everything is shown."""
 
     what: str
     text: str
@@ -130,7 +130,7 @@ class NoticeItem(Item, frozen=True):
 
 
 class TaskUpdateItem(Item, frozen=True):
-    """That a background task ended, or has something to say."""
+    """A notification about a background task."""
 
     news: TaskNotification
 
@@ -142,7 +142,7 @@ class CompactionItem(Item, frozen=True):
 
 
 class BranchItem(Item, frozen=True):
-    """Where a branch was left: its number, from 1, and how it begins."""
+    """The place where the conversation left a branch: the branch's number, from 1, and how the branch begins."""
 
     number: int
     branch: Branch
@@ -157,45 +157,46 @@ def build_outline(
     within: Iterable[Entry] = (),
     news: NotificationsByEntry | None = None,
 ) -> Iterator[Item]:
-    """The items of an agent.
+    """Yield the items of an agent in reading order.
 
     Args:
-        agent: whose.
-        chosen: the entries that lead, instead of the whole conversation.
-        beside: whether what stands beside those in the file is told as well.
-        within: only these entries, where any are given.
-        news: what became of background tasks.
+        agent: the agent.
+        chosen: the leading entries. Default: the whole conversation.
+        beside: whether to include other entries of the file, each at the position where it was written.
+        within: if not empty, only items of these entries.
+        news: notifications about background tasks.
     """
-    only = {id(entry) for entry in within}
-    teller = _OutlineBuilder(agent, news or {})
-    told: set[str] = set()
+    selected = {id(entry) for entry in within}
+    builder = _OutlineBuilder(agent, news or {})
+    yielded: set[str] = set()
     for entry in _interleave_entries(agent, agent.conversation if chosen is None else chosen, beside=beside):
-        if not only or id(entry) in only:
-            if entry.uuid is not None and entry.uuid in told:
-                continue  # a copy of what was already told
-            told.add(entry.uuid or "")
-            yield from teller.items(entry)
-            yield from teller.left_at(entry)
-    if not only:
-        yield from teller.left_elsewhere()
+        if not selected or id(entry) in selected:
+            if entry.uuid is not None and entry.uuid in yielded:
+                continue  # a copy of an entry that was already yielded
+            yielded.add(entry.uuid or "")
+            yield from builder.items(entry)
+            yield from builder.branches_at(entry)
+    if not selected:
+        yield from builder.remaining_branches()
 
 
 def _interleave_entries(agent: Agent, chosen: Sequence[ChainEntry], *, beside: bool) -> Iterator[Entry]:
-    """The chosen entries, with what was written beside them before each that comes later in the file."""
+    """Merge the chosen entries with the other entries of the file, in the order of the file."""
     leads = {id(entry) for entry in chosen}
-    known = {entry.uuid for entry in chosen if entry.uuid is not None}
-    left = {entry.uuid for branch in agent.branches for entry in branch.entries}
+    uuids = {entry.uuid for entry in chosen if entry.uuid is not None}
+    branch_uuids = {entry.uuid for branch in agent.branches for entry in branch.entries}
     position = {id(entry): at for at, entry in enumerate(agent.entries)}
     start = position.get(id(chosen[0]), 0) if chosen and chosen[0] is not _first_entry(agent) else 0
     others = [
         entry
         for entry in (agent.entries[start:] if beside else ())
-        if id(entry) not in leads and (entry.uuid is None or (entry.uuid not in known and entry.uuid not in left))
+        if id(entry) not in leads
+        and (entry.uuid is None or (entry.uuid not in uuids and entry.uuid not in branch_uuids))
     ]
     at = 0
     for entry in chosen:
-        here = position.get(id(entry), -1)
-        while at < len(others) and position[id(others[at])] < here:
+        index = position.get(id(entry), -1)
+        while at < len(others) and position[id(others[at])] < index:
             yield others[at]
             at += 1
         yield entry
@@ -207,10 +208,10 @@ def _first_entry(agent: Agent) -> ChainEntry | None:
 
 
 class _OutlineBuilder:
-    """Makes items of entries, knowing the acts, calls, compactions and branches they are part of."""
+    """Converts entries to items, using the agent's acts, calls, compactions and branches."""
 
-    def __init__(self, agent: Agent, news: NotificationsByEntry) -> None:
-        self._news = news
+    def __init__(self, agent: Agent, notifications: NotificationsByEntry) -> None:
+        self._news = notifications
         self._acts = {id(act.entry): act for act in agent.acts}
         self._turns = {id(turn.act.entry): turn.number for turn in agent.turns if turn.act is not None}
         self._calls = {call.id: call for call in agent.calls}
@@ -227,46 +228,49 @@ class _OutlineBuilder:
         self._branches: dict[str | None, list[tuple[int, Branch]]] = {}
         for number, branch in enumerate(agent.branches, 1):
             self._branches.setdefault(branch.fork, []).append((number, branch))
-        self._to_do = agent.id is not None or agent.kind != "main"
+        self._awaits_task = agent.id is not None or agent.kind != "main"
 
-    def left_at(self, entry: Entry) -> Iterator[Item]:
-        """The branches that part from an entry."""
+    def branches_at(self, entry: Entry) -> Iterator[Item]:
+        """Markers of the branches that fork at an entry."""
         for number, branch in self._branches.pop(entry.uuid, ()) if entry.uuid is not None else ():
-            yield BranchItem(branch.first, number, branch, self._first_words(branch))
+            yield BranchItem(branch.first, number, branch, self._opening_text(branch))
 
-    def left_elsewhere(self) -> Iterator[Item]:
-        """The branches that part from no entry that was told."""
-        for number, branch in sorted((one for some in self._branches.values() for one in some), key=lambda one: one[0]):
-            yield BranchItem(branch.first, number, branch, self._first_words(branch))
+    def remaining_branches(self) -> Iterator[Item]:
+        """Markers of the branches that fork at no entry in the outline."""
+        for number, branch in sorted(
+            (numbered for branches in self._branches.values() for numbered in branches),
+            key=lambda numbered: numbered[0],
+        ):
+            yield BranchItem(branch.first, number, branch, self._opening_text(branch))
 
-    def _first_words(self, branch: Branch) -> str:
-        """How a branch begins: what the person said, or else the first text in it."""
+    def _opening_text(self, branch: Branch) -> str:
+        """The beginning of a branch: its first prompt, or else its first text."""
         acts = (act.text for entry in branch.entries if (act := self._acts.get(id(entry))) is not None)
         texts = (str(getattr(entry, "text", None) or "").strip() for entry in branch.entries)
         return next(acts, None) or next(filter(None, texts), "")
 
     def items(self, entry: Entry) -> Iterator[Item]:
-        """The items of one entry."""
+        """Yield the items of one entry."""
         act = self._acts.get(id(entry))
         compaction = self._compactions.get(id(entry))
         if act is not None:
             yield PromptItem(entry, act, self._turns.get(id(entry)))
-        elif self._news and (told := self._news.get(entry_key(entry))):
-            yield from (TaskUpdateItem(entry, one) for one in told)
+        elif self._news and (notifications := self._news.get(entry_key(entry))):
+            yield from (TaskUpdateItem(entry, notification) for notification in notifications)
         elif compaction is not None:
             yield CompactionItem(entry, compaction)
         elif id(entry) in self._summaries:
             return
         elif isinstance(entry, AssistantEntry):
-            yield from self._assistant(entry)
+            yield from self._assistant_items(entry)
         elif isinstance(entry, UserEntry):
-            yield from self._user(entry)
+            yield from self._user_items(entry)
         elif isinstance(entry, SystemEntry):
             yield from _system_items(entry)
         else:
             yield NoticeItem(entry, _entry_kind(entry), _entry_text(entry), quiet=True)
 
-    def _assistant(self, entry: AssistantEntry) -> Iterator[Item]:
+    def _assistant_items(self, entry: AssistantEntry) -> Iterator[Item]:
         if entry.is_api_error_message:
             yield FailureItem(entry, entry.text or str(entry.error or ""))
             return
@@ -274,9 +278,9 @@ class _OutlineBuilder:
             yield NoticeItem(entry, "no reply", entry.text, quiet=True)
             return
         for index, block in enumerate(entry.message.blocks if entry.message is not None else ()):
-            yield from self._block(entry, block, index)
+            yield from self._block_items(entry, block, index)
 
-    def _block(self, entry: AssistantEntry, block: ContentBlock, index: int) -> Iterator[Item]:
+    def _block_items(self, entry: AssistantEntry, block: ContentBlock, index: int) -> Iterator[Item]:
         match block:
             case TextBlock():
                 if block.text.strip() and block.text != "(no content)":
@@ -286,7 +290,7 @@ class _OutlineBuilder:
             case RedactedThinkingBlock():
                 yield ThinkingItem(entry, "")
             case ToolUseBlock() | ServerToolUseBlock() | McpToolUseBlock():
-                # A use without an id is a call all the same, named by where it stands.
+                # A tool use without an id is still a call. Its id is the position of the block.
                 call = self._calls.get(block.id or CallId(f"{entry.uuid or entry.place}#{index}"))
                 if call is not None:
                     yield CallItem(entry, call)
@@ -297,7 +301,7 @@ class _OutlineBuilder:
             case _:
                 yield NoticeItem(entry, block.type, "", quiet=not isinstance(block, ImageBlock | DocumentBlock))
 
-    def _user(self, entry: UserEntry) -> Iterator[Item]:
+    def _user_items(self, entry: UserEntry) -> Iterator[Item]:
         blocks = list(entry.message.blocks) if entry.message is not None else []
         results = [block for block in blocks if isinstance(block, ToolResultBlock)]
         for result in results:
@@ -306,8 +310,8 @@ class _OutlineBuilder:
         text = extract_text([block for block in blocks if not isinstance(block, ToolResultBlock)])
         if not text.strip():
             return
-        if self._to_do and not results and not entry.is_meta:
-            self._to_do = False  # the first words in an agent's transcript are its task
+        if self._awaits_task and not results and not entry.is_meta:
+            self._awaits_task = False  # the first text in an agent's transcript is its task
             yield TaskItem(entry, text)
         elif entry.is_compact_summary:
             yield NoticeItem(entry, "summary", text)
@@ -315,7 +319,7 @@ class _OutlineBuilder:
             yield from _program_text_items(entry, text, quiet=bool(entry.is_meta))
 
 
-# What the program writes in a person's place, by its first tag: what it is, or None for output that is shown as such.
+# Labels of text that Claude Code writes as a user message, by its first tag. None: shown as command output.
 _TAG_LABELS: dict[str, str | None] = {
     "local-command-stdout": None,
     "local-command-stderr": None,
@@ -335,21 +339,21 @@ _ANY_TAG = re.compile(r"</?[a-z][a-z_-]*(?: [^<>]*)?>")
 def _program_text_items(entry: Entry, text: str, *, quiet: bool) -> Iterator[Item]:
     tag = _TAG.match(text.lstrip())
     name = tag["name"] if tag else ""
-    what = _TAG_LABELS.get(name, name.replace("-", " ") or "note")
-    if what is None:
+    label = _TAG_LABELS.get(name, name.replace("-", " ") or "note")
+    if label is None:
         inner = _ANY_TAG.sub("", text).strip("\n")
         if inner.strip() and inner.strip() != "(no content)":
             yield OutputItem(entry, inner)
         return
     if "<command-name>" in text:
-        text = _remove_tags(text, "command-message")  # it says the command's name again
+        text = _remove_tags(text, "command-message")  # it repeats the command's name
     summary = next(_find_tags(text, "summary"), None)
-    told = text[summary[1] : summary[2]] if summary is not None else _ANY_TAG.sub(" ", text)
-    yield NoticeItem(entry, what, told, quiet=quiet)
+    body = text[summary[1] : summary[2]] if summary is not None else _ANY_TAG.sub(" ", text)
+    yield NoticeItem(entry, label, body, quiet=quiet)
 
 
 def _find_tags(text: str, name: str) -> Iterator[tuple[int, int, int, int]]:
-    """Where each `<name>…</name>` and what is inside it begins and ends; one that is never closed is none."""
+    """Yield (start, inner start, inner end, end) of each `<name>…</name>`. An unclosed tag is ignored."""
     opening, closing = f"<{name}>", f"</{name}>"
     end = 0
     while (start := text.find(opening, end)) >= 0:
@@ -405,7 +409,7 @@ def _entry_kind(entry: Entry) -> str:
 
 
 def _entry_text(entry: Entry) -> str:
-    """Whatever text an entry that says nothing in the conversation has."""
+    """Any text of an entry that is not part of the conversation."""
     for holder in (entry, getattr(entry, "attachment", None), getattr(entry, "progress", None)):
         for name in ("content", "prompt", "text", "filename", "output", "summary", "message"):
             value = getattr(holder, name, None)

@@ -38,13 +38,13 @@ from threadline.render.view import AgentDetail, Detail, View
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)")
 _TICKS = re.compile(r"`+")
-# A tag, a comment or a placeholder would vanish; an address in brackets is a link, and stays.
+# Tags and comments would be invisible, so they are escaped. A URL in angle brackets is a link and is not escaped.
 _TAG = re.compile(r"(\\*)(<(?=[A-Za-z/!?])(?!https?://[^\s<>]*>)|!(?=\[))")
 _MIN_FENCE, _MAX_INDENT = 3, 3
 
 
 def code_block(text: str, language: str = "") -> Iterator[str]:
-    """A text as a block of code, in a fence that is longer than any inside."""
+    """A fenced code block. The fence is longer than any fence in the text."""
     lines = visible(text).strip("\n").split("\n")
     longest = max((len(run) for line in lines for run in _TICKS.findall(line)), default=0)
     fence = "`" * max(_MIN_FENCE, longest + 1)
@@ -54,9 +54,9 @@ def code_block(text: str, language: str = "") -> Iterator[str]:
 
 
 def code_span(text: str) -> str:
-    """A text on one line as a span of code, in as many ticks as it takes.
+    """A code span on one line, with as many backticks as needed.
 
-    >>> code("a `b` c")
+    >>> code_span("a `b` c")
     '``a `b` c``'
     """
     longest = max(map(len, _TICKS.findall(text)), default=0)
@@ -66,27 +66,27 @@ def code_span(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    r"""A text on one line, nothing in it a mark of Markdown.
+    r"""A text on one line with all Markdown syntax escaped.
 
-    >>> words("a *b* <c> [d]")
+    >>> escape_markdown("a *b* <c> [d]")
     'a \\*b\\* \\<c> \\[d\\]'
     """
     return re.sub(r"([\\`*_\[\]<|~])", r"\\\1", " ".join(visible(text).split()))
 
 
 def quote_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Lines behind the sign of a quotation."""
+    """Lines as a block quote."""
     yield from (f"> {line}" if line else ">" for line in lines)
 
 
 def contained_markdown(text: str) -> Iterator[str]:
-    """Markdown as it was written: tags and pictures are shown as they are written, and no fence is left open."""
+    """Markdown that cannot affect what follows: tags and images are escaped, and an open fence is closed."""
     lines = visible(text).strip("\n").split("\n")
     block: list[str] = []
-    at, wary = 0, False
+    at, is_ambiguous = 0, False
     while at < len(lines):
         fence = _FENCE.match(lines[at])
-        end = _end_of_fence(lines, at, fence) if fence is not None and not wary else None
+        end = _end_of_fence(lines, at, fence) if fence is not None and not is_ambiguous else None
         if fence is not None and end is not None:
             yield from (*_escape_block(block), *lines[at:end])
             if end == len(lines) and (end - at == 1 or not _closes_fence(lines[-1], fence)):
@@ -94,8 +94,8 @@ def contained_markdown(text: str) -> Iterator[str]:
             block = []
             at = end
             continue
-        # What such a fence begins or ends hangs on the list it stands in: it and all after it are shown as they are.
-        wary = wary or fence is not None
+        # The meaning of such a fence depends on the list around it. It and all fences after it are escaped.
+        is_ambiguous = is_ambiguous or fence is not None
         line = lines[at] if fence is None else re.sub(r"([`~])", r"\\\1", lines[at])
         if line.strip():
             block.append(line)
@@ -107,10 +107,10 @@ def contained_markdown(text: str) -> Iterator[str]:
 
 
 def _end_of_fence(lines: list[str], at: int, fence: re.Match[str]) -> int | None:
-    """Behind the last line of a fence's block; None where it may be none.
+    """The index after the last line of a fenced block; None if the fence may not open a block.
 
-    At the margin a fence is one wherever it stands, and open to the end where nothing closes it. An indented one counts
-    where another closes it at the same indent and nothing between them is less indented.
+    A fence at the margin always opens a block, which ends with the text if no other fence closes it. An indented fence
+    counts only if a fence with the same indent closes it and no line between them is less indented.
     """
     if "`" in fence["marks"] and "`" in fence["info"]:
         return None
@@ -124,21 +124,21 @@ def _end_of_fence(lines: list[str], at: int, fence: re.Match[str]) -> int | None
 
 
 def _closes_fence(line: str, fence: re.Match[str]) -> bool:
-    found = _FENCE.match(line)
-    if found is None or not found["marks"].startswith(fence["marks"]) or found["info"].strip():
+    closing = _FENCE.match(line)
+    if closing is None or not closing["marks"].startswith(fence["marks"]) or closing["info"].strip():
         return False
-    return len(found["indent"]) <= _MAX_INDENT if not fence["indent"] else found["indent"] == fence["indent"]
+    return len(closing["indent"]) <= _MAX_INDENT if not fence["indent"] else closing["indent"] == fence["indent"]
 
 
 def _escape_block(lines: list[str]) -> Iterator[str]:
-    """Lines without a blank one between them, their tags and pictures made visible.
+    """Escape tags and images in consecutive non-blank lines.
 
-    Those in code stay as they are, but only where every line closes the spans that it opens: else it depends on what
-    the lines are to each other where a span begins, and every tag is made visible.
+    Tags in code spans are not escaped, but only if every line closes the spans that it opens. Otherwise the start of a
+    span depends on the other lines, and every tag is escaped.
     """
-    parted = [_split_code_spans(line) for line in lines]
-    certain = None not in parted
-    for line, parts in zip(lines, parted, strict=True):
+    split_lines = [_split_code_spans(line) for line in lines]
+    certain = None not in split_lines
+    for line, parts in zip(lines, split_lines, strict=True):
         if certain and parts is not None:
             yield "".join(part if is_code else _escape_tags(part) for part, is_code in parts)
         else:
@@ -146,7 +146,7 @@ def _escape_block(lines: list[str]) -> Iterator[str]:
 
 
 def _split_code_spans(line: str) -> list[tuple[str, bool]] | None:
-    """A line in parts that are code and parts that are not; None where a span is left open or a tick is escaped."""
+    """Split a line into (text, is code) parts; None if a span is left open or a backtick is escaped."""
     parts: list[tuple[str, bool]] = []
     at = 0
     while (ticks := _TICKS.search(line, at)) is not None:
@@ -159,7 +159,7 @@ def _split_code_spans(line: str) -> list[tuple[str, bool]] | None:
 
 
 def _escape_tags(text: str) -> str:
-    return _TAG.sub(lambda found: found[0] if len(found[1]) % 2 else f"{found[1]}\\{found[2]}", text)
+    return _TAG.sub(lambda match: match[0] if len(match[1]) % 2 else f"{match[1]}\\{match[2]}", text)
 
 
 _MAX_SUMMARY, _MAX_LABEL = 120, 160
@@ -169,33 +169,37 @@ _SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 
 
 def session_to_markdown(
-    whole: Session, view: View | None = None, news: Iterable[TaskNotification] = (), total: Sum | None = None
+    session: Session, view: View | None = None, notifications: Iterable[TaskNotification] = (), total: Sum | None = None
 ) -> Iterator[str]:
-    """The lines of a session; `total` is what it spent."""
-    yield from _MarkdownRenderer(whole, view or View(), news, total).lines()
+    """Yield the lines of a session. `total` is its usage and cost."""
+    yield from _MarkdownRenderer(session, view or View(), notifications, total).lines()
 
 
-def entry_to_markdown(whole: Session, agent: Agent, entry: Entry, view: View | None = None) -> Iterator[str]:
-    """The lines of one entry of an agent; a result is told with its call."""
-    chosen = view or View()
-    called = next((call.entry for call in agent.calls if call.answer is entry), entry)
-    drawn = _MarkdownRenderer(whole, chosen, ())
-    yield from drawn.some(agent, (item for item in place_items(agent, chosen) if item.item.entry is called))
+def entry_to_markdown(session: Session, agent: Agent, entry: Entry, view: View | None = None) -> Iterator[str]:
+    """Yield the lines of one entry of an agent. For a tool result, these are the lines of its call."""
+    settings = view or View()
+    start = next((call.entry for call in agent.calls if call.answer is entry), entry)
+    renderer = _MarkdownRenderer(session, settings, ())
+    yield from renderer.selected_items(
+        agent, (item for item in place_items(agent, settings) if item.item.entry is start)
+    )
 
 
 class _MarkdownRenderer:
-    """Draws one session."""
+    """Renders one session. There is one method per kind of item."""
 
-    def __init__(self, whole: Session, view: View, news: Iterable[TaskNotification], total: Sum | None = None) -> None:
+    def __init__(
+        self, session: Session, view: View, notifications: Iterable[TaskNotification], total: Sum | None = None
+    ) -> None:
         self._total = total
-        self._session = whole
+        self._session = session
         self._view = view
-        self._places = AgentPlacement(whole)
-        self._not_kept = agents_without_transcript(whole)
-        self._news = group_by_entry(news)
+        self._placement = AgentPlacement(session)
+        self._not_kept = agents_without_transcript(session)
+        self._news = group_by_entry(notifications)
 
     def lines(self) -> Iterator[str]:
-        """All lines."""
+        """Yield all lines."""
         yield f"# {escape_markdown(shorten(self._session.title.text, _MAX_LABEL)) or '(no title)'}"
         yield ""
         yield from (f"- {key}: {value}" for key, value in self._facts())
@@ -203,52 +207,52 @@ class _MarkdownRenderer:
         yield from self._apart()
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        whole, total = self._session, self._total
-        started, took = whole.started, format_duration(whole.wall_time)
-        agents = sum(agent.side is None for agent in whole.agents)
-        turns = count(sum(turn.act is not None for turn in whole.turns), "turn")
-        found = {
-            "session": code_span(shorten(str(whole.id or ""), _MAX_LABEL)),
-            "project": code_span(shorten(whole.cwds[0], _MAX_LABEL)) if whole.cwds else "",
-            "model": ", ".join(escape_markdown(short_model_name(model)) for model in whole.models),
+        session, total = self._session, self._total
+        started, took = session.started, format_duration(session.wall_time)
+        agents = sum(agent.side is None for agent in session.agents)
+        turns = count(sum(turn.act is not None for turn in session.turns), "turn")
+        facts = {
+            "session": code_span(shorten(str(session.id or ""), _MAX_LABEL)),
+            "project": code_span(shorten(session.cwds[0], _MAX_LABEL)) if session.cwds else "",
+            "model": ", ".join(escape_markdown(short_model_name(model)) for model in session.models),
             "started": f"{format_time(started)} UTC" if started is not None else "",
-            "took": f"{turns}, {count(len(whole.calls), 'call')}{f', {took}' if took else ''}",
+            "took": f"{turns}, {count(len(session.calls), 'call')}{f', {took}' if took else ''}",
             "agents": f"{agents:,}" if agents else "",
             "spent": f"{describe_tokens(total)}, {describe_cost(total)}" if total is not None else "",
-            "branches": describe_hidden_branches(whole.main, self._view.branch),
+            "branches": describe_hidden_branches(session.main, self._view.branch),
         }
-        yield from ((key, value) for key, value in found.items() if value)
-        for link in whole.continuations:
+        yield from ((key, value) for key, value in facts.items() if value)
+        for link in session.continuations:
             way = "goes on in" if link.forward else "goes on from"
             yield way, code_span(shorten(str(link.session or "another session"), _MAX_LABEL))
 
     def _items(self, agent: Agent, depth: int) -> Iterator[str]:
         for item in place_items(agent, self._view.inside if depth else self._view, self._news):
-            drawn = list(_RENDERERS[item.kind](self, item, depth))
-            if drawn:
+            lines = list(_RENDERERS[item.kind](self, item, depth))
+            if lines:
                 yield ""
-                yield from drawn
+                yield from lines
 
-    def some(self, agent: Agent, items: Iterable[PlacedItem]) -> Iterator[str]:
-        """Some items of an agent, a blank line between them."""
+    def selected_items(self, agent: Agent, items: Iterable[PlacedItem]) -> Iterator[str]:
+        """The given items of an agent, separated by blank lines."""
         is_first = True
         for item in items:
-            drawn = list(_RENDERERS[item.kind](self, item, 0 if agent.id is None else 1))
-            if drawn and not is_first:
+            lines = list(_RENDERERS[item.kind](self, item, 0 if agent.id is None else 1))
+            if lines and not is_first:
                 yield ""
-            is_first = is_first and not drawn
-            yield from drawn
+            is_first = is_first and not lines
+            yield from lines
 
-    def said(self, item: PlacedItem, depth: int) -> Iterator[str]:
-        """A person's act, quoted; where it begins a turn, with its heading."""
-        said: Any = item.item
-        act = said.act
+    def prompt(self, item: PlacedItem, depth: int) -> Iterator[str]:
+        """An act of the person, as a quote. If it starts a turn, the turn's heading comes first."""
+        prompt: Any = item.item
+        act = prompt.act
         if act.kind is ActKind.INTERRUPT:
             yield "*interrupted by the person*"
             return
-        if said.turn is not None and depth == 0:
+        if prompt.turn is not None and depth == 0:
             when = f" · {format_time(act.timestamp)}" if act.timestamp else ""
-            yield f"## Turn {said.turn}{when}"
+            yield f"## Turn {prompt.turn}{when}"
             yield ""
         if act.kind is ActKind.STEERING:
             yield "*typed while the model was working*"
@@ -258,20 +262,20 @@ class _MarkdownRenderer:
         if act.images:
             yield from quote_lines([" ".join(["(image)"] * act.images)])
 
-    def told(self, item: PlacedItem, _depth: int) -> Iterator[str]:
-        """An agent's task."""
-        said: Any = item.item
-        yield from quote_lines(contained_markdown(said.text))
+    def task(self, item: PlacedItem, _depth: int) -> Iterator[str]:
+        """The task of an agent."""
+        task: Any = item.item
+        yield from quote_lines(contained_markdown(task.text))
 
     def reply(self, item: PlacedItem, _depth: int) -> Iterator[str]:
-        """The model's words, as they are."""
-        said: Any = item.item
-        yield from contained_markdown(said.text)
+        """A reply by the model."""
+        reply: Any = item.item
+        yield from contained_markdown(reply.text)
 
-    def thought(self, item: PlacedItem, _depth: int) -> Iterator[str]:
-        """Thinking, folded unless it is to be shown whole."""
-        said: Any = item.item
-        text = said.text.strip()
+    def thinking(self, item: PlacedItem, _depth: int) -> Iterator[str]:
+        """Thinking, folded unless it is shown in full."""
+        thinking: Any = item.item
+        text = thinking.text.strip()
         if not text:
             return
         if self._view.thinking is Detail.FULL:
@@ -281,10 +285,10 @@ class _MarkdownRenderer:
             return
         yield from _details(f"Thinking: {_escape_html(shorten(text, _MAX_SUMMARY))}", contained_markdown(text))
 
-    def called(self, item: PlacedItem, depth: int) -> Iterator[str]:
-        """A call, with what came of it, and the agents it started."""
-        said: Any = item.item
-        call: Call = said.call
+    def call(self, item: PlacedItem, depth: int) -> Iterator[str]:
+        """A call, its result, and the agents it started."""
+        call_item: Any = item.item
+        call: Call = call_item.call
         label = self._label(call)
         body = list(_call_body(call))
         if not body:
@@ -294,9 +298,9 @@ class _MarkdownRenderer:
             yield ""
             yield from body
         else:
-            told = shorten(summarize_input(call.tool, call.input), _MAX_SUMMARY)
+            text = shorten(summarize_input(call.tool, call.input), _MAX_SUMMARY)
             how = "" if call.outcome is Outcome.OK else f" ({call.outcome})"
-            code = f"<code>{_escape_html(told)}</code>" if told else ""
+            code = f"<code>{_escape_html(text)}</code>" if text else ""
             summary = f"<b>{_escape_html(shorten(call.tool, 60))}</b> {code}{how}"
             yield from _details(summary.strip(), body)
         if call.feedback:
@@ -305,10 +309,10 @@ class _MarkdownRenderer:
         yield from self._agents(call, depth)
 
     def _label(self, call: Call) -> str:
-        told = code_span(shorten(summarize_input(call.tool, call.input), _MAX_LABEL))
+        text = code_span(shorten(summarize_input(call.tool, call.input), _MAX_LABEL))
         changed = change_tally(call)
         how = "" if call.outcome is Outcome.OK else f"({call.outcome})"
-        return " ".join(part for part in (told, changed, how) if part)
+        return " ".join(part for part in (text, changed, how) if part)
 
     def _agents(self, call: Call, depth: int) -> Iterator[str]:
         if self._view.agents is AgentDetail.NONE:
@@ -316,7 +320,7 @@ class _MarkdownRenderer:
         if call.id in self._not_kept:
             yield ""
             yield f"*agent {escape_markdown(shorten(self._not_kept[call.id], _MAX_LABEL))} {NOT_KEPT}*"
-        for agent in self._places.under(call):
+        for agent in self._placement.under(call):
             yield from self._agent(agent, depth)
 
     def _agent(self, agent: Agent, depth: int) -> Iterator[str]:
@@ -334,7 +338,7 @@ class _MarkdownRenderer:
             yield from _details(_escape_html(line), self._items(agent, depth + 1))
 
     def _apart(self) -> Iterator[str]:
-        agents = [agent for agent in self._places.apart if agent.side is None or self._view.everything]
+        agents = [agent for agent in self._placement.apart if agent.side is None or self._view.everything]
         if not agents or self._view.agents is AgentDetail.NONE or self._view.branch is not None or self._is_cut:
             return
         yield ""
@@ -347,71 +351,72 @@ class _MarkdownRenderer:
         return self._view.from_turn is not None or self._view.to_turn is not None
 
     def output(self, item: PlacedItem, _depth: int) -> Iterator[str]:
-        """What a local command printed."""
-        said: Any = item.item
-        yield from code_block(said.text)
+        """Output of a local command."""
+        output: Any = item.item
+        yield from code_block(output.text)
 
-    def failed(self, item: PlacedItem, _depth: int) -> Iterator[str]:
-        """A request that failed."""
-        said: Any = item.item
-        yield f"**API error** {escape_markdown(shorten(said.text, 2000))}"
+    def failure(self, item: PlacedItem, _depth: int) -> Iterator[str]:
+        """A failed API request."""
+        failure: Any = item.item
+        yield f"**API error** {escape_markdown(shorten(failure.text, 2000))}"
 
     def notice(self, item: PlacedItem, _depth: int) -> Iterator[str]:
-        """A line of the program's own, or what became of a background task."""
-        said: Any = item.item
-        news = getattr(said, "news", None)
-        if news is not None:
-            yield f"*background task: {escape_markdown(shorten(task_sentence(news), 300))}*"
-            if (answered := task_answer(news)) is not None:
+        """A notice by Claude Code, or a notification about a background task."""
+        notice: Any = item.item
+        notification = getattr(notice, "news", None)
+        if notification is not None:
+            yield f"*background task: {escape_markdown(shorten(task_sentence(notification), 300))}*"
+            if (answer := task_answer(notification)) is not None:
                 yield ""
-                yield from _details("Its answer", contained_markdown(answered))
+                yield from _details("Its answer", contained_markdown(answer))
             return
-        text = said.text.strip()
+        text = notice.text.strip()
         if len(text) <= _MAX_LABEL and "\n" not in text:
-            yield f"*{escape_markdown(said.what)}{': ' if text else ''}{escape_markdown(text)}*"
+            yield f"*{escape_markdown(notice.what)}{': ' if text else ''}{escape_markdown(text)}*"
         else:
             yield from _details(
-                f"{_escape_html(shorten(said.what, 60))}: {_escape_html(shorten(text, _MAX_SUMMARY))}", code_block(text)
+                f"{_escape_html(shorten(notice.what, 60))}: {_escape_html(shorten(text, _MAX_SUMMARY))}",
+                code_block(text),
             )
 
-    def compacted(self, item: PlacedItem, _depth: int) -> Iterator[str]:
+    def compaction(self, item: PlacedItem, _depth: int) -> Iterator[str]:
         """A compaction and its summary."""
-        said: Any = item.item
-        made = said.compaction
-        what = "Old results cleared" if made.kind is CompactionKind.MICRO else "Compacted"
-        sizes = [f"{size:,}" for size in (made.tokens_before, made.tokens_after) if size is not None]
+        compaction_item: Any = item.item
+        compaction = compaction_item.compaction
+        what = "Old results cleared" if compaction.kind is CompactionKind.MICRO else "Compacted"
+        sizes = [f"{size:,}" for size in (compaction.tokens_before, compaction.tokens_after) if size is not None]
         tokens = f" · {' → '.join(sizes)} tokens" if sizes else ""
         yield "---"
         yield ""
-        yield f"*{what}{f' ({escape_markdown(made.trigger)})' if made.trigger else ''}{tokens}*"
-        if made.summary is not None and made.summary.text.strip():
+        yield f"*{what}{f' ({escape_markdown(compaction.trigger)})' if compaction.trigger else ''}{tokens}*"
+        if compaction.summary is not None and compaction.summary.text.strip():
             yield ""
-            yield from _details("Summary", contained_markdown(made.summary.text))
+            yield from _details("Summary", contained_markdown(compaction.summary.text))
 
-    def left(self, item: PlacedItem, _depth: int) -> Iterator[str]:
-        """Where a branch was left."""
-        said: Any = item.item
-        told = escape_markdown(shorten(said.text, _MAX_SUMMARY))
-        yield f"*branch {said.number} was left here{f': “{told}”' if told else ''}*"
+    def branch(self, item: PlacedItem, _depth: int) -> Iterator[str]:
+        """A marker where the conversation left a branch."""
+        branch: Any = item.item
+        text = escape_markdown(shorten(branch.text, _MAX_SUMMARY))
+        yield f"*branch {branch.number} was left here{f': “{text}”' if text else ''}*"
 
 
 _Renderer = Callable[[_MarkdownRenderer, PlacedItem, int], Iterator[str]]
 _RENDERERS: dict[str, _Renderer] = {
-    "prompt": _MarkdownRenderer.said,
-    "task": _MarkdownRenderer.told,
+    "prompt": _MarkdownRenderer.prompt,
+    "task": _MarkdownRenderer.task,
     "reply": _MarkdownRenderer.reply,
-    "thinking": _MarkdownRenderer.thought,
-    "call": _MarkdownRenderer.called,
+    "thinking": _MarkdownRenderer.thinking,
+    "call": _MarkdownRenderer.call,
     "output": _MarkdownRenderer.output,
-    "failure": _MarkdownRenderer.failed,
+    "failure": _MarkdownRenderer.failure,
     "notice": _MarkdownRenderer.notice,
-    "compaction": _MarkdownRenderer.compacted,
-    "branch": _MarkdownRenderer.left,
+    "compaction": _MarkdownRenderer.compaction,
+    "branch": _MarkdownRenderer.branch,
 }
 
 
 def _call_body(call: Call) -> Iterator[str]:
-    """What a call was given, as far as its line does not say it, and what came of it."""
+    """The input of a call, unless its summary line contains it, and its output."""
     if call.tool in _EDIT_TOOLS and (lines := list(changed_lines(call))):
         yield from code_block("\n".join(map(_patch_line, lines)), "diff")
     elif call.tool in _SHELL_TOOLS and isinstance(call.input, dict):
@@ -423,15 +428,15 @@ def _call_body(call: Call) -> Iterator[str]:
 
 
 def _patch_line(line: Iterable[Any]) -> str:
-    """A line of a change as in a patch: the number goes."""
+    """A changed line as in a patch, without its line number."""
     spans = [span for span in line if span.role is not Role.FAINT or span.text.lstrip()[:1] not in "0123456789"]
     text = "".join(span.text for span in spans)
     return text[:1] + text[2:] if text[:1] in ("+", "-") else text
 
 
 def _has_unshown_input(call: Call) -> bool:
-    told = summarize_input(call.tool, call.input)
-    return any(isinstance(value, dict | list) or str(value) not in told for value in call.input.values())
+    summary = summarize_input(call.tool, call.input)
+    return any(isinstance(value, dict | list) or str(value) not in summary for value in call.input.values())
 
 
 def _format_json(value: Any) -> str:
@@ -439,7 +444,7 @@ def _format_json(value: Any) -> str:
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """The value without half surrogate pairs, which have no UTF-8."""
+    """Replace lone surrogates, which cannot be encoded as UTF-8."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
@@ -450,7 +455,7 @@ def _replace_surrogates(value: Any) -> Any:
 
 
 def _details(summary: str, body: Iterable[str]) -> Iterator[str]:
-    """A part that opens where it stands; blank lines let what is inside be Markdown."""
+    """A `<details>` element. The blank lines allow Markdown inside it."""
     yield f"<details><summary>{summary}</summary>"
     yield ""
     yield from body

@@ -57,26 +57,29 @@ from threadline.render.terminal_markdown import markdown_lines
 from threadline.render.view import AgentDetail, TextOptions
 
 _PROMPT_LINES, _OUTPUT_LINES, _TASK_LINES, _ANSWER_LINES = 60, 8, 6, 6
-# Items that stand close together; a blank line goes before all others.
+# No blank line between two of these items; all others have one before them.
 _COMPACT_ITEMS = (CallItem, ThinkingItem, NoticeItem, TaskUpdateItem, OutputItem, FailureItem)
 _MAX_DEPTH = 12
 
 
 def session_to_text(
-    whole: Session, options: TextOptions | None = None, news: Iterable[TaskNotification] = (), told: Iterable[str] = ()
+    session: Session,
+    options: TextOptions | None = None,
+    notifications: Iterable[TaskNotification] = (),
+    extra_facts: Iterable[str] = (),
 ) -> Iterator[str]:
-    """The lines of a session, each as it is asked for.
+    """Yield the lines of a session lazily.
 
-    `news` is what became of its background tasks, `told` is what else its head says.
+    `notifications` are about its background tasks. `extra_facts` are added to the header, one per line.
     """
-    chosen = options or TextOptions()
-    style = Style(colour=chosen.colour)
-    for line in _TextRenderer(whole, chosen, news, told).lines():
+    settings = options or TextOptions()
+    style = Style(colour=settings.colour)
+    for line in _TextRenderer(session, settings, notifications, extra_facts).lines():
         yield style.line(line)
 
 
 def leading_entries(agent: Agent, *, thread: bool = False, branch: int | None = None) -> Sequence[ChainEntry]:
-    """The entries that lead: the conversation, the thread alone, or the way to a branch and the branch itself."""
+    """The leading entries: the conversation, the current thread only, or a branch with the path that leads to it."""
     if branch is not None:
         return _path_to_branch(agent, agent.branches[branch - 1])
     return agent.thread.entries if thread else agent.conversation
@@ -99,51 +102,55 @@ def _path_to_branch(agent: Agent, branch: Branch) -> list[ChainEntry]:
 
 
 class _TextRenderer:
-    """Draws one session."""
+    """Renders one session as lines of spans. There is one method per kind of item."""
 
     def __init__(
-        self, whole: Session, options: TextOptions, news: Iterable[TaskNotification], told: Iterable[str]
+        self,
+        session: Session,
+        options: TextOptions,
+        notifications: Iterable[TaskNotification],
+        extra_facts: Iterable[str],
     ) -> None:
-        self._session = whole
-        self._told = told
+        self._session = session
+        self._extra_facts = extra_facts
         self._options = options
-        self._places = AgentPlacement(whole)
+        self._placement = AgentPlacement(session)
         self._drawn: set[int] = set()
-        self._not_kept = agents_without_transcript(whole)
-        self._tasks = BackgroundTasks(whole, news)
+        self._not_kept = agents_without_transcript(session)
+        self._tasks = BackgroundTasks(session, notifications)
 
     def lines(self) -> Iterator[Spans]:
-        """All lines, the session's own first."""
+        """Yield all lines: the header, the main agent's items, then agents without a call."""
         options, main = self._options, self._session.main
         yield from self._facts()
-        chosen = [turn for turn in main.turns if _is_turn_shown(turn.number, options)]
-        part = chosen if len(chosen) < len(main.turns) else []
+        turns = [turn for turn in main.turns if _is_turn_shown(turn.number, options)]
+        selected = turns if len(turns) < len(main.turns) else []
         items = build_outline(
             main,
             leading_entries(main, thread=options.thread, branch=options.branch),
             beside=options.branch is None,
-            within=[entry for turn in part for entry in turn.entries],
+            within=[entry for turn in selected for entry in turn.entries],
             news=self._tasks.by_entry,
         )
         yield from self._items(items, options.width, 0)
-        if not part and options.branch is None:
-            yield from self._unlinked()
+        if not selected and options.branch is None:
+            yield from self._unlinked_agents()
 
     def _facts(self) -> Iterator[Spans]:
-        one = self._session
+        session = self._session
         width = self._options.width
-        yield from wrap((Span(one.title.text or "(no title)", Role.TITLE),), width)
+        yield from wrap((Span(session.title.text or "(no title)", Role.TITLE),), width)
         facts = [
-            str(one.id or ""),
-            one.cwds[0] if one.cwds else "",
-            ", ".join(map(short_model_name, one.models)),
-            format_time(one.started) + (" (UTC)" if one.started else ""),
-            "kept" if one.kept else "",
+            str(session.id or ""),
+            session.cwds[0] if session.cwds else "",
+            ", ".join(map(short_model_name, session.models)),
+            format_time(session.started) + (" (UTC)" if session.started else ""),
+            "kept" if session.kept else "",
         ]
         yield from wrap((Span(" · ".join(fact for fact in facts if fact), Role.FAINT),), width)
-        for fact in self._told:
+        for fact in self._extra_facts:
             yield from wrap((Span(fact, Role.FAINT),), width)
-        for link in one.continuations:
+        for link in session.continuations:
             way = "goes on in" if link.forward else "goes on from"
             yield from wrap((Span(f"{way} {link.session or 'another session'} ({link.kind})", Role.FAINT),), width)
 
@@ -160,46 +167,46 @@ class _TextRenderer:
                 yield line
             before = before if first else item
 
-    def said(self, item: PromptItem, width: int, _depth: int) -> Iterator[Spans]:
-        """A person's act."""
+    def prompt(self, item: PromptItem, width: int, _depth: int) -> Iterator[Spans]:
+        """An act of the person."""
         act = item.act
         if act.kind is ActKind.INTERRUPT:
             yield (Span("■ interrupted by the person", Role.NOTICE),)
             return
         if act.kind is ActKind.FEEDBACK and item.turn is None:
-            return  # it stands under the call that it refused
+            return  # it is shown below the call that it refused
         if item.turn is not None:
             label = f"turn {item.turn}" + (f" · {format_time(act.timestamp)}" if act.timestamp else "")
             yield labelled_rule((Span(label, Role.FAINT),), width)
         if act.kind is ActKind.PLAN:
             yield (Span("◆ plan", Role.PROMPT),)
-        yield from self._words(act.text, width, "  " if act.kind is ActKind.PLAN else f"{act_sign(act.kind)} ")
+        yield from self._prompt_lines(act.text, width, "  " if act.kind is ActKind.PLAN else f"{act_sign(act.kind)} ")
         if act.images:
             yield (Span("  " + " ".join(["(image)"] * act.images), Role.FAINT),)
         if act.kind is ActKind.STEERING:
             yield (Span("  (typed while the model was working)", Role.FAINT),)
 
-    def _words(self, text: str, width: int, sign: str, *, whole: bool = False) -> Iterator[Spans]:
+    def _prompt_lines(self, text: str, width: int, sign: str, *, whole: bool = False) -> Iterator[Spans]:
         lines = list(plain_lines(text.strip("\n")))
-        most = len(lines) if whole or self._options.everything or self._options.uncut else _PROMPT_LINES
-        for at, line in enumerate(lines[:most]):
+        limit = len(lines) if whole or self._options.everything or self._options.uncut else _PROMPT_LINES
+        for index, line in enumerate(lines[:limit]):
             space, words = split_indent(line, width)
-            first = Span((sign if not at else "  ") + space, Role.PROMPT)
+            first = Span((sign if not index else "  ") + space, Role.PROMPT)
             yield from wrap((Span(words, Role.PROMPT),), width, first=(first,), rest=(Span("  " + space),))
-        if len(lines) > most:
-            yield (Span(f"  … {count(len(lines) - most, 'more line')}", Role.FAINT),)
+        if len(lines) > limit:
+            yield (Span(f"  … {count(len(lines) - limit, 'more line')}", Role.FAINT),)
 
-    def told(self, item: TaskItem, width: int, _depth: int) -> Iterator[Spans]:
-        """An agent's task."""
-        yield from self._few(item.text, width, _TASK_LINES, f"{PROMPT_SIGN} ", Role.PROMPT)
+    def task(self, item: TaskItem, width: int, _depth: int) -> Iterator[Spans]:
+        """The task of an agent."""
+        yield from self._first_lines(item.text, width, _TASK_LINES, f"{PROMPT_SIGN} ", Role.PROMPT)
 
     def reply(self, item: ReplyItem, width: int, _depth: int) -> Iterator[Spans]:
-        """The model's words."""
-        for at, line in enumerate(markdown_lines(item.text, width - 2)):
-            yield ((Span("● " if not at else "  "), *line)) if line else ()
+        """A reply by the model, as Markdown."""
+        for index, line in enumerate(markdown_lines(item.text, width - 2)):
+            yield ((Span("● " if not index else "  "), *line)) if line else ()
 
-    def thought(self, item: ThinkingItem, width: int, _depth: int) -> Iterator[Spans]:
-        """Thinking: one line of it."""
+    def thinking(self, item: ThinkingItem, width: int, _depth: int) -> Iterator[Spans]:
+        """Thinking, as one line unless it is shown in full."""
         text = item.text.strip()
         if self._options.thinking == "none":
             return
@@ -207,54 +214,55 @@ class _TextRenderer:
             if self._options.everything:
                 yield (Span("✻ thinking, of which only the signature was kept", Role.FAINT),)
         elif self._options.everything or self._options.thinking == "full":
-            yield from self._few(text, width, None, "✻ ", Role.FAINT)
+            yield from self._first_lines(text, width, None, "✻ ", Role.FAINT)
         else:
             more = text.count("\n")
             note = f" ({count(more + 1, 'line')})" if more else ""
             words = one_line(text, max(20, width - 2 - len(note)))
             yield (Span(f"✻ {words}{note}", Role.FAINT),)
 
-    def called(self, item: CallItem, width: int, depth: int) -> Iterator[Spans]:
-        """A call, a few lines of what came of it, and the agents it started."""
+    def call(self, item: CallItem, width: int, depth: int) -> Iterator[Spans]:
+        """A call, the first lines of its result, and the agents it started."""
         call = item.call
         if self._options.calls == "none":
             return
         yield call_line(call, width)
         whole = self._options.everything or self._options.calls == "full"
-        for at, line in enumerate(call_body(call, width - 4, whole=whole)):
-            yield (Span("  ⎿ " if not at else "    ", Role.FAINT), *line)
+        for index, line in enumerate(call_body(call, width - 4, whole=whole)):
+            yield (Span("  ⎿ " if not index else "    ", Role.FAINT), *line)
         if call.feedback:
-            # A person's own words are never cut, be they few or many.
+            # Text written by the person is never cut.
             yield from (
-                (Span("  "), *line) for line in self._words(call.feedback, width - 2, f"{PROMPT_SIGN} ", whole=True)
+                (Span("  "), *line)
+                for line in self._prompt_lines(call.feedback, width - 2, f"{PROMPT_SIGN} ", whole=True)
             )
-        if (news := self._tasks.end(call)) is not None:
-            yield (Span(f"    what became of it: line {news.entry.place.line:,}", Role.FAINT),)
+        if (notification := self._tasks.end(call)) is not None:
+            yield (Span(f"    what became of it: line {notification.entry.place.line:,}", Role.FAINT),)
         if call.id in self._not_kept and self._options.agents is not AgentDetail.NONE:
             yield (Span("  "), *missing_agent_line(self._not_kept[call.id], width - 2))
-        for agent in self._places.under(call):
+        for agent in self._placement.under(call):
             yield from self._agent(agent, width, depth)
 
     def _agent(self, agent: Agent, width: int, depth: int) -> Iterator[Spans]:
         options = self._options
-        if options.agents is AgentDetail.NONE or id(agent) in self._drawn or not self._shown(agent):
+        if options.agents is AgentDetail.NONE or id(agent) in self._drawn or not self._is_shown(agent):
             return
-        self._drawn.add(id(agent))  # a call may stand in a transcript several times
+        self._drawn.add(id(agent))  # a transcript may contain a call several times
         yield (Span("  "), *agent_line(agent, width - 2))
         if options.agents is AgentDetail.FULL and depth < _MAX_DEPTH:
             bar = Span("  │ ", Role.AGENT)
             for line in self._items(build_outline(agent, news=self._tasks.by_entry), max(40, width - 4), depth + 1):
                 yield (bar, *line)
-        elif options.agents is AgentDetail.FULL and (more := sum(map(self._shown, self._places.below(agent)))):
+        elif options.agents is AgentDetail.FULL and (more := sum(map(self._is_shown, self._placement.below(agent)))):
             yield (Span(f"    … {count(more, 'agent')} deeper", Role.FAINT),)
 
-    def _shown(self, agent: Agent) -> bool:
+    def _is_shown(self, agent: Agent) -> bool:
         return agent.side is None or self._options.everything
 
-    def _unlinked(self) -> Iterator[Spans]:
-        """The agents that no call leads to."""
+    def _unlinked_agents(self) -> Iterator[Spans]:
+        """The agents that are not linked to a call."""
         options = self._options
-        agents = [agent for agent in self._places.apart if self._shown(agent)]
+        agents = [agent for agent in self._placement.apart if self._is_shown(agent)]
         if not agents or options.agents is AgentDetail.NONE:
             return
         yield ()
@@ -265,66 +273,66 @@ class _TextRenderer:
                 yield (Span(f"    {one_line(agent.link.why, options.width - 4)}", Role.FAINT),)
 
     def output(self, item: OutputItem, width: int, _depth: int) -> Iterator[Spans]:
-        """What a local command printed."""
-        yield from self._few(item.text, width, _OUTPUT_LINES, "  ⎿ ", Role.FAINT)
+        """Output of a local command."""
+        yield from self._first_lines(item.text, width, _OUTPUT_LINES, "  ⎿ ", Role.FAINT)
 
-    def failed(self, item: FailureItem, width: int, _depth: int) -> Iterator[Spans]:
-        """A request that failed."""
+    def failure(self, item: FailureItem, width: int, _depth: int) -> Iterator[Spans]:
+        """A failed API request."""
         yield from wrap(
             (Span(f"API error: {item.text}", Role.BAD),), width, first=(Span("✗ ", Role.BAD),), rest=(Span("  "),)
         )
 
     def notice(self, item: NoticeItem, width: int, _depth: int) -> Iterator[Spans]:
-        """A line of the program's own."""
+        """A notice by Claude Code, on one line."""
         text = one_line(item.text, max(20, width - len(item.what) - 4))
         yield cut_line((Span(f"◦ {item.what}{': ' if text else ''}{text}", Role.FAINT),), width)
 
-    def ended(self, item: TaskUpdateItem, width: int, _depth: int) -> Iterator[Spans]:
-        """What became of a background task: where it was started, and what it answered, a few lines of it."""
-        news = item.news
-        call = self._tasks.starting_call(news)
+    def task_update(self, item: TaskUpdateItem, width: int, _depth: int) -> Iterator[Spans]:
+        """A notification about a background task: the line of the call that started it, and the start of its answer."""
+        notification = item.news
+        call = self._tasks.starting_call(notification)
         where = f"  (started at line {call.place.line:,})" if call is not None else ""
         before = "◦ background task: "
-        words = one_line(task_sentence(news), max(20, width - len(before) - len(where)))
+        words = one_line(task_sentence(notification), max(20, width - len(before) - len(where)))
         yield cut_line((Span(before + words + where, Role.FAINT),), width)
-        if (said := task_answer(news)) is not None:
-            lines = list(markdown_lines(said, width - 4))
-            most = len(lines) if self._options.everything else _ANSWER_LINES
-            for at, line in enumerate(lines[:most]):
-                yield (Span("  ⎿ " if not at else "    ", Role.FAINT), *line)
-            if len(lines) > most:
-                yield (Span(f"    … {count(len(lines) - most, 'more line')}", Role.FAINT),)
+        if (answer := task_answer(notification)) is not None:
+            lines = list(markdown_lines(answer, width - 4))
+            limit = len(lines) if self._options.everything else _ANSWER_LINES
+            for index, line in enumerate(lines[:limit]):
+                yield (Span("  ⎿ " if not index else "    ", Role.FAINT), *line)
+            if len(lines) > limit:
+                yield (Span(f"    … {count(len(lines) - limit, 'more line')}", Role.FAINT),)
 
-    def compacted(self, item: CompactionItem, width: int, _depth: int) -> Iterator[Spans]:
-        """A compaction: a line across, and how its summary begins."""
-        one = item.compaction
-        micro = one.kind is CompactionKind.MICRO
+    def compaction(self, item: CompactionItem, width: int, _depth: int) -> Iterator[Spans]:
+        """A compaction: a labelled rule and the start of its summary."""
+        compaction = item.compaction
+        micro = compaction.kind is CompactionKind.MICRO
         what = "old results cleared" if micro else "compacted"
-        how = f" ({one.trigger})" if one.trigger else ""
-        sizes = [f"{size:,}" for size in (one.tokens_before, one.tokens_after) if size is not None]
+        how = f" ({compaction.trigger})" if compaction.trigger else ""
+        sizes = [f"{size:,}" for size in (compaction.tokens_before, compaction.tokens_after) if size is not None]
         tokens = f" · {' → '.join(sizes)} tokens" if sizes else ""
         yield labelled_rule(
             (Span(what + how + tokens, Role.NOTICE),), width, line="─" if micro else "═", role=Role.NOTICE
         )
-        if one.summary is not None:
-            yield from self._few(one.summary.text, width, 3, "  ", Role.FAINT)
+        if compaction.summary is not None:
+            yield from self._first_lines(compaction.summary.text, width, 3, "  ", Role.FAINT)
 
-    def left(self, item: BranchItem, width: int, _depth: int) -> Iterator[Spans]:
-        """Where a branch was left."""
+    def branch(self, item: BranchItem, width: int, _depth: int) -> Iterator[Spans]:
+        """A marker where the conversation left a branch."""
         number = len(item.branch.entries)
         before = f"⎇ {number:,} {'entry was' if number == 1 else 'entries were'} left here"
         after = f"  (--branch {item.number})"
         words = one_line(item.text, max(20, width - len(before) - len(after) - 4))
         yield cut_line((Span(before + (f": “{words}”" if words else "") + after, Role.NOTICE),), width)
 
-    def _few(self, text: str, width: int, most: int | None, sign: str, role: Role) -> Iterator[Spans]:
-        """The first lines of a text, wrapped, behind a sign."""
+    def _first_lines(self, text: str, width: int, limit: int | None, sign: str, role: Role) -> Iterator[Spans]:
+        """The first lines of a text, wrapped and indented behind a sign."""
         lines = list(plain_lines(text.strip("\n")))
-        shown = lines if most is None or self._options.everything else lines[:most]
+        shown = lines if limit is None or self._options.everything else lines[:limit]
         indent = Span(" " * len(sign))
-        for at, line in enumerate(shown):
+        for index, line in enumerate(shown):
             space, words = split_indent(line, width)
-            first = Span(sign + space, role) if not at else Span(indent.text + space)
+            first = Span(sign + space, role) if not index else Span(indent.text + space)
             yield from wrap((Span(words, role),), width, first=(first,), rest=(Span(indent.text + space),))
         if len(lines) > len(shown):
             yield (indent, Span(f"… {count(len(lines) - len(shown), 'more line')}", Role.FAINT))
@@ -332,17 +340,17 @@ class _TextRenderer:
 
 _Renderer = Callable[[_TextRenderer, Any, int, int], Iterator[Spans]]
 _RENDERERS: dict[type[Item], _Renderer] = {
-    PromptItem: _TextRenderer.said,
-    TaskItem: _TextRenderer.told,
+    PromptItem: _TextRenderer.prompt,
+    TaskItem: _TextRenderer.task,
     ReplyItem: _TextRenderer.reply,
-    ThinkingItem: _TextRenderer.thought,
-    CallItem: _TextRenderer.called,
+    ThinkingItem: _TextRenderer.thinking,
+    CallItem: _TextRenderer.call,
     OutputItem: _TextRenderer.output,
-    FailureItem: _TextRenderer.failed,
+    FailureItem: _TextRenderer.failure,
     NoticeItem: _TextRenderer.notice,
-    TaskUpdateItem: _TextRenderer.ended,
-    CompactionItem: _TextRenderer.compacted,
-    BranchItem: _TextRenderer.left,
+    TaskUpdateItem: _TextRenderer.task_update,
+    CompactionItem: _TextRenderer.compaction,
+    BranchItem: _TextRenderer.branch,
 }
 
 
@@ -352,7 +360,7 @@ _MIN_WIDTH = 20
 
 
 class EventSource(Struct, frozen=True):
-    """Where something happened: empty where it need not be told."""
+    """Where an item comes from. Empty fields are not shown."""
 
     session: str = ""
     project: str = ""
@@ -360,7 +368,7 @@ class EventSource(Struct, frozen=True):
 
 
 def live_line(item: Item, source: EventSource, when: datetime | None, width: int) -> Spans:
-    """`09:14:03  55604662  app  ✓ Bash  npm test  3.2s`, on one line and harmless."""
+    """One safe line for `watch`: `09:14:03  55604662  app  ✓ Bash  npm test  3.2s`."""
     before = _line_prefix(source, when)
     return (*before, *_LINE_RENDERERS[type(item)](item, max(_MIN_WIDTH, width - line_width(before))))
 
@@ -406,9 +414,9 @@ def _thinking_line(item: ThinkingItem, width: int) -> Spans:
 
 
 def _call_line(item: CallItem, width: int) -> Spans:
-    """A call as it is made, or how it ended: of an error how it begins to say what, of a refusal the person's words."""
+    """A call when it starts or ends, with the start of an error message or the person's feedback to a refusal."""
     if item.call.outcome is Outcome.PENDING:
-        # That it is pending need not be said in words: it has just been made.
+        # A call that has just started needs no "pending" in words.
         mark = OUTCOME_MARKS[Outcome.PENDING]
         return (Span(mark.sign, mark.role), *call_line(replace(item.call, outcome=Outcome.OK), width)[1:])
     line = call_line(item.call, width)
@@ -417,8 +425,8 @@ def _call_line(item: CallItem, width: int) -> Spans:
         return line
     if item.call.feedback:
         return (*line, Span(f" · {PROMPT_SIGN} {one_line(item.call.feedback, room)}", Role.PROMPT))
-    said = one_line(item.call.output, room) if item.call.outcome is Outcome.ERROR else ""
-    return (*line, Span(f" · {said}" if said else "", Role.FAINT))
+    error = one_line(item.call.output, room) if item.call.outcome is Outcome.ERROR else ""
+    return (*line, Span(f" · {error}" if error else "", Role.FAINT))
 
 
 def _output_line(item: OutputItem, width: int) -> Spans:
@@ -435,16 +443,16 @@ def _notice_line(item: NoticeItem, width: int) -> Spans:
 
 
 def _task_update_line(item: TaskUpdateItem, width: int) -> Spans:
-    news = item.news
-    told = news.summary or " ".join(filter(None, (news.task, news.status))) or "ended"
-    return _signed_line("◦", f"background task: {told}", Role.FAINT, width)
+    notification = item.news
+    sentence = notification.summary or " ".join(filter(None, (notification.task, notification.status))) or "ended"
+    return _signed_line("◦", f"background task: {sentence}", Role.FAINT, width)
 
 
 def _compaction_line(item: CompactionItem, width: int) -> Spans:
-    one = item.compaction
-    what = "old results cleared" if one.kind is CompactionKind.MICRO else "compacted"
-    how = f" ({one.trigger})" if one.trigger else ""
-    sizes = [f"{size:,}" for size in (one.tokens_before, one.tokens_after) if size is not None]
+    compaction = item.compaction
+    what = "old results cleared" if compaction.kind is CompactionKind.MICRO else "compacted"
+    how = f" ({compaction.trigger})" if compaction.trigger else ""
+    sizes = [f"{size:,}" for size in (compaction.tokens_before, compaction.tokens_after) if size is not None]
     tokens = f" · {' → '.join(sizes)} tokens" if sizes else ""
     return _signed_line("═", what + how + tokens, Role.NOTICE, width)
 

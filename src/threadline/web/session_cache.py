@@ -260,7 +260,9 @@ class CachedSession:
             if drawing is None:
                 scene = Scene(view, links, cwd=self.facts.project or "", zone=zone)
                 stats = self.spending(archive).stats(self.windows(name))
-                renderer = ConversationRenderer(self.session, agent, scene, figures=stats, news=self.notifications)
+                renderer = ConversationRenderer(
+                    self.session, agent, scene, stats=stats, notifications=self.notifications
+                )
                 drawing = self._drawings[key] = AgentDrawing(renderer, PositionIndex(renderer))
                 while len(self._drawings) > _MAX_DRAWINGS:
                     self._drawings.popitem(last=False)

@@ -127,7 +127,7 @@ def test_figures_stand_once_a_message(tmp_path: Path) -> None:
     whole = session(tmp_path, prompt("a"), reply({"type": "thinking", "thinking": "b"}, "c"))
     (message,) = {e.message.id for e in whole.main.entries if isinstance(e, AssistantEntry) and e.message is not None}
     told = {MessageId(str(message)): MessageStats("claude-opus-4", 1234, 56, None)}
-    html = whole_of(drawing(whole, figures=told))
+    html = whole_of(drawing(whole, stats=told))
     assert html.count("1,234 in context") == 1
 
 

@@ -232,7 +232,7 @@ def _raw_facts(entry: Entry, text: str, scene: Scene) -> Iterator[str]:
     yield shorten(entry.kind, 60)
     yield f"line {entry.place.line:,}"
     if entry.timestamp is not None:
-        yield scene.told(entry.timestamp)
+        yield scene.format_time(entry.timestamp)
     yield count(len(entry.raw), "byte")
     if not _is_utf8(entry.raw):
         yield r"not all of it is UTF-8: other bytes are shown as \xNN"

@@ -47,7 +47,7 @@ from threadline.render import (
     task_sentence,
     visible,
 )
-from threadline.render.html.calls import render_call as drawn_call
+from threadline.render.html.calls import render_call
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.images import render_images
 from threadline.render.html.markdown import markdown_to_html
@@ -56,7 +56,7 @@ from threadline.render.html.sections import Section, split_into_sections
 
 
 class MessageStats(Struct, frozen=True):
-    """One message in numbers: how full the window was, what came out, what it cost (None: no rate is known)."""
+    """Figures of one message: tokens in context, output tokens, and cost (None if no price is known)."""
 
     model: str | None = None
     context: int | None = None
@@ -65,92 +65,97 @@ class MessageStats(Struct, frozen=True):
 
 
 StatsByMessage = Mapping[MessageId, MessageStats]
-"""Messages in numbers, by their id."""
+"""Figures by message id."""
 
 
 _MAX_DEPTH = 6
 _MAX_NOTICE, _MAX_TEXT, _MAX_PROSE = 160, 6000, 60_000
-"""A prompt or an output with more characters is cut on a page that is not whole; the entry's own page has it all."""
+"""Longer texts are cut on a page that is not whole. The entry's own page has the full text."""
 _FENCE = re.compile(r"^ {0,3}```[^\n]*\n(?:.*?^ {0,3}```[ \t]*$|.*\Z)", re.MULTILINE | re.DOTALL)
 _MAX_FENCES = 20
 _MAX_TAGS = 2400
-"""Begins and ends of elements in what is drawn of one text."""
+"""The maximum number of start and end tags for one text."""
 
 
 class ConversationRenderer:
-    """Draws one agent of a session, with the agents below it in their places.
+    """Renders one agent of a session, with the agents that it started below their calls.
 
-    `inline` is how many items an agent inside may have to be drawn in place; one that has more is a link (None: every
-    one is drawn).
+    An agent with more than `inline` items is rendered as a link (None: every agent is rendered in place).
     """
 
     def __init__(
         self,
-        whole: Session,
+        session: Session,
         agent: Agent,
         scene: Scene,
         *,
-        figures: StatsByMessage | None = None,
-        news: Iterable[TaskNotification] = (),
+        stats: StatsByMessage | None = None,
+        notifications: Iterable[TaskNotification] = (),
         inline: int | None = 30,
     ) -> None:
-        self.session = whole
+        self.session = session
         self.agent = agent
         self.scene = scene
-        self._figures = figures or {}
+        self._stats = stats or {}
         self._inline = inline
-        self._places = AgentPlacement(whole)
-        self._not_kept = agents_without_transcript(whole)
-        self._tasks = BackgroundTasks(whole, news)
+        self._placement = AgentPlacement(session)
+        self._not_kept = agents_without_transcript(session)
+        self._tasks = BackgroundTasks(session, notifications)
         self._failing = self._failing_calls() if scene.view.errors else frozenset()
         self.items = place_items(agent, scene.view, self._tasks.by_entry, self._failing)
         self.sections = split_into_sections(self.items)
-        self._last = _last_items(self.items)
-        self._others = _model_changes(self._last, self._figures)
+        self._last_entries = _last_items(self.items)
+        self._model_changes_at = _model_changes(self._last_entries, self._stats)
 
     def _failing_calls(self) -> frozenset[CallId]:
-        """The calls whose agents, or agents of theirs, hold something that failed."""
-        inside, news = self.scene.view.inside, self._tasks.by_entry
-        bad = [agent for agent in self.session.agents if self._is_shown(agent) and place_items(agent, inside, news)]
+        """The calls whose agents, directly or through agents of their own, contain a failure."""
+        inside, notifications = self.scene.view.inside, self._tasks.by_entry
+        failed_agents = [
+            agent
+            for agent in self.session.agents
+            if self._is_shown(agent) and place_items(agent, inside, notifications)
+        ]
         starters = {
             str(under.id): (call, agent)
             for agent in (self.session.main, *self.session.agents)
             for call in agent.calls
-            for under in self._places.under(call)
+            for under in self._placement.under(call)
         }
-        found: set[CallId] = set()
-        waiting = [str(agent.id) for agent in bad]
-        while waiting:
-            call, agent = starters.get(waiting.pop(), (None, None))
-            if call is None or agent is None or call.id in found:
+        failing: set[CallId] = set()
+        pending = [str(agent.id) for agent in failed_agents]
+        while pending:
+            call, agent = starters.get(pending.pop(), (None, None))
+            if call is None or agent is None or call.id in failing:
                 continue
-            found.add(call.id)
+            failing.add(call.id)
             if agent.id is not None:
-                waiting.append(str(agent.id))
-        return frozenset(found)
+                pending.append(str(agent.id))
+        return frozenset(failing)
 
     def section(self, number: int) -> Markup:
-        """What a section holds when it is filled."""
+        """The content of a section, by its number."""
         return self.articles(self.sections[number - 1])
 
     def articles(self, section: Section) -> Markup:
-        """The articles of a section, one after the other."""
-        return self._drawn(self.items, range(section.start, section.stop), 0)
+        """The articles of a section."""
+        return self._articles(self.items, range(section.start, section.stop), 0)
 
-    def _drawn(self, items: Sequence[PlacedItem], chosen: range, depth: int) -> Markup:
-        """Items one after the other; each knows the one before it, whose time need not be told again."""
+    def _articles(self, items: Sequence[PlacedItem], chosen: range, depth: int) -> Markup:
+        """Render items. Each is rendered with the one before it, so that an equal time is not repeated."""
         size = len(items)
-        return join(self._article(items[at], items[at - 1] if at else None, at + 1, size, depth) for at in chosen)
+        return join(
+            self._article(items[index], items[index - 1] if index else None, index + 1, size, depth) for index in chosen
+        )
 
     @property
     def unlinked(self) -> list[Agent]:
-        """The agents that no call leads to, which stand at the end of the main agent's page."""
+        """The agents that are not linked to a call. They are shown at the end of the main agent's page."""
         if self.agent.id is not None or self.scene.view.agents is AgentDetail.NONE:
             return []
-        return [agent for agent in self._places.apart if self._is_shown(agent)]
+        return [agent for agent in self._placement.apart if self._is_shown(agent)]
 
     def apart(self) -> Markup:
-        """The agents that no call leads to, each with the reason."""
+        """A section with the agents that are not linked to a call, each with the reason."""
         agents = self.unlinked
         if not agents:
             return EMPTY
@@ -170,11 +175,11 @@ class ConversationRenderer:
     ) -> Markup:
         item = placed_item.item
         head, body = _RENDERERS[type(item)](self, placed_item, depth)
-        figure = self._last.get(placed_item.anchor) if depth == 0 else None
+        stats_entry = self._last_entries.get(placed_item.anchor) if depth == 0 else None
         return el(
             "article",
             self._gutter(placed_item, before),
-            el("div", head, body, self._figure(figure), *self._problems(item), class_="body"),
+            el("div", head, body, self._stats_line(stats_entry), *self._problems(item), class_="body"),
             class_=f"item {placed_item.kind}{_item_classes(item)}",
             id=placed_item.anchor,
             tabindex=-1,
@@ -184,23 +189,23 @@ class ConversationRenderer:
         )
 
     def _gutter(self, placed_item: PlacedItem, before: PlacedItem | None) -> Markup:
-        """The time, which is the link to the item, and says where it stands."""
+        """The time of an item, as a permalink. Its title contains the line number."""
         entry = placed_item.item.entry
         when = entry.timestamp
         label = self.scene.clock(when) if when is not None else "·"
-        full = f"line {entry.place.line:,}" + (f" · {self.scene.told(when)}" if when is not None else "")
+        full = f"line {entry.place.line:,}" + (f" · {self.scene.format_time(when)}" if when is not None else "")
         clock = el("time", label, datetime=when.isoformat()) if when is not None else label
         is_same = when is not None and before is not None and _minute(before.item) == _minute(placed_item.item)
-        said = "at same" if is_same and "turn-start" not in _item_classes(placed_item.item) else "at"
-        return el("a", clock, href=self.scene.links.entry(placed_item.anchor), class_=said, title=full)
+        classes = "at same" if is_same and "turn-start" not in _item_classes(placed_item.item) else "at"
+        return el("a", clock, href=self.scene.links.entry(placed_item.anchor), class_=classes, title=full)
 
-    def _figure(self, entry: AssistantEntry | None) -> Markup:
-        """What the message took, under the last of its items."""
+    def _stats_line(self, entry: AssistantEntry | None) -> Markup:
+        """The figures of a message, shown below its last item."""
         message = entry.message if entry is not None else None
-        figure = self._figures.get(message.id) if message is not None and message.id is not None else None
-        if message is None or figure is None:
+        stats = self._stats.get(message.id) if message is not None and message.id is not None else None
+        if message is None or stats is None:
             return EMPTY
-        return el("p", " · ".join(_stats_labels(figure, named=message.id in self._others)), class_="figure")
+        return el("p", " · ".join(_stats_labels(stats, named=message.id in self._model_changes_at)), class_="figure")
 
     def _problems(self, item: Item) -> Iterator[Markup]:
         for problem in item.entry.problems:
@@ -209,10 +214,10 @@ class ConversationRenderer:
     def _is_shown(self, agent: Agent) -> bool:
         return agent.side is None or self.scene.view.everything
 
-    # What follows draws one kind of item each: a heading, and what it says.
+    # Each method below renders one kind of item and returns its heading and its body.
 
-    def said(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
-        """A person's act; where it begins a turn, its heading."""
+    def prompt(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
+        """An act of the person. If it starts a turn, it has the turn's heading."""
         item: Any = placed_item.item
         act = item.act
         if act.kind is ActKind.INTERRUPT:
@@ -228,42 +233,42 @@ class ConversationRenderer:
         sign = el("span", act_sign(act.kind), class_="sign", aria_hidden="true")
         return head, join((el("div", sign, self._cut(act.text, placed_item.anchor), class_="words"), *marks))
 
-    def _cut(self, text: str, anchor_: str) -> Markup:
-        """A text as it was written; one that is very long is cut, and leads to where it is whole."""
+    def _cut(self, text: str, anchor: str) -> Markup:
+        """A text as it was written. A very long one is cut and links to the full text."""
         words = visible(text.strip("\n"))
-        raw = self.scene.links.raw(anchor_)
+        raw = self.scene.links.raw(anchor)
         if self.scene.whole or raw is None or len(words) <= _MAX_TEXT:
             return el("span", *_mark_fences(words), class_="text")
         more = el("a", f"{len(words) - _MAX_TEXT:,} more characters", href=raw, class_="more")
         return join((el("span", *_mark_fences(words[:_MAX_TEXT]), class_="text"), more))
 
-    def _prose(self, text: str, anchor_: str) -> Markup:
-        """A text in Markdown; one that is as long as a book is cut, and leads to where it is whole."""
-        raw = self.scene.links.raw(anchor_)
+    def _prose(self, text: str, anchor: str) -> Markup:
+        """A text as Markdown. A very long one is cut and links to the full text."""
+        raw = self.scene.links.raw(anchor)
         if self.scene.whole or raw is None:
             return el("div", markdown_to_html(text), class_="prose")
-        much = min(len(text), _MAX_PROSE)
-        drawn = markdown_to_html(text[:much])
-        while drawn.count("<") > _MAX_TAGS:  # a mark at every word makes more elements than a page may have
-            much //= 2
-            drawn = markdown_to_html(text[:much])
-        if much == len(text):
+        length = min(len(text), _MAX_PROSE)
+        drawn = markdown_to_html(text[:length])
+        while drawn.count("<") > _MAX_TAGS:  # markup at every word would create too many elements
+            length //= 2
+            drawn = markdown_to_html(text[:length])
+        if length == len(text):
             return el("div", drawn, class_="prose")
-        more = el("a", f"{len(text) - much:,} more characters", href=raw, class_="more")
+        more = el("a", f"{len(text) - length:,} more characters", href=raw, class_="more")
         return el("div", drawn, more, class_="prose")
 
-    def told(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
-        """An agent's task."""
+    def task(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
+        """The task of an agent."""
         item: Any = placed_item.item
         return el("p", "Task", class_="aside"), self._prose(item.text, placed_item.anchor)
 
     def reply(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
-        """The model's words."""
+        """A reply by the model."""
         item: Any = placed_item.item
         return EMPTY, self._prose(item.text, placed_item.anchor)
 
-    def thought(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
-        """Thinking: folded, its first words on the line."""
+    def thinking(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
+        """Thinking, folded. The summary line contains its first words."""
         item: Any = placed_item.item
         text = item.text.strip()
         if not text:
@@ -272,28 +277,28 @@ class ConversationRenderer:
         is_open = self.scene.view.thinking is Detail.FULL
         return EMPTY, el("details", line, self._prose(text, placed_item.anchor), open=is_open)
 
-    def called(self, placed_item: PlacedItem, depth: int) -> tuple[Markup, Markup]:
-        """A call, with what the person said to it and the agents it started below."""
+    def call(self, placed_item: PlacedItem, depth: int) -> tuple[Markup, Markup]:
+        """A call, with the person's feedback and the agents it started below."""
         item: Any = placed_item.item
         call: Call = item.call
-        return EMPTY, drawn_call(call, placed_item.anchor, self.scene, *self._below(call, depth))
+        return EMPTY, render_call(call, placed_item.anchor, self.scene, *self._below(call, depth))
 
     def _below(self, call: Call, depth: int) -> Iterator[Child]:
         if call.feedback:
             yield el(
                 "div", el("span", act_sign("feedback"), class_="sign"), visible(call.feedback), class_="words feedback"
             )
-        if (news := self._tasks.end(call)) is not None:
-            there = self.scene.links.entry(anchor_of(news.entry, self.agent.id))
-            yield el("p", el("a", "see its result", href=there, class_="quiet"), class_="aside")
+        if (notification := self._tasks.end(call)) is not None:
+            address = self.scene.links.entry(anchor_of(notification.entry, self.agent.id))
+            yield el("p", el("a", "see its result", href=address, class_="quiet"), class_="aside")
         if self.scene.view.agents is AgentDetail.NONE:
             return
         if call.id in self._not_kept:
             yield el("p", f"{shorten(self._not_kept[call.id], 160)} {NOT_KEPT}", class_="absent")
-        yield from (self._agent(agent, depth) for agent in self._places.under(call) if self._is_shown(agent))
+        yield from (self._agent(agent, depth) for agent in self._placement.under(call) if self._is_shown(agent))
 
     def _agent(self, agent: Agent, depth: int) -> Markup:
-        """An agent in its place: a line, and below it, folded, what it did, or where that can be seen."""
+        """An agent: a summary line with the agent's items folded below it, or a link to the agent's page."""
         facts = [count(len(agent.calls), "call"), format_duration(agent_duration(agent)), str(agent.status)]
         page = self.scene.links.agent(agent.id) if agent.id is not None else None
         line = (
@@ -308,25 +313,25 @@ class ConversationRenderer:
         )
         if depth >= _MAX_DEPTH or (self._inline is not None and len(items) > self._inline):
             return el("div", el("p", *line, class_="line"), way, class_="agent", data_agent=str(agent.id))
-        drawn = self._drawn(items, range(len(items)), depth + 1)
-        # Whoever asks for what failed asks for what is inside.
+        drawn = self._articles(items, range(len(items)), depth + 1)
+        # A filter for failures opens the agents that contain them.
         is_open = self.scene.view.agents is AgentDetail.FULL or (self.scene.view.errors and bool(items))
-        # A link inside a summary could not be reached by those who hear the page: it stands beside.
+        # Screen readers cannot reach a link inside a summary, so the link is placed beside it.
         folded = el("details", el("summary", *line, class_="line"), drawn, open=is_open)
         return el("div", folded, way, class_="agent", data_agent=str(agent.id))
 
     def output(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
-        """What a local command printed."""
+        """Output of a local command."""
         item: Any = placed_item.item
         return EMPTY, el("pre", self._cut(item.text, placed_item.anchor), class_="output")
 
-    def failed(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
-        """A request that failed."""
+    def failure(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
+        """A failed API request."""
         item: Any = placed_item.item
         return EMPTY, el("p", el("b", "API error"), " ", shorten(item.text, 2000))
 
     def notice(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
-        """A line of the program's own; what is long is folded."""
+        """A notice by Claude Code. A long one is folded."""
         item: Any = placed_item.item
         label = el("span", shorten(item.what, 60), class_="label")
         text = item.text.strip()
@@ -335,78 +340,84 @@ class ConversationRenderer:
         line = el("summary", label, " ", el("span", shorten(text, 140), class_="told"))
         return EMPTY, el("details", line, el("pre", self._cut(text, placed_item.anchor), class_="output"))
 
-    def ended(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
-        """What became of a background task."""
+    def task_update(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
+        """A notification about a background task, with its answer folded."""
         item: Any = placed_item.item
-        news: TaskNotification = item.news
-        call = self._tasks.starting_call(news)
+        notification: TaskNotification = item.news
+        call = self._tasks.starting_call(notification)
         where: Child = EMPTY
         if call is not None:
-            there = self.scene.links.entry(anchor_of(call.entry, call.agent))
-            where = el("a", "show the call", href=there, class_="quiet")
-        line = (el("span", "background task", class_="label"), " ", shorten(task_sentence(news), 300), " ", where)
-        said = task_answer(news)
-        if said is None:
+            address = self.scene.links.entry(anchor_of(call.entry, call.agent))
+            where = el("a", "show the call", href=address, class_="quiet")
+        line = (
+            el("span", "background task", class_="label"),
+            " ",
+            shorten(task_sentence(notification), 300),
+            " ",
+            where,
+        )
+        answer = task_answer(notification)
+        if answer is None:
             return EMPTY, el("p", *line)
-        return EMPTY, el("details", el("summary", *line), self._prose(said, placed_item.anchor))
+        return EMPTY, el("details", el("summary", *line), self._prose(answer, placed_item.anchor))
 
-    def compacted(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
-        """A compaction: a line across, and its summary, folded."""
+    def compaction(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
+        """A compaction: a heading and the folded summary."""
         item: Any = placed_item.item
-        made = item.compaction
-        what = "Old results cleared" if made.kind is CompactionKind.MICRO else "Compacted"
-        how = f" ({shorten(made.trigger, 40)})" if made.trigger else ""
-        sizes = [f"{size:,}" for size in (made.tokens_before, made.tokens_after) if size is not None]
+        compaction = item.compaction
+        what = "Old results cleared" if compaction.kind is CompactionKind.MICRO else "Compacted"
+        how = f" ({shorten(compaction.trigger, 40)})" if compaction.trigger else ""
+        sizes = [f"{size:,}" for size in (compaction.tokens_before, compaction.tokens_after) if size is not None]
         tokens = f" · {' → '.join(sizes)} tokens" if sizes else ""
         head = el("h2", f"{what}{how}{tokens}")
-        if made.summary is None or not made.summary.text.strip():
+        if compaction.summary is None or not compaction.summary.text.strip():
             return head, EMPTY
-        return head, el("details", el("summary", "Summary"), self._prose(made.summary.text, placed_item.anchor))
+        return head, el("details", el("summary", "Summary"), self._prose(compaction.summary.text, placed_item.anchor))
 
-    def left(self, placed_item: PlacedItem, depth: int) -> tuple[Markup, Markup]:
-        """Where a branch was left, which leads to it."""
+    def branch(self, placed_item: PlacedItem, depth: int) -> tuple[Markup, Markup]:
+        """A marker where the conversation left a branch, with a link to the branch."""
         item: Any = placed_item.item
         if depth == 0 and item.number == self.scene.view.branch:
             return EMPTY, el("p", "this branch begins here")
         number = len(item.branch.entries)
-        said = f"{number:,} {'entry was' if number == 1 else 'entries were'} left here"
+        label_text = f"{number:,} {'entry was' if number == 1 else 'entries were'} left here"
         words = shorten(item.text, 140)
-        there = self.scene.links.branch(item.number) if depth == 0 and self.agent.id is None else None
-        label = el("a", f"branch {item.number}", href=there) if there else f"branch {item.number}"
-        return EMPTY, el("p", said, f": “{words}” " if words else " ", label)
+        address = self.scene.links.branch(item.number) if depth == 0 and self.agent.id is None else None
+        label = el("a", f"branch {item.number}", href=address) if address else f"branch {item.number}"
+        return EMPTY, el("p", label_text, f": “{words}” " if words else " ", label)
 
 
 _Renderer = Callable[[ConversationRenderer, PlacedItem, int], tuple[Markup, Markup]]
 _RENDERERS: dict[type[Item], _Renderer] = {
-    PromptItem: ConversationRenderer.said,
-    TaskItem: ConversationRenderer.told,
+    PromptItem: ConversationRenderer.prompt,
+    TaskItem: ConversationRenderer.task,
     ReplyItem: ConversationRenderer.reply,
-    ThinkingItem: ConversationRenderer.thought,
-    CallItem: ConversationRenderer.called,
+    ThinkingItem: ConversationRenderer.thinking,
+    CallItem: ConversationRenderer.call,
     OutputItem: ConversationRenderer.output,
-    FailureItem: ConversationRenderer.failed,
+    FailureItem: ConversationRenderer.failure,
     NoticeItem: ConversationRenderer.notice,
-    TaskUpdateItem: ConversationRenderer.ended,
-    CompactionItem: ConversationRenderer.compacted,
-    BranchItem: ConversationRenderer.left,
+    TaskUpdateItem: ConversationRenderer.task_update,
+    CompactionItem: ConversationRenderer.compaction,
+    BranchItem: ConversationRenderer.branch,
 }
 _KIND_LABELS = {"prompt": "Prompt", "task": "Task", "reply": "Reply", "thinking": "Thinking", "call": "Call"}
 
 
 def _item_label(placed_item: PlacedItem) -> str:
-    """What a screen reader calls an item: its kind and its line."""
+    """The ARIA label of an item: its kind and its line."""
     item = placed_item.item
     what = _KIND_LABELS.get(placed_item.kind, placed_item.kind.capitalize())
     return f"{what} {shorten(item.call.tool, 60)}, line" if isinstance(item, CallItem) else f"{what}, line"
 
 
 def _mark_fences(text: str) -> Iterator[Child]:
-    """A text as it was written, with what stands between fences apart: that is quoted, and not said."""
+    """A text as it was written, with fenced blocks in elements of their own: they are quotes, not prose."""
     done = 0
-    for found in islice(_FENCE.finditer(text), _MAX_FENCES):
-        yield text[done : found.start()]
-        yield el("span", found.group(), class_="fence")
-        done = found.end()
+    for fence in islice(_FENCE.finditer(text), _MAX_FENCES):
+        yield text[done : fence.start()]
+        yield el("span", fence.group(), class_="fence")
+        done = fence.end()
     yield text[done:]
 
 
@@ -421,19 +432,19 @@ def _item_classes(item: Item) -> str:
     return f" {item.call.outcome}" if isinstance(item, CallItem) else ""
 
 
-def _stats_labels(figure: MessageStats, *, named: bool) -> Iterator[str]:
-    if figure.model and named:
-        yield shorten(short_model_name(figure.model), 60)
-    if figure.context is not None:
-        yield f"{figure.context:,} in context"
-    if figure.output is not None:
-        yield f"{figure.output:,} out"
-    if figure.amount is not None:
-        yield f"${figure.amount:.4f}"
+def _stats_labels(stats: MessageStats, *, named: bool) -> Iterator[str]:
+    if stats.model and named:
+        yield shorten(short_model_name(stats.model), 60)
+    if stats.context is not None:
+        yield f"{stats.context:,} in context"
+    if stats.output is not None:
+        yield f"{stats.output:,} out"
+    if stats.amount is not None:
+        yield f"${stats.amount:.4f}"
 
 
 def _last_items(items: Sequence[PlacedItem]) -> dict[str, AssistantEntry]:
-    """The last item of each message, by its anchor: there its figures stand."""
+    """The last item of each message, by anchor. The message's figures are shown there."""
     last: dict[str, tuple[str, AssistantEntry]] = {}
     for placed_item in items:
         entry = placed_item.item.entry
@@ -442,16 +453,16 @@ def _last_items(items: Sequence[PlacedItem]) -> dict[str, AssistantEntry]:
     return dict(last.values())
 
 
-def _model_changes(last: Mapping[str, AssistantEntry], figures: StatsByMessage) -> frozenset[str]:
-    """The messages whose model is not that of the one before: only there it is worth telling."""
+def _model_changes(last: Mapping[str, AssistantEntry], stats: StatsByMessage) -> frozenset[str]:
+    """The messages with another model than the message before. Only these show the model's name."""
     changed: set[str] = set()
     before: str | None = None
     for entry in last.values():
         message = entry.message
-        figure = figures.get(message.id) if message is not None and message.id is not None else None
-        if message is None or message.id is None or figure is None or figure.model is None:
+        message_stats = stats.get(message.id) if message is not None and message.id is not None else None
+        if message is None or message.id is None or message_stats is None or message_stats.model is None:
             continue
-        if figure.model != before:
+        if message_stats.model != before:
             changed.add(message.id)
-        before = figure.model
+        before = message_stats.model
     return frozenset(changed)

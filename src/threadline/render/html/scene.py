@@ -14,7 +14,7 @@ from threadline.render import View
 
 
 class Links(Protocol):
-    """Addresses, or None where there is nothing to go to."""
+    """Builds URLs of pages; None if there is no such page."""
 
     def session(self, session: SessionId | str) -> str | None:
         """The page of another session."""
@@ -29,10 +29,10 @@ class Links(Protocol):
         """The page that shows an entry's JSON."""
 
     def call(self, call: CallId) -> str | None:
-        """The page that shows a call whole."""
+        """The page that shows a call in full."""
 
     def state(self, anchor: str) -> str | None:
-        """The page that shows how things stood at an entry."""
+        """The page that shows the state at an entry."""
 
     def file(self, path: str) -> str | None:
         """The page of a file: which sessions touched it."""
@@ -41,15 +41,15 @@ class Links(Protocol):
         """The page of a branch; None is the conversation itself."""
 
     def image(self, anchor: str, number: int, media_type: str, data: str) -> str | None:
-        """The picture that stands at so manieth place among those of an entry; `data` is its base64."""
+        """The image with this number among the images of an entry; `data` is its base64."""
 
 
 class Scene(Struct, frozen=True):
-    """How things are shown and where links lead.
+    """What to show and how to link.
 
-    `whole`: nothing is cut, as on a call's own page and in files. `cwd` is the directory the session worked in, from
-    which files are named. `zone` is the one whose clocks tell the times: UTC unless somebody says otherwise, so
-    that a file is the same wherever it is made.
+    `whole`: nothing is cut, as on a call's own page and in exported files. Paths are shown relative to `cwd`, the
+    session's working directory. Times are shown in `zone`. The default is UTC, so that an exported file is the same
+    wherever it is created.
     """
 
     view: View
@@ -58,15 +58,15 @@ class Scene(Struct, frozen=True):
     cwd: str = ""
     zone: tzinfo = UTC
 
-    def near(self, path: str) -> str:
-        """A path as seen from where the session worked."""
+    def relative_path(self, path: str) -> str:
+        """A path relative to the session's working directory, if it is inside it."""
         below = self.cwd and path.startswith(self.cwd) and path[len(self.cwd) : len(self.cwd) + 1] in ("/", "\\")
         return path[len(self.cwd) + 1 :] if below else path
 
     def clock(self, when: datetime) -> str:
-        """A moment as a clock shows it: `09:00`."""
+        """The time of day: `09:00`."""
         return in_zone(when, self.zone).strftime("%H:%M")
 
-    def told(self, when: datetime) -> str:
-        """A moment whole, and where: `2026-01-05 09:00 UTC`."""
+    def format_time(self, when: datetime) -> str:
+        """Date, time and time zone: `2026-01-05 09:00 UTC`."""
         return f"{format_time(in_zone(when, self.zone))} {zone_name(self.zone)}"

@@ -96,7 +96,7 @@ class _PlaceLinks:
 
 def _render_settings(stood: State, scene: Scene) -> Markup:
     rows = {
-        "Time": scene.told(stood.time) if stood.time is not None else "",
+        "Time": scene.format_time(stood.time) if stood.time is not None else "",
         "Agent": shorten(str(stood.agent), 80) if stood.agent is not None else "",
         "Model": shorten(short_model_name(stood.model), 80),
         "Effort": shorten(stood.effort or "", 40),
@@ -150,7 +150,7 @@ def _css_class(said: str) -> str:
 
 def unlinked_file_name(path: str, scene: Scene) -> Markup:
     """A file's name without a link: it stands in a line that opens."""
-    return el("span", shorten(scene.near(path), 300), class_="path", title=shorten(path, 300))
+    return el("span", shorten(scene.relative_path(path), 300), class_="path", title=shorten(path, 300))
 
 
 def _render_changes(hunks: Sequence[DiffRows], scene: Scene) -> Markup:

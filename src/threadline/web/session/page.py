@@ -237,7 +237,7 @@ def session_preview(request: PageRequest) -> Page | None:
     drawing = AgentDrawing(renderer, PositionIndex(renderer))
     request.session_cache.preload(place)
     title = shorten(request.archive.titles([place.id]).get(place.id) or session.title.text, 200) or "(no title)"
-    facts = (cached.facts.project, scene.told(cached.facts.started) if cached.facts.started else None)
+    facts = (cached.facts.project, scene.format_time(cached.facts.started) if cached.facts.started else None)
     head = el(
         "header",
         el("h1", title),

@@ -1,4 +1,10 @@
-"""Calls as HTML: one line that says what was done and how it ended, and below it a view that suits the tool."""
+"""Tool calls as HTML.
+
+`render_call` renders a summary line with the outcome of the call, and below it a view for the tool. Each module defines
+the views of related tools in a table of `ToolView`s: `agents`, `files`, `planning`, `search`, `shell`, `web` and
+`other` (which has the default view). `view` joins these tables, `components` contains what they share, and `diff`
+compares and renders changed lines.
+"""
 
 from __future__ import annotations
 

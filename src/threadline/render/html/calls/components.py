@@ -22,11 +22,11 @@ from threadline.render.html.markdown import markdown_to_html
 from threadline.render.html.scene import Scene
 
 CallRenderer = Callable[[Call, Scene], Markup]
-"""Draws a call, or a part of it."""
+"""Renders a call, or a part of it."""
 
 
 class ToolView(Struct, frozen=True):
-    """`came` draws a call that has a result of its own, `tried` what one was to do that has none."""
+    """How to render calls of a tool. `finished` renders a call with a result, `unfinished` the input of one without."""
 
     finished: CallRenderer
     unfinished: CallRenderer | None = None
@@ -36,28 +36,29 @@ T = TypeVar("T")
 
 _MAX_ROWS = 30
 _MAX_ELEMENTS = 110
-"""A text in Markdown that is not whole has no more; a table or code of many colours is cut earlier than its lines."""
+"""The maximum number of elements of a Markdown text on a page that is not whole. Tables and highlighted code reach it
+before they reach the maximum number of lines."""
 
 
-def output_block(text: str, made: Call, scene: Scene, class_: str = "output") -> Markup:
-    """What was printed, as it was; nothing where it is blank."""
+def output_block(text: str, call: Call, scene: Scene, class_: str = "output") -> Markup:
+    """Output as it was printed; empty if it is blank."""
     if not text.strip():
         return EMPTY
-    return cut_text(text.strip("\n"), made, scene, lambda part: el("pre", visible(part), class_=class_))
+    return cut_text(text.strip("\n"), call, scene, lambda part: el("pre", visible(part), class_=class_))
 
 
-def code_block(text: str, language: str | None, made: Call, scene: Scene, class_: str = "code") -> Markup:
-    """Code in colours; nothing where it is blank."""
+def code_block(text: str, language: str | None, call: Call, scene: Scene, class_: str = "code") -> Markup:
+    """Highlighted code; empty if it is blank."""
     if not text.strip():
         return EMPTY
     bound = {} if not scene.whole else {"most": None}
     return cut_text(
-        text.strip("\n"), made, scene, lambda part: el("pre", highlight_within(part, language, **bound), class_=class_)
+        text.strip("\n"), call, scene, lambda part: el("pre", highlight_within(part, language, **bound), class_=class_)
     )
 
 
-def prose_block(text: str, made: Call, scene: Scene, most: int = _MAX_ELEMENTS) -> Markup:
-    """Markdown with at most so many elements where the page is not whole; nothing where it is blank."""
+def prose_block(text: str, call: Call, scene: Scene, limit: int = _MAX_ELEMENTS) -> Markup:
+    """Markdown; empty if it is blank. At most `limit` elements, unless the page is whole."""
     if not text.strip():
         return EMPTY
     if scene.whole:
@@ -65,70 +66,70 @@ def prose_block(text: str, made: Call, scene: Scene, most: int = _MAX_ELEMENTS) 
     for lines in (MAX_LINES, MAX_LINES // 2, MAX_LINES // 4):
         first, rest = split_head(text, lines)
         drawn = markdown_to_html(first)
-        if drawn.count("</") <= most:
-            return join((el("div", drawn, class_="prose"), link_to_more(rest, made, scene, _prose_div)))
-    return output_block(text, made, scene)
+        if drawn.count("</") <= limit:
+            return join((el("div", drawn, class_="prose"), link_to_more(rest, call, scene, _prose_div)))
+    return output_block(text, call, scene)
 
 
 def _prose_div(text: str) -> Markup:
     return el("div", markdown_to_html(text), class_="prose")
 
 
-def facts_line(*said: str | None) -> Markup:
-    """What is known in a few words each, on one line."""
-    words = [shorten(word, 300) for word in said if word]
-    return el("p", " · ".join(words), class_="facts") if words else EMPTY
+def facts_line(*facts: str | None) -> Markup:
+    """Short facts on one line. Empty ones are left out."""
+    shortened = [shorten(fact, 300) for fact in facts if fact]
+    return el("p", " · ".join(shortened), class_="facts") if shortened else EMPTY
 
 
 def file_link(path: str, scene: Scene) -> Markup:
-    """A file as seen from where the session worked, which leads to its page."""
+    """A path relative to the session's working directory, as a link to the file's page if there is one."""
     if not path:
         return EMPTY
-    label = shorten(scene.near(path), 300)
-    there = scene.links.file(path)
-    return el("a", label, href=there, class_="path") if there is not None else el("span", label, class_="path")
+    label = shorten(scene.relative_path(path), 300)
+    address = scene.links.file(path)
+    return el("a", label, href=address, class_="path") if address is not None else el("span", label, class_="path")
 
 
 def folded_block(label: str, *children: Child) -> Markup:
-    """Something that is not wanted at first; nothing where there is nothing."""
+    """A folded block; empty if it has no content."""
     inside = join(children)
     return el("details", el("summary", label), inside, class_="asked") if inside else EMPTY
 
 
 def bullet_list(rows: Iterable[Markup], class_: str) -> Markup:
-    """A list; nothing where it is empty."""
+    """A list; empty markup if it has no rows."""
     drawn = join(rows)
     return el("ul", drawn, class_=class_) if drawn else EMPTY
 
 
-def bounded_list(items: Sequence[T], draw: Callable[[T], Markup], class_: str, made: Call, scene: Scene) -> Markup:
-    """A list of what `draw` makes of each item, as far as the page has room, and a way to the rest."""
+def bounded_list(items: Sequence[T], draw: Callable[[T], Markup], class_: str, call: Call, scene: Scene) -> Markup:
+    """A list of items, each rendered by `draw`. A long list is cut and links to the rest."""
     if scene.whole or len(items) <= _MAX_ROWS:
         return bullet_list(map(draw, items), class_)
     rest = items[_MAX_ROWS:]
-    more_ = link_to_rest(f"{len(rest):,} more", made, scene, lambda: bullet_list(map(draw, rest), class_))
-    return join((bullet_list(map(draw, items[:_MAX_ROWS]), class_), more_))
+    more = link_to_rest(f"{len(rest):,} more", call, scene, lambda: bullet_list(map(draw, rest), class_))
+    return join((bullet_list(map(draw, items[:_MAX_ROWS]), class_), more))
 
 
 MAX_LINES, MAX_CHARACTERS = 40, 6000
-"""What a page that is not whole shows of a text."""
+"""The maximum length of a text on a page that is not whole."""
 _SPARE_LINES = 4
-"""So few lines over the bound are shown too: a link would take as much room."""
+"""This many lines over the limit are still shown, because a link would take as much space."""
 
 TextRenderer = Callable[[str], Markup]
-"""Draws a piece of a text."""
+"""Renders a part of a text."""
 
 
-def split_head(text: str, most: int = MAX_LINES, characters: int = MAX_CHARACTERS) -> tuple[str, str]:
-    r"""The first lines of a text, and the rest.
+def split_head(text: str, limit: int = MAX_LINES, characters: int = MAX_CHARACTERS) -> tuple[str, str]:
+    r"""Split a text into its first lines and the rest.
 
-    >>> head("1\n2\n3\n4\n5\n6\n7", 2)
+    >>> split_head("1\n2\n3\n4\n5\n6\n7", 2)
     ('1\n2', '3\n4\n5\n6\n7')
-    >>> head("1\n2\n3", 2)
+    >>> split_head("1\n2\n3", 2)
     ('1\n2\n3', '')
     """
-    at = _line_end(text, most)
-    if at is not None and _line_end(text, most + _SPARE_LINES) is None and len(text) <= characters:
+    at = _line_end(text, limit)
+    if at is not None and _line_end(text, limit + _SPARE_LINES) is None and len(text) <= characters:
         return text, ""
     end = len(text) if at is None else at
     if end > characters:
@@ -140,7 +141,7 @@ def split_head(text: str, most: int = MAX_LINES, characters: int = MAX_CHARACTER
 
 
 def _line_end(text: str, lines: int) -> int | None:
-    """Where so many lines end; None where there are not more."""
+    """The offset where the given number of lines ends; None if nothing follows."""
     at = -1
     for _ in range(lines):
         at = text.find("\n", at + 1)
@@ -149,29 +150,29 @@ def _line_end(text: str, lines: int) -> int | None:
     return at if at + 1 < len(text) else None
 
 
-def cut_text(text: str, made: Call, scene: Scene, draw: TextRenderer, most: int = MAX_LINES) -> Markup:
-    """A text drawn as far as the page has room, and where the rest is: on the call's own page, or folded below."""
+def cut_text(text: str, call: Call, scene: Scene, draw: TextRenderer, limit: int = MAX_LINES) -> Markup:
+    """Render the start of a text. The rest is on the call's own page, or folded below."""
     if scene.whole:
         return draw(text)
-    first, rest = split_head(text, most)
-    return draw(first) + link_to_more(rest, made, scene, draw)
+    first, rest = split_head(text, limit)
+    return draw(first) + link_to_more(rest, call, scene, draw)
 
 
-def link_to_more(rest: str, made: Call, scene: Scene, draw: TextRenderer) -> Markup:
-    """What of a text was not shown."""
+def link_to_more(rest: str, call: Call, scene: Scene, draw: TextRenderer) -> Markup:
+    """A link to the rest of a text, labelled with its length."""
     if not rest:
         return EMPTY
     lines = rest.count("\n") + 1
-    said = f"{count(lines, 'more line')}" if lines > 1 else f"{count(len(rest), 'more character')}"
-    return link_to_rest(said, made, scene, lambda: draw(rest))
+    label = f"{count(lines, 'more line')}" if lines > 1 else f"{count(len(rest), 'more character')}"
+    return link_to_rest(label, call, scene, lambda: draw(rest))
 
 
-def link_to_rest(said: str, made: Call, scene: Scene, rest: Callable[[], Markup]) -> Markup:
-    """A link to the call's own page; where there is none, the rest itself, folded."""
-    there = scene.links.call(made.id)
-    if there is not None:
-        return el("a", said, href=there, class_="more")
-    return el("details", el("summary", said), rest(), class_="rest")
+def link_to_rest(label: str, call: Call, scene: Scene, rest: Callable[[], Markup]) -> Markup:
+    """A link to the call's own page. If there is none, the rest itself, folded."""
+    address = scene.links.call(call.id)
+    if address is not None:
+        return el("a", label, href=address, class_="more")
+    return el("details", el("summary", label), rest(), class_="rest")
 
 
 _PROGRAM_TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
@@ -185,28 +186,28 @@ _OUTCOME_SENTENCES = {
 }
 
 
-def render_failure(made: Call, scene: Scene) -> Markup:
-    """How it ended, and the words of the error."""
-    return join((outcome_sentence(made), _error_output(made, scene)))
+def render_failure(call: Call, scene: Scene) -> Markup:
+    """The outcome of a failed call, and the error message."""
+    return join((outcome_sentence(call), _error_output(call, scene)))
 
 
-def outcome_sentence(made: Call) -> Markup:
-    """How it ended, in a sentence; an error says it itself."""
-    said = _OUTCOME_SENTENCES.get(made.outcome, "")
-    return el("p", said, class_=f"ended {made.outcome}", title=shorten(made.evidence, 200)) if said else EMPTY
+def outcome_sentence(call: Call) -> Markup:
+    """The outcome as a sentence; empty for an error, whose message is shown instead."""
+    sentence = _OUTCOME_SENTENCES.get(call.outcome, "")
+    return el("p", sentence, class_=f"ended {call.outcome}", title=shorten(call.evidence, 200)) if sentence else EMPTY
 
 
-def _error_output(made: Call, scene: Scene) -> Markup:
-    text = strip_program_tags(made.output)
-    if made.outcome is Outcome.DENIED and (text.startswith(_REFUSAL) or made.feedback):
-        return EMPTY  # what the program tells the model; the person's own words stand below
+def _error_output(call: Call, scene: Scene) -> Markup:
+    text = strip_program_tags(call.output)
+    if call.outcome is Outcome.DENIED and (text.startswith(_REFUSAL) or call.feedback):
+        return EMPTY  # a message of Claude Code to the model; the person's feedback is shown below
     code = _EXIT_CODE.match(text)
     if code is None:
-        return output_block(text, made, scene, class_="output error")
+        return output_block(text, call, scene, class_="output error")
     status = el("p", f"exit code {code[1]}", class_="facts exit")
-    return join((status, output_block(text[code.end() :], made, scene, class_="output error")))
+    return join((status, output_block(text[code.end() :], call, scene, class_="output error")))
 
 
 def strip_program_tags(text: str) -> str:
-    """What the model saw, without the tags that the program puts around it."""
+    """The output without the tags that Claude Code adds for the model."""
     return _PROGRAM_TAGS.sub("", text).strip("\n")

@@ -26,7 +26,7 @@ _HUNK_HEADER = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
 
 
 class DiffRow(Struct, frozen=True):
-    """A line of a diff: `mark` is `+`, `-` or a space; numbers are None where they are not known."""
+    """A line of a diff: `mark` is `+`, `-` or a space. Line numbers are None if they are not known."""
 
     mark: str
     old: int | None
@@ -38,12 +38,12 @@ DiffRows = list[DiffRow]
 
 
 def hunks_of_patch(hunks: Iterable[Hunk]) -> list[DiffRows]:
-    """The hunks that a tool's result holds."""
+    """The hunks in a tool's result."""
     return [rows for hunk in hunks if (rows := list(_number_lines(hunk.lines or (), hunk.old_start, hunk.new_start)))]
 
 
 def _number_lines(lines: Iterable[str], old: int | None, new: int | None) -> Iterator[DiffRow]:
-    """Lines with the numbers they have before and after."""
+    """Rows with the line numbers before and after the change."""
     before, after = old or 1, new or 1
     for line in lines:
         mark, text = (line[0], line[1:]) if line[:1] in ("+", "-", " ", "\\") else (" ", line)
@@ -55,13 +55,13 @@ def _number_lines(lines: Iterable[str], old: int | None, new: int | None) -> Ite
 
 
 def _replace_newlines(text: str) -> str:
-    """A line that is one line: a newline inside it would put the numbers beside it wrong."""
+    """Replace newlines inside a line, which would misalign the line numbers."""
     return text.replace("\n", "⏎")
 
 
 def hunks_of_unified_diff(text: str) -> list[DiffRows]:
     """The hunks of a unified diff."""
-    found: list[DiffRows] = []
+    hunks: list[DiffRows] = []
     lines: list[str] = []
     start: re.Match[str] | None = None
     for line in [*text.split("\n"), "@@"]:
@@ -71,37 +71,37 @@ def hunks_of_unified_diff(text: str) -> list[DiffRows]:
             continue
         if start is not None:
             kept = lines if not lines or lines[-1] else lines[:-1]
-            found.append(list(_number_lines(kept, int(start[1]), int(start[2]))))
+            hunks.append(list(_number_lines(kept, int(start[1]), int(start[2]))))
         start, lines = header, []
-    return [rows for rows in found if rows]
+    return [rows for rows in hunks if rows]
 
 
 def hunks_of_new_text(text: str) -> list[DiffRows]:
-    """A text that was not there before."""
+    """A new text as one hunk."""
     return [[DiffRow("+", None, number, line) for number, line in enumerate(split_lines(text), 1)]] if text else []
 
 
 def hunks_of_deleted_text(text: str) -> list[DiffRows]:
-    """A text that is there no more."""
+    """A deleted text as one hunk."""
     return [[DiffRow("-", number, None, line) for number, line in enumerate(split_lines(text), 1)]] if text else []
 
 
 def hunks_of_texts(old: str, new: str, *, numbered: bool = True) -> list[DiffRows]:
-    """What changed between two texts; not `numbered` where they are pieces of a file, and no one knows from where."""
+    """The differences between two texts. Not `numbered` if they are parts of a file at an unknown position."""
     before, after = split_lines(old), split_lines(new)
-    found = [_hunk_rows(group, before, after) for group in _group_changes(compare_lines(before, after))]
+    hunks = [_hunk_rows(group, before, after) for group in _group_changes(compare_lines(before, after))]
     if numbered:
-        return found
-    return [[DiffRow(row.mark, None, None, row.text) for row in rows] for rows in found]
+        return hunks
+    return [[DiffRow(row.mark, None, None, row.text) for row in rows] for rows in hunks]
 
 
 def split_lines(text: str) -> list[str]:
-    """Lines as an editor counts them: a newline at the end begins none."""
+    """Split lines like an editor: a newline at the end does not start another line."""
     return text.removesuffix("\n").split("\n") if text else []
 
 
 def _group_changes(codes: list[Opcode]) -> Iterator[list[Opcode]]:
-    """Changes that stand near each other, with a few equal lines around."""
+    """Group changes that are close to each other, with a few lines of context."""
     group: list[Opcode] = []
     for at, (tag, i, j, k, m) in enumerate(codes):
         if tag != "equal":
@@ -134,11 +134,11 @@ def _hunk_rows(group: list[Opcode], before: list[str], after: list[str]) -> Diff
 
 
 _MAX_COMPARED_PAIRS = 20_000
-"""How many pairs of like lines are looked at in all; what lies beyond is told as gone and come."""
+"""The maximum number of pairs of equal lines to compare. Beyond it, lines are shown as deleted and added."""
 _MAX_COMPARED_LINES = 50_000
 
 Opcode = tuple[str, int, int, int, int]
-"""What became of a stretch of lines, and where it stands in the old text and in the new: as `difflib` tells it."""
+"""A tag and ranges of lines in the old and the new text, as in `difflib`."""
 Lines = Sequence[str]
 
 
@@ -169,8 +169,8 @@ def _compare_gap(old: Lines, new: Lines, left: int) -> list[Opcode]:
         return codes
     if _count_pairs(before, after) > left:
         return [*codes, ("replace", start, len(old), start, len(new))]
-    found = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    return [*codes, *((tag, i + start, j + start, k + start, m + start) for tag, i, j, k, m in found)]
+    opcodes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return [*codes, *((tag, i + start, j + start, k + start, m + start) for tag, i, j, k, m in opcodes)]
 
 
 def _count_pairs(old: Lines, new: Lines) -> int:
@@ -179,7 +179,7 @@ def _count_pairs(old: Lines, new: Lines) -> int:
 
 
 def _unique_common_lines(old: Lines, new: Lines) -> list[tuple[int, int]]:
-    """The longest run of lines that each text has once and that stand in the same order in both."""
+    """The longest sequence of lines that occur once in each text, in the same order."""
     here, there = Counter(old), Counter(new)
     where = {line: at for at, line in enumerate(new) if there[line] == 1}
     both = [(at, where[line]) for at, line in enumerate(old) if here[line] == 1 and line in where]
@@ -200,7 +200,7 @@ def _unique_common_lines(old: Lines, new: Lines) -> list[tuple[int, int]]:
 
 
 def _merge_opcodes(codes: Iterator[Opcode]) -> Iterator[Opcode]:
-    """Neighbours of one kind as one; what went and what came beside it is one change."""
+    """Merge adjacent opcodes of one kind. Adjacent deletions and insertions become one replacement."""
     kept: Opcode | None = None
     for code in codes:
         if kept is None or (kept[0] == "equal") != (code[0] == "equal"):
@@ -217,11 +217,11 @@ def _merge_opcodes(codes: Iterator[Opcode]) -> Iterator[Opcode]:
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 _MAX_MARKED_LINE, _MAX_WORDS = 240, 100
 _MIN_SIMILARITY = 0.4
-"""Lines less alike than this are different lines, and marking words in them would mark all of them."""
+"""In lines less similar than this, words are not marked: nearly all of them would be."""
 _MAX_MARKS_PER_LINE = 4
 
 CharacterRange = tuple[int, int]
-"""From the first character that changed to before the first that did not."""
+"""The start and end of a changed range of characters."""
 
 
 def changed_words(old: str, new: str) -> tuple[list[CharacterRange], list[CharacterRange]] | None:
@@ -257,11 +257,11 @@ _GAP = "⋯"
 _MARK_CLASSES = {"+": "add", "-": "del"}
 
 WordMarks = dict[int, list[CharacterRange]]
-"""The words to mark, by the place of their line."""
+"""The ranges to mark, by the index of their row."""
 
 
 def render_diff(hunks: Sequence[DiffRows], *, whole: bool = True) -> Markup:
-    """Hunks one below the other; where they are not shown whole, very long lines are cut."""
+    """Render hunks. Unless `whole`, very long lines are cut."""
     rows = list(_join_hunks(hunks))
     if not rows:
         return EMPTY
@@ -275,10 +275,10 @@ def render_diff(hunks: Sequence[DiffRows], *, whole: bool = True) -> Markup:
     )
 
 
-def first_rows(hunks: Sequence[DiffRows], most: int, characters: int) -> tuple[list[DiffRows], int]:
-    """The first lines of hunks, and how many are left."""
+def first_rows(hunks: Sequence[DiffRows], limit: int, characters: int) -> tuple[list[DiffRows], int]:
+    """The first rows of hunks, and the number of remaining rows."""
     kept: list[DiffRows] = []
-    room, left = most, sum(map(len, hunks))
+    room, left = limit, sum(map(len, hunks))
     for rows in hunks:
         some: DiffRows = []
         for row in rows[: max(0, room)]:
@@ -297,12 +297,12 @@ def first_rows(hunks: Sequence[DiffRows], most: int, characters: int) -> tuple[l
 
 
 def more_lines(left: int) -> str:
-    """How many lines of a diff are not shown."""
+    """A label with the number of hidden lines."""
     return count(left, "more line")
 
 
 def _join_hunks(hunks: Iterable[DiffRows]) -> Iterator[DiffRow]:
-    """All rows; between two hunks a line that stands for what is left out."""
+    """All rows, with a separator row between hunks."""
     for at, rows in enumerate(hunks):
         if at:
             yield DiffRow("", None, None, _GAP)
@@ -310,15 +310,15 @@ def _join_hunks(hunks: Iterable[DiffRows]) -> Iterator[DiffRow]:
 
 
 def line_numbers(column: Sequence[int | None]) -> Markup:
-    """Numbers of lines, one below the other; nothing where none is known."""
+    """A column of line numbers; empty if none is known."""
     if all(number is None for number in column):
         return EMPTY
-    said = "\n".join("" if number is None else str(number) for number in column)
-    return el("pre", keep_first_newline(said), class_="numbers", aria_hidden="true")
+    text = "\n".join("" if number is None else str(number) for number in column)
+    return el("pre", keep_first_newline(text), class_="numbers", aria_hidden="true")
 
 
 def keep_first_newline(text: str) -> str:
-    """A text whose first line may be blank, for a `<pre>`: a browser drops a newline that one begins with."""
+    """Protect a leading newline in a `<pre>`: browsers drop a newline right after the start tag."""
     return f"\n{text}" if text.startswith("\n") else text
 
 
@@ -335,7 +335,7 @@ def _render_lines(rows: Sequence[DiffRow], longest: int | None) -> Markup:
 def _render_run(
     mark: str, run: Sequence[int], rows: Sequence[DiffRow], marks: WordMarks, longest: int | None
 ) -> Markup:
-    """Lines of one kind; as a rule without marks, and then escaped in one go."""
+    """Lines of one kind. Most have no marks and are escaped all at once."""
     texts = [_shorten_line(rows[at].text, longest) for at in run]
     if not any(marks.get(at) for at in run):
         return escape(visible("".join(f"{mark}{text}\n" for text in texts)))
@@ -356,8 +356,8 @@ def _render_line(mark: str, text: str, marks: Sequence[CharacterRange]) -> Marku
 
 
 def _find_marks(rows: Sequence[DiffRow]) -> WordMarks:
-    """The words that changed, where as many lines came as went, each in the place of one."""
-    found: WordMarks = {}
+    """The changed words, for runs where as many lines were added as deleted."""
+    word_marks: WordMarks = {}
     pairs, marks = _MAX_MARKED_PAIRS, _MAX_MARKS
     for old, new in _replaced_pairs(rows):
         if pairs <= 0 or marks <= 0:
@@ -365,9 +365,9 @@ def _find_marks(rows: Sequence[DiffRow]) -> WordMarks:
         pairs -= 1
         changed = changed_words(rows[old].text, rows[new].text)
         if changed is not None:
-            found[old], found[new] = changed
+            word_marks[old], word_marks[new] = changed
             marks -= len(changed[0]) + len(changed[1])
-    return found
+    return word_marks
 
 
 def _replaced_pairs(rows: Sequence[DiffRow]) -> Iterator[tuple[int, int]]:

@@ -47,19 +47,19 @@ _MAX_CELLS = 8
 _UNCHANGED = "It was read before, and had not changed since."
 
 
-def numbered_code(text: str, first: int, language: str | None, most: int | None) -> Markup:
-    """Code with the numbers of its lines, in two columns: what is copied has no numbers in it.
+def numbered_code(text: str, first: int, language: str | None, limit: int | None) -> Markup:
+    """Code with line numbers in a separate column, so that copied text does not contain them.
 
-    At most so many pieces have a colour (None: all that can).
+    At most `limit` pieces are highlighted (None: no limit).
     """
-    at = range(first, first + len(text.split("\n")))
-    drawn = highlight_within(text, language, most)
+    numbers = range(first, first + len(text.split("\n")))
+    drawn = highlight_within(text, language, limit)
     guard = "\n" if text.startswith("\n") else ""
-    return el("div", line_numbers(at), el("pre", guard, drawn, class_="lines"), class_="numbered", tabindex=0)
+    return el("div", line_numbers(numbers), el("pre", guard, drawn, class_="lines"), class_="numbered", tabindex=0)
 
 
-def numbered_lines(text: str, first: int, path: str, made: Call, scene: Scene) -> Markup:
-    """The lines of a file from a number on, cut where the page is not whole."""
+def numbered_lines(text: str, first: int, path: str, call: Call, scene: Scene) -> Markup:
+    """Numbered lines of a file, starting with number `first`. Cut unless the page is whole."""
     bare = text.removesuffix("\n")
     language = language_of_file(path)
     if scene.whole:
@@ -70,20 +70,23 @@ def numbered_lines(text: str, first: int, path: str, made: Call, scene: Scene) -
     def below() -> Markup:
         return numbered_code(rest, after, language, MAX_HIGHLIGHTS)
 
-    more = link_to_rest(count(rest.count("\n") + 1, "more line"), made, scene, below) if rest else EMPTY
+    more = link_to_rest(count(rest.count("\n") + 1, "more line"), call, scene, below) if rest else EMPTY
     return join((numbered_code(shown, first, language, MAX_HIGHLIGHTS), more))
 
 
-def _read_path(made: Call) -> str:
-    return text_of(made.input, "file_path", "notebook_path")
+def _read_path(call: Call) -> str:
+    return text_of(call.input, "file_path", "notebook_path")
 
 
-def _read_input(made: Call, scene: Scene) -> Markup:
-    given = made.input
-    start, most = number_of(given, "offset"), number_of(given, "limit")
-    wanted = f"from line {start:,}" if start else ""
+def _read_input(call: Call, scene: Scene) -> Markup:
+    arguments = call.input
+    start, limit = number_of(arguments, "offset"), number_of(arguments, "limit")
+    start_text = f"from line {start:,}" if start else ""
     return join(
-        (_file_heading(_read_path(made), scene), facts_line(wanted, f"at most {count(most, 'line')}" if most else ""))
+        (
+            _file_heading(_read_path(call), scene),
+            facts_line(start_text, f"at most {count(limit, 'line')}" if limit else ""),
+        )
     )
 
 
@@ -91,41 +94,41 @@ def _file_heading(path: str, scene: Scene) -> Markup:
     return el("p", file_link(path, scene), class_="file") if path else EMPTY
 
 
-def _read_result(made: Call, scene: Scene) -> Markup:
-    result = made.result
-    if cells := _notebook_cells(made):
-        return join((_file_heading(_read_path(made), scene), _render_cells(cells, made, scene)))
+def _read_result(call: Call, scene: Scene) -> Markup:
+    result = call.result
+    if cells := _notebook_cells(call):
+        return join((_file_heading(_read_path(call), scene), _render_cells(cells, call, scene)))
     if not isinstance(result, ReadResult):
-        return _read_output(made, scene)
+        return _read_output(call, scene)
     if result.type == "file_unchanged":
-        return join((_file_heading(_read_path(made), scene), facts_line(_UNCHANGED)))
+        return join((_file_heading(_read_path(call), scene), facts_line(_UNCHANGED)))
     file = result.file or ReadFile()
-    path = file.file_path or _read_path(made)
-    drawn = _file_content(file, path, made, scene)
+    path = file.file_path or _read_path(call)
+    drawn = _file_content(file, path, call, scene)
     return join(
         (
             _file_heading(path, scene),
             facts_line(_line_range(file), *_file_facts(result.type, file)),
             drawn,
-            render_call_images(made, scene),
+            render_call_images(call, scene),
         )
     )
 
 
-def _file_content(file: ReadFile, path: str, made: Call, scene: Scene) -> Markup:
+def _file_content(file: ReadFile, path: str, call: Call, scene: Scene) -> Markup:
     if file.cells is not None:
-        return _render_cells(file.cells, made, scene)
+        return _render_cells(file.cells, call, scene)
     if file.content is None:
         return EMPTY
     return (
-        numbered_lines(file.content, file.start_line or 1, path, made, scene)
+        numbered_lines(file.content, file.start_line or 1, path, call, scene)
         if file.content
         else facts_line("It is empty.")
     )
 
 
 def _line_range(file: ReadFile) -> str:
-    """`lines 204 to 363 of 1,200`; all of a file is told by their number."""
+    """`lines 204 to 363 of 1,200`, or the number of lines if the whole file was read."""
     if file.num_lines is None or file.content is None:
         return ""
     start = file.start_line or 1
@@ -146,48 +149,48 @@ def _file_facts(kind: str | None, file: ReadFile) -> Iterable[str]:
         yield "cut by the program: too many tokens"
 
 
-def _notebook_cells(made: Call) -> list[object]:
-    """The cells that `NotebookRead` (to 1.0) gave as its result."""
-    own = made.answer.tool_use_result if isinstance(made.answer, UserEntry) else None
+def _notebook_cells(call: Call) -> list[object]:
+    """The cells in a result of `NotebookRead` (up to 1.0)."""
+    own = call.answer.tool_use_result if isinstance(call.answer, UserEntry) else None
     return [cell for cell in own if text_of(cell, "source")] if isinstance(own, list) else []
 
 
-def _render_cells(cells: Sequence[object], made: Call, scene: Scene) -> Markup:
-    """The cells of a notebook with what they printed."""
-    some = cells if scene.whole else cells[:_MAX_CELLS]
-    left = len(cells) - len(some)
+def _render_cells(cells: Sequence[object], call: Call, scene: Scene) -> Markup:
+    """The cells of a notebook with their outputs."""
+    shown = cells if scene.whole else cells[:_MAX_CELLS]
+    left = len(cells) - len(shown)
     more = link_to_rest(
-        count(left, "more cell"), made, scene, lambda: join(_render_cell(cell, made, scene) for cell in cells[-left:])
+        count(left, "more cell"), call, scene, lambda: join(_render_cell(cell, call, scene) for cell in cells[-left:])
     )
-    return join((*(_render_cell(one, made, scene) for one in some), more if left else EMPTY))
+    return join((*(_render_cell(cell, call, scene) for cell in shown), more if left else EMPTY))
 
 
-def _render_cell(cell: object, made: Call, scene: Scene) -> Markup:
+def _render_cell(cell: object, call: Call, scene: Scene) -> Markup:
     kind = text_of(cell, "cellType", "cell_type")
     language = text_of(cell, "language") or "python"
     source = value_of(cell, "source")
     text = "".join(map(str, source)) if isinstance(source, list) else text_of(cell, "source")
-    outputs = "\n".join(text_of(one, "text") for one in list_of(cell, "outputs"))
+    outputs = "\n".join(text_of(output, "text") for output in list_of(cell, "outputs"))
     return el(
         "div",
-        code_block(text, "markdown" if kind == "markdown" else language, made, scene),
-        output_block(outputs, made, scene),
+        code_block(text, "markdown" if kind == "markdown" else language, call, scene),
+        output_block(outputs, call, scene),
         class_="cell",
     )
 
 
-def _read_output(made: Call, scene: Scene) -> Markup:
-    """What the model saw, where no more was kept: lines that have their numbers in them."""
-    text = strip_program_tags(made.output)
-    path = _read_path(made)
-    found = [_NUMBERED_LINE.fullmatch(line) for line in split_lines(_REMINDER.sub("", text))]
-    whole = [one for one in found if one is not None]
-    if not whole or len(whole) < len(found):
-        return join((_file_heading(path, scene), output_block(text, made, scene), render_call_images(made, scene)))
-    start = int(whole[0][1])
-    said = f"lines {start:,} to {start + len(whole) - 1:,}" if start > 1 else count(len(whole), "line")
-    drawn = numbered_lines("\n".join(one[2] for one in whole), start, path, made, scene)
-    return join((_file_heading(path, scene), facts_line(said), drawn))
+def _read_output(call: Call, scene: Scene) -> Markup:
+    """The output for the model, if no structured result was kept. Its lines contain their numbers."""
+    text = strip_program_tags(call.output)
+    path = _read_path(call)
+    matches = [_NUMBERED_LINE.fullmatch(line) for line in split_lines(_REMINDER.sub("", text))]
+    numbered = [match for match in matches if match is not None]
+    if not numbered or len(numbered) < len(matches):
+        return join((_file_heading(path, scene), output_block(text, call, scene), render_call_images(call, scene)))
+    start = int(numbered[0][1])
+    range_text = f"lines {start:,} to {start + len(numbered) - 1:,}" if start > 1 else count(len(numbered), "line")
+    drawn = numbered_lines("\n".join(match[2] for match in numbered), start, path, call, scene)
+    return join((_file_heading(path, scene), facts_line(range_text), drawn))
 
 
 READ_VIEWS: dict[str, ToolView] = dict.fromkeys(("Read", "View", "NotebookRead"), ToolView(_read_result, _read_input))
@@ -196,12 +199,12 @@ READ_VIEWS: dict[str, ToolView] = dict.fromkeys(("Read", "View", "NotebookRead")
 _SPARE_LINES = 4
 
 
-def render_changes(hunks: Sequence[DiffRows], made: Call, scene: Scene) -> Markup:
-    """Hunks as far as the page has room."""
+def render_changes(hunks: Sequence[DiffRows], call: Call, scene: Scene) -> Markup:
+    """Render hunks. Long diffs are cut unless the page is whole."""
     if scene.whole or (sum(map(len, hunks)) <= MAX_LINES + _SPARE_LINES and _text_size(hunks) <= MAX_CHARACTERS):
         return render_diff(hunks, whole=scene.whole)
     shown, left = first_rows(hunks, MAX_LINES, MAX_CHARACTERS)
-    more = link_to_rest(more_lines(left), made, scene, lambda: render_diff(hunks)) if left else EMPTY
+    more = link_to_rest(more_lines(left), call, scene, lambda: render_diff(hunks)) if left else EMPTY
     return join((render_diff(shown, whole=False), more))
 
 
@@ -209,31 +212,31 @@ def _text_size(hunks: Sequence[DiffRows]) -> int:
     return sum(len(row.text) for rows in hunks for row in rows)
 
 
-def _edit_heading(path: str, scene: Scene, *said: str | None) -> Markup:
-    return join((el("p", file_link(path, scene), class_="file") if path else EMPTY, facts_line(*said)))
+def _edit_heading(path: str, scene: Scene, *facts: str | None) -> Markup:
+    return join((el("p", file_link(path, scene), class_="file") if path else EMPTY, facts_line(*facts)))
 
 
-def _edited_path(made: Call) -> str:
-    return text_of(made.result, "file_path", "notebook_path") or text_of(made.input, "file_path", "notebook_path")
+def _edited_path(call: Call) -> str:
+    return text_of(call.result, "file_path", "notebook_path") or text_of(call.input, "file_path", "notebook_path")
 
 
-def _edit_result(made: Call, scene: Scene) -> Markup:
-    result = made.result
+def _edit_result(call: Call, scene: Scene) -> Markup:
+    result = call.result
     if not isinstance(result, EditResult | MultiEditResult | WriteResult):
-        return join((_edit_input(made, scene), output_block(made.output, made, scene)))
-    hunks = _result_hunks(result) or list(_requested_hunks(made))
-    said = [
+        return join((_edit_input(call, scene), output_block(call.output, call, scene)))
+    hunks = _result_hunks(result) or list(_requested_hunks(call))
+    facts = [
         "created" if isinstance(result, WriteResult) and result.type == "create" else "",
         "the person changed it before it was written" if result.user_modified else "",
         "every occurrence" if isinstance(result, EditResult) and result.replace_all else "",
     ]
     if not hunks:
-        said.append("an empty file" if "created" in said else "nothing in it changed")
-    return join((_edit_heading(_edited_path(made), scene, *said), render_changes(hunks, made, scene)))
+        facts.append("an empty file" if "created" in facts else "nothing in it changed")
+    return join((_edit_heading(_edited_path(call), scene, *facts), render_changes(hunks, call, scene)))
 
 
 def _result_hunks(result: EditResult | MultiEditResult | WriteResult) -> list[DiffRows]:
-    """What a result tells: its own patch, or a file before and after."""
+    """Hunks from a result: its patch, or a comparison of the file before and after."""
     if result.structured_patch:
         return hunks_of_patch(result.structured_patch)
     if isinstance(result, WriteResult):
@@ -246,45 +249,45 @@ def _result_hunks(result: EditResult | MultiEditResult | WriteResult) -> list[Di
     return []
 
 
-def _edit_input(made: Call, scene: Scene) -> Markup:
-    """What was asked for, where no result tells what was done."""
-    return join((_edit_heading(_edited_path(made), scene), render_changes(list(_requested_hunks(made)), made, scene)))
+def _edit_input(call: Call, scene: Scene) -> Markup:
+    """The requested change, if there is no structured result."""
+    return join((_edit_heading(_edited_path(call), scene), render_changes(list(_requested_hunks(call)), call, scene)))
 
 
-def _requested_hunks(made: Call) -> Iterator[DiffRows]:
-    given = made.input
-    if content := text_of(given, "content"):
+def _requested_hunks(call: Call) -> Iterator[DiffRows]:
+    arguments = call.input
+    if content := text_of(arguments, "content"):
         yield from hunks_of_new_text(content)
-    for edit in list_of(given, "edits") or [given]:
+    for edit in list_of(arguments, "edits") or [arguments]:
         yield from hunks_of_texts(text_of(edit, "old_string"), text_of(edit, "new_string"), numbered=False)
 
 
-def _notebook_edit_result(made: Call, scene: Scene) -> Markup:
+def _notebook_edit_result(call: Call, scene: Scene) -> Markup:
     """One cell of a notebook, before and after."""
-    result = made.result
+    result = call.result
     if not isinstance(result, NotebookEditResult):
-        return join((_notebook_edit_input(made, scene), output_block(made.output, made, scene)))
+        return join((_notebook_edit_input(call, scene), output_block(call.output, call, scene)))
     mode = result.edit_mode or "replace"
     old, new = result.old_source, result.new_source or ""
     is_kept = old is not None or mode != "replace"
-    said = (
+    facts = (
         f"{mode} cell {result.cell_id or result.cell_number or ''}".strip(),
         result.cell_type,
         "" if is_kept else "what it was before was not kept",
         result.error,
     )
     hunks = hunks_of_deleted_text(old or "") if mode == "delete" else hunks_of_texts(old or "", new)
-    return join((_edit_heading(_edited_path(made), scene, *said), render_changes(hunks, made, scene)))
+    return join((_edit_heading(_edited_path(call), scene, *facts), render_changes(hunks, call, scene)))
 
 
-def _notebook_edit_input(made: Call, scene: Scene) -> Markup:
-    given = made.input
-    cell = value_of(given, "cell_id") or value_of(given, "cell_number")
-    said = f"{text_of(given, 'edit_mode') or 'replace'} cell {cell if isinstance(cell, str | int) else ''}".strip()
+def _notebook_edit_input(call: Call, scene: Scene) -> Markup:
+    arguments = call.input
+    cell = value_of(arguments, "cell_id") or value_of(arguments, "cell_number")
+    label = f"{text_of(arguments, 'edit_mode') or 'replace'} cell {cell if isinstance(cell, str | int) else ''}".strip()
     return join(
         (
-            _edit_heading(_edited_path(made), scene, said),
-            render_changes(hunks_of_new_text(text_of(given, "new_source")), made, scene),
+            _edit_heading(_edited_path(call), scene, label),
+            render_changes(hunks_of_new_text(text_of(arguments, "new_source")), call, scene),
         )
     )
 

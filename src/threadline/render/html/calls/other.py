@@ -32,19 +32,19 @@ _MAX_TEXTS = 6
 _MAX_JSON = 400_000
 
 
-def render_input(made: Call, scene: Scene) -> Markup:
-    """The input: JSON, and texts of several lines below it, each by its name, as they would be read."""
-    value = made.input
+def render_input(call: Call, scene: Scene) -> Markup:
+    """The input as JSON. Multi-line texts are shown below it, each with its field name."""
+    value = call.input
     if value is None or value in ({}, [], ""):
         return Markup()
     if isinstance(value, str):
-        return json_or_text(value, made, scene, class_="given")
+        return json_or_text(value, call, scene, class_="given")
     long = _long_texts(value)
     rest = {name: "…" if name in long else part for name, part in value.items()} if long else value
     return join(
         (
-            code_block(to_indented_json(rest), "json", made, scene, class_="given") if rest else Markup(),
-            *(_named_text(name, text, made, scene) for name, text in long.items()),
+            code_block(to_indented_json(rest), "json", call, scene, class_="given") if rest else Markup(),
+            *(_named_text(name, text, call, scene) for name, text in long.items()),
         )
     )
 
@@ -56,72 +56,72 @@ def _long_texts(value: Any) -> dict[str, str]:
     return dict(list(texts.items())[:_MAX_TEXTS])
 
 
-def _named_text(name: str, text: str, made: Call, scene: Scene) -> Markup:
-    return join((el("p", shorten(name, 60), class_="label"), output_block(text, made, scene, class_="given")))
+def _named_text(name: str, text: str, call: Call, scene: Scene) -> Markup:
+    return join((el("p", shorten(name, 60), class_="label"), output_block(text, call, scene, class_="given")))
 
 
-def json_or_text(text: str, made: Call, scene: Scene, class_: str = "output") -> Markup:
-    """JSON laid out and coloured, anything else as it is."""
+def json_or_text(text: str, call: Call, scene: Scene, class_: str = "output") -> Markup:
+    """Indented and highlighted JSON; any other text as it is."""
     if len(text) <= _MAX_JSON and is_json(text):
-        return code_block(indent_json(text), "json", made, scene, class_=class_)
-    return output_block(text, made, scene, class_=class_)
+        return code_block(indent_json(text), "json", call, scene, class_=class_)
+    return output_block(text, call, scene, class_=class_)
 
 
-def _default_result(made: Call, scene: Scene) -> Markup:
+def _default_result(call: Call, scene: Scene) -> Markup:
     return join(
-        (render_input(made, scene), json_or_text(_output_text(made), made, scene), render_call_images(made, scene))
+        (render_input(call, scene), json_or_text(_output_text(call), call, scene), render_call_images(call, scene))
     )
 
 
-def _output_text(made: Call) -> str:
-    """What the model saw; of a tool that gave it none, what the program kept, or what the API put into its block."""
-    if text := strip_program_tags(made.output):
+def _output_text(call: Call) -> str:
+    """The output for the model; if it is empty, the structured result or the content of the API's block."""
+    if text := strip_program_tags(call.output):
         return text
-    if isinstance(made.result, McpResult) and made.result.structured_content is not None:
-        return to_indented_json(made.result.structured_content)
-    content: Any = made.block.content if made.block is not None else None
+    if isinstance(call.result, McpResult) and call.result.structured_content is not None:
+        return to_indented_json(call.result.structured_content)
+    content: Any = call.block.content if call.block is not None else None
     return to_indented_json(content) if isinstance(content, dict) else ""
 
 
 DEFAULT_VIEW = ToolView(_default_result, render_input)
-"""The view of a tool that has none of its own."""
+"""The view of a tool without its own view."""
 
 
 _LAST_SECOND = 253_402_300_799
-"""The last second that a date can name."""
+"""The last second that a `datetime` can represent."""
 
 
-def _plain_result(made: Call, scene: Scene) -> Markup:
-    """What the tool said, as it was said."""
-    return output_block(strip_program_tags(made.output), made, scene)
+def _plain_result(call: Call, scene: Scene) -> Markup:
+    """The output of the tool as it is."""
+    return output_block(strip_program_tags(call.output), call, scene)
 
 
-def _schedule_input(made: Call, scene: Scene) -> Markup:
-    """What is to be done, and when."""
-    given = made.input
-    delay = number_of(given, "delaySeconds")
-    said = (
-        text_of(given, "cron"),
-        "again and again" if value_of(given, "recurring") is True else "",
+def _schedule_input(call: Call, scene: Scene) -> Markup:
+    """The prompt of a scheduled job and its schedule."""
+    arguments = call.input
+    delay = number_of(arguments, "delaySeconds")
+    facts = (
+        text_of(arguments, "cron"),
+        "again and again" if value_of(arguments, "recurring") is True else "",
         f"in {count(delay, 'second')}" if delay else "",
-        text_of(given, "reason"),
-        text_of(given, "id"),
+        text_of(arguments, "reason"),
+        text_of(arguments, "id"),
     )
-    return join((facts_line(*said), prose_block(text_of(given, "prompt"), made, scene)))
+    return join((facts_line(*facts), prose_block(text_of(arguments, "prompt"), call, scene)))
 
 
-def _schedule_result(made: Call, scene: Scene) -> Markup:
-    result = made.result
+def _schedule_result(call: Call, scene: Scene) -> Markup:
+    result = call.result
     if not isinstance(result, CronResult):
-        return join((_schedule_input(made, scene), _plain_result(made, scene)))
+        return join((_schedule_input(call, scene), _plain_result(call, scene)))
     if result.jobs is not None:
         rows = bounded_list(
-            result.jobs, lambda job: el("li", shorten(" · ".join(_job_facts(job)), 400)), "jobs", made, scene
+            result.jobs, lambda job: el("li", shorten(" · ".join(_job_facts(job)), 400)), "jobs", call, scene
         )
         return rows or facts_line("no jobs")
     next_time = format_milliseconds(result.next_fire_at, scene)
-    said = (result.human_schedule, f"job {result.id}" if result.id else "", f"next {next_time}" if next_time else "")
-    return join((_schedule_input(made, scene), facts_line(*said)))
+    facts = (result.human_schedule, f"job {result.id}" if result.id else "", f"next {next_time}" if next_time else "")
+    return join((_schedule_input(call, scene), facts_line(*facts)))
 
 
 def _job_facts(job: Any) -> Iterator[str]:
@@ -129,55 +129,55 @@ def _job_facts(job: Any) -> Iterator[str]:
 
 
 def format_milliseconds(milliseconds: Any, scene: Scene) -> str:
-    """A time that is told in milliseconds, as people read it; nothing where it is none."""
+    """Format a time in milliseconds since the epoch; empty if it is not a valid time."""
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
         return ""
     seconds = milliseconds / 1000
-    return scene.told(datetime.fromtimestamp(seconds, UTC)) if 0 < seconds < _LAST_SECOND else ""
+    return scene.format_time(datetime.fromtimestamp(seconds, UTC)) if 0 < seconds < _LAST_SECOND else ""
 
 
-def _findings_result(made: Call, scene: Scene) -> Markup:
-    """`ReportFindings`: what a review found, and where."""
-    result = made.result
-    found = list_of(result, "findings") if isinstance(result, ReportFindingsResult) else []
-    found = found or list_of(made.input, "findings")
-    rows = bounded_list(found, lambda finding: el("li", *_finding_row(finding, scene)), "findings", made, scene)
-    return join((facts_line(count(len(found), "finding"), text_of(result, "level")), rows))
+def _findings_result(call: Call, scene: Scene) -> Markup:
+    """`ReportFindings`: the findings of a review, with file and line."""
+    result = call.result
+    findings = list_of(result, "findings") if isinstance(result, ReportFindingsResult) else []
+    findings = findings or list_of(call.input, "findings")
+    rows = bounded_list(findings, lambda finding: el("li", *_finding_row(finding, scene)), "findings", call, scene)
+    return join((facts_line(count(len(findings), "finding"), text_of(result, "level")), rows))
 
 
 def _finding_row(finding: Any, scene: Scene) -> Iterator[Markup | str]:
     path, line = text_of(finding, "file"), number_of(finding, "line")
     yield file_link(path, scene)
-    at = f":{line}" if line is not None and path else ""
+    position = f":{line}" if line is not None and path else ""
     what = filter(None, (text_of(finding, "verdict"), text_of(finding, "category")))
-    yield shorten(f"{at} {' · '.join(what)}", 200)
+    yield shorten(f"{position} {' · '.join(what)}", 200)
     summary = text_of(finding, "summary", "short_summary")
     yield el("p", shorten(summary, 2000))
     if more := text_of(finding, "failure_scenario"):
         yield el("p", shorten(more, 2000), class_="told")
 
 
-def _artifact_result(made: Call, scene: Scene) -> Markup:
-    result = made.result
+def _artifact_result(call: Call, scene: Scene) -> Markup:
+    result = call.result
     if not isinstance(result, ArtifactResult):
-        return _plain_result(made, scene)
-    path = result.path or text_of(made.input, "file_path")
+        return _plain_result(call, scene)
+    path = result.path or text_of(call.input, "file_path")
     link = el("p", external_link(result.url, result.title or ""), class_="file") if result.url else EMPTY
     name = el("p", file_link(path, scene), class_="file") if path else EMPTY
-    return join((link, name, facts_line(text_of(made.input, "description"), "updated" if result.updated else "")))
+    return join((link, name, facts_line(text_of(call.input, "description"), "updated" if result.updated else "")))
 
 
-def _sent_files_result(made: Call, scene: Scene) -> Markup:
-    """`SendUserFile`: the files that the person was given."""
-    result = made.result
+def _sent_files_result(call: Call, scene: Scene) -> Markup:
+    """`SendUserFile`: the files that were sent to the person."""
+    result = call.result
     if not isinstance(result, SendUserFileResult):
-        return _plain_result(made, scene)
+        return _plain_result(call, scene)
     files = [
         text_of(item, "path", "file_path", "name") or (item if isinstance(item, str) else "")
         for item in result.attachments or ()
     ]
     rows = bounded_list(
-        [path for path in files if path], lambda path: el("li", file_link(path, scene)), "files", made, scene
+        [path for path in files if path], lambda path: el("li", file_link(path, scene)), "files", call, scene
     )
     return join((facts_line(result.caption, result.status), rows))
 

@@ -33,29 +33,29 @@ from threadline.render.html.scene import Scene
 
 _MAX_TODO = 400
 STATUS_SIGNS = {"completed": "☒", "in_progress": "◐", "deleted": "✗", "cancelled": "✗"}
-"""How the state of a todo or a task is shown; one that is to be done has an empty box."""
+"""Signs of todo and task statuses. Any other status has an empty box."""
 _STATUSES = frozenset({"completed", "in_progress", "pending", "deleted", "cancelled"})
 
 
 def status_row(status: str, text: str, *after: Markup | str) -> Markup:
-    """One todo or task: its state is a sign and a class."""
+    """One todo or task. Its status is a sign and a CSS class."""
     name = status if status in _STATUSES else "pending"
-    said = f"{STATUS_SIGNS.get(status, '☐')} {shorten(text, _MAX_TODO)}"
-    return el("li", said, *after, class_=name, title=shorten(status, 40) or None)
+    label = f"{STATUS_SIGNS.get(status, '☐')} {shorten(text, _MAX_TODO)}"
+    return el("li", label, *after, class_=name, title=shorten(status, 40) or None)
 
 
-def _todo_write_result(made: Call, scene: Scene) -> Markup:
-    """The list as the call left it, and what it was before where that changed."""
-    result = made.result
+def _todo_write_result(call: Call, scene: Scene) -> Markup:
+    """The list after the call, with the previous status of changed items."""
+    result = call.result
     items: list[Any] = list_of(result, "new_todos") if isinstance(result, TodoWriteResult) else []
-    items = items or list_of(made.input, "todos")
+    items = items or list_of(call.input, "todos")
     before = {text_of(item, "content"): text_of(item, "status") for item in list_of(result, "old_todos")}
     done = sum(text_of(item, "status") == "completed" for item in items)
     gone = [text for text in before if text not in {text_of(item, "content") for item in items}]
-    said = f"{done:,} of {len(items):,} done" if items else "an empty list"
-    went = count(len(gone), "item went", "items went") if gone and items else ""
+    progress = f"{done:,} of {len(items):,} done" if items else "an empty list"
+    removed = count(len(gone), "item went", "items went") if gone and items else ""
     return join(
-        (facts_line(said, went), bounded_list(items, lambda item: _todo_row(item, before), "todos", made, scene))
+        (facts_line(progress, removed), bounded_list(items, lambda item: _todo_row(item, before), "todos", call, scene))
     )
 
 
@@ -67,49 +67,49 @@ def _todo_row(item: Any, before: dict[str, str]) -> Markup:
     return status_row(status, text, " ", el("i", "new" if was is None else f"was {shorten(was, 40)}", class_="was"))
 
 
-def _task_create_result(made: Call, scene: Scene) -> Markup:
-    """`TaskCreate`: the task that was made."""
-    task = made.result.task if isinstance(made.result, TaskResult) else None
-    return join((_single_task(task, made.input), prose_block(text_of(made.input, "description"), made, scene)))
+def _task_create_result(call: Call, scene: Scene) -> Markup:
+    """`TaskCreate`: the new task."""
+    task = call.result.task if isinstance(call.result, TaskResult) else None
+    return join((_single_task(task, call.input), prose_block(text_of(call.input, "description"), call, scene)))
 
 
-def _task_create_input(made: Call, scene: Scene) -> Markup:
-    return join((_single_task(None, made.input), prose_block(text_of(made.input, "description"), made, scene)))
+def _task_create_input(call: Call, scene: Scene) -> Markup:
+    return join((_single_task(None, call.input), prose_block(text_of(call.input, "description"), call, scene)))
 
 
-def _single_task(task: Any, given: Any) -> Markup:
+def _single_task(task: Any, arguments: Any) -> Markup:
     number = text_of(task, "id")
-    subject = text_of(task, "subject") or text_of(given, "subject")
+    subject = text_of(task, "subject") or text_of(arguments, "subject")
     if not subject:
         return EMPTY
     return bullet_list([status_row(text_of(task, "status"), f"#{number} {subject}" if number else subject)], "todos")
 
 
-def _task_get_result(made: Call, scene: Scene) -> Markup:
-    """`TaskGet`: a task as it stands."""
-    task = made.result.task if isinstance(made.result, TaskResult) else None
+def _task_get_result(call: Call, scene: Scene) -> Markup:
+    """`TaskGet`: the current state of a task."""
+    task = call.result.task if isinstance(call.result, TaskResult) else None
     if task is None:
-        return output_block(strip_program_tags(made.output), made, scene)
+        return output_block(strip_program_tags(call.output), call, scene)
     return join(
-        (_single_task(task, {}), facts_line(*_task_relations(task)), prose_block(task.description or "", made, scene))
+        (_single_task(task, {}), facts_line(*_task_relations(task)), prose_block(task.description or "", call, scene))
     )
 
 
 def _task_relations(task: Any) -> Iterator[str]:
     if owner := text_of(task, "owner"):
         yield f"owner {owner}"
-    for name, said in (("blocked_by", "waits for"), ("blocks", "is waited for by")):
+    for name, verb in (("blocked_by", "waits for"), ("blocks", "is waited for by")):
         if numbers := [str(number) for number in list_of(task, name)][:20]:
-            yield f"{said} #{', #'.join(numbers)}"
+            yield f"{verb} #{', #'.join(numbers)}"
 
 
-def _task_list_result(made: Call, scene: Scene) -> Markup:
+def _task_list_result(call: Call, scene: Scene) -> Markup:
     """`TaskList`: every task."""
-    tasks: list[Any] = list_of(made.result, "tasks") if isinstance(made.result, TaskListResult) else []
+    tasks: list[Any] = list_of(call.result, "tasks") if isinstance(call.result, TaskListResult) else []
     if not tasks:
-        return output_block(strip_program_tags(made.output), made, scene) or facts_line("no tasks")
+        return output_block(strip_program_tags(call.output), call, scene) or facts_line("no tasks")
     done = sum(text_of(task, "status") == "completed" for task in tasks)
-    return join((facts_line(f"{done:,} of {len(tasks):,} done"), bounded_list(tasks, _task_row, "todos", made, scene)))
+    return join((facts_line(f"{done:,} of {len(tasks):,} done"), bounded_list(tasks, _task_row, "todos", call, scene)))
 
 
 def _task_row(task: Any) -> Markup:
@@ -118,40 +118,44 @@ def _task_row(task: Any) -> Markup:
     return status_row(text_of(task, "status"), row, *((" ", el("i", shorten(ties, 200), class_="was")) if ties else ()))
 
 
-def _task_update_result(made: Call, scene: Scene) -> Markup:
+def _task_update_result(call: Call, scene: Scene) -> Markup:
     """`TaskUpdate`: what changed about a task."""
-    result, given = made.result, made.input
-    number = text_of(result, "task_id") or text_of(given, "taskId")
+    result, arguments = call.result, call.input
+    number = text_of(result, "task_id") or text_of(arguments, "taskId")
     change = value_of(result, "status_change")
-    status = text_of(given, "status")
+    status = text_of(arguments, "status")
     was = text_of(change, "from_")
     now = text_of(change, "to") or status
-    said = f"#{number} {text_of(given, 'subject')}".strip()
+    label = f"#{number} {text_of(arguments, 'subject')}".strip()
     after = (" ", el("i", f"was {shorten(was, 40)}", class_="was")) if was else ()
-    rows = [status_row(now, f"{said}: {now}" if now else said, *after)] if number else []
+    rows = [status_row(now, f"{label}: {now}" if now else label, *after)] if number else []
     error = text_of(result, "error") if isinstance(result, TaskUpdateResult) else ""
     return join(
-        (bullet_list(rows, "todos"), facts_line(*_changed_fields(given), error), _task_description(given, made, scene))
+        (
+            bullet_list(rows, "todos"),
+            facts_line(*_changed_fields(arguments), error),
+            _task_description(arguments, call, scene),
+        )
     )
 
 
-def _changed_fields(given: Any) -> Iterable[str]:
-    """What else was asked to be changed."""
-    said = {"owner": "owner", "addBlockedBy": "waits for", "addBlocks": "is waited for by", "activeForm": "meanwhile"}
-    for name, words in said.items():
-        value = value_of(given, name)
+def _changed_fields(arguments: Any) -> Iterable[str]:
+    """The other fields that the call changes."""
+    labels = {"owner": "owner", "addBlockedBy": "waits for", "addBlocks": "is waited for by", "activeForm": "meanwhile"}
+    for name, label in labels.items():
+        value = value_of(arguments, name)
         if isinstance(value, list):
-            value = ", ".join(f"#{one_}" for one_ in value[:20])
+            value = ", ".join(f"#{number}" for number in value[:20])
         if isinstance(value, str) and value:
-            yield f"{words} {value}"
+            yield f"{label} {value}"
 
 
-def _task_description(given: Any, made: Call, scene: Scene) -> Markup:
-    return prose_block(text_of(given, "description"), made, scene)
+def _task_description(arguments: Any, call: Call, scene: Scene) -> Markup:
+    return prose_block(text_of(arguments, "description"), call, scene)
 
 
-def _todo_read_result(made: Call, scene: Scene) -> Markup:
-    return output_block(strip_program_tags(made.output), made, scene)
+def _todo_read_result(call: Call, scene: Scene) -> Markup:
+    return output_block(strip_program_tags(call.output), call, scene)
 
 
 TODO_VIEWS: dict[str, ToolView] = {
@@ -165,52 +169,60 @@ TODO_VIEWS: dict[str, ToolView] = {
 
 
 _MAX_QUESTIONS, _MAX_OPTIONS = 4, 12
-"""The tool takes no more questions, nor as many options."""
+"""The tool accepts at most four questions, with fewer options each."""
 _MAX_QUESTION = 2000
 
 
-def _question_input(made: Call, scene: Scene) -> Markup:
+def _question_input(call: Call, scene: Scene) -> Markup:
     """The questions, unanswered."""
-    return _render_questions(made, scene, list_of(made.input, "questions"), {}, {})
+    return _render_questions(call, scene, list_of(call.input, "questions"), {}, {})
 
 
-def _question_result(made: Call, scene: Scene) -> Markup:
-    """The questions, what was chosen, and what was written instead."""
-    result = made.result
+def _question_result(call: Call, scene: Scene) -> Markup:
+    """The questions with the chosen options and answers in the person's own words."""
+    result = call.result
     answers = result.answers if isinstance(result, AskUserQuestionResult) else None
     if not isinstance(answers, dict):
-        return join((_question_input(made, scene), output_block(strip_program_tags(made.output), made, scene)))
-    questions = list_of(made.input, "questions") or list_of(result, "questions")
-    known = {text_of(question, "question") for question in questions}
-    others = [{"question": name} for name in answers if isinstance(name, str) and name not in known]
+        return join((_question_input(call, scene), output_block(strip_program_tags(call.output), call, scene)))
+    questions = list_of(call.input, "questions") or list_of(result, "questions")
+    asked_questions = {text_of(question, "question") for question in questions}
+    others = [{"question": name} for name in answers if isinstance(name, str) and name not in asked_questions]
     notes = value_of(result, "annotations")
-    return _render_questions(made, scene, [*questions, *others], answers, notes if isinstance(notes, dict) else {})
+    return _render_questions(call, scene, [*questions, *others], answers, notes if isinstance(notes, dict) else {})
 
 
 def _render_questions(
-    made: Call, scene: Scene, questions: list[Any], answers: dict[str, Any], notes: dict[str, Any]
+    call: Call, scene: Scene, questions: list[Any], answers: dict[str, Any], notes: dict[str, Any]
 ) -> Markup:
-    most = len(questions) if scene.whole else _MAX_QUESTIONS
-    drawn = [_render_question(question, answers, notes) for question in questions[:most]]
-    rest = questions[most:]
+    limit = len(questions) if scene.whole else _MAX_QUESTIONS
+    drawn = [_render_question(question, answers, notes) for question in questions[:limit]]
+    rest = questions[limit:]
     if not rest:
         return join(drawn)
     more = link_to_rest(
-        f"{len(rest):,} more", made, scene, lambda: join(_render_question(one_, answers, notes) for one_ in rest)
+        f"{len(rest):,} more",
+        call,
+        scene,
+        lambda: join(_render_question(question, answers, notes) for question in rest),
     )
     return join((*drawn, more))
 
 
 def _render_question(question: Any, answers: dict[str, Any], notes: dict[str, Any]) -> Markup:
-    asked = text_of(question, "question")
-    answer = answers.get(asked)
+    question_text = text_of(question, "question")
+    answer = answers.get(question_text)
     options = list_of(question, "options")[:_MAX_OPTIONS]
     chosen, own = _match_options(answer, [text_of(option, "label") for option in options])
     header = text_of(question, "header")
-    note = text_of(notes.get(asked), "notes")
+    note = text_of(notes.get(question_text), "notes")
     return el(
         "div",
-        el("p", el("b", shorten(header, 60), " ") if header else EMPTY, visible(asked[:_MAX_QUESTION]), class_="asks"),
+        el(
+            "p",
+            el("b", shorten(header, 60), " ") if header else EMPTY,
+            visible(question_text[:_MAX_QUESTION]),
+            class_="asks",
+        ),
         bullet_list((_render_option(option, chosen, answered=answer is not None) for option in options), "options"),
         *(el("p", visible(text[:_MAX_QUESTION]), class_="own") for text in (own, note) if text),
         class_="question",
@@ -222,43 +234,43 @@ def _render_option(option: Any, chosen: frozenset[str], *, answered: bool) -> Ma
     is_chosen = label in chosen
     sign = "◉" if is_chosen else "○"
     after = (" ", el("span", shorten(more, 400), class_="told")) if more else ()
-    said = el("b", shorten(label, 200)) if is_chosen else shorten(label, 200)
+    label_element = el("b", shorten(label, 200)) if is_chosen else shorten(label, 200)
     state = "chosen" if is_chosen else "passed" if answered else None
-    return el("li", f"{sign} ", said, *after, class_=state, title="chosen" if is_chosen else None)
+    return el("li", f"{sign} ", label_element, *after, class_=state, title="chosen" if is_chosen else None)
 
 
 def _match_options(answer: Any, labels: list[str]) -> tuple[frozenset[str], str]:
-    """The options that an answer names, and what else it says; several are joined by commas."""
+    """The options that an answer contains, and the rest of the answer. Several options are separated by commas."""
     parts = [str(part) for part in answer] if isinstance(answer, list) else [answer] if isinstance(answer, str) else []
-    found: set[str] = set()
+    chosen: set[str] = set()
     own: list[str] = []
     for part in parts:
         rest = part
         for label in sorted({label for label in labels if label}, key=len, reverse=True):
             padded = f", {rest}, "
             if f", {label}, " in padded:
-                found.add(label)
+                chosen.add(label)
                 rest = padded.replace(f", {label}, ", ", ", 1).removeprefix(", ").removesuffix(", ").strip(", ")
         if rest:
             own.append(rest)
-    return frozenset(found), ", ".join(own)
+    return frozenset(chosen), ", ".join(own)
 
 
-def _plan_input(made: Call, scene: Scene) -> Markup:
-    """A plan as it was shown to the person."""
-    result = made.result
-    text = text_of(result, "plan") or text_of(made.input, "plan")
-    return el("div", prose_block(text, made, scene), class_="plan") if text else EMPTY
+def _plan_input(call: Call, scene: Scene) -> Markup:
+    """The plan that was shown to the person."""
+    result = call.result
+    text = text_of(result, "plan") or text_of(call.input, "plan")
+    return el("div", prose_block(text, call, scene), class_="plan") if text else EMPTY
 
 
-def _plan_result(made: Call, scene: Scene) -> Markup:
-    result = made.result
-    is_known = isinstance(result, ExitPlanModeResult) and made.outcome is Outcome.OK
+def _plan_result(call: Call, scene: Scene) -> Markup:
+    result = call.result
+    is_approved = isinstance(result, ExitPlanModeResult) and call.outcome is Outcome.OK
     edited = "changed by the person" if value_of(result, "plan_was_edited") else ""
-    kept = text_of(result, "file_path")
-    said = facts_line("approved" if is_known else "", edited, f"kept in {kept}" if kept else "")
-    plan = _plan_input(made, scene)
-    return join((plan, said)) if plan else join((said, prose_block(strip_program_tags(made.output), made, scene)))
+    file_path = text_of(result, "file_path")
+    facts = facts_line("approved" if is_approved else "", edited, f"kept in {file_path}" if file_path else "")
+    plan = _plan_input(call, scene)
+    return join((plan, facts)) if plan else join((facts, prose_block(strip_program_tags(call.output), call, scene)))
 
 
 QUESTION_VIEWS: dict[str, ToolView] = {

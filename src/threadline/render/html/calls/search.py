@@ -37,7 +37,7 @@ _FLAG_OPTIONS = ("-i", "-A", "-B", "-C", "context", "head_limit", "offset", "mul
 
 
 class _GrepLine(Struct, frozen=True):
-    """A line that was found, or stands near one; `path` is empty where the line does not name a file."""
+    """A matching line or a context line. `path` is empty if the line does not contain a file name."""
 
     path: str
     line: str
@@ -45,22 +45,22 @@ class _GrepLine(Struct, frozen=True):
     is_match: bool = True
 
 
-def _search_input(made: Call, scene: Scene) -> Markup:
-    """What was looked for, and where."""
-    given = made.input
-    words = [scene.near(text_of(given, name)) for name in _TEXT_OPTIONS if text_of(given, name)]
-    flags = [f"{name} {value}" for name in _FLAG_OPTIONS if isinstance(value := value_of(given, name), bool | int)]
-    pattern = text_of(given, "pattern")
+def _search_input(call: Call, scene: Scene) -> Markup:
+    """The pattern and the options of a search."""
+    arguments = call.input
+    words = [scene.relative_path(text_of(arguments, name)) for name in _TEXT_OPTIONS if text_of(arguments, name)]
+    flags = [f"{name} {value}" for name in _FLAG_OPTIONS if isinstance(value := value_of(arguments, name), bool | int)]
+    pattern = text_of(arguments, "pattern")
     return join(
         (el("pre", visible(pattern[:2000]), class_="pattern") if pattern else EMPTY, facts_line(*words, *flags))
     )
 
 
-def _file_list(names: Sequence[str], made: Call, scene: Scene) -> Markup:
-    """Files, one a line, each a link to its page."""
+def _file_list(names: Sequence[str], call: Call, scene: Scene) -> Markup:
+    """Files, one per line, each a link to its page."""
     text = "\n".join(name.replace("\n", "⏎") for name in names)
     return (
-        cut_text(text, made, scene, lambda part: el("pre", _linked_files(part, scene), class_="files"))
+        cut_text(text, call, scene, lambda part: el("pre", _linked_files(part, scene), class_="files"))
         if text
         else EMPTY
     )
@@ -70,16 +70,16 @@ def _linked_files(text: str, scene: Scene) -> Markup:
     return join((file_link(name, scene) for name in text.split("\n")), Markup("\n"))
 
 
-def _grep_result(made: Call, scene: Scene) -> Markup:
-    result = made.result
+def _grep_result(call: Call, scene: Scene) -> Markup:
+    result = call.result
     if not isinstance(result, GrepResult):
-        return join((_search_input(made, scene), _match_lines(strip_program_tags(made.output), made, scene)))
+        return join((_search_input(call, scene), _match_lines(strip_program_tags(call.output), call, scene)))
     files = result.filenames or []
     return join(
         (
-            _search_input(made, scene),
+            _search_input(call, scene),
             facts_line(*_grep_facts(result, files)),
-            _file_list(files, made, scene) if files else _match_lines(result.content or "", made, scene),
+            _file_list(files, call, scene) if files else _match_lines(result.content or "", call, scene),
         )
     )
 
@@ -97,11 +97,11 @@ def _grep_facts(result: GrepResult, files: Sequence[str]) -> Iterator[str]:
         yield f"cut at {result.applied_limit:,}"
 
 
-def _match_lines(text: str, made: Call, scene: Scene) -> Markup:
-    """Lines that were found, below the file that each stands in."""
+def _match_lines(text: str, call: Call, scene: Scene) -> Markup:
+    """Matching lines, grouped by file."""
     if not text.strip():
         return EMPTY
-    return cut_text(text.strip("\n"), made, scene, lambda part: el("pre", _group_by_file(part, scene), class_="found"))
+    return cut_text(text.strip("\n"), call, scene, lambda part: el("pre", _group_by_file(part, scene), class_="found"))
 
 
 def _group_by_file(text: str, scene: Scene) -> Markup:
@@ -118,7 +118,7 @@ def _line_prefix(line: _GrepLine) -> str:
 
 
 def _parse_lines(lines: Sequence[str]) -> Iterator[_GrepLine]:
-    """The lines in parts: file, number and text; those that have none of these as they are."""
+    """Split lines into file, number and text. Lines without these are yielded as text."""
     matches = [_MATCH_LINE.fullmatch(line) for line in lines]
     paths = {match["path"] for match in matches if match is not None}
     last = ""
@@ -127,16 +127,16 @@ def _parse_lines(lines: Sequence[str]) -> Iterator[_GrepLine]:
             last = match["path"]
             yield _GrepLine(last, match["line"], match["text"])
             continue
-        near = _parse_context_line(line, paths)
-        if near is not None:
-            last = near.path
-            yield near
+        context_line = _parse_context_line(line, paths)
+        if context_line is not None:
+            last = context_line.path
+            yield context_line
         else:
             yield _GrepLine(last, "", "⋯") if line == "--" else _GrepLine("", "", line)
 
 
 def _parse_context_line(line: str, paths: AbstractSet[str]) -> _GrepLine | None:
-    """A line near a match: `FILE-12-text`. Old builds name the file in full there, and short in matches."""
+    """A context line: `FILE-12-text`. Old versions print the full path here and a relative one in matches."""
     for mark in islice(_CONTEXT_LINE.finditer(line, 0, _MAX_PATH), _MAX_CANDIDATES):
         name = line[: mark.start()]
         path = next((end for end in _path_suffixes(name) if end in paths), None)
@@ -146,65 +146,69 @@ def _parse_context_line(line: str, paths: AbstractSet[str]) -> _GrepLine | None:
 
 
 def _path_suffixes(path: str) -> Iterator[str]:
-    """A path, and what is left of it when folders are taken away from its front."""
+    """A path, and the path without its first folders."""
     yield path
     yield from (path[mark.end() :] for mark in _SLASH.finditer(path))
 
 
-def _glob_result(made: Call, scene: Scene) -> Markup:
-    result = made.result
+def _glob_result(call: Call, scene: Scene) -> Markup:
+    result = call.result
     if not isinstance(result, GlobResult):
-        return join((_search_input(made, scene), _file_list(strip_program_tags(made.output).split("\n"), made, scene)))
+        return join((_search_input(call, scene), _file_list(strip_program_tags(call.output).split("\n"), call, scene)))
     files = result.filenames or []
     of = f" of {result.total_matches:,}" if result.total_matches and result.total_matches > len(files) else ""
-    said = f"{len(files):,}{of} {'file' if len(files) == 1 else 'files'}" if files else "nothing found"
-    is_cut = "not all were told" if result.truncated else ""
-    return join((_search_input(made, scene), facts_line(said, is_cut), _file_list(files, made, scene)))
+    summary = f"{len(files):,}{of} {'file' if len(files) == 1 else 'files'}" if files else "nothing found"
+    cut_note = "not all were told" if result.truncated else ""
+    return join((_search_input(call, scene), facts_line(summary, cut_note), _file_list(files, call, scene)))
 
 
-def _ls_result(made: Call, scene: Scene) -> Markup:
-    path = text_of(made.input, "path")
+def _ls_result(call: Call, scene: Scene) -> Markup:
+    path = text_of(call.input, "path")
     return join(
-        (el("p", file_link(path, scene), class_="file") if path else EMPTY, output_block(made.output, made, scene))
+        (el("p", file_link(path, scene), class_="file") if path else EMPTY, output_block(call.output, call, scene))
     )
 
 
-def _tool_search_result(made: Call, scene: Scene) -> Markup:
-    """`ToolSearch`: the tools that were found."""
-    result = made.result
-    content: Any = made.block.content if made.block is not None else None
+def _tool_search_result(call: Call, scene: Scene) -> Markup:
+    """`ToolSearch`: the matching tools."""
+    result = call.result
+    content: Any = call.block.content if call.block is not None else None
     matches = result.matches if isinstance(result, ToolSearchResult) else None
-    seen = [item.tool_name for item in content if isinstance(item, ToolReferenceBlock)] if content else []
-    names = [name for item in matches or seen if (name := item if isinstance(item, str) else text_of(item, "name"))]
+    references = [item.tool_name for item in content if isinstance(item, ToolReferenceBlock)] if content else []
+    names = [
+        name for item in matches or references if (name := item if isinstance(item, str) else text_of(item, "name"))
+    ]
     total = number_of(result, "total_deferred_tools")
-    said = count(len(names), "tool") + (f" of {total:,}" if total else "") if names else "nothing found"
-    rows = bounded_list(names, lambda name: el("li", shorten(name, 120)), "tools", made, scene)
-    text = "" if names else strip_program_tags(made.output)
-    return join((_tool_search_input(made), facts_line(said), rows, output_block(text, made, scene)))
+    summary = count(len(names), "tool") + (f" of {total:,}" if total else "") if names else "nothing found"
+    rows = bounded_list(names, lambda name: el("li", shorten(name, 120)), "tools", call, scene)
+    text = "" if names else strip_program_tags(call.output)
+    return join((_tool_search_input(call), facts_line(summary), rows, output_block(text, call, scene)))
 
 
-def _tool_search_input(made: Call) -> Markup:
-    query = text_of(made.input, "query")
+def _tool_search_input(call: Call) -> Markup:
+    query = text_of(call.input, "query")
     return el("pre", visible(query[:2000]), class_="pattern") if query else EMPTY
 
 
-def _lsp_result(made: Call, scene: Scene) -> Markup:
-    """`LSP`: what a language server answered."""
-    result, given = made.result, made.input
-    line, character = number_of(given, "line"), number_of(given, "character")
-    at = f"line {line:,}, character {character:,}" if line is not None and character is not None else ""
+def _lsp_result(call: Call, scene: Scene) -> Markup:
+    """`LSP`: the answer of a language server."""
+    result, arguments = call.result, call.input
+    line, character = number_of(arguments, "line"), number_of(arguments, "character")
+    position = f"line {line:,}, character {character:,}" if line is not None and character is not None else ""
     results = number_of(result, "result_count")
     answer = (
         result.result
         if isinstance(result, LspResult) and isinstance(result.result, str)
-        else strip_program_tags(made.output)
+        else strip_program_tags(call.output)
     )
-    path = text_of(given, "filePath")
+    path = text_of(arguments, "filePath")
     return join(
         (
             el("p", file_link(path, scene), class_="file") if path else EMPTY,
-            facts_line(text_of(given, "operation"), at, count(results, "result") if results is not None else ""),
-            output_block(answer, made, scene),
+            facts_line(
+                text_of(arguments, "operation"), position, count(results, "result") if results is not None else ""
+            ),
+            output_block(answer, call, scene),
         )
     )
 
@@ -213,6 +217,6 @@ SEARCH_VIEWS: dict[str, ToolView] = {
     **dict.fromkeys(("Grep", "GrepTool"), ToolView(_grep_result, _search_input)),
     **dict.fromkeys(("Glob", "GlobTool"), ToolView(_glob_result, _search_input)),
     "LS": ToolView(_ls_result),
-    "ToolSearch": ToolView(_tool_search_result, lambda made, _scene: _tool_search_input(made)),
+    "ToolSearch": ToolView(_tool_search_result, lambda call, _scene: _tool_search_input(call)),
     "LSP": ToolView(_lsp_result),
 }

@@ -28,66 +28,66 @@ from threadline.render.html.scene import Scene
 _EMPTY_OUTPUTS = ("(Bash completed with no output)", "(No content)", "Tool ran without output or errors")
 
 
-def _shell_input(made: Call, scene: Scene, language: str = "bash") -> Markup:
-    given = made.input
-    background = "in the background" if value_of(given, "run_in_background") is True else ""
-    limit = number_of(given, "timeout")
+def _shell_input(call: Call, scene: Scene, language: str = "bash") -> Markup:
+    arguments = call.input
+    background = "in the background" if value_of(arguments, "run_in_background") is True else ""
+    limit = number_of(arguments, "timeout")
     waited = f"waits at most {limit / 1000:g} s" if limit else ""
-    command = text_of(given, "command")
+    command = text_of(arguments, "command")
     return join(
         (
-            facts_line(text_of(given, "description"), background, waited),
-            code_block(command, language, made, scene, class_="command") if command else _unknown_input(made, scene),
+            facts_line(text_of(arguments, "description"), background, waited),
+            code_block(command, language, call, scene, class_="command") if command else _unknown_input(call, scene),
         )
     )
 
 
-def _unknown_input(made: Call, scene: Scene) -> Markup:
-    """An input that is no command: as it is."""
-    return code_block(to_indented_json(made.input), "json", made, scene, class_="given") if made.input else EMPTY
+def _unknown_input(call: Call, scene: Scene) -> Markup:
+    """An input without a command, as JSON."""
+    return code_block(to_indented_json(call.input), "json", call, scene, class_="given") if call.input else EMPTY
 
 
-def _powershell_input(made: Call, scene: Scene) -> Markup:
-    return _shell_input(made, scene, "powershell")
+def _powershell_input(call: Call, scene: Scene) -> Markup:
+    return _shell_input(call, scene, "powershell")
 
 
-def _shell_result(made: Call, scene: Scene) -> Markup:
-    return join((_shell_input(made, scene), _shell_output(made, scene)))
+def _shell_result(call: Call, scene: Scene) -> Markup:
+    return join((_shell_input(call, scene), _shell_output(call, scene)))
 
 
-def _powershell_result(made: Call, scene: Scene) -> Markup:
-    return join((_powershell_input(made, scene), _shell_output(made, scene)))
+def _powershell_result(call: Call, scene: Scene) -> Markup:
+    return join((_powershell_input(call, scene), _shell_output(call, scene)))
 
 
-def _shell_output(made: Call, scene: Scene) -> Markup:
-    """What a command printed, the two streams apart."""
-    result = made.result
+def _shell_output(call: Call, scene: Scene) -> Markup:
+    """The output of a command, with stdout and stderr separated."""
+    result = call.result
     if not isinstance(result, ShellResult):
-        return join((_stdout_block(strip_program_tags(made.output), made, scene), render_call_images(made, scene)))
+        return join((_stdout_block(strip_program_tags(call.output), call, scene), render_call_images(call, scene)))
     out = "" if result.is_image else result.stdout or ""
-    told = _shell_facts(result)
+    facts = _shell_facts(result)
     parts = (
-        _stdout_block(out, made, scene),
-        _stderr_block(result.stderr, made, scene),
-        render_call_images(made, scene),
-        facts_line(*told),
-        _changed_files(result.bash_edit_diff, made, scene),
+        _stdout_block(out, call, scene),
+        _stderr_block(result.stderr, call, scene),
+        render_call_images(call, scene),
+        facts_line(*facts),
+        _changed_files(result.bash_edit_diff, call, scene),
     )
     drawn = join(parts)
     return drawn or el("p", "It printed nothing.", class_="facts")
 
 
-def _stdout_block(text: str, made: Call, scene: Scene) -> Markup:
-    return EMPTY if text.strip() in _EMPTY_OUTPUTS else output_block(text, made, scene)
+def _stdout_block(text: str, call: Call, scene: Scene) -> Markup:
+    return EMPTY if text.strip() in _EMPTY_OUTPUTS else output_block(text, call, scene)
 
 
-def _stderr_block(text: str | None, made: Call, scene: Scene) -> Markup:
-    drawn = output_block(text or "", made, scene, class_="output stderr")
+def _stderr_block(text: str | None, call: Call, scene: Scene) -> Markup:
+    drawn = output_block(text or "", call, scene, class_="output stderr")
     return join((el("p", "stderr", class_="label"), drawn)) if drawn else EMPTY
 
 
 def _shell_facts(result: ShellResult) -> list[str]:
-    said = [
+    facts = [
         result.return_code_interpretation or "",
         "interrupted" if result.interrupted else "",
         f"stopped waiting after {result.timed_out_after_ms / 1000:g} s" if result.timed_out_after_ms else "",
@@ -95,83 +95,83 @@ def _shell_facts(result: ShellResult) -> list[str]:
         "put into the background by the person" if result.backgrounded_by_user else "",
         "outside the sandbox" if result.dangerously_disable_sandbox else "",
     ]
-    return [word for word in said if word]
+    return [fact for fact in facts if fact]
 
 
-def _changed_files(changes: Any, made: Call, scene: Scene) -> Markup:
-    """The files that a command changed, where the result names them."""
+def _changed_files(changes: Any, call: Call, scene: Scene) -> Markup:
+    """The files that a command changed, if the result contains them."""
     names = value_of(changes, "changedFiles")
     files = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     if not files:
         return EMPTY
-    rows = bounded_list(files, lambda name: el("li", file_link(name, scene)), "files", made, scene)
+    rows = bounded_list(files, lambda name: el("li", file_link(name, scene)), "files", call, scene)
     return join((el("p", f"changed {count(len(files), 'file')}", class_="label"), rows))
 
 
-def _bash_output_result(made: Call, scene: Scene) -> Markup:
-    """`BashOutput`: what a background command has printed since it was last asked."""
-    result = made.result
+def _bash_output_result(call: Call, scene: Scene) -> Markup:
+    """`BashOutput`: the output of a background command since the last request."""
+    result = call.result
     if not isinstance(result, ShellOutputResult):
-        return output_block(strip_program_tags(made.output), made, scene)
+        return output_block(strip_program_tags(call.output), call, scene)
     exit_code = f"exit code {result.exit_code}" if result.exit_code is not None else ""
     shell = f"shell {result.shell_id}" if result.shell_id else ""
     return join(
         (
-            code_block(result.command or "", "bash", made, scene, class_="command"),
-            output_block(result.stdout or "", made, scene),
-            _stderr_block(result.stderr, made, scene),
+            code_block(result.command or "", "bash", call, scene, class_="command"),
+            output_block(result.stdout or "", call, scene),
+            _stderr_block(result.stderr, call, scene),
             facts_line(shell, result.status, exit_code),
         )
     )
 
 
-def _task_output_result(made: Call, scene: Scene) -> Markup:
-    """`TaskOutput`: how a background task is doing."""
-    result = made.result
+def _task_output_result(call: Call, scene: Scene) -> Markup:
+    """`TaskOutput`: the status and output of a background task."""
+    result = call.result
     task = result.task if isinstance(result, OutputResult) else None
     if task is None:
-        return output_block(strip_program_tags(made.output), made, scene)
+        return output_block(strip_program_tags(call.output), call, scene)
     exit_code = f"exit code {task.exit_code}" if task.exit_code is not None else ""
     waited = result.retrieval_status if isinstance(result, OutputResult) else ""
     is_agent = bool(task.prompt) or task.task_type == "local_agent"
     answer = task.result if isinstance(task.result, str) else ""
-    said = answer or task.output or ""
+    text = answer or task.output or ""
     return join(
         (
             facts_line(task.description, task.task_type, task.status, exit_code, f"asked: {waited}" if waited else ""),
-            prose_block(said, made, scene) if is_agent else output_block(said, made, scene),
-            output_block(task.error or "", made, scene, class_="output error"),
+            prose_block(text, call, scene) if is_agent else output_block(text, call, scene),
+            output_block(task.error or "", call, scene, class_="output error"),
         )
     )
 
 
-def _stop_result(made: Call, scene: Scene) -> Markup:
-    """`TaskStop`, `KillShell`: what was stopped."""
-    result = made.result
+def _stop_result(call: Call, scene: Scene) -> Markup:
+    """`TaskStop`, `KillShell`: the task or command that was stopped."""
+    result = call.result
     if not isinstance(result, StopResult):
-        return output_block(strip_program_tags(made.output), made, scene)
-    command = code_block(result.command or "", "bash", made, scene, class_="command")
+        return output_block(strip_program_tags(call.output), call, scene)
+    command = code_block(result.command or "", "bash", call, scene, class_="command")
     return join((command, facts_line(result.message, result.task_type)))
 
 
-def _monitor_input(made: Call, scene: Scene) -> Markup:
-    """`Monitor`: what is watched, by which command."""
-    given = made.input
-    limit = number_of(given, "timeout_ms")
-    said = (
-        text_of(given, "description"),
+def _monitor_input(call: Call, scene: Scene) -> Markup:
+    """`Monitor`: the description and command of a watch."""
+    arguments = call.input
+    limit = number_of(arguments, "timeout_ms")
+    facts = (
+        text_of(arguments, "description"),
         f"at most {limit / 1000:g} s" if limit else "",
-        "goes on until it is stopped" if value_of(given, "persistent") is True else "",
+        "goes on until it is stopped" if value_of(arguments, "persistent") is True else "",
     )
-    return join((facts_line(*said), code_block(text_of(given, "command"), "bash", made, scene, class_="command")))
+    return join((facts_line(*facts), code_block(text_of(arguments, "command"), "bash", call, scene, class_="command")))
 
 
-def _monitor_result(made: Call, scene: Scene) -> Markup:
-    task = text_of(made.result, "task_id")
+def _monitor_result(call: Call, scene: Scene) -> Markup:
+    task = text_of(call.result, "task_id")
     outcome = (
-        facts_line(f"background task {task}") if task else output_block(strip_program_tags(made.output), made, scene)
+        facts_line(f"background task {task}") if task else output_block(strip_program_tags(call.output), call, scene)
     )
-    return join((_monitor_input(made, scene), outcome))
+    return join((_monitor_input(call, scene), outcome))
 
 
 SHELL_VIEWS: dict[str, ToolView] = {

@@ -15,44 +15,44 @@ from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.scene import Scene
 
 _MAX_SUMMARY = 160
-# Tools whose view is what a reader wants to see at once, folded or not.
+# Tools whose view is open by default.
 _OPEN_TOOLS = frozenset(
     {"Edit", "MultiEdit", "Write", "Replace", "NotebookEdit", "TodoWrite", "AskUserQuestion", "ExitPlanMode"}
     | {"exit_plan_mode"}
 )
 
 
-def render_call(made: Call, anchor: str, scene: Scene, *below: Child) -> Markup:
-    """A call; `below` stands under it: its feedback, its agents."""
-    body = render_tool_view(made, anchor, scene)
-    head = el("summary" if body else "div", *_summary_line(made, scene), class_="line")
-    # A link inside a summary could not be reached by those who hear the page: it stands beside.
-    address = None if scene.whole else scene.links.call(made.id)
+def render_call(call: Call, anchor: str, scene: Scene, *below: Child) -> Markup:
+    """Render a call. `below` is shown under it: its feedback and its agents."""
+    body = render_tool_view(call, anchor, scene)
+    head = el("summary" if body else "div", *_summary_line(call, scene), class_="line")
+    # Screen readers cannot reach a link inside a summary, so the link is placed beside it.
+    address = None if scene.whole else scene.links.call(call.id)
     beside = el("a", "whole", href=address, class_="whole") if address else EMPTY
     if not body:
         return el("div", head, beside, *below, class_="made")
-    is_open = scene.view.calls is Detail.FULL or made.tool in _OPEN_TOOLS or made.outcome is Outcome.ERROR
+    is_open = scene.view.calls is Detail.FULL or call.tool in _OPEN_TOOLS or call.outcome is Outcome.ERROR
     folded = el("details", head, el("div", body, class_="result"), open=is_open)
     return el("div", folded, beside, *below, class_="made")
 
 
 def tool_name(name: str) -> str:
-    """`server: tool` for what an MCP server offers."""
+    """The name of a tool; `server: tool` for a tool of an MCP server."""
     server, _, tool = name.removeprefix("mcp__").partition("__")
     return f"{server}: {tool}" if name.startswith("mcp__") and tool else name or "(no name)"
 
 
-def _summary_line(made: Call, scene: Scene) -> tuple[Markup, ...]:
-    mark = OUTCOME_MARKS[made.outcome]
-    said = summarize_input(made.tool, made.input)
-    told = shorten(scene.near(said) if made.tool in FILE_TOOLS else said, _MAX_SUMMARY)
+def _summary_line(call: Call, scene: Scene) -> tuple[Markup, ...]:
+    mark = OUTCOME_MARKS[call.outcome]
+    full_text = summarize_input(call.tool, call.input)
+    text = shorten(scene.relative_path(full_text) if call.tool in FILE_TOOLS else full_text, _MAX_SUMMARY)
     return (
-        el("span", mark.sign, class_=f"outcome {made.outcome}", title=str(made.outcome)),
-        el("b", shorten(tool_name(made.tool), 60), class_="tool"),
-        el("code", told, class_="told") if told else EMPTY,
-        el("span", changed, class_="tally") if (changed := change_tally(made)) else EMPTY,
-        el("span", str(made.outcome), class_="how") if made.outcome is not Outcome.OK else EMPTY,
-        el("span", format_duration(made.duration), class_="took") if made.duration else EMPTY,
+        el("span", mark.sign, class_=f"outcome {call.outcome}", title=str(call.outcome)),
+        el("b", shorten(tool_name(call.tool), 60), class_="tool"),
+        el("code", text, class_="told") if text else EMPTY,
+        el("span", tally, class_="tally") if (tally := change_tally(call)) else EMPTY,
+        el("span", str(call.outcome), class_="how") if call.outcome is not Outcome.OK else EMPTY,
+        el("span", format_duration(call.duration), class_="took") if call.duration else EMPTY,
     )
 
 
@@ -67,27 +67,27 @@ TOOL_VIEWS: dict[str, ToolView] = {
     **shell.SHELL_VIEWS,
     **web.WEB_VIEWS,
 }
-"""The tools that have a view of their own."""
+"""Views by tool name. Other tools have `DEFAULT_VIEW`."""
 
 
-def render_tool_view(made: Call, _anchor: str, scene: Scene) -> Markup:
-    """What a call did and what came of it, in the view of its tool; empty where there is nothing to say."""
-    view = TOOL_VIEWS.get(made.tool, DEFAULT_VIEW)
-    return join((_render_body(view, made, scene), _persisted_note(made)))
+def render_tool_view(call: Call, _anchor: str, scene: Scene) -> Markup:
+    """Render the input and result of a call with the view of its tool. May be empty."""
+    view = TOOL_VIEWS.get(call.tool, DEFAULT_VIEW)
+    return join((_render_body(view, call, scene), _persisted_note(call)))
 
 
-def _render_body(view: ToolView, made: Call, scene: Scene) -> Markup:
-    if made.outcome is Outcome.OK:
-        return view.finished(made, scene)
-    if isinstance(made.result, ToolResult) and not isinstance(made.result, OtherResult):
-        # The tool told what it did even so: a command that was interrupted has printed something.
-        after = render_failure(made, scene) if made.outcome is Outcome.ERROR else outcome_sentence(made)
-        return join((view.finished(made, scene), after))
-    return join((view.unfinished(made, scene) if view.unfinished is not None else EMPTY, render_failure(made, scene)))
+def _render_body(view: ToolView, call: Call, scene: Scene) -> Markup:
+    if call.outcome is Outcome.OK:
+        return view.finished(call, scene)
+    if isinstance(call.result, ToolResult) and not isinstance(call.result, OtherResult):
+        # The call has a result despite its outcome: an interrupted command may have printed something.
+        after = render_failure(call, scene) if call.outcome is Outcome.ERROR else outcome_sentence(call)
+        return join((view.finished(call, scene), after))
+    return join((view.unfinished(call, scene) if view.unfinished is not None else EMPTY, render_failure(call, scene)))
 
 
-def _persisted_note(made: Call) -> Markup:
-    """Where the whole output lies, where it was too long for the transcript."""
-    if made.persisted is None:
+def _persisted_note(call: Call) -> Markup:
+    """The path of the full output, if it was too long for the transcript."""
+    if call.persisted is None:
         return EMPTY
-    return el("p", "The whole output was put into ", el("code", visible(str(made.persisted))), class_="persisted")
+    return el("p", "The whole output was put into ", el("code", visible(str(call.persisted))), class_="persisted")

@@ -27,27 +27,27 @@ from threadline.render.html.scene import Scene
 _MAX_PROMPT_ELEMENTS, _MAX_TEXT_ELEMENTS = 30, 70
 
 
-def _search_input(made: Call, _scene: Scene) -> Markup:
-    query = text_of(made.input, "query")
+def _search_input(call: Call, _scene: Scene) -> Markup:
+    query = text_of(call.input, "query")
     return el("p", el("b", "searched for "), visible(query[:2000]), class_="facts") if query else EMPTY
 
 
-def _search_result(made: Call, scene: Scene) -> Markup:
-    result = made.result
+def _search_result(call: Call, scene: Scene) -> Markup:
+    result = call.result
     if not isinstance(result, WebSearchResult):
-        return join((_search_input(made, scene), prose_block(strip_program_tags(made.output), made, scene)))
+        return join((_search_input(call, scene), prose_block(strip_program_tags(call.output), call, scene)))
     results = result.results or []
-    found = [hit for item in results for hit in list_of(item, "content")]
-    said = "\n\n".join(item for item in results if isinstance(item, str))
+    hits = [hit for item in results for hit in list_of(item, "content")]
+    text = "\n\n".join(item for item in results if isinstance(item, str))
     return join(
-        (_search_input(made, scene), _hit_list(found, made, scene), prose_block(said, made, scene, _MAX_TEXT_ELEMENTS))
+        (_search_input(call, scene), _hit_list(hits, call, scene), prose_block(text, call, scene, _MAX_TEXT_ELEMENTS))
     )
 
 
-def _hit_list(found: list[Any], made: Call, scene: Scene) -> Markup:
-    if not found:
+def _hit_list(hits: list[Any], call: Call, scene: Scene) -> Markup:
+    if not hits:
         return facts_line("nothing found")
-    return bounded_list(found, lambda hit: el("li", *_hit_row(hit)), "hits", made, scene)
+    return bounded_list(hits, lambda hit: el("li", *_hit_row(hit)), "hits", call, scene)
 
 
 def _hit_row(hit: Any) -> Iterator[Markup | str]:
@@ -57,68 +57,68 @@ def _hit_row(hit: Any) -> Iterator[Markup | str]:
         yield f" {shorten(age, 60)}"
 
 
-def _fetch_input(made: Call, scene: Scene) -> Markup:
-    """The address that was asked for, and what of it."""
-    address = text_of(made.input, "url")
+def _fetch_input(call: Call, scene: Scene) -> Markup:
+    """The requested URL and the prompt."""
+    address = text_of(call.input, "url")
     return join(
         (
             el("p", external_link(address), class_="file") if address else EMPTY,
-            folded_block("Prompt", prose_block(text_of(made.input, "prompt"), made, scene, _MAX_PROMPT_ELEMENTS)),
+            folded_block("Prompt", prose_block(text_of(call.input, "prompt"), call, scene, _MAX_PROMPT_ELEMENTS)),
         )
     )
 
 
-def _fetch_result(made: Call, scene: Scene) -> Markup:
-    result = made.result
+def _fetch_result(call: Call, scene: Scene) -> Markup:
+    result = call.result
     if not isinstance(result, WebFetchResult):
-        return join((_fetch_input(made, scene), prose_block(strip_program_tags(made.output), made, scene)))
+        return join((_fetch_input(call, scene), prose_block(strip_program_tags(call.output), call, scene)))
     status = f"{result.code or ''} {result.code_text or ''}".strip()
     size = count(result.bytes, "byte") if result.bytes is not None else ""
-    moved = f"came from {result.url}" if result.url and result.url != text_of(made.input, "url") else ""
+    moved = f"came from {result.url}" if result.url and result.url != text_of(call.input, "url") else ""
     return join(
-        (_fetch_input(made, scene), facts_line(status, size, moved), prose_block(result.result or "", made, scene))
+        (_fetch_input(call, scene), facts_line(status, size, moved), prose_block(result.result or "", call, scene))
     )
 
 
-def _server_search_result(made: Call, scene: Scene) -> Markup:
-    """The API's own search; its result stands in the reply."""
-    content: Any = made.block.content if made.block is not None else None
+def _server_search_result(call: Call, scene: Scene) -> Markup:
+    """The API's own search. Its result is a block of the reply."""
+    content: Any = call.block.content if call.block is not None else None
     if isinstance(content, list):
-        return join((_search_input(made, scene), _hit_list(content, made, scene)))
-    return join((_search_input(made, scene), _error_code(content)))
+        return join((_search_input(call, scene), _hit_list(content, call, scene)))
+    return join((_search_input(call, scene), _error_code(content)))
 
 
-def _server_fetch_result(made: Call, scene: Scene) -> Markup:
-    """The API's own fetch: a document, of which the text is shown."""
-    content: Any = made.block.content if made.block is not None else None
+def _server_fetch_result(call: Call, scene: Scene) -> Markup:
+    """The API's own fetch: the text of the document."""
+    content: Any = call.block.content if call.block is not None else None
     document = value_of(content, "content")
     source = value_of(document, "source")
     address = text_of(content, "url")
     text = text_of(source, "data") if text_of(source, "type") == "text" else ""
     return join(
         (
-            _fetch_input(made, scene),
-            facts_line(text_of(document, "title"), address if address != text_of(made.input, "url") else ""),
+            _fetch_input(call, scene),
+            facts_line(text_of(document, "title"), address if address != text_of(call.input, "url") else ""),
             _error_code(content),
-            prose_block(text, made, scene),
+            prose_block(text, call, scene),
         )
     )
 
 
 def _error_code(content: Any) -> Markup:
-    """Why a tool of the API gave nothing."""
+    """The error code of a server tool."""
     return facts_line(text_of(content, "error_code"))
 
 
-def _server_code_result(made: Call, scene: Scene) -> Markup:
-    """Code that the API ran itself."""
-    content: Any = made.block.content if made.block is not None else None
+def _server_code_result(call: Call, scene: Scene) -> Markup:
+    """Code that was executed by the API."""
+    content: Any = call.block.content if call.block is not None else None
     status = number_of(content, "return_code")
     return join(
         (
-            output_block(text_of(made.input, "code", "command"), made, scene, class_="command"),
-            output_block(text_of(content, "stdout"), made, scene),
-            output_block(text_of(content, "stderr"), made, scene, class_="output stderr"),
+            output_block(text_of(call.input, "code", "command"), call, scene, class_="command"),
+            output_block(text_of(content, "stdout"), call, scene),
+            output_block(text_of(content, "stderr"), call, scene, class_="output stderr"),
             facts_line(f"exit code {status}" if status is not None else ""),
             _error_code(content),
         )
