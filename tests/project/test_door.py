@@ -13,12 +13,17 @@ BEHIND = ("threadline.find", "threadline.index", "threadline.search", "sqlite3")
 # None of these looks for a home to read it, or asks an index.
 EXCEPTED: dict[str, dict[str, set[str]]] = {
     "cli": {
-        # What the schema says of itself, asked of an empty database in memory.
-        "sql_schema": {"threadline.index.schema", "sqlite3"},
-        # Which tables are nobody's business.
-        "sql_export": {"threadline.index.schema"},
-        # DuckDB's answers fail with the sentences that SQLite's fail with.
-        "sql_duckdb": {"threadline.index.sql"},
+        # The schema's own comments, read from an empty database in memory; which tables are private.
+        "sql_answers": {"threadline.index", "sqlite3"},
+        # DuckDB's errors have the messages of SQLite's.
+        "sql_duckdb": {"threadline.index"},
+        # The command about the index file itself.
+        "index": {"threadline.index"},
+        # `keep` stores the files of homes as they are; the archive is for reading sessions.
+        "install": {"threadline.find"},
+        "options": {"threadline.find"},
+        "reports": {"threadline.find"},
+        "run": {"threadline.find"},
     },
     "web": {
         # A damaged index is replaced.
@@ -29,10 +34,10 @@ EXCEPTED: dict[str, dict[str, set[str]]] = {
         "session_cache": {"threadline.find"},
     },
     "export": {
-        # The files of a session, by the one that the archive told.
-        "transcripts": {"threadline.find"},
+        # The files of a session whose main transcript the archive found.
+        "redacted_copies": {"threadline.find"},
         # All homes of this machine, read or not: nothing is written into one.
-        "writing": {"threadline.find"},
+        "output": {"threadline.find"},
     },
 }
 

@@ -51,6 +51,7 @@ _UNINSTALL_EPILOG = """
 Examples:
   threadline keep uninstall                what to remove
   threadline keep uninstall --home DIR     for another home
+  threadline keep uninstall --json         for a program
 
 \b
 Exit codes: 0 something is installed; 1 nothing is; 2 an error.
