@@ -157,7 +157,7 @@ class LineRedactor:
         if value is None:
             body = raw[: len(raw) - len(end)].decode(errors="replace")
             return self._redactor.redact(body, place).encode(errors="replace") + end
-        redacted = self._redactor.redact_value(strip_media(value), f"{place}$", learnt=True)
+        redacted = self._redactor.redact_value(strip_media(value), f"{place}$", is_learned=True)
         return _encode_line(restore_images(redacted, value) if self._images else redacted) + end
 
 

@@ -1,4 +1,15 @@
-"""Find and remove secrets, personal data and home paths from text."""
+"""Find and replace secrets, personal data and home directories in text.
+
+`find_spans` returns what the rules find in a text, as `Span`s with a kind; `KINDS` describes every kind.
+`find_spans_in_bytes` does the same for the bytes of a file, and `find_in_value` for every text of a JSON value. Spans
+may overlap; `merge_overlapping` joins them.
+
+`Redactor` replaces what is found in all texts of one export, and always replaces equal values by the same placeholder.
+Let it `learn` every text first, so that a secret found in one place is replaced everywhere. `Settings` adds the user's
+own words and patterns, `FormatWords` protects the words of the file format, and each `Finding` says what was replaced.
+
+Importing a rule module compiles many patterns, so nothing that must start fast imports this package's modules.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Token formats and named services, as data.
 
-The formats are facts that the services publish, collected so that everything gitleaks and detect-secrets know is
-known here.
+The services publish these formats. The tables cover everything that gitleaks and detect-secrets recognize.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from msgspec import Struct
 
 
 class TokenFormat(Struct, frozen=True):
-    """One kind of credential that its form gives away.
+    """A kind of credential that is recognized by its format.
 
-    `pattern` is the whole form, as a regular expression. `anchor` is how a word of it begins: at its start, or up to
-    `before` characters behind that. `alone` asks that no letter or digit stand before it: for anchors that are common
-    in words. Where no anchor is given, `runs` is how long its longest run of letters, digits, `_` and `-` is.
+    `pattern` is a regular expression for the whole token. `anchor` is a literal at its start, or up to `before`
+    characters after the start. `alone` requires that no letter or digit precedes it, for anchors that are common in
+    words. A format without an anchor has `runs`: the length range of its longest run of letters, digits, `_` and `-`.
     """
 
     kind: str
@@ -29,10 +28,10 @@ class TokenFormat(Struct, frozen=True):
 
 
 class Service(Struct, frozen=True):
-    """A service whose credentials have no form of their own, but are named after it where they are set.
+    """A service whose credentials have no distinctive format, but are assigned to names that contain the service.
 
-    `names` are how the service is written in a key, in lower case, without what stands between its words; `pattern`
-    is the whole value.
+    `names` are spellings of the service in such names, in lower case and without separators. `pattern` matches the
+    whole value.
     """
 
     kind: str
@@ -42,9 +41,9 @@ class Service(Struct, frozen=True):
 
 
 class Span(NamedTuple):
-    """From `start` to `end`: something of a kind.
+    """Something of a kind that was found from `start` to `end`.
 
-    `weak` ones are only taken away where they stand. `value` is what the span stands for, where that is not its text.
+    A `local_only` span is replaced only at this position. `value` is the secret, if it differs from the span's text.
     """
 
     start: int

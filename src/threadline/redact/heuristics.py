@@ -23,14 +23,14 @@ _SECRET_WORDS = word_set(
     "secret secrets token credential credentials creds cred jwt bearer apikey secretkey accesskey privatekey accountkey"
     " authkey authtoken sharedaccesskey auth authorization cookie"
 )
-# Words that make `key` the key to something, and not the key of a row.
+# Words that make `key` a credential and not the key of a row.
 _KEY_QUALIFIERS = word_set(
     "api access secret private auth account subscription encryption signing master shared storage license"
     " licence service app application client consumer session admin deploy webhook ssh gpg hmac aes rsa"
     " server project integration ingest instrumentation primary secondary stream push root jwt cipher"
     " crypto anthropic openai"
 )
-# A name that ends so speaks of the secret, and does not hold it.
+# A name that ends with one of these words is about a secret and does not contain it.
 _METADATA_WORDS = word_set(
     "id ids name names type types file files path paths url uri urls source length len size count counts"
     " limit limits prefix suffix pattern regex env var field fields format kind label title description"
@@ -53,9 +53,9 @@ _HARMLESS_KEY_QUALIFIERS = frozenset(
 
 @lru_cache(maxsize=4096)
 def split_name(name: str) -> tuple[str, ...]:
-    """A name's words in lower case.
+    """Split a name into words in lower case.
 
-    >>> words_of("AWS_secretAccessKey")
+    >>> split_name("AWS_secretAccessKey")
     ('aws', 'secret', 'access', 'key')
     """
     return tuple(word.lower() for word in _NAME_PART.findall(name))
@@ -63,20 +63,20 @@ def split_name(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def is_password_name(name: str) -> bool:
-    """Whether a value of this name is a password: it may then be short, and a word."""
+    """Whether the name denotes a password, which may be short and a plain word."""
     parts = split_name(name)
     return bool(parts) and (parts[-1] in _PASSWORD_WORDS or parts[-1].endswith(("password", "passwd", "passphrase")))
 
 
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """Whether a value of this name is to be kept secret.
+    """Whether the name denotes a secret.
 
-    >>> is_secret("DB_PASSWORD"), is_secret("apiKey"), is_secret("input_tokens"), is_secret("primary_key")
-    (True, True, False, False)
+    >>> [is_secret_name(name) for name in ("DB_PASSWORD", "apiKey", "input_tokens", "primary_key")]
+    [True, True, False, False]
     """
     parts = split_name(name)
-    if parts[-2:] == ("key", "base"):  # what Rails calls the key that all others are made of
+    if parts[-2:] == ("key", "base"):  # Rails derives all other keys from this one
         parts = parts[:-1]
     if not parts or parts[-1] in _METADATA_WORDS:
         return False
@@ -94,20 +94,20 @@ def is_secret_name(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_env_key_name(name: str) -> bool:
-    """Whether it is the name of a variable that by its end may hold a key: `STRIPE_KEY`, `FOO_SALT`."""
+    """Whether the name is that of an environment variable that may contain a key: `STRIPE_KEY`, `FOO_SALT`."""
     parts = split_name(name)
     return bool(parts) and name.upper() == name and parts[-1] in {"key", "salt", "dsn", "sid", "auth", "secret", "hash"}
 
 
 @lru_cache(maxsize=4096)
 def services_in_name(name: str) -> tuple[Service, ...]:
-    """The services that a name mentions."""
-    said = "".join(split_name(name))
-    return tuple(service for service in SERVICES if any(word in said for word in service.names))
+    """The services whose names occur in a name."""
+    joined = "".join(split_name(name))
+    return tuple(service for service in SERVICES if any(word in joined for word in service.names))
 
 
 PLACEHOLDER = re.compile(r"<(?:[a-z][a-z0-9_]*-[0-9]+|home)>")
-"""What stands where something was taken away."""
+"""Matches a placeholder that replaced something."""
 
 _REFERENCE = re.compile(
     r"\$[\w{(]|%\w+%\Z|\{\{|\{[\w.]*\}|@\w+@\Z|<[^>]*>?\Z|\[[^\]]*\]\Z|\w+\(|(?:process|os|import\.meta|self|this|config|settings"
@@ -143,7 +143,7 @@ _LONG_VALUE = 24
 
 
 def entropy(value: str) -> float:
-    """Bits a character.
+    """The entropy of a value in bits per character.
 
     >>> entropy("aabb"), entropy("abcdefgh")
     (1.0, 3.0)
@@ -153,12 +153,12 @@ def entropy(value: str) -> float:
 
 
 def is_path(value: str) -> bool:
-    """Whether it is where something lies, and not what it is."""
+    """Whether the value is a path."""
     return bool(_PATH.match(value)) or value.startswith("\\")
 
 
 def is_literal(value: str) -> bool:
-    """Whether it can be a value at all: no placeholder, reference, filler, type or word that stands for one."""
+    """Whether it can be a real value, and not a placeholder, reference, filler, type or stand-in word."""
     bare = PLACEHOLDER.sub("", value)
     if bare != value and not any(map(str.isalnum, bare)):
         return False
@@ -168,17 +168,17 @@ def is_literal(value: str) -> bool:
 
 
 def can_be_password(value: str, *, quoted: bool) -> bool:
-    """Whether a value that is called a password can be one: in quotes a word will do, bare it has more than letters."""
+    """Whether the value of a password name can be a password. If it is not quoted, it needs more than letters."""
     if len(value) < 4 or not is_literal(value) or _EXAMPLE_TEXT.search(value):  # noqa: PLR2004 - nobody's password is shorter
         return False
     return quoted or not _CODE.match(value) or any(map(str.isdigit, value))
 
 
 def can_be_key(value: str, *, quoted: bool) -> bool:
-    """Whether a value that is called a key or a token can be one: eight characters or more, not only letters."""
+    """Whether the value of a key or token name can be one: at least eight characters, not only letters."""
     if len(value) < 8 or not is_literal(value) or _PATH.match(value):  # noqa: PLR2004 - shorter ones are examples
         return False
-    # Asked first since it is cheap: neither letters alone nor anything else without a digit is one that is not random.
+    # First because it is cheap: without a digit, only a random value can be a key.
     if not _has(value, str.isdigit) and entropy(value) <= _MIN_ENTROPY:
         return False
     if _EXAMPLE_TEXT.search(value) and entropy(value) < _MIN_ENTROPY_LONG:
@@ -186,13 +186,13 @@ def can_be_key(value: str, *, quoted: bool) -> bool:
     if not quoted and _DOTTED.match(value.lstrip("*&")):
         return False
     if _IDENTIFIER.match(value):
-        # Letters alone: random where cases are mixed in a way that no name has.
+        # Only letters: random if upper and lower case are mixed as in no name.
         return quoted and len(value) >= 16 and entropy(value) > _MIN_ENTROPY and _is_mixed_case(value)  # noqa: PLR2004 - a short token
     return any(map(str.isdigit, value)) or entropy(value) > _MIN_ENTROPY
 
 
 def is_random(value: str) -> bool:
-    """Whether a value is random enough to be a secret whatever it is called: no id, digest, path, date or name."""
+    """Whether a value is random enough to be a secret under any name: not an id, digest, path, date or name."""
     if len(value) < _LONG_VALUE - 4 or not is_literal(value):
         return False
     if _UUID.match(value) or _DIGEST.match(value) or _OWN_ID.match(value) or _PATH.match(value) or _DATE.match(value):
@@ -208,8 +208,11 @@ def is_random(value: str) -> bool:
 
 
 def _changes_class_often(value: str) -> bool:
-    """Whether kinds of letters change often, as in no name made of words."""
-    kinds = ["u" if one.isupper() else "l" if one.islower() else "d" if one.isdigit() else "o" for one in value]
+    """Whether the character class changes more often than in a name made of words."""
+    kinds = [
+        "u" if character.isupper() else "l" if character.islower() else "d" if character.isdigit() else "o"
+        for character in value
+    ]
     changes = sum(a != b for a, b in pairwise(kinds))
     return changes >= len(value) * 0.4
 

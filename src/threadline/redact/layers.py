@@ -7,17 +7,18 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-# Each layer is one more look at the text, so that there must be a last one; a person's terminal makes two.
+# Each layer is one more scan of the text, so their number is limited. Real terminal output needs two.
 _MAX_LAYERS = 16
-# A sequence may by rights end with a backslash or a bracket, too; no terminal's does, and another one may begin there.
+# By the standard a sequence may also end with a backslash or a bracket. None does in practice, and another sequence may
+# start there.
 _SEQUENCE_END = "[0-?]{0,64}[ !$]?[A-Za-z@`{|}~]"
-# Colours and other sequences of a terminal, as they are; each by a letter that is rare, which makes the search fast.
+# Colours and other terminal sequences, unescaped. Each starts with a rare character, which makes the search fast.
 _SEQUENCE = re.compile(f"\x1b(?:\\[{_SEQUENCE_END}|\\][^\x07\x1b]{{0,512}}(?:\x07|\x1b\\\\)|[()][AB0])")
 _SEQUENCE_8_BIT = re.compile(f"\x9b{_SEQUENCE_END}")
 # The same escaped, in JSON, in JSON within JSON, and in programs.
 _MAYBE_ESCAPED_SEQUENCE = re.compile(r"\[(?<=(?:1b|1B|33|\\e)\[)")
 _ESCAPED_SEQUENCE = re.compile(rf"\\{{1,16}}(?:u001[bB]|x1[bB]|033|e)\[{_SEQUENCE_END}")
-# Characters that take no room, as they are and escaped; a backspace, a zero.
+# Invisible characters, unescaped and escaped; backspace; NUL.
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\u202a-\u202e\u2066-\u2069\u034f]")
 _ESCAPED_INVISIBLE = re.compile(r"\\{1,16}u(?:200[b-fB-F]|206[0-4]|[fF][eE][fF][fF]|00[aA][dD])")
 _MAYBE_ESCAPED_INVISIBLE = re.compile(r"u(?:200|206|feff|FEFF|00ad|00AD)")
@@ -26,22 +27,22 @@ _NUL = re.compile("\0")
 
 
 def _find_hidden(text: str) -> list[tuple[int, int]]:
-    """Where seams are, in order."""
-    found = [one.span() for pattern in (_SEQUENCE, _BACKSPACE, _NUL) for one in pattern.finditer(text)]
+    """The spans of hidden characters and sequences, in order."""
+    spans = [match.span() for pattern in (_SEQUENCE, _BACKSPACE, _NUL) for match in pattern.finditer(text)]
     if _MAYBE_ESCAPED_SEQUENCE.search(text):
-        found += [one.span() for one in _ESCAPED_SEQUENCE.finditer(text)]
+        spans += [match.span() for match in _ESCAPED_SEQUENCE.finditer(text)]
     if _MAYBE_ESCAPED_INVISIBLE.search(text):
-        found += [one.span() for one in _ESCAPED_INVISIBLE.finditer(text)]
+        spans += [match.span() for match in _ESCAPED_INVISIBLE.finditer(text)]
     if not text.isascii():
-        found += [one.span() for pattern in (_SEQUENCE_8_BIT, _INVISIBLE) for one in pattern.finditer(text)]
-    return sorted(found)
+        spans += [match.span() for pattern in (_SEQUENCE_8_BIT, _INVISIBLE) for match in pattern.finditer(text)]
+    return sorted(spans)
 
 
 class TextLayer:
-    """A text without its seams, that knows where its characters stood.
+    """A text with parts removed, which maps positions back to the original text.
 
-    A seam is from where to where, and the one character that stands there instead, if any.
-    `below` is the layer that it was made of, where it was not made of the text itself.
+    Each of `seams` is (start, end, replacement of at most one character).
+    `below` is the layer that this one was created from; None if it was created from the text itself.
     """
 
     def __init__(self, text: str, seams: Iterable[tuple[int, int, str]], below: TextLayer | None = None) -> None:
@@ -49,19 +50,19 @@ class TextLayer:
         self._starts: list[int] = []
         self._moved: list[int] = []
         parts: list[str] = []
-        last = taken = 0
-        for start, end, put in seams:
+        last = removed = 0
+        for start, end, replacement in seams:
             if start < last:
                 continue
-            parts += [text[last:start], put]
-            taken += end - start - len(put)
+            parts += [text[last:start], replacement]
+            removed += end - start - len(replacement)
             last = end
-            self._starts.append(last - taken - len(put))
-            self._moved.append(taken)
+            self._starts.append(last - removed - len(replacement))
+            self._moved.append(removed)
         self.text = "".join([*parts, text[last:]])
 
     def where(self, start: int, end: int) -> tuple[int, int]:
-        """Where a span of the seamless text stands in the text."""
+        """The position of a span of this layer in the original text."""
         first, last = self._at(start), self._at(end - 1) + 1
         return self._below.where(first, last) if self._below is not None else (first, last)
 
@@ -71,27 +72,27 @@ class TextLayer:
 
 
 def text_layers(text: str) -> Iterator[TextLayer]:
-    """The text without seams; again without those that only then come to light, as one was within another.
+    """Yield the text without hidden characters, and again without those that appear only after a removal.
 
-    The last layer are the lines that have marks of Markdown or HTML within words, without these.
+    The last layer contains only the lines with Markdown or HTML markup inside words, without this markup.
     """
-    shown, below = text, None
+    current, below = text, None
     for _layer in range(_MAX_LAYERS):
-        seams = _find_hidden(shown)
+        seams = _find_hidden(current)
         if not seams:
             break
-        below = TextLayer(shown, [(start, end, "") for start, end in seams], below)
-        shown = below.text
+        below = TextLayer(current, [(start, end, "") for start, end in seams], below)
+        current = below.text
         yield below
-    within = markup_removals(shown)
-    if within:
-        yield TextLayer(shown, within, below)
+    removals = markup_removals(current)
+    if removals:
+        yield TextLayer(current, removals, below)
 
 
 _MAX_LINE = 2000
 _MARK_CONTEXT = 600
 _WORD_CLASS = "[A-Za-z0-9_-]"
-# Each by a sign that is rare, which makes the search fast; what stands on both sides must be a part of a word.
+# Each starts with a rare sign, which makes the search fast. Both sides must be part of a word.
 _MARKDOWN_ESCAPE = re.compile(r"\\(?<=[A-Za-z0-9]\\)\\{0,3}(?=[_*~-][A-Za-z0-9])")
 _EMPHASIS = tuple(
     re.compile(f"{sign}(?<={_WORD_CLASS}{{3}}{sign}){rest}(?={_WORD_CLASS}{{4}})")
@@ -109,33 +110,33 @@ _WORD_CHARACTER = re.compile(r"[\w./+=~-]", re.ASCII)
 
 
 def markup_removals(text: str) -> list[tuple[int, int, str]]:
-    """What is to be taken away so that only lines with marks are left, as they are read; empty where there are none.
+    """The parts to remove so that only lines with markup remain, without the markup; empty if there is no markup.
 
-    Each with what stands there instead.
+    Each is (start, end, replacement).
     """
-    found = sorted(_find_markup(text))
-    return list(_keep_marked_lines(text, found)) if found else []
+    marks = sorted(_find_markup(text))
+    return list(_keep_marked_lines(text, marks)) if marks else []
 
 
 def _find_markup(text: str) -> Iterator[tuple[int, int, str]]:
     for pattern in (_MARKDOWN_ESCAPE, *_EMPHASIS):
-        yield from ((*one.span(), "") for one in pattern.finditer(text))
-    for one in _ENTITY.finditer(text):
-        said = html.unescape(one[0])
-        if len(said) == 1 and _WORD_CHARACTER.match(said):
-            yield (*one.span(), said)
+        yield from ((*match.span(), "") for match in pattern.finditer(text))
+    for match in _ENTITY.finditer(text):
+        character = html.unescape(match[0])
+        if len(character) == 1 and _WORD_CHARACTER.match(character):
+            yield (*match.span(), character)
 
 
-def _keep_marked_lines(text: str, found: list[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
-    """The marks, and all that lies between their lines; of a long line, what is far from them."""
+def _keep_marked_lines(text: str, marks: list[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """The marks, everything between their lines, and the parts of long lines that are far from a mark."""
     last = -1
-    for start, end, put in found:
+    for start, end, replacement in marks:
         if start >= last:
             first = _line_start(text, start)
             if first > max(last, 0):
                 yield max(last, 0), first, "\n"
             last = _line_end(text, end)
-        yield start, end, put
+        yield start, end, replacement
     if last < len(text):
         yield last, len(text), "\n"
 

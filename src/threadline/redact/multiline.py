@@ -18,52 +18,64 @@ from threadline.redact.tokens import FORMATS, MIN_RUN, find_token_uncached
 PRIVATE_KEY = "private-key"
 _ARMOUR_LINE = re.compile(rb"-----(BEGIN|END)[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----")
 _CUT_END = re.compile(rb"-----END[ A-Z0-9_-]{0,60}\Z|-----E?N?D?\Z|-{1,4}\Z")
-# How a private key begins under its armour: OpenSSH's own, and a sequence whose first number is a version.
+# How the body of a private key starts: OpenSSH's own format, and an ASN.1 sequence that starts with a version.
 _OPENSSH_PREFIX = b"b3BlbnNzaC1rZXktdj"
 _OPENSSH_BODY = re.compile(_OPENSSH_PREFIX + rb"[A-Za-z0-9+/=]{8,}")
 _ASN1_BODY = re.compile(rb"M(?:II)[A-Za-z0-9+/]{3,4}IBA[AD][A-Za-z0-9+/=]{20,}")
 _PUTTY_BODY = re.compile(rb"P(?:rivate-Lines: )[0-9]+")
 _MAX_KEY = 64 * 1024
 _LINE_BREAK = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
-# What may stand before a line of it: signs of a diff or quotation, a number, and what separates that from the line.
+# What may precede a line of a key: signs of a diff or quotation, a line number, and a separator.
 _LINE_MARGIN = re.compile(rb"[\s+>|:\-\"'\x80-\xff?]*(?:[0-9]{1,6}[\s|:\x80-\xff?]+)?[+\-]?[ \t\"']*")
 _BODY_LINE = re.compile(rb"[A-Za-z0-9+/=]{1,128}[\"',\s+\\]*\Z")
 _HEADER_LINE = re.compile(rb"(?:Proc-Type|DEK-Info|Version|Comment|Private-MAC|Hash|Charset)[: ]")
 _BODY_WORD = re.compile(rb"[A-Za-z0-9+/=]{16,}")
 _MAX_BODY_LINE = 128
 _LINE_SAMPLE = 1024
-"""Bytes of a line that are looked at before its end is."""
+"""Bytes of a line that are checked before searching for its end."""
 _MIN_DISTINCT = 16
 
 
-def find_private_keys(view: bytes, seen: RareMarks) -> Iterator[Span]:
-    """All private keys; `seen` is what the view has of what is rare."""
-    marks = list(_ARMOUR_LINE.finditer(view)) if prefilter.BEGIN in seen.words or prefilter.END in seen.words else []
-    for at, mark in enumerate(marks):
-        begun = at > 0 and marks[at - 1][1] == b"BEGIN" and _is_body(view, marks[at - 1].end(), mark.start())
+def find_private_keys(view: bytes, rare_marks: RareMarks) -> Iterator[Span]:
+    """Find private keys; `rare_marks` are the rare marks of the view."""
+    armour_lines = (
+        list(_ARMOUR_LINE.finditer(view))
+        if prefilter.BEGIN in rare_marks.words or prefilter.END in rare_marks.words
+        else []
+    )
+    for index, mark in enumerate(armour_lines):
+        is_begun = (
+            index > 0
+            and armour_lines[index - 1][1] == b"BEGIN"
+            and _is_body(view, armour_lines[index - 1].end(), mark.start())
+        )
         if mark[1] == b"BEGIN":
             yield Span(
-                mark.start(), _key_end(view, mark.end(), marks[at + 1] if at + 1 < len(marks) else None), PRIVATE_KEY
+                mark.start(),
+                _key_end(view, mark.end(), armour_lines[index + 1] if index + 1 < len(armour_lines) else None),
+                PRIVATE_KEY,
             )
-        elif not begun:
-            yield Span(_key_start(view, mark.start(), marks[at - 1].end() if at else 0), mark.end(), PRIVATE_KEY)
+        elif not is_begun:
+            yield Span(
+                _key_start(view, mark.start(), armour_lines[index - 1].end() if index else 0), mark.end(), PRIVATE_KEY
+            )
     done = 0
-    for found in _key_bodies(view, seen):
-        if found.start() >= done:
-            done = _last_body_line(view, found.end(), len(view))
-            yield Span(found.start(), done, PRIVATE_KEY)
+    for body in _key_bodies(view, rare_marks):
+        if body.start() >= done:
+            done = _last_body_line(view, body.end(), len(view))
+            yield Span(body.start(), done, PRIVATE_KEY)
 
 
-def _key_bodies(view: bytes, seen: RareMarks) -> Iterator[re.Match[bytes]]:
-    """How keys begin under their armour, wherever that is."""
+def _key_bodies(view: bytes, marks: RareMarks) -> Iterator[re.Match[bytes]]:
+    """Starts of key bodies, with or without an armour line before them."""
     yield from match_at_sign(_OPENSSH_BODY, _OPENSSH_PREFIX, view)
     yield from _ASN1_BODY.finditer(view)
-    if prefilter.PRIVATE_LINES in seen.words:
+    if prefilter.PRIVATE_LINES in marks.words:
         yield from _PUTTY_BODY.finditer(view)
 
 
 def _is_body(view: bytes, start: int, end: int) -> bool:
-    """Whether what stands between two marks is a key, and not a program or a page that names both."""
+    """Whether the text between two armour lines is a key, and not code or prose that mentions both."""
     if end - start > _MAX_KEY:
         return False
     for line in _LINE_BREAK.split(view[start:end]):
@@ -74,62 +86,62 @@ def _is_body(view: bytes, start: int, end: int) -> bool:
 
 
 def _key_end(view: bytes, at: int, following: re.Match[bytes] | None) -> int:
-    """Where the key ends whose armour begins before `at`: with the armour, or with the last line that can be of it."""
+    """The end of the key whose armour starts before `at`: its END line, or the last line that can be part of it."""
     if following is not None and following[1] == b"END" and _is_body(view, at, following.start()):
         return following.end()
     return _last_body_line(view, at, following.start() if following is not None else len(view))
 
 
 def _last_body_line(view: bytes, at: int, stop_at: int) -> int:
-    """The end of the last of the lines from `at` on that can be of a key."""
+    """The end of the last line from `at` on that can be part of a key."""
     limit = min(stop_at, at + _MAX_KEY)
     end = at
     while at < limit:
-        near = min(limit, at + _LINE_SAMPLE)
-        found = _LINE_BREAK.search(view, at, near)
-        if found is None and near < limit and not _is_no_key_line(view[at:near]):
-            found = _LINE_BREAK.search(view, at, limit)
-            near = limit
-        stop = found.start() if found else near
+        sample_end = min(limit, at + _LINE_SAMPLE)
+        line_break = _LINE_BREAK.search(view, at, sample_end)
+        if line_break is None and sample_end < limit and not _cannot_be_key_line(view[at:sample_end]):
+            line_break = _LINE_BREAK.search(view, at, limit)
+            sample_end = limit
+        stop = line_break.start() if line_break else sample_end
         line = view[at:stop]
         line = line[_LINE_MARGIN.match(line).end() :]  # type: ignore[union-attr]
         if line and not _BODY_LINE.match(line) and not _HEADER_LINE.match(line) and not _CUT_END.match(line):
-            word = _BODY_WORD.match(view, stop - len(line), limit if found is None else stop)
+            word = _BODY_WORD.match(view, stop - len(line), limit if line_break is None else stop)
             return word.end() if word else end
         end = stop if line.strip() else end
-        at = found.end() if found else limit
+        at = line_break.end() if line_break else limit
     return end
 
 
-def _is_no_key_line(line: bytes) -> bool:
-    """Whether the beginning of a line tells that it is none of a key, however it goes on; else its end is looked for.
+def _cannot_be_key_line(line: bytes) -> bool:
+    """Whether the start of a line shows that the line is not part of a key.
 
-    Without this, each of many beginnings on one line would look through all that follows.
+    Without this check, many key starts on one long line would take quadratic time.
     """
     text = line[_LINE_MARGIN.match(line).end() :]  # type: ignore[union-attr]
     return len(text) > _MAX_BODY_LINE and not _BODY_LINE.match(text) and not _HEADER_LINE.match(text)
 
 
 def _key_start(view: bytes, at: int, not_before: int) -> int:
-    """Where the key begins whose armour ends at `at`, and whose beginning is cut off."""
+    """The start of a key whose beginning is cut off and whose END line is at `at`."""
     floor = max(not_before, at - _MAX_KEY)
     lines = list(_LINE_BREAK.finditer(view, floor, at))
     start = at
     stop = at
-    for found in reversed(lines):
-        line = view[found.end() : stop]
+    for line_break in reversed(lines):
+        line = view[line_break.end() : stop]
         line = line[_LINE_MARGIN.match(line).end() :]  # type: ignore[union-attr]
         if line and not _BODY_LINE.match(line):
             return start
         start = stop - len(line) if line else start
-        stop = found.start()
-    # The first line may be a part of one: as much of its end as can be of a key.
+        stop = line_break.start()
+    # The first line may be incomplete. As much of its end as can be part of a key counts.
     tail = re.search(rb"[A-Za-z0-9+/=]{16,}[\"',\s+]*\Z", view[floor:stop][-256:])
     return stop - len(tail[0]) if tail else start
 
 
 def body_lines(text: str) -> list[str]:
-    """The lines of a key that would give it away by themselves."""
+    """The lines of a key that are secret by themselves."""
     return [line for line in re.findall(r"[A-Za-z0-9+/=]{32,}", text) if len(set(line)) > _MIN_DISTINCT]
 
 
@@ -137,9 +149,9 @@ _WORD_PATTERN = rb"(?:[A-Za-z0-9_+/.~=-]|[:$|](?=[A-Za-z0-9]))"
 _PIECE = re.compile(_WORD_PATTERN + rb"++")
 _BLANK = rb"(?:[ \t]|\\+t)"
 _BREAK_PATTERN = rb"(?:\\+r)?\\+n|\r?\n"
-# What may stand before a line: blanks, its number and what parts that from the line; then the sign of a diff or prompt.
+# What may precede a line: blanks, its number and a separator, then the sign of a diff or prompt.
 _GUTTER = _BLANK + rb"{0,64}(?:[0-9]{1,6}(?:" + _BLANK + rb"{1,8}|[|:?\x80-\xff]{1,8})" + _BLANK + rb"{0,8})?"
-# Two strings that are put together are one value, whether they stand on one line or on two.
+# Two concatenated strings are one value, on one line or on two.
 _JOINT = re.compile(
     rb"(?:(\\*[\"'`])[ \t]{0,8}(?:[+.\\]|\\\\)?[ \t]{0,8}(?:"
     + _BREAK_PATTERN
@@ -150,10 +162,10 @@ _JOINT = re.compile(
     rb"|[ \t]{0,16}(?:\\(?=\r?\n))?(?:" + _BREAK_PATTERN + rb")" + _GUTTER + rb"(?:[>|][ \t]{0,64})?)"
 )
 _DIFF_SIGN = re.compile(rb"[+-][ \t]{0,64}")
-# All that a joint is made of, and the signs behind it.
+# All characters of a joint and the signs after it.
 _JOINT_SIGNS = bytes(sorted(b" \t\r\nnrt\\\"'`+.>|:?-0123456789")) + bytes(range(0x80, 0x100))
 _MAY_JOIN = re.compile(rb"[ \t]{0,16}(?:\\+[nr\r\n]|[\r\n])|\\*[\"'`][ \t]{0,8}(?:[+.\r\n]|\\+[nr\r\n])")
-# How that may begin: what stands behind most runs is none of these, which one look tells.
+# The first two bytes of a joint. Most runs are followed by none of these, which one lookup shows.
 MAY_CONTINUE = frozenset(
     bytes(two)
     for firsts, seconds in (
@@ -167,8 +179,8 @@ MAY_CONTINUE = frozenset(
 _MARGIN_BYTES = b" \tn+->|:?\x92"
 _CONCATENATION_SIGNS = frozenset((b"+", b".", b"n", b"\n"))
 _QUOTES = frozenset(b"\"'`")
-# The same for what stands before: most quotes stand behind a sign that puts no strings together, and most words behind
-# another one of the same line.
+# The same for the two bytes before a run. Most quotes do not follow a concatenation sign, and most words follow another
+# word on the same line.
 MAY_HAVE_STARTED = frozenset(
     bytes(two)
     for firsts, seconds in (
@@ -196,13 +208,13 @@ _SHORT_REST = rb"[A-Za-z0-9_-]{0,%d}(?=%s)" % (MIN_RUN - 1, _MAY_JOIN.pattern)
 
 
 def _anchor_ends(sign: bytes) -> list[bytes]:
-    """How the beginnings of forms end, of those that end with a sign."""
+    """The last bytes of the anchors that end with a sign."""
     fours = {rule.anchor[-4:].encode() for rule in FORMATS if len(rule.anchor) > 3}  # noqa: PLR2004 - the others are here
     return [four for four in (*sorted(fours), b"sk-", b"hf_", b"re_") if four.endswith(sign)]
 
 
 def _look_behind(ends: Collection[bytes]) -> bytes:
-    """Looks back for any of the ends."""
+    """A pattern that looks behind for any of the ends."""
     by_length = {length: trie_pattern(end for end in ends if len(end) == length) for length in {*map(len, ends)}}
     return (
         rb"(?:" + b"|".join(rb"(?<=" + by_length[length] + rb")" for length in sorted(by_length, reverse=True)) + rb")"
@@ -210,15 +222,15 @@ def _look_behind(ends: Collection[bytes]) -> bytes:
 
 
 def broken_anchor_pattern(sign: bytes) -> bytes:
-    """What tells of a sign in a text in lower case that it may end the beginning of a form that a line's end breaks."""
+    """A pattern, for lower case, that follows a sign which may end the anchor of a token broken by a line end."""
     ends = {end.lower() for end in _anchor_ends(sign)}
-    # Two letters tell nearly all others apart, in one look; of most dashes, which are an id's, one letter tells.
+    # Two letters rule out nearly all other signs. One letter rules out most dashes, which are those of ids.
     letters = b"".join(sorted({re.escape(end[-2:-1]) for end in ends}))
     one_letter = rb"(?<=[" + letters + rb"]-)" if sign == b"-" else b""
     return one_letter + _look_behind({end[-3:] for end in ends}) + _look_behind(ends) + rb"(?=" + _SHORT_REST + rb")"
 
 
-# Beginnings of forms so short that both halves of one can be shorter than what is looked at.
+# Anchors of tokens that are so short that both halves of a broken one can be shorter than a run.
 _DASH, _UNDERSCORE = (re.compile(sign + _look_behind(_anchor_ends(sign)) + _SHORT_REST) for sign in (b"-", b"_"))
 _AWS_ANCHOR = re.compile(rb"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]|C[0-9a-f]{4})" + _SHORT_REST)
 _MAX_ANCHOR = max(len(rule.anchor) for rule in FORMATS)
@@ -226,16 +238,16 @@ _ANCHOR_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]{0,%d}" % _MAX_ANCHOR)
 
 
 class BrokenTokenFinder:
-    """Finds credentials that go on behind a line's end; each line is looked at once."""
+    """Finds credentials that continue after a line end. Each line is searched once."""
 
     def __init__(self, view: bytes) -> None:
         self._view = view
         self._done = 0
 
     def find_at_run(self, start: int, end: int) -> Span | None:
-        """The credential that a long run is a piece of, if a line's end has broken it.
+        """The credential that a long run is a piece of, if a line end has broken it.
 
-        It is asked only where the run may go on behind its end, or may have begun before.
+        Call this only if the run may continue after its end or may have started before it.
         """
         view = self._view
         if start < self._done:
@@ -243,30 +255,30 @@ class BrokenTokenFinder:
         floor = self._done
         span = None
         if view[end : end + 2] in MAY_CONTINUE and _MAY_JOIN.match(view, end) and _may_continue(view, end):
-            span = self._from(start)
+            span = self._find_from(start)
         if span is None and start > 1 and view[start - 2 : start] in MAY_HAVE_STARTED:
             before = _previous_piece(view, start, floor)
-            span = self._from(before) if before >= 0 else None
+            span = self._find_from(before) if before >= 0 else None
         return span
 
-    def short(self, seen: RareMarks) -> Iterator[Span]:
-        """Those whose pieces are all short, by how they begin."""
+    def short(self, marks: RareMarks) -> Iterator[Span]:
+        """Find credentials with only short pieces, by their anchors."""
         view = self._view
-        for begins in (
-            match_at_places(_DASH, view, seen.dashes),
-            match_at_places(_UNDERSCORE, view, seen.underscores),
+        for matches in (
+            match_at_places(_DASH, view, marks.dashes),
+            match_at_places(_UNDERSCORE, view, marks.underscores),
             _AWS_ANCHOR.finditer(view),
         ):
             self._done = 0
-            for found in begins:
-                if found.start() >= self._done:
-                    back = _ANCHOR_BACKWARDS.match(view[max(0, found.start() - _MAX_ANCHOR) : found.start()][::-1])
-                    span = self._from(found.start() - (back.end() if back else 0))
+            for match in matches:
+                if match.start() >= self._done:
+                    back = _ANCHOR_BACKWARDS.match(view[max(0, match.start() - _MAX_ANCHOR) : match.start()][::-1])
+                    span = self._find_from(match.start() - (back.end() if back else 0))
                     if span is not None:
                         yield span
 
-    def _from(self, start: int) -> Span | None:
-        """The credential in the pieces from here on: with the signs of a diff as a part of it, or without them."""
+    def _find_from(self, start: int) -> Span | None:
+        """The credential in the pieces from `start` on, with or without the signs of a diff as part of it."""
         view = self._view
         if start and view[start - 1] == _BACKSLASH and view[start] in _ESCAPES:
             start += 1
@@ -274,7 +286,7 @@ class BrokenTokenFinder:
             pieces, has_signs = _collect_pieces(view, start, 2, without_signs=signs)
             if len(pieces) > 1 and not _PLAIN_WORD.fullmatch(view, *pieces[1]):
                 pieces, has_signs = _collect_pieces(view, start, _MAX_PIECES, without_signs=signs)
-                # Behind one that has a length the next line may be a word, too.
+                # After a token of fixed length the next line may also be a word.
                 span = _match_joined(view, pieces) or (_match_joined(view, pieces[:2]) if len(pieces) > 2 else None)  # noqa: PLR2004
                 self._done = max(self._done, span.end if span else pieces[-1][0])
                 if span is not None:
@@ -285,14 +297,14 @@ class BrokenTokenFinder:
 
 
 def _may_continue(view: bytes, end: int) -> bool:
-    """Whether the next line begins with what can be a piece: most begin with a plain word or a sign."""
+    """Whether the next line starts with a possible piece. Most start with a plain word or a sign."""
     joint = _JOINT.match(view, end)
     piece = _PIECE.match(view, joint.end()) if joint is not None else None
     return piece is not None and _PLAIN_WORD.fullmatch(view, *piece.span()) is None
 
 
 def _end_of_previous_line(view: bytes, start: int) -> int:
-    """Where the line before ends, or the string before, if only a margin stands between that and a run; or -1."""
+    """The end of the previous line or string if only a margin separates it from a run; otherwise -1."""
     if view[start - 1] in _QUOTES:
         return start - 1 if view[max(0, start - 24) : start - 1].rstrip(b" \t\\")[-1:] in _CONCATENATION_SIGNS else -1
     near = max(0, start - _MARGIN_REACH)
@@ -301,7 +313,7 @@ def _end_of_previous_line(view: bytes, start: int) -> int:
 
 
 def _previous_piece(view: bytes, start: int, floor: int) -> int:
-    """Where the piece begins that ends the line before, or the string before; -1 where there is none."""
+    """The start of the piece that ends the previous line or string; -1 if there is none."""
     end = _end_of_previous_line(view, start)
     if end <= floor:
         return -1
@@ -317,7 +329,7 @@ def _previous_piece(view: bytes, start: int, floor: int) -> int:
 
 
 def _collect_pieces(view: bytes, start: int, most: int, *, without_signs: bool) -> tuple[list[tuple[int, int]], bool]:
-    """The pieces from a place on, each but the last up to the end of its line; and whether signs stood before any."""
+    """The pieces from `start` on, each but the last up to the end of its line; and whether any follows a diff sign."""
     pieces: list[tuple[int, int]] = []
     has_signs = False
     at = start
@@ -338,35 +350,35 @@ def _collect_pieces(view: bytes, start: int, most: int, *, without_signs: bool) 
 
 
 def _match_joined(view: bytes, pieces: list[tuple[int, int]]) -> Span | None:
-    """The credential that the pieces are together and the first of them is not."""
+    """The credential that the joined pieces are, unless the first piece is already one."""
     first = pieces[0][0]
     context = view[max(0, first - _CONTEXT) : first]
     text = context + b"".join(view[start:end] for start, end in pieces)
-    found = find_token_uncached(text, len(context), len(text))
-    if found is None or found.start < len(context):
+    token = find_token_uncached(text, len(context), len(text))
+    if token is None or token.start < len(context):
         return None
     while True:
-        ends = _last_piece(pieces, found.end - len(context))
-        if ends is None:
+        last_piece = _last_piece(pieces, token.end - len(context))
+        if last_piece is None:
             return None
-        index, used = ends
+        index, used = last_piece
         start, stop = pieces[index]
         if _is_continuation(view, start, used, stop):
             break
-        # What it goes on with may be the next line's own: as much as stands before is one by itself, or none is.
-        shorter = find_token_uncached(text[: found.end - used], len(context), found.end - used)
-        if shorter is None or shorter.start != found.start:
+        # The continuation may belong to the next line. Then the part before it must be a credential by itself.
+        shorter = find_token_uncached(text[: token.end - used], len(context), token.end - used)
+        if shorter is None or shorter.start != token.start:
             return None
-        found = shorter
-    value = text[found.start : found.end]
-    if not _DIGIT.search(value) and not found.kind.startswith("aws-"):
+        token = shorter
+    value = text[token.start : token.end]
+    if not _DIGIT.search(value) and not token.kind.startswith("aws-"):
         return None
-    begin = _position_in_text(pieces, found.start - len(context))
-    return Span(begin, start + used, found.kind, value=value.decode("latin-1"))
+    begin = _position_in_text(pieces, token.start - len(context))
+    return Span(begin, start + used, token.kind, value=value.decode("latin-1"))
 
 
 def _last_piece(pieces: list[tuple[int, int]], length: int) -> tuple[int, int] | None:
-    """In which piece it ends, and how much of that it takes; None where that is the first."""
+    """The index of the piece where it ends and the length used of it; None if that is the first piece."""
     for index, (start, end) in enumerate(pieces):
         if length <= end - start:
             return (index, length) if index else None
@@ -383,7 +395,7 @@ def _position_in_text(pieces: list[tuple[int, int]], position: int) -> int:
 
 
 def _is_continuation(view: bytes, start: int, used: int, stop: int) -> bool:
-    """Whether the beginning of a line can be the rest of a credential: the whole of a word that is no plain word."""
+    """Whether the start of a line can be the rest of a credential: a complete word that is not a plain word."""
     rest = view[start : start + used]
     if not _TRAILING_SIGNS.match(view[start + used : stop]) or not _ALNUM.search(rest):
         return False

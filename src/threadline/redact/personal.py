@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import word_set
 
-# All that has an @ in it is found by that, in one search.
+# Everything with an @ is found in one search for it.
 _AT_SIGN = re.compile(rb"@(?=[A-Za-z0-9])(?<![\s/@\"'`<>\\]@)")
 _EMAIL_DOMAIN = re.compile(
     rb"@((?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9(-])"
 )
 _LOCAL_BACKWARDS = re.compile(rb"[A-Za-z0-9_+-](?:[A-Za-z0-9._%+-]{0,63})")
 _SHELL_PROMPT = re.compile(rb"@([A-Za-z][A-Za-z0-9-]{1,62})(?=:[~/]|[ ][~/][^\s]*[\]$#]| [\w.-]{1,64}\][$#])")
-# A login before a host is no e-mail address; the host is nobody's business where it has a password.
+# A login before a host is not an e-mail address. The host is redacted if the login has a password.
 _URL_LOGIN = re.compile(rb"://[^\s/@\"'`<>\\]{0,300}\Z")
 _HOST = re.compile(rb"@([A-Za-z0-9][A-Za-z0-9.-]{0,200}[A-Za-z0-9])")
 _LOGIN_BEFORE = re.compile(rb"://[^\s/@:\"'`<>\\]{0,128}:[^\s/@\"'`<>\\]{1,256}\Z")
@@ -26,12 +26,12 @@ _PUBLIC_HOSTS = re.compile(
     rb"|docker\.io|ghcr\.io|[0-9.]+|db|redis|postgres|mysql|mongo|rabbitmq|host)\Z"
 )
 _URL_ENCODED_EMAIL = re.compile(rb"%(?:40)((?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9])")
-# Of these nobody is told: reserved for examples, or a machine's own.
+# Domains that identify nobody: reserved for examples, or local.
 _EXAMPLE_DOMAINS = re.compile(
     rb"(?i)(?:^|\.)(?:example\.(?:com|org|net|edu)|[a-z0-9-]+\.(?:example|test|invalid)|localhost|users\.noreply\.github\.com)\Z"
 )
 _MACHINE_ACCOUNTS = frozenset((b"git", b"noreply", b"no-reply", b"hg", b"svn", b"npm", b"go"))
-# What looks like a domain behind an @, and is a file, a version or a method.
+# Text after an @ that looks like a domain, but is a file, a version or a method.
 _NOT_A_DOMAIN = re.compile(
     rb"(?i)(?:^[0-9]x\.|^v[0-9]|\.(?:png|jpe?g|gif|svg|webp|js|mjs|cjs|ts|tsx|jsx|json|css|html|lock|tgz|whl|dot|sum|mean|service|target|timer)\Z)"
 )
@@ -48,7 +48,7 @@ _VERSION_BEFORE = re.compile(rb"(?i)(?:version|ver|v|release|build|chrome|[a-z]/
 _IPV6 = re.compile(
     rb"(?<![\w:.])(?:[0-9a-fA-F]{1,4}:){2,7}(?::?[0-9a-fA-F]{1,4}){1,7}(?![\w:])|(?<![\w:.])[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6}::(?:[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6})?(?![\w:])|(?<![\w:.])::(?:ffff:)?(?:[0-9a-fA-F]{1,4}:){0,6}[0-9a-fA-F]{1,4}(?![\w:])"
 )
-# Two in a row, or three in all: a time has two. Behind another letter than those of hex it is a name's.
+# Two colons in a row, or three in all, because a time has two. After a letter that is not hex, they belong to a name.
 _COLONS = re.compile(
     rb":(?<![g-zG-Z_\x22):]:)(?::(?![g-zG-Z_\s]|[0-9a-fA-F]{1,4}[g-zG-Z_])|[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:)"
 )
@@ -85,16 +85,16 @@ _NOT_HOSTS = frozenset(
 
 
 def find_addresses(view: bytes) -> Iterator[Span]:
-    """All e-mail addresses, IP addresses, host names of inner networks, and those of prompts."""
+    """Find e-mail addresses, IP addresses, internal host names, and users and hosts in shell prompts."""
     yield from _find_emails(view)
     yield from _find_dotted(view)
     yield from _find_ipv6(view)
 
 
-def _match_before(view: bytes, at: int, pattern: re.Pattern[bytes], most: int) -> bytes:
-    """What ends at `at` and has the form that the pattern tells of it backwards."""
-    found = pattern.match(view[max(0, at - most) : at][::-1])
-    return found[0][::-1] if found else b""
+def _match_before(view: bytes, at: int, pattern: re.Pattern[bytes], max_length: int) -> bytes:
+    """The text that ends at `at` and matches the pattern, which is for the reversed text."""
+    match = pattern.match(view[max(0, at - max_length) : at][::-1])
+    return match[0][::-1] if match else b""
 
 
 def _find_emails(view: bytes) -> Iterator[Span]:
@@ -108,21 +108,21 @@ def _find_emails(view: bytes) -> Iterator[Span]:
         yield from _email_span(view, mail)
 
 
-def _email_span(view: bytes, found: re.Match[bytes]) -> Iterator[Span]:
-    local = _local_part(view, found.start())
-    start = found.start() - len(local)
+def _email_span(view: bytes, match: re.Match[bytes]) -> Iterator[Span]:
+    local = _local_part(view, match.start())
+    start = match.start() - len(local)
     if not local or _URL_LOGIN.search(view, max(0, start - 300), start):
         return
     if (
         local.lower() not in _MACHINE_ACCOUNTS
-        and not _EXAMPLE_DOMAINS.search(found[1])
-        and not _NOT_A_DOMAIN.search(found[1])
+        and not _EXAMPLE_DOMAINS.search(match[1])
+        and not _NOT_A_DOMAIN.search(match[1])
     ):
-        yield Span(start, found.end(), "email")
+        yield Span(start, match.end(), "email")
 
 
 def _local_part(view: bytes, at: int) -> bytes:
-    """What stands before an @; an escape that ends there is no part of it."""
+    """The local part before an @, without an escape that ends right before it."""
     local = _match_before(view, at, _LOCAL_BACKWARDS, 64)
     begin = at - len(local)
     if view[max(0, begin - 1) : begin] == b"\\" and local[:1] in {b"n", b"r", b"t"}:
@@ -131,17 +131,17 @@ def _local_part(view: bytes, at: int) -> bytes:
 
 
 def _find_hosts_at(view: bytes, at: int) -> Iterator[Span]:
-    """Hosts behind a login with a password, and those of prompts."""
+    """Hosts after a login with a password, and users and hosts in shell prompts."""
     login = view.rfind(b"://", max(0, at - _MAX_LOGIN), at)
-    found = _HOST.match(view, at) if login >= 0 and _LOGIN_BEFORE.match(view, login, at) else None
-    if found and not _PUBLIC_HOSTS.search(found[1]) and not _EXAMPLE_DOMAINS.search(found[1]):
-        yield Span(*found.span(1), "host")
-    found = _SHELL_PROMPT.match(view, at)
-    if found:
+    match = _HOST.match(view, at) if login >= 0 and _LOGIN_BEFORE.match(view, login, at) else None
+    if match and not _PUBLIC_HOSTS.search(match[1]) and not _EXAMPLE_DOMAINS.search(match[1]):
+        yield Span(*match.span(1), "host")
+    match = _SHELL_PROMPT.match(view, at)
+    if match:
         local = _local_part(view, at)
-        if local and local.lower() not in _MACHINE_ACCOUNTS and found[1].lower() not in _NOT_HOSTS_IN_PROMPTS:
+        if local and local.lower() not in _MACHINE_ACCOUNTS and match[1].lower() not in _NOT_HOSTS_IN_PROMPTS:
             yield Span(at - len(local), at, "user")
-            yield Span(*found.span(1), "host")
+            yield Span(*match.span(1), "host")
 
 
 def _find_dotted(view: bytes) -> Iterator[Span]:
@@ -159,19 +159,19 @@ def _find_dotted(view: bytes) -> Iterator[Span]:
             continue
         name = _match_before(view, dot.start(), _NAME_BACKWARDS, 200)
         start = dot.start() - len(name)
-        whole = view[start : dot.end()].lower()
-        first = view[max(0, start - 1) : start]
+        host = view[start : dot.end()].lower()
+        preceding = view[max(0, start - 1) : start]
         if (
             name
-            and first not in {b".", b"_", b"$", b"\\"}
-            and whole not in _KNOWN_HOSTS
+            and preceding not in {b".", b"_", b"$", b"\\"}
+            and host not in _KNOWN_HOSTS
             and name.split(b".")[-1].lower() not in _NOT_HOSTS
         ):
             yield Span(start, dot.end(), "host")
 
 
 def _is_private_ipv4(quad: bytes, before: bytes) -> bool:
-    """Whether four numbers are an address that tells something, and no version."""
+    """Whether four numbers are an IP address that identifies a machine, and not a version."""
     if _VERSION_BEFORE.search(before):
         return False
     address = ipaddress.ip_address(quad.decode())
@@ -181,20 +181,20 @@ def _is_private_ipv4(quad: bytes, before: bytes) -> bool:
 def _find_ipv6(view: bytes) -> Iterator[Span]:
     done = 0
     for colons in _COLONS.finditer(view):
-        found = _IPV6.search(view, max(done, colons.start() - 5), colons.end() + 45)
-        if found is None or not found.start() <= colons.start() < found.end():
+        match = _IPV6.search(view, max(done, colons.start() - 5), colons.end() + 45)
+        if match is None or not match.start() <= colons.start() < match.end():
             continue
-        done = found.end()
+        done = match.end()
         try:
-            address = ipaddress.ip_address(found[0].decode())
+            address = ipaddress.ip_address(match[0].decode())
         except ValueError:
             continue
         if any(address in network for network in _PUBLIC_NETWORKS if network.version == 6):  # noqa: PLR2004 - IPv6
             continue
-        said = found[0]
+        text = match[0]
         # `a::b` is a name in many languages, and `12:34:56` a time.
-        if said.count(b":") > 2 and any(49 <= byte <= 57 for byte in said):  # noqa: PLR2004 - a digit is in each of them
-            yield Span(*found.span(), "ip")
+        if text.count(b":") > 2 and any(49 <= byte <= 57 for byte in text):  # noqa: PLR2004 - a digit is in each of them
+            yield Span(*match.span(), "ip")
 
 
 _USER_NAME = rb"([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"
@@ -203,7 +203,7 @@ _HOME_PATTERNS = (
     re.compile(rb"Users\\{1,4}([A-Za-z0-9_][^\\/:*?\"<>|\r\n\x00-\x1f]{0,63}(?=\\)|[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"),
 )
 _PROJECT_FOLDER = re.compile(rb"-(?:home|Users)-([A-Za-z0-9]{1,64})(?=-|[\"'/\\\s]|\Z)")
-# Before the first letter of a path: then it is one, and nothing else need be looked at.
+# After one of these bytes a slash starts a path, and nothing else must be checked.
 _BEFORE_PATH = frozenset(b" \t\n\"'`(=:,;[<>|")
 _SLASH = ord("/")
 _DRIVE = re.compile(rb"(?i)[a-z]:(?:\\{1,4}|/)\Z")
@@ -215,23 +215,23 @@ GENERIC_USER_NAMES = word_set(
     " ec2-user vagrant pi will may can .shared all any local new old www web server service system bin lib"
     " opt tmp var etc"
 )
-"""Names that are many people's: their home is taken away, but not the word."""
+"""Common account names. Their home directories are redacted, but not the words themselves."""
 
 
 def find_homes(view: bytes) -> Iterator[Span]:
-    """Each home directory, its value being the name of its owner; the name alone in the names of folders."""
+    """Find home directories, with the user name as value, and user names in names of project folders."""
     for pattern in _HOME_PATTERNS:
-        for found in pattern.finditer(view):
-            start = _path_start(view, found.start())
-            name = found[1].rstrip(b".- ")
+        for match in pattern.finditer(view):
+            start = _path_start(view, match.start())
+            name = match[1].rstrip(b".- ")
             if start is not None and name:
-                yield Span(start, found.start(1) + len(name), "home", value=name.decode("latin-1"))
-    for found in _PROJECT_FOLDER.finditer(view):
-        yield Span(*found.span(1), "user")
+                yield Span(start, match.start(1) + len(name), "home", value=name.decode("latin-1"))
+    for match in _PROJECT_FOLDER.finditer(view):
+        yield Span(*match.span(1), "user")
 
 
 def _path_start(view: bytes, at: int) -> int | None:
-    """Where the path begins that has its home here; None where a home is only a folder of that name."""
+    """The start of a path with a home directory at `at`; None if it is only a folder with that name."""
     if at and view[at - 1] in _BEFORE_PATH and view[at] == _SLASH:
         return at
     before = view[max(0, at - 24) : at]

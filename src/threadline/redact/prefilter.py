@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, AnyStr
 
-# The letters behind the shared one come first: they tell at once that it is none of the words.
+# The letters after the shared one come first, because they fail fastest.
 _WORDS_BY_LETTER = (
     re.compile(rb"b(?:earer|asic|le(?<=airtable)|sys(?<=contribsys)|ox(?<=dropbox)|y (?<=identified by ))"),
     re.compile(rb"u(?:thoriz(?<=authoriz)|dant(?<=cloudant)|ent(?<=confluent)|mo(?<=sumo))"),
@@ -24,63 +24,63 @@ CHPASSWD, NETRC = b"asswd", b"assword"
 
 
 class RareMarks:
-    """What a window has of them.
+    """The rare words and signs of a window.
 
-    `words` are the words, each by some of its letters; the rest are places: of `hooks` in an address, of the dashes
-    that may begin the `options` of a command, and of dashes and underscores that may end the beginning of a form.
+    `words` contains fragments of words (see the constants above). The other fields are positions: `hooks` in URLs,
+    dashes that may start `options` of a command, and `dashes` and `underscores` that may end the anchor of a token.
     """
 
     __slots__ = ("dashes", "hooks", "options", "underscores", "words")
 
-    def __init__(self, low: bytes) -> None:
-        self.words = {word for pattern in _WORDS_BY_LETTER for word in pattern.findall(low)}
+    def __init__(self, lower: bytes) -> None:
+        self.words = {word for pattern in _WORDS_BY_LETTER for word in pattern.findall(lower)}
         self.hooks: list[int] = []
         self.options: list[int] = []
         self.dashes: list[int] = []
         self.underscores: list[int] = []
 
-    def add(self, found: re.Match[bytes]) -> None:
-        """Notes a word that another search has found; its last group is the word without its first letter."""
-        if found.end() - found.start() > len(b"ks"):
-            self.words.add(found[found.lastindex or 0])
+    def add(self, match: re.Match[bytes]) -> None:
+        """Add a word that another search found. Its last group is the word without its first letter."""
+        if match.end() - match.start() > len(b"ks"):
+            self.words.add(match[match.lastindex or 0])
         else:
-            self.hooks.append(found.start() - len(b"hoo"))
+            self.hooks.append(match.start() - len(b"hoo"))
 
 
 MAX_SIGNS = 2048
-"""A window that has more of a sign than this is faster searched by a pattern alone."""
+"""If a sign occurs more often than this, searching with the pattern alone is faster."""
 
 
 def match_at_sign(pattern: re.Pattern[bytes], sign: bytes, view: bytes, back: int = 0) -> Iterator[re.Match[bytes]]:
-    """What `finditer` gives, for a pattern that has the sign `back` bytes behind its beginning."""
+    """Like `finditer`, for a pattern that has the sign `back` bytes after its start."""
     at = view.find(sign, back)
     for _ in range(MAX_SIGNS):
         if at < 0:
             return
-        found = pattern.match(view, at - back)
-        if found is None:
+        match = pattern.match(view, at - back)
+        if match is None:
             at = view.find(sign, at + 1)
         else:
-            yield found
-            at = view.find(sign, found.end() + back)
+            yield match
+            at = view.find(sign, match.end() + back)
     if at >= 0:
         yield from pattern.finditer(view, at - back)
 
 
 def match_at_places(pattern: re.Pattern[bytes], view: bytes, places: list[int]) -> Iterator[re.Match[bytes]]:
-    """What `finditer` gives, for a pattern that can only begin at these places."""
+    """Like `finditer`, for a pattern that can only start at these positions."""
     done = 0
     for at in places:
-        found = pattern.match(view, at) if at >= done else None
-        if found is not None:
-            done = found.end()
-            yield found
+        match = pattern.match(view, at) if at >= done else None
+        if match is not None:
+            done = match.end()
+            yield match
 
 
 def trie_pattern(words: Iterable[AnyStr]) -> AnyStr:
-    """An expression for the words; of several that begin alike, the longest is found.
+    """A regular expression that matches the words, longest first.
 
-    >>> trie(["ab", "ac", "d"])
+    >>> trie_pattern(["ab", "ac", "d"])
     '(?:d|a(?:c|b))'
     """
     root: dict[Any, Any] = {}
@@ -91,12 +91,12 @@ def trie_pattern(words: Iterable[AnyStr]) -> AnyStr:
         for at in range(len(word)):
             node = node.setdefault(word[at : at + 1], {})
         node[empty] = {}
-    made: AnyStr = _node_pattern(root, empty)
-    return made
+    pattern: AnyStr = _node_pattern(root, empty)
+    return pattern
 
 
 def _node_pattern(root: dict[Any, Any], empty: Any) -> Any:
-    """Down to where words part in one step: a word may have thousands of letters."""
+    """The pattern of a trie node. Unbranched runs are one step, because a word may have thousands of letters."""
     texts = isinstance(empty, str)
     parts = []
     for first, below in sorted(root.items(), reverse=True):

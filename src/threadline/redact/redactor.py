@@ -26,29 +26,29 @@ _PIECE_LENGTH = 1000
 _CACHED_LENGTH = 256
 _OVERLAP = 200
 _MIN_NAME = 3
-# Where Claude Code says in which directory it works.
+# Fields that contain Claude Code's working directory.
 _PROJECT_KEYS = frozenset(("cwd", "project", "originalCwd", "projectPath", "worktreePath"))
 _MIN_REST = 4
 _NAME_KINDS = frozenset(("word", "user", "host"))
 
 
 class FormatWords(Struct, frozen=True):
-    """The words of a format: names of fields, and what some fields may say."""
+    """The fixed words of a file format: names of fields, and allowed values of some fields."""
 
     keys: frozenset[str] = frozenset()
     values: dict[str, frozenset[str]] = {}
 
     def is_fixed(self, key: str, value: str) -> bool:
-        """Whether a value is a word of the format in this field."""
+        """Whether a value is a fixed word of the format in this field."""
         return key in self.values and value in self.values[key]
 
 
 class Redactor:
-    """Takes secrets and what tells of people and machines out of the texts of one export.
+    """Replaces secrets and personal data in the texts of one export.
 
-    Let it `learn` every text first: what is told by its surroundings in one place is then taken away in all. `redact`
-    learns from what it is given, too, but cannot go back to what it gave out before. `fixed` are the words of the
-    format that trees are written in, which stay.
+    Let it `learn` every text first. A secret that is recognized by its context in one place is then replaced in all
+    places. `redact` also learns from its text, but cannot change what it returned before. `fixed` are the words of the
+    file format, which are never replaced.
     """
 
     def __init__(self, settings: Settings | None = None, fixed: FormatWords | None = None) -> None:
@@ -58,13 +58,13 @@ class Redactor:
         self._keep = frozenset(self._settings.keep)
         self._placeholders = Placeholders()
         self._known = KnownSecrets()
-        self._found: Counter[tuple[str, str, str]] = Counter()
-        self._learnt: set[str] = set()
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._learned_texts: set[str] = set()
         self._projects: set[str] = set()
-        # Texts in which the rules find nothing, by their hash: most are met twice, to learn from and to be redacted.
-        self._clean: set[int] = set()
-        self._done: dict[str, tuple[str, Counter[tuple[str, str]]]] = {}
-        self._known_then = 0
+        # Hashes of texts in which the rules find nothing. Most texts are scanned twice: to learn and to redact.
+        self._clean_hashes: set[int] = set()
+        self._cache: dict[str, tuple[str, Counter[tuple[str, str]]]] = {}
+        self._cache_version = 0
         for word in sorted(self._settings.words, key=len, reverse=True):
             self._known.add_word(word, "word", whole=False)
         for user in self._settings.users:
@@ -74,21 +74,21 @@ class Redactor:
 
     @property
     def findings(self) -> list[Finding]:
-        """What was taken away so far, by kind and place, in the order in which it was met."""
-        return [Finding(kind, place, made, count) for (kind, place, made), count in self._found.items()]
+        """What was replaced so far, by kind and place, in the order of the first occurrence."""
+        return [Finding(kind, place, placeholder, count) for (kind, place, placeholder), count in self._counts.items()]
 
     def learn(self, text: str) -> None:
-        """Learn what a text tells to be secret, so that it is taken away wherever it stands."""
-        # The same short texts, names and paths, come in every entry.
-        if text not in self._learnt:
-            self._learned(text)
+        """Learn the secrets of a text, so that they are replaced everywhere."""
+        # The same short texts, such as names and paths, occur in every entry.
+        if text not in self._learned_texts:
+            self._learn_from(text)
             if len(text) < _CACHED_LENGTH:
-                self._learnt.add(text)
+                self._learned_texts.add(text)
 
     def learn_value(self, value: Any) -> None:
-        """The same of every text in a tree of lists and objects, by its keys, too."""
+        """Learn the secrets of every text in a JSON value, also by their keys."""
         for text, key in _texts_with_keys(value, self._fixed.keys):
-            if key is not None and self._is_secret_by(key, text):
+            if key is not None and self._is_secret_field(key, text):
                 self._learn(text, Span(0, len(text), kind_of(key, text), local_only=not is_distinctive(text)))
             else:
                 self.learn(text)
@@ -98,108 +98,108 @@ class Redactor:
                     self._learn_user(span.value if span.kind == "home" else "")
 
     def redact(self, text: str, place: str = "") -> str:
-        """The text without what is to be taken away. `place` is where it is from, for the findings."""
-        done = self._done.get(text) if self._known.changes == self._known_then else None
-        if done is None:
-            done = self._redacted(text)
-        redacted, found = done
-        for (kind, made), count in found.items():
-            self._found[kind, place, made] += count
+        """Replace everything to redact in a text. `place` is its origin, for the findings."""
+        cached = self._cache.get(text) if self._known.changes == self._cache_version else None
+        if cached is None:
+            cached = self._redact_uncached(text)
+        redacted, counts = cached
+        for (kind, placeholder), count in counts.items():
+            self._counts[kind, place, placeholder] += count
         return redacted
 
-    def redact_value(self, value: Any, place: str = "", *, learnt: bool = False) -> Any:
-        """A tree of lists and objects without what is to be taken away; keys are redacted, too.
+    def redact_value(self, value: Any, place: str = "", *, is_learned: bool = False) -> Any:
+        """Replace everything to redact in a JSON value, including its keys.
 
-        `learnt` says that it was learnt from before, and need not be again.
+        `is_learned`: the value was passed to `learn_value` before.
         """
-        if not learnt:
+        if not is_learned:
             self.learn_value(value)
-        return self._value(value, place, None, 0)
+        return self._redact_node(value, place, None, 0)
 
     def check(self, text: str, place: str = "", own: frozenset[str] = frozenset()) -> list[Finding]:
-        """What is still to be found in a text that was redacted: nothing, or it must not be given out.
+        """What is still found in a redacted text. If this is not empty, the text must not be published.
 
-        `own` are words, in small letters, that whoever made the text put there; one of them is no name of anybody.
+        `own` are words in lower case that the program itself put there. They are not names of people.
         """
         layers = list(text_layers(text))
-        found = Counter(
-            (tells.kind, self._placeholder(tells, text))
-            for start, end, tells in self._all(text, find_spans(text, layers), layers)
-            if not (tells.kind in _NAME_KINDS and _surrounding_word(text, start, end) in own)
+        counts = Counter(
+            (span.kind, self._placeholder(span, text))
+            for start, end, span in self._spans_to_redact(text, find_spans(text, layers), layers)
+            if not (span.kind in _NAME_KINDS and _surrounding_word(text, start, end) in own)
         )
-        return [Finding(kind, place, made, count) for (kind, made), count in found.items()]
+        return [Finding(kind, place, placeholder, count) for (kind, placeholder), count in counts.items()]
 
-    def _learned(self, text: str, layers: list[TextLayer] | None = None) -> list[Span]:
-        """What the rules find in a text, which is known from now on."""
-        mark = hash(text)
-        if mark in self._clean:
+    def _learn_from(self, text: str, layers: list[TextLayer] | None = None) -> list[Span]:
+        """Find spans by the rules and remember their values."""
+        digest = hash(text)
+        if digest in self._clean_hashes:
             return []
-        found = find_spans(text, layers)
-        if not found:
-            self._clean.add(mark)
-        for span in found:
+        spans = find_spans(text, layers)
+        if not spans:
+            self._clean_hashes.add(digest)
+        for span in spans:
             value = text[span.start : span.end]
-            # A page of a web site may be called /home/settings: only what looks like an account's home names one.
+            # A web page may have the path /home/settings. Only a path that looks like an account's home names a user.
             if span.kind == "home" and ("Users" in value or text.startswith("/.", span.end)):
                 self._learn_user(span.value)
             self._learn(value if span.kind == "home" else span.value or value, span)
-        return found
+        return spans
 
-    def _redacted(self, text: str) -> tuple[str, Counter[tuple[str, str]]]:
-        """The text without all that is to be taken away, and what that was; remembered while nothing new is known."""
-        found: Counter[tuple[str, str]] = Counter()
+    def _redact_uncached(self, text: str) -> tuple[str, Counter[tuple[str, str]]]:
+        """Redact a text and count what was replaced. The result is cached until something new is learned."""
+        counts: Counter[tuple[str, str]] = Counter()
         redacted = text
         for _round in range(_MAX_ROUNDS):
             before = redacted
-            redacted = self._once(before, found)
+            redacted = self._redact_once(before, counts)
             if redacted == before:
                 break
-        if self._known.changes != self._known_then:
-            self._done.clear()
-            self._known_then = self._known.changes
+        if self._known.changes != self._cache_version:
+            self._cache.clear()
+            self._cache_version = self._known.changes
         if len(text) < _CACHED_LENGTH:
-            self._done[text] = redacted, found
-        return redacted, found
+            self._cache[text] = redacted, counts
+        return redacted, counts
 
-    def _once(self, text: str, found: Counter[tuple[str, str]]) -> str:
+    def _redact_once(self, text: str, counts: Counter[tuple[str, str]]) -> str:
         parts: list[str] = []
         last = 0
         layers = list(text_layers(text))
-        for start, end, tells in self._all(text, self._learned(text, layers), layers):
-            made = self._placeholder(tells, text)
-            found[tells.kind, made] += 1
-            parts += [text[last:start], made]
+        for start, end, span in self._spans_to_redact(text, self._learn_from(text, layers), layers):
+            placeholder = self._placeholder(span, text)
+            counts[span.kind, placeholder] += 1
+            parts += [text[last:start], placeholder]
             last = end
         return "".join([*parts, text[last:]]) if parts else text
 
-    def _all(self, text: str, by_rules: list[Span], layers: list[TextLayer]) -> list[tuple[int, int, Span]]:
-        """All that is to be taken away, without what is kept and what was put there."""
-        found = [span for span in by_rules if text[span.start : span.end] not in self._keep]
-        found += self._by_what_is_known(text)
-        for without in layers:
-            for span in self._by_what_is_known(without.text):
-                start, end = without.where(span.start, span.end)
-                found.append(Span(start, end, span.kind, value=span.value or without.text[span.start : span.end]))
-        if not found:
+    def _spans_to_redact(self, text: str, by_rules: list[Span], layers: list[TextLayer]) -> list[tuple[int, int, Span]]:
+        """All spans to replace, without values to keep and without placeholders."""
+        spans = [span for span in by_rules if text[span.start : span.end] not in self._keep]
+        spans += self._find_known(text)
+        for layer in layers:
+            for span in self._find_known(layer.text):
+                start, end = layer.where(span.start, span.end)
+                spans.append(Span(start, end, span.kind, value=span.value or layer.text[span.start : span.end]))
+        if not spans:
             return []
-        put = [one.span() for one in heuristics.PLACEHOLDER.finditer(text)]
-        return merge_overlapping([piece for span in found for piece in _outside_placeholders(span, put, text)])
+        placeholders = [match.span() for match in heuristics.PLACEHOLDER.finditer(text)]
+        return merge_overlapping([piece for span in spans for piece in _outside_placeholders(span, placeholders, text)])
 
-    def _by_what_is_known(self, text: str) -> Iterator[Span]:
-        """Secrets and words that are known already, and what own patterns find."""
+    def _find_known(self, text: str) -> Iterator[Span]:
+        """Find known secrets and words, and matches of the user's patterns."""
         for start, end, value in self._known.secrets_in(text):
             yield Span(start, end, "known-secret", value=value)
         for start, end, word, kind in self._known.words_in(text):
             yield Span(start, end, kind, value=word)
-        yield from self._by_patterns(text)
+        yield from self._find_by_patterns(text)
 
-    def _by_patterns(self, text: str) -> Iterator[Span]:
-        """What own patterns find: line by line, and long lines in pieces, so that no pattern can take forever."""
+    def _find_by_patterns(self, text: str) -> Iterator[Span]:
+        """Find matches of the user's patterns, line by line and long lines in pieces, so that the time is bounded."""
         for name, pattern in self._patterns.items():
             for start, end in _split_pieces(text):
-                for found in pattern.finditer(text, start, end):
-                    if found[0] and found[0] not in self._keep:
-                        yield Span(found.start(), found.end(), name)
+                for match in pattern.finditer(text, start, end):
+                    if match[0] and match[0] not in self._keep:
+                        yield Span(match.start(), match.end(), name)
 
     def _placeholder(self, span: Span, text: str) -> str:
         value = text[span.start : span.end] if span.kind == "home" else span.value or text[span.start : span.end]
@@ -209,7 +209,7 @@ class Redactor:
         return self._placeholders.of(family, value)
 
     def _learn(self, value: str, span: Span) -> None:
-        """Know a thing from now on, and let its number be by the order in which things were met."""
+        """Remember a value. Placeholders are numbered in the order of the first occurrence."""
         if value in self._keep or heuristics.PLACEHOLDER.search(value):
             return
         if span.kind in PERSONAL_KINDS:
@@ -229,38 +229,40 @@ class Redactor:
         if len(name) >= _MIN_NAME and name.lower() not in GENERIC_USER_NAMES and name not in self._keep:
             self._known.add_word(name, "user", whole=True)
 
-    def _is_secret_by(self, key: str, text: str) -> bool:
+    def _is_secret_field(self, key: str, text: str) -> bool:
         return is_secret_name(key) and is_credible(key, text, quoted=True) and text not in self._keep
 
-    def _text(self, text: str, place: str, key: str | None) -> str:
-        """A text of a tree, by its key where that tells."""
+    def _redact_text(self, text: str, place: str, key: str | None) -> str:
+        """Redact a text of a JSON value, using its key."""
         if key is not None and self._fixed.is_fixed(key, text):
             return text
-        if key is not None and self._is_secret_by(key, text):
+        if key is not None and self._is_secret_field(key, text):
             span = Span(0, len(text), kind_of(key, text))
-            made = self._placeholder(span, text)
-            self._found[span.kind, place, made] += 1
-            return made
+            placeholder = self._placeholder(span, text)
+            self._counts[span.kind, place, placeholder] += 1
+            return placeholder
         return self.redact(text, place)
 
-    def _value(self, value: Any, place: str, key: str | None, depth: int) -> Any:
+    def _redact_node(self, value: Any, place: str, key: str | None, depth: int) -> Any:
         if isinstance(value, str):
-            return self._text(value, place, key)
+            return self._redact_text(value, place, key)
         if depth > _MAX_DEPTH:
             return None
         if isinstance(value, dict):
-            made: dict[str, Any] = {}
-            for name, one in value.items():
-                shown = name if name in self._fixed.keys else self.redact(str(name), place)
-                made[shown] = self._value(one, f"{place}.{shown}" if place else place, str(name), depth + 1)
-            return made
+            redacted: dict[str, Any] = {}
+            for name, item in value.items():
+                redacted_name = name if name in self._fixed.keys else self.redact(str(name), place)
+                redacted[redacted_name] = self._redact_node(
+                    item, f"{place}.{redacted_name}" if place else place, str(name), depth + 1
+                )
+            return redacted
         if isinstance(value, list | tuple):
-            return [self._value(one, place, key, depth + 1) for one in value]
+            return [self._redact_node(item, place, key, depth + 1) for item in value]
         return value
 
 
 def _surrounding_word(text: str, start: int, end: int) -> str:
-    """The word that a span is part of, in small letters."""
+    """The word that contains a span, in lower case."""
     while start > 0 and text[start - 1].isalnum():
         start -= 1
     while end < len(text) and text[end].isalnum():
@@ -269,16 +271,16 @@ def _surrounding_word(text: str, start: int, end: int) -> str:
 
 
 def leftovers(redactor: Redactor, text: str, place: str = "") -> list[Finding]:
-    """What a text that is about to be given out still holds; an export with any is refused."""
+    """What is still found in a text that is about to be exported. An export with any leftovers is refused."""
     return redactor.check(text, place)
 
 
-def _outside_placeholders(span: Span, put: list[tuple[int, int]], text: str) -> Iterator[Span]:
-    """The parts of a span that lie outside of placeholders, if they can say anything."""
+def _outside_placeholders(span: Span, placeholders: list[tuple[int, int]], text: str) -> Iterator[Span]:
+    """The parts of a span outside of placeholders, if they are long enough to matter."""
     at = span.start
-    first = bisect_right(put, (at, 0))
-    first -= first > 0 and put[first - 1][1] > at
-    inside = put[first : bisect_right(put, (span.end - 1, len(text) + 1))]
+    first = bisect_right(placeholders, (at, 0))
+    first -= first > 0 and placeholders[first - 1][1] > at
+    inside = placeholders[first : bisect_right(placeholders, (span.end - 1, len(text) + 1))]
     if not inside:
         yield span
         return
@@ -302,26 +304,23 @@ def _split_pieces(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _texts_with_keys(value: Any, fixed: frozenset[str]) -> Iterator[tuple[str, str | None]]:
-    """All texts of a tree, each with the key it belongs to; keys are texts, too, but for those of the format."""
-    waiting: list[tuple[Any, str | None]] = [(value, None)]
-    while waiting:
-        one, key = waiting.pop()
-        if isinstance(one, str):
-            yield one, key
-        elif isinstance(one, dict):
-            waiting += [(name, None) for name in one if isinstance(name, str) and name not in fixed]
-            waiting += [(inner, str(name)) for name, inner in reversed(one.items())]
-        elif isinstance(one, list | tuple):
-            waiting += [(inner, key) for inner in reversed(one)]
+    """All texts of a JSON value, each with its key. Keys are also texts, except those of the format."""
+    pending: list[tuple[Any, str | None]] = [(value, None)]
+    while pending:
+        node, key = pending.pop()
+        if isinstance(node, str):
+            yield node, key
+        elif isinstance(node, dict):
+            pending += [(name, None) for name in node if isinstance(name, str) and name not in fixed]
+            pending += [(inner, str(name)) for name, inner in reversed(node.items())]
+        elif isinstance(node, list | tuple):
+            pending += [(inner, key) for inner in reversed(node)]
 
 
 class Finding(Struct, frozen=True):
-    """Something of a kind that was found at a place, and what stands there instead. `count` is how often."""
+    """A kind of value that was found at a place, its placeholder, and how often it occurred."""
 
     kind: str
     place: str
     placeholder: str
     count: int = 1
-
-
-__all__ = ["Finding", "Redactor", "Settings", "leftovers"]

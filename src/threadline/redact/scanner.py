@@ -44,35 +44,35 @@ from threadline.redact.tokens import (
 )
 
 WINDOW = 512 * 1024
-"""How much is looked at at once: it stays in the processor's cache, and memory does not grow with the text."""
+"""Bytes per window. A window stays in the processor's cache, and memory does not grow with the text."""
 _LOOKAHEAD = 8 * 1024
 _LOOKBEHIND = 256
 _MAX_LOOKAHEAD = 128 * 1024
 PERSONAL_KINDS = frozenset(("email", "ip", "host", "home", "user"))
-"""Kinds that are no secrets, but tell of people and machines."""
+"""Kinds that are not secrets, but identify people and machines."""
 
 
 def find_spans(text: str, layers: Iterable[TextLayer] | None = None, *, personal: bool = True) -> list[Span]:
-    """All that is to be taken away; the text with and without its seams is looked at. Some may overlap.
+    """Find everything to redact in a text and in its layers. Spans may overlap.
 
-    `layers` are the text without seams, where that is known.
+    `layers` are the result of `text_layers(text)`, if the caller already has it.
     """
-    found = list(_scan_windows(_to_bytes(text), personal=personal))
-    for without in text_layers(text) if layers is None else layers:
-        for span in _scan_windows(_to_bytes(without.text), personal=personal):
-            start, end = without.where(span.start, span.end)
-            value = span.value or without.text[span.start : span.end]
-            found.append(Span(start, end, span.kind, span.local_only, value))
-    return found
+    spans = list(_scan_windows(_to_bytes(text), personal=personal))
+    for layer in text_layers(text) if layers is None else layers:
+        for span in _scan_windows(_to_bytes(layer.text), personal=personal):
+            start, end = layer.where(span.start, span.end)
+            value = span.value or layer.text[span.start : span.end]
+            spans.append(Span(start, end, span.kind, span.local_only, value))
+    return spans
 
 
 def find_spans_in_bytes(view: bytes, *, personal: bool = False) -> list[Span]:
-    """The same for bytes as they are in a file, by their offsets; seams are left alone."""
+    """The same for the bytes of a file, with byte offsets and without layers."""
     return list(_scan_windows(view, personal=personal))
 
 
 def _to_bytes(text: str) -> bytes:
-    """The text as bytes, one a character, so that offsets are the same."""
+    """The text as bytes, one per character, so that offsets are the same."""
     return text.encode("ascii", "replace")
 
 
@@ -84,29 +84,29 @@ def _scan_windows(view: bytes, *, personal: bool) -> Iterator[Span]:
     while start < len(view):
         stop = start + WINDOW
         begin = max(0, start - _LOOKBEHIND)
-        beyond = _LOOKAHEAD
+        lookahead = _LOOKAHEAD
         while True:
-            end = min(len(view), stop + beyond)
-            found = [
-                Span(first + begin, last + begin, kind, weak, value)
-                for first, last, kind, weak, value in _scan_window(view[begin:end], personal=personal)
+            end = min(len(view), stop + lookahead)
+            spans = [
+                Span(first + begin, last + begin, kind, local_only, value)
+                for first, last, kind, local_only, value in _scan_window(view[begin:end], personal=personal)
             ]
-            # What touches the window's end may go on behind it.
+            # A span that touches the window's end may continue after it.
             if (
                 end == len(view)
-                or beyond >= _MAX_LOOKAHEAD
-                or all(span.end < end or span.start >= stop for span in found)
+                or lookahead >= _MAX_LOOKAHEAD
+                or all(span.end < end or span.start >= stop for span in spans)
             ):
                 break
-            beyond *= 4
-        yield from (span for span in found if start <= span.start < stop or span.start < start < span.end)
+            lookahead *= 4
+        yield from (span for span in spans if start <= span.start < stop or span.start < start < span.end)
         start = stop
 
 
 def _scan_window(view: bytes, *, personal: bool) -> Iterator[Span]:
-    low = view.lower()
-    seen = find_rare_marks(low)
-    yield from find_private_keys(view, seen)
+    lower = view.lower()
+    marks = find_rare_marks(lower)
+    yield from find_private_keys(view, marks)
     done = 0
     broken = BrokenTokenFinder(view)
     for start, end, is_hex in candidate_runs(view):
@@ -117,26 +117,26 @@ def _scan_window(view: bytes, *, personal: bool) -> Iterator[Span]:
         if span is not None:
             done = span.end
             yield span
-    yield from broken.short(seen)
+    yield from broken.short(marks)
     yield from find_azure_secrets(view)
-    found = find_named_values(view, low, seen)
-    yield from find_short_credentials(view, low, seen)
-    yield from found
-    yield from find_assigned_values(view, low, seen)
-    yield from find_command_passwords(view, seen)
+    named_values = find_named_values(view, lower, marks)
+    yield from find_short_credentials(view, lower, marks)
+    yield from named_values
+    yield from find_assigned_values(view, lower, marks)
+    yield from find_command_passwords(view, marks)
     if personal:
         yield from find_homes(view)
         yield from find_addresses(view)
 
 
-def merge_overlapping(found: list[Span]) -> list[tuple[int, int, Span]]:
-    """The spans in order, those that overlap made one: from where to where, and which of them says what it is."""
+def merge_overlapping(spans: list[Span]) -> list[tuple[int, int, Span]]:
+    """Sort spans and merge overlapping ones, as (start, end, span that determines the kind)."""
     kept: list[tuple[int, int, Span]] = []
-    for span in sorted(found, key=lambda span: (span.start, -span.end)):
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if kept and span.start < kept[-1][1]:
             start, end, first = kept[-1]
-            tells = span if (first.kind in PERSONAL_KINDS and span.kind not in PERSONAL_KINDS) else first
-            kept[-1] = (start, max(end, span.end), tells)
+            main_span = span if (first.kind in PERSONAL_KINDS and span.kind not in PERSONAL_KINDS) else first
+            kept[-1] = (start, max(end, span.end), main_span)
         else:
             kept.append((span.start, span.end, span))
     return kept
@@ -146,9 +146,9 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*\Z")
 
 
 def find_in_value(value: Any, *, personal: bool = False) -> Iterator[tuple[str, str, str]]:
-    """All that a tree holds: the JSON path of the text it is in, its kind, and what it is.
+    """Find everything in a JSON value, as (JSON path of the text, kind, secret).
 
-    The last is for counting only, and must not be given out.
+    The secret itself is only for counting. Never output it.
     """
     for path, key, text in texts_with_paths(value):
         if key and is_secret_name(key) and is_credible(key, text, quoted=True):
@@ -159,19 +159,19 @@ def find_in_value(value: Any, *, personal: bool = False) -> Iterator[tuple[str, 
 
 
 def texts_with_paths(value: Any) -> Iterator[tuple[str, str, str]]:
-    """All texts of a tree, each with its JSON path and its nearest key."""
-    waiting: list[tuple[str, str, Any]] = [("$", "", value)]
-    while waiting:
-        path, key, one = waiting.pop()
-        if isinstance(one, str):
-            yield path, key, one
-        elif isinstance(one, dict):
-            for name, inner in reversed(one.items()):
-                waiting.append((path + (f".{name}" if _PLAIN_KEY.match(name) else f"[{name!r}]"), name, inner))
-            # A key is a text, too, and may be a path or an address.
-            waiting += [(path, "", name) for name in one if len(name) > 16]  # noqa: PLR2004 - shorter ones are names
-        elif isinstance(one, list):
-            waiting += [(f"{path}[{at}]", key, one[at]) for at in range(len(one) - 1, -1, -1)]
+    """All texts of a JSON value, as (JSON path, nearest key, text)."""
+    pending: list[tuple[str, str, Any]] = [("$", "", value)]
+    while pending:
+        path, key, node = pending.pop()
+        if isinstance(node, str):
+            yield path, key, node
+        elif isinstance(node, dict):
+            for name, inner in reversed(node.items()):
+                pending.append((path + (f".{name}" if _PLAIN_KEY.match(name) else f"[{name!r}]"), name, inner))
+            # A key is also a text and may be a path or an e-mail address.
+            pending += [(path, "", name) for name in node if len(name) > 16]  # noqa: PLR2004 - shorter ones are names
+        elif isinstance(node, list):
+            pending += [(f"{path}[{index}]", key, node[index]) for index in range(len(node) - 1, -1, -1)]
 
 
 CONTEXT_KINDS = {
@@ -191,7 +191,7 @@ CONTEXT_KINDS = {
     "curl-password": "password behind curl's -u",
     "webhook": "address of a webhook, which is its only key",
 }
-"""Kinds that are told by where they stand."""
+"""Kinds that are recognized by their context."""
 PERSONAL_KIND_DESCRIPTIONS = {
     "email": "e-mail address",
     "ip": "IP address",
@@ -199,83 +199,83 @@ PERSONAL_KIND_DESCRIPTIONS = {
     "home": "home directory",
     "user": "name of an account",
 }
-"""Kinds that tell of people and machines."""
+"""Descriptions of the personal kinds."""
 KINDS: dict[str, str] = {
     **{rule.kind: rule.what for rule in FORMATS},
     **{service.kind: service.what for service in SERVICES},
     **CONTEXT_KINDS,
     **PERSONAL_KIND_DESCRIPTIONS,
 }
-"""Every kind, and what it is."""
+"""Every kind with its description."""
 
 
-# In lower case, so that one search does for names and for forms; where case matters, those who ask look again. What
-# begins with a letter is told apart at once, and what looks behind is slower: that comes last.
+# In lower case, so that one search serves names and formats; rules that depend on case check again. Alternatives that
+# begin with a letter fail at once. Lookbehinds are slower and come last.
 _DASH = re.compile(
     rb"-(?:[panu](?<=[ \t]-.)|-(?=[a-z0-9])(?=" + LONG_OPTION + rb"|(?:proxy-)?user)"
     rb"|s(?<=sudo -s)()|s(?<=convertto-s)ecurestring()|b(?<=-----b)egin()|e(?<=-----e)nd()|l(?<=private-l)ines: ()"
     rb"|" + broken_anchor_pattern(b"-") + rb"(?P<anchor>))"
 )
 _ANCHOR_GROUP = _DASH.groupindex["anchor"]
-# A letter that goes on with the name says that it is another one; `is` and `was` may stand there.
+# A letter that continues the name makes it another name; `is` and `was` may follow.
 _NAME_END = rb"(?![a-hj-vx-z0-9_])"
 _UNDERSCORE = re.compile(
     rb"_(?:" + b"|".join(word + _NAME_END for word in ENV_WORDS) + rb"|" + broken_anchor_pattern(b"_") + rb")"
 )
 
 
-def find_rare_marks(low: bytes) -> RareMarks:
-    """What a window in lower case has of what is rare."""
-    seen = RareMarks(low)
-    for found in _DASH.finditer(low):
-        # What begins a word or an option may be in the middle of a form, too.
-        seen.dashes.append(found.start())
-        if found.lastindex is None:
-            seen.options.append(found.start())
-        elif found.lastindex != _ANCHOR_GROUP:
-            seen.words.add(found[0])
-    seen.underscores = [found.start() for found in _UNDERSCORE.finditer(low)]
-    return seen
+def find_rare_marks(lower: bytes) -> RareMarks:
+    """Find the rare marks of a window, which is in lower case."""
+    marks = RareMarks(lower)
+    for match in _DASH.finditer(lower):
+        # The start of a word or an option may also be in the middle of a token.
+        marks.dashes.append(match.start())
+        if match.lastindex is None:
+            marks.options.append(match.start())
+        elif match.lastindex != _ANCHOR_GROUP:
+            marks.words.add(match[0])
+    marks.underscores = [match.start() for match in _UNDERSCORE.finditer(lower)]
+    return marks
 
 
-# Runs that are nothing by themselves, as the same names and paths come again and again; and whether each can be a
-# value, which what stands before it tells.
+# Cache of runs that are not secrets by themselves, because the same names and paths recur. The value is whether the run
+# can be an assigned value, which depends on the text before it.
 _HARMLESS_RUNS: dict[bytes, bool] = {}
 _MAX_HARMLESS_RUNS = 16384
 _MAX_CACHED_RUN = 128
 
 
 def find_at_run(view: bytes, start: int, end: int, is_hex: bool) -> Span | None:
-    """The credential that a run is, or that it begins."""
+    """The credential that a run is or starts with."""
     if is_hex:
         return find_assigned_run(view, start, end) if can_be_assigned(view, start, end) else None
-    # What is joined to a word before or behind is not told by itself.
+    # A run that is joined to a word before or after it cannot be judged by itself.
     if view[end : end + 1] == b"=" or (start and view[start - 1] in JOINING_BYTES):
         return _check_run(view, start, end)[0]
     run = view[start:end]
-    may_be = _HARMLESS_RUNS.get(run)
-    if may_be is not None:
-        return find_assigned_run(view, start, end) if may_be else None
-    span, may_be = _check_run(view, start, end)
+    can_be_value = _HARMLESS_RUNS.get(run)
+    if can_be_value is not None:
+        return find_assigned_run(view, start, end) if can_be_value else None
+    span, can_be_value = _check_run(view, start, end)
     if span is None and end - start < _MAX_CACHED_RUN:
         if len(_HARMLESS_RUNS) > _MAX_HARMLESS_RUNS:
             _HARMLESS_RUNS.clear()
-        _HARMLESS_RUNS[run] = may_be
+        _HARMLESS_RUNS[run] = can_be_value
     return span
 
 
 def _check_run(view: bytes, start: int, end: int) -> tuple[Span | None, bool]:
     """The credential, and whether the run can be a value."""
-    may_be = can_be_assigned(view, start, end)
+    can_be_value = can_be_assigned(view, start, end)
     span = (
         find_token(view, start, end)
-        or (find_assigned_run(view, start, end) if may_be else None)
+        or (find_assigned_run(view, start, end) if can_be_value else None)
         or find_in_base64(view, start, end)
     )
-    return span, may_be
+    return span, can_be_value
 
 
-# How ids of all kinds are set apart, in JSON and in JSON within JSON: nearly every run stands behind one of these.
+# Keys of ids in JSON and in JSON within JSON. Nearly every run follows one of these.
 _ID_PREFIXES = tuple(
     (name + quote + colon + quote).encode()
     for name in (
@@ -308,7 +308,7 @@ _VALUE = re.compile(rb"[A-Za-z0-9_+/=.~%-]{20,512}")
 _VALUE_ENDS = frozenset(b"\"'`\\ \t\r\n,;)}]<&|")
 _SHORT_VALUE = re.compile(rb"[A-Za-z0-9_:-]{10,32}(?![A-Za-z0-9_-])")
 _SHORT_REST = rb"[a-z0-9_.-]{0,24}(?:\\*[\"'`])?[ \t]{0,4}(?:=>|:=|=|:|>)[ \t]{0,4}(?:\\*[\"'`])?"
-# Services whose credentials are shorter than the runs that are looked at, each by a letter of its name that is rare.
+# Services whose credentials are shorter than a run, each searched for by a rare letter of its name.
 _SHORT_SERVICES = tuple(
     (word, re.compile(name + _SHORT_REST))
     for word, name in (
@@ -322,7 +322,7 @@ _SHORT_SERVICES = tuple(
         (None, rb"asana"),
     )
 )
-# A value of such a name is long and looks random, and is no secret.
+# Values with these names are long and look random, but are not secret.
 _HARMLESS_NAMES = word_set(
     "id ids uuid guid hash hashes sha md digest checksum integrity signature commit etag data content"
     " cursor request message parent leaf prompt slug version url uri image fingerprint blob tree rev"
@@ -336,14 +336,14 @@ _Services = tuple[tuple[re.Pattern[str], str], ...]
 
 
 def can_be_assigned(view: bytes, start: int, end: int) -> bool:
-    """Whether a run can be a value by itself: no path, and with a digit."""
+    """Whether a run can be an assigned value: it is not a path and has a digit."""
     return view[start] not in _PATH_STARTS and _DIGIT.search(view, start, end) is not None
 
 
 def find_assigned_run(view: bytes, start: int, end: int) -> Span | None:
-    """The credential at a run by what it is assigned to: a service's own, or random under a name that says nothing.
+    """The credential at a run by the name it is assigned to: that of a service, or a random value of another name.
 
-    The run is one that may be assigned to something.
+    Call this only if `can_be_assigned`.
     """
     if not start or view[start - 1] not in _DELIMITERS:
         return None
@@ -352,16 +352,16 @@ def find_assigned_run(view: bytes, start: int, end: int) -> Span | None:
         return None
     backwards = _NAME_BACKWARDS.match(head.rstrip(_AROUND)[::-1])
     services, harmless = _classify_name(backwards[0] if backwards else b"")
-    # Nearly every name says nothing; only of the others is it worth a look whether it is an id's.
+    # Nearly every name is harmless, so the check for ids comes last.
     if (harmless and not services) or view.endswith(_ID_PREFIXES, 0, start):
         return None
     return _check_value(view, start, end, services, harmless=harmless)
 
 
 def _check_value(view: bytes, start: int, end: int, services: _Services, *, harmless: bool) -> Span | None:
-    found = _VALUE.match(view, start)
-    stop = found.end() if found else end
-    # What is random has letters of both cases, and names of fields, which come most often, have not.
+    match = _VALUE.match(view, start)
+    stop = match.end() if match else end
+    # A random value has letters of both cases. Most field names do not.
     if not services and not _UPPER.search(view, start, stop):
         return None
     value = view[start:stop].decode().rstrip(".")
@@ -373,22 +373,22 @@ def _check_value(view: bytes, start: int, end: int, services: _Services, *, harm
     return Span(start, start + len(value), "random-value")
 
 
-def find_short_credentials(view: bytes, low: bytes, seen: RareMarks) -> Iterator[Span]:
-    """Credentials that are shorter than the runs that are looked at, by the name of their service."""
+def find_short_credentials(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
+    """Find credentials that are shorter than a run, by the name of their service."""
     for word, pattern in _SHORT_SERVICES:
-        for found in pattern.finditer(low) if word is None or word in seen.words else ():
-            value = _SHORT_VALUE.match(view, found.end())
-            name = low[max(0, found.start() - 6) : found.end()]
-            for one, kind in _classify_name(name[::-1])[0] if value else ():
-                if value and one.fullmatch(value[0].decode()):
+        for match in pattern.finditer(lower) if word is None or word in marks.words else ():
+            value = _SHORT_VALUE.match(view, match.end())
+            name = lower[max(0, match.start() - 6) : match.end()]
+            for service_pattern, kind in _classify_name(name[::-1])[0] if value else ():
+                if value and service_pattern.fullmatch(value[0].decode()):
                     yield Span(*value.span(), kind)
 
 
 @lru_cache(maxsize=4096)
 def _classify_name(backwards: bytes) -> tuple[_Services, bool]:
-    """The forms that values of services that the name mentions have; and whether a random value says nothing.
+    """The patterns of the services that a name contains, and whether a random value of this name is harmless.
 
-    The name is given as it is found, from its end to its start.
+    The name is reversed, as it was matched.
     """
     name = backwards[::-1].decode("latin-1")
     services = tuple((re.compile(service.pattern), service.kind) for service in services_in_name(name))
@@ -411,9 +411,9 @@ _MAX_BINARY_SHARE = 0.1
 
 
 def find_in_base64(view: bytes, start: int, end: int) -> Span | None:
-    """The run, if it is base64 of a text that holds a credential; that is its value."""
+    """The run, if it is base64 of a text with a credential, which becomes the span's value."""
     run = _BASE64_RUN.match(view, start)
-    # Nearly no run is text, which its first letters tell.
+    # The first characters show that nearly no run is encoded text.
     if (
         run is None
         or len(
@@ -424,8 +424,8 @@ def find_in_base64(view: bytes, start: int, end: int) -> Span | None:
         return None
     if not _ANY_UPPER.search(view, start, end):
         return None
-    said = run[0].rstrip(b"=").translate(_TO_STANDARD_BASE64)
-    text = a2b_base64(said[: len(said) - (len(said) % 4 == 1)] + b"==")
+    encoded = run[0].rstrip(b"=").translate(_TO_STANDARD_BASE64)
+    text = a2b_base64(encoded[: len(encoded) - (len(encoded) % 4 == 1)] + b"==")
     if len(text.translate(None, _TEXT_BYTES)) > len(text) * _MAX_BINARY_SHARE:
         return None
     for span in _find_in_decoded(text.decode("ascii", "replace").encode("ascii", "replace")):
@@ -434,13 +434,13 @@ def find_in_base64(view: bytes, start: int, end: int) -> Span | None:
 
 
 def _find_in_decoded(text: bytes) -> Iterator[Span]:
-    """What a decoded text holds, the surest first."""
+    """Find credentials in a decoded text, the most certain first."""
     for start, end, is_hex in candidate_runs(text):
         span = None if is_hex else find_token_uncached(text, start, end)
         if span is not None:
             yield span._replace(value=text[span.start : span.end].decode())
-    low = text.lower()
-    seen = find_rare_marks(low)
-    for span in (*find_named_values(text, low, seen), *find_assigned_values(text, low, seen)):
+    lower = text.lower()
+    marks = find_rare_marks(lower)
+    for span in (*find_named_values(text, lower, marks), *find_assigned_values(text, lower, marks)):
         if not span.local_only:
             yield span._replace(value=span.value or text[span.start : span.end].decode())

@@ -29,7 +29,7 @@ _RESERVED_NAMES = frozenset(("secret", "email", "user", "host", "ip", "home", "w
 
 
 class Settings(Struct, frozen=True):
-    """What to hide beyond the rules, and what to keep.
+    """What to redact in addition to the rules, and what to keep.
 
     `patterns` are regular expressions by name: what they find becomes `<name-1>`. `words` are hidden wherever they
     stand, in whatever case. `keep` are exact texts that stay though a rule would take them. `users` and `hosts` are
@@ -43,10 +43,10 @@ class Settings(Struct, frozen=True):
     hosts: tuple[str, ...] = ()
 
     def compile_patterns(self) -> dict[str, re.Pattern[str]]:
-        """The patterns, ready for use.
+        """Compile the patterns.
 
         Raises:
-            BadQuery: one of them is no expression, or one whose search could take forever.
+            BadQuery: a pattern is not a valid regular expression, or its search could take too long.
         """
         return {name: _compile_pattern(name, pattern) for name, pattern in self.patterns.items()}
 

@@ -29,16 +29,16 @@ FORMATS: tuple[TokenFormat, ...] = (
     *PAYMENT_FORMATS,
     *MONITORING_FORMATS,
 )
-"""All kinds whose form gives them away, but private keys."""
+"""All kinds that are recognized by their format, except private keys."""
 
 MIN_RUN = 18
 _WORD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.~"
 _BASE64_BYTES = _WORD_BYTES.translate(None, b"_-.~")
 _WORD_TABLE = bytes(0x41 if byte in _WORD_BYTES else 0x20 for byte in range(256))
-# Spelt out, not `A{18,}`: that has a prefix to search for, and is found many times faster.
+# Spelled out instead of `A{18,}`: a literal prefix makes the search many times faster.
 _RUN = re.compile(b"A" * MIN_RUN + b"A*+")
-# Ids of any kind, and names and paths in lower case: no credential of the table looks so. The group is what is hex.
-# What is joined to a word before it is not told by itself.
+# Ids, and names and paths in lower case: no credential in the table looks like these. The group matches hex.
+# A run that is joined to a word before it cannot be judged by itself.
 _HARMLESS_RUN = re.compile(
     rb"(?<![:|$])(?:([0-9a-f-]++)|[a-z_./+-]++|(?:toolu|srvtoolu|msg|req|agent)_[0-9A-Za-z]++)(?![A-Za-z0-9_./+-])"
 )
@@ -55,7 +55,7 @@ _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
 class _CompiledRule:
-    """A rule as it is used: what it looks for in bytes, and its pattern, made when it is first needed."""
+    """A rule with its anchor as bytes and its pattern, which is compiled when first needed."""
 
     __slots__ = ("_pattern", "alone", "anchor", "before", "kind", "rule")
 
@@ -69,7 +69,7 @@ class _CompiledRule:
 
     @property
     def pattern(self) -> re.Pattern[bytes]:
-        """The whole form."""
+        """The pattern of the whole token."""
         if self._pattern is None:
             self._pattern = re.compile(self.rule.pattern.encode())
         return self._pattern
@@ -79,7 +79,7 @@ _RuleTable = dict[bytes, list[_CompiledRule]]
 
 
 def _index_rules() -> tuple[_RuleTable, _RuleTable, dict[int, list[_CompiledRule]]]:
-    """The rules by the last letters of an anchor that ends a word, by the first of one that does not, by length."""
+    """Index rules by the end of an anchor that ends a word, by the start of any other anchor, and by length."""
     tails: _RuleTable = {}
     heads: _RuleTable = {}
     lengths: dict[int, list[_CompiledRule]] = {}
@@ -96,8 +96,8 @@ def _index_rules() -> tuple[_RuleTable, _RuleTable, dict[int, list[_CompiledRule
 
 
 _TAILS, _HEADS, _LENGTHS = _index_rules()
-# One look behind a letter that ends a word tells whether an anchor may end there; one look at the start of each word,
-# whether one may begin.
+# One lookbehind at the end of a word decides whether an anchor may end there. One match at the start of a word decides
+# whether an anchor may start there.
 _TAIL = re.compile(
     b"[_.~:|$-](?:"
     + b"|".join(
@@ -108,32 +108,32 @@ _TAIL = re.compile(
 )
 _HEAD = re.compile(b"(?:[A-Za-z0-9]*+[_.~:|$/+-])*?(" + trie_pattern(_HEADS) + b")")
 _WORD_END = re.compile(rb"[A-Za-z0-9]*+[_.~:|$/+-]")
-# The next word that is long, and those before it: tried where a word begins, each letter is looked at once.
+# The next long word and the words before it. It is matched at the start of a word, so each letter is read once.
 _LONG_WORD = re.compile(rb"(?:[A-Za-z0-9_-]{0,23}+[^A-Za-z0-9_-])*+([A-Za-z0-9_-]{24,}+)")
 _BACKSLASH, _PERCENT, _SPACE = b"\\% "
 _IN_BASE64 = frozenset(b"+/")
 _BASE64 = re.compile(rb"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{20}")
 
 
-# How the names of ids end, before the `":"` that Claude Code writes between a name and its value.
+# Ends of the names of ids, before the `":"` that Claude Code writes between a name and its value.
 _ID_NAME_ENDS = frozenset(
     [b"uid", b"UID", b"_id", b'"id', b"ash", b"sha", *(bytes((letter,)) + b"Id" for letter in range(0x61, 0x7B))]
 )
 
 
 def candidate_runs(view: bytes) -> Iterator[tuple[int, int, bool]]:
-    """The long runs of letters, digits and signs of base64 that are worth a look, and whether they are all hex."""
-    dull = _HARMLESS_RUN.match
+    """Long runs of letters, digits and base64 signs that may be credentials, as (start, end, is hex)."""
+    match_harmless = _HARMLESS_RUN.match
     for run in _RUN.finditer(view.translate(_WORD_TABLE)):
         start = run.start()
-        is_dull = dull(view, start)
-        if is_dull is not None:
-            if is_dull.lastindex and view[start - 6 : start - 3] not in _ID_NAME_ENDS:
+        harmless = match_harmless(view, start)
+        if harmless is not None:
+            if harmless.lastindex and view[start - 6 : start - 3] not in _ID_NAME_ENDS:
                 yield start, run.end(), True
             continue
         end = run.end()
         before = view[start - 1] if start else _SPACE
-        # What stands behind `\` or `%` is a part of an escape, and not of the word.
+        # What follows `\` or `%` is part of an escape and not of the word.
         if before == _BACKSLASH:
             start += 1 if view[start] in _ESCAPES else 5 if _UNICODE.match(view, start) else 0
         elif before == _PERCENT and view[start] in _HEX and view[start + 1] in _HEX:
@@ -141,21 +141,21 @@ def candidate_runs(view: bytes) -> Iterator[tuple[int, int, bool]]:
         yield start, end, False
 
 
-# Runs that are nothing: the same names and paths come again and again. A window's worth of them is remembered.
+# Cache of runs that are not credentials, because the same names and paths recur.
 _HARMLESS_CACHE: set[bytes] = set()
 _MAX_HARMLESS_CACHE = 4096
 _MAX_CACHED_RUN = 128
 
 
 def find_token(view: bytes, start: int, end: int) -> Span | None:
-    """The credential at a run, if its form is one of the table's."""
+    """The credential at a run, if it has one of the formats."""
     before = view[start - 1] if start else _SPACE
     begin = start
     if before in JOINING_BYTES:
         joined = _JOINED_BACKWARDS.match(view[max(0, start - _MAX_JOINED) : start][::-1])
         begin = start - (joined.end() if joined else 0)
     run = view[begin:end]
-    # A form may go on behind this sign: then the run is not all of it, and may be nothing elsewhere and something here.
+    # A token may continue after this sign. Then the run is only a part of it, and the cache does not apply.
     goes_on = view[end : end + 1] == b"="
     if run in _HARMLESS_CACHE and not goes_on:
         return None
@@ -174,7 +174,7 @@ def find_token(view: bytes, start: int, end: int) -> Span | None:
 
 
 def find_token_uncached(view: bytes, start: int, end: int) -> Span | None:
-    """The credential in a part of a view, whatever was met before."""
+    """The credential in a part of a view, without the cache."""
     joined = (
         _JOINED_BACKWARDS.match(view[max(0, start - _MAX_JOINED) : start][::-1]) if view[start - 1 : start] else None
     )
@@ -183,57 +183,57 @@ def find_token_uncached(view: bytes, start: int, end: int) -> Span | None:
 
 
 def _find_token(view: bytes, begin: int, start: int, end: int) -> Span | None:
-    """The same, without memory; from `begin` on there are words that are joined to the run."""
+    """The same without the cache. From `begin` to `start` are words that are joined to the run."""
     at = begin
-    # A long run of nothing but base64 has no sign that ends a word of a form.
+    # A long run of only base64 has no sign that could end an anchor.
     only_base64 = end - begin > _MAX_CACHED_RUN and not view[begin:end].translate(None, _BASE64_BYTES)
-    while not only_base64 and (found := _TAIL.search(view, at, end)):
-        at = found.end()
-        span = _at_tail(view, at)
+    while not only_base64 and (match := _TAIL.search(view, at, end)):
+        at = match.end()
+        span = _find_by_anchor_end(view, at)
         if span:
             return span
     at = begin
-    while found := _HEAD.match(view, at, end):
-        span = _at_head(view, found.start(1))
+    while match := _HEAD.match(view, at, end):
+        span = _find_by_anchor_start(view, match.start(1))
         if span:
             return span
-        word = _WORD_END.match(view, found.start(1), end)
+        word = _WORD_END.match(view, match.start(1), end)
         if word is None:
             break
         at = word.end()
-    return _by_length(view, start, end)
+    return _find_by_length(view, start, end)
 
 
 def find_azure_secrets(view: bytes) -> Iterator[Span]:
-    """Client secrets of Azure: the one form that has its marks in the middle."""
+    """Find client secrets of Azure, the only format with its anchor in the middle."""
     for mark in match_at_sign(_AZURE, b"~", view, 1):
         start = mark.start() - _AZURE_PREFIX
         if start >= 0 and re.fullmatch(rb"[A-Za-z0-9_~.]{3}[0-9]", view[start : mark.start()]):
             yield Span(start, mark.end(), "azure-client-secret")
 
 
-def _at_tail(view: bytes, at: int) -> Span | None:
+def _find_by_anchor_end(view: bytes, at: int) -> Span | None:
     for length in (_KEY_LENGTH, _KEY_LENGTH - 1):
         for rule in _TAILS.get(view[max(0, at - length) : at], ()):
             begin = at - len(rule.anchor)
             if begin >= 0 and view.startswith(rule.anchor, begin):
-                found = _match_rule(rule, view, begin)
-                if found:
-                    return found
+                span = _match_rule(rule, view, begin)
+                if span:
+                    return span
     return None
 
 
-def _at_head(view: bytes, at: int) -> Span | None:
+def _find_by_anchor_start(view: bytes, at: int) -> Span | None:
     for length in (_KEY_LENGTH, _KEY_LENGTH - 1):
         for rule in _HEADS.get(view[at : at + length], ()):
             if view.startswith(rule.anchor, at):
-                found = _match_rule(rule, view, at)
-                if found:
-                    return found
+                span = _match_rule(rule, view, at)
+                if span:
+                    return span
     return None
 
 
-def _by_length(view: bytes, start: int, end: int) -> Span | None:
+def _find_by_length(view: bytes, start: int, end: int) -> Span | None:
     at = start
     while word := _LONG_WORD.match(view, at, end):
         first, at = word.span(1)
@@ -242,27 +242,27 @@ def _by_length(view: bytes, start: int, end: int) -> Span | None:
             continue
         joined = first > 0 and view[first - 1] in JOINING_BYTES
         for rule in rules:
-            found = _match_rule(rule, view, first) if joined or not rule.before else None
-            if found:
-                return found
+            span = _match_rule(rule, view, first) if joined or not rule.before else None
+            if span:
+                return span
     return None
 
 
 def _match_rule(rule: _CompiledRule, view: bytes, at: int) -> Span | None:
-    """The rule's credential, where it is one and reaches `at`."""
+    """The rule's credential that includes position `at`."""
     pattern = rule.pattern
-    found = pattern.match(view, at)
-    if found is None and rule.before:
-        found = pattern.search(view, max(0, at - rule.before), at + 400)
-        if found is None or not found.start() <= at < found.end():
+    match = pattern.match(view, at)
+    if match is None and rule.before:
+        match = pattern.search(view, max(0, at - rule.before), at + 400)
+        if match is None or not match.start() <= at < match.end():
             return None
-    if found is None or (rule.alone and not is_standalone(view, found.start())):
+    if match is None or (rule.alone and not is_standalone(view, match.start())):
         return None
-    return Span(found.start(), found.end(), rule.kind)
+    return Span(match.start(), match.end(), rule.kind)
 
 
 def is_standalone(view: bytes, at: int) -> bool:
-    """Whether no letter or digit stands before, but for one that belongs to an escape; and it is not within base64."""
+    """Whether no letter or digit precedes it, except as part of an escape, and it is not inside base64."""
     before = view[max(0, at - 2) : at]
     if before and before[-1] in _IN_BASE64 and _BASE64.fullmatch(view, max(0, at - 20), at):
         return False
