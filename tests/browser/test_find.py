@@ -72,7 +72,7 @@ def test_what_is_not_there_is_not_found(visit: Visitor) -> None:
     """It says so, and nothing moves."""
     page = visit(GROWING)
     ask(page, "zzzzqqqq")
-    expect(page.locator("form.find output")).to_have_text("not found")
+    expect(page.locator("form.find output")).to_have_text("no matches")
     assert page.evaluate("scrollY") == 0
 
 

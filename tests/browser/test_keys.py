@@ -215,7 +215,7 @@ def raw(visit: Visitor) -> None:
 def state(visit: Visitor) -> None:
     """How things stood."""
     page = beside(visit, "s")
-    expect(page.locator("aside.panel")).to_contain_text("State at")
+    expect(page.locator("aside.panel")).to_contain_text("Files at")
 
 
 @tried("left-panel")

@@ -1,29 +1,29 @@
-// Copying: to the clipboard, and a word about it.
+// Copies to the clipboard and reports it in the status line.
 
-import { askText, Refused } from "./asking.js";
+import { askText, Refused } from "./fetching.js";
 import { say } from "./status.js";
 
 /**
  * Copy a text.
  * @param {string} text
- * @param {string} what it is, as the status line shall call it
+ * @param {string} what its name in the status line
  */
 export async function copy(text, what) {
   const isDone = (await byClipboard(text)) || bySelection(text);
-  say(isDone ? `${what} copied` : `${what} could not be copied: the browser does not allow it`);
+  say(isDone ? `${what} copied` : `Cannot copy ${what}: the browser does not allow it`);
 }
 
-/** Copy what stands at an address. */
+/** Copy the content of a URL. */
 export async function copyFrom(address, what) {
   try {
     await copy(await askText(address), what);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    say(`${what} could not be had`);
+    say(`Cannot load ${what}`);
   }
 }
 
-/** Elements with `data-copy`: a link to be copied, an address whose text is copied, or the command with that id. */
+/** Handle elements with `data-copy`: a link to copy, a URL whose text to copy, or the id of a command. */
 export function startCopying() {
   for (const button of document.querySelectorAll("button[data-copy]")) button.hidden = false;
   document.addEventListener("click", (event) => {
@@ -46,7 +46,7 @@ async function byClipboard(text) {
   }
 }
 
-/** Browsers without a clipboard for us copy what is selected. */
+/** Fallback for browsers without the clipboard API: select the text and copy the selection. */
 function bySelection(text) {
   const focused = document.activeElement;
   const box = document.createElement("textarea");

@@ -1,6 +1,6 @@
-// Doctor: shows how far the reading has come, and what it found once it is done.
+// Shows the progress of the check on the doctor page, and its result at the end.
 
-import { askData } from "./asking.js";
+import { askData } from "./fetching.js";
 import { along } from "./carried.js";
 
 const PAUSE = 1000;
@@ -15,7 +15,7 @@ async function follow(bar) {
   try {
     told = await askData("/doctor.json");
   } catch {
-    // The server may be busy or gone; the link beside the bar stays.
+    // The server may be busy or away; the link beside the bar still works.
   }
   if (told?.state === "done") {
     location.replace(along("/doctor"));

@@ -1,16 +1,16 @@
-// Find: words in the whole session, filled or not; the server knows where they stand.
+// Finds text in the whole session, filled or not: the server searches it.
 
-import { askData, isAborted } from "./asking.js";
-import { clearHighlights, highlight, places } from "./found.js";
+import { askData, isAborted } from "./fetching.js";
+import { clearHighlights, highlight, places } from "./matches.js";
 
 const PAUSE = 150;
 
-/** The box, what was found, and which of it one is at. */
+/** The find box, its matches, and the current match. */
 export class Find {
   /**
    * @param {import("./session.js").Session} session
-   * @param {import("./travel.js").Travel} travel
-   * @param {import("./window.js").Windowing} windowing
+   * @param {import("./navigation.js").Travel} travel
+   * @param {import("./windowing.js").Windowing} windowing
    */
   constructor(session, travel, windowing) {
     this.session = session;
@@ -22,15 +22,15 @@ export class Find {
     this.total = 0;
     this.at = -1;
     this.bar = null;
-    /** @type {{words: string, at: number}|null} what was looked for when the box was closed */
+    /** @type {{words: string, at: number}|null} the search when the box was closed */
     this.last = null;
     this.stop = null;
-    /** @type {{words: string, answer: Promise<void>}|null} what the server was asked for and has not answered yet */
+    /** @type {{words: string, answer: Promise<void>}|null} the pending request */
     this.sought = null;
     windowing.addEventListener("filled", () => this.#paint());
   }
 
-  /** Find what the address asks for, without going there. */
+  /** Find the text in the URL without going to a match. */
   async start() {
     const words = new URLSearchParams(location.search).get("find");
     if (!words) return;
@@ -63,7 +63,7 @@ export class Find {
     return true;
   }
 
-  /** Go to the next or the previous hit, around the end. */
+  /** Go to the next or previous match, wrapping around. */
   async step(step) {
     if (!this.isOpen && this.last !== null) await this.#goOn(this.last);
     if (this.hits.length === 0) return;
@@ -75,7 +75,7 @@ export class Find {
     this.#paint();
   }
 
-  /** Look again for what was looked for when the box was closed, from the place one was at. */
+  /** Repeat the search that was active when the box was closed, from the same match. */
   async #goOn({ words, at }) {
     this.open({ focus: false });
     this.input.value = words;
@@ -83,7 +83,7 @@ export class Find {
     if (at < this.hits.length) this.at = at;
   }
 
-  /** The hit to begin with: the first from here on. */
+  /** The match to start with: the first from here on. */
   #first(step) {
     const here = Number(this.travel.current()?.closest(".section")?.dataset.number ?? 1);
     const at = this.hits.findIndex((hit) => hit.section >= here);
@@ -91,14 +91,14 @@ export class Find {
     return at > 0 ? at - 1 : this.hits.length - 1;
   }
 
-  /** Open the folds that hide the words. */
+  /** Expand the folds that hide a match. */
   #reveal(item) {
     const found = places(item, this.words);
     const hidden = found.find((range) => range.startContainer.parentElement.closest("details:not([open])"));
     const isShown = found.some((range) => !range.startContainer.parentElement.closest("details:not([open])"));
     if (hidden !== undefined && !isShown) this.windowing.folds.reveal(hidden.startContainer.parentElement);
     const first = places(item, this.words)[0]?.getBoundingClientRect();
-    // In an item that is longer than the window, the words may be far below its top.
+    // In an item that is taller than the window, the match may be far below its top.
     if (first !== undefined && first.bottom > innerHeight) {
       scrollBy({ top: first.top - innerHeight / 3, behavior: "instant" });
       this.windowing.hold.note();
@@ -108,7 +108,7 @@ export class Find {
   async #search() {
     const words = this.input.value.trim();
     if (words === this.words) return;
-    // Whoever presses Enter while it is looked for waits for the same answer.
+    // Enter during a request waits for the same response.
     if (words === this.sought?.words) {
       await this.sought.answer;
       return;
@@ -130,7 +130,7 @@ export class Find {
     try {
       this.#take(words, await askData(this.session.find(words), signal));
     } catch (error) {
-      if (!isAborted(error)) this.count.textContent = "could not be asked";
+      if (!isAborted(error)) this.count.textContent = "search failed";
     }
   }
 
@@ -149,10 +149,10 @@ export class Find {
 
   #tell() {
     const here = this.hits.length.toLocaleString("en");
-    const many = this.total > this.hits.length ? `${here}, and there are more` : here;
+    const many = this.total > this.hits.length ? `more than ${here}` : here;
     if (this.words === "") this.count.textContent = "";
-    else if (this.hits.length === 0) this.count.textContent = "not found";
-    else this.count.textContent = this.at < 0 ? `${many} found` : `${(this.at + 1).toLocaleString("en")} of ${many}`;
+    else if (this.hits.length === 0) this.count.textContent = "no matches";
+    else this.count.textContent = this.at < 0 ? `${many} matches` : `${(this.at + 1).toLocaleString("en")} of ${many}`;
   }
 
   #paint() {
@@ -178,7 +178,7 @@ export class Find {
     bar.setAttribute("aria-label", "Find in this session");
     this.input = document.createElement("input");
     this.input.type = "search";
-    this.input.setAttribute("aria-label", "Words to find");
+    this.input.setAttribute("aria-label", "Text to find");
     this.input.placeholder = "Find in this session";
     this.input.autocomplete = "off";
     this.count = document.createElement("output");
@@ -198,7 +198,7 @@ export class Find {
     bar.addEventListener("submit", async (event) => {
       event.preventDefault();
       clearTimeout(timer);
-      // The keys n and N are letters in a box; whoever asks is done with writing, unless nothing is found.
+      // n and N are letters in a text box, so the box gives up the focus after a search, unless nothing was found.
       this.travel.current()?.focus({ preventScroll: true });
       await this.#search();
       if (this.hits.length === 0) this.input.focus({ preventScroll: true });

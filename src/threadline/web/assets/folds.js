@@ -1,12 +1,12 @@
-// Folds: what the person has opened or folded stays so when its section is emptied and filled again.
+// Remembers what the user expanded or folded while sections are emptied and filled again.
 
-/** Remembers folds by the item they stand in and their place in it. */
+/** Remembers folds by their item and their position in it. */
 export class Folds {
   /** @param {HTMLElement} feed */
   constructor(feed) {
     /** @type {Map<string, Map<number, boolean>>} */
     this.known = new Map();
-    // A `toggle` event also tells of what was open from the start; a click is what a person does, also by Enter.
+    // `toggle` events also fire for folds that are open from the start. Only a user causes clicks, also with Enter.
     feed.addEventListener("click", (event) => {
       const summary = event.target instanceof Element ? event.target.closest("summary") : null;
       const fold = summary?.parentElement;
@@ -17,7 +17,7 @@ export class Folds {
   }
 
   /**
-   * Open or fold.
+   * Expand or fold.
    * @param {HTMLDetailsElement} fold
    * @param {boolean} isOpen
    */
@@ -26,14 +26,14 @@ export class Folds {
     this.#remember(fold, isOpen);
   }
 
-  /** Open all that an element stands in. */
+  /** Expand all folds around an element. */
   reveal(element) {
     for (let fold = element.parentElement?.closest("details"); fold; fold = fold.parentElement?.closest("details")) {
       if (!fold.open) this.set(fold, true);
     }
   }
 
-  /** Put the folds of content as they were, before it is shown. */
+  /** Restore the folds of content before it is shown. */
   restore(content) {
     if (this.known.size === 0) return;
     for (const item of content.querySelectorAll("article[id]")) {
@@ -44,7 +44,7 @@ export class Folds {
     }
   }
 
-  /** Whether the person has opened something in an element that is still open. */
+  /** Whether an element contains a fold that the user expanded. */
   isOpened(element) {
     if (this.known.size === 0) return false;
     return Array.from(element.querySelectorAll("article[id]")).some((item) => {
@@ -62,7 +62,7 @@ export class Folds {
   }
 }
 
-/** The folds of an item, without those of items inside it. */
+/** The folds of an item, without those of nested items. */
 function own(item) {
   return Array.from(item.querySelectorAll("details")).filter((fold) => fold.closest("article[id]") === item);
 }

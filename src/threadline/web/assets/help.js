@@ -1,4 +1,4 @@
-// Help: the table of keys, in a dialog.
+// Shows the keyboard shortcuts in a dialog.
 
 const SPELT = { Escape: "Esc", "Ctrl+k": "Ctrl K" };
 
@@ -6,7 +6,7 @@ const SPELT = { Escape: "Esc", "Ctrl+k": "Ctrl K" };
 let dialog = null;
 
 /**
- * Show the keys that work here.
+ * Show the shortcuts of this page.
  * @param {import("./keys.js").Key[]} keys
  */
 export function showHelp(keys) {
@@ -18,14 +18,14 @@ function made(keys) {
   const found = document.createElement("dialog");
   found.className = "help";
   found.setAttribute("aria-labelledby", "help-title");
-  const title = element("h2", "Keys");
+  const title = element("h2", "Keyboard shortcuts");
   title.id = "help-title";
   const close = element("button", "Close");
   close.type = "button";
   close.className = "close";
   close.addEventListener("click", () => found.close());
   found.append(title, ...groups(keys), close);
-  // `?` closes what `?` has opened; a click beside it does, too. The browser closes it on Escape, but a moment later.
+  // `?` or a click outside closes the dialog. The browser closes it on Escape, but only a moment later.
   found.addEventListener("keydown", (event) => {
     if (event.key === "?" || event.key === "Escape") {
       event.preventDefault();

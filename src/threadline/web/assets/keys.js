@@ -1,4 +1,4 @@
-// Keys: the table in the page says which key does what; this hears them and calls the deed of that name.
+// Handles keys: looks them up in the table in the page and runs the action of that name.
 
 const PAUSE = 1200;
 const TYPED =
@@ -6,11 +6,11 @@ const TYPED =
 
 /**
  * @typedef {{keys: string[], name: string, what: string, group: string, pages: string[]}} Key
- * @typedef {Object<string, (event: Event) => unknown>} Deeds what is done, by name; one that gives false did nothing
+ * @typedef {Object<string, (event: Event) => unknown>} Deeds actions by name; one that returns false did nothing
  */
 
 /**
- * The table of keys that the page brings.
+ * The table of keys in the page.
  * @returns {Key[]}
  */
 export function table() {
@@ -28,7 +28,7 @@ export function here(keys) {
 }
 
 /**
- * Hear keys.
+ * Listen for keys.
  * @param {Key[]} keys
  * @param {Deeds} deeds
  */
@@ -51,7 +51,7 @@ export function listen(keys, deeds) {
   });
 }
 
-/** Let elements that name a deed do it when they are clicked. */
+/** Run the action that a clicked element names in `data-deed`. */
 export function obey(deeds) {
   document.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -65,7 +65,7 @@ function isModifier(key) {
   return key === "Shift" || key === "Control" || key === "Meta" || key === "Alt";
 }
 
-/** Whether a key is ours: not what somebody types, chooses or presses. */
+/** Whether a key is a shortcut, and not input for a text field, menu or button. */
 function isFree(event, spelt) {
   const { target } = event;
   if (!(target instanceof Element)) return true;

@@ -1,21 +1,21 @@
-// Live: a session that grows grows on the page, too, and a list says that it is not current any more.
+// Live updates: an open session grows with its transcript, and a list says when it is out of date.
 
-import { askData, isAborted, note, Refused } from "./asking.js";
+import { askData, isAborted, note, Refused } from "./fetching.js";
 import { Section } from "./section.js";
-import { leftBelow } from "./sight.js";
+import { leftBelow } from "./visibility.js";
 import { keepSaying } from "./status.js";
 import { hear } from "./stream.js";
 
-/** Who is as near to the end as this, in pixels, wants to see what is added to it. */
+/** Within this distance of the end, in pixels, the page follows what is added. */
 const AT_END = 40;
 
-/** Brings the sections of a session up to date. */
+/** Updates the sections of a session. */
 export class Live {
   /**
    * @param {import("./session.js").Session} session
-   * @param {import("./travel.js").Travel} travel
-   * @param {import("./window.js").Windowing} windowing
-   * @param {import("./about.js").About} about
+   * @param {import("./navigation.js").Travel} travel
+   * @param {import("./windowing.js").Windowing} windowing
+   * @param {import("./surroundings.js").About} about
    */
   constructor(session, travel, windowing, about) {
     this.session = session;
@@ -34,7 +34,7 @@ export class Live {
     addEventListener("scroll", () => this.#look(), { passive: true });
   }
 
-  /** Ask what has changed; one question at a time, and one more if something was said meanwhile. */
+  /** Request what has changed: one request at a time, and another one if there was an event meanwhile. */
   async changed() {
     if (this.isAsking) {
       this.isAgain = true;
@@ -49,14 +49,14 @@ export class Live {
         if (shape.gone === undefined) await this.#take(shape);
       } while (this.isAgain);
     } catch (error) {
-      // A server that is gone for a moment is asked again by the stream.
+      // If the server is away for a moment, the event stream triggers another request.
       if (!(error instanceof Refused) && !isAborted(error)) throw error;
     } finally {
       this.isAsking = false;
     }
   }
 
-  /** What is shown of a session that is gone stays; nothing more of it is asked for until it is there again. */
+  /** Keep showing a session that was deleted, without further requests until it is restored. */
   #note(gone) {
     const { session } = this;
     if (session.gone === gone) return;
@@ -90,7 +90,7 @@ export class Live {
     if (after !== before) this.#count(after);
     windowing.update();
     if (after < before && !this.session.isPartial) keepSaying(cut(before - after));
-    // What was only not read yet is nothing new.
+    // What a preview lacked is not new.
     if (after <= before || this.session.isPartial) return;
     if (isFollowing) await this.#follow();
     else this.#announce(after - before);
@@ -106,13 +106,13 @@ export class Live {
     sections.push(section);
   }
 
-  /** Stay at the end, without taking the focus along. */
+  /** Stay at the end without moving the focus. */
   async #follow() {
     const last = this.windowing.sections.at(-1);
     await this.windowing.around(last.number, () => this.windowing.hold.pinEnd());
   }
 
-  /** Screen readers count with the whole. */
+  /** Tell screen readers how many items the whole session has. */
   #count(all) {
     for (const section of this.windowing.sections) {
       if (section.isFilled) for (const item of section.articles()) item.setAttribute("aria-setsize", String(all));
@@ -133,7 +133,7 @@ export class Live {
     return leftBelow() <= AT_END || (isFeedEnd && last.isFilled);
   }
 
-  /** Whoever has come to the end has seen what was new. */
+  /** At the end, new items count as seen. */
   #look() {
     if (this.unseen === 0 || !this.#isAtEnd()) return;
     this.unseen = 0;
@@ -158,11 +158,11 @@ function items(sections) {
 }
 
 function cut(many) {
-  const what = many === 1 ? "1 entry is" : `${many.toLocaleString("en")} entries are`;
-  return `The transcript was cut: ${what} not there any more.`;
+  const what = many === 1 ? "1 entry was" : `${many.toLocaleString("en")} entries were`;
+  return `The transcript was truncated: ${what} removed.`;
 }
 
-/** On a list: say once that there is something newer. */
+/** On a list: show once that it is out of date. */
 export function watchList() {
   let isSaid = false;
   hear("/live", (session) => {
@@ -173,7 +173,7 @@ export function watchList() {
     line.setAttribute("role", "status");
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = "Something changed: reload";
+    button.textContent = "Sessions have changed: reload";
     button.addEventListener("click", () => location.reload());
     line.append(button);
     document.body.append(line);

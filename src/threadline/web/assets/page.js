@@ -1,25 +1,25 @@
-// Page: what every page starts with; it finds out by itself what it is.
+// Entry point of every page: starts what the kind of page needs.
 
-import { About } from "./about.js";
+import { About } from "./surroundings.js";
 import { startCopying } from "./copy.js";
-import { pageDeeds, sessionDeeds } from "./deeds.js";
-import { feedKeys } from "./feed.js";
+import { pageDeeds, sessionDeeds } from "./actions.js";
+import { feedKeys } from "./feed_keys.js";
 import { Find } from "./find.js";
 import { Folds } from "./folds.js";
 import { here, listen, obey, table } from "./keys.js";
 import { Live, watchList } from "./live.js";
-import { ScrollMap } from "./map.js";
+import { ScrollMap } from "./scroll_strip.js";
 import { Panel } from "./panel.js";
-import { Place } from "./place.js";
+import { Place } from "./history.js";
 import { Session } from "./session.js";
 import { startStatus } from "./status.js";
 import { followTheme } from "./theme.js";
-import { startTools } from "./tools.js";
-import { Travel } from "./travel.js";
+import { startTools } from "./entry_tools.js";
+import { Travel } from "./navigation.js";
 import { Turns } from "./turns.js";
-import { Windowing } from "./window.js";
+import { Windowing } from "./windowing.js";
 
-/** Lists that say when they are not current any more. */
+/** Lists that say when they are out of date. */
 const LISTS = ["home", "sessions"];
 
 function start() {
@@ -52,7 +52,7 @@ function startSession(session) {
   return deeds;
 }
 
-/** Go where one was or wants to be. Where only the beginning is there, whatever is about the whole waits for it. */
+/** Restore the place, or go to that in the URL. In a preview, what needs the whole session waits for it. */
 async function arrive(session, windowing, travel, { live, place, find, panel, about }) {
   const wasPartial = session.isPartial;
   if (wasPartial) {

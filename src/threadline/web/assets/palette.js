@@ -1,13 +1,13 @@
-// Palette: go to a session or a page by typing a part of its name.
+// The palette: go to a session or page by typing a part of its name.
 
-import { askData, isAborted } from "./asking.js";
+import { askData, isAborted } from "./fetching.js";
 import { carried } from "./carried.js";
 
 const PAUSE = 80;
 
 /** @typedef {{title: string, detail?: string, address: string}} Offer */
 
-/** The dialog with its box and its list. */
+/** The dialog with its text field and list. */
 class Palette {
   constructor() {
     this.dialog = document.createElement("dialog");
@@ -33,7 +33,7 @@ class Palette {
   #make() {
     const { input, list, dialog } = this;
     input.type = "text";
-    input.placeholder = "Go to a session or a page";
+    input.placeholder = "Go to a session or page";
     input.autocomplete = "off";
     input.spellcheck = false;
     for (const [name, value] of [
@@ -41,7 +41,7 @@ class Palette {
       ["aria-expanded", "true"],
       ["aria-controls", "palette-list"],
       ["aria-autocomplete", "list"],
-      ["aria-label", "Go to a session or a page"],
+      ["aria-label", "Go to a session or page"],
     ]) {
       input.setAttribute(name, value);
     }
@@ -81,11 +81,11 @@ class Palette {
     } catch (error) {
       if (isAborted(error)) return;
       this.offers = [];
-      this.#draw("The server does not answer.");
+      this.#draw("No response from the server.");
     }
   }
 
-  #draw(empty = "Nothing has that in its name.") {
+  #draw(empty = "No session or page has this name.") {
     const options = this.offers.map((offer, at) => {
       const option = document.createElement("li");
       option.id = `palette-${at}`;
@@ -131,7 +131,7 @@ class Palette {
   #key(event) {
     const many = this.offers.length;
     if (event.key === "Escape") {
-      // The browser would do it a moment later, and a key pressed meanwhile would be lost.
+      // The browser would do it a moment later, and lose a key pressed meanwhile.
       event.preventDefault();
       this.dialog.close();
       this.input.blur();
@@ -148,7 +148,7 @@ class Palette {
     const offer = this.offers[at];
     if (offer === undefined) return;
     const address = new URL(offer.address, location.href);
-    // Only this server's own pages: a name in a transcript must not lead anywhere else.
+    // Only pages of this server: text in a transcript must not lead anywhere else.
     if (address.origin !== location.origin) return;
     this.dialog.close();
     if (event.ctrlKey || event.metaKey) open(address, "_blank", "noopener");

@@ -1,33 +1,33 @@
-// Panel: what stands beside the conversation: the JSON of an entry, or the state at it. Which one is in the address.
+// The panel beside the conversation: the JSON of an entry, or files and lists at that point. The URL says which.
 
-import { askText, isAborted, nodes } from "./asking.js";
-import { isSeen } from "./sight.js";
+import { askText, isAborted, nodes } from "./fetching.js";
+import { isSeen } from "./visibility.js";
 
-/** Code in colours has an element for every word; beyond so many, its words alone are shown. */
+/** Highlighted code has an element for every word. Beyond this many elements, code is shown without colours. */
 const MOST = 900;
 
-/** What it can show, by the name in the address. */
+/** What it can show, by the name of the URL parameter. */
 const TITLES = {
   raw: (anchor) => `Entry ${anchor}`,
-  state: (anchor) => (anchor === "end" ? "State at the end" : `State at ${anchor}`),
+  state: (anchor) => (anchor === "end" ? "Files at the end" : `Files at ${anchor}`),
 };
 
-/** The panel at the right; one, whatever it shows. */
+/** The panel on the right. */
 export class Panel {
   /**
    * @param {import("./session.js").Session} session
-   * @param {import("./window.js").Windowing} windowing
+   * @param {import("./windowing.js").Windowing} windowing
    */
   constructor(session, windowing) {
     this.session = session;
     this.windowing = windowing;
     this.element = null;
-    /** @type {{kind: "raw"|"state", anchor: string}|null} what it has, seen or not */
+    /** @type {{kind: "raw"|"state", anchor: string}|null} its content, visible or not */
     this.shown = null;
     this.stop = null;
   }
 
-  /** Show what the address says, now and whenever it changes. */
+  /** Show what the URL says, now and whenever it changes. */
   start() {
     addEventListener("popstate", () => this.#follow());
     this.#follow();
@@ -38,7 +38,7 @@ export class Panel {
   }
 
   /**
-   * Show something of an entry; what is shown already is closed.
+   * Show something of an entry, or close it if it is shown already.
    * @param {"raw"|"state"} kind
    * @param {string} anchor
    */
@@ -61,12 +61,12 @@ export class Panel {
       this.#fill(nodes(await askText(address, this.stop.signal)));
     } catch (error) {
       if (isAborted(error)) return;
-      this.#fill(this.session.gone ?? "This could not be loaded.");
+      this.#fill(this.session.gone ?? "Loading failed.");
     }
     this.body.removeAttribute("aria-busy");
   }
 
-  /** Hide it, or show again what it had; false where it never had anything. */
+  /** Hide it, or show its last content again; false if it never had any. */
   flip() {
     if (this.element === null) return false;
     if (this.isOpen) this.close();
@@ -98,7 +98,7 @@ export class Panel {
     this.#write(this.shown);
   }
 
-  /** The conversation gets another width by this: the item that keys are about stays where it is. */
+  /** This changes the width of the conversation; the current item stays in place. */
   #keep(change) {
     const item = this.windowing.feed.querySelector("article.current");
     const top = item !== null && isSeen(item) ? item.getBoundingClientRect().top : null;
@@ -106,7 +106,7 @@ export class Panel {
     if (top !== null) this.windowing.hold.pin(item, top);
   }
 
-  /** The address says what is open, without a step of its own: Back leads to where one was before, not through panels. */
+  /** Put the panel into the URL without a history entry: Back goes to the previous place, not through panels. */
   #write(shown) {
     const address = new URL(location.href);
     for (const kind of Object.keys(TITLES)) address.searchParams.delete(kind);
@@ -139,7 +139,7 @@ export class Panel {
     this.title = document.createElement("h2");
     this.title.id = "panel-title";
     this.whole = document.createElement("a");
-    this.whole.textContent = "own page";
+    this.whole.textContent = "Open as page";
     const close = document.createElement("button");
     close.type = "button";
     close.textContent = "×";
@@ -148,7 +148,7 @@ export class Panel {
     head.append(this.title, this.whole, close);
     this.body = document.createElement("div");
     this.body.className = "panel-body";
-    // What scrolls must be reachable for those who scroll with keys.
+    // Scrollable areas must be reachable by keyboard.
     this.body.tabIndex = 0;
     this.body.setAttribute("role", "region");
     this.body.setAttribute("aria-labelledby", "panel-title");
@@ -158,7 +158,7 @@ export class Panel {
   }
 }
 
-/** Take the colours from code until there are few enough elements, and ids that the page has already. */
+/** Remove highlighting until there are few enough elements, and remove ids that the page already has. */
 function thin(content) {
   for (const block of content.querySelectorAll("pre, code")) {
     if (content.querySelectorAll("*").length <= MOST) break;

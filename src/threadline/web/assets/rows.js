@@ -1,7 +1,7 @@
-// Rows: going through a list by keys.
+// Moves through the rows of a list with keys.
 
 /**
- * Focus the next or the previous row; its link is what has the focus.
+ * Focus the link of the next or previous row.
  * @param {1|-1} step
  */
 export function stepRow(step) {

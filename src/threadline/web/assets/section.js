@@ -1,9 +1,9 @@
-// Section: a run of items that is filled and emptied together.
+// A section of the feed: consecutive items that are filled and emptied together.
 
-/** How many elements a section is taken to have before it was ever filled. */
+/** The assumed number of elements of a section that was never filled. */
 const UNKNOWN = 600;
 
-/** One section of the feed; empty, it keeps the height it had, or is thought to have. */
+/** A section of the feed. While empty, it keeps its last or estimated height. */
 export class Section {
   /** @param {HTMLElement} element */
   constructor(element) {
@@ -19,7 +19,7 @@ export class Section {
     if (this.isFilled) this.count();
   }
 
-  /** A section that the page did not have when it was made. */
+  /** Create a section that was added after the page was loaded. */
   static made(told) {
     const element = document.createElement("section");
     element.className = "section";
@@ -29,7 +29,7 @@ export class Section {
     return section;
   }
 
-  /** Take over what shape.json says of it. */
+  /** Apply its data from shape.json. */
   tell(told) {
     this.number = told.number;
     this.items = told.items;
@@ -45,7 +45,7 @@ export class Section {
     this.elements = this.element.getElementsByTagName("*").length;
   }
 
-  /** @returns {HTMLElement[]} the items that stand in it, without those inside of others */
+  /** @returns {HTMLElement[]} its items, without nested ones */
   articles() {
     return Array.from(this.element.children).filter((child) => child.localName === "article");
   }
@@ -58,7 +58,7 @@ export class Section {
     this.count();
   }
 
-  /** Empty it; what is below does not move. */
+  /** Empty it without moving what is below. */
   empty() {
     this.measure();
     this.isFilled = false;
@@ -71,13 +71,13 @@ export class Section {
     this.isMeasured = true;
   }
 
-  /** Stand empty, as high as is known. */
+  /** Set the height of the empty section. */
   rest() {
     if (this.element.firstChild !== null) this.element.replaceChildren();
     this.element.style.height = `${this.height}px`;
   }
 
-  /** Say that it could not be had, with a link that needs no script. */
+  /** Show that loading failed, with a link that works without scripts. */
   fail() {
     const link = document.createElement("a");
     link.className = "unfilled";
@@ -85,7 +85,7 @@ export class Section {
     address.searchParams.set("section", String(this.number));
     address.hash = "";
     link.href = address.href;
-    link.textContent = "This part could not be loaded: try again";
+    link.textContent = "Loading failed: try again";
     this.element.replaceChildren(link);
   }
 }

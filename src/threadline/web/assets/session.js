@@ -1,33 +1,33 @@
-// Session: which one the page shows, and where what belongs to it is asked for.
+// The session that the page shows, and the URLs of its data.
 
-// What the address says about this window only, not about what is drawn.
+// URL parameters that concern this window only, not what is rendered.
 const NOT_DRAWN = ["at", "section", "find", "side", "state", "raw", "token"];
 
-/** The session of a page, and the addresses below it. */
+/** The session of a page, and the URLs below it. */
 export class Session {
-  /** @param {HTMLElement} root the element that says which session it is */
+  /** @param {HTMLElement} root the element whose attributes describe the session */
   constructor(root) {
     this.root = root;
     this.id = root.dataset.session;
     this.agent = root.dataset.agent || null;
     this.feed = root.querySelector(".feed");
-    /** @type {Promise<unknown>} done when all sections are known */
+    /** @type {Promise<unknown>} resolved when all sections are known */
     this.whole = Promise.resolve();
-    /** @type {string|null} why there is nothing more to be had of it */
+    /** @type {string|null} why nothing more can be loaded */
     this.gone = null;
   }
 
-  /** The session of this page; null where it shows none. */
+  /** The session of this page; null if it shows none. */
   static here() {
     const root = document.querySelector("[data-session]");
     return root?.querySelector(".feed") ? new Session(root) : null;
   }
 
   /**
-   * The address of something below the session, drawn as this page is.
+   * The URL of something below the session, in the same view as this page.
    * @param {string[]} below
-   * @param {Object<string, string|number>} [more] of the query
-   * @param {string} [search] the query of a page that shows it otherwise
+   * @param {Object<string, string|number>} [more] parameters
+   * @param {string} [search] the query of another view
    */
   address(below, more = {}, search = location.search) {
     const query = new URLSearchParams(search);
@@ -39,12 +39,12 @@ export class Session {
     return asked ? `${path}?${asked}` : path;
   }
 
-  /** Whether the page shows only the beginning yet, of a session that takes a while to be read. */
+  /** Whether the page is a preview of a session that is still being read. */
   get isPartial() {
     return this.root.dataset.partial !== undefined;
   }
 
-  /** Which part of a very long session this page shows, and how many there are. */
+  /** The part of a very long session that this page shows, and the number of parts. */
   get number() {
     return Number(this.root.dataset.part ?? 1);
   }
@@ -53,7 +53,7 @@ export class Session {
     return Number(this.root.dataset.parts ?? 1);
   }
 
-  /** The page of another part, shown as this one is; `end` is where to begin in it. */
+  /** The URL of another part in the same view; `end` is where to begin in it. */
   inPart(number, { end = false } = {}) {
     const address = new URL(location.href);
     for (const name of ["at", "section", "find"]) address.searchParams.delete(name);
@@ -62,7 +62,7 @@ export class Session {
     return address.href;
   }
 
-  /** Of the sections that shape.json tells of, those of the part of a very long session that this page shows. */
+  /** The sections in shape.json that belong to the part that this page shows. */
   ofPart(sections) {
     return sections.filter((one) => (one.part ?? 1) === this.number);
   }
@@ -75,7 +75,7 @@ export class Session {
     return this.address(["shape.json"], { seen: 1 });
   }
 
-  /** Where all that stands around the conversation is asked for, with the turns around one. */
+  /** The URL of what surrounds the conversation, with the turns around a turn. */
   about(turn) {
     const side = new URLSearchParams(location.search).get("side");
     return this.address(["about"], { turn, part: this.number, ...(side ? { side } : {}) });
@@ -101,7 +101,7 @@ export class Session {
     return this.address(["markdown"], { anchor });
   }
 
-  /** The address of this page that begins at an item, to be sent to somebody or kept. */
+  /** The URL of this page that begins at an item, for copying. */
   link(anchor) {
     const address = new URL(location.href);
     for (const name of ["at", "section", "find", "side", "state", "raw"]) address.searchParams.delete(name);

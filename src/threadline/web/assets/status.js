@@ -1,4 +1,4 @@
-// Status: one quiet line that says what was done, to eyes and to screen readers.
+// The status line: says what was done, visibly and to screen readers.
 
 const SECONDS = 4;
 
@@ -7,7 +7,7 @@ let timer = 0;
 let lasting = "";
 
 /**
- * Say something; it goes away by itself.
+ * Show a message for a moment.
  * @param {string} text
  */
 export function say(text) {
@@ -16,7 +16,7 @@ export function say(text) {
 }
 
 /**
- * Say something that stays true, and stays; what is said meanwhile covers it for a moment. Nothing takes it back.
+ * Show a message permanently. Other messages cover it for a moment.
  * @param {string} text
  */
 export function keepSaying(text) {
@@ -32,7 +32,7 @@ function show(text) {
   line.hidden = text === "";
 }
 
-/** The line is there from the start: a live region that comes with its first words is not read. */
+/** The line exists from the start: screen readers do not read a live region that is inserted with its text. */
 export function startStatus() {
   line ??= made();
 }

@@ -1,11 +1,11 @@
-// Stream: the server's word that something has changed; never what.
+// The event stream of the server: says that something has changed, never what.
 
 const SOONEST = 1000;
 const LATEST = 30_000;
 
 /**
- * Hear of changes, while the page is looked at. The server tells every listener once at the start, of no session, since
- * something may have changed before.
+ * Listen for changes while the page is visible. The server sends every listener a first event without a session,
+ * because something may have changed before.
  * @param {string} address
  * @param {(session: string) => void} changed
  */
@@ -24,7 +24,7 @@ export function hear(address, changed) {
     source.addEventListener("open", () => (pause = SOONEST));
     source.addEventListener("message", (event) => changed(JSON.parse(event.data).session));
     source.addEventListener("error", () => {
-      // The browser's own way of trying again knows no patience, and gives up for good on an answer such as 503.
+      // The browser's own retries have no backoff, and stop for good after a response like 503.
       stop();
       timer = setTimeout(start, pause);
       pause = Math.min(LATEST, pause * 2);
@@ -34,7 +34,7 @@ export function hear(address, changed) {
     if (document.hidden) stop();
     else start();
   });
-  // A page that is left is not to hold a connection; one that comes back from the cache is to be current.
+  // A page that is left closes its connection; one that returns from the cache has to be current.
   addEventListener("pagehide", stop);
   addEventListener("pageshow", (event) => {
     if (event.persisted) start();

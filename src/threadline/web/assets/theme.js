@@ -1,25 +1,25 @@
-// Theme: light, dark, or as the system has it; early.js sets it again before the next page is painted.
+// The theme: light, dark or system. early.js applies it before the next page is painted.
 
 import { say } from "./status.js";
 
-const SAID = { system: "as the system has it", light: "light", dark: "dark" };
+const LABELS = { system: "system", light: "light", dark: "dark" };
 
-/** The theme that was chosen; "system" where none was. */
+/** The chosen theme; "system" by default. */
 export function theme() {
   return document.documentElement.dataset.theme ?? "system";
 }
 
-/** The themes in turn: first the one that is not what the system shows, so that something is seen to happen. */
+/** The order of themes: first the opposite of the system's, so that the first change is visible. */
 function inTurn() {
   return matchMedia("(prefers-color-scheme: dark)").matches ? ["system", "light", "dark"] : ["system", "dark", "light"];
 }
 
-/** Go on to the next theme. */
+/** Switch to the next theme. */
 export function nextTheme() {
   const order = inTurn();
   const chosen = order[(order.indexOf(theme()) + 1) % order.length];
   setTheme(chosen);
-  say(`Theme: ${SAID[chosen]}`);
+  say(`Theme: ${LABELS[chosen]}`);
 }
 
 function setTheme(chosen) {
@@ -30,11 +30,11 @@ function setTheme(chosen) {
     if (chosen === "system") localStorage.removeItem("theme");
     else localStorage.setItem("theme", chosen);
   } catch {
-    // Storage may be forbidden; the choice holds for this page then.
+    // Storage may be forbidden; then the choice applies to this page only.
   }
 }
 
-/** Let other pages of ours that are open follow at once. */
+/** Apply the theme to other open pages at once. */
 export function followTheme() {
   addEventListener("storage", (event) => {
     if (event.key === "theme") setTheme(Object.hasOwn(SAID, event.newValue ?? "") ? event.newValue : "system");

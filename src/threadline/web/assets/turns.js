@@ -1,16 +1,16 @@
-// Turns: the outline at the side shows the turn that is seen, and follows it where the list ends.
+// The outline of turns: marks the visible turn, and loads more turns at the ends of the list.
 
-import { askText, isAborted, nodes, Refused } from "./asking.js";
-import { isSeen, readAt } from "./sight.js";
+import { askText, isAborted, nodes, Refused } from "./fetching.js";
+import { isSeen, readAt } from "./visibility.js";
 
 const PAUSE = 120;
 
-/** Keeps the outline at the turn that is seen. */
+/** Keeps the outline at the visible turn. */
 export class Turns {
   /**
    * @param {HTMLElement} side
    * @param {import("./session.js").Session} session
-   * @param {import("./window.js").Windowing} windowing
+   * @param {import("./windowing.js").Windowing} windowing
    */
   constructor(side, session, windowing) {
     this.side = side;
@@ -18,17 +18,17 @@ export class Turns {
     this.windowing = windowing;
     this.timer = 0;
     this.turn = null;
-    /** @type {Element|null} the item that was gone to last */
+    /** @type {Element|null} the last navigation target */
     this.marked = null;
     this.stop = null;
   }
 
   start() {
-    // Sessions may be listed in its place; those stay as they are.
+    // Sessions may be listed instead; they stay as they are.
     if (this.side.querySelector(".turns") === null) return;
     addEventListener("scroll", () => this.#later(), { passive: true });
     this.windowing.addEventListener("filled", () => this.#later());
-    // An item that was gone to counts, until the person scrolls on.
+    // A navigation target counts as the visible item until the user scrolls.
     this.session.feed.addEventListener("marked", (event) => {
       this.marked = event.target;
       this.#later();
@@ -61,7 +61,7 @@ export class Turns {
     this.#show();
   }
 
-  /** The number of the turn that the item is part of which was gone to, or else is being read. */
+  /** The turn of the last navigation target, or of the item that is being read. */
   #seen() {
     const { marked } = this;
     const isHere = marked !== null && marked.isConnected && isSeen(marked);
@@ -74,7 +74,7 @@ export class Turns {
     return item.closest(".section").dataset.turn ?? null;
   }
 
-  /** Mark it; false where the list does not have it. */
+  /** Mark a turn; false if it is not in the list. */
   #show() {
     const link = this.side.querySelector(`a[data-turn="${CSS.escape(this.turn)}"]`);
     if (link === null) return false;
@@ -84,7 +84,7 @@ export class Turns {
     return true;
   }
 
-  /** Only the list is moved: `scrollIntoView` would move the page as well. */
+  /** Scroll the list only: `scrollIntoView` would scroll the page as well. */
   #scrollTo(link) {
     for (let box = link.parentElement; box !== null && this.side.contains(box); box = box.parentElement) {
       if (box.scrollHeight <= box.clientHeight || getComputedStyle(box).overflowY === "visible") continue;
@@ -97,7 +97,7 @@ export class Turns {
   }
 
   /**
-   * Take over the turns that another side lists.
+   * Copy the turns of another outline.
    * @param {Element} side
    */
   take(side) {

@@ -1,34 +1,34 @@
-// Travel: to an item, a turn, the start, the end, whether it is filled or not.
+// Navigation to an item, a turn, the start or the end, whether it is filled or not.
 
-import { askData, isAborted, Refused } from "./asking.js";
-import { firstSeen, inset, isSeen } from "./sight.js";
+import { askData, isAborted, Refused } from "./fetching.js";
+import { firstSeen, inset, isSeen } from "./visibility.js";
 import { say } from "./status.js";
 
-/** Goes to places of a session. */
+/** Navigates within a session. */
 export class Travel {
   /**
    * @param {import("./session.js").Session} session
-   * @param {import("./window.js").Windowing} windowing
+   * @param {import("./windowing.js").Windowing} windowing
    */
   constructor(session, windowing) {
     this.session = session;
     this.windowing = windowing;
-    /** @type {string|null} the item that keys are about */
+    /** @type {string|null} the current item, to which keys apply */
     this.currentId = null;
-    // Whoever clicks or tabs into an item means that one.
+    // A click or Tab into an item makes it the current one.
     session.feed.addEventListener("focusin", (event) => {
       const item = event.target.closest("article");
       if (item !== null && item.id !== this.currentId) this.mark(item);
     });
-    /** Where one is going to; who sets out later is not overtaken by who set out before. */
+    /** The number of the latest navigation: an earlier one that takes longer must not overtake it. */
     this.journey = 0;
-    /** How often somebody set out for a place; steps that were asked for before are not made from there. */
+    /** How often a target was chosen: steps requested before that are dropped. */
     this.setOuts = 0;
-    /** @type {Promise<unknown>} the steps that were asked for, one after the other: none is lost while one waits */
+    /** @type {Promise<unknown>} the queue of steps: none is lost while one waits */
     this.steps = Promise.resolve();
   }
 
-  /** The item that keys are about: the one gone to last, if it is seen, or else the first that is seen. */
+  /** The current item: the last target if it is visible, otherwise the first visible item. */
   current() {
     const known = this.currentId === null ? null : document.getElementById(this.currentId);
     if (known !== null && isSeen(known)) return known;
@@ -38,7 +38,7 @@ export class Travel {
   /**
    * Go to an item by its anchor.
    * @param {string} anchor
-   * @param {{top?: number, focus?: boolean}} [how] `top` is where in the window it shall begin
+   * @param {{top?: number, focus?: boolean}} [how] `top` is its distance from the top of the window
    * @returns {Promise<HTMLElement|null>}
    */
   async to(anchor, { top, focus = false } = {}) {
@@ -55,7 +55,7 @@ export class Travel {
     return this.#fromAfar(anchor, journey, { top, focus });
   }
 
-  /** Begin a journey, which ends all others; its number. */
+  /** Start a navigation, which cancels all others; returns its number. */
   #setOut() {
     this.journey += 1;
     this.setOuts += 1;
@@ -75,12 +75,12 @@ export class Travel {
         if (journey !== this.journey) return null;
         const item = document.getElementById(anchor);
         if (item !== null) return this.#arrive(item, how);
-        say("This entry is not shown in this view; here is what stands before it.");
+        say("This entry is hidden in this view. This is the entry before it.");
         const near = document.getElementById(found.anchor) ?? section.articles()[0];
         return near === undefined ? null : this.#arrive(near, how);
       });
     } catch (error) {
-      if (error instanceof Refused) say("This entry is not in this session, or not shown in this view.");
+      if (error instanceof Refused) say("This entry does not exist, or is hidden in this view.");
       else if (!isAborted(error)) throw error;
       return null;
     }
@@ -108,12 +108,12 @@ export class Travel {
     }
     this.currentId = item.id;
     item.classList.add("current");
-    // One item can be reached by Tab: the one that keys are about.
+    // Only the current item can be reached with Tab.
     item.setAttribute("tabindex", "0");
     item.dispatchEvent(new Event("marked", { bubbles: true }));
   }
 
-  /** Move the focus to an item, and the page as little as needed. */
+  /** Move the focus to an item, scrolling as little as needed. */
   focus(item) {
     this.journey += 1;
     this.mark(item);
@@ -124,14 +124,14 @@ export class Travel {
   }
 
   /**
-   * Step to the next or the previous item.
+   * Step to the next or previous item.
    * @param {1|-1} step
    */
   step(step) {
     return this.#inTurn(() => this.#step(step));
   }
 
-  /** Do something once what was asked for before is done, unless somebody has set out for elsewhere by then. */
+  /** Run a step after the previous ones, unless another target was chosen by then. */
   #inTurn(deed) {
     const { setOuts } = this;
     const next = () => (setOuts === this.setOuts ? deed() : undefined);
@@ -142,14 +142,14 @@ export class Travel {
   async #step(step) {
     const from = this.current();
     if (from === null) return;
-    // The first key only shows where one is, unless one is there already.
+    // The first key only shows the current item, unless it is shown already.
     const isHere = document.activeElement?.closest("article") === from || this.currentId === from.id;
     const item = isHere ? await this.#beside(from, step, "article") : from;
     if (item !== null) this.focus(item);
     else this.#beyond(step);
   }
 
-  /** Step to the next or the previous turn. */
+  /** Step to the next or previous turn. */
   turn(step) {
     return this.#inTurn(() => this.#turn(step));
   }
@@ -166,7 +166,7 @@ export class Travel {
     }
   }
 
-  /** The next item of a kind, in this section or in those that follow. */
+  /** The next item of a kind, in this section or a following one. */
   async #beside(from, step, kind) {
     const found = beside(within(this.session.feed, kind, from.closest(".section")), from, step);
     if (found !== null) return found;
@@ -185,7 +185,7 @@ export class Travel {
     return this.#beside(document.getElementById(from.id) ?? this.current() ?? from, step, kind);
   }
 
-  /** Go on to the part before or after this one; false where there is none. */
+  /** Go to the part before or after this one; false if there is none. */
   #beyond(step) {
     const number = this.session.number + step;
     if (number < 1 || number > this.session.parts) return false;
@@ -193,7 +193,7 @@ export class Travel {
     return true;
   }
 
-  /** Whether a turn may begin in a section, by what is known of it and of the next. */
+  /** Whether a turn may begin in a section, judging by its data and the next one's. */
   #mayBegin(at) {
     const { sections } = this.windowing;
     const [before, here, after] = [sections[at - 1], sections[at], sections[at + 1]];
@@ -230,7 +230,7 @@ export class Travel {
     }
   }
 
-  /** To the end of what this page shows, whether more follows on another or not. */
+  /** Go to the end of this page, whether or not another part follows. */
   async toEndOfPart() {
     const journey = this.#setOut();
     const last = this.windowing.sections.at(-1);
@@ -243,13 +243,13 @@ export class Travel {
   }
 }
 
-/** The items in an element that can be seen when it is scrolled to. */
+/** The items in an element that are visible when it is scrolled to. */
 function within(feed, kind, element) {
   const all = Array.from((element ?? feed).querySelectorAll(kind));
   return all.filter((item) => item.parentElement.closest("details:not([open])") === null);
 }
 
-/** The item of a list that stands next to another in the document. */
+/** The item of a list that comes next to another in the document. */
 function beside(items, from, step) {
   const side = step > 0 ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING;
   const found = items.filter((item) => item !== from && from.compareDocumentPosition(item) & side);

@@ -1,8 +1,8 @@
-// Sight: which sections and items can be seen.
+// Which sections and items are visible.
 
 /** @typedef {import("./section.js").Section} Section */
 
-/** How far below the window's top an item begins that was gone to: what covers the top, and a little air. */
+/** The distance of a navigation target from the top of the window: what covers the top, and a margin. */
 export function inset() {
   const item = document.querySelector(".feed article");
   const margin = item === null ? 0 : Number.parseFloat(getComputedStyle(item).scrollMarginTop);
@@ -10,7 +10,7 @@ export function inset() {
 }
 
 /**
- * The index of the first section that ends below a height of the window; sections stand in order, so it is halved for.
+ * The index of the first section that ends below a y position, by binary search.
  * @param {Section[]} sections
  * @param {number} y
  */
@@ -26,7 +26,7 @@ export function firstBelow(sections, y) {
 }
 
 /**
- * The first item that can be seen, filled sections only.
+ * The first visible item in filled sections.
  * @param {Section[]} sections
  * @returns {HTMLElement|null}
  */
@@ -43,8 +43,8 @@ export function firstSeen(sections) {
 }
 
 /**
- * The item that is being read. That is the first seen, but towards the end of a document, which cannot be scrolled on,
- * one further down, and at the very end the last.
+ * The item that is being read: the first visible one; towards the end of the document, which cannot scroll further,
+ * one further down; at the very end, the last.
  * @param {Section[]} sections
  * @returns {HTMLElement|null}
  */
@@ -66,13 +66,13 @@ export function readAt(sections) {
   return found;
 }
 
-/** How far the document can still be scrolled down. */
+/** How far the document can still scroll down. */
 export function leftBelow() {
   const root = document.documentElement;
   return root.scrollHeight - root.clientHeight - scrollY;
 }
 
-/** Whether an item can be seen, at least in part. */
+/** Whether an item is at least partly visible. */
 export function isSeen(item) {
   const { top, bottom } = item.getBoundingClientRect();
   return bottom > inset() && top < innerHeight;

@@ -1,9 +1,9 @@
-// Hold: what is seen stays where it is, whatever changes above it.
+// Scroll anchoring: what is visible stays in place, whatever changes above it.
 //
-// The browser has a mechanism for this (overflow-anchor), but not all browsers, and two that correct the same thing
-// correct it twice: the style turns it off for the feed, and this is the only one.
+// Some browsers have a mechanism for this (overflow-anchor). Two mechanisms would correct the same shift twice, so the
+// style sheet turns the browser's off for the feed.
 
-import { firstBelow, firstSeen, leftBelow } from "./sight.js";
+import { firstBelow, firstSeen, leftBelow } from "./visibility.js";
 
 /**
  * @typedef {{kind: "item", element: HTMLElement, id: string, top: number, y: number}
@@ -11,12 +11,12 @@ import { firstBelow, firstSeen, leftBelow } from "./sight.js";
  *   | {kind: "end"}} Held
  */
 
-/** Holds what is seen of some sections. */
+/** Keeps the visible part of sections in place. */
 export class Hold {
   /** @param {import("./section.js").Section[]} sections */
   constructor(sections) {
     this.sections = sections;
-    /** @type {{id: string, top: number}|"end"|null} what was gone to, which stays until the person moves on */
+    /** @type {{id: string, top: number}|"end"|null} the target of the last navigation, until the user scrolls */
     this.pinned = null;
     /** @type {Held|null} */
     this.seen = null;
@@ -24,7 +24,7 @@ export class Hold {
     this.#listen();
   }
 
-  /** Change the document in a way that may move things. */
+  /** Run a change of the document that may move things. */
   keep(change) {
     const before = this.#reference();
     change();
@@ -32,16 +32,16 @@ export class Hold {
     this.note();
   }
 
-  /** Remember what is seen now, to find out later whether layout has moved it. */
+  /** Remember what is visible now, to detect later whether layout has moved it. */
   note() {
     this.lastY = scrollY;
     this.seen = this.#reference();
   }
 
   /**
-   * Go to an item and stay there: pictures and fonts that come late must not push it away.
+   * Scroll to an item and keep it there while images and fonts load.
    * @param {HTMLElement} item
-   * @param {number} top where in the window it begins
+   * @param {number} top its offset from the top of the window
    */
   pin(item, top) {
     this.pinned = { id: item.id, top };
@@ -49,7 +49,7 @@ export class Hold {
     this.note();
   }
 
-  /** Go to the end and stay there. */
+  /** Scroll to the end and stay there. */
   pinEnd() {
     this.pinned = "end";
     this.#correct({ kind: "end" });
@@ -70,7 +70,7 @@ export class Hold {
     return this.#sharedSection();
   }
 
-  /** Where nothing is filled: the end, if it is seen, or the share of a section that has been passed. */
+  /** If no visible section is filled: the end, if it is visible, or how far a section has been scrolled. */
   #sharedSection() {
     if (leftBelow() <= 2 && scrollY > 0) return { kind: "end" };
     const section = this.sections[firstBelow(this.sections, 0)];
@@ -94,12 +94,12 @@ export class Hold {
   }
 
   #scrollBy(distance) {
-    // Screens place whole pixels: less than half of one cannot be put right, and trying would disturb a wheel.
+    // Screens round to whole pixels. Correcting less than half a pixel has no effect but disturbs wheel scrolling.
     if (Math.abs(distance) >= 0.5) scrollBy({ top: distance, behavior: "instant" });
     this.lastY = scrollY;
   }
 
-  /** Layout has changed something that was not ours to change: a picture came, a fold opened, the window got narrow. */
+  /** Handle a layout change that we did not cause: an image loaded, a fold opened, the window was resized. */
   #settle() {
     const { seen } = this;
     if (this.pinned !== null) this.#correct(this.#reference());
@@ -117,7 +117,7 @@ export class Hold {
     for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) {
       addEventListener(kind, () => this.#release(), { passive: true, capture: true });
     }
-    // The scroll bar says nothing when it is taken hold of; that the page has moved, and not by us, must do.
+    // Grabbing the scroll bar fires no event, so any scrolling that we did not cause counts as the user's.
     addEventListener("scroll", () => {
       if (Math.abs(scrollY - this.lastY) > 2) this.#release();
       this.note();

@@ -1,22 +1,22 @@
-// About: what stands around the conversation is brought up to date as the session grows: head, turns and map.
+// Updates what surrounds the conversation (head, turns, usage strip) as the session grows.
 
-import { askText, isAborted, Refused } from "./asking.js";
+import { askText, isAborted, Refused } from "./fetching.js";
 
-/** Milliseconds between two times that it is asked for: figures are no clock. */
+/** Minimum time between two requests, in milliseconds. */
 const PAUSE = 4000;
 
-/** Keeps what is about all of the session current. */
+/** Keeps the surroundings of the conversation current. */
 export class About {
   /**
    * @param {import("./session.js").Session} session
-   * @param {import("./window.js").Windowing} windowing
+   * @param {import("./windowing.js").Windowing} windowing
    */
   constructor(session, windowing) {
     this.session = session;
     this.windowing = windowing;
     /** @type {import("./turns.js").Turns|null} */
     this.turns = null;
-    /** @type {import("./map.js").ScrollMap|null} */
+    /** @type {import("./scroll_strip.js").ScrollMap|null} */
     this.map = null;
     this.timer = 0;
     this.isLast = true;
@@ -24,8 +24,8 @@ export class About {
   }
 
   /**
-   * Ask, but no more often than every few seconds; and once more after that, since what was spent is known a little
-   * later than what was said.
+   * Request an update, at most every few seconds, and once more after that: costs are known a little later than the
+   * messages.
    */
   soon({ isLast = false } = {}) {
     this.isLast &&= isLast;
@@ -41,7 +41,7 @@ export class About {
     }, wait);
   }
 
-  /** Put in all that a page which began without knowing the whole does not have yet. */
+  /** Add what a preview of a long session lacks. */
   async whole() {
     const told = await this.#asked();
     if (told !== null) this.windowing.hold.keep(() => takeOver(this.session.root, told));
@@ -55,13 +55,13 @@ export class About {
       if (told !== null) Object.assign(this.session.root.dataset, told.dataset);
       return told;
     } catch (error) {
-      // A server that is gone for a moment is asked again when the next thing is written.
+      // The server may be away for a moment: the next change requests it again.
       if (!(error instanceof Refused) && !isAborted(error)) throw error;
       return null;
     }
   }
 
-  /** Whatever somebody has the focus in, or has selected, stays as it is until the next time. */
+  /** Replace an element, unless it contains the focus or a selection: then it waits for the next update. */
   #renew(told) {
     const { root } = this.session;
     this.windowing.hold.keep(() => {

@@ -1,6 +1,6 @@
-// Deeds: what keys and buttons do, by the names of the table of keys.
+// What keys and buttons do, by the action names in the table of keys.
 
-import { askData, isAborted, Refused } from "./asking.js";
+import { askData, isAborted, Refused } from "./fetching.js";
 import { along } from "./carried.js";
 import { copy, copyFrom } from "./copy.js";
 import { showHelp } from "./help.js";
@@ -9,7 +9,7 @@ import { openRow, stepRow } from "./rows.js";
 import { say } from "./status.js";
 import { nextTheme } from "./theme.js";
 
-/** Deeds that every page has. */
+/** Actions of every page. */
 export function pageDeeds(keys) {
   const go = (path) => () => location.assign(along(path));
   return {
@@ -39,18 +39,18 @@ function focusSearch() {
 }
 
 /**
- * Deeds of a session's page.
- * @param {{session: import("./session.js").Session, travel: import("./travel.js").Travel,
- *   windowing: import("./window.js").Windowing, find: import("./find.js").Find,
+ * Actions of a session's page.
+ * @param {{session: import("./session.js").Session, travel: import("./navigation.js").Travel,
+ *   windowing: import("./windowing.js").Windowing, find: import("./find.js").Find,
  *   panel: import("./panel.js").Panel}} parts
  */
 export function sessionDeeds({ session, travel, windowing, find, panel }) {
-  // Steps are taken one after the other, however fast a key repeats.
+  // Steps run one after the other, however fast a key repeats.
   let steps = Promise.resolve();
   const step = (deed) => () => {
     steps = steps.then(deed).catch((error) => {
-      // Whatever went wrong with one step, the next key is to work.
-      if (error instanceof Refused) say(session.gone ?? "The server does not answer.");
+      // After a failed step, the next key must still work.
+      if (error instanceof Refused) say(session.gone ?? "No response from the server.");
       else if (!isAborted(error)) reportError(error);
     });
   };
@@ -88,12 +88,12 @@ export function sessionDeeds({ session, travel, windowing, find, panel }) {
   };
 }
 
-/** The item of the button that was pressed; null for a key, which is about the current one. */
+/** The item of the button that was clicked; null for a key, which applies to the current item. */
 function asked(event) {
   return event.type === "click" && event.target instanceof Element ? event.target.closest(".feed article") : null;
 }
 
-/** Open or fold the item: its first fold, and all others of it likewise. */
+/** Expand or fold an item: toggle its first fold, and set all others to the same state. */
 function fold(travel, windowing) {
   const item = travel.current();
   const folds = item === null ? [] : Array.from(item.querySelectorAll("details"));
@@ -112,11 +112,11 @@ function copyMarkdown(session, item) {
 }
 
 /**
- * Turn a value of the address on or off: what is shown is in the address, so that Back and a sent link give the same.
+ * Toggle a URL parameter. The URL contains what is shown, so that Back and a copied link show the same.
  * @param {import("./session.js").Session} session
  * @param {string} name
  * @param {string} value
- * @param {Element|null} item where to begin; where it is not shown then, at what stands before it
+ * @param {Element|null} item the place to keep; if it is not shown then, the item before it
  */
 async function turnOver(session, name, value, item) {
   const address = new URL(location.href);
@@ -127,10 +127,10 @@ async function turnOver(session, name, value, item) {
   begin(address, await nearest(session, item, address.search));
 }
 
-/** The anchor of the item that a page shows at the place of another, or before it; null where it shows none. */
+/** The anchor of the item that a page shows in place of another, or before it; null if it shows none. */
 async function nearest(session, item, search) {
   const own = item?.closest(".section > article") ?? item;
-  // At the start of the page, all of it is what one looks at.
+  // At the start of the page, there is no place to keep.
   if (own === null || (scrollY === 0 && own.ariaPosInSet === "1")) return null;
   try {
     return (await askData(session.where(own.id, search))).anchor ?? null;

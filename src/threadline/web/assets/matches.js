@@ -1,12 +1,12 @@
-// Found: words in the items that are drawn, and their highlights.
+// Finds and highlights text in the items that are in the document.
 
-/** A letter without its marks, in lower case: as the server compares. */
+/** A letter without accents, in lower case, as the server compares them. */
 function bare(text) {
   return text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 }
 
 /**
- * The places in an element at which words stand, whatever elements they are spread over.
+ * The ranges in an element that match a text, even across child elements.
  * @param {Element} element
  * @param {string} words
  * @returns {Range[]}
@@ -26,7 +26,7 @@ export function places(element, words) {
   return found;
 }
 
-/** The text of an element, bare, and for each of its characters where it comes from. */
+/** The folded text of an element, and the source of each of its characters. */
 function gathered(element) {
   const from = [];
   let text = "";
@@ -46,7 +46,7 @@ function gathered(element) {
 const CAN = typeof Highlight === "function" && CSS.highlights !== undefined;
 
 /**
- * Highlight ranges; where the browser cannot, nothing is changed in the document for it.
+ * Highlight ranges with the CSS highlight API, if the browser has it. The document is not changed.
  * @param {Range[]} all
  * @param {Range[]} now
  */

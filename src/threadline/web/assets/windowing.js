@@ -1,25 +1,25 @@
-// Window: the sections near what is seen are filled, the far ones empty, whatever the length of the session.
+// Windowing: sections near the visible part are filled, distant ones are empty, however long the session is.
 
-import { isAborted, nodes } from "./asking.js";
-import { Hold } from "./hold.js";
-import { Parts } from "./parts.js";
+import { isAborted, nodes } from "./fetching.js";
+import { Hold } from "./scroll_anchor.js";
+import { Parts } from "./section_cache.js";
 import { Section } from "./section.js";
-import { firstBelow } from "./sight.js";
+import { firstBelow } from "./visibility.js";
 
-/** The document never has more elements; 5,000 are promised, and dialogs need some. */
+/** The maximum number of elements in the feed; the whole document may have 5,000. */
 const MOST = 4700;
-/** In screens: what is nearer is filled, what is farther is emptied, and how far ahead is asked for. */
+/** Distances in screens: below the first, sections are filled; beyond the second, emptied; up to the third, fetched. */
 const NEAR = 1.5;
 const FAR = 3;
 const AHEAD = 4;
-/** Who moves more than this in a frame is on the way to elsewhere; milliseconds until it is taken for an arrival. */
+/** Scrolling more than this in a frame is passing through; milliseconds of rest that count as an arrival. */
 const RUSH = 2.5;
 const ARRIVED = 60;
 const RETRY = 3000;
-/** How often what was not wanted for a moment is asked for again. */
+/** How often an aborted request is repeated. */
 const TRIES = 3;
 
-/** Fills and empties. Tells `filled` of what was filled, and `stale` when the server has other sections. */
+/** Fills and empties sections. Calls `filled` for what was filled, and `stale` if the server has other sections. */
 export class Windowing extends EventTarget {
   /**
    * @param {import("./session.js").Session} session
@@ -32,7 +32,7 @@ export class Windowing extends EventTarget {
     this.sections = Array.from(this.feed.querySelectorAll(":scope > .section"), (element) => new Section(element));
     this.parts = new Parts(session);
     this.hold = new Hold(this.sections);
-    /** @type {Set<Section>} that somebody waits for */
+    /** @type {Set<Section>} sections that a caller waits for */
     this.required = new Set();
     this.all = document.getElementsByTagName("*");
     this.y = scrollY;
@@ -48,7 +48,7 @@ export class Windowing extends EventTarget {
     this.update();
   }
 
-  /** Give empty sections their heights, corrected by how wrong the guess was for those that are filled. */
+  /** Estimate the heights of empty sections, corrected by the error for filled ones. */
   #rest() {
     const filled = this.sections.filter((section) => section.isFilled);
     const guessed = filled.reduce((sum, section) => sum + section.height, 0);
@@ -63,7 +63,7 @@ export class Windowing extends EventTarget {
   }
 
   #scrolled() {
-    // What we correct ourselves is no movement of the person's.
+    // Our own corrections do not count as scrolling.
     const moved = scrollY - this.y;
     this.y = scrollY;
     if (moved !== 0) this.isDown = moved > 0;
@@ -71,7 +71,7 @@ export class Windowing extends EventTarget {
     this.update();
   }
 
-  /** Look again in the next frame. */
+  /** Update in the next frame. */
   soon() {
     if (this.frame !== 0) return;
     this.frame = requestAnimationFrame(() => {
@@ -80,7 +80,7 @@ export class Windowing extends EventTarget {
     });
   }
 
-  /** Fill and empty what is to be. */
+  /** Fill and empty sections. */
   update() {
     const order = this.#order();
     const wanted = this.#affordable(order);
@@ -92,8 +92,8 @@ export class Windowing extends EventTarget {
   }
 
   /**
-   * The sections around, those that are seen first, then the nearest; what lies ahead counts as nearer.
-   * @returns {{section: Section, at: number, far: number}[]} `far` in screens, 0 for what is seen
+   * The sections around: visible ones first, then by distance; those ahead count as nearer.
+   * @returns {{section: Section, at: number, far: number}[]} `far` is in screens, 0 for visible ones
    */
   #order() {
     const screen = innerHeight || 1;
@@ -108,7 +108,7 @@ export class Windowing extends EventTarget {
     return found.sort((one, other) => rank(one) - rank(other));
   }
 
-  /** As many of the near ones as the document has room for; what is seen in any case. */
+  /** Choose as many near sections as the document has room for; visible ones always. */
   #affordable(order) {
     const taken = new Set(order.map((near) => near.section));
     let room = MOST - this.all.length;
@@ -139,7 +139,7 @@ export class Windowing extends EventTarget {
     }
   }
 
-  /** What is seen at once, of what is not seen one a frame: filling takes time that scrolling needs. */
+  /** Fill visible sections at once, others one per frame: filling takes time that scrolling needs. */
   #fill(wanted) {
     for (const near of wanted) {
       if (near.section.isFilled || !this.parts.has(near.section)) continue;
@@ -183,8 +183,8 @@ export class Windowing extends EventTarget {
   }
 
   /**
-   * Fill a section with what is here for it.
-   * @param {boolean} [isLeaving] what is seen now is about to be left, and may be emptied
+   * Fill a section from the cache.
+   * @param {boolean} [isLeaving] whether the visible sections are about to be left, and may be emptied
    */
   #insert(section, centre, isLeaving = false) {
     const content = nodes(this.parts.ready(section) ?? "");
@@ -198,9 +198,9 @@ export class Windowing extends EventTarget {
   }
 
   /**
-   * Empty the farthest sections until there is room for so many elements more.
+   * Empty the most distant sections until there is room for more elements.
    * @param {number} more
-   * @param {number} [centre] the index that is counted from; by default what is seen
+   * @param {number} [centre] the index from which distance is measured; by default the visible section
    */
   makeRoom(more, centre = firstBelow(this.sections, 0), isLeaving = false) {
     const over = () => this.all.length + more > MOST;
@@ -209,7 +209,7 @@ export class Windowing extends EventTarget {
       .map((section) => ({ section, far: Math.abs(this.sections.indexOf(section) - centre) }))
       .filter(({ section, far }) => far > 0 && !this.#isProtected(section) && (isLeaving || !isOnScreen(section)))
       .sort((one, other) => other.far - one.far);
-    // What the person has opened goes last, and comes back open.
+    // Sections with folds that the user expanded go last; they come back expanded.
     for (const isOpened of [false, true]) {
       for (const { section } of far) {
         if (!over()) return;
@@ -218,17 +218,17 @@ export class Windowing extends EventTarget {
     }
   }
 
-  /** Whether the focus or a selection would be lost. */
+  /** Whether emptying a section would lose the focus or a selection. */
   #isProtected(section) {
     return this.required.has(section) || section.element.contains(document.activeElement) || isSelected(section);
   }
 
   /**
-   * Have a section and its neighbours filled, then do something in the same frame.
+   * Fill a section and its neighbours, then run a function in the same frame.
    * @template T
    * @param {number} number
    * @param {(section: Section) => T} then
-   * @returns {Promise<T|null>} null where there is no such section
+   * @returns {Promise<T|null>} null if there is no such section
    */
   async around(number, then) {
     const at = this.sections.findIndex((section) => section.number === number);
@@ -248,7 +248,7 @@ export class Windowing extends EventTarget {
     }
   }
 
-  /** What a section holds. It may change while it is asked for: then nobody wants the answer, and it is asked for anew. */
+  /** The content of a section. If the section changes during the request, it is requested again. */
   async #had(section) {
     for (let left = TRIES; ; left -= 1) {
       try {
@@ -259,10 +259,10 @@ export class Windowing extends EventTarget {
     }
   }
 
-  /** Fill a section anew that has changed; the focus stays on the item it was on. */
+  /** Fill a section that has changed again; the focus stays on its item. */
   async refresh(section) {
     if (isSelected(section)) {
-      // Whoever is about to copy something keeps it; what is new can wait.
+      // A selection is kept: the user may be about to copy it. The new content can wait.
       setTimeout(() => this.refresh(section), RETRY);
       return;
     }
@@ -282,7 +282,7 @@ function rank(near) {
   return near.isAhead ? near.far * 0.5 : near.far;
 }
 
-/** Whether a selection of the person's begins or ends in a section. */
+/** Whether a selection begins or ends in a section. */
 function isSelected({ element }) {
   const chosen = getSelection();
   if (chosen === null || chosen.isCollapsed) return false;

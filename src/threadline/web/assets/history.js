@@ -1,17 +1,17 @@
-// Place: where one was is kept with the page's history, so that Back, Forward and reload lead there again.
+// Stores the place in the browser's history, so that Back, Forward and reload restore it.
 
-import { firstSeen } from "./sight.js";
+import { firstSeen } from "./visibility.js";
 
-/** Browsers slow pages down that write into the history more often. */
+/** Browsers throttle pages that write to the history more often. */
 const PAUSE = 250;
-/** What the address says of this window, and goes on saying wherever in the page one goes. */
+/** URL parameters of this window, which stay when the place changes. */
 const STAYING = ["part", "raw", "state"];
 
-/** Keeps and restores the place. */
+/** Stores and restores the place. */
 export class Place {
   /**
-   * @param {import("./travel.js").Travel} travel
-   * @param {import("./window.js").Windowing} windowing
+   * @param {import("./navigation.js").Travel} travel
+   * @param {import("./windowing.js").Windowing} windowing
    */
   constructor(travel, windowing) {
     this.travel = travel;
@@ -21,7 +21,7 @@ export class Place {
 
   start() {
     history.scrollRestoration = "manual";
-    // Where one was must not be overwritten before one is there again.
+    // The stored place must not be overwritten before it is restored.
     this.isBegun = false;
     addEventListener("scroll", () => this.#later(), { passive: true });
     addEventListener("pagehide", () => this.save());
@@ -34,13 +34,13 @@ export class Place {
     document.addEventListener("click", (event) => this.#clicked(event));
   }
 
-  /** Go where one was, or where the address points to. */
+  /** Go to the stored place, or to that in the URL. */
   begin() {
     this.isBegun = true;
     return history.state?.place ? this.#restore(history.state.place) : this.#follow({});
   }
 
-  /** Write down where one is. */
+  /** Store the current place. */
   save() {
     clearTimeout(this.timer);
     this.timer = 0;
@@ -65,14 +65,14 @@ export class Place {
     return null;
   }
 
-  /** Go where the address points to. */
+  /** Go to the place in the URL. */
   #follow(how) {
     if (location.hash === "#end") return this.travel.toEndOfPart();
     const anchor = anchorOf(location.hash);
     return anchor === null ? null : this.travel.to(anchor, how);
   }
 
-  /** A link to an item of this page needs no other page, even if it is not filled. */
+  /** Follow a link to an item of this page without loading a page, even if the item is not filled. */
   #clicked(event) {
     if (event.defaultPrevented || event.button !== 0) return;
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -82,7 +82,7 @@ export class Place {
     const anchor = anchorOf(there.hash);
     const here = new URL(location.href);
     if (anchor === null || plain(there) !== plain(here)) return;
-    // It may be in another part, which is another page.
+    // The item may be in another part, which is another page.
     const { session } = this.travel;
     if (session.parts > 1 && document.getElementById(anchor) === null) return;
     event.preventDefault();
@@ -97,7 +97,7 @@ export class Place {
   }
 }
 
-/** The anchor of an item that a fragment names; null where it names something else. */
+/** The anchor of the item that a fragment names; null if it names something else. */
 function anchorOf(hash) {
   let name;
   try {
@@ -108,7 +108,7 @@ function anchorOf(hash) {
   return /(^|\.)L\d+(-\d+)?$/.test(name) ? name : null;
 }
 
-/** An address without what only says where to begin. */
+/** A URL without the parameters that only say where to begin. */
 function plain(address) {
   const query = new URLSearchParams(address.search);
   for (const name of ["at", "section", "find", ...STAYING]) query.delete(name);

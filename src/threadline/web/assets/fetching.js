@@ -1,9 +1,9 @@
-// Asking the server: text and data, and nothing but what this server says.
+// Fetches text, data and HTML from this server.
 
-/** The server said no, or nothing. */
+/** The server refused a request or did not answer. */
 export class Refused extends Error {
   /**
-   * @param {number} status of the answer; 0 where there was none
+   * @param {number} status of the response; 0 if there was none
    * @param {string} address
    */
   constructor(status, address) {
@@ -12,12 +12,12 @@ export class Refused extends Error {
   }
 }
 
-/** Below which addresses there is nothing any more: to ask there would only fail, and browsers complain of that. */
+/** URL prefixes below which nothing exists any more. Requests there would fail, and browsers log an error for each. */
 const gone = new Set();
 
 /**
- * Note whether there is anything below an address.
- * @param {string} address that ends in a slash
+ * Record whether anything exists below a URL.
+ * @param {string} address a URL that ends in a slash
  * @param {boolean} isThere
  */
 export function note(address, isThere) {
@@ -43,7 +43,7 @@ export async function askData(address, signal) {
   return (await asked(address, signal)).json();
 }
 
-/** Whether an error only says that the answer was not wanted any more. */
+/** Whether an error means that the request was aborted. */
 export function isAborted(error) {
   return error instanceof DOMException && error.name === "AbortError";
 }
@@ -62,7 +62,7 @@ async function asked(address, signal) {
 }
 
 /**
- * HTML of the server as nodes. A whole page gives what stands in its `<main>`.
+ * Parse HTML from the server. Of a whole page, return the content of `<main>`.
  * @param {string} html
  * @returns {DocumentFragment}
  */

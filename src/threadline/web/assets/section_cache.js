@@ -1,11 +1,11 @@
-// Parts: what sections hold, asked for ahead of time and kept for a while.
+// Fetches the content of sections ahead of time and caches it.
 
-import { askText, isAborted } from "./asking.js";
+import { askText, isAborted } from "./fetching.js";
 
 const KEPT = 60;
 const AT_ONCE = 4;
 
-/** The HTML of sections, by number and mark. */
+/** A cache of the HTML of sections, by number and mark. */
 export class Parts {
   /** @param {import("./session.js").Session} session */
   constructor(session) {
@@ -25,12 +25,12 @@ export class Parts {
     return this.asked.has(key(section));
   }
 
-  /** Whether one more may be asked for without others waiting long. */
+  /** Whether another request would not delay the pending ones. */
   get isFree() {
     return this.asked.size < AT_ONCE;
   }
 
-  /** What a section holds, if it is here. */
+  /** The content of a section, if it is cached. */
   ready(section) {
     const name = key(section);
     const html = this.kept.get(name);
@@ -42,7 +42,7 @@ export class Parts {
   }
 
   /**
-   * What a section holds.
+   * The content of a section.
    * @returns {Promise<string>}
    */
   get(section) {
@@ -51,7 +51,7 @@ export class Parts {
     return this.asked.get(key(section))?.promise ?? this.#ask(section);
   }
 
-  /** Stop asking for all but some sections. */
+  /** Abort the requests for all but some sections. */
   keepOnly(sections) {
     const wanted = new Set(sections.map(key));
     for (const [name, { stop }] of this.asked) if (!wanted.has(name)) stop.abort();
@@ -67,7 +67,7 @@ export class Parts {
       })
       .finally(() => this.asked.delete(name));
     promise.catch((error) => {
-      // Whoever waits for it is told; nobody may be waiting.
+      // Callers that wait get the error; there may be none.
       if (!isAborted(error)) section.isMissed = true;
     });
     this.asked.set(name, { promise, stop });

@@ -1,16 +1,16 @@
-// Map: the strip beside the conversation shows where one is, and leads elsewhere.
+// The strip beside the conversation: shows the current position, and scrolls when it is clicked or dragged.
 
-import { firstBelow } from "./sight.js";
+import { firstBelow } from "./visibility.js";
 
-/** In pixels; a lower strip would show nothing. */
+/** Minimum height in pixels. */
 const LOWEST = 120;
 
-/** Moves the mark on the strip, and the page when the strip is dragged. */
+/** Moves the marker on the strip as the page scrolls, and scrolls the page as the strip is dragged. */
 export class ScrollMap {
   /**
    * @param {Element} strip
-   * @param {import("./window.js").Windowing} windowing
-   * @param {import("./travel.js").Travel} travel
+   * @param {import("./windowing.js").Windowing} windowing
+   * @param {import("./navigation.js").Travel} travel
    */
   constructor(strip, windowing, travel) {
     this.strip = strip;
@@ -33,14 +33,14 @@ export class ScrollMap {
     this.draw();
   }
 
-  /** Take over what another strip shows, unless this one is being dragged. */
+  /** Copy the content of another strip, unless this one is being dragged. */
   take(strip) {
     if (this.isHeld) return;
     this.strip.replaceChildren(...strip.childNodes);
     this.draw();
   }
 
-  /** Show which share of the items is seen: the strip is drawn by items, not by pixels. */
+  /** Mark the visible share of the items: the scale of the strip is items, not pixels. */
   draw() {
     const here = this.svg?.querySelector(".here") ?? null;
     if (here === null) return;
@@ -53,7 +53,7 @@ export class ScrollMap {
     here.setAttribute("height", String(size));
   }
 
-  /** As high as the window has room below what stands above it, which scrolls away: all of the strip can be seen. */
+  /** Fit the strip into the window below what is above it, which scrolls away. */
   #fit() {
     const room = Math.round(innerHeight - Math.max(0, this.strip.getBoundingClientRect().top));
     const height = `${Math.max(LOWEST, room)}px`;
@@ -65,7 +65,7 @@ export class ScrollMap {
     return height > 0 ? { y, height } : { y: 0, height: this.svg.getBoundingClientRect().height };
   }
 
-  /** The share of all items that stand above a height of the window. */
+  /** The share of all items above a y position in the window. */
   #share(at) {
     const { sections } = this.windowing;
     const number = firstBelow(sections, at);
@@ -96,7 +96,7 @@ export class ScrollMap {
     const release = (last) => {
       svg.removeEventListener("pointermove", move);
       this.isHeld = false;
-      // A band is a link for those without scripts; a click on the strip is a jump to exactly there.
+      // Bands are links for browsers without scripts. With scripts, a click scrolls to exactly that position.
       if (!isMoved && last.type === "pointerup") this.#jump(last.clientY);
     };
     svg.addEventListener("pointermove", move);
@@ -105,7 +105,7 @@ export class ScrollMap {
     svg.addEventListener("click", (click) => click.preventDefault(), { once: true, capture: true });
   }
 
-  /** Scroll so that the share of the items that stands at a height of the strip is in the middle. */
+  /** Scroll so that the item at a y position of the strip is in the middle of the window. */
   #jump(clientY) {
     const { top, height } = this.svg.getBoundingClientRect();
     const { sections } = this.windowing;

@@ -1,10 +1,10 @@
-// Tools: one small bar of buttons, which goes to the item that is pointed at, touched or gone to.
+// One bar of buttons that moves to the item under the pointer, touched, or navigated to.
 //
-// A bar in each item would be thousands of elements. What the buttons do is told by `data-deed`, and done for the item
-// that the bar is in.
+// A bar in each item would be thousands of elements. `data-deed` names what a button does; it applies to the item that
+// contains the bar.
 
 /**
- * Let the bar follow.
+ * Move the bar along.
  * @param {HTMLElement} feed
  */
 export function startTools(feed) {
@@ -12,7 +12,7 @@ export function startTools(feed) {
   if (!(bar instanceof HTMLElement)) return;
   const follow = (event) => {
     const item = event.target instanceof Element ? event.target.closest("article") : null;
-    // Whoever has come to a button by keys keeps it.
+    // A button that has the keyboard focus stays.
     if (item === null || bar.parentElement === item || bar.querySelector(":focus-visible") !== null) return;
     item.append(bar);
   };

@@ -1,10 +1,10 @@
-// Feed: the keys that people with a screen reader know from every feed (WAI-ARIA), besides those of the table.
+// The keys of the WAI-ARIA feed pattern, which screen reader users know, in addition to the table of keys.
 
 const BESIDE = "a[href], button:not([disabled]), input:not([disabled]), summary, [tabindex='0']";
 
 /**
- * Page Down and Page Up step through items while one of them has the focus; Home and End go to the ends of the whole
- * session, which the browser knows only when all of it is filled; with Control, the focus leaves the feed.
+ * Page Down and Page Up step through items while one of them has the focus. Home and End go to the ends of the whole
+ * session, not only of the part that is filled. With Control, the focus leaves the feed.
  * @param {HTMLElement} feed
  * @param {import("./keys.js").Deeds} deeds
  */

@@ -46,7 +46,7 @@ def test_a_cut_is_said_and_what_is_left_is_shown(visit: Visitor, path: Path) -> 
     expect(page.locator("p.status")).to_contain_text("The transcript was cut")
     assert page.locator(".feed article").count() < before
     page.wait_for_timeout(5000)
-    expect(page.locator("p.status")).to_contain_text("not there any more")
+    expect(page.locator("p.status")).to_contain_text("entries were removed")
 
 
 def test_a_deletion_is_said_and_keys_answer_with_a_sentence(visit: Visitor, path: Path) -> None:
@@ -54,12 +54,12 @@ def test_a_deletion_is_said_and_keys_answer_with_a_sentence(visit: Visitor, path
     page = _opened(visit)
     before = page.locator(".feed article").count()
     path.unlink()
-    expect(page.locator("p.status")).to_contain_text("This session is not there any more")
+    expect(page.locator("p.status")).to_contain_text("This session no longer exists")
     assert page.locator(".feed article").count() == before
     page.keyboard.press("j")
     for key in ("r", "s"):
         page.keyboard.press(key)
-        expect(page.locator(".panel-body")).to_contain_text("This session is not there any more")
+        expect(page.locator(".panel-body")).to_contain_text("This session no longer exists")
     page.keyboard.press("m")
-    expect(page.locator("p.status")).to_contain_text("Markdown could not be had")
-    expect(page.locator("p.status")).to_contain_text("This session is not there any more")
+    expect(page.locator("p.status")).to_contain_text("Cannot load Markdown")
+    expect(page.locator("p.status")).to_contain_text("This session no longer exists")
