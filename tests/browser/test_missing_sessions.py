@@ -43,7 +43,7 @@ def test_a_cut_is_said_and_what_is_left_is_shown(visit: Visitor, path: Path) -> 
     kept = path.read_bytes().splitlines(keepends=True)[:8]
     with path.open("r+b") as file:
         file.truncate(sum(map(len, kept)))
-    expect(page.locator("p.status")).to_contain_text("The transcript was cut")
+    expect(page.locator("p.status")).to_contain_text("The transcript was truncated")
     assert page.locator(".feed article").count() < before
     page.wait_for_timeout(5000)
     expect(page.locator("p.status")).to_contain_text("entries were removed")
