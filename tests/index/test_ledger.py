@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
@@ -16,11 +16,11 @@ from tests.account import ledger_cases
 from tools.demo import write
 
 import threadline
-from threadline.account import KEY_DESCRIPTIONS, Ledger, load_rates
+from threadline.account import KEY_DESCRIPTIONS, Ledger, Rates, load_rates
 from threadline.account.keys import time_zone
 from threadline.find import homes, look
-from threadline.index import open_read_only, refresh_index
-from threadline.index.ledger import IndexedLedger
+from threadline.index import Index, refresh_index
+from threadline.index.ledger import IndexedCharges
 from threadline.model.charges import Charge
 from threadline.reports import fill_agent_types
 
@@ -32,11 +32,11 @@ NESTS = [
 
 
 @contextmanager
-def indexed(index: Path, *paths: Path) -> Iterator[IndexedLedger]:
-    """The ledger of an index that is brought up to date."""
-    refresh_index(index, homes(*paths), jobs=1)
-    with closing(open_read_only(index)) as connection:
-        yield IndexedLedger(connection)
+def indexed(path: Path, *paths: Path, rates: Rates | None = None) -> Iterator[Ledger]:
+    """The ledger of an index that is up to date."""
+    refresh_index(path, homes(*paths), jobs=1)
+    with Index.open(path) as index:
+        yield index.ledger(rates)
 
 
 def told(charge: Charge) -> tuple[Any, ...]:
@@ -66,7 +66,7 @@ def all_told(ledger: Ledger) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture(scope="module")
-def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, IndexedLedger]]:
+def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, Ledger]]:
     """The ledger of a made-up home with forks, continuations and agents, without and with an index."""
     folder = tmp_path_factory.mktemp("ledger")
     write(folder / "home", megabytes=3)
@@ -74,7 +74,7 @@ def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, 
         yield threadline.ledger(folder / "home"), found
 
 
-def test_every_charge_is_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None:
+def test_every_charge_is_the_same(ledgers: tuple[Ledger, Ledger]) -> None:
     """With its amount, its rate, and every line that was counted or set aside."""
     plain, found = ledgers
     assert len(found) == len(plain)
@@ -83,7 +83,7 @@ def test_every_charge_is_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_every_sum_is_the_same(ledgers: tuple[Ledger, IndexedLedger], zone: str) -> None:
+def test_every_sum_is_the_same(ledgers: tuple[Ledger, Ledger], zone: str) -> None:
     """By every key and nests of them, in the same order, wherever days begin."""
     plain, found = ledgers
     for names in [(), *((name,) for name in KEY_DESCRIPTIONS if name != "agent-type"), *NESTS]:
@@ -91,9 +91,9 @@ def test_every_sum_is_the_same(ledgers: tuple[Ledger, IndexedLedger], zone: str)
     assert found.total == plain.total
 
 
-def test_sums_need_no_charges(ledgers: tuple[Ledger, IndexedLedger], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_need_no_charges(ledgers: tuple[Ledger, Ledger], monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked by keys is answered by the sums that the index keeps."""
-    monkeypatch.setattr(IndexedLedger, "_make", None)
+    monkeypatch.setattr(IndexedCharges, "_build", None)
     plain, found = ledgers
     anew = found.where(since="2000-01-01")
     assert anew.total == plain.total
@@ -124,7 +124,7 @@ MOMENTS = st.one_of(
     again=MOMENTS,
 )
 def test_any_choice_has_the_same_sums(  # noqa: PLR0917 - what hypothesis gives
-    ledgers: tuple[Ledger, IndexedLedger],
+    ledgers: tuple[Ledger, Ledger],
     since: Any,
     until: Any,
     project: str | None,
@@ -143,7 +143,7 @@ def test_any_choice_has_the_same_sums(  # noqa: PLR0917 - what hypothesis gives
     assert (found.total, len(found)) == (plain.total, len(plain))
 
 
-def test_a_choices_charges_are_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None:
+def test_a_choices_charges_are_the_same(ledgers: tuple[Ledger, Ledger]) -> None:
     """Those of a session or a day are made without the others, and are what they are among all."""
     plain, found = ledgers
     sessions = {one.session for one in plain if one.is_copied} | {next(iter(plain)).session}
@@ -154,7 +154,7 @@ def test_a_choices_charges_are_the_same(ledgers: tuple[Ledger, IndexedLedger]) -
         assert all_told(found.where(since=day, until=day)) == all_told(plain.where(since=day, until=day))
 
 
-def test_a_choice_of_ones_own_is_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None:
+def test_a_choice_of_ones_own_is_the_same(ledgers: tuple[Ledger, Ledger]) -> None:
     """A function is asked about real charges, as are keys of one's own."""
     plain, found = (ledger.where(lambda charge: charge.output % 2 == 0, since="2025-02-01") for ledger in ledgers)
     assert all_told(found) == all_told(plain)
@@ -164,7 +164,7 @@ def test_a_choice_of_ones_own_is_the_same(ledgers: tuple[Ledger, IndexedLedger])
 
 @pytest.mark.parametrize("hours", [5, 1, 0.5])
 @pytest.mark.parametrize("since", [None, "2025-07-08T02:37:11.500Z"])
-def test_windows_are_the_same(ledgers: tuple[Ledger, IndexedLedger], hours: float, since: str | None) -> None:
+def test_windows_are_the_same(ledgers: tuple[Ledger, Ledger], hours: float, since: str | None) -> None:
     """Of any length, with their sums, gaps, and the one that is running."""
     plain, found = (ledger.where(since=since) for ledger in ledgers)
     last = max(one.timestamp for one in plain if one.timestamp is not None)
@@ -190,7 +190,7 @@ def test_models_of_one_moment_are_in_one_order(tmp_path: Path) -> None:
             assert window.models == ("model-a", "model-b", "model-c")
 
 
-def test_what_receipts_ask_for_is_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None:
+def test_what_receipts_ask_for_is_the_same(ledgers: tuple[Ledger, Ledger]) -> None:
     """The charges of a session, a transcript, a message, a day, without making all of them."""
     plain, found = ledgers
     assert found.sessions == plain.sessions
@@ -213,7 +213,7 @@ def _same(some: Sequence[Charge], others: Sequence[Charge]) -> bool:
     return sorted(map(told, some), key=repr) == sorted(map(told, others), key=repr)
 
 
-def test_types_of_agents_are_the_same(ledgers: tuple[Ledger, IndexedLedger]) -> None:
+def test_types_of_agents_are_the_same(ledgers: tuple[Ledger, Ledger]) -> None:
     """As rows name them, and where they do not, as the file beside the transcript does."""
     plain, found = ledgers
     home = next(iter(plain)).origin.home
@@ -238,8 +238,8 @@ def test_other_prices_are_applied(tmp_path: Path) -> None:
     )
     table = load_rates(prices)
     plain = threadline.ledger(home, prices=table)
-    with indexed(tmp_path / "index.sqlite", home) as same:
-        found = IndexedLedger(same._connection, table)
+    path = tmp_path / "index.sqlite"
+    with indexed(path, home) as same, indexed(path, home, rates=table) as found:
         assert found.by("day", "model") == plain.by("day", "model")
         assert all_told(found) == all_told(plain)
         assert same.total == threadline.ledger(home).total

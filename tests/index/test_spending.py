@@ -19,8 +19,7 @@ from tools.demo import write
 import threadline
 from threadline.account import COUNTS
 from threadline.find import homes
-from threadline.index import open_read_only, refresh_index
-from threadline.index.ledger import IndexedLedger
+from threadline.index import Index, refresh_index
 from threadline.index.sightings import decode_sighting, encode_sighting, restore_sighting
 from threadline.index.store import decode_time, encode_time
 from threadline.model.sightings import Sighting, UsagePass
@@ -45,8 +44,9 @@ def check(index: Path, home: Path) -> None:
     """The index is what the transcripts are: its ledger, its sums, and nothing that is left over."""
     refresh_index(index, homes(home), jobs=1)
     plain = threadline.ledger(home, jobs=1)
-    with closing(open_read_only(index)) as connection:
-        found = IndexedLedger(connection)
+    with Index.open(index) as opened:
+        connection = opened.connection
+        found = opened.ledger()
         assert all_told(found) == all_told(plain)
         assert found.by("day", "session") == plain.by("day", "session")
         assert _kept(connection) == plain_rows(plain)
@@ -249,7 +249,8 @@ def test_views_tell_of_messages_and_charges(tmp_path: Path) -> None:
     write(home, megabytes=1)
     refresh_index(index, homes(home))
     ledger = threadline.ledger(home)
-    with closing(open_read_only(index)) as connection:
+    with Index.open(index) as opened:
+        connection = opened.connection
         told = connection.execute("SELECT id, output, charges, entries, transcripts FROM messages").fetchall()
         amounts = connection.execute("SELECT message, timestamp, amount FROM charges").fetchall()
     by_id: dict[str, list[threadline.Charge]] = {}

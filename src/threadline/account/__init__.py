@@ -41,7 +41,13 @@ if TYPE_CHECKING:
         tool_shares,
         utc_offset,
     )
-    from threadline.account.ledger import Ledger, has_sighting_in, is_within, parse_moment, sort_rows
+    from threadline.account.ledger import (
+        ChargeFilter,
+        ChargeList,
+        Ledger,
+        has_sighting_in,
+        is_within,
+    )
     from threadline.account.prices import FastMode, encode_price_file
     from threadline.account.rates import PriceSource, RateRow, Rates, load_rates, read_price_source, shipped_rates
     from threadline.account.receipts import (
@@ -103,7 +109,7 @@ __getattr__ = lazy_exports(
             "tool_shares",
             "utc_offset",
         ],
-        "ledger": ["Ledger", "has_sighting_in", "is_within", "parse_moment", "sort_rows"],
+        "ledger": ["ChargeFilter", "ChargeList", "Ledger", "has_sighting_in", "is_within"],
         "prices": ["FastMode", "encode_price_file"],
         "rates": ["PriceSource", "RateRow", "Rates", "load_rates", "read_price_source", "shipped_rates"],
         "receipts": ["TRANSCRIPT_CHANGED", "charge_notes", "is_still_as_counted", "why_counted", "why_not_counted"],

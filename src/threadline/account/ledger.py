@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from threadline.account.keys import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, Key, time_zone
 from threadline.account.totals import GroupKey, sum_charges
@@ -23,6 +25,155 @@ if TYPE_CHECKING:
 _DAY_PATTERN = re.compile(r"\d{4}-\d\d-\d\d")
 
 
+class ChargeFilter(Struct, frozen=True):
+    """Selects charges by time, by parts of the project's and the model's name, and by the start of the session's id.
+
+    Every part that is given has to match. Parts of names are case-folded. A charge without a time is in no time range.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    projects: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+
+    @property
+    def has_time_range(self) -> bool:
+        """Whether it limits the time."""
+        return self.since is not None or self.until is not None
+
+    @property
+    def has_names(self) -> bool:
+        """Whether it limits projects, models or sessions."""
+        return bool(self.projects or self.models or self.sessions)
+
+    def combine(self, other: ChargeFilter) -> ChargeFilter:
+        """Return a filter for the charges that both select."""
+        return ChargeFilter(
+            max((moment for moment in (self.since, other.since) if moment is not None), default=None),
+            min((moment for moment in (self.until, other.until) if moment is not None), default=None),
+            self.projects + other.projects,
+            self.models + other.models,
+            self.sessions + other.sessions,
+        )
+
+    def matches(self, charge: Charge) -> bool:
+        """Whether a charge is selected."""
+        return (
+            (not self.has_time_range or is_within(charge.timestamp, self.since, self.until))
+            and all(charge.session is not None and charge.session.startswith(session) for session in self.sessions)
+            and all(project in charge.project.casefold() for project in self.projects)
+            and all(model in (charge.model or "").casefold() for model in self.models)
+        )
+
+
+class ChargeSource(Protocol):
+    """Where a ledger gets its charges and sums: a `ChargeList`, or the index.
+
+    Both answer alike. A source may compute what it is asked for without building the charges.
+    """
+
+    @property
+    def rates(self) -> Rates:
+        """The prices that were applied."""
+
+    @property
+    def charges(self) -> Sequence[Charge]:
+        """All charges."""
+
+    def select(self, selection: ChargeFilter) -> ChargeSource:
+        """Return the matching charges as a source."""
+
+    def sums(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> list[Row]:
+        """Return the sums by keys, in any order."""
+
+    def holding(self, session: str | None, transcripts: Collection[str]) -> Sequence[Charge]:
+        """Return the charges that a session or one of the transcripts contains."""
+
+    def messages(self, start: str) -> list[str]:
+        """Return the ids of messages that start with a text, sorted."""
+
+    def of_messages(self, ids: Collection[str]) -> Sequence[Charge]:
+        """Return the charges of messages."""
+
+    def of_sessions(self, ids: Collection[str | None]) -> Sequence[Charge]:
+        """Return the charges of sessions."""
+
+    def of_day(self, day: str, zone: tzinfo) -> Sequence[Charge]:
+        """Return the charges of a day in a time zone."""
+
+    def sessions(self) -> frozenset[str]:
+        """Return the ids of the sessions that spent anything."""
+
+    def count_timeless(self) -> int:
+        """Return how many charges have no time."""
+
+    def windows(self, now: datetime, hours: float) -> list[UsageWindow]:
+        """Return the usage windows and the gaps between them."""
+
+    def fill_agent_types(self, read: Callable[[str], str | None]) -> None:
+        """Set the type of agents whose rows do not say it."""
+
+
+class ChargeList:
+    """Charges in memory."""
+
+    def __init__(self, charges: Iterable[Charge], rates: Rates) -> None:
+        self.charges: Sequence[Charge] = tuple(charges)
+        self.rates = rates
+
+    def select(self, selection: ChargeFilter) -> ChargeList:
+        """Return the matching charges."""
+        return ChargeList(filter(selection.matches, self.charges), self.rates)
+
+    def sums(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> list[Row]:
+        """Return the sums by keys."""
+        return sum_charges(self.charges, names, Calendar(zone), extra)
+
+    def holding(self, session: str | None, transcripts: Collection[str]) -> Sequence[Charge]:
+        """Return the charges that a session or one of the transcripts contains."""
+        return [charge for charge in self.charges if has_sighting_in(charge, session, transcripts)]
+
+    def messages(self, start: str) -> list[str]:
+        """Return the ids of messages that start with a text, sorted."""
+        return sorted({charge.message for charge in self.charges if charge.message.startswith(start)})
+
+    def of_messages(self, ids: Collection[str]) -> Sequence[Charge]:
+        """Return the charges of messages."""
+        return [charge for charge in self.charges if charge.message in ids]
+
+    def of_sessions(self, ids: Collection[str | None]) -> Sequence[Charge]:
+        """Return the charges of sessions."""
+        return [charge for charge in self.charges if charge.session in ids]
+
+    def of_day(self, day: str, zone: tzinfo) -> Sequence[Charge]:
+        """Return the charges of a day in a time zone."""
+        calendar = Calendar(zone)
+        return [charge for charge in self.charges if calendar.day(charge.owner.time) == day]
+
+    def sessions(self) -> frozenset[str]:
+        """Return the ids of the sessions that spent anything."""
+        return frozenset(charge.session for charge in self.charges if charge.session is not None)
+
+    def count_timeless(self) -> int:
+        """Return how many charges have no time."""
+        return sum(charge.timestamp is None for charge in self.charges)
+
+    def windows(self, now: datetime, hours: float) -> list[UsageWindow]:
+        """Return the usage windows and the gaps between them."""
+        return usage_windows(self.charges, now=now, hours=hours)
+
+    def fill_agent_types(self, read: Callable[[str], str | None]) -> None:
+        """Set the type of agents whose rows do not say it."""
+        types: dict[str, str | None] = {}
+        for charge in self.charges:
+            origin = charge.origin
+            if origin.agent is not None and origin.agent_type is None:
+                if origin.transcript not in types:
+                    types[origin.transcript] = read(origin.transcript)
+                origin.agent_type = types[origin.transcript]
+
+
 class Ledger:
     """Charges and their sums. Every charge links back to the lines it was counted from.
 
@@ -33,21 +184,30 @@ class Ledger:
     def __init__(
         self, charges: Iterable[Charge], rates: Rates, problems: Iterable[Problem] = (), *, calls: bool = True
     ) -> None:
-        self._charges: Sequence[Charge] = tuple(charges)
-        self.calls = calls
-        self._rates = rates
+        self._fill(ChargeList(charges, rates), problems, calls=calls)
+
+    @classmethod
+    def from_source(cls, source: ChargeSource, problems: Iterable[Problem] = (), *, calls: bool = True) -> Ledger:
+        """Return the ledger of a source, which may be an index."""
+        ledger = cls.__new__(cls)
+        ledger._fill(source, problems, calls=calls)  # noqa: SLF001 - this is a constructor
+        return ledger
+
+    def _fill(self, source: ChargeSource, problems: Iterable[Problem], *, calls: bool) -> None:
+        self._source = source
         self.problems = tuple(problems)
-        self._made: dict[tuple[GroupKey, tzinfo], Rows] = {}
+        self.calls = calls
+        self._rows: dict[tuple[GroupKey, tzinfo], Rows] = {}
 
     @property
     def rates(self) -> Rates:
         """The prices that were applied."""
-        return self._rates
+        return self._source.rates
 
     @property
     def charges(self) -> Sequence[Charge]:
         """The charges."""
-        return self._charges
+        return self._source.charges
 
     def __iter__(self) -> Iterator[Charge]:
         return iter(self.charges)
@@ -61,7 +221,7 @@ class Ledger:
     @property
     def total(self) -> Sum:
         """The sum of all charges."""
-        rows = next(iter(self._made.values()), None)  # every grouping has the same total
+        rows = next(iter(self._rows.values()), None)  # every grouping has the same total
         return rows.total if rows is not None else self.by().total
 
     def where(
@@ -81,66 +241,58 @@ class Ledger:
         id. Charges that are left out still count against copies: a message that another session owns does not come back
         when that session is left out.
         """
-        if all(value is None for value in (predicate, since, until, project, model, session)):
-            return self
-        chosen: Iterable[Charge] = self.charges
         if predicate is not None:
-            chosen = filter(predicate, chosen)
-        if session is not None:
-            chosen = (charge for charge in chosen if charge.session is not None and charge.session.startswith(session))
-        if project is not None:
-            chosen = (charge for charge in chosen if project.casefold() in charge.project.casefold())
-        if model is not None:
-            chosen = (charge for charge in chosen if model.casefold() in (charge.model or "").casefold())
-        if since is not None or until is not None:
-            first, last = parse_moment(since), parse_moment(until, end=True)
-            chosen = (charge for charge in chosen if is_within(charge.timestamp, first, last))
-        return Ledger(chosen, self.rates, self.problems, calls=self.calls)
+            matching = self.where(since=since, until=until, project=project, model=model, session=session)
+            return Ledger(filter(predicate, matching), self.rates, self.problems, calls=self.calls)
+        if all(value is None for value in (since, until, project, model, session)):
+            return self
+        selection = ChargeFilter(
+            parse_moment(since),
+            parse_moment(until, end=True),
+            (project.casefold(),) if project is not None else (),
+            (model.casefold(),) if model is not None else (),
+            (session,) if session is not None else (),
+        )
+        return Ledger.from_source(self._source.select(selection), self.problems, calls=self.calls)
 
     def holding(self, session: str | None = None, transcripts: Collection[str] = ()) -> Sequence[Charge]:
         """Return the charges that a session or one of the transcripts contains, copies of others' messages included."""
-        return [charge for charge in self if has_sighting_in(charge, session, transcripts)]
+        return self._source.holding(session, transcripts)
 
     def messages(self, start: str) -> list[str]:
         """Return the ids of messages that start with a text, sorted."""
-        return sorted({charge.message for charge in self if charge.message.startswith(start)})
+        return self._source.messages(start)
 
     def of_messages(self, ids: Collection[str]) -> Sequence[Charge]:
         """Return the charges of messages, by id."""
-        return [charge for charge in self if charge.message in ids]
+        return self._source.of_messages(ids)
 
     def of_sessions(self, ids: Collection[str | None]) -> Sequence[Charge]:
         """Return the charges of sessions, by their full ids."""
-        return [charge for charge in self if charge.session in ids]
+        return self._source.of_sessions(ids)
 
     def of_day(self, day: str, zone: tzinfo = UTC) -> Sequence[Charge]:
         """Return the charges of a day in a time zone."""
-        calendar = Calendar(zone)
-        return [charge for charge in self if calendar.day(charge.owner.time) == day]
+        return self._source.of_day(day, zone)
 
     @property
     def sessions(self) -> frozenset[str]:
         """The ids of the sessions that spent anything."""
-        return frozenset(charge.session for charge in self if charge.session is not None)
+        return self._source.sessions()
 
     @property
     def timeless(self) -> int:
         """How many charges have no time."""
-        return sum(charge.timestamp is None for charge in self)
+        return self._source.count_timeless()
 
     def windows(self, *, now: datetime, hours: float = WINDOW_HOURS) -> list[UsageWindow]:
         """Return the five-hour windows that limits count by, and the gaps between them, oldest first."""
-        return usage_windows(self, now=now, hours=hours)
+        return self._source.windows(now, hours)
 
     def fill_agent_types(self, read: Callable[[str], str | None]) -> None:
         """Set the type of agents whose rows do not say it. `read` returns the type for an agent's transcript."""
-        types: dict[str, str | None] = {}
-        for charge in self:
-            origin = charge.origin
-            if origin.agent is not None and origin.agent_type is None:
-                if origin.transcript not in types:
-                    types[origin.transcript] = read(origin.transcript)
-                origin.agent_type = types[origin.transcript]
+        self._source.fill_agent_types(read)
+        self._rows.clear()
 
     def by(self, *names: str, zone: tzinfo | str = UTC, extra: Mapping[str, Key] | None = None) -> Rows:
         """Sum the charges by keys: `ledger.by("project", "model")`. Every charge is in exactly one row.
@@ -161,13 +313,13 @@ class Ledger:
         if len(set(names)) < len(names):
             raise BadQuery("A key is given twice. Give each key once.")
         if extra_keys:
-            return self._rows(names, in_zone, extra_keys)
-        if (names, in_zone) not in self._made:  # a report, its total and its notes often need the same rows
-            self._made[names, in_zone] = self._rows(names, in_zone, extra_keys)
-        return self._made[names, in_zone]
+            return self._sum(names, in_zone, extra_keys)
+        if (names, in_zone) not in self._rows:  # a report, its total and its notes often need the same rows
+            self._rows[names, in_zone] = self._sum(names, in_zone, extra_keys)
+        return self._rows[names, in_zone]
 
-    def _rows(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
-        return Rows(names, tuple(sort_rows(sum_charges(self.charges, names, Calendar(zone), extra), names)))
+    def _sum(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
+        return Rows(names, tuple(sort_rows(self._source.sums(names, zone, extra), names)))
 
 
 def has_sighting_in(charge: Charge, session: str | None, transcripts: Collection[str]) -> bool:

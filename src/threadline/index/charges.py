@@ -16,6 +16,7 @@ from datetime import datetime
 from threadline.account import (
     COUNTS,
     CopyEvidence,
+    Ledger,
     Rates,
     charge_call,
     charge_single,
@@ -27,7 +28,7 @@ from threadline.account import (
     timestamp_from_mtime,
     transcripts_of,
 )
-from threadline.index.ledger import IndexedLedger
+from threadline.index.ledger import IndexedCharges
 from threadline.index.sightings import (
     STALE_MESSAGES,
     WIDENED_MESSAGES,
@@ -408,7 +409,7 @@ _LAST_MESSAGES = """(SELECT DISTINCT message_id FROM (
 def recent_usage(connection: sqlite3.Connection, named: SessionRef, rates: Rates, *, since: datetime) -> RecentUsage:
     """What `survey.today.recent` gives; all of it, for everything has been read."""
     last = _last_request(connection, named) if named.main is not None else None
-    return RecentUsage(named, since, IndexedLedger(connection, rates), last)
+    return RecentUsage(named, since, Ledger.from_source(IndexedCharges(connection, rates)), last)
 
 
 def _last_request(connection: sqlite3.Connection, named: SessionRef) -> Sighting | None:

@@ -195,9 +195,10 @@ class Index:
 
     def ledger(self, rates: Rates | None = None) -> Ledger:
         """What was spent, at these rates or at those shipped with threadline."""
-        from threadline.index.ledger import IndexedLedger
+        from threadline.account import Ledger
+        from threadline.index.ledger import IndexedCharges
 
-        return IndexedLedger(self._connection, rates)
+        return Ledger.from_source(IndexedCharges(self._connection, rates))
 
     def recent_usage(self, session: SessionRef, rates: Rates, *, since: datetime) -> RecentUsage:
         """A session, and what was spent since a time."""

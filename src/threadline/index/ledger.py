@@ -1,6 +1,6 @@
-"""The ledger backed by the index: the same totals and charges as without one, queried instead of read.
+"""The charges of a ledger from the index: the same totals and charges as without one, queried instead of read.
 
-Totals come from stored sums. Charges with all their lines are rebuilt only when asked for, and usage windows from the
+Totals come from stored sums. Charges with all their lines are rebuilt only when asked for. Usage windows come from the
 first and last charge of each quarter hour, unless a window starts or ends within it.
 """
 
@@ -10,24 +10,22 @@ import json
 import sqlite3
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, overload
 
 from threadline.account import (
     COUNTS,
-    WINDOW_HOURS,
     Calendar,
+    ChargeFilter,
+    ChargeList,
     GroupKey,
     Key,
-    Ledger,
     RatedGroup,
     append_window,
     has_sighting_in,
     is_within,
-    parse_moment,
     rows_from_counts,
     shipped_digest,
-    sort_rows,
     split_into_windows,
 )
 from threadline.index.store import (
@@ -38,11 +36,10 @@ from threadline.index.store import (
     read_transaction,
     storable_text,
 )
-from threadline.index.totals import CHARGE_SUMS, TOTAL_KEYS, ChargeFilter, ChargeTotals, load_rates, time_range_ms
+from threadline.index.totals import CHARGE_SUMS, TOTAL_KEYS, ChargeTotals, load_rates, sql_conditions, time_range_ms
 from threadline.model.charges import Charge
-from threadline.model.places import Problem
 from threadline.model.times import parse_timestamp
-from threadline.model.totals import Rows, Sum, UsageWindow
+from threadline.model.totals import Row, Sum, UsageWindow
 
 if TYPE_CHECKING:
     from threadline.account import Rates
@@ -60,185 +57,156 @@ _DAY_MS = 24 * 60 * 60 * 1000
 _NO_FILTER = ChargeFilter()
 
 
-class IndexedLedger(Ledger):
-    """A ledger whose charges lie in an index. Sums are made of those that it keeps; charges only when asked for.
+class IndexedCharges:
+    """The charges in an index, as the source of a `Ledger`.
 
-    Other `rates` than those of the index make it charge everything anew, by what it knows of messages.
+    Sums come from those that the index stores, and charges are rebuilt only when asked for. With other `rates` than
+    those of the index, everything is charged again from the stored usage.
     """
 
     def __init__(
         self,
         connection: sqlite3.Connection,
         rates: Rates | None = None,
-        problems: Iterable[Problem] = (),
-        *,
-        chosen: ChargeFilter = _NO_FILTER,
+        selection: ChargeFilter = _NO_FILTER,
+        agent_types: dict[int, str | None] | None = None,
     ) -> None:
-        self.calls = True
-        self.problems = tuple(problems)
-        self._made = {}
-        self._given = rates
         self._connection = connection
-        self._chosen = chosen
-        self._types: dict[int, str | None] = {}
-        self._charges = _LazyCharges(self._count, self._make)
+        self._rates = rates
+        self._selection = selection
+        self._agent_types: dict[int, str | None] = {} if agent_types is None else agent_types
+        self.charges: Sequence[Charge] = _LazyCharges(self._count, self._build)
         prices = connection.execute("SELECT value FROM meta WHERE name = 'prices'").fetchone()
         self._has_prices = prices == (rates.digest if rates is not None else shipped_digest(),)
 
     @property
     def rates(self) -> Rates:
-        """The prices that were applied; those that come with threadline are read when somebody wants to see them."""
-        if self._given is None:
-            from threadline.account import shipped_rates  # noqa: PLC0415 - sums can do without, and it takes a while
+        """The prices that were applied. Those shipped with threadline are loaded only if needed: sums are not."""
+        if self._rates is None:
+            from threadline.account import shipped_rates  # noqa: PLC0415 - takes a while, and sums do without
 
-            self._given = shipped_rates()
-        return self._given
+            self._rates = shipped_rates()
+        return self._rates
 
-    def where(
-        self,
-        wanted: Callable[[Charge], bool] | None = None,
-        *,
-        since: datetime | date | str | None = None,
-        until: datetime | date | str | None = None,
-        project: str | None = None,
-        model: str | None = None,
-        session: str | None = None,
-    ) -> Ledger:
-        """The ledger of some of the charges: see `Ledger.where`."""
-        if wanted is not None:
-            some = self.where(since=since, until=until, project=project, model=model, session=session)
-            return Ledger(filter(wanted, some), self.rates, self.problems)
-        if all(given is None for given in (since, until, project, model, session)):
-            return self
-        narrowed = self._chosen.narrow(parse_moment(since), parse_moment(until, end=True), project, model, session)
-        return self._of(narrowed)
+    def select(self, selection: ChargeFilter) -> IndexedCharges:
+        """Return the matching charges. They share the agent types that were filled in."""
+        return IndexedCharges(self._connection, self._rates, self._selection.combine(selection), self._agent_types)
 
-    def _of(self, chosen: ChargeFilter) -> IndexedLedger:
-        made = IndexedLedger(self._connection, self.rates, self.problems, chosen=chosen)
-        made._types = self._types
-        return made
+    def sums(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> list[Row]:
+        """Return the sums by keys."""
+        if extra or not self._has_prices or not TOTAL_KEYS.issuperset(names):
+            return self._list().sums(names, zone, extra)
+        with read_transaction(self._connection):
+            totals = ChargeTotals(self._connection, self._selection, self._agent_types).by(names, zone)
+        return rows_from_counts(totals, names)
 
-    def holding(self, session: str | None = None, transcripts: Collection[str] = ()) -> Sequence[Charge]:
-        """The charges that a session or one of some transcripts holds, copies of what others spent included."""
+    def holding(self, session: str | None, transcripts: Collection[str]) -> Sequence[Charge]:
+        """Return the charges that a session or one of the transcripts contains."""
         paths = [encode_path(transcript) for transcript in transcripts]
-        asked = _HELD_MESSAGES.format(", ".join("?" * len(paths)))
+        messages = _HELD_MESSAGES.format(", ".join("?" * len(paths)))
         return [
             charge
-            for charge in self._made_of(asked, (storable_text(session), *paths))
+            for charge in self._rebuild(messages, (storable_text(session), *paths))
             if has_sighting_in(charge, session, transcripts)
         ]
 
     def messages(self, start: str) -> list[str]:
-        """The ids of messages that start so, in the order of the alphabet."""
-        if self._chosen != _NO_FILTER:
-            return super().messages(start)
-        asked = "SELECT message FROM message_ids WHERE message >= ? AND message < ? ORDER BY message"
-        named = self._connection.execute(asked, (storable_text(start), f"{storable_text(start)}{chr(sys.maxunicode)}"))
-        return [message for (message,) in named]
+        """Return the ids of messages that start with a text, sorted."""
+        if self._selection != _NO_FILTER:
+            return self._list().messages(start)
+        select = "SELECT message FROM message_ids WHERE message >= ? AND message < ? ORDER BY message"
+        first = storable_text(start)
+        return [message for (message,) in self._connection.execute(select, (first, f"{first}{chr(sys.maxunicode)}"))]
 
     def of_messages(self, ids: Collection[str]) -> Sequence[Charge]:
-        """The charges of messages, by their ids."""
-        asked = "(SELECT message_id FROM message_ids WHERE message IN (SELECT value FROM json_each(?)))"
-        return list(self._made_of(asked, (json.dumps(list(ids)),)))
+        """Return the charges of messages."""
+        messages = "(SELECT message_id FROM message_ids WHERE message IN (SELECT value FROM json_each(?)))"
+        return list(self._rebuild(messages, (json.dumps(list(ids)),)))
 
     def of_sessions(self, ids: Collection[str | None]) -> Sequence[Charge]:
-        """The charges of sessions, by their whole ids."""
+        """Return the charges of sessions."""
         where = "WHERE o.session IS NULL OR o.session IN (SELECT value FROM json_each(?))"
-        return [
-            charge
-            for charge in self._made_of(_CHARGED_MESSAGES.format(where), (json.dumps(list(ids)),))
-            if charge.session in ids
-        ]
+        charges = self._rebuild(_CHARGED_MESSAGES.format(where), (json.dumps(list(ids)),))
+        return [charge for charge in charges if charge.session in ids]
 
-    def of_day(self, day: str, zone: tzinfo = UTC) -> Sequence[Charge]:
-        """The charges of a day in a time zone."""
+    def of_day(self, day: str, zone: tzinfo) -> Sequence[Charge]:
+        """Return the charges of a day in a time zone."""
         calendar = Calendar(zone)
-        begins = encode_time(f"{day}T00:00:00.000Z")
-        if isinstance(begins, str):
-            return super().of_day(day, zone)
-        # No zone is further from UTC than a day.
-        where = f"WHERE c.time BETWEEN {begins - _DAY_MS} AND {begins + 2 * _DAY_MS} OR c.time >= ''"
-        return [
-            charge
-            for charge in self._made_of(_CHARGED_MESSAGES.format(where))
-            if calendar.day(charge.owner.time) == day
-        ]
+        midnight = encode_time(f"{day}T00:00:00.000Z")
+        if isinstance(midnight, str):
+            return self._list().of_day(day, zone)
+        # No zone is more than a day away from UTC.
+        where = f"WHERE c.time BETWEEN {midnight - _DAY_MS} AND {midnight + 2 * _DAY_MS} OR c.time >= ''"
+        charges = self._rebuild(_CHARGED_MESSAGES.format(where))
+        return [charge for charge in charges if calendar.day(charge.owner.time) == day]
 
-    @property
     def sessions(self) -> frozenset[str]:
-        """The ids of the sessions that spent anything."""
-        if self._chosen != _NO_FILTER:
-            return super().sessions
-        asked = "SELECT DISTINCT session FROM origins WHERE origin_id IN (SELECT origin_id FROM spent)"
-        return frozenset(one for (one,) in self._connection.execute(asked) if one is not None)
+        """Return the ids of the sessions that spent anything."""
+        if self._selection != _NO_FILTER:
+            return self._list().sessions()
+        select = "SELECT DISTINCT session FROM origins WHERE origin_id IN (SELECT origin_id FROM spent)"
+        return frozenset(session for (session,) in self._connection.execute(select) if session is not None)
 
-    @property
-    def timeless(self) -> int:
-        """How many charges say no time."""
-        if self._chosen != _NO_FILTER:
-            return super().timeless
+    def count_timeless(self) -> int:
+        """Return how many charges have no time."""
+        if self._selection != _NO_FILTER:
+            return self._list().count_timeless()
         rows = self._connection.execute("SELECT quarter, charges + parts FROM spent WHERE quarter >= ''")
-        return sum(many for time, many in rows if parse_timestamp(time) is None)
+        return sum(count for time, count in rows if parse_timestamp(time) is None)
 
-    def windows(self, *, now: datetime, hours: float = WINDOW_HOURS) -> list[UsageWindow]:
-        """The windows of five hours that limits count by, and the gaps between them, in the order of time."""
-        if not self._has_prices or self._chosen.is_named:
-            return super().windows(now=now, hours=hours)
-
+    def windows(self, now: datetime, hours: float) -> list[UsageWindow]:
+        """Return the usage windows and the gaps between them."""
+        if not self._has_prices or self._selection.has_names:
+            return self._list().windows(now, hours)
         with read_transaction(self._connection):
-            return WindowTotals(self._connection, self._chosen).windows(now, timedelta(hours=hours))
+            return WindowTotals(self._connection, self._selection).windows(now, timedelta(hours=hours))
 
     def fill_agent_types(self, read: Callable[[str], str | None]) -> None:
         """Set the type of agents whose rows do not say it. `read` returns the type for an agent's transcript."""
-        where = " AND ".join(
-            ("o.agent IS NOT NULL AND o.agent_type IS NULL", *self._chosen.conditions(self._connection))
-        )
+        conditions = sql_conditions(self._connection, self._selection)
+        where = " AND ".join(("o.agent IS NOT NULL AND o.agent_type IS NULL", *conditions))
         for number, path in self._connection.execute(_SELECT_UNTYPED.format(where)).fetchall():
-            if number not in self._types:
-                self._types[number] = read(decode_path(path))
-        self._made.clear()
-        self._charges = _LazyCharges(self._count, self._make)
+            if number not in self._agent_types:
+                self._agent_types[number] = read(decode_path(path))
+        self.charges = _LazyCharges(self._count, self._build)
 
-    def _rows(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
-        if extra or not self._has_prices or not TOTAL_KEYS.issuperset(names):
-            return super()._rows(names, zone, extra)
-        with read_transaction(self._connection):
-            sums = ChargeTotals(self._connection, self._chosen, self._types).by(names, zone)
-        return Rows(names, tuple(sort_rows(rows_from_counts(sums, names), names)))
+    def _list(self) -> ChargeList:
+        """The charges in memory, for questions that the stored sums cannot answer."""
+        return ChargeList(self.charges, self.rates)
 
     def _count(self) -> int:
         with read_transaction(self._connection):
-            sums = ChargeTotals(self._connection, self._chosen, self._types).by((), UTC)
-        return sum(counts[0] + counts[-1] for counts in sums.values())
+            totals = ChargeTotals(self._connection, self._selection, self._agent_types).by((), UTC)
+        return sum(counts[0] + counts[-1] for counts in totals.values())
 
-    def _make(self) -> Iterator[Charge]:
-        conditions = self._chosen.conditions(self._connection)
-        if self._chosen.has_time_range:
-            first, last = time_range_ms(self._chosen)
+    def _build(self) -> Iterator[Charge]:
+        conditions = sql_conditions(self._connection, self._selection)
+        if self._selection.has_time_range:
+            first, last = time_range_ms(self._selection)
             conditions.append(f"(c.time BETWEEN {first} AND {last} OR c.time >= '')")
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        return self._made_of(_CHARGED_MESSAGES.format(where))
+        return self._rebuild(_CHARGED_MESSAGES.format(where))
 
-    def _made_of(self, messages: str, given: Iterable[object] = ()) -> Iterator[Charge]:
-        """The chosen charges of messages that a query names, with every line that tells of them."""
-        from threadline.index.charges import rebuild_charges  # noqa: PLC0415 - sums can do without, and it takes a while
+    def _rebuild(self, messages: str, values: Iterable[object] = ()) -> Iterator[Charge]:
+        """The selected charges of the messages that a subquery gives, with all lines they were counted from."""
+        from threadline.index.charges import rebuild_charges  # noqa: PLC0415 - takes a while, and sums do without
 
         with read_transaction(self._connection):
-            for charge in rebuild_charges(self._connection, self.rates, self._types, messages, given):
-                if self._chosen == _NO_FILTER or self._chosen.has(charge):
+            for charge in rebuild_charges(self._connection, self.rates, self._agent_types, messages, values):
+                if self._selection == _NO_FILTER or self._selection.matches(charge):
                     yield charge
 
 
 class _LazyCharges(Sequence[Charge]):
-    """Charges that are made when somebody wants to see them, and counted without."""
+    """Charges that are built on first access; their number is known without."""
 
-    def __init__(self, count: Callable[[], int], make: Callable[[], Iterator[Charge]]) -> None:
+    def __init__(self, count: Callable[[], int], build: Callable[[], Iterator[Charge]]) -> None:
         self._count = count
-        self._make = make
-        self._made: tuple[Charge, ...] | None = None
+        self._build = build
+        self._charges: tuple[Charge, ...] | None = None
 
     def __len__(self) -> int:
-        return self._count() if self._made is None else len(self._made)
+        return self._count() if self._charges is None else len(self._charges)
 
     @overload
     def __getitem__(self, at: int) -> Charge: ...
@@ -251,9 +219,9 @@ class _LazyCharges(Sequence[Charge]):
         return iter(self._all())
 
     def _all(self) -> tuple[Charge, ...]:
-        if self._made is None:
-            self._made = tuple(self._make())
-        return self._made
+        if self._charges is None:
+            self._charges = tuple(self._build())
+        return self._charges
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -266,100 +234,101 @@ _SELECT_SUMS_AT = f"SELECT rate_id, {CHARGE_SUMS} FROM charged WHERE time = ? GR
 _TimeAndRate = tuple[int | str, int]
 _TimedCharge = tuple[datetime, _TimeAndRate]
 _Quarter = int | str
-_HOUR = timedelta(hours=1)  # windows that are shorter than what they begin with may begin anywhere
+_HOUR = timedelta(hours=1)  # a shorter window may begin within a quarter
 
 
 class WindowTotals:
-    """The windows of charges of a time.
+    """Usage windows of the selected charges.
 
-    The first and last time of each quarter of an hour are enough to tell windows, where a quarter lies wholly in one.
+    The first and last time of each quarter hour are enough to find the windows, if each quarter is within one window.
+    A quarter that is not is *split*: its charges are read one by one.
     """
 
-    def __init__(self, connection: sqlite3.Connection, chosen: ChargeFilter) -> None:
+    def __init__(self, connection: sqlite3.Connection, selection: ChargeFilter) -> None:
         self._connection = connection
-        self._chosen = chosen
+        self._selection = selection
         self._rates = load_rates(connection)
         self._sums: list[dict[RatedGroup, list[int]]] = []
 
     def windows(self, now: datetime, length: timedelta) -> list[UsageWindow]:
-        """All of them, and the gaps between."""
-        torn: set[_Quarter] = (
-            set(map(_quarter_of, time_range_ms(self._chosen))) if self._chosen.has_time_range else set()
+        """Return all windows, and the gaps between them."""
+        split: set[_Quarter] = (
+            set(map(_quarter_of, time_range_ms(self._selection))) if self._selection.has_time_range else set()
         )
-        ends = self._ends(torn, is_short=length < _HOUR)
-        parts = list(split_into_windows(self._timed(ends, torn), length))
-        window = self._windows(parts, torn)
-        if torn:
-            parts = list(split_into_windows(self._timed(ends, torn), length))
-        self._add_up(parts, window, torn)
-        found: list[UsageWindow] = []
-        for some, sums in zip(parts, self._sums, strict=True):
-            models = (self._rates[rate][0] for _, (_, rate) in some)
-            append_window(found, (some[0][0], some[-1][0]), Sum.of(rows_from_counts(sums, ())), models, now, length)
-        return found
+        ends = self._quarter_ends(split, is_short=length < _HOUR)
+        parts = list(split_into_windows(self._timed(ends, split), length))
+        window_of = self._windows_of_quarters(parts, split)
+        if split:
+            parts = list(split_into_windows(self._timed(ends, split), length))
+        self._add_up(parts, window_of, split)
+        windows: list[UsageWindow] = []
+        for charges, sums in zip(parts, self._sums, strict=True):
+            models = (self._rates[rate][0] for _, (_, rate) in charges)
+            span = (charges[0][0], charges[-1][0])
+            append_window(windows, span, Sum.of(rows_from_counts(sums, ())), models, now, length)
+        return windows
 
-    def _ends(self, torn: set[_Quarter], *, is_short: bool) -> list[tuple[int, int, int, int]]:
-        """Each quarter's first and last time of each rate; where it does not say which came first, it is torn."""
-        first, last = time_range_ms(self._chosen)
+    def _quarter_ends(self, split: set[_Quarter], *, is_short: bool) -> list[tuple[int, int, int, int]]:
+        """The first and last time of each rate in each quarter. If two rates begin at the same time, it is split."""
+        first, last = time_range_ms(self._selection)
         ends = self._connection.execute(_SELECT_ENDS.format(f"time BETWEEN {first} AND {last}")).fetchall()
-        begun: set[tuple[int, int]] = set()
-        for quarter, _rate, begins, _ends in ends:
-            if is_short or (quarter, begins) in begun:
-                torn.add(quarter)
-            begun.add((quarter, begins))
+        starts: set[tuple[int, int]] = set()
+        for quarter, _rate, start, _end in ends:
+            if is_short or (quarter, start) in starts:
+                split.add(quarter)
+            starts.add((quarter, start))
         return ends
 
-    def _timed(self, ends: list[tuple[int, int, int, int]], torn: set[_Quarter]) -> Iterator[_TimedCharge]:
-        """Times in order: of torn quarters all, of others the first and last of each rate."""
-        chosen, (first, last) = self._chosen, time_range_ms(self._chosen)
-        usual = [(time, rate) for quarter, rate, *both in ends if quarter not in torn for time in both]
-        for quarter in {quarter for quarter, *_ in ends if quarter in torn}:
+    def _timed(self, ends: list[tuple[int, int, int, int]], split: set[_Quarter]) -> Iterator[_TimedCharge]:
+        """Times in order: all of a split quarter, of others the first and last of each rate."""
+        first, last = time_range_ms(self._selection)
+        usual = [(time, rate) for quarter, rate, *both in ends if quarter not in split for time in both]
+        for quarter in {quarter for quarter, *_ in ends if quarter in split}:
             low, high = max(first, quarter * QUARTER_MS), min(last, quarter * QUARTER_MS + QUARTER_MS - 1)
             usual += self._connection.execute(_SELECT_TIMES.format(f"time BETWEEN {low} AND {high}"))
-        usual.sort(key=lambda told: (told[0], self._rates[told[1]][0] or ""))
-        timed = [(_EPOCH + timedelta(milliseconds=told[0]), told) for told in usual]
-        odd = [
-            (parse_timestamp(told[0]), told) for told in self._connection.execute(_SELECT_TIMES.format("time >= ''"))
+        usual.sort(key=lambda row: (row[0], self._rates[row[1]][0] or ""))
+        timed = [(_EPOCH + timedelta(milliseconds=row[0]), row) for row in usual]
+        unusual = [
+            (parse_timestamp(row[0]), row) for row in self._connection.execute(_SELECT_TIMES.format("time >= ''"))
         ]
-        if odd:
-            timed += [(when, told) for when, told in odd if when is not None and _is_within(when, chosen)]
-            timed.sort(key=lambda one: (one[0], self._rates[one[1][1]][0] or ""))
+        if unusual:
+            timed += [(moment, row) for moment, row in unusual if moment is not None and self._is_selected(moment)]
+            timed.sort(key=lambda pair: (pair[0], self._rates[pair[1][1]][0] or ""))
         return iter(timed)
 
-    def _windows(self, parts: list[list[_TimedCharge]], torn: set[_Quarter]) -> dict[_Quarter, int]:
-        """The window of each quarter; those that lie in several are torn."""
-        window: dict[_Quarter, int] = {}
-        for at, some in enumerate(parts):
-            for _when, (time, _rate) in some:
-                quarter = _quarter_of(time)
-                if window.setdefault(quarter, at) != at:
-                    torn.add(quarter)
-        return window
+    def _is_selected(self, moment: datetime) -> bool:
+        return is_within(moment, self._selection.since, self._selection.until)
 
-    def _add_up(self, parts: list[list[_TimedCharge]], window: dict[_Quarter, int], torn: set[_Quarter]) -> None:
-        """Quarters that lie in one window wholly, and all else time by time."""
+    def _windows_of_quarters(self, parts: list[list[_TimedCharge]], split: set[_Quarter]) -> dict[_Quarter, int]:
+        """The window of each quarter. Those that are in several are added to `split`."""
+        window_of: dict[_Quarter, int] = {}
+        for number, charges in enumerate(parts):
+            for _moment, (time, _rate) in charges:
+                quarter = _quarter_of(time)
+                if window_of.setdefault(quarter, number) != number:
+                    split.add(quarter)
+        return window_of
+
+    def _add_up(self, parts: list[list[_TimedCharge]], window_of: dict[_Quarter, int], split: set[_Quarter]) -> None:
+        """Add the stored sums of whole quarters, and the charges of split ones time by time."""
         self._sums = [{} for _ in parts]
-        first, last = map(_quarter_of, time_range_ms(self._chosen))
+        first, last = map(_quarter_of, time_range_ms(self._selection))
         for quarter, rate, *counts in self._connection.execute(
             _SELECT_SUMS.format(f"quarter BETWEEN {first} AND {last} OR quarter >= ''")
         ):
-            if quarter in window and quarter not in torn:
-                self._add(window[quarter], rate, counts)
-        for at, some in enumerate(parts if torn else ()):
-            for time in {time for _when, (time, _rate) in some if _quarter_of(time) in torn}:
+            if quarter in window_of and quarter not in split:
+                self._add(window_of[quarter], rate, counts)
+        for number, charges in enumerate(parts if split else ()):
+            for time in {time for _moment, (time, _rate) in charges if _quarter_of(time) in split}:
                 for rate, *counts in self._connection.execute(_SELECT_SUMS_AT, (time,)):
-                    self._add(at, rate, counts)
+                    self._add(number, rate, counts)
 
-    def _add(self, at: int, rate: int, counts: list[int]) -> None:
-        sums = self._sums[at]
+    def _add(self, number: int, rate: int, counts: list[int]) -> None:
+        sums = self._sums[number]
         key: RatedGroup = (), self._rates[rate][1]
-        held = sums.get(key)
-        sums[key] = counts if held is None else [mine + its for mine, its in zip(held, counts, strict=True)]
+        before = sums.get(key)
+        sums[key] = counts if before is None else [a + b for a, b in zip(before, counts, strict=True)]
 
 
 def _quarter_of(time: int | str) -> int | str:
     return time // QUARTER_MS if isinstance(time, int) else time
-
-
-def _is_within(when: datetime, chosen: ChargeFilter) -> bool:
-    return is_within(when, chosen.since, chosen.until)

@@ -14,8 +14,6 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-from msgspec import Struct
-
 from threadline.account import (
     COUNTS,
     MAIN,
@@ -23,85 +21,40 @@ from threadline.account import (
     NONE,
     TIME_KEYS,
     Calendar,
+    ChargeFilter,
     GroupKey,
     RatedGroup,
     is_within,
     utc_offset,
 )
 from threadline.index.store import QUARTER_MS, decode_path, decode_time, epoch_milliseconds
-from threadline.model.charges import Charge, Rate
+from threadline.model.charges import Rate
 from threadline.model.homes import home_name, machine_name
 from threadline.model.times import parse_timestamp
 
 
-class ChargeFilter(Struct, frozen=True):
-    """All that fit every one of these: a time, texts that project and model hold, starts of the session's id."""
-
-    since: datetime | None = None
-    until: datetime | None = None
-    projects: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    sessions: tuple[str, ...] = ()
-
-    @property
-    def has_time_range(self) -> bool:
-        """Whether a time is asked for; what has none is then left out."""
-        return self.since is not None or self.until is not None
-
-    @property
-    def is_named(self) -> bool:
-        """Whether projects, models or sessions are asked for."""
-        return bool(self.projects or self.models or self.sessions)
-
-    def narrow(
-        self,
-        since: datetime | None,
-        until: datetime | None,
-        project: str | None,
-        model: str | None,
-        session: str | None,
-    ) -> ChargeFilter:
-        """Those that fit these as well."""
-        return ChargeFilter(
-            max((one for one in (self.since, since) if one is not None), default=None),
-            min((one for one in (self.until, until) if one is not None), default=None),
-            self.projects + ((project.casefold(),) if project is not None else ()),
-            self.models + ((model.casefold(),) if model is not None else ()),
-            self.sessions + ((session,) if session is not None else ()),
-        )
-
-    def has(self, charge: Charge) -> bool:
-        """Whether a charge is asked for."""
-        return (
-            (not self.has_time_range or is_within(charge.timestamp, self.since, self.until))
-            and all(charge.session is not None and charge.session.startswith(session) for session in self.sessions)
-            and all(project in charge.project.casefold() for project in self.projects)
-            and all(model in (charge.model or "").casefold() for model in self.models)
-        )
-
-    def conditions(self, connection: sqlite3.Connection) -> list[str]:
-        """What SQL has to ask, beside the time: of an origin `o`, its transcript `t`, and a `rate_id`."""
-        made: list[str] = []
-        if self.projects:
-            names = connection.execute("SELECT project_id, COALESCE(path, folder) FROM projects")
-            fitting = [
-                number
-                for number, name in names
-                if all(project in decode_path(name).casefold() for project in self.projects)
-            ]
-            made.append(f"t.project_id IN ({', '.join(map(str, fitting))})")
-        if self.models:
-            models = connection.execute("SELECT rate_id, model FROM rates")
-            fitting = [
-                number for number, model in models if all(one in (model or "").casefold() for one in self.models)
-            ]
-            made.append(f"rate_id IN ({', '.join(map(str, fitting))})")
-        made += (f"substr(o.session, 1, {len(session)}) = {quote_sql(session)}" for session in self.sessions)
-        return made
+def sql_conditions(connection: sqlite3.Connection, selection: ChargeFilter) -> list[str]:
+    """The conditions of a filter, except for time, on an origin `o`, its transcript `t`, and a `rate_id`."""
+    conditions: list[str] = []
+    if selection.projects:
+        names = connection.execute("SELECT project_id, COALESCE(path, folder) FROM projects")
+        ids = [
+            number
+            for number, name in names
+            if all(project in decode_path(name).casefold() for project in selection.projects)
+        ]
+        conditions.append(f"t.project_id IN ({', '.join(map(str, ids))})")
+    if selection.models:
+        names = connection.execute("SELECT rate_id, model FROM rates")
+        ids = [number for number, name in names if all(model in (name or "").casefold() for model in selection.models)]
+        conditions.append(f"rate_id IN ({', '.join(map(str, ids))})")
+    return conditions + [
+        f"substr(o.session, 1, {len(session)}) = {quote_sql(session)}" for session in selection.sessions
+    ]
 
 
 def quote_sql(text: str) -> str:
-    """Text as SQL writes it; what a database cannot hold fits nothing."""
+    """A text as an SQL literal; NULL, which matches nothing, if SQLite cannot store it."""
     try:
         return f"CAST(x'{text.encode().hex()}' AS TEXT)"
     except UnicodeEncodeError:
@@ -225,13 +178,18 @@ _SumRow = tuple[Any, ...]
 
 
 class ChargeTotals:
-    """Sums of chosen charges. `types` are those of agents whose rows do not say it, by the number of the transcript."""
+    """Sums of the selected charges.
 
-    def __init__(self, connection: sqlite3.Connection, chosen: ChargeFilter, types: Mapping[int, str | None]) -> None:
+    `types` are the types of agents whose rows do not say it, by the number of their transcript.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, selection: ChargeFilter, types: Mapping[int, str | None]
+    ) -> None:
         self._connection = connection
-        self._chosen = chosen
+        self._selection = selection
         self._types = types
-        self._conditions = chosen.conditions(connection)
+        self._conditions = sql_conditions(connection, selection)
         self._rates = load_rates(connection)
         self._sums: dict[RatedGroup, list[int]] = {}
 
@@ -240,7 +198,7 @@ class ChargeTotals:
         self._sums = {}
         labels = GroupLabels(self._connection, names, self._rates, self._types)
         timed = any(name in TIME_KEYS for name in names)
-        if not timed and not self._chosen.has_time_range:
+        if not timed and not self._selection.has_time_range:
             self._add(labels, self._ask("charged c" if labels.shares else "spent s", "NULL", labels, []))
             return self._sums
         self._add_usual(labels, zone, unit=_HOUR_QUARTERS if "hour" in names else _DAY_QUARTERS, timed=timed)
@@ -250,11 +208,11 @@ class ChargeTotals:
     def _add_usual(self, labels: GroupLabels, zone: tzinfo, *, unit: int, timed: bool) -> None:
         """What was spent at times that are written as usual."""
         days = _ZoneDays(self._connection, zone) if timed and zone is not UTC else None
-        span, ends = _quarter_range(self._chosen)
+        span, ends = _quarter_range(self._selection)
         if labels.shares:  # which tools share what is not among the sums that are kept
-            span, ends = None, ["c.time BETWEEN {} AND {}".format(*time_range_ms(self._chosen))]
+            span, ends = None, ["c.time BETWEEN {} AND {}".format(*time_range_ms(self._selection))]
         if days is not None and len(days.odd) > _MAX_ODD_DAYS:
-            first, last = time_range_ms(self._chosen)
+            first, last = time_range_ms(self._selection)
             self._add_charges(labels, Calendar(zone), [f"c.time BETWEEN {first} AND {last}"])
             return
         shift = days.shift if days is not None else "0"
@@ -291,7 +249,7 @@ class ChargeTotals:
             self._add(labels, self._ask("spent s", "s.quarter", labels, limits), lambda quarter: named[quarter] or {})
         for some in ends:
             self._add_charges(labels, calendar, [some, f"c.time BETWEEN {low} AND {high}"])
-        first, last = time_range_ms(self._chosen)
+        first, last = time_range_ms(self._selection)
         for quarter in torn:
             begins, over = -(-first // QUARTER_MS), (last + 1) // QUARTER_MS
             if begins <= quarter < over and not labels.shares:  # else it is among the ends
@@ -306,11 +264,11 @@ class ChargeTotals:
 
     def _add_odd(self, labels: GroupLabels, calendar: Calendar) -> None:
         """What was spent at times that are written in other ways."""
-        chosen = self._chosen
+        selection = self._selection
         source, time = ("charged c", "c.time") if labels.shares else ("spent s", "s.quarter")
         rows = self._ask(source, time, labels, [f"{time} >= ''"])
-        if chosen.has_time_range:
-            rows = (row for row in rows if is_within(parse_timestamp(row[0]), chosen.since, chosen.until))
+        if selection.has_time_range:
+            rows = (row for row in rows if is_within(parse_timestamp(row[0]), selection.since, selection.until))
         self._add(labels, rows, lambda time: _time_names(calendar, time))
 
     def _ask(self, source: str, slot: str, labels: GroupLabels, limits: list[str]) -> Iterator[_SumRow]:
@@ -382,9 +340,9 @@ def _zone_shift(day: int, zone: tzinfo) -> int | None:
     return offset // _A_QUARTER
 
 
-def _quarter_range(chosen: ChargeFilter) -> tuple[str | None, list[str]]:
+def _quarter_range(selection: ChargeFilter) -> tuple[str | None, list[str]]:
     """The quarters that lie wholly in a time, and what of its ends does not fill one."""
-    first, last = time_range_ms(chosen)
+    first, last = time_range_ms(selection)
     whole, over = -(-first // QUARTER_MS), (last + 1) // QUARTER_MS  # the first, and the one after the last
     if whole >= over:
         return None, [f"c.time BETWEEN {first} AND {last}"]
@@ -395,10 +353,12 @@ def _quarter_range(chosen: ChargeFilter) -> tuple[str | None, list[str]]:
     )
 
 
-def time_range_ms(chosen: ChargeFilter) -> tuple[int, int]:
+def time_range_ms(selection: ChargeFilter) -> tuple[int, int]:
     """The first and last millisecond of a time."""
-    first = epoch_milliseconds(chosen.since, up=True) if chosen.since is not None else 0
-    return max(0, first), epoch_milliseconds(chosen.until) if chosen.until is not None else _FAR_FUTURE * QUARTER_MS - 1
+    first = epoch_milliseconds(selection.since, up=True) if selection.since is not None else 0
+    return max(0, first), epoch_milliseconds(
+        selection.until
+    ) if selection.until is not None else _FAR_FUTURE * QUARTER_MS - 1
 
 
 def _quarter_names(calendar: Calendar, quarter: int) -> dict[str, str] | None:
