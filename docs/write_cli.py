@@ -25,7 +25,7 @@ name one.
 | 2 | an error |
 | 130 | interrupted with Ctrl-C |
 
-## Output formats
+About the output formats:
 
 - Times are in UTC, and in ISO 8601 in JSON and CSV.
 - A *place* is `FILE:LINE`, or `FILE:LINE$.json.path` for a value inside the line.

@@ -34,7 +34,7 @@ def test_help_names_every_command(ask: Asker) -> None:
         assert f"\n  {command} " in shown
 
 
-@for_each("name", [name for name in COMMANDS if name != "keep"])
+@for_each("name", COMMANDS)
 def test_the_table_of_commands_is_what_their_help_says(name: str) -> None:
     """The one-line help in the table is how the command's own help begins."""
     command = commands.threadline.get_command(click.Context(commands.threadline), name)
@@ -48,7 +48,7 @@ def test_the_version(ask: Asker) -> None:
         assert ask(option).out.split()[-1] == threadline.__version__
 
 
-@for_each("command", ["", *(name for name in COMMANDS if name != "keep")])
+@for_each("command", ["", *COMMANDS])
 def test_help_fits_a_terminal(ask: Asker, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No line of the help is longer than the 80 columns of a terminal, examples included."""
     monkeypatch.setenv("COLUMNS", "80")

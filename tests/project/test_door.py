@@ -17,8 +17,6 @@ EXCEPTED: dict[str, dict[str, set[str]]] = {
         "sql_answers": {"threadline.index", "sqlite3"},
         # DuckDB's errors have the messages of SQLite's.
         "sql_duckdb": {"threadline.index"},
-        # The command about the index file itself.
-        "index": {"threadline.index"},
         # `keep` stores the files of homes as they are; the archive is for reading sessions.
         "install": {"threadline.find"},
         "options": {"threadline.find"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import asdict
@@ -12,9 +13,11 @@ from threadline.cli import EXIT_OK, screen
 from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option, output_options
 from threadline.cli.resolve import open_archive
-from threadline.index import IndexStatus
 from threadline.model.text import count
 from threadline.render import plain
+
+if TYPE_CHECKING:
+    from threadline.index import IndexStatus
 
 _EPILOG = """
 \b

@@ -19,7 +19,6 @@ import click
 import msgspec
 
 from threadline.model.charges import format_decimal
-from threadline.model.text import count as counted
 from threadline.render import (
     Role,
     Span,
@@ -28,7 +27,6 @@ from threadline.render import (
     clip,
     clip_left,
     display_width,
-    one_line,
     plain,
     should_use_colour,
     wrap,
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from threadline.model.places import Place
     from threadline.model.session import Session
 
-__all__ = ["counted", "one_line", "plain"]  # `cli.keep` still takes these names from here
 GAP = "  "
 """What separates columns, and indents a page."""
 _FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")

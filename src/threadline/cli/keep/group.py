@@ -9,9 +9,11 @@ from typing import Any
 import click
 
 from threadline.cli import EXIT_OK
+from threadline.cli.commands import forward_options
 from threadline.cli.keep.options import KeepNotFound, keep_options, kept_homes_option, require_zstandard
 from threadline.cli.options import format_parameter, jobs_option, output_options
 from threadline.cli.screen import report_nothing
+from threadline.errors import did_you_mean
 
 ACTIONS = {
     "status": ("reports:status", "Show what is kept and what is at risk."),
@@ -40,7 +42,7 @@ Examples:
   threadline keep --keep DIR --encrypt     a new, encrypted keep
 
 \b
-Exit codes: 0 kept; 1 no Claude home was found; 2 an error, or a file could not be kept.
+Exit codes: 0 success; 1 no Claude home; 2 an error, or a file was not kept.
 """
 
 
@@ -76,10 +78,8 @@ class ActionGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The action that the first word names, or an error with a suggestion."""
         if args[0] not in ACTIONS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            from difflib import get_close_matches
-
-            similar = get_close_matches(args[0].lower(), ACTIONS, n=1)
-            hint = f"Did you mean `threadline keep {similar[0]}`?" if similar else f"Actions: {', '.join(ACTIONS)}."
+            match = did_you_mean(args[0], ACTIONS)
+            hint = f"Did you mean `threadline keep {match}`?" if match else f"Actions: {', '.join(ACTIONS)}."
             raise click.UsageError(f"Unknown action {args[0]!r}. {hint}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -116,29 +116,18 @@ def keep(
     jobs: int | None,
     output: str,
 ) -> int:
-    """Store transcripts and everything that belongs to them permanently, byte for byte.
+    """Store sessions permanently, before Claude Code deletes them.
 
-    Claude Code deletes files that it has not written to for 30 days. Without an action, this stores what is new or has
-    grown since the last run, compressed, in a folder of its own. Nothing leaves it again except by `keep forget`.
+    Stores transcripts and everything that belongs to them, byte for byte. Claude Code deletes files that it has not
+    written to for 30 days. Without an action, this stores what is new or has grown since the last run, compressed, in a
+    folder of its own. Nothing leaves it again except by `keep forget`.
     """
     if ctx.invoked_subcommand is not None:
         shared = {"folder": folder, "key_file": key_file, "homes": homes, "jobs": jobs}
         own = {"quiet": quiet, "encrypt": encrypt, "begin": begin, format_parameter(output): output != "table"}
-        _forward_options(ctx, {**shared, **own})
+        forward_options(ctx, keep, {**shared, **own}, "threadline keep", {"homes": "home", "folder": "keep"})
         return EXIT_OK
     require_zstandard()
     from threadline.cli.keep.run import run  # not at the top: --help must work without zstandard
 
     return run(folder, key_file, homes, jobs, output, quiet=quiet, encrypt=encrypt, begin=begin)
-
-
-def _forward_options(ctx: click.Context, options: dict[str, Any]) -> None:
-    """Forward the options before an action to the action, if it has them."""
-    name = ctx.invoked_subcommand or ""
-    action = keep.get_command(ctx, name)
-    accepted = {param.name for param in action.params} if action is not None else set()
-    used = {option: value for option, value in options.items() if value}
-    for option in used.keys() - accepted:
-        spelling = {"homes": "home", "folder": "keep"}.get(option, option.removeprefix("as_").replace("_", "-"))
-        raise click.UsageError(f"`threadline keep {name}` has no option --{spelling}.")
-    ctx.default_map = {name: used}

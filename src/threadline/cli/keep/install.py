@@ -26,6 +26,7 @@ from threadline.cli.options import CommandFunction, output_options
 from threadline.cli.screen import report_no_home, report_nothing
 from threadline.find import homes as find_homes
 from threadline.model.homes import Home
+from threadline.render import plain
 
 HOOK_EVENT = "SessionEnd"
 """When Claude Code runs the hook: the transcript is complete by then."""
@@ -115,7 +116,7 @@ def install(*, timer: str, folder: Path | None, key_file: Path | None, homes: tu
         out.print_rows(map(out.to_json_value, steps), output)
     else:
         for line in _install_lines(steps):
-            click.echo(out.plain(line))
+            click.echo(plain(line))
     return EXIT_OK
 
 
@@ -138,9 +139,9 @@ def uninstall(*, folder: Path | None, key_file: Path | None, homes: tuple[str, .
     if not steps:
         return report_nothing(f"No hook and no systemd timer found. {cron}")
     for step in steps:
-        click.echo(out.plain(step.text))
+        click.echo(plain(step.text))
         if step.command:
-            click.echo(f"    {out.plain(step.command)}")
+            click.echo(f"    {plain(step.command)}")
     click.echo(cron)
     return EXIT_OK
 

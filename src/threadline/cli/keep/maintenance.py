@@ -18,7 +18,6 @@ from threadline.cli.keep.options import (
     keep_path,
     open_catalogue,
     open_keep,
-    print_record,
 )
 from threadline.cli.options import jobs_option, output_options
 from threadline.cli.screen import print_message, report_nothing
@@ -40,6 +39,8 @@ from threadline.keep import (
     this_machine,
     verify_keep,
 )
+from threadline.model.text import count
+from threadline.render import plain
 
 _VERIFY_EPILOG = """
 \b
@@ -87,7 +88,7 @@ def verify(*, sample: int | None, folder: Path | None, key_file: Path | None, ou
     if output == "table":
         _print_verification(row)
     else:
-        print_record(row, output)
+        out.print_record(row, output)
     return EXIT_OK if row["clean"] and not row["files"] else EXIT_FAILED
 
 
@@ -98,8 +99,8 @@ def _affected_sessions(catalogue: Catalogue, result: VerifyResult) -> set[str]:
 
 
 def _print_verification(row: dict[str, Any]) -> None:
-    pieces, packs = out.counted(row["pieces"], "piece"), out.counted(row["packs"], "pack")
-    checked = f"{pieces} ({out.format_size(row['bytes'])}) in {packs}, {out.counted(row['runs'], 'manifest')}"
+    pieces, packs = count(row["pieces"], "piece"), count(row["packs"], "pack")
+    checked = f"{pieces} ({out.format_size(row['bytes'])}) in {packs}, {count(row['runs'], 'manifest')}"
     if row["clean"]:
         click.echo(f"Everything is intact: {checked}.{' This was a sample.' if row['sample'] else ''}")
         return
@@ -107,13 +108,11 @@ def _print_verification(row: dict[str, Any]) -> None:
     for problem in row["problems"]:
         click.echo(out.wrap_text(problem, "  ", "    "))
     if row["sessions"]:
-        click.echo(f"{out.counted(len(row['sessions']), 'session')} cannot be restored completely:")
+        click.echo(f"{count(len(row['sessions']), 'session')} cannot be restored completely:")
         for session in row["sessions"]:
-            click.echo(f"  {out.plain(session)}")
+            click.echo(f"  {plain(session)}")
     if row["files"]:
-        click.echo(
-            f"{out.counted(len(row['files']), 'file')} affected (--json lists them). All others can be restored."
-        )
+        click.echo(f"{count(len(row['files']), 'file')} affected (--json lists them). All others can be restored.")
     elif row["missing"]:
         click.echo(
             "Files that only a missing manifest lists are not shown. An earlier version may be restored instead."
@@ -191,20 +190,18 @@ def merge(
         print_message(refusal)
     code = EXIT_FAILED if result.refused else EXIT_OK
     if output != "table":
-        print_record(out.to_json_value(result), output)
+        out.print_record(out.to_json_value(result), output)
         return code
     if result.packs or result.runs:
-        runs, packs = out.counted(result.runs, "run"), out.counted(result.packs, "pack")
-        click.echo(
-            f"Imported {runs} and {packs} ({out.format_size(result.bytes)}) into {out.plain(str(store.folder))}."
-        )
+        runs, packs = count(result.runs, "run"), count(result.packs, "pack")
+        click.echo(f"Imported {runs} and {packs} ({out.format_size(result.bytes)}) into {plain(str(store.folder))}.")
     elif not result.refused and not result.mended:
         click.echo("Nothing new: this keep already has everything.")
     if result.mended:
-        click.echo(f"Repaired {out.counted(result.mended, 'file')} of this keep.")
+        click.echo(f"Repaired {count(result.mended, 'file')} of this keep.")
     if result.forgotten:
         ids = ", ".join(session[:8] for session in result.forgotten[:8])
-        click.echo(f"Forgotten in the other keep: {out.counted(len(result.forgotten), 'session')} ({out.plain(ids)}).")
+        click.echo(f"Forgotten in the other keep: {count(len(result.forgotten), 'session')} ({plain(ids)}).")
     return code
 
 
@@ -243,7 +240,7 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
         file for match in matches for file in (*match.files, *owners.referenced_files(match.id, match.files, others))
     ]
     size = out.format_size(sum(file.size for file in files))
-    question = f"Delete {matches[0].id} permanently: {out.counted(len(files), 'file')}, {size}?"
+    question = f"Delete {matches[0].id} permanently: {count(len(files), 'file')}, {size}?"
     if not yes and not _confirm(question):
         return report_nothing("Nothing was deleted. Use --yes to delete without asking.")
     result = forget_session(catalogue, machine, matches[0].id, files, reason.strip())
@@ -251,11 +248,11 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
     for problem in result.problems:
         print_message(problem)
     if output == "table":
-        count = f"{out.counted(result.files, 'file')}, {out.counted(result.versions, 'version')}"
+        removed = f"{count(result.files, 'file')}, {count(result.versions, 'version')}"
         freed = out.format_size(max(0, result.bytes))
-        click.echo(f"Deleted {out.plain(result.session)}: {count}. The keep is {freed} smaller.")
+        click.echo(f"Deleted {plain(result.session)}: {removed}. The keep is {freed} smaller.")
     else:
-        print_record(out.to_json_value(result), output)
+        out.print_record(out.to_json_value(result), output)
     return EXIT_FAILED if result.problems else EXIT_OK
 
 
@@ -294,9 +291,9 @@ def pack(*, folder: Path | None, key_file: Path | None, jobs: int | None, output
     for problem in result.problems:
         print_message(problem)
     if output != "table":
-        print_record(out.to_json_value(result), output)
+        out.print_record(out.to_json_value(result), output)
     elif result.before:
-        before = f"{out.counted(result.before, 'pack')} ({out.format_size(result.bytes_before)})"
+        before = f"{count(result.before, 'pack')} ({out.format_size(result.bytes_before)})"
         click.echo(f"{before} became {result.after:,} ({out.format_size(result.bytes_after)}).")
     else:
         click.echo("Nothing to pack: the result would not be smaller.")

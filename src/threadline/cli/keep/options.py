@@ -202,16 +202,6 @@ def print_problems(problems: Sequence[str]) -> None:
         print_message(f"… and {len(problems) - _MAX_PROBLEMS:,} more. `threadline keep verify` lists all.")
 
 
-def print_record(row: dict[str, Any], output: str) -> None:
-    """Print a single result for a program."""
-    from threadline.cli import output as out
-
-    if output == "json":
-        out.print_json(row)
-    else:
-        out.print_rows([row], output)
-
-
 @contextmanager
 def deferred_progress_bar(label: str) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
     """A progress bar that appears once the total is known: yields functions for the total and for each advance."""

@@ -22,14 +22,14 @@ from threadline.cli.keep.options import (
     machine_option,
     open_catalogue,
     print_problems,
-    print_record,
 )
 from threadline.cli.options import output_options
 from threadline.cli.screen import report_nothing
 from threadline.errors import BadQuery
 from threadline.find import homes as find_homes
 from threadline.keep import AtRisk, Catalogue, Difference, KeptSession, RetentionPeriod, RunSummary, Status
-from threadline.model.text import format_time
+from threadline.model.text import count, format_time
+from threadline.render import one_line, plain
 
 _MAX_RISKS = 10
 _STATUS_EPILOG = """
@@ -75,7 +75,7 @@ def status(*, everything: bool, folder: Path | None, key_file: Path | None, home
     print_problems([problem for problem in current.problems if problem not in catalogue.problems])
     where = str(store.folder)
     if output == "json":
-        print_record({"path": where, "encrypted": store.is_encrypted, **_status_row(current)}, output)
+        out.print_record({"path": where, "encrypted": store.is_encrypted, **_status_row(current)}, output)
     elif output != "table":
         out.print_rows(map(out.to_json_value, current.at_risk), output)
     else:
@@ -84,7 +84,7 @@ def status(*, everything: bool, folder: Path | None, key_file: Path | None, home
         forgotten = keep.list_forgotten_in_homes(catalogue, living)
         if forgotten:
             ids = ", ".join(sorted(session[:8] for session in forgotten)[:8])
-            click.echo(f"Forgotten, so not kept, but still there: {out.counted(len(forgotten), 'session')} ({ids}).")
+            click.echo(f"Forgotten, so not kept, but still there: {count(len(forgotten), 'session')} ({ids}).")
     return EXIT_OK
 
 
@@ -106,27 +106,27 @@ def _status_row(current: Status) -> dict[str, Any]:
 
 
 def _status_lines(where: str, current: Status, *, everything: bool, is_encrypted: bool) -> Iterator[str]:
-    counted, size = out.counted, out.format_size
+    size = out.format_size
     share = f", {current.stored / current.bytes:.1%}" if current.bytes else ""
     rows = [
         ("keep", where + (" (encrypted)" if is_encrypted else "")),
         ("sessions", f"{current.sessions:,} ({current.only:,} deleted by Claude Code)"),
-        ("files", f"{current.files:,} in {counted(current.versions, 'version')}"),
+        ("files", f"{current.files:,} in {count(current.versions, 'version')}"),
         ("size", f"{size(current.bytes)} in {size(current.stored)}{share}"),
     ]
     if current.forgotten:
-        rows.append(("forgotten", counted(current.forgotten, "session")))
+        rows.append(("forgotten", count(current.forgotten, "session")))
     labels = [machine.label for machine in current.machines]
     for machine in current.machines:
         name = machine.label if labels.count(machine.label) == 1 else f"{machine.label} [{machine.id}]"
         here = " (this machine)" if machine.here else ""
-        what = f"{counted(machine.sessions, 'session')}, {size(machine.bytes)}, {counted(machine.runs, 'run')}"
+        what = f"{count(machine.sessions, 'session')}, {size(machine.bytes)}, {count(machine.runs, 'run')}"
         ran = f", last run {_format_time(machine.ended)}" if machine.ended else ""
         rows.append(("machine", f"{name}{here}: {what}; last change {_format_time(machine.last)}{ran}"))
     for home in current.homes:
-        what = f"{counted(home.sessions, 'session')}, {size(home.bytes)}; {_describe_period(home.period)}"
+        what = f"{count(home.sessions, 'session')}, {size(home.bytes)}; {_describe_period(home.period)}"
         rows.append(("home", f"{home.path}: {what}"))
-    yield from (f"  {name:<9}  {out.plain(line)}" for name, line in rows)
+    yield from (f"  {name:<9}  {plain(line)}" for name, line in rows)
     yield ""
     yield from _risk_lines(current, everything=everything)
 
@@ -155,8 +155,8 @@ def _risk_lines(current: Status, *, everything: bool) -> Iterator[str]:
         return
     sessions = sum(risk.session is not None for risk in current.at_risk)
     files = len(current.at_risk) - sessions
-    what = [out.counted(sessions, "session")] if sessions else []
-    what += [out.counted(files, "other file")] if files else []
+    what = [count(sessions, "session")] if sessions else []
+    what += [count(files, "other file")] if files else []
     yield out.format_heading(f"At risk: {' and '.join(what)}. Run `threadline keep`.")
     shown = current.at_risk if everything else current.at_risk[:_MAX_RISKS]
     rows = [_risk_cells(risk) for risk in shown]
@@ -298,7 +298,7 @@ def _session_table(rows: Sequence[dict[str, Any]]) -> str:
             f"{row['versions']:,}",
             *([row["machine"]] if several else []),
             out.shorten_path(row["project"], 30),
-            out.one_line(row["title"] or "(no title)", 200),
+            one_line(row["title"] or "(no title)", 200),
         )
         for row in rows
     ]
@@ -414,7 +414,7 @@ def path(*, folder: Path | None, key_file: Path | None, output: str) -> int:
     del key_file
     where = str(keep_path(folder))
     if output == "table":
-        click.echo(out.plain(where))
+        click.echo(plain(where))
     else:
-        print_record({"path": where}, output)
+        out.print_record({"path": where}, output)
     return EXIT_OK

@@ -21,12 +21,13 @@ from threadline.cli.keep.options import (
     keep_options,
     machine_option,
     open_catalogue,
-    print_record,
 )
 from threadline.cli.options import output_options
 from threadline.cli.screen import print_message, progress_bar
 from threadline.errors import BadQuery, NotFound
 from threadline.keep import Catalogue, KeptSession, RestoreResult, Version
+from threadline.model.text import count
+from threadline.render import plain
 
 _MAX_MESSAGES = 10
 _EPILOG = """
@@ -114,7 +115,7 @@ def restore(
     if output == "table":
         _print_result(row, selected, _session_directory(catalogue, selected), touch=touch, moved=to is not None)
     else:
-        print_record(row, output)
+        out.print_record(row, output)
     return EXIT_FAILED if row["refused"] else EXIT_OK
 
 
@@ -303,12 +304,12 @@ def _session_directory(catalogue: Catalogue, sessions: Sequence[KeptSession]) ->
 def _print_result(
     row: dict[str, Any], sessions: Sequence[KeptSession], directory: str, *, touch: bool, moved: bool
 ) -> None:
-    homes = ", ".join(out.plain(home) for home in row["homes"])
-    click.echo(f"Restored {out.counted(row['files'], 'file')} of {out.counted(len(sessions), 'session')} into {homes}.")
+    homes = ", ".join(plain(home) for home in row["homes"])
+    click.echo(f"Restored {count(row['files'], 'file')} of {count(len(sessions), 'session')} into {homes}.")
     if row["same"]:
-        click.echo(f"{out.counted(row['same'], 'file')} already existed with the same content.")
+        click.echo(f"{count(row['same'], 'file')} already existed with the same content.")
     for note in row["notes"][:_MAX_MESSAGES]:
-        click.echo(out.wrap_text(out.plain(note)))
+        click.echo(out.wrap_text(plain(note)))
     for path in row["torn"]:
         print_message(f"{path} changed while it was kept, and may mix two states.")
     for message in row["refused"][:_MAX_MESSAGES]:
@@ -319,7 +320,7 @@ def _print_result(
         prefix = f"cd {quote(directory)} && " if directory else ""
         default = os.path.join(os.path.expanduser("~"), ".claude")  # noqa: PTH111, PTH118 - those of Path raise
         prefix += f"CLAUDE_CONFIG_DIR={quote(row['homes'][0])} " if row["homes"][0] != default else ""
-        click.echo(f"Resume it with: {out.plain(prefix)}claude -r {out.plain(sessions[0].id)}")
+        click.echo(f"Resume it with: {plain(prefix)}claude -r {plain(sessions[0].id)}")
     if not touch and (row["files"] or not row["refused"]):
         for home in row["homes"]:
             _warn_of_deletion(home, [session for session in sessions if moved or session.home == home])

@@ -14,7 +14,7 @@ import click
 
 from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.keep.options import deferred_progress_bar, keep_path, print_record
+from threadline.cli.keep.options import deferred_progress_bar, keep_path
 from threadline.cli.screen import print_message, report_no_home
 from threadline.errors import BadQuery, Unreadable
 from threadline.find import homes as find_homes
@@ -40,6 +40,8 @@ from threadline.keep import (
 )
 from threadline.model.homes import Home
 from threadline.model.places import ProblemKind
+from threadline.model.text import count
+from threadline.render import plain
 
 _MAX_PROBLEMS = 10
 
@@ -138,7 +140,7 @@ def _print_result(
         for line in _result_lines(row):
             click.echo(line)
     else:
-        print_record(row, output)
+        out.print_record(row, output)
     return code
 
 
@@ -173,13 +175,13 @@ def _result_row(catalogue: Catalogue, result: KeepResult, machine: Machine, seco
 
 def _result_lines(row: dict[str, Any]) -> list[str]:
     lines = [_changes_line(row)]
-    folder, stored = out.plain(row["keep"]), out.format_size(row["stored"])
+    folder, stored = plain(row["keep"]), out.format_size(row["stored"])
     if row["gone"]:
-        lines.append(f"{out.counted(row['gone'], 'session')} deleted by Claude Code since the last run, still kept.")
+        lines.append(f"{count(row['gone'], 'session')} deleted by Claude Code since the last run, still kept.")
     if row["sessions"] is None:
         return [*lines, f"Kept in {folder}: {stored}, encrypted. Without the key its contents are unknown."]
     share = f", {row['stored'] / row['bytes']:.1%}" if row["bytes"] else ""
-    sessions = out.counted(row["sessions"], "session")
+    sessions = count(row["sessions"], "session")
     lines.append(f"Kept in {folder}: {sessions}, {out.format_size(row['bytes'])} in {stored}{share}.")
     if row["kept"]:
         lines.append(f"Claude Code has deleted {row['kept']:,} of them: `threadline keep list --only`.")
@@ -189,8 +191,8 @@ def _result_lines(row: dict[str, Any]) -> list[str]:
 def _changes_line(row: dict[str, Any]) -> str:
     files = row["files_new"] + row["files_grown"] + row["files_changed"]
     if not files:
-        return f"Nothing new. Checked {out.counted(row['files'], 'file')} in {row['seconds']:.2f} s."
+        return f"Nothing new. Checked {count(row['files'], 'file')} in {row['seconds']:.2f} s."
     counts = [f"{row[change]:,} {change}" for change in ("new", "grown", "changed") if row[change]]
     sessions = f"Sessions: {', '.join(counts)}" if counts else "No new sessions"
     size = f"{out.format_size(row['read'])} read, {out.format_size(row['written'])} written"
-    return f"{sessions}. {out.counted(files, 'file')}, {size}, in {row['seconds']:.2f} s."
+    return f"{sessions}. {count(files, 'file')}, {size}, in {row['seconds']:.2f} s."
