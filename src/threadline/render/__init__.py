@@ -1,4 +1,14 @@
-"""A session to what a person reads: text for a terminal, and trees. What a transcript says never steers a terminal."""
+"""Render sessions as text, Markdown, JSON and trees; `threadline.render.html` renders them as HTML.
+
+`build_outline` converts an agent's transcript into items (`PromptItem`, `ReplyItem`, `CallItem` …), which every format
+renders. `place_items` selects the items that a `View` shows and gives each an anchor, such as `L120`. The formats are
+`session_to_text`, `session_to_markdown`, `session_to_json`, `draw_tree`, `draw_receipt` and `draw_context`.
+
+Terminal output is made of `Span`s with a `Role`. `Style.line` is the only place that writes escape sequences. `plain`,
+`one_line` and `visible` make text from transcripts safe to display, so that it cannot control a terminal.
+
+All names are loaded lazily. Text, Markdown and JSON work without the extra `threadline[web]`.
+"""
 
 from __future__ import annotations
 

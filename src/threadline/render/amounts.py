@@ -15,10 +15,10 @@ _CENT = Decimal("0.01")
 
 
 def format_amount(value: Decimal | None, *, exact: bool = False) -> str:
-    """`$12.34`, `<$0.01`; nothing where no price is known.
+    """`$12.34`, `<$0.01`; empty if no price is known.
 
-    >>> amount(Decimal("1234.567")), amount(Decimal("0.0004")), amount(Decimal(0)), amount(None)
-    ('$1,234.57', '<$0.01', '$0.00', '')
+    >>> [format_amount(value) for value in (Decimal("1234.567"), Decimal("0.0004"), Decimal(0), None)]
+    ['$1,234.57', '<$0.01', '$0.00', '']
     """
     if value is None:
         return ""
@@ -28,12 +28,12 @@ def format_amount(value: Decimal | None, *, exact: bool = False) -> str:
 
 
 def format_dollars(value: Decimal) -> str:
-    """`$1.20`; what is less than a cent has four places."""
+    """`$1.20`; an amount below one cent has four decimals."""
     return f"${value:,.2f}" if value >= _CENT or not value else f"${value:.4f}"
 
 
 def describe_cost(total: Sum) -> str:
-    """What was spent, with how much of it has no known price."""
+    """The cost, with the number of charges that have no known price."""
     if total.amount is None:
         return "cost not known" if total.charges else "nothing spent"
     unpriced = f", without {count(total.unpriced, 'message')} of unknown price" if total.unpriced else ""
@@ -48,7 +48,7 @@ def describe_tokens(total: Sum) -> str:
 def short_number(number: int) -> str:
     """A number of tokens for a person; what has no unit stands above the digits of what has.
 
-    >>> short(812), short(12_345), short(1_960_000), short(999_960)
+    >>> short_number(812), short_number(12_345), short_number(1_960_000), short_number(999_960)
     ('812  ', '12.3 k', '2.0 M', '1.0 M')
     """
     value, unit = float(number), 0
@@ -62,14 +62,14 @@ _COLUMNS = "▁▂▃▄▅▆▇█"
 _PLAIN_COLUMNS = "_.-=*#"
 _HALVES = ":#"
 _C_LOCALES = frozenset({"C", "POSIX"})
-# What Python itself sets where the locale is C, so that it can print at all: the terminal still may not.
+# Python sets this itself if the locale is C. The terminal may still not support UTF-8.
 _COERCED_LOCALES = frozenset({"", "C", "POSIX", "C.UTF-8", "C.utf8", "UTF-8"})
 
 Number = Decimal | int | float
 
 
 def bar(value: Number | None, most: Number, width: int, *, ascii_only: bool = False) -> str:
-    """A bar of up to `width` columns; whatever is above nothing shows, and only `most` itself fills it.
+    """A bar of up to `width` columns. Any value above zero is visible, and only `most` itself fills the bar.
 
     >>> bar(5, 10, 4), bar(1, 1000, 4), bar(0, 10, 4), bar(5, 10, 4, ascii_only=True)
     ('██', '▏', '', '##')
@@ -85,7 +85,7 @@ def bar(value: Number | None, most: Number, width: int, *, ascii_only: bool = Fa
 
 
 def sparkline(values: Sequence[Number | None], *, ascii_only: bool = False) -> str:
-    """Values as columns side by side, the greatest the highest; a space where there is nothing.
+    """Values as adjacent columns, scaled to the largest value; a space for a missing value.
 
     >>> sparkline([1, 4, None, 8]), sparkline([1, 4, None, 8], ascii_only=True)
     ('▁▄ █', '_- #')
@@ -102,7 +102,7 @@ def _column(value: Number | None, most: float, steps: str) -> str:
 
 
 def can_show_blocks(environment: Mapping[str, str], encoding: str | None) -> bool:
-    """Whether a terminal shows blocks: its encoding has them, it is not a dumb one, and the locale is not plain C."""
+    """Whether a terminal can show block characters: its encoding has them, it is not dumb, and the locale is not C."""
     try:
         (_EIGHTHS + _COLUMNS).encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-# The input that tells most, of the tools that have one; of others the first of `_ANY` that is there.
+# The input fields that summarize a call. Other tools use the first of `_FALLBACK_FIELDS` that they have.
 _SUMMARY_FIELDS: dict[str, tuple[str, ...]] = {
     "Bash": ("command",),
     "PowerShell": ("command",),
@@ -40,7 +40,7 @@ _SUMMARY_FIELDS: dict[str, tuple[str, ...]] = {
     "EnterWorktree": ("name", "path"),
     "ReportFindings": ("summary",),
 }
-# What is shown of a call's own fields: these say nothing beside its result.
+# Tools whose input adds nothing to the result that is shown with it.
 _TOOLS_WITHOUT_SUMMARY = frozenset(
     {"TodoWrite", "TodoRead", "ExitPlanMode", "exit_plan_mode", "EnterPlanMode", "AskUserQuestion"}
 )
@@ -61,35 +61,41 @@ _FALLBACK_FIELDS = (
 )
 _MAX_LENGTH = 2000
 FILE_TOOLS = frozenset({"Read", "View", "Edit", "MultiEdit", "Write", "Replace", "NotebookEdit", "NotebookRead", "LS"})
-"""Tools whose telling input is a file."""
+"""Tools that are summarized by a file path."""
 
 
-def summarize_input(tool: str, given: Any) -> str:
-    """The words of a call's input that tell what it was about."""
+def summarize_input(tool: str, arguments: Any) -> str:
+    """Summarize the input of a call in one line."""
     if tool in _TOOLS_WITHOUT_SUMMARY:
         return ""
-    if not isinstance(given, dict):
-        return "" if given is None else str(given)[:_MAX_LENGTH]
-    # Once each: some tools are given the same thing under an old name and a new one.
-    named = dict.fromkeys(value for name in _SUMMARY_FIELDS.get(tool, ()) if (value := _as_text(given.get(name))))
-    if named:
-        return " · ".join(named)
-    known = next((value for name in _FALLBACK_FIELDS if (value := _as_text(given.get(name)))), None)
-    return known or ", ".join(f"{name}={_as_text(value) or '…'}" for name, value in list(given.items())[:4])
+    if not isinstance(arguments, dict):
+        return "" if arguments is None else str(arguments)[:_MAX_LENGTH]
+    # Without duplicates: some tools pass the same value under an old name and a new one.
+    values = dict.fromkeys(value for name in _SUMMARY_FIELDS.get(tool, ()) if (value := _as_text(arguments.get(name))))
+    if values:
+        return " · ".join(values)
+    fallback = next((value for name in _FALLBACK_FIELDS if (value := _as_text(arguments.get(name)))), None)
+    return fallback or ", ".join(f"{name}={_as_text(value) or '…'}" for name, value in list(arguments.items())[:4])
 
 
-def summarize_call(tool: str, given: Any) -> str:
-    """The same for a list, where no result stands beside the call: what was asked, planned or listed, too."""
-    told = summarize_input(tool, given)
-    if told or tool not in _TOOLS_WITHOUT_SUMMARY or not isinstance(given, dict):
-        return told
-    asked = " · ".join(word for one in _dicts(given.get("questions")) if (word := _as_text(one.get("question"))))
-    return asked[:_MAX_LENGTH] or _summarize_todos(given) or _as_text(given.get("plan")).lstrip("# ").partition("\n")[0]
+def summarize_call(tool: str, arguments: Any) -> str:
+    """The same for lists that do not show the result: questions, plans and todo lists are summarized, too."""
+    summary = summarize_input(tool, arguments)
+    if summary or tool not in _TOOLS_WITHOUT_SUMMARY or not isinstance(arguments, dict):
+        return summary
+    questions = " · ".join(
+        word for question in _dicts(arguments.get("questions")) if (word := _as_text(question.get("question")))
+    )
+    return (
+        questions[:_MAX_LENGTH]
+        or _summarize_todos(arguments)
+        or _as_text(arguments.get("plan")).lstrip("# ").partition("\n")[0]
+    )
 
 
-def _summarize_todos(given: dict[str, Any]) -> str:
-    """How long a list of things to do is, and what of it is being done."""
-    todos = _dicts(given.get("todos"))
+def _summarize_todos(arguments: dict[str, Any]) -> str:
+    """The progress of a todo list and its current item."""
+    todos = _dicts(arguments.get("todos"))
     if not todos:
         return ""
     now = next((_as_text(todo.get("content")) for todo in todos if todo.get("status") == "in_progress"), "")
@@ -98,7 +104,7 @@ def _summarize_todos(given: dict[str, Any]) -> str:
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _as_text(value: Any) -> str:
@@ -108,23 +114,23 @@ def _as_text(value: Any) -> str:
 
 
 def value_of(holder: Any, name: str) -> Any:
-    """A field of a JSON object or of a typed result; None where it is not there."""
+    """A field of a JSON object or of a typed result; None if it is missing."""
     return holder.get(name) if isinstance(holder, dict) else getattr(holder, name, None)
 
 
 def text_of(holder: Any, *names: str) -> str:
-    """The first of these fields that is text and not empty, else an empty text."""
+    """The first of these fields that is a non-empty string, or an empty string."""
     values = (value_of(holder, name) for name in names)
     return next((value for value in values if isinstance(value, str) and value), "")
 
 
 def list_of(holder: Any, name: str) -> list[Any]:
-    """A field that is a list, else an empty list."""
+    """A field if it is a list, or an empty list."""
     value = value_of(holder, name)
     return value if isinstance(value, list) else []
 
 
 def number_of(holder: Any, name: str) -> int | None:
-    """A field that is a whole number; a truth value is none."""
+    """A field if it is an integer and not a boolean, or None."""
     value = value_of(holder, name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

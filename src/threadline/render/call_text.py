@@ -31,7 +31,7 @@ _DIFF_ROLES = {"+": Role.ADDED, "-": Role.REMOVED}
 
 
 def changed_lines(call: Call) -> Iterator[Spans]:
-    """The lines a call changed, with the numbers they have afterwards; nothing where that is not known."""
+    """The lines that a call changed, with their new line numbers; empty if not known."""
     result = call.result
     if isinstance(result, EditResult | MultiEditResult | WriteResult) and result.structured_patch:
         for at, hunk in enumerate(result.structured_patch):
@@ -45,7 +45,7 @@ def changed_lines(call: Call) -> Iterator[Spans]:
 
 
 def change_tally(call: Call) -> str:
-    """`+12 -3`; nothing where the result does not tell."""
+    """`+12 -3`; empty if the result does not contain it."""
     result = call.result
     if not isinstance(result, EditResult | MultiEditResult | WriteResult):
         return ""
@@ -77,9 +77,9 @@ def _whole_text_lines(text: str | None, mark: str) -> Iterator[Spans]:
         yield _diff_line(mark, number, line)
 
 
-def _requested_changes(given: Any) -> Iterator[Spans]:
-    """What was asked for, where no result tells what was done."""
-    edits: Iterable[Any] = (given.get("edits") or (given,)) if isinstance(given, dict) else ()
+def _requested_changes(arguments: Any) -> Iterator[Spans]:
+    """The requested change, if there is no structured result."""
+    edits: Iterable[Any] = (arguments.get("edits") or (arguments,)) if isinstance(arguments, dict) else ()
     for edit in edits if isinstance(edits, list | tuple) else ():
         for name, mark in (("old_string", "-"), ("new_string", "+"), ("content", "+")):
             text = edit.get(name) if isinstance(edit, dict) else None
@@ -113,7 +113,7 @@ _MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
 
 
 def call_line(call: Call, width: int) -> Spans:
-    """`✓ Bash  npm test  3.2s`, on one line: the input is cut, never the outcome."""
+    """`✓ Bash  npm test  3.2s` on one line. The input is cut, never the outcome."""
     mark = OUTCOME_MARKS[call.outcome]
     before = (Span(mark.sign, mark.role), Span(" "), Span(_tool_name(call.tool), Role.TOOL))
     notes = [
@@ -123,12 +123,12 @@ def call_line(call: Call, width: int) -> Spans:
     ]
     after = tuple(Span(f"  {note}", Role.FAINT if at != 1 else mark.role) for at, note in enumerate(notes) if note)
     room = width - line_width(before) - line_width(after) - 2
-    given = _input_summary(call, max(10, room))
-    return cut_line((*before, Span(f"  {given}" if given else ""), *after), width)
+    summary = _input_summary(call, max(10, room))
+    return cut_line((*before, Span(f"  {summary}" if summary else ""), *after), width)
 
 
 def _input_summary(call: Call, width: int) -> str:
-    """The telling input; a file as seen from where the session stood, its end rather than its beginning."""
+    """The summary of the input. A path is relative to the working directory and cut at its start."""
     text = summarize_input(call.tool, call.input)
     if call.tool not in FILE_TOOLS:
         return one_line(text, width)
@@ -138,13 +138,13 @@ def _input_summary(call: Call, width: int) -> str:
 
 
 def _tool_name(name: str) -> str:
-    """`server: tool` for what an MCP server offers."""
+    """The name of a tool; `server: tool` for a tool of an MCP server."""
     server, _, tool = name.removeprefix("mcp__").partition("__")
     return f"{server}: {tool}" if name.startswith("mcp__") and tool else name or "(no name)"
 
 
 def call_body(call: Call, width: int, *, whole: bool = False) -> Iterator[Spans]:
-    """What came of a call, a few lines of it or (`whole`) all; a person's own words are not output."""
+    """The first lines of a call's result, or all of it (`whole`). Feedback by the person is not part of it."""
     lines = _BODY_RENDERERS.get(call.tool, _output_lines)(call, width)
     if call.outcome is not Outcome.OK:
         lines = _output_lines(call, width)
@@ -160,7 +160,7 @@ def _max_lines(call: Call) -> int:
 
 
 def _fold_lines(lines: Iterator[Spans], width: int, most: int | None) -> Iterator[Spans]:
-    """The first lines, each cut to the width, and how many there are more; with no bound all of them, wrapped."""
+    """The first lines, cut to the width, and the number of remaining lines. Without a limit all lines, wrapped."""
     if most is None:
         for line in lines:
             yield from _wrap_line(line, width)
@@ -176,7 +176,7 @@ def _fold_lines(lines: Iterator[Spans], width: int, most: int | None) -> Iterato
 
 
 def _wrap_line(line: Spans, width: int) -> Iterator[Spans]:
-    """A line in pieces that fit; as a rule it is one."""
+    """Split a line into pieces that fit. Most lines are one piece."""
     if line_width(line) <= width:
         yield line
         return
@@ -200,7 +200,7 @@ def _output_lines(call: Call, _width: int) -> Iterator[Spans]:
 
 
 def _read_lines(call: Call, width: int) -> Iterator[Spans]:
-    """How much was read: what it says is in the file."""
+    """The number of lines that were read, without their content."""
     result = call.result
     file = result.file if isinstance(result, ReadResult) else None
     if file is not None and file.num_lines is not None:
@@ -208,7 +208,7 @@ def _read_lines(call: Call, width: int) -> Iterator[Spans]:
         start = f" from {file.start_line:,}" if file.start_line and file.start_line > 1 else ""
         yield (Span(f"{file.num_lines:,}{of} {'line' if file.num_lines == 1 else 'lines'}{start}", Role.FAINT),)
     elif numbered := len(_NUMBERED_LINE.findall(call.output)):
-        # Results of agents are often kept as the model saw them and no more.
+        # Often only the output for the model is kept of an agent's calls.
         yield (Span(count(numbered, "line"), Role.FAINT),)
     else:
         yield from _output_lines(call, width)
@@ -224,7 +224,7 @@ def _change_lines(call: Call, width: int) -> Iterator[Spans]:
 
 
 def _todo_lines(call: Call, width: int) -> Iterator[Spans]:
-    """The list as the call left it."""
+    """The list after the call."""
     result = call.result
     items: Any = result.new_todos if isinstance(result, TodoWriteResult) else None
     if not items and isinstance(call.input, dict):
@@ -241,7 +241,7 @@ def _plan_lines(call: Call, width: int) -> Iterator[Spans]:
 
 
 def _answer_lines(call: Call, width: int) -> Iterator[Spans]:
-    """What the person was asked, and answered."""
+    """The questions to the person and the answers."""
     answers = call.result.answers if isinstance(call.result, AskUserQuestionResult) else None
     if not isinstance(answers, dict):
         yield from _output_lines(call, width)
@@ -252,7 +252,7 @@ def _answer_lines(call: Call, width: int) -> Iterator[Spans]:
 
 
 def _report_lines(call: Call, _width: int) -> Iterator[Spans]:
-    """What an agent answered, without the lines that the program puts at its end for the model."""
+    """The answer of an agent, without the lines that Claude Code appends for the model."""
     status = call.result.status if isinstance(call.result, AgentResult) else None
     if status in _LAUNCH_STATUSES:
         yield (Span(_LAUNCH_STATUSES[status], Role.FAINT),)
@@ -267,7 +267,7 @@ def _text_field(holder: Any, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-# Tools whose result is shown in a way of its own.
+# Renderers of tools with a special result.
 _BODY_RENDERERS: dict[str, Callable[[Call, int], Iterator[Spans]]] = {
     "Read": _read_lines,
     "View": _read_lines,

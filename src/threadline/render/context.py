@@ -16,7 +16,7 @@ _WIDE_PAGE = 100
 _FULL, _GETTING_FULL = 0.8, 0.6
 _POOR_HIT_SHARE = 0.5
 _KILO = 1000
-# The columns beside a label and a bar: tokens, share, and how they are known.
+# Width of the columns other than label and bar: tokens, share and evidence.
 _OTHER_COLUMNS = 34
 _MIN_PARTS = 8
 
@@ -47,9 +47,9 @@ BREAK_CAUSES: dict[BreakCause, str] = {
 def draw_context(
     context: Context, width: int, *, colour: bool = False, everything: bool = False, with_breaks: bool = False
 ) -> Iterator[str]:
-    """The context as lines that fit a page.
+    """The context as lines of at most `width` columns.
 
-    `everything`: all that fills the window, however little. `with_breaks`: each cache break with its evidence.
+    `everything`: include even the smallest parts of the window. `with_breaks`: list each cache break with its evidence.
     """
     style = Style(colour=colour)
     yield from (style.line(line) for line in wrap(_headline(context), width))
@@ -59,7 +59,7 @@ def draw_context(
     if with_breaks and context.breaks:
         yield ""
         yield style.line([Span("Cache breaks", Role.TITLE)])
-        yield from (style.line(line) for one in context.breaks for line in _break_lines(one, width))
+        yield from (style.line(line) for cache_break in context.breaks for line in _break_lines(cache_break, width))
     if context.filling:
         yield ""
         yield from (style.line(line) for line in wrap(_filling_headline(context), width))
@@ -68,7 +68,7 @@ def draw_context(
 
 
 def short_tokens(number: int | None) -> str:
-    """`812`, `9.4k`, `167k`, `1.20M`; nothing where it is not known."""
+    """`812`, `9.4k`, `167k`, `1.20M`; empty if not known."""
     if number is None:
         return ""
     if abs(number) < _KILO:
@@ -80,9 +80,9 @@ def short_tokens(number: int | None) -> str:
 
 
 def padded_bar(share: float | None, width: int) -> str:
-    """A bar of so many columns, in eighths of a column; anything above nothing shows.
+    """A bar padded to `width` columns, in eighths of a column. Any share above zero is visible.
 
-    >>> bar(0.5, 4)
+    >>> padded_bar(0.5, 4)
     '██  '
     """
     filled = min(1.0, max(0.0, share or 0.0)) * width * 8
@@ -92,7 +92,7 @@ def padded_bar(share: float | None, width: int) -> str:
 
 
 def format_percent(share: float | None) -> str:
-    """`43%`; nothing where it is not known."""
+    """`43%`; empty if not known."""
     return f"{share:.0%}" if share is not None else ""
 
 
@@ -103,7 +103,7 @@ def _headline(context: Context) -> list[Span]:
         if context.hit_share is not None
         else ""
     )
-    again = sum(one.rewritten for one in context.breaks)
+    again = sum(cache_break.rewritten for cache_break in context.breaks)
     broke = f", {count(len(context.breaks), 'cache break')}" if context.breaks else ", no cache breaks"
     cost = f" ({short_tokens(again)} tokens again)" if again else ""
     return [
@@ -115,9 +115,9 @@ def _headline(context: Context) -> list[Span]:
 def _turn_lines(turns: Sequence[TurnContext], width: int) -> Iterator[list[Span]]:
     wide = width >= _WIDE_PAGE
     room = _WIDE_BAR_WIDTH if wide else _BAR_WIDTH
-    days = {turn_context.started.date() for turn_context in turns if turn_context.started is not None}
+    days = {turn.started.date() for turn in turns if turn.started is not None}
     clock = "%H:%M" if len(days) == 1 else "%m-%d %H:%M"
-    times = [turn_context.started.strftime(clock) if turn_context.started is not None else "" for turn_context in turns]
+    times = [turn.started.strftime(clock) if turn.started is not None else "" for turn in turns]
     at = max([len("time (UTC)"), *map(len, times)])
     yield [
         Span(
@@ -126,29 +126,29 @@ def _turn_lines(turns: Sequence[TurnContext], width: int) -> Iterator[list[Span]
             Role.FAINT,
         )
     ]
-    for one, when in zip(turns, times, strict=True):
+    for turn, when in zip(turns, times, strict=True):
         full = (
-            Role.BAD if (one.share or 0) >= _FULL else Role.NOTICE if (one.share or 0) >= _GETTING_FULL else Role.GOOD
+            Role.BAD if (turn.share or 0) >= _FULL else Role.NOTICE if (turn.share or 0) >= _GETTING_FULL else Role.GOOD
         )
-        cached = Role.NOTICE if one.hit_share is not None and one.hit_share < _POOR_HIT_SHARE else Role.BODY
-        grown = f"{('+' if (one.growth or 0) > 0 else '') + short_tokens(one.growth):>6}  " if wide else ""
-        again = f"{short_tokens(one.rewritten) if one.rewritten else '':>5}  " if wide else ""
+        cached = Role.NOTICE if turn.hit_share is not None and turn.hit_share < _POOR_HIT_SHARE else Role.BODY
+        grown = f"{('+' if (turn.growth or 0) > 0 else '') + short_tokens(turn.growth):>6}  " if wide else ""
+        again = f"{short_tokens(turn.rewritten) if turn.rewritten else '':>5}  " if wide else ""
         yield [
-            Span(f"{one.number:>4}  {when:<{at}}  {one.requests:>8}  {short_tokens(one.window):>6}  "),
-            Span(padded_bar(one.share, room), full),
-            Span(f"  {format_percent(one.share):>4}  {grown}"),
-            Span(f"{format_percent(one.hit_share):>6}", cached),
+            Span(f"{turn.number:>4}  {when:<{at}}  {turn.requests:>8}  {short_tokens(turn.window):>6}  "),
+            Span(padded_bar(turn.share, room), full),
+            Span(f"  {format_percent(turn.share):>4}  {grown}"),
+            Span(f"{format_percent(turn.hit_share):>6}", cached),
             Span(f"  {again}"),
-            *_cause_spans(one, wide=wide),
+            *_cause_spans(turn, wide=wide),
         ]
 
 
 def _cause_spans(turn: TurnContext, *, wide: bool) -> Iterator[Span]:
-    """Why the cache broke in a turn; on a narrow page with what it cost, which has no column there."""
-    told = Counter(_describe_cause(one) for one in turn.breaks)
-    said = ", ".join(f"{number} × {cause}" if number > 1 else cause for cause, number in told.items())  # noqa: RUF001
-    if said:
-        yield Span(said, Role.NOTICE)
+    """Causes of the cache breaks of a turn. On a narrow terminal the cost follows, which has no column there."""
+    causes = Counter(_describe_cause(cache_break) for cache_break in turn.breaks)
+    text = ", ".join(f"{number} × {cause}" if number > 1 else cause for cause, number in causes.items())  # noqa: RUF001
+    if text:
+        yield Span(text, Role.NOTICE)
         if not wide:
             yield Span(f" ({short_tokens(turn.rewritten)})", Role.FAINT)
     elif turn.compactions:
@@ -165,8 +165,8 @@ def _describe_cause(cache_break: CacheBreak) -> str:
 
 def _break_lines(cache_break: CacheBreak, width: int) -> Iterator[Spans]:
     turn = (Span(f"{cache_break.turn:>4}  ", Role.FAINT),)
-    said = f", {short_tokens(cache_break.rewritten)} again: {cache_break.evidence}."
-    line = (Span(f"line {cache_break.place.line} "), Span(BREAK_CAUSES[cache_break.cause], Role.NOTICE), Span(said))
+    details = f", {short_tokens(cache_break.rewritten)} again: {cache_break.evidence}."
+    line = (Span(f"line {cache_break.place.line} "), Span(BREAK_CAUSES[cache_break.cause], Role.NOTICE), Span(details))
     return wrap(line, width, first=turn, rest=(Span(" " * 6),))
 
 
@@ -183,25 +183,25 @@ def _filling_headline(context: Context) -> list[Span]:
     return [Span("In the window", Role.TITLE), Span(f"  {full}{kind}{model}{at}")]
 
 
-def filling_label(context_part: ContextPart) -> str:
-    """What a part of the window is, in words."""
-    words = CATEGORY_NAMES[context_part.category]
+def filling_label(part: ContextPart) -> str:
+    """The label of a part of the window."""
+    words = CATEGORY_NAMES[part.category]
     if "{}" in words:
-        return words.format(one_line(context_part.name or "unknown", 60))
-    return f"{words}: {one_line(context_part.name, 60)}" if context_part.name else words
+        return words.format(one_line(part.name or "unknown", 60))
+    return f"{words}: {one_line(part.name, 60)}" if part.name else words
 
 
 def _filling_lines(context: Context, width: int, *, everything: bool) -> Iterator[list[Span]]:
     shown = list(context.filling if everything else _significant_parts(context.filling, context.window))
-    labels = [filling_label(one) for one in shown]
+    labels = [filling_label(part) for part in shown]
     rest = context.filling[len(shown) :]
     if rest:
         labels.append(f"{len(rest)} smaller")
     room = _WIDE_BAR_WIDTH if width >= _WIDE_PAGE else _BAR_WIDTH
     widest = min(max(map(display_width, labels)), max(23, width - room - _OTHER_COLUMNS))
-    parts = [(one.tokens, one.measured) for one in shown]
+    parts = [(part.tokens, part.measured) for part in shown]
     if rest:
-        parts.append((sum(one.tokens for one in rest), sum(one.measured for one in rest)))
+        parts.append((sum(part.tokens for part in rest), sum(part.measured for part in rest)))
     for name, (size, measured) in zip(labels, parts, strict=True):
         share = size / context.window if context.window else 0.0
         padded = cut_line((Span(name),), widest)[0].text
@@ -213,10 +213,10 @@ def _filling_lines(context: Context, width: int, *, everything: bool) -> Iterato
 
 
 def _significant_parts(filling: Sequence[ContextPart], window: int) -> Iterator[ContextPart]:
-    """The parts that are worth a line: the few largest, and all from half a percent on."""
-    for at, context_part in enumerate(filling):
-        if at < _MIN_PARTS or context_part.tokens * 200 >= window:
-            yield context_part
+    """The parts to list: the few largest, and all of at least half a percent."""
+    for at, part in enumerate(filling):
+        if at < _MIN_PARTS or part.tokens * 200 >= window:
+            yield part
 
 
 def _describe_evidence(size: int, measured: int) -> str:

@@ -46,9 +46,9 @@ def anchor_of(entry: Entry, agent: AgentId | str | None = None) -> str:
 
 
 def foreign_transcript_slug(transcript: str) -> str:
-    """What stands for an agent in the anchors of rows that it has from another file, as from a workflow's journal.
+    """The slug in anchors of an agent's rows that come from another file, such as a workflow's journal.
 
-    >>> elsewhere("/home/projects/-work/5560/subagents/workflows/wf_1/journal.jsonl")
+    >>> foreign_transcript_slug("/home/projects/-work/5560/subagents/workflows/wf_1/journal.jsonl")
     'wf_1-journal'
     """
     path = PurePath(transcript)
@@ -56,14 +56,14 @@ def foreign_transcript_slug(transcript: str) -> str:
 
 
 def agent_slug(agent: AgentId | str) -> str:
-    """An agent's id as it stands in anchors and addresses: whatever a file's name holds, it is one plain word."""
+    """An agent's id in anchors and URLs. Unsafe characters of the file name are replaced."""
     return _UNSAFE.sub("_", str(agent))
 
 
 def parse_anchor(text: str) -> tuple[str | None, int] | None:
-    """The agent (None: the main one) and the line that an anchor names; None where it is not an anchor."""
-    found = _ANCHOR.fullmatch(text)
-    return (found["agent"], int(found["line"])) if found else None
+    """Parse an anchor into the agent (None: the main one) and the line; None if it is not an anchor."""
+    match = _ANCHOR.fullmatch(text)
+    return (match["agent"], int(match["line"])) if match else None
 
 
 ITEM_KINDS: dict[type[Item], str] = {
@@ -79,11 +79,11 @@ ITEM_KINDS: dict[type[Item], str] = {
     CompactionItem: "compaction",
     BranchItem: "branch",
 }
-"""What each item is called: its class in the page, and the word that a view filters by."""
+"""The kind of each item: its CSS class, its `kind` in JSON, and the word that a view filters by."""
 
 
 class PlacedItem(Struct, frozen=True):
-    """An item, the anchor it has in its page, its kind, and the number of the turn it is part of."""
+    """An item with its anchor, its kind, and the number of its turn."""
 
     item: Item
     anchor: str
@@ -94,45 +94,45 @@ class PlacedItem(Struct, frozen=True):
 def place_items(
     agent: Agent, view: View, news: NotificationsByEntry | None = None, failing: Collection[CallId] = ()
 ) -> tuple[PlacedItem, ...]:
-    """The items of an agent that a view wants, in order; `failing` are calls whose agents hold what failed."""
+    """The items of an agent that a view shows, in order. `failing` are calls whose agents contain a failure."""
     return tuple(
         placed_item for placed_item in _all_items(agent, view, news) if _is_visible(placed_item, view, failing)
     )
 
 
 def _all_items(agent: Agent, view: View, news: NotificationsByEntry | None) -> Iterator[PlacedItem]:
-    """Every item; the second of an entry's is told from the first by a number."""
+    """Every item. The anchor of an entry's second item ends with a number."""
     chosen = leading_entries(agent, thread=view.thread, branch=view.branch)
     turns = {id(entry): turn.number for turn in agent.turns for entry in turn.entries}
     own = agent.entries[0].line.transcript if agent.entries else ""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     turn: int | None = None
-    made = build_outline(agent, chosen, beside=view.branch is None and not view.thread, news=news)
+    items = build_outline(agent, chosen, beside=view.branch is None and not view.thread, news=news)
     if view.branch is not None:
-        made = _branch_items(made, view.branch, agent.branches[view.branch - 1], chosen)
-    for item in made:
-        there = item.entry.line.transcript
-        name = anchor_of(item.entry, agent.id if there == own else foreign_transcript_slug(there))
+        items = _branch_items(items, view.branch, agent.branches[view.branch - 1], chosen)
+    for item in items:
+        transcript = item.entry.line.transcript
+        anchor = anchor_of(item.entry, agent.id if transcript == own else foreign_transcript_slug(transcript))
         if not isinstance(item, BranchItem) or item.number == view.branch:
             turn = turns.get(id(item.entry), turn)
         if isinstance(item, BranchItem):
-            # The entry itself stands on the branch; a link to it is not to end at the mark of where it was left.
-            yield PlacedItem(item, f"{name}-0", ITEM_KINDS[BranchItem], turn)
+            # The entry itself is on the branch. A link to the entry must not lead to this marker.
+            yield PlacedItem(item, f"{anchor}-0", ITEM_KINDS[BranchItem], turn)
             continue
-        so_many = seen[name] = seen.get(name, 0) + 1
+        number = counts[anchor] = counts.get(anchor, 0) + 1
         if isinstance(item, PromptItem) and item.turn is not None:
             turn = item.turn
-        yield PlacedItem(item, name if so_many == 1 else f"{name}-{so_many}", ITEM_KINDS[type(item)], turn)
+        yield PlacedItem(item, anchor if number == 1 else f"{anchor}-{number}", ITEM_KINDS[type(item)], turn)
 
 
-def _branch_items(items: Iterable[Item], number: int, branch: Branch, way: Sequence[ChainEntry]) -> Iterator[Item]:
-    """The items of a branch and of the way to it, with a mark where it begins, and none of branches elsewhere."""
+def _branch_items(items: Iterable[Item], number: int, branch: Branch, path: Sequence[ChainEntry]) -> Iterator[Item]:
+    """The items of a branch and of the path to it, with a marker at its start and without markers elsewhere."""
     own = {id(entry) for entry in branch.entries}
-    known = {entry.uuid for entry in way if entry.uuid is not None}
+    uuids = {entry.uuid for entry in path if entry.uuid is not None}
     is_begun = False
     for item in items:
         if isinstance(item, BranchItem):
-            if item.number != number and item.branch.fork in known:
+            if item.number != number and item.branch.fork in uuids:
                 yield item
             continue
         if not is_begun and id(item.entry) in own:
@@ -157,7 +157,7 @@ def _is_visible(placed_item: PlacedItem, view: View, failing: Collection[CallId]
 
 
 def _matches_filters(placed_item: PlacedItem, view: View, failing: Collection[CallId]) -> bool:
-    """Whether it is of a kind, a tool and an outcome that were asked for."""
+    """Whether an item matches the view's filters for kind, tool and errors."""
     item = placed_item.item
     if view.kinds and placed_item.kind not in view.kinds:
         return False
@@ -172,12 +172,12 @@ def _matches_filters(placed_item: PlacedItem, view: View, failing: Collection[Ca
 
 
 def count_tools(session: Session | Agent) -> dict[str, int]:
-    """The tools that were called and how often, most first: what can be filtered by."""
+    """The number of calls by tool, most frequent first, to filter by."""
     return _count_names(call.tool for call in session.calls)
 
 
 def _count_names(names: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for name in names:
-        found[name] = found.get(name, 0) + 1
-    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+        counts[name] = counts.get(name, 0) + 1
+    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))

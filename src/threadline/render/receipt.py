@@ -39,25 +39,25 @@ def draw_receipt(
     path: PathShortener,
     zone: tzinfo = UTC,
 ) -> Iterator[str]:
-    """The receipt as lines that fit a page, with no more than `limit` messages; the sum is always of all."""
+    """The receipt as lines of at most `width` columns, with at most `limit` messages. The sum is always of all."""
     style = Style(colour=colour)
     yield from map(style.line, _ReceiptRenderer(receipt, width, limit, path, zone).lines())
 
 
 def short_names(transcripts: Iterable[str]) -> dict[str, str]:
-    """The start of each transcript's name, as short as tells them apart, and never shorter than ids are shown.
+    """The shortest unique start of each transcript's name, but never shorter than ids are shown.
 
     >>> short_names(["/a/55604662-0c1d.jsonl", "/a/agent-acompact-77.jsonl", "/a/agent-acompact-78.jsonl"]).values()
     dict_values(['55604662', 'acompact-77', 'acompact-78'])
     """
-    stems = {fromkey: _transcript_stem(fromkey) for fromkey in dict.fromkeys(transcripts)}
-    names = {one: stem[:_NAME_LENGTH] for one, stem in stems.items()}
+    stems = {path: _transcript_stem(path) for path in dict.fromkeys(transcripts)}
+    names = {path: stem[:_NAME_LENGTH] for path, stem in stems.items()}
     for size in _LONGER_NAMES:
         taken = Counter(names.values())
-        names = {one: name if taken[name] == 1 else stems[one][:size] for one, name in names.items()}
+        names = {path: name if taken[name] == 1 else stems[path][:size] for path, name in names.items()}
     taken = Counter(names.values())
-    alike = [one for one, name in names.items() if taken[name] > 1]
-    return names | {one: f"{stems[one][:_NAME_LENGTH]}~{number}" for number, one in enumerate(alike, 1)}
+    alike = [path for path, name in names.items() if taken[name] > 1]
+    return names | {path: f"{stems[path][:_NAME_LENGTH]}~{number}" for number, path in enumerate(alike, 1)}
 
 
 def _transcript_stem(transcript: str) -> str:
@@ -65,18 +65,18 @@ def _transcript_stem(transcript: str) -> str:
 
 
 class _ReceiptRenderer:
-    """Draws one receipt."""
+    """Renders one receipt as lines of spans."""
 
     def __init__(self, receipt: Receipt, width: int, limit: int | None, path: PathShortener, zone: tzinfo) -> None:
         self._receipt, self._width, self._path, self._zone = receipt, width, path, zone
         self._shown = receipt.items[:limit]
-        told = [mention for item in self._shown for mention in item.mentions]
-        self._names = short_names(mention.place.transcript for mention in told)
-        self._rates = {id(one.rate): number for number, one in enumerate(receipt.rates, 1)}
-        self._place = max([len("line"), *(display_width(self._where(mention)) for mention in told)])
-        counts = [mention.counts for mention in told if mention.counts is not None]
+        mentions = [mention for item in self._shown for mention in item.mentions]
+        self._names = short_names(mention.place.transcript for mention in mentions)
+        self._rates = {id(rate_sum.rate): number for number, rate_sum in enumerate(receipt.rates, 1)}
+        self._place_width = max([len("line"), *(display_width(self._where(mention)) for mention in mentions)])
+        counts = [mention.counts for mention in mentions if mention.counts is not None]
         self._columns = [(name, title, _column_width(counts, name, title)) for name, title in _COLUMNS]
-        # Caches are written for five minutes or for an hour, seldom for both: no column of zeros.
+        # Cache writes are for five minutes or an hour, rarely both. A column of zeros is left out.
         self._columns = [column for column in self._columns if column[2] or column[0] in {"input", "output"}]
 
     def lines(self) -> Iterator[Spans]:
@@ -86,42 +86,42 @@ class _ReceiptRenderer:
             yield cut_line(self._header(), self._width)
         heading = ""
         for item in self._shown:
-            when = self._moment(item.charge.timestamp)
+            when = self._local_time(item.charge.timestamp)
             day = when.date().isoformat() if when is not None else "no time"
-            wanted = day if item.here else f"{day}, copies of what others own"
-            if wanted != heading:
-                heading = wanted
+            day_heading = day if item.here else f"{day}, copies of what others own"
+            if day_heading != heading:
+                heading = day_heading
                 yield labelled_rule((Span(heading, Role.HEADING),), self._width)
             yield from self._item(item, f"{when:%H:%M:%S}" if when is not None else "(no time)")
         left = self._receipt.items[len(self._shown) :]
         if left:
-            lines = sum(len(one.mentions) for one in left)
+            lines = sum(len(left_item.mentions) for left_item in left)
             more = count(len(left), "message")
-            told = f"… and {more} more in {count(lines, 'line')}: --all shows them, --limit N some. The sum is of all."
-            yield from wrap((Span(told, Role.NOTICE),), self._width)
+            note = f"… and {more} more in {count(lines, 'line')}: --all shows them, --limit N some. The sum is of all."
+            yield from wrap((Span(note, Role.NOTICE),), self._width)
             yield ()
         yield from self._sum()
         yield from self._missing()
         yield from self._reported()
         yield from self._files()
 
-    def _moment(self, when: datetime | None) -> datetime | None:
+    def _local_time(self, when: datetime | None) -> datetime | None:
         try:
             return when.astimezone(self._zone) if when is not None else None
         except OverflowError:  # the first and last day of all time
             return when
 
     def _title(self) -> Iterator[Span]:
-        one = self._receipt
-        here = sum(1 for item in one.items if item.here and not item.charge.part)
-        name = self._path(one.name, max(20, self._width // 2)) if one.kind == "place" else one.name
-        yield Span(f"Receipt of {one.kind} {name}", Role.TITLE)
-        facts = [count(here, "message"), f"told by {count(one.lines, 'line')}"]
-        apart = sum(1 for item in one.items if not item.here)
+        receipt = self._receipt
+        here = sum(1 for item in receipt.items if item.here and not item.charge.part)
+        name = self._path(receipt.name, max(20, self._width // 2)) if receipt.kind == "place" else receipt.name
+        yield Span(f"Receipt of {receipt.kind} {name}", Role.TITLE)
+        facts = [count(here, "message"), f"told by {count(receipt.lines, 'line')}"]
+        apart = sum(1 for item in receipt.items if not item.here)
         if apart:
             facts.append(f"and {count(apart, 'message')} that others own")
         zone = "UTC" if self._zone is UTC else str(getattr(self._zone, "key", self._zone))
-        facts.append(f"times in {zone}, USD, prices {one.digest[:_NAME_LENGTH]}")
+        facts.append(f"times in {zone}, USD, prices {receipt.digest[:_NAME_LENGTH]}")
         yield Span(f"  {' · '.join(facts)}", Role.FAINT)
 
     def _header(self) -> Iterator[Span]:
@@ -140,8 +140,8 @@ class _ReceiptRenderer:
         if not item.here:
             owner = f"Owned by session {str(item.charge.session or '(none)')[:_NAME_LENGTH]}"
             agent = f", agent {item.charge.agent}" if item.charge.agent else ""
-            told = f"{owner}{agent}, which began before: not counted here."
-            yield from wrap((Span(told, Role.FAINT),), self._width, first=(_INDENT,), rest=(_INDENT,))
+            sentence = f"{owner}{agent}, which began before: not counted here."
+            yield from wrap((Span(sentence, Role.FAINT),), self._width, first=(_INDENT,), rest=(_INDENT,))
         elif item.charge.rate is not None:
             yield from self._arithmetic(item)
         yield ()
@@ -149,7 +149,7 @@ class _ReceiptRenderer:
     def _headline(self, item: ReceiptItem, when: str) -> Spans:
         charge = item.charge
         amount = charge.amount
-        told = "not here" if not item.here else "no price" if amount is None else format_decimal(amount)
+        amount_text = "not here" if not item.here else "no price" if amount is None else format_decimal(amount)
         who = Span(charge.agent, Role.AGENT) if charge.agent else Span("main", Role.FAINT)
         part = Span(f" ({charge.part})" if charge.part else "", Role.NOTICE)
         spans = (
@@ -160,38 +160,42 @@ class _ReceiptRenderer:
             Span("  "),
             who,
         )
-        left = cut_line(spans, max(20, self._width - len(told) - 3))
-        gap = max(2, self._width - line_width(left) - len(told))
-        return (*left, Span(" " * gap), Span(told, Role.STRONG if item.here and amount is not None else Role.NOTICE))
+        left = cut_line(spans, max(20, self._width - len(amount_text) - 3))
+        gap = max(2, self._width - line_width(left) - len(amount_text))
+        return (
+            *left,
+            Span(" " * gap),
+            Span(amount_text, Role.STRONG if item.here and amount is not None else Role.NOTICE),
+        )
 
     def _where(self, mention: Mention) -> str:
         line = f":{mention.place.line}" if mention.place.line else f" at byte {mention.place.offset}"
         return plain(self._names[mention.place.transcript]) + line
 
     def _mention(self, mention: Mention) -> Iterator[Spans]:
-        """A line with its counts; why it counted or not stands behind, or below where there is no room."""
+        """A transcript line with its counts, and why it counted or not: on the same line if it fits, or below."""
         counts = mention.counts
         mark = _UNREADABLE_SIGN if counts is None else _COUNTED_SIGN if mention.counted else _UNCOUNTED_SIGN
         role = Role.BAD if counts is None else Role.GOOD if mention.counted else Role.FAINT
         body = Role.BODY if mention.counted else Role.FAINT
         where = self._where(mention)
-        space = " " * max(0, self._place - display_width(where))
-        told = [Span(f"  {mark} ", role), Span(where + space, body)]
+        space = " " * max(0, self._place_width - display_width(where))
+        spans = [Span(f"  {mark} ", role), Span(where + space, body)]
         if counts is not None:
-            told += [Span(f"  {getattr(counts, name):>{width},}", body) for name, _, width in self._columns]
-            told.append(Span(f"  {plain(counts.stop_reason or '-')[:_STOP_WIDTH]:<{_STOP_WIDTH}}", body))
+            spans += [Span(f"  {getattr(counts, name):>{width},}", body) for name, _, width in self._columns]
+            spans.append(Span(f"  {plain(counts.stop_reason or '-')[:_STOP_WIDTH]:<{_STOP_WIDTH}}", body))
         why = Span(mention.why, role if counts is None else Role.FAINT)
-        if line_width(told) + 2 + display_width(mention.why) <= self._width:
-            yield (*told, Span("  "), why)
+        if line_width(spans) + 2 + display_width(mention.why) <= self._width:
+            yield (*spans, Span("  "), why)
             return
-        yield cut_line(told, self._width)
+        yield cut_line(spans, self._width)
         if mention.counted and counts is not None:
-            return  # its mark says enough
+            return  # its sign is enough
         indent = Span("      ")
         yield from wrap((why,), self._width, first=(indent,), rest=(indent,))
 
     def _arithmetic(self, item: ReceiptItem) -> Iterator[Spans]:
-        """The products and their sum, as many to a line as fit; none is broken."""
+        """The products and their sum, as many per line as fit. A product is never split."""
         pieces = [list(_product_spans(product)) for product in item.products] or [[Span("no tokens = 0")]]
         for piece in pieces[1:]:
             piece.insert(0, Span("+ ", Role.FAINT))
@@ -213,9 +217,9 @@ class _ReceiptRenderer:
         yield cut_line(line, self._width)
 
     def _sum(self) -> Iterator[Spans]:
-        one, total = self._receipt, self._receipt.total
+        receipt, total = self._receipt, self._receipt.total
         yield labelled_rule((Span("sum", Role.HEADING),), self._width)
-        for number, rate in enumerate(one.rates, 1):
+        for number, rate in enumerate(receipt.rates, 1):
             yield from self._rate(number, rate)
         tokens = f"{count(total.charges, 'message')}, {count(total.tokens, 'token')}"
         if total.amount is None:
@@ -233,22 +237,22 @@ class _ReceiptRenderer:
         )
 
     def _rate(self, number: int, rate_sum: RateSum) -> Iterator[Spans]:
-        told = f"rate {number}: {rate_sum.rate.describe()}"
+        description = f"rate {number}: {rate_sum.rate.describe()}"
         rest = Span("  ")
-        yield from wrap((Span(told, Role.FAINT),), self._width, rest=(rest,))
+        yield from wrap((Span(description, Role.FAINT),), self._width, rest=(rest,))
         numbers = [f"{product.number:,}" for product in rate_sum.products]
         prices = [format_decimal(product.price) for product in rate_sum.products]
         amounts = _align_amounts([*(product.amount for product in rate_sum.products), rate_sum.amount])
-        wide = max(map(len, numbers), default=1)
-        dear = max(map(len, prices), default=1)
+        number_width = max(map(len, numbers), default=1)
+        price_width = max(map(len, prices), default=1)
         for product, tokens, price, amount in zip(rate_sum.products, numbers, prices, amounts, strict=False):
             yield (
-                Span(f"    {tokens:>{wide}} "),
+                Span(f"    {tokens:>{number_width}} "),
                 Span(f"{product.kind:<14}", Role.FAINT),
-                Span(f" × {price:<{dear}} = {amount}"),  # noqa: RUF001 - the sign for times
+                Span(f" × {price:<{price_width}} = {amount}"),  # noqa: RUF001 - the sign for times
             )
         label = count(rate_sum.charges, "charge")
-        room = wide + dear + 18
+        room = number_width + price_width + 18
         yield (_INDENT, Span(f"{label:<{room}} "), Span(f"= {amounts[-1]}", Role.STRONG))
         yield ()
 
@@ -257,28 +261,28 @@ class _ReceiptRenderer:
             return
         yield ()
         yield labelled_rule((Span("known to be missing", Role.HEADING),), self._width)
-        for one in self._receipt.missing:
-            yield from self._absence(one)
+        for gap in self._receipt.missing:
+            yield from self._gap(gap)
 
-    def _absence(self, receipt_gap: ReceiptGap) -> Iterator[Spans]:
-        told = receipt_gap.text[:1].upper() + receipt_gap.text[1:]
-        yield from wrap((Span(told),), self._width, first=(Span("  - ", Role.NOTICE),), rest=(_INDENT,))
-        for place in receipt_gap.places[:_MAX_PLACES]:
+    def _gap(self, gap: ReceiptGap) -> Iterator[Spans]:
+        sentence = gap.text[:1].upper() + gap.text[1:]
+        yield from wrap((Span(sentence),), self._width, first=(Span("  - ", Role.NOTICE),), rest=(_INDENT,))
+        for place in gap.places[:_MAX_PLACES]:
             shown = self._path(place.transcript, max(20, self._width - 16))
             yield (_INDENT, Span(f"{shown}:{place.line}" if place.line else shown, Role.FAINT))
-        if len(receipt_gap.places) > _MAX_PLACES:
-            yield (_INDENT, Span(f"and {len(receipt_gap.places) - _MAX_PLACES:,} more", Role.FAINT))
+        if len(gap.places) > _MAX_PLACES:
+            yield (_INDENT, Span(f"and {len(gap.places) - _MAX_PLACES:,} more", Role.FAINT))
 
     def _reported(self) -> Iterator[Spans]:
-        """What Claude Code itself says the session cost, and every reason why that is another amount."""
+        """The cost that Claude Code reports for the session, and every reason for a difference."""
         if self._receipt.reported is None:
             return
         yield ()
         yield labelled_rule((Span("reported by Claude Code", Role.HEADING),), self._width)
         head, *reasons = reported_session_lines(self._receipt.reported)
         yield from wrap((Span(head),), self._width, first=(Span("  "),), rest=(Span("  "),))
-        for told in reasons:
-            yield from wrap((Span(told),), self._width, first=(Span("  - ", Role.NOTICE),), rest=(_INDENT,))
+        for reason in reasons:
+            yield from wrap((Span(reason),), self._width, first=(Span("  - ", Role.NOTICE),), rest=(_INDENT,))
 
     def _files(self) -> Iterator[Spans]:
         if not self._names:
@@ -295,20 +299,20 @@ class _ReceiptRenderer:
             )
 
 
-def _product_spans(priced_tokens: PricedTokens) -> Iterator[Span]:
-    yield Span(f"{priced_tokens.number:,} {priced_tokens.kind} × {format_decimal(priced_tokens.price)} = ", Role.FAINT)  # noqa: RUF001 - times
-    yield Span(format_decimal(priced_tokens.amount))
+def _product_spans(product: PricedTokens) -> Iterator[Span]:
+    yield Span(f"{product.number:,} {product.kind} × {format_decimal(product.price)} = ", Role.FAINT)  # noqa: RUF001 - times
+    yield Span(format_decimal(product.amount))
 
 
 def _align_amounts(amounts: Sequence[Decimal]) -> list[str]:
-    """Amounts with their points under each other."""
+    """Align amounts at their decimal points."""
     texts = [format_decimal(decimal) for decimal in amounts]
     whole = max((len(text.partition(".")[0]) for text in texts), default=0)
     return [" " * (whole - len(text.partition(".")[0])) + text for text in texts]
 
 
 def _column_width(counts: list[LineCounts], name: str, title: str) -> int:
-    """How wide a column is; 0 where all of it is zero."""
+    """The width of a column; 0 if all its values are zero."""
     numbers = [getattr(line_counts, name) for line_counts in counts]
     most = max(numbers, default=0)
     return max(len(title), len(f"{most:,}")) if most or name in {"input", "output"} else 0

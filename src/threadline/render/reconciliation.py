@@ -39,16 +39,16 @@ STATISTICS_CAVEAT = (
 )
 
 
-def reconciliation_lines(told: ReportedUsage, *, swept: bool = True) -> list[str]:
-    """What is reported and how it goes together with what was computed, a sentence a line.
+def reconciliation_lines(usage: ReportedUsage, *, swept: bool = True) -> list[str]:
+    """Sentences about reported costs and their differences from computed costs, one per line.
 
-    `swept`: also the days of which nothing but the statistics is left.
+    `swept`: include days whose transcripts are gone and of which only the statistics remain.
     """
-    return [*_summary_lines(told), *(_deleted_day_lines(told) if swept else ())]
+    return [*_summary_lines(usage), *(_deleted_day_lines(usage) if swept else ())]
 
 
 def reported_session_lines(session: ReportedSession) -> list[str]:
-    """One session's reported amount and every reason for its difference, a sentence a line."""
+    """Sentences about one session's reported cost and every reason for a difference, one per line."""
     floor = ", at least" if session.is_floor else ""
     source = f"{session.source.value}, {plain(str(session.place))}"
     head = f"Claude Code reports {format_usd(session.reported)}{floor} ({source}); "
@@ -60,73 +60,75 @@ def reported_session_lines(session: ReportedSession) -> list[str]:
     return [verdict, *(f"{format_signed_usd(why.amount)}: {plain(why.words)}." for why in session.why)]
 
 
-def _summary_lines(told: ReportedUsage) -> Iterator[str]:
-    if not told.sessions:
-        yield f"No session reports an amount{_unreported_note(told)}."
+def _summary_lines(usage: ReportedUsage) -> Iterator[str]:
+    if not usage.sessions:
+        yield f"No session reports an amount{_unreported_note(usage)}."
         return
-    many = count(len(told.sessions), "session")
-    verb = "reports" if len(told.sessions) == 1 else "report"
+    total = count(len(usage.sessions), "session")
+    verb = "reports" if len(usage.sessions) == 1 else "report"
     yield (
-        f"{many} {verb} {format_usd(told.reported)}; computed for the same: {format_usd(told.computed)}, "
-        f"a difference of {format_signed_usd(told.difference)}."
+        f"{total} {verb} {format_usd(usage.reported)}; computed for the same: {format_usd(usage.computed)}, "
+        f"a difference of {format_signed_usd(usage.difference)}."
     )
-    amounts, numbers = told.by_cause, told.causes
+    amounts, numbers = usage.by_cause, usage.causes
     for cause, words in CAUSE_DESCRIPTIONS.items():
         if cause in numbers:
             part = f", {format_signed_usd(amounts[cause])}" if cause is not DifferenceCause.AGREES else ""
             yield f"{words[0].upper()}{words[1:]}: {count(numbers[cause], 'session')}{part}."
-    if told.silent:
-        report = "reports" if told.silent == 1 else "report"
-        computed = format_usd(told.silent_computed)
-        yield f"{count(told.silent, 'session')} {report} nothing; computed for these: {computed}."
-    if any(session.source is ReportedSource.COST_STATE and session.is_floor for session in told.sessions):
+    if usage.silent:
+        report = "reports" if usage.silent == 1 else "report"
+        computed = format_usd(usage.silent_computed)
+        yield f"{count(usage.silent, 'session')} {report} nothing; computed for these: {computed}."
+    if any(session.source is ReportedSource.COST_STATE and session.is_floor for session in usage.sessions):
         yield "Where Claude Code does not know a model's price, what it reports is only the least."
-    for problem in told.problems:
+    for problem in usage.problems:
         yield f"Not read: {plain(str(problem))}."
 
 
-def _unreported_note(told: ReportedUsage) -> str:
-    return f"; computed for {count(told.silent, 'session')}: {format_usd(told.silent_computed)}" if told.silent else ""
+def _unreported_note(usage: ReportedUsage) -> str:
+    return (
+        f"; computed for {count(usage.silent, 'session')}: {format_usd(usage.silent_computed)}" if usage.silent else ""
+    )
 
 
-def _deleted_day_lines(told: ReportedUsage) -> Iterator[str]:
-    gone = [one for one in told.swept if not one.is_partly]
-    partly = [one for one in told.swept if one.is_partly]
+def _deleted_day_lines(usage: ReportedUsage) -> Iterator[str]:
+    gone = [day for day in usage.swept if not day.is_partly]
+    partly = [day for day in usage.swept if day.is_partly]
     if gone:
-        many = count(len(gone), "day")
-        yield f"Of {many} every transcript is gone; Claude Code's statistics still have: {_describe_totals(gone)}."
+        total = count(len(gone), "day")
+        yield f"Of {total} every transcript is gone; Claude Code's statistics still have: {_describe_totals(gone)}."
         yield from map(_describe_day, gone)
     if partly:
         yield f"Of {count(len(partly), 'day')} some transcripts may be gone:"
         yield from map(_describe_day, partly)
-    if told.swept:
+    if usage.swept:
         yield STATISTICS_CAVEAT
 
 
 def _describe_totals(days: list[ReportedDay]) -> str:
     messages, sessions = (
-        sum(reported_day.messages for reported_day in days),
-        sum(reported_day.sessions for reported_day in days),
+        sum(day.messages for day in days),
+        sum(day.sessions for day in days),
     )
-    tokens = sum(reported_day.total_tokens for reported_day in days)
+    tokens = sum(day.total_tokens for day in days)
     return f"{count(messages, 'message')}, {count(sessions, 'session')}, {count(tokens, 'token')}"
 
 
-def _describe_day(reported_day: ReportedDay) -> str:
-    cached = "with the cache" if reported_day.with_cache else "without the cache"
-    models = ", ".join(f"{plain(model)} {number:,}" for model, number in reported_day.tokens)
-    tokens = f", {count(reported_day.total_tokens, 'token')} {cached} ({models})" if models else ""
-    counts = ((reported_day.messages, "message"), (reported_day.sessions, "session"), (reported_day.calls, "call"))
+def _describe_day(day: ReportedDay) -> str:
+    cached = "with the cache" if day.with_cache else "without the cache"
+    models = ", ".join(f"{plain(model)} {number:,}" for model, number in day.tokens)
+    tokens = f", {count(day.total_tokens, 'token')} {cached} ({models})" if models else ""
+    counts = ((day.messages, "message"), (day.sessions, "session"), (day.calls, "call"))
     acts = ", ".join(count(number, noun) for number, noun in counts)
     left = ""
-    if reported_day.is_partly:
-        what = f"{count(reported_day.left_charges, 'charge')}, {count(reported_day.left_sessions, 'session')}"
-        left = f"; left: {what}, {count(reported_day.left_tokens, 'token')}"
-    return f"{reported_day.date}: {acts}{tokens}{left}."
+    if day.is_partly:
+        what = f"{count(day.left_charges, 'charge')}, {count(day.left_sessions, 'session')}"
+        left = f"; left: {what}, {count(day.left_tokens, 'token')}"
+    return f"{day.date}: {acts}{tokens}{left}."
 
 
 def format_usd(amount: Decimal) -> str:
-    """`12.34 USD`; a small amount keeps four digits that count.
+    """`12.34 USD`; an amount below one cent keeps four significant digits.
 
     >>> format_usd(Decimal("1234.5")), format_usd(Decimal("0.00422884")), format_usd(Decimal(0))
     ('1,234.50 USD', '0.004229 USD', '0 USD')

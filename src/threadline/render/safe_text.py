@@ -10,30 +10,30 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-# Format and control characters, lone surrogates, private use: none may reach a terminal as they are.
+# Format and control characters, lone surrogates and private use characters must not reach a terminal unescaped.
 _CONTROL_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-# Marks that sit on the character before them.
+# Marks that combine with the character before them.
 _COMBINING_CATEGORIES = frozenset({"Mn", "Me"})
-# Selectors, joiners and fillers that no font shows: a sentence can be hidden in them.
+# Invisible selectors, joiners and fillers. A sentence can be hidden in them.
 _HIDDEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-# One that says how an emoji is drawn stays where it follows one; `1`, `#` and `*` are emoji inside a keycap.
+# An emoji selector is kept after an emoji. `1`, `#` and `*` are emoji inside a keycap.
 _EMOJI = re.compile("[\ufe0e\ufe0f]")
 _KEYCAP = re.compile("[0-9#*]\ufe0f\u20e3")
 _SYMBOLS = frozenset({"So", "Sm", "Sk"})
-# Colour alone: taken away, nothing that was said is lost. Every other sequence stays visible, as an escape.
+# Colour sequences are removed, because no content is lost. Every other sequence stays visible as an escape.
 _COLOUR = re.compile("(?:\x1b\\[|\x9b)[0-9;:]*m")
 _TAB = 4
 
 
 def plain(text: str) -> str:
-    r"""Text that cannot steer a terminal: control and format characters as `\x1b`-like escapes.
+    r"""Text that cannot control a terminal: control and format characters become escapes such as `\x1b`.
 
     >>> plain("a\x1b[31mb\u202e")
     'a\\x1b[31mb\\u202e'
     """
-    # What Python calls printable has none of the categories above; a few hidden characters are letters to it.
+    # A printable string has none of the categories above, but Python treats a few hidden characters as letters.
     if text.isprintable() and (text.isascii() or not _HIDDEN.search(text)):
         return text
     shown = _HIDDEN.sub(_reveal, text) if _HIDDEN.search(text) else text
@@ -48,17 +48,17 @@ def _is_control(character: str) -> bool:
     return unicodedata.category(character) in _CONTROL_CATEGORIES
 
 
-def _reveal(found: re.Match[str]) -> str:
-    """A character that hides is told by its number, but for one that belongs to an emoji."""
-    text, at = found.string, found.start()
-    drawn = at > 0 and _EMOJI.match(found[0]) is not None
+def _reveal(match: re.Match[str]) -> str:
+    """Escape a hidden character, unless it belongs to an emoji."""
+    text, at = match.string, match.start()
+    drawn = at > 0 and _EMOJI.match(match[0]) is not None
     if drawn and (unicodedata.category(text[at - 1]) in _SYMBOLS or _KEYCAP.match(text, at - 1)):
-        return found[0]
-    return found[0].encode("unicode_escape").decode()
+        return match[0]
+    return match[0].encode("unicode_escape").decode()
 
 
 def plain_lines(text: str) -> Iterator[str]:
-    r"""The lines of a text, each plain: tabs become spaces, colours are left out.
+    r"""The lines of a text, each `plain`. Tabs become spaces, and colours are removed.
 
     >>> list(plain_lines("a\tb\r\n\x1b[32mgreen\x1b[0m"))
     ['a   b', 'green']
@@ -71,14 +71,14 @@ def plain_lines(text: str) -> Iterator[str]:
 
 
 def one_line(text: str, width: int) -> str:
-    """The text on one line, white space folded, cut with an ellipsis at `width` columns."""
-    # A text may be a hundred megabytes, of which a line shows a few words; a few characters take no column.
+    """The text on one line for a terminal: white space collapsed, cut with an ellipsis at `width` columns."""
+    # A text may have a hundred megabytes, but only its start is shown. A few characters take no column.
     folded = " ".join(text[: 16 * width + 64].split())
     return clip(plain(folded[: 4 * width]), width)
 
 
 def display_width(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """The number of terminal columns of a text."""
     return len(text) if text.isascii() else sum(map(_character_width, text))
 
 
@@ -89,19 +89,19 @@ def _character_width(character: str) -> int:
 
 
 def clip(text: str, width: int) -> str:
-    """The text, cut with an ellipsis where it takes more columns than `width`."""
+    """Cut a text with an ellipsis if it has more than `width` columns."""
     if display_width(text) <= width:
         return text
     return text[: fitting_length(text, width - 1)] + "…"
 
 
 def clip_left(text: str, width: int) -> str:
-    """A path, cut at its beginning: its end tells more."""
+    """Cut a path at its start, because its end is more informative."""
     return text if display_width(text) <= width else "…" + clip(text[::-1], width)[-2::-1]
 
 
 def fitting_length(text: str, width: int, start: int = 0) -> int:
-    """Where the text must end to fit into `width` columns, read from `start`."""
+    """The index where a text from `start` must end to fit into `width` columns."""
     if text.isascii():
         return min(len(text), start + max(0, width))
     taken = 0
@@ -113,15 +113,15 @@ def fitting_length(text: str, width: int, start: int = 0) -> int:
 
 
 _COLOUR_SEQUENCE = re.compile("(?:\x1b\\[|\x9b)[0-9;:]*m")
-# Joins emoji and letters of some scripts into one; between such characters it hides nothing.
+# Joins emoji and letters of some scripts. Between such characters it hides nothing.
 _JOINED = re.compile("(?<=[^\x00-\u02ff])[\u200d\u200c](?=[^\x00-\u02ff])")
 _JOINER, _OTHER_JOINER = "\u200d", "\u200c"
 
 
 def visible(text: str) -> str:
-    r"""The text with newlines and tabs as they are, and every other control or hidden character as an escape.
+    r"""The text with every control or hidden character escaped, except newlines and tabs.
 
-    >>> shown("a\x1b[31mb\u202e\n\tc")
+    >>> visible("a\x1b[31mb\u202e\n\tc")
     'ab\\u202e\n\tc'
     """
     if text.replace("\n", "").replace("\t", "").isascii() and _has_no_controls(text):
@@ -132,7 +132,7 @@ def visible(text: str) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """The text on one line, white space folded, cut with an ellipsis after so many characters."""
+    """The text on one line for a page or file: white space collapsed, cut with an ellipsis by characters."""
     folded = " ".join(text[: 4 * most + 64].split())
     return visible(folded if len(folded) <= most else folded[: most - 1] + "…")
 

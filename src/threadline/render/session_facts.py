@@ -30,91 +30,91 @@ _STATUS_ROLES: dict[AgentStatus, Role] = {
 
 def agents_by_call(session: Session) -> dict[CallId, list[Agent]]:
     """The agents that each call started."""
-    found: dict[CallId, list[Agent]] = {}
+    agents: dict[CallId, list[Agent]] = {}
     calls = {call.id for call in session.calls}
     for agent in session.agents:
         if agent.link.call is not None and agent.link.call in calls:
-            found.setdefault(agent.link.call, []).append(agent)
-    return found
+            agents.setdefault(agent.link.call, []).append(agent)
+    return agents
 
 
 class AgentPlacement:
-    """Where each agent of a session stands, once: under a call, or apart where no way leads to it from the main one.
+    """Places each agent of a session once: under a call, or apart if it cannot be reached from the main agent.
 
-    Transcripts repeat calls of others: an agent stands under the copy that is the nearest to the main one. Of agents
-    that start each other in a circle, the first one stands apart.
+    Transcripts repeat calls of other transcripts. An agent is placed under the copy nearest to the main transcript. If
+    agents start each other in a circle, the first one is placed apart.
     """
 
     def __init__(self, session: Session) -> None:
         self.apart: list[Agent] = []
-        """The agents that no call leads to."""
+        """The agents that no call leads to, in order."""
         self._under: dict[int, list[Agent]] = {}
         started = agents_by_call(session)
         linked = {id(agent) for agents in started.values() for agent in agents}
         placed: set[int] = set()
         self._walk(session.main, started, placed)
-        for agent in sorted(session.agents, key=lambda one: id(one) in linked):
+        for agent in sorted(session.agents, key=lambda candidate: id(candidate) in linked):
             if id(agent) not in placed:
                 placed.add(id(agent))
                 self.apart.append(agent)
                 self._walk(agent, started, placed)
 
     def _walk(self, start: Agent, started: Mapping[CallId, list[Agent]], placed: set[int]) -> None:
-        ahead = deque([start])
-        while ahead:
-            for call in ahead.popleft().calls:
+        queue = deque([start])
+        while queue:
+            for call in queue.popleft().calls:
                 new = [agent for agent in started.get(call.id, ()) if id(agent) not in placed]
                 if new:
                     self._under[id(call)] = new
                     placed.update(map(id, new))
-                    ahead.extend(new)
+                    queue.extend(new)
 
     def under(self, call: Call) -> list[Agent]:
-        """The agents that stand under a call."""
+        """The agents placed under a call."""
         return self._under.get(id(call), [])
 
     def below(self, agent: Agent) -> list[Agent]:
-        """All agents that stand under an agent's calls, and under theirs."""
-        found: list[Agent] = [agent]
-        for one in found:  # it grows
-            found.extend(other for call in one.calls for other in self.under(call))
-        return found[1:]
+        """All agents placed under an agent's calls, directly or indirectly."""
+        agents: list[Agent] = [agent]
+        for parent in agents:  # the list grows while it is iterated
+            agents.extend(child for call in parent.calls for child in self.under(call))
+        return agents[1:]
 
 
 def agents_without_transcript(session: Session) -> dict[CallId, str]:
-    """The calls that started an agent of which no transcript was kept: what each agent is called.
+    """Titles of agents whose transcript was not kept, by the call that started them.
 
-    A call that failed or was refused started none; one that woke an agent again is told where that one is.
+    A failed or denied call started no agent. A call that resumed an agent belongs to that agent's transcript.
     """
     started = agents_by_call(session)
-    seen = {str(agent.id) for agent in session.agents}
-    found: dict[CallId, str] = {}
+    agent_ids = {str(agent.id) for agent in session.agents}
+    missing: dict[CallId, str] = {}
     for call in session.calls:
         if call.tool not in AGENT_TOOLS or call.outcome in (Outcome.ERROR, Outcome.DENIED) or call.id in started:
             continue
         result = call.result
         id_ = result.agent_id if isinstance(result, AgentResult) else None
-        if id_ is None or id_ not in seen:
-            found[call.id] = _requested_agent(call)
-            seen.update((id_,) if id_ is not None else ())
-    return found
+        if id_ is None or id_ not in agent_ids:
+            missing[call.id] = _requested_agent(call)
+            agent_ids.update((id_,) if id_ is not None else ())
+    return missing
 
 
 def _requested_agent(call: Call) -> str:
-    given = call.input if isinstance(call.input, dict) else {}
-    kind = given.get("subagent_type")
-    what = given.get("description") or given.get("prompt") or call.id
+    arguments = call.input if isinstance(call.input, dict) else {}
+    kind = arguments.get("subagent_type")
+    what = arguments.get("description") or arguments.get("prompt") or call.id
     return f"{kind if isinstance(kind, str) and kind else 'agent'}: {what}"
 
 
 def agent_title(agent: Agent) -> str:
-    """What an agent is called: its kind of work, and what it was to do."""
+    """The title of an agent: its type and its task."""
     what = agent.description or agent.prompt or str(agent.id or "")
     return f"{agent.side or agent.type or 'agent'}: {what}"
 
 
 def agent_duration(agent: Agent) -> timedelta | None:
-    """From its first entry to its last."""
+    """The time from an agent's first entry to its last."""
     times = [when for entry in agent.entries if (when := entry.timestamp) is not None]
     return max(times) - min(times) if times else None
 
@@ -143,81 +143,83 @@ def agent_line(agent: Agent, width: int) -> Spans:
 
 
 class BackgroundTasks:
-    """What is told of background tasks. `by_entry` is the news that each entry tells, by the entry's name."""
+    """Notifications about background tasks, by entry (`by_entry`) and by the call that started the task."""
 
-    def __init__(self, whole: Session, news: Iterable[TaskNotification]) -> None:
-        self._calls = {call.id: call for call in whole.calls}
-        self._started = {str(call.started): call for call in whole.calls if call.started is not None}
+    def __init__(self, session: Session, notifications: Iterable[TaskNotification]) -> None:
+        self._calls = {call.id: call for call in session.calls}
+        self._started = {str(call.started): call for call in session.calls if call.started is not None}
         self._ends: dict[str, TaskNotification] = {}
-        self.by_entry = group_by_entry(news)
-        for told in (one for some in self.by_entry.values() for one in some):
-            if (call := self.starting_call(told)) is not None:
-                self._ends[call.id] = told
+        self.by_entry = group_by_entry(notifications)
+        for notification in (item for items in self.by_entry.values() for item in items):
+            if (call := self.starting_call(notification)) is not None:
+                self._ends[call.id] = notification
 
-    def starting_call(self, news: TaskNotification) -> Call | None:
+    def starting_call(self, notification: TaskNotification) -> Call | None:
         """The call that started the task."""
-        return (self._calls.get(news.call) if news.call is not None else None) or self._started.get(news.task)
+        return (self._calls.get(notification.call) if notification.call is not None else None) or self._started.get(
+            notification.task
+        )
 
     def end(self, call: Call) -> TaskNotification | None:
-        """What became of the task that a call started."""
+        """The last notification about the task that a call started."""
         return self._ends.get(call.id)
 
 
-def group_by_entry(news: Iterable[TaskNotification]) -> dict[str, list[TaskNotification]]:
-    """News by the name of the entry that tells it."""
-    found: dict[str, list[TaskNotification]] = {}
-    for told in news:
-        found.setdefault(entry_key(told.entry), []).append(told)
-    return found
+def group_by_entry(notifications: Iterable[TaskNotification]) -> dict[str, list[TaskNotification]]:
+    """Group notifications by the `entry_key` of their entry."""
+    by_entry: dict[str, list[TaskNotification]] = {}
+    for notification in notifications:
+        by_entry.setdefault(entry_key(notification.entry), []).append(notification)
+    return by_entry
 
 
-def task_sentence(news: TaskNotification) -> str:
-    """What became of a task, in a line."""
-    return news.summary or " ".join(filter(None, (news.task, news.status))) or "ended"
+def task_sentence(notification: TaskNotification) -> str:
+    """The outcome of a task as a sentence."""
+    return notification.summary or " ".join(filter(None, (notification.task, notification.status))) or "ended"
 
 
-def task_answer(news: TaskNotification) -> str | None:
-    """What a task answered, if it said anything."""
-    return news.result if news.result and news.result.strip() else None
+def task_answer(notification: TaskNotification) -> str | None:
+    """The answer of a task; None if it is empty."""
+    return notification.result if notification.result and notification.result.strip() else None
 
 
 def branch_numbers(agent: Agent) -> dict[tuple[str, int], int]:
-    """The numbers of branches by the places of what they hold; of several with the same entry, the first."""
-    found: dict[tuple[str, int], int] = {}
+    """Branch numbers by the lines of their entries. If several branches contain an entry, the first one wins."""
+    numbers: dict[tuple[str, int], int] = {}
     for number, branch in enumerate(agent.branches, 1):
         for entry in branch.entries:
-            found.setdefault(_line_key(entry), number)
-    return found
+            numbers.setdefault(_line_key(entry), number)
+    return numbers
 
 
-def branch_number(known: Mapping[tuple[str, int], int], entry: Entry) -> int | None:
-    """The branch that holds an entry; None where none does."""
-    return known.get(_line_key(entry))
+def branch_number(numbers: Mapping[tuple[str, int], int], entry: Entry) -> int | None:
+    """The number of the branch that contains an entry, or None."""
+    return numbers.get(_line_key(entry))
 
 
 def abandoned_turns(agent: Agent) -> dict[int, list[Turn]]:
-    """The turns that were left, by the number of their branch."""
-    known = branch_numbers(agent)
-    found: dict[int, list[Turn]] = {}
+    """The turns on abandoned branches, by branch number."""
+    numbers = branch_numbers(agent)
+    turns: dict[int, list[Turn]] = {}
     for turn in agent.turns:
-        number = branch_number(known, turn.act.entry) if turn.act is not None else None
+        number = branch_number(numbers, turn.act.entry) if turn.act is not None else None
         if number is not None:
-            found.setdefault(number, []).append(turn)
-    return dict(sorted(found.items()))
+            turns.setdefault(number, []).append(turn)
+    return dict(sorted(turns.items()))
 
 
 def describe_hidden_branches(agent: Agent, branch: int | None) -> str:
-    """What a file that shows the conversation, or one branch, does not show, and the option that has it."""
-    many = len(agent.branches)
-    if not many:
+    """A sentence about what an export of the conversation or of one branch leaves out, with the option to get it."""
+    total = len(agent.branches)
+    if not total:
         return ""
     if branch is not None:
-        return f"This is branch {branch} of {many:,}, which was left; an export without --branch has the conversation."
+        return f"This is branch {branch} of {total:,}, which was left; an export without --branch has the conversation."
     turns = sum(map(len, abandoned_turns(agent).values()))
     with_turns = f" with {count(turns, 'turn')}" if turns else ""
-    if many == 1:
+    if total == 1:
         return f"1 branch{with_turns} that was left is not shown; an export with --branch 1 has it."
-    return f"{many:,} branches{with_turns} that were left are not shown; exports with --branch 1 to {many} have them."
+    return f"{total:,} branches{with_turns} that were left are not shown; exports with --branch 1 to {total} have them."
 
 
 def _line_key(entry: Entry) -> tuple[str, int]:

@@ -15,47 +15,47 @@ from threadline.render.session_facts import abandoned_turns, group_by_entry
 from threadline.render.view import AgentDetail, View
 
 FORMAT_VERSION = 1
-"""Which edition of this form it is; a key's meaning does not change within one."""
+"""The version of the format. The meaning of a key never changes within a version."""
 
 
 def session_to_json(
-    whole: Session, view: View | None = None, news: Iterable[TaskNotification] = (), total: Sum | None = None
+    session: Session, view: View | None = None, notifications: Iterable[TaskNotification] = (), total: Sum | None = None
 ) -> dict[str, Any]:
-    """A session as a tree of JSON values; `total` is what it spent."""
-    chosen = view or View()
-    told = group_by_entry(news)
-    started, ended = whole.span
-    took = whole.wall_time
-    agents = [agent for agent in whole.agents if agent.side is None or chosen.everything]
+    """A session as JSON values. `total` is its usage and cost."""
+    settings = view or View()
+    by_entry = group_by_entry(notifications)
+    started, ended = session.span
+    took = session.wall_time
+    agents = [agent for agent in session.agents if agent.side is None or settings.everything]
     return {
         "format": FORMAT_VERSION,
-        "session": whole.id,
-        "title": whole.title.text,
-        "project": whole.cwds[0] if whole.cwds else None,
-        "git_branches": list(whole.git_branches),
+        "session": session.id,
+        "title": session.title.text,
+        "project": session.cwds[0] if session.cwds else None,
+        "git_branches": list(session.git_branches),
         "started": _iso_time(started),
         "ended": _iso_time(ended),
         "seconds": took.total_seconds() if took is not None else None,
         "spent": {"tokens": total.tokens, **sum_fields(total)} if total is not None else None,
-        "models": list(whole.models),
-        "versions": list(whole.versions),
-        "entries": len(whole),
+        "models": list(session.models),
+        "versions": list(session.versions),
+        "entries": len(session),
         "continuations": [
-            {"kind": str(link.kind), "session": link.session, "forward": link.forward} for link in whole.continuations
+            {"kind": str(link.kind), "session": link.session, "forward": link.forward} for link in session.continuations
         ],
-        "branch": chosen.branch,
-        "branches": list(_branch_rows(whole.main)),
-        "turns": [_turn_row(turn) for turn in whole.turns if _is_turn_shown(turn.number, chosen)],
-        "items": [_item_row(item) for item in place_items(whole.main, chosen, told)],
-        "agents": [_agent_row(agent, chosen, told) for agent in agents]
-        if chosen.agents is not AgentDetail.NONE
+        "branch": settings.branch,
+        "branches": list(_branch_rows(session.main)),
+        "turns": [_turn_row(turn) for turn in session.turns if _is_turn_shown(turn.number, settings)],
+        "items": [_item_row(item) for item in place_items(session.main, settings, by_entry)],
+        "agents": [_agent_row(agent, settings, by_entry) for agent in agents]
+        if settings.agents is not AgentDetail.NONE
         else [],
-        "problems": [_problem_row(problem.kind, problem.place.line, problem.message) for problem in whole.problems],
+        "problems": [_problem_row(problem.kind, problem.place.line, problem.message) for problem in session.problems],
     }
 
 
 def _branch_rows(agent: Agent) -> Iterator[dict[str, Any]]:
-    """The branches that were left, each with the numbers of the turns on it."""
+    """The abandoned branches, each with the numbers of its turns."""
     turns = abandoned_turns(agent)
     for number, branch in enumerate(agent.branches, 1):
         on_it = [turn.number for turn in turns.get(number, ())]
@@ -80,7 +80,7 @@ def _turn_row(turn: Any) -> dict[str, Any]:
     }
 
 
-def _agent_row(agent: Agent, view: View, told: dict[str, list[TaskNotification]]) -> dict[str, Any]:
+def _agent_row(agent: Agent, view: View, notifications: dict[str, list[TaskNotification]]) -> dict[str, Any]:
     return {
         "agent": agent.id,
         "kind": str(agent.kind),
@@ -90,7 +90,7 @@ def _agent_row(agent: Agent, view: View, told: dict[str, list[TaskNotification]]
         "model": agent.model,
         "call": agent.link.call,
         "sureness": str(agent.link.sureness) if agent.link.sureness is not None else None,
-        "items": [_item_row(item) for item in place_items(agent, view, told)],
+        "items": [_item_row(item) for item in place_items(agent, view, notifications)],
     }
 
 
@@ -108,7 +108,7 @@ def _item_row(placed_: PlacedItem) -> dict[str, Any]:
 
 
 def _item_fields(item: Any) -> Iterator[tuple[str, Any]]:
-    """What an item says, under the names that its kind has."""
+    """The fields of an item, which depend on its kind."""
     if isinstance(item, PromptItem):
         yield from (("act", str(item.act.kind)), ("text", item.act.text), ("images", item.act.images))
     elif isinstance(item, CallItem):

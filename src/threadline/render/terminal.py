@@ -13,20 +13,20 @@ from typing import NamedTuple
 from threadline.render.safe_text import clip, display_width, fitting_length, plain
 
 PROMPT_SIGN = "❯"  # noqa: RUF001 - the sign that Claude Code itself puts before a prompt
-"""Stands before what a person said."""
+"""The sign before a prompt."""
 
 
-# The signs of acts; all others are a person's words, and have that sign. A command is no prompt, though it is typed.
+# Signs of acts; all others have the sign of a prompt. A command is typed, but is not a prompt.
 _ACT_SIGNS = {"shell": "!", "memory": "#", "command": "▸", "interrupt": "■", "plan": "◆"}
 
 
 def act_sign(kind: str) -> str:
-    """The sign before an act of that kind."""
+    """The sign before an act of this kind."""
     return _ACT_SIGNS.get(kind, PROMPT_SIGN)
 
 
 class Role(StrEnum):
-    """What a piece of text is."""
+    """The role of a piece of text, which determines its colour."""
 
     BODY = "body"
     PROMPT = "prompt"
@@ -45,7 +45,7 @@ class Role(StrEnum):
     AGENT = "agent"
 
 
-# Only the sixteen colours that every terminal has, in whatever shade its owner chose.
+# Only the sixteen colours that every terminal has, so that the user's colour scheme applies.
 _COLOUR_CODES: dict[Role, str] = {
     Role.PROMPT: "1;36",
     Role.TITLE: "1",
@@ -65,7 +65,7 @@ _COLOUR_CODES: dict[Role, str] = {
 
 
 class Span(NamedTuple):
-    """A piece of a line."""
+    """A piece of a line with a role."""
 
     text: str
     role: Role = Role.BODY
@@ -76,13 +76,13 @@ Spans = tuple[Span, ...]
 
 
 class Style:
-    """Turns spans into a line: the only place where an escape sequence is made, and the last one text comes through."""
+    """Converts spans to a line. This is the only place that writes escape sequences, and the last that text passes."""
 
     def __init__(self, *, colour: bool) -> None:
         self._codes: Mapping[Role, str] = _COLOUR_CODES if colour else {}
 
     def line(self, spans: Iterable[Span]) -> str:
-        """One line, without white space at its end."""
+        """One line without trailing white space."""
         kept: list[Span] = []
         for span in spans:
             if kept and kept[-1].role is span.role:
@@ -102,22 +102,22 @@ class Style:
 
 
 def should_use_colour(environment: Mapping[str, str], *, terminal: bool) -> bool:
-    """Whether to use colours: on a terminal that has them, unless NO_COLOR (no-color.org) says not to."""
+    """Whether to use colours: on a terminal that supports them, unless NO_COLOR (no-color.org) is set."""
     return terminal and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
 
 
 _WORDS = re.compile(r"\s+|\S+")
 _MIN_WIDTH = 10
-"""However deep something is nested, this many columns are left for it."""
+"""The minimum number of columns, however deep something is nested."""
 
 
 def line_width(spans: Iterable[Span]) -> int:
-    """How many columns the spans take."""
+    """The number of columns of the spans."""
     return sum(display_width(span.text) for span in spans)
 
 
 def wrap(spans: Iterable[Span], width: int, *, first: Spans = (), rest: Spans = ()) -> Iterator[Spans]:
-    """Wrap a paragraph at white space; `first` and `rest` stand before its first line and the others."""
+    """Wrap a paragraph at white space. `first` is put before its first line, `rest` before the others."""
     line: list[Span] = list(first)
     room = left = max(_MIN_WIDTH, width - line_width(first))
     for gap, word in _split_words(spans):
@@ -144,13 +144,13 @@ def wrap(spans: Iterable[Span], width: int, *, first: Spans = (), rest: Spans = 
 
 
 def split_indent(line: str, width: int) -> tuple[str, str]:
-    """The white space a line begins with, and the rest; of a narrow page it takes no more than half."""
+    """Split a line into its indent and the rest. The indent takes at most half of the width."""
     rest = line.lstrip()
     return line[: min(len(line) - len(rest), max(0, width) // 2)], rest
 
 
 def _split_words(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span]]]:
-    """The words, each with the white space before it; a word may be made of several spans."""
+    """The words, each with the white space before it. A word may consist of several spans."""
     gap = Span("")
     word: list[Span] = []
     for span in spans:
@@ -166,7 +166,7 @@ def _split_words(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span]]]:
 
 
 def wrap_hard(text: str, width: int) -> Iterator[str]:
-    """A line of code or output in pieces that fit: its white space is part of it."""
+    """Split a line of code or output into pieces that fit, keeping its white space."""
     room = max(_MIN_WIDTH, width)
     start = 0
     while (end := fitting_length(text, room, start)) < len(text):
@@ -177,7 +177,7 @@ def wrap_hard(text: str, width: int) -> Iterator[str]:
 
 
 def cut_line(spans: Iterable[Span], width: int) -> Spans:
-    """One line that fits, cut with an ellipsis where it does not."""
+    """Cut a line with an ellipsis if it does not fit."""
     kept: list[Span] = []
     left = width
     for span in spans:
@@ -192,7 +192,7 @@ def cut_line(spans: Iterable[Span], width: int) -> Spans:
 
 
 def labelled_rule(label: Spans, width: int, *, line: str = "─", role: Role = Role.FAINT) -> Spans:
-    """A line across with a label near its beginning."""
+    """A horizontal rule with a label near its start."""
     shown = cut_line(label, max(_MIN_WIDTH, width - 6))
     rest = max(0, width - 4 - line_width(shown))
     return (Span(line * 2 + " ", role), *shown, Span(" " + line * rest, role))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from threadline.render.safe_text import plain_lines
 from threadline.render.terminal import Role, Span, Spans, line_width, split_indent, wrap, wrap_hard
 
-# What can stand within a line. Lengths are bounded, so that no text takes more than its share of time.
+# Inline markup. Lengths are bounded, so that the time is bounded for any text.
 _INLINE = re.compile(
     r"(?P<ticks>`{1,3})(?P<code>[^`](?:.{0,1000}?[^`])?)(?P=ticks)(?!`)"
     r"|\*\*(?P<strong>\S(?:.{0,1000}?\S)?)\*\*"
@@ -25,12 +25,12 @@ _QUOTE = re.compile(r"\s{0,3}>\s?(?P<text>.*)")
 _RULE = re.compile(r"\s{0,3}(?:-\s*){3,}|\s{0,3}(?:\*\s*){3,}|\s{0,3}(?:_\s*){3,}")
 _FENCE = re.compile(r"\s*(?P<fence>`{3,}|~{3,})[^`]*")
 _BOXES = {"[ ] ": "☐ ", "[x] ": "☒ ", "[X] ": "☒ "}
-# Beyond this a line is data rather than prose.
+# A longer line is data rather than prose.
 _MAX_LINE = 20_000
 
 
 def markdown_lines(text: str, width: int) -> Iterator[Spans]:
-    """The lines of a text; blank lines at its ends are left out, and several become one."""
+    """The lines of a text, without blank lines at its ends. Several blank lines become one."""
     blank = False
     begun = False
     for line in _source_lines(text, width):
@@ -44,7 +44,7 @@ def markdown_lines(text: str, width: int) -> Iterator[Spans]:
 
 
 def inline_spans(text: str) -> Iterator[Span]:
-    """One line's text with what stands within it."""
+    """The text of one line with its inline markup as spans."""
     at = 0
     for match in _INLINE.finditer(text) if len(text) <= _MAX_LINE else ():
         if match.start() > at:
@@ -60,7 +60,7 @@ def _match_spans(match: re.Match[str]) -> Iterator[Span]:
         if match[name] is not None:
             yield Span(match[name], role)
             return
-    # The address is always shown: a label may lie about it.
+    # The URL is always shown, because a label may be misleading.
     label, address = match["label"], match["address"]
     yield Span(label)
     if label != address:
@@ -92,7 +92,7 @@ def _source_lines(text: str, width: int) -> Iterator[Spans]:
 
 def _code_lines(line: str, width: int) -> Iterator[Spans]:
     for piece in wrap_hard(line, width - 2):
-        # A blank line inside code stays: a span that holds a space is a line.
+        # A blank line inside code is kept: a span with a space counts as a line.
         yield (Span("  "), Span(piece or " ", Role.CODE))
 
 
@@ -156,7 +156,7 @@ def is_table_row(line: str) -> bool:
 
 
 def table_lines(rows: list[str], width: int, inline: InlineParser) -> Iterator[Spans]:
-    """The rows of a table, the line under its heading drawn; nothing for no rows."""
+    """The rows of a table with a rule under its heading; empty without rows."""
     if not rows:
         return
     cells = [None if "-" in row and _SEPARATOR_ROW.fullmatch(row) else _split_cells(row, inline) for row in rows]
@@ -167,7 +167,7 @@ def table_lines(rows: list[str], width: int, inline: InlineParser) -> Iterator[S
         return
     for row in cells:
         if row is None:
-            yield (Span("─┼─".join("─" * one for one in widths), Role.FAINT),)
+            yield (Span("─┼─".join("─" * column_width for column_width in widths), Role.FAINT),)
         else:
             yield tuple(_pad_cells(row, widths))
 
@@ -178,7 +178,7 @@ def _split_cells(row: str, inline: InlineParser) -> list[Spans]:
 
 
 def _column_widths(rows: Iterable[list[Spans]]) -> list[int]:
-    """How wide each column is; rows need not have as many cells as others."""
+    """The width of each column. Rows may have different numbers of cells."""
     widths: list[int] = []
     for row in rows:
         widths += [0] * (len(row) - len(widths))

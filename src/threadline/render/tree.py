@@ -21,7 +21,7 @@ from threadline.render.session_facts import (
 )
 from threadline.render.terminal import PROMPT_SIGN, Role, Span, Spans, Style, act_sign, cut_line, line_width
 
-# What did not end well, as it is counted: one, and several.
+# Singular and plural of outcomes that count as failures.
 _FAILURE_WORDS: dict[Outcome, tuple[str, str]] = {
     Outcome.ERROR: ("error", "errors"),
     Outcome.DENIED: ("refused", "refused"),
@@ -34,12 +34,12 @@ _KIND_SIGNS: dict[str, tuple[str, Role]] = {
     "branch": ("⎇", Role.NOTICE),
     "compaction": ("═", Role.NOTICE),
 }
-# Agents within agents: below this many they are counted.
+# Agents nested deeper than this are only counted.
 _MAX_DEPTH = 20
 
 
 class TreeNode(Struct, frozen=True):
-    """One line of the tree: what it is, what it says, its figures, and what hangs below it."""
+    """One line of the tree: its kind, text, figures, note and children."""
 
     kind: str
     text: str
@@ -48,13 +48,13 @@ class TreeNode(Struct, frozen=True):
     children: tuple[TreeNode, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The same for a program."""
-        told: dict[str, Any] = {"kind": self.kind, "text": self.text, **self.figures}
-        return {**told, "children": [child.as_json() for child in self.children]}
+        """The node and its children as JSON values."""
+        fields: dict[str, Any] = {"kind": self.kind, "text": self.text, **self.figures}
+        return {**fields, "children": [child.as_json() for child in self.children]}
 
 
 def build_tree(session: Session, *, everything: bool = False) -> TreeNode:
-    """The tree of a session; with `everything`, of its side agents as well."""
+    """Build the tree of a session. `everything` includes side agents."""
     return _TreeBuilder(session, everything=everything).session()
 
 
@@ -68,32 +68,32 @@ def draw_tree(root: TreeNode, width: int, *, colour: bool = False) -> Iterator[s
 
 
 def _child_lines(node: TreeNode, indent: str, width: int) -> Iterator[Spans]:
-    for at, child in enumerate(node.children):
-        last = at == len(node.children) - 1
+    for index, child in enumerate(node.children):
+        last = index == len(node.children) - 1
         sign, role = _node_sign(child)
         before = (Span(indent + ("└─ " if last else "├─ "), Role.FAINT), Span(sign + " ", role))
         note = f"  {child.note}" if child.note else ""
         room = max(12, width - line_width(before) - len(note))
         text = one_line(child.text, room)
-        # Figures stand at the right, one under the other.
+        # Notes are aligned at the right.
         yield cut_line((*before, Span(text), Span(" " * (room - display_width(text))), Span(note, Role.FAINT)), width)
         yield from _child_lines(child, indent + ("   " if last else "│  "), width)
 
 
 def _node_sign(node: TreeNode) -> tuple[str, Role]:
-    """A turn has the sign of the act that began it, as in the text."""
+    """The sign of a node. A turn has the sign of the act that started it, as in the text output."""
     sign, role = _KIND_SIGNS.get(node.kind, ("·", Role.FAINT))
     act = node.figures.get("act") if node.kind == "turn" else None
     return (act_sign(act), role) if isinstance(act, str) else (sign, role)
 
 
 class _TreeBuilder:
-    """Puts the parts of a session where they belong."""
+    """Builds the nodes of a session."""
 
     def __init__(self, session: Session, *, everything: bool) -> None:
         self._session = session
         self._everything = everything
-        self._places = AgentPlacement(session)
+        self._placement = AgentPlacement(session)
         self._not_kept = agents_without_transcript(session)
         self._calls: dict[int | None, list[Call]] = {}
         for call in session.main.calls:
@@ -105,25 +105,27 @@ class _TreeBuilder:
                 self._compactions.setdefault(number, []).append(compaction)
 
     def session(self) -> TreeNode:
-        one = self._session
-        shown = [agent for agent in one.agents if self._shown(agent)]
+        session = self._session
+        shown = [agent for agent in session.agents if self._is_shown(agent)]
         figures = {
-            "session": one.id,
-            "turns": sum(turn.act is not None for turn in one.turns),
-            "calls": len(one.calls),
+            "session": session.id,
+            "turns": sum(turn.act is not None for turn in session.turns),
+            "calls": len(session.calls),
             "agents": len(shown),
             "agents_started": len(shown) + len(self._not_kept),
-            "branches": len(one.branches),
-            "compactions": len(one.compactions),
-            "entries": len(one),
+            "branches": len(session.branches),
+            "compactions": len(session.compactions),
+            "entries": len(session),
         }
         plural = {"branches": "branch", "entries": "entry"}
         numbers = {key: value for key, value in figures.items() if isinstance(value, int)}
-        told = {key: count(value, plural.get(key, key[:-1]), key) for key, value in numbers.items() if value}
-        told["agents"] = count_agents(len(shown), len(shown) + len(self._not_kept))
-        told.pop("agents_started", None)
-        note = " · ".join(told[key] for key in numbers if told.get(key))
-        return TreeNode("session", one.title.text or "(no title)", figures, f"{one.id or ''} · {note}", self._main())
+        labels = {key: count(value, plural.get(key, key[:-1]), key) for key, value in numbers.items() if value}
+        labels["agents"] = count_agents(len(shown), len(shown) + len(self._not_kept))
+        labels.pop("agents_started", None)
+        note = " · ".join(labels[key] for key in numbers if labels.get(key))
+        return TreeNode(
+            "session", session.title.text or "(no title)", figures, f"{session.id or ''} · {note}", self._main()
+        )
 
     def _main(self) -> tuple[TreeNode, ...]:
         main = self._session.main
@@ -133,34 +135,34 @@ class _TreeBuilder:
             for entry in branch.entries
             if entry.uuid
         }
-        left: dict[int, list[Turn]] = {}
-        stays: list[Turn] = []
+        abandoned: dict[int, list[Turn]] = {}
+        kept_turns: list[Turn] = []
         for turn in main.turns:
             number = branch_of.get(turn.act.entry.uuid) if turn.act is not None and turn.act.entry.uuid else None
-            stays.append(turn) if number is None else left.setdefault(number, []).append(turn)
-        # A branch stands under the turn it was left in, which need not be the turn it was made in.
-        turn_of = {entry.uuid: turn.number for turn in stays for entry in turn.entries if entry.uuid is not None}
+            kept_turns.append(turn) if number is None else abandoned.setdefault(number, []).append(turn)
+        # A branch is placed under the turn in which it was left, which may differ from the turn that created it.
+        turn_of = {entry.uuid: turn.number for turn in kept_turns for entry in turn.entries if entry.uuid is not None}
         forks: dict[int, list[TreeNode]] = {}
         top: list[tuple[int, TreeNode]] = []
         for number, branch in enumerate(main.branches, 1):
-            node = self._branch(number, branch, left.get(number, []))
+            node = self._branch(number, branch, abandoned.get(number, []))
             turn_number = turn_of.get(branch.fork) if branch.fork is not None else None
             if turn_number is not None:
                 forks.setdefault(turn_number, []).append(node)
             else:
                 top.append((branch.first.line.number, node))
-        for turn in stays:
+        for turn in kept_turns:
             node = self._turn(turn, forks.get(turn.number, []))
-            # Before the first prompt there is as a rule nothing but bookkeeping.
+            # Before the first prompt there is usually only bookkeeping.
             if turn.act is not None or node.children or node.figures["calls"]:
                 top.append((turn.entries[0].line.number, node))
-        rest = (self._agent(one, 1) for one in self._places.apart if self._shown(one))
+        rest = (self._agent(agent, 1) for agent in self._placement.apart if self._is_shown(agent))
         return (*(node for _, node in sorted(top, key=lambda pair: pair[0])), *rest)
 
     def _turn(self, turn: Turn, branches: list[TreeNode]) -> TreeNode:
         calls = self._calls.get(turn.number, [])
         compactions = self._compactions.get(turn.number, [])
-        took = turn.duration or None  # of a single moment there is no duration
+        took = turn.duration or None  # a single point in time has no duration
         text = turn.act.text if turn.act is not None else "(before the first prompt)"
         figures = {
             "number": turn.number,
@@ -181,13 +183,13 @@ class _TreeBuilder:
 
     def _agents(self, calls: list[Call], depth: int) -> Iterator[TreeNode]:
         for call in calls:
-            yield from (self._agent(agent, depth) for agent in self._places.under(call) if self._shown(agent))
+            yield from (self._agent(agent, depth) for agent in self._placement.under(call) if self._is_shown(agent))
             if call.id in self._not_kept:
                 figures = {"kept": False, "link": {"call": call.id}, "place": str(call.place)}
                 yield TreeNode("agent", self._not_kept[call.id], figures, NOT_KEPT)
 
     def _deeper(self, agent: Agent) -> Iterator[TreeNode]:
-        if more := sum(map(self._shown, self._places.below(agent))):
+        if more := sum(map(self._is_shown, self._placement.below(agent))):
             yield TreeNode("deeper", f"… {count(more, 'agent')} deeper", {"agents": more})
 
     def _agent(self, agent: Agent, depth: int) -> TreeNode:
@@ -214,7 +216,7 @@ class _TreeBuilder:
             children,
         )
 
-    def _shown(self, agent: Agent) -> bool:
+    def _is_shown(self, agent: Agent) -> bool:
         return self._everything or agent.side is None
 
 
@@ -225,10 +227,10 @@ def _call_counts(calls: list[Call]) -> dict[str, Any]:
 
 
 def _node_note(when: str, calls: list[Call], took: str, status: str = "") -> str:
-    some = count(len(calls), "call") if calls else ""
+    call_count = count(len(calls), "call") if calls else ""
     outcomes: dict[str, int] = _call_counts(calls)["outcomes"]
     failed = ", ".join(count(number, *_FAILURE_WORDS[Outcome(outcome)]) for outcome, number in outcomes.items())
-    return " · ".join(part for part in (some, failed, took, when, status) if part)
+    return " · ".join(part for part in (call_count, failed, took, when, status) if part)
 
 
 def _compaction_node(compaction: Compaction) -> TreeNode:

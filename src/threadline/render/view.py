@@ -1,4 +1,4 @@
-"""What of a session is shown: agents, thinking, calls, branches, turns, filters."""
+"""Options for which parts of a session are shown: agents, thinking, calls, branches, turns, filters."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class AgentDetail(StrEnum):
 
 
 class TextOptions(Struct, frozen=True):
-    """How a session is shown as text.
+    """Options for a session as text.
 
-    `everything` unfolds outputs and thinking and shows side agents and the program's own entries; `branch` and `turn`
-    are numbers from 1; `thread` is what Claude Code would resume, instead of the whole conversation. `thinking` and
-    `calls` are `full`, `fold` or `none`; `from_turn` and `to_turn` the first and the last turn; `uncut` shows prompts
-    of any length.
+    `everything` shows outputs and thinking in full, side agents, and Claude Code's own entries. `branch` and `turn` are
+    numbers from 1. `thread` shows what Claude Code would resume instead of the whole conversation. `thinking` and
+    `calls` are `full`, `fold` or `none`. `from_turn` and `to_turn` are the first and the last turn. `uncut` does not
+    cut long prompts.
     """
 
     width: int = 100
@@ -40,7 +40,7 @@ class TextOptions(Struct, frozen=True):
 
 
 class Detail(StrEnum):
-    """How much of something is shown: all of it, folded so that it opens where it stands, or nothing."""
+    """How much of something is shown: everything, a folded version, or nothing."""
 
     FULL = "full"
     FOLD = "fold"
@@ -48,11 +48,11 @@ class Detail(StrEnum):
 
 
 class View(Struct, frozen=True):
-    """What is shown: the same words in the page's addresses and in the options of `threadline export`.
+    """What is shown. The names are the same in the page's URLs and in the options of `threadline export`.
 
-    `branch` is a number from 1, `thread` what Claude Code would resume, `from_turn` and `to_turn` the first and the
-    last turn. `kinds` are kinds of items (prompt, reply, thinking, call, notice …), `tools` names of tools,
-    `errors` only what failed; where several are given, an item fits all. `everything` adds the program's own entries.
+    `branch` is a number from 1. `thread` shows what Claude Code would resume. `from_turn` and `to_turn` are the first
+    and the last turn. `kinds` are kinds of items (prompt, reply, thinking, call, notice …), `tools` names of tools, and
+    `errors` selects failures; an item must match all of these. `everything` adds Claude Code's own entries.
     """
 
     thinking: Detail = Detail.FOLD
@@ -70,5 +70,5 @@ class View(Struct, frozen=True):
 
     @property
     def inside(self) -> View:
-        """The same for an agent inside the one that is shown, which has turns and branches of its own."""
+        """The view for an agent inside the shown one, which has its own turns and branches."""
         return replace(self, branch=None, thread=False, from_turn=None, to_turn=None)

@@ -1,4 +1,13 @@
-"""A session as HTML: one renderer for the page, its fragments and the exported file."""
+"""Render sessions as HTML, for the web pages, their fragments and exported files.
+
+`el` and `join` build HTML from Python calls and escape all text. `render_page` creates a document; `stylesheet` and
+`icon` provide its CSS and icons. `ConversationRenderer` renders an agent's conversation in `Section`s, `render_call` a
+tool call, `render_state` the state at an entry, and `render_raw_entry` an entry's JSON. A `Scene` says what to show,
+how to link and in which time zone. `render_table` and `session_table` render tables, and `bar_chart`,
+`activity_calendar`, `weekday_hour_map` and `draw_usage_strip` draw SVG charts.
+
+This package needs the extra `threadline[web]`. It uses no inline styles, because the pages' policy forbids them.
+"""
 
 from __future__ import annotations
 

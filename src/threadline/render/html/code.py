@@ -130,7 +130,7 @@ def highlight_within(code: str, language: str | None, most: int | None = MAX_HIG
     drawn = highlight(code, language)
     if most is None or drawn.count("<span") <= most:
         return drawn
-    counts = Counter(found[1] for found in _HIGHLIGHT.finditer(drawn))
+    counts = Counter(match[1] for match in _HIGHLIGHT.finditer(drawn))
     left, dropped = sum(counts.values()), set[str]()
     for name in _DROP_ORDER:
         if left <= most:
@@ -138,7 +138,7 @@ def highlight_within(code: str, language: str | None, most: int | None = MAX_HIG
         dropped.add(name)
         left -= counts[name]
     # Spans of code do not nest, and what they hold is escaped already: taking one away leaves its text as it is.
-    return Markup(_HIGHLIGHT.sub(lambda found: found[2] if found[1] in dropped else found[0], drawn))  # noqa: S704
+    return Markup(_HIGHLIGHT.sub(lambda match: match[2] if match[1] in dropped else match[0], drawn))  # noqa: S704
 
 
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
@@ -152,7 +152,7 @@ def indent_json(text: str, longest: int | None = None) -> str:
 
     What is not JSON comes out garbled: ask `is_json` first.
 
-    >>> print(tidy('{"a":[1.0,2],"b":{}}'))
+    >>> print(indent_json('{"a":[1.0,2],"b":{}}'))
     {
       "a": [
         1.0,
@@ -217,13 +217,13 @@ _MAX_RAW_HIGHLIGHTS = 1200
 def render_raw_entry(entry: Entry, scene: Scene) -> Markup:
     """An entry's JSON, tidy, and below it the line itself; where they are huge, cut, with a note that says so."""
     text = entry.raw.decode(errors="backslashreplace")
-    laid = _indented_entry(text, scene)
+    indented = _indented_entry(text, scene)
     return el(
         "div",
         el("p", " · ".join(_raw_facts(entry, text, scene)), class_="facts"),
         *(el("p", f"{problem.kind}: {shorten(problem.message, 300)}", class_="problem") for problem in entry.problems),
-        _raw_block(laid, scene, "json") if laid is not None else EMPTY,
-        _original_line(text, scene, folded=laid is not None),
+        _raw_block(indented, scene, "json") if indented is not None else EMPTY,
+        _original_line(text, scene, folded=indented is not None),
         class_="raw",
     )
 

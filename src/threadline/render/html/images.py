@@ -18,17 +18,17 @@ from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.scene import Scene
 
 SAFE_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""Kinds of pictures that can hold nothing but a picture."""
+"""Media types that can contain nothing but an image."""
 _OTHER_MEDIA: dict[type, str] = {DocumentBlock: "document", AudioBlock: "sound", ResourceLinkBlock: "resource"}
 
 
 def images_of_entry(entry: Entry) -> Iterator[ImageBlock]:
-    """Every picture of an entry in order, those inside results included."""
+    """Every image of an entry in order, including those in tool results."""
     return (image for image, _ in _images_with_calls(entry))
 
 
 def _images_with_calls(entry: Entry) -> Iterator[tuple[ImageBlock, CallId | None]]:
-    """Every picture, with the call whose result it is part of."""
+    """Every image, with the call whose result contains it."""
     message = entry.message if isinstance(entry, UserEntry | AssistantEntry) else None
     for block in message.blocks if message is not None else ():
         if isinstance(block, ImageBlock):
@@ -39,46 +39,46 @@ def _images_with_calls(entry: Entry) -> Iterator[tuple[ImageBlock, CallId | None
 
 
 def image_data(image: ImageBlock) -> tuple[str, str] | None:
-    """The kind and the base64 of a picture that may be shown."""
-    given = image.source if isinstance(image.source, dict) else {}
-    kind, data = given.get("media_type"), given.get("data")
+    """The media type and base64 data of an image that may be shown, or None."""
+    source = image.source if isinstance(image.source, dict) else {}
+    kind, data = source.get("media_type"), source.get("data")
     return (kind, data) if isinstance(kind, str) and isinstance(data, str) and kind in SAFE_IMAGE_TYPES else None
 
 
 def render_images(entry: Entry, anchor: str, scene: Scene) -> Markup:
-    """The pictures of an entry."""
+    """Render the images of an entry."""
     return join(_render_image(image, anchor, at, scene) for at, image in enumerate(images_of_entry(entry), 1))
 
 
-def render_call_images(made: Call, scene: Scene) -> Markup:
-    """The pictures that a call gave, and what else it gave that is no text, by name."""
-    content: Any = made.block.content if made.block is not None else None
-    if not isinstance(content, list) or made.answer is None:
+def render_call_images(tool_call: Call, scene: Scene) -> Markup:
+    """Render the images in a call's result, and the names of its other media."""
+    content: Any = tool_call.block.content if tool_call.block is not None else None
+    if not isinstance(content, list) or tool_call.answer is None:
         return EMPTY
-    here = anchor_of(made.answer, made.agent)
-    found = enumerate(_images_with_calls(made.answer), 1)
-    shown = [_render_image(image, here, at, scene) for at, (image, call) in found if call == made.id]
+    here = anchor_of(tool_call.answer, tool_call.agent)
+    images = enumerate(_images_with_calls(tool_call.answer), 1)
+    shown = [_render_image(image, here, number, scene) for number, (image, call) in images if call == tool_call.id]
     return join((*shown, *(_media_placeholder(item) for item in content if type(item) in _OTHER_MEDIA)))
 
 
 def _media_placeholder(item: Any) -> Markup:
-    """What cannot be shown, by what it is and what it is called."""
-    kind, said = _OTHER_MEDIA[type(item)], text_of(item, "title", "name", "uri", "mime_type")
-    return el("span", f"({kind}: {shorten(said, 200)})" if said else f"({kind})", class_="picture")
+    """The kind and name of media that cannot be shown."""
+    kind, name = _OTHER_MEDIA[type(item)], text_of(item, "title", "name", "uri", "mime_type")
+    return el("span", f"({kind}: {shorten(name, 200)})" if name else f"({kind})", class_="picture")
 
 
 def _render_image(image: ImageBlock, anchor: str, number: int, scene: Scene) -> Markup:
-    found = image_data(image) if scene.view.images else None
-    address = scene.links.image(anchor, number, *found) if found is not None else None
-    if address is None or found is None:
+    kind_and_data = image_data(image) if scene.view.images else None
+    address = scene.links.image(anchor, number, *kind_and_data) if kind_and_data is not None else None
+    if address is None or kind_and_data is None:
         return el("span", "(image)", class_="picture")
-    # With its size a picture has its room before it is loaded, and nothing below it moves.
-    width, height = image_size(*found) or (None, None)
+    # With its size an image takes its space before it is loaded, and nothing below it moves.
+    width, height = image_size(*kind_and_data) or (None, None)
     return el("img", src=address, alt=f"image {number}", width=width, height=height, loading="lazy", class_="picture")
 
 
 _MAX_BASE64 = 64 * 1024
-"""Characters of base64 that are looked at: the size of a JPEG may stand behind a thumbnail."""
+"""Characters of base64 to decode. The size of a JPEG may come after a thumbnail."""
 _MAX_PIXELS = 30_000
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_MARKER = 0xFF
@@ -88,13 +88,15 @@ Size = tuple[int, int]
 
 
 def image_size(kind: str, data: str) -> Size | None:
-    """Width and height in pixels; None where the bytes do not tell."""
-    some = data[:_MAX_BASE64]
+    """Width and height in pixels; None if the bytes do not contain them."""
+    sample = data[:_MAX_BASE64]
     try:
-        found = _SIZE_READERS[kind](binascii.a2b_base64(some[: len(some) // 4 * 4])) if kind in _SIZE_READERS else None
+        size = (
+            _SIZE_READERS[kind](binascii.a2b_base64(sample[: len(sample) // 4 * 4])) if kind in _SIZE_READERS else None
+        )
     except (ValueError, struct.error):
         return None
-    return found if found is not None and all(0 < one <= _MAX_PIXELS for one in found) else None
+    return size if size is not None and all(0 < side <= _MAX_PIXELS for side in size) else None
 
 
 def _png_size(raw: bytes) -> Size | None:

@@ -66,9 +66,11 @@ def _code_block(tokens: Sequence[Token], at: int) -> str:
 def _image(tokens: Sequence[Token], at: int) -> str:
     """A picture is named, never fetched."""
     token = tokens[at]
-    said = f"[{''.join(child.content for child in token.children or ()) or 'picture'}]"
+    label = f"[{''.join(child.content for child in token.children or ()) or 'picture'}]"
     address = _token_attribute(token, "src")
-    return el("a", said, **_external_link(address)) if _is_safe_scheme(address) else el("span", said, class_="picture")
+    return (
+        el("a", label, **_external_link(address)) if _is_safe_scheme(address) else el("span", label, class_="picture")
+    )
 
 
 def _link_open(tokens: Sequence[Token], at: int) -> str:
@@ -144,7 +146,7 @@ def is_safe_url(address: str) -> bool:
 def external_link(address: str, label: str = "") -> Markup:
     """A link out of the page where it is safe, else its words."""
     bare = address.strip()
-    said = shorten(label or bare, 300)
+    text = shorten(label or bare, 300)
     if not is_safe_url(bare):
-        return el("span", said, class_="link", title=shorten(bare, 300) if label else None)
-    return el("a", said, href=bare, target="_blank", rel="noopener noreferrer nofollow")
+        return el("span", text, class_="link", title=shorten(bare, 300) if label else None)
+    return el("a", text, href=bare, target="_blank", rel="noopener noreferrer nofollow")

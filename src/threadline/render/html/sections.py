@@ -80,16 +80,16 @@ def _item_state(item: Item) -> str:
 
 def _estimate_size(item: Item) -> _SizeEstimate:
     """About how many elements an item is drawn with and how high it stands, folded as it is at first."""
-    known = _BASE_SIZES.get(type(item), _SizeEstimate(7, 34))
+    base = _BASE_SIZES.get(type(item), _SizeEstimate(7, 34))
     if isinstance(item, PromptItem):
-        return _SizeEstimate(known.elements, known.height + _estimate_lines(item.act.text) * _LINE_HEIGHT)
+        return _SizeEstimate(base.elements, base.height + _estimate_lines(item.act.text) * _LINE_HEIGHT)
     if isinstance(item, ReplyItem | TaskItem):
         # Markdown makes an element of about every other line, and highlighted code more.
         lines = _estimate_lines(item.text)
-        return _SizeEstimate(known.elements + min(lines, 400), known.height + lines * _LINE_HEIGHT)
+        return _SizeEstimate(base.elements + min(lines, 400), base.height + lines * _LINE_HEIGHT)
     if isinstance(item, OutputItem):
-        return _SizeEstimate(known.elements, known.height + min(_estimate_lines(item.text), 12) * _LINE_HEIGHT)
-    return known
+        return _SizeEstimate(base.elements, base.height + min(_estimate_lines(item.text), 12) * _LINE_HEIGHT)
+    return base
 
 
 _BASE_SIZES: dict[type[Item], _SizeEstimate] = {

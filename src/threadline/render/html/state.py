@@ -28,7 +28,7 @@ from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.scene import Scene
 
 _MAX_FILES, _MAX_LINES, _MAX_CHARACTERS, _MAX_HIGHLIGHTS = 12, 120, 12_000, 40
-"""What a page that is not whole shows: of so many files their text, and of each so much."""
+"""Limits of a page that is not whole: files with content, and lines, characters and highlights per file."""
 _MAX_NAMES = 200
 _PROOF_LABELS = {
     ProofLevel.WHOLE: "proven",
@@ -39,31 +39,31 @@ _PROOF_LABELS = {
 
 
 def render_state(
-    stood: State,
+    state: State,
     session: Session,
     scene: Scene,
     against: State | None = None,
     differences: Sequence[FileDifference] = (),
 ) -> Markup:
-    """How things stood; compared with another place, first what differs.
+    """Render a state. If there is another state to compare with, the differences come first.
 
-    `differences` are those from `against` to it, as `threadline.thread.state.difference` tells them.
+    `differences` are those from `against` to `state`, as computed by `threadline.thread.state.difference`.
     """
     places = _PlaceLinks(session, scene)
     return el(
         "div",
-        el("h2", "The state ", places.said(stood.place, stood.agent)),
-        _render_settings(stood, scene),
+        el("h2", "The state ", places.position(state.place, state.agent)),
+        _render_settings(state, scene),
         _render_differences(against, differences, places, scene) if against is not None else EMPTY,
-        _render_files(stood, places, scene),
-        *(_render_todos(todo, places) for todo in stood.todos),
-        _render_tasks(stood),
+        _render_files(state, places, scene),
+        *(_render_todos(todo, places) for todo in state.todos),
+        _render_tasks(state),
         class_="state",
     )
 
 
 class _PlaceLinks:
-    """Places as links to the entries that stand there."""
+    """Links from places to the entries at these places."""
 
     def __init__(self, session: Session, scene: Scene) -> None:
         self._links = scene.links
@@ -73,37 +73,37 @@ class _PlaceLinks:
                 self._agents[agent.entries[0].place.transcript] = agent.id
 
     def anchor(self, place: Place, agent: AgentId | None = None) -> str:
-        """The anchor of the entry that stands there."""
+        """The anchor of the entry at a place."""
         who = agent or self._agents.get(place.transcript)
         return f"{agent_slug(who)}.L{place.line}" if who is not None else f"L{place.line}"
 
     def link(self, place: Place, agent: AgentId | None = None) -> Markup:
-        """`line 12`, which leads there."""
-        there = self._links.entry(self.anchor(place, agent))
-        return el("a", f"line {place.line:,}", href=there, title=shorten(str(place), 300))
+        """`line 12` as a link."""
+        address = self._links.entry(self.anchor(place, agent))
+        return el("a", f"line {place.line:,}", href=address, title=shorten(str(place), 300))
 
     def short(self, statement: str) -> str:
-        """A statement whose places are lines: this page is of one session, and has no need of its files' names."""
+        """Shorten places in a statement to line numbers, because the page is about one session."""
         for transcript, agent in self._agents.items():
             where = "line " if agent is None else f"agent {agent}, line "
             statement = statement.replace(f"{transcript}:", where)
         return visible(statement)
 
-    def said(self, place: Place | None, agent: AgentId | None) -> Markup:
+    def position(self, place: Place | None, agent: AgentId | None) -> Markup:
         """`after line 12`, or the end."""
         return join(("after ", self.link(place, agent))) if place is not None else join(("at the end",))
 
 
-def _render_settings(stood: State, scene: Scene) -> Markup:
+def _render_settings(state: State, scene: Scene) -> Markup:
     rows = {
-        "Time": scene.format_time(stood.time) if stood.time is not None else "",
-        "Agent": shorten(str(stood.agent), 80) if stood.agent is not None else "",
-        "Model": shorten(short_model_name(stood.model), 80),
-        "Effort": shorten(stood.effort or "", 40),
-        "Mode": shorten(stood.permission_mode or "", 40),
-        "Directory": shorten(stood.cwd or "", 300),
-        "Git branch": shorten(stood.git_branch or "", 200),
-        "Context": f"{stood.context_tokens:,} tokens" if stood.context_tokens is not None else "",
+        "Time": scene.format_time(state.time) if state.time is not None else "",
+        "Agent": shorten(str(state.agent), 80) if state.agent is not None else "",
+        "Model": shorten(short_model_name(state.model), 80),
+        "Effort": shorten(state.effort or "", 40),
+        "Mode": shorten(state.permission_mode or "", 40),
+        "Directory": shorten(state.cwd or "", 300),
+        "Git branch": shorten(state.git_branch or "", 200),
+        "Context": f"{state.context_tokens:,} tokens" if state.context_tokens is not None else "",
     }
     pairs = [join((el("dt", name), el("dd", value))) for name, value in rows.items() if value]
     return el("dl", *pairs, class_="settings") if pairs else EMPTY
@@ -112,16 +112,16 @@ def _render_settings(stood: State, scene: Scene) -> Markup:
 def _render_differences(
     against: State, differences: Sequence[FileDifference], places: _PlaceLinks, scene: Scene
 ) -> Markup:
-    """What differs from another place."""
-    title = el("h3", "Compared with the state ", places.said(against.place, against.agent))
+    """The differences from another state."""
+    title = el("h3", "Compared with the state ", places.position(against.place, against.agent))
     if not differences:
         return el("section", title, el("p", "No file is known to differ.", class_="facts"), class_="compared")
-    most = len(differences) if scene.whole else _MAX_FILES
-    rest = differences[most:]
+    limit = len(differences) if scene.whole else _MAX_FILES
+    rest = differences[limit:]
     return el(
         "section",
         title,
-        *(_render_difference(difference, places, scene) for difference in differences[:most]),
+        *(_render_difference(difference, places, scene) for difference in differences[:limit]),
         bullet_list((el("li", file_link(difference.path, scene)) for difference in rest[:_MAX_NAMES]), "files"),
         class_="compared",
     )
@@ -144,30 +144,30 @@ def _render_difference(difference: FileDifference, places: _PlaceLinks, scene: S
     )
 
 
-def _css_class(said: str) -> str:
-    return said.replace(" ", "-")
+def _css_class(label: str) -> str:
+    return label.replace(" ", "-")
 
 
 def unlinked_file_name(path: str, scene: Scene) -> Markup:
-    """A file's name without a link: it stands in a line that opens."""
+    """A file name without a link, for use in a `<summary>`."""
     return el("span", shorten(scene.relative_path(path), 300), class_="path", title=shorten(path, 300))
 
 
 def _render_changes(hunks: Sequence[DiffRows], scene: Scene) -> Markup:
     if scene.whole:
         return render_diff(hunks)
-    some, left = first_rows(hunks, _MAX_LINES, _MAX_CHARACTERS)
-    return join((render_diff(some, whole=False), el("p", more_lines(left), class_="more") if left else EMPTY))
+    shown, left = first_rows(hunks, _MAX_LINES, _MAX_CHARACTERS)
+    return join((render_diff(shown, whole=False), el("p", more_lines(left), class_="more") if left else EMPTY))
 
 
-def _render_files(stood: State, places: _PlaceLinks, scene: Scene) -> Markup:
-    """The files: first those that the session changed."""
-    files = sorted(stood.files.values(), key=lambda file: file.changed is None)
+def _render_files(state: State, places: _PlaceLinks, scene: Scene) -> Markup:
+    """The files, those that the session changed first."""
+    files = sorted(state.files.values(), key=lambda file: file.changed is None)
     if not files:
         return EMPTY
-    most = len(files) if scene.whole else _MAX_FILES
-    drawn = [_render_file(file, places, scene) for file in files[:most]]
-    rest = files[most:]
+    limit = len(files) if scene.whole else _MAX_FILES
+    drawn = [_render_file(file, places, scene) for file in files[:limit]]
+    rest = files[limit:]
     return el(
         "section",
         el("h3", f"Files ({len(files):,})"),
@@ -177,23 +177,23 @@ def _render_files(stood: State, places: _PlaceLinks, scene: Scene) -> Markup:
             "files",
         ),
         el("p", f"{len(rest) - _MAX_NAMES:,} more", class_="more") if len(rest) > _MAX_NAMES else EMPTY,
-        _all_files_link(stood, places, scene) if rest else EMPTY,
+        _all_files_link(state, places, scene) if rest else EMPTY,
         class_="files",
     )
 
 
-def _all_files_link(stood: State, places: _PlaceLinks, scene: Scene) -> Markup:
-    """Where the files that have no room here can be seen."""
-    there = scene.links.state(places.anchor(stood.place, stood.agent)) if stood.place is not None else None
-    return el("a", "all files in full", href=there, class_="more") if there is not None else EMPTY
+def _all_files_link(state: State, places: _PlaceLinks, scene: Scene) -> Markup:
+    """A link to the page with all files."""
+    address = scene.links.state(places.anchor(state.place, state.agent)) if state.place is not None else None
+    return el("a", "all files in full", href=address, class_="more") if address is not None else EMPTY
 
 
 def _render_file(file: FileState, places: _PlaceLinks, scene: Scene) -> Markup:
-    said = _PROOF_LABELS[file.proven]
+    label = _PROOF_LABELS[file.proven]
     marks: list[Child] = [
         unlinked_file_name(file.path, scene),
         " ",
-        el("span", said, class_=f"proof {_css_class(said)}"),
+        el("span", label, class_=f"proof {_css_class(label)}"),
     ]
     if file.changed is not None:
         marks += [" ", el("span", "changed", class_="changed")]
@@ -211,19 +211,19 @@ def _render_file(file: FileState, places: _PlaceLinks, scene: Scene) -> Markup:
 
 
 def _evidence_links(file: FileState, places: _PlaceLinks, scene: Scene) -> Iterator[Child]:
-    """The places that speak of it, as links; the file's own page."""
-    if there := scene.links.file(file.path):
-        yield from (el("a", "in all sessions", href=there), " ")
-    told: list[tuple[str, Evidence]] = [("proven at ", file.proof)] if file.proof is not None else []
-    told += [("in doubt since ", doubt) for doubt in file.doubts[:1]]
-    for said, evidence in told:
-        yield from (said, places.link(evidence.place, evidence.agent), f" ({evidence.how}) ")
+    """Links to the file's own page and to the places with evidence about it."""
+    if address := scene.links.file(file.path):
+        yield from (el("a", "in all sessions", href=address), " ")
+    sources: list[tuple[str, Evidence]] = [("proven at ", file.proof)] if file.proof is not None else []
+    sources += [("in doubt since ", doubt) for doubt in file.doubts[:1]]
+    for label, evidence in sources:
+        yield from (label, places.link(evidence.place, evidence.agent), f" ({evidence.how}) ")
     if file.changed is not None:
         yield from ("changed at ", places.link(file.changed))
 
 
 def _changes_since_first(file: FileState, scene: Scene) -> Markup:
-    """What changed since the session first met it."""
+    """The changes since the session first accessed the file."""
     if (
         file.first is None
         or file.proven not in (ProofLevel.WHOLE, ProofLevel.ABSENT)
@@ -242,9 +242,9 @@ def _render_content(file: FileState, scene: Scene) -> Markup:
     language = language_of_file(file.path)
     if file.content:
         text = file.content.removesuffix("\n")
-        some, rest = (text, "") if scene.whole else split_head(text, _MAX_LINES, _MAX_CHARACTERS)
+        shown, rest = (text, "") if scene.whole else split_head(text, _MAX_LINES, _MAX_CHARACTERS)
         more = el("p", count(len(split_lines(rest)), "more line"), class_="more") if rest else EMPTY
-        drawn = join((numbered_code(some, 1, language, None if scene.whole else _MAX_HIGHLIGHTS), more))
+        drawn = join((numbered_code(shown, 1, language, None if scene.whole else _MAX_HIGHLIGHTS), more))
     elif file.lines:
         drawn = _proven_lines(file, scene)
     else:
@@ -253,7 +253,7 @@ def _render_content(file: FileState, scene: Scene) -> Markup:
 
 
 def _proven_lines(file: FileState, scene: Scene) -> Markup:
-    """The lines that are proven, in runs; between them nothing is known."""
+    """The proven lines, in runs. Lines between the runs are unknown."""
     language = language_of_file(file.path)
     drawn: list[Markup] = []
     room = len(file.lines) if scene.whole else _MAX_LINES
@@ -280,16 +280,16 @@ def _line_runs(lines: dict[int, str]) -> Iterator[tuple[int, list[str]]]:
         yield start, run
 
 
-def _render_todos(told: TodoState, places: _PlaceLinks) -> Markup:
-    who = f" of agent {shorten(str(told.agent), 60)}" if told.agent is not None else ""
-    rows = [status_row(todo.status or "", todo.content or "") for todo in told.todos]
-    where = el("p", "told at ", places.link(told.place, told.agent), class_="facts")
+def _render_todos(todo_list: TodoState, places: _PlaceLinks) -> Markup:
+    who = f" of agent {shorten(str(todo_list.agent), 60)}" if todo_list.agent is not None else ""
+    rows = [status_row(todo.status or "", todo.content or "") for todo in todo_list.todos]
+    where = el("p", "told at ", places.link(todo_list.place, todo_list.agent), class_="facts")
     return el("section", el("h3", f"Todos{who}"), bullet_list(rows, "todos"), where, class_="work") if rows else EMPTY
 
 
-def _render_tasks(stood: State) -> Markup:
+def _render_tasks(state: State) -> Markup:
     rows = [
-        status_row(told.task.status or "", f"#{told.task.id} {told.task.subject or ''}" if told.task.id else "")
-        for told in stood.tasks
+        status_row(task.task.status or "", f"#{task.task.id} {task.task.subject or ''}" if task.task.id else "")
+        for task in state.tasks
     ]
     return el("section", el("h3", "Tasks"), bullet_list(rows, "todos"), class_="work") if rows else EMPTY

@@ -18,11 +18,11 @@ _BARS_LEFT, _BARS_RIGHT, _BARS_TOP, _BARS_BOTTOM = 58, 8, 8, 22
 _MAX_BAR_WIDTH = 48
 _LABEL_WIDTH = 74  # pixels that a label below takes
 MAX_PARTS = 8
-"""How many parts have a colour of their own; whoever has more puts the rest together."""
+"""The number of parts with a colour of their own. Callers with more parts must combine the rest."""
 
 
 class Bar(Struct, frozen=True):
-    """A column: its name, what each part of it is, in the order of the parts, and where it leads."""
+    """A column: its name, the values of its parts in order, and its link."""
 
     name: str
     parts: Sequence[float]
@@ -30,14 +30,14 @@ class Bar(Struct, frozen=True):
 
     @property
     def whole(self) -> float:
-        """All parts together."""
+        """The sum of all parts."""
         return sum(self.parts)
 
 
 def bar_chart(
     name: str, title: str, parts: Sequence[str], columns: Sequence[Bar], written: Callable[[float], str]
 ) -> Markup:
-    """Columns of parts, with the names of the parts and a table; `written` says a value in words."""
+    """A stacked bar chart with a legend and a table. `written` formats a value."""
     marks = ticks(max((bar.whole for bar in columns), default=0))
     high = _BARS_HEIGHT - _BARS_TOP - _BARS_BOTTOM
     drawn = chart(
@@ -72,10 +72,10 @@ def _render_bars(
 ) -> Iterator[Markup]:
     pitch = _bar_pitch(columns)
     wide = max(1.0, pitch - max(1.0, pitch * 0.2))
-    for at, bar in enumerate(columns):
+    for index, bar in enumerate(columns):
         if bar.whole <= 0:
             continue
-        x, y = _BARS_LEFT + at * pitch + (pitch - wide) / 2, _BARS_TOP + high
+        x, y = _BARS_LEFT + index * pitch + (pitch - wide) / 2, _BARS_TOP + high
         shapes = []
         for number, value in enumerate(bar.parts):
             tall = high * value / most
@@ -84,13 +84,13 @@ def _render_bars(
                 shapes.append(svg_rect(x, y, wide, tall, f"part-{number + 1}"))
         largest = [f"{part} {written(value)}" for part, value in zip(parts, bar.parts, strict=True) if value > 0]
         more = f" ({', '.join(largest)})" if len(parts) > 1 else ""
-        # The whole height answers the pointer, for a short column is hard to hit.
-        area = svg_rect(_BARS_LEFT + at * pitch, _BARS_TOP, pitch, high, "area")
+        # The whole height reacts to the pointer, because a short column is hard to hit.
+        area = svg_rect(_BARS_LEFT + index * pitch, _BARS_TOP, pitch, high, "area")
         yield svg_link(bar.href, f"{bar.name}: {written(bar.whole)}{more}", area, shapes)
 
 
 def _bar_labels(columns: Sequence[Bar]) -> Iterator[Markup]:
-    """Names below as many columns as have room for one."""
+    """Labels below the columns, as many as fit."""
     pitch = _bar_pitch(columns)
     every = max(1, -int(-_LABEL_WIDTH // pitch))
     for at in range(0, len(columns), every):
@@ -139,7 +139,7 @@ _NAMED_DAYS = (0, 2, 4)
 
 
 class DayActivity(Struct, frozen=True):
-    """A day: how much was done, which is its shade, and the same in words."""
+    """The activity of a day as a value, which determines the shade, and in words."""
 
     value: float
     told: str
@@ -148,20 +148,20 @@ class DayActivity(Struct, frozen=True):
 def activity_calendar(
     days: Mapping[date, DayActivity], last: date, *, link_of: Callable[[date], str | None], what: str = "Activity"
 ) -> Markup:
-    """The year up to a day, with its table; a day on which something was done leads to it."""
+    """A calendar of the year up to a day, with a table. Days with activity are links."""
     monday = last - timedelta(days=last.weekday()) - timedelta(weeks=_WEEKS - 1)
-    shown = {day: one for day, one in days.items() if monday <= day <= last and one.value > 0}
-    shades = ShadeScale(one.value for one in shown.values())
+    shown = {day: activity for day, activity in days.items() if monday <= day <= last and activity.value > 0}
+    shades = ShadeScale(activity.value for activity in shown.values())
     cells = join(_calendar_cells(monday, last, shown, shades, link_of))
     labels = [
         *_month_labels(monday),
         *(svg_text(0, _CALENDAR_TOP + row * _CALENDAR_PITCH + 9, _weekday_name(row), "label") for row in _NAMED_DAYS),
     ]
-    told = f"{len(shown):,} of the {(last - monday).days + 1} days up to {last.isoformat()} have something."
+    description = f"{len(shown):,} of the {(last - monday).days + 1} days up to {last.isoformat()} have something."
     drawn = chart(
         "calendar",
         f"{what} by day",
-        told,
+        description,
         labels,
         cells,
         _calendar_legend(),
@@ -169,7 +169,7 @@ def activity_calendar(
         height=_CALENDAR_TOP + 7 * _CALENDAR_PITCH + 18,
         linked=True,
     )
-    rows = [[_day_link(day, link_of), one.told] for day, one in sorted(shown.items(), reverse=True)]
+    rows = [[_day_link(day, link_of), activity.told] for day, activity in sorted(shown.items(), reverse=True)]
     twin = render_table(f"{what} by day", (Column("Day", "when"), Column("What was done")), rows)
     return join((drawn, folded_table("The same as a table", twin)))
 
@@ -185,16 +185,16 @@ def _calendar_cells(
         day = monday + number * _ONE_DAY
         week, row = divmod(number, 7)
         x, y = _CALENDAR_LEFT + week * _CALENDAR_PITCH, _CALENDAR_TOP + row * _CALENDAR_PITCH
-        one = shown.get(day)
-        if one is None:
+        activity = shown.get(day)
+        if activity is None:
             yield svg_rect(x, y, _CALENDAR_CELL, _CALENDAR_CELL, "shade-0")
         else:
-            cell = svg_rect(x, y, _CALENDAR_CELL, _CALENDAR_CELL, f"shade-{shades.of(one.value)}")
-            yield svg_link(link_of(day), f"{_format_day(day)}: {one.told}", cell)
+            cell = svg_rect(x, y, _CALENDAR_CELL, _CALENDAR_CELL, f"shade-{shades.of(activity.value)}")
+            yield svg_link(link_of(day), f"{_format_day(day)}: {activity.told}", cell)
 
 
 def _month_labels(monday: date) -> Iterator[Markup]:
-    """The name of a month above the week in which it begins, where there is room for it."""
+    """The name of each month above its first week, if there is enough space."""
     before = -_MONTH_LABEL_WEEKS
     for week in range(_WEEKS):
         sunday = monday + timedelta(days=7 * week + 6)
@@ -241,7 +241,7 @@ _HOUR_LABELS = range(0, _HOURS, 3)
 
 
 def weekday_hour_map(counts: Mapping[tuple[int, int], int], *, unit: str, zone: str) -> Markup:
-    """How much was done by weekday (0 is Monday) and hour, with its table; `unit` is what is counted."""
+    """A heat map by weekday (0 is Monday) and hour, with a table. `unit` is what is counted."""
     shades = ShadeScale(counts.values())
     cells = [
         svg_rect(
@@ -289,11 +289,11 @@ _STEPS = (1, 2, 2.5, 5, 10)
 _NEARLY_ZERO = 1e-9
 _NEARLY_ONE = 1 - 1e-9
 SHADES = 4
-"""How many shades there are besides none."""
+"""The number of shades, not counting that for zero."""
 
 
 def ticks(most: float, about: int = 4) -> list[float]:
-    """Round numbers from 0 to at least `most`, about so many apart.
+    """Round numbers from 0 to at least `most`, in about `about` steps.
 
     >>> ticks(37), ticks(0)
     ([0.0, 10.0, 20.0, 30.0, 40.0], [0.0, 1.0])
@@ -302,7 +302,7 @@ def ticks(most: float, about: int = 4) -> list[float]:
         return [0.0, 1.0]
     rough = most / about
     power = 10.0 ** floor(log10(rough))
-    step = next(one * power for one in _STEPS if one * power >= rough * _NEARLY_ONE)
+    step = next(step_size * power for step_size in _STEPS if step_size * power >= rough * _NEARLY_ONE)
     number = 1
     while step * number < most:
         number += 1
@@ -310,15 +310,15 @@ def ticks(most: float, about: int = 4) -> list[float]:
 
 
 class ShadeScale:
-    """Tells the shade of a value: each shade has about as many of the values that are above nothing."""
+    """Assigns shades to values. Each shade has about the same number of the positive values."""
 
     def __init__(self, values: Iterable[float]) -> None:
         self._bounds = _shade_bounds(sorted(value for value in values if value > 0))
 
     def of(self, value: float) -> int:
-        """From 0, for nothing, to 4.
+        """The shade of a value, from 0 (for zero) to 4.
 
-        >>> shades = Shades([1, 2, 3, 4])
+        >>> shades = ShadeScale([1, 2, 3, 4])
         >>> [shades.of(value) for value in (0, 1, 2, 3, 4)]
         [0, 1, 2, 3, 4]
         """
@@ -371,7 +371,7 @@ def svg_rect(x: float, y: float, width: float, height: float, kind: str, *inside
 
 
 def svg_text(x: float, y: float, words: str, kind: str) -> Markup:
-    """Words in a drawing, which its table says again."""
+    """Text in a chart, hidden from screen readers because the table repeats it."""
     return el("text", words, x=svg_number(x), y=svg_number(y), class_=kind, aria_hidden="true")
 
 
@@ -381,18 +381,18 @@ def svg_line(x: float, y: float, to_x: float, to_y: float, kind: str) -> Markup:
 
 
 def svg_link(href: str | None, words: str, *shapes: Child) -> Markup:
-    """Shapes that lead somewhere and say what they are; a group of them where they lead nowhere.
+    """Shapes with a title, as a link or, without `href`, as a group.
 
-    Keys pass them by: a year of days would be hundreds of stops, and the table below has the same links.
+    They are not in the tab order: a year would have hundreds of stops, and the table below has the same links.
     """
-    told = el("title", words)
-    return el("a", told, *shapes, href=href, tabindex=-1) if href is not None else el("g", told, *shapes)
+    title = el("title", words)
+    return el("a", title, *shapes, href=href, tabindex=-1) if href is not None else el("g", title, *shapes)
 
 
 def svg_number(value: float) -> str:
-    """A number in as few digits as it needs, the same on every machine.
+    """A number with at most two decimals, the same on every machine.
 
-    >>> num(3.0), num(0.1 + 0.2), num(12.345)
+    >>> svg_number(3.0), svg_number(0.1 + 0.2), svg_number(12.345)
     ('3', '0.3', '12.35')
     """
     return f"{value:.2f}".rstrip("0").rstrip(".")
@@ -403,7 +403,7 @@ _MIN_SPARK_VALUES = 2
 
 
 def sparkline(values: Sequence[float], told: str) -> Markup:
-    """The values as a line; `told` says in words what it shows, and stands where the figures themselves do."""
+    """The values as a line. `told` describes it in words, as its title and label."""
     if len(values) < _MIN_SPARK_VALUES:
         return EMPTY
     most = max(values) or 1

@@ -43,13 +43,13 @@ def render_table(
 ) -> Markup:
     """A table; the cell at `heading` of each row is its heading, `foot` a last row that sums up."""
     named = [el("th", column.name, scope="col", class_=column.kind, title=column.title) for column in columns]
-    made = [_render_row(row if isinstance(row, TableRow) else TableRow(row), columns, heading) for row in rows]
+    body_rows = [_render_row(row if isinstance(row, TableRow) else TableRow(row), columns, heading) for row in rows]
     summed = el("tfoot", _render_row(TableRow(foot), columns, heading)) if foot is not None else EMPTY
     held = el(
         "table",
         el("caption", caption, class_="unseen" if hidden_caption else None),
         el("thead", el("tr", named)),
-        el("tbody", made),
+        el("tbody", body_rows),
         summed,
         class_=kind,
     )
@@ -132,7 +132,7 @@ def session_table(
     """A table of sessions. `heads` gives what stands at the head of a column instead of its name, such as a link."""
     chosen = list(columns)
     named = [_with_heading(_SESSION_COLUMNS[name], heads(name) if heads is not None else None) for name in chosen]
-    made = [
+    body_rows = [
         TableRow(
             [_CELL_RENDERERS[name](row, zone, project_address) for name in chosen],
             "running" if row.running else None,
@@ -140,7 +140,9 @@ def session_table(
         )
         for row in rows
     ]
-    return render_table(caption, named, made, kind="list sessions", heading=chosen.index("title"), hidden_caption=True)
+    return render_table(
+        caption, named, body_rows, kind="list sessions", heading=chosen.index("title"), hidden_caption=True
+    )
 
 
 def _with_heading(column: Column, head: Child) -> Column:

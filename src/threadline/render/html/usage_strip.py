@@ -55,12 +55,12 @@ def draw_usage_strip(
     most = max((usage_band.amount or Decimal(0) for usage_band in bands), default=Decimal(0))
     scale = max(limit or 0, fullest, 1)
     drawn = [_render_band(usage_band, scale, most) for usage_band in bands]
-    told = (
+    description = (
         f"Context and cost along {count(stop - start, 'entry', 'entries')}: at most {fullest:,} tokens in the window."
     )
     strip = el(
         "svg",
-        el("title", told, id="along-title"),
+        el("title", description, id="along-title"),
         *drawn,
         _render_ticks(marks.prompts, "prompts", 5),
         _render_ticks(marks.compactions, "compactions", STRIP_WIDTH),
