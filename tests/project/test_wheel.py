@@ -73,7 +73,7 @@ def test_the_library_alone_needs_msgspec_alone(wheel: Path, tmp_path: Path) -> N
     assert (read.returncode, read.stdout, read.stderr) == (0, "user\n", "")
     command = run(tmp_path / "bare/bin/threadline")
     assert (command.returncode, command.stdout) == (2, "")
-    assert command.stderr.startswith("threadline: The command needs click")
+    assert command.stderr.startswith("threadline: click is not installed.")
     assert command.stderr.endswith("pip install 'threadline[all]'\n")
     assert command.stderr.count("\n") == 1
 
