@@ -125,7 +125,7 @@ class _ReceiptRenderer:
         yield Span(f"  {' · '.join(facts)}", Role.FAINT)
 
     def _header(self) -> Iterator[Span]:
-        yield Span(f"    {'line':<{self._place}}", Role.FAINT)
+        yield Span(f"    {'line':<{self._place_width}}", Role.FAINT)
         yield Span("".join(f"  {title:>{width}}" for _, title, width in self._columns), Role.FAINT)
         yield Span(f"  {'stopped by':<{_STOP_WIDTH}}  why", Role.FAINT)
 

@@ -27,9 +27,9 @@ from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.scene import Scene
 
 _MAX_CODE = 20_000
-"""Longer code is shown without colours: what it costs is bounded, whatever it holds."""
+"""Longer code is not highlighted, so that the time is bounded."""
 
-# The languages that are told apart, by every name that a fence or a file's end has for them.
+# Supported languages, by every name that a fence or file extension has for them.
 _LANGUAGES: dict[str, str] = {
     alias: name
     for name, aliases in {
@@ -65,7 +65,7 @@ _LANGUAGES: dict[str, str] = {
     }.items()
     for alias in (name, *aliases.split())
 }
-# What is coloured, and the class it has; everything else is plain.
+# CSS classes of highlighted tokens. Everything else is plain.
 _CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Comment, "c"),
     (Keyword, "k"),
@@ -84,13 +84,13 @@ _CLASSES: tuple[tuple[_TokenType, str], ...] = (
 
 
 def language_of_file(path: str) -> str | None:
-    """The language that a file's name tells."""
+    """The language of a file, by its name."""
     name = PurePosixPath(path.replace("\\", "/")).name.lower()
     return _LANGUAGES.get(name.rpartition(".")[2]) if name else None
 
 
 def highlight(code: str, language: str | None) -> Markup:
-    """Code as HTML, to stand inside a `<pre>`: in colours where the language is known and it is not too long."""
+    """Code as HTML for a `<pre>`, highlighted if the language is known and the code is not too long."""
     name = _LANGUAGES.get((language or "").strip().lower())
     text = visible(code)
     if name is None or len(text) > _MAX_CODE:
@@ -120,13 +120,13 @@ def _is_subtype(kind: _TokenType, token: _TokenType) -> bool:
 
 
 MAX_HIGHLIGHTS = 90
-"""Elements of one piece of code on a page that is not whole."""
+"""The maximum number of elements of one piece of code on a page that is not whole."""
 _HIGHLIGHT = re.compile(r'<span class="(\w+)">([^<]*)</span>')
 _DROP_ORDER = ("b", "n", "d", "f", "t", "k", "s", "add", "del", "c")
 
 
 def highlight_within(code: str, language: str | None, most: int | None = MAX_HIGHLIGHTS) -> Markup:
-    """Code as HTML with at most so many elements (None: as many as it takes)."""
+    """Code as HTML with a limited number of elements (None: no limit)."""
     drawn = highlight(code, language)
     if most is None or drawn.count("<span") <= most:
         return drawn
@@ -137,18 +137,18 @@ def highlight_within(code: str, language: str | None, most: int | None = MAX_HIG
             break
         dropped.add(name)
         left -= counts[name]
-    # Spans of code do not nest, and what they hold is escaped already: taking one away leaves its text as it is.
+    # Spans do not nest and their content is already escaped, so removing a span leaves its text intact.
     return Markup(_HIGHLIGHT.sub(lambda match: match[2] if match[1] in dropped else match[0], drawn))  # noqa: S704
 
 
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
 _INDENT = "  "
 _MAX_DEPTH = 40
-"""Deeper values are no longer indented further: a line would be white space and little else."""
+"""Deeper values are not indented further, because their lines would be mostly white space."""
 
 
 def indent_json(text: str, longest: int | None = None) -> str:
-    r"""JSON with one value a line, indented; strings over so many characters are cut, and say so.
+    r"""Indented JSON with one value per line. Longer strings are cut, with a note.
 
     What is not JSON comes out garbled: ask `is_json` first.
 
@@ -201,7 +201,7 @@ def is_json(text: str) -> bool:
 
 
 def to_indented_json(value: Any) -> str:
-    """A value as tidy JSON."""
+    """A value as indented JSON."""
     try:
         return json.dumps(value, ensure_ascii=False, indent=2, default=str)
     except (ValueError, TypeError, RecursionError):
@@ -209,13 +209,13 @@ def to_indented_json(value: Any) -> str:
 
 
 _MAX_LINE, _MAX_JSON = 60_000, 200_000
-"""Of a line with more characters, long strings are cut; what is still more is cut after so many."""
+"""In a longer line, long strings are cut first; the rest is cut at this length."""
 _MAX_STRING = 2000
 _MAX_RAW_HIGHLIGHTS = 1200
 
 
 def render_raw_entry(entry: Entry, scene: Scene) -> Markup:
-    """An entry's JSON, tidy, and below it the line itself; where they are huge, cut, with a note that says so."""
+    """An entry's JSON, indented, and below it the original line. Huge ones are cut, with a note."""
     text = entry.raw.decode(errors="backslashreplace")
     indented = _indented_entry(text, scene)
     return el(
@@ -251,7 +251,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def _indented_entry(text: str, scene: Scene) -> str | None:
-    """The JSON laid out; None where it is none."""
+    """The indented JSON; None if the line is not valid JSON."""
     bare = text.lstrip("\ufeff")
     if not is_json(bare):
         return None
@@ -259,7 +259,7 @@ def _indented_entry(text: str, scene: Scene) -> str | None:
 
 
 def _original_line(text: str, scene: Scene, *, folded: bool) -> Markup:
-    """The line as it is."""
+    """The original line."""
     bare = text.removesuffix("\n")
     if not bare:
         return EMPTY

@@ -12,17 +12,17 @@ from functools import lru_cache
 from markupsafe import Markup, escape
 
 Child = Markup | str | int | float | None | Iterable["Child"]
-"""What may stand inside an element: HTML that was made here, any other text (which is escaped), or nothing."""
+"""The content of an element: `Markup`, any other text (which is escaped), or nothing."""
 Value = str | int | float | bool | None
-"""What an attribute may be: False and None leave it out, True writes its name alone."""
+"""The value of an attribute. False and None omit it; True writes only its name."""
 
 EMPTY = Markup()
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
-"""What has no end tag. Shapes of SVG are not among them: without one, the next shape would stand inside the last."""
+"""Elements without an end tag. SVG shapes need one: without it, the next shape would be inside the last."""
 
 
 def el(name: str, *children: Child, **attributes: Value) -> Markup:
-    """An element: `el("p", "a < b", class_="said")`. Underscores in attributes are hyphens, a last one is dropped.
+    """An element: `el("p", "a < b", class_="note")`. Underscores in attributes become hyphens; a last one is dropped.
 
     >>> el("a", "1 < 2", href="/x?a&b", aria_label='"q"')
     Markup('<a href="/x?a&amp;b" aria-label="&#34;q&#34;">1 &lt; 2</a>')
@@ -34,13 +34,13 @@ def el(name: str, *children: Child, **attributes: Value) -> Markup:
 
 
 def open_tag(name: str, **attributes: Value) -> Markup:
-    """The start tag alone."""
+    """Only the start tag."""
     written = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
     return Markup(f"<{name}{written}>")  # noqa: S704 - the name is ours, the rest was escaped
 
 
 def join(children: Iterable[Child], between: Markup = EMPTY) -> Markup:
-    """Several children one after the other."""
+    """Join several children."""
     return between.join(_to_markup(child) for child in children if child is not None)
 
 

@@ -19,24 +19,24 @@ _MAX_PATH = 48
 
 
 def facts_row(facts: Iterable[Child]) -> Markup:
-    """Facts in a row. The dot between them is the style's; the blank is there for who copies them, or listens."""
+    """Facts in a row. CSS adds the dot between them; the space is for copied text and screen readers."""
     return el("p", join((el("span", fact) for fact in facts if fact), Markup(" ")), class_="facts")
 
 
 def time_element(moment: datetime | None, zone: tzinfo) -> Markup:
-    """A moment as the clocks of a zone show it; pointing at it tells it in UTC."""
+    """A time in a time zone. Its tooltip shows the time in UTC."""
     if moment is None:
         return EMPTY
     return el("time", utc(in_zone(moment, zone)), datetime=moment.isoformat(), title=f"{utc(moment)} UTC")
 
 
 def time_zone_note(zone: tzinfo) -> Markup:
-    """The zone whose clocks show the times of a page; it is said once, in its head."""
+    """The time zone of a page, shown once in its header."""
     return facts_row([f"times of {zone_name(zone)}"])
 
 
 def project_link(path: str, href: str | None = None) -> Markup:
-    """The end of a project's path, which is what people call it; pointing at it tells all of it."""
+    """The last part of a project's path. Its tooltip shows the full path."""
     parts = [part for part in path.replace("\\", "/").split("/") if part]
     short = shorten("/".join(parts[-_PATH_PARTS:]) or path, _MAX_PATH)
     kind: dict[str, str] = {"class_": "project", "title": shorten(path, 400)}
@@ -44,7 +44,7 @@ def project_link(path: str, href: str | None = None) -> Markup:
 
 
 def cost_element(value: Decimal | None, unpriced: int = 0) -> Child:
-    """An amount; what is in it only in part says so, and what has no price is a question mark that says so."""
+    """An amount. It is marked as a lower bound if some charges have no price, and is `?` if none has."""
     if value is None:
         return el("span", "?", title="No price is known for these models.") if unpriced else ""
     if unpriced:
@@ -55,5 +55,5 @@ def cost_element(value: Decimal | None, unpriced: int = 0) -> Child:
 
 
 def number_element(number: int) -> Markup:
-    """A number of tokens in few digits; pointing at it tells them all."""
+    """A short number of tokens. Its tooltip shows the exact number."""
     return el("span", shortened(number).strip(), title=f"{number:,}")

@@ -19,16 +19,16 @@ from threadline.render.html.code import highlight
 from threadline.render.html.element import el, open_tag
 
 _MAX_MARKDOWN = 100_000
-"""A longer text is shown as it was written: parsing it is not worth the time."""
+"""A longer text is not parsed and is shown as it was written."""
 _MARKDOWN_SCHEMES = frozenset({"http", "https", "mailto"})
 _HIGHEST_HEADING, _LOWEST_HEADING = 3, 6
-"""A page has a heading of its own and one for each turn; those of replies are below them."""
+"""The first heading level of replies, below the page's own heading and those of turns."""
 
 _Rule = Callable[[Sequence[Token], int], str]
 
 
 def markdown_to_html(text: str) -> Markup:
-    """A reply as HTML."""
+    """Render Markdown as HTML."""
     plain = visible(text)
     if len(plain) > _MAX_MARKDOWN:
         return el("pre", plain, class_="long")
@@ -49,7 +49,7 @@ def _parser() -> MarkdownIt:
 
 
 def _adapt_rule(rule: _Rule) -> Callable[..., str]:
-    """A rule as the renderer calls it: with itself first, options and an environment last, which none of ours needs."""
+    """Adapt a rule to markdown-it, which also passes the renderer, options and an environment."""
     return lambda _renderer, tokens, at, *_others: rule(tokens, at)
 
 
@@ -64,7 +64,7 @@ def _code_block(tokens: Sequence[Token], at: int) -> str:
 
 
 def _image(tokens: Sequence[Token], at: int) -> str:
-    """A picture is named, never fetched."""
+    """The label of an image. Images are never fetched."""
     token = tokens[at]
     label = f"[{''.join(child.content for child in token.children or ()) or 'picture'}]"
     address = _token_attribute(token, "src")
@@ -74,7 +74,7 @@ def _image(tokens: Sequence[Token], at: int) -> str:
 
 
 def _link_open(tokens: Sequence[Token], at: int) -> str:
-    """A link leads out of the page, or is no link."""
+    """An external link, or plain text if the URL is not safe."""
     address = _token_attribute(tokens[at], "href")
     if _is_safe_scheme(address):
         return open_tag("a", **_external_link(address))
@@ -82,13 +82,13 @@ def _link_open(tokens: Sequence[Token], at: int) -> str:
 
 
 def _link_close(tokens: Sequence[Token], at: int) -> str:
-    """The end of what the last link that is still open began; links do not nest."""
+    """The end of the last open link. Links do not nest."""
     begun = next((token for token in reversed(tokens[:at]) if token.type == "link_open"), None)
     return "</a>" if begun is not None and _is_safe_scheme(_token_attribute(begun, "href")) else "</span>"
 
 
 def _lower_headings(tokens: Sequence[Token]) -> None:
-    """Put the headings of a text below those of the page; no level is passed over, whatever the text did."""
+    """Shift the headings of a text below those of the page, without skipping a level."""
     headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
     ranks = {tag: rank for rank, tag in enumerate(sorted({token.tag for token in headings}))}
     for token in headings:
@@ -96,7 +96,7 @@ def _lower_headings(tokens: Sequence[Token]) -> None:
 
 
 def _cell(tokens: Sequence[Token], at: int) -> str:
-    """A cell: its side is a class, since inline styles are not allowed."""
+    """A table cell. Its alignment is a class, because inline styles are not allowed."""
     token = tokens[at]
     side = _token_attribute(token, "style").removeprefix("text-align:")
     return open_tag(token.tag, class_=side if side in ("right", "center") else None)
@@ -133,7 +133,7 @@ _MAX_URL = 2000
 
 
 def is_safe_url(address: str) -> bool:
-    """Whether it may be a link: of the web, and without anything hidden in it."""
+    """Whether a URL may be a link: http or https, and without hidden characters."""
     if not address.isprintable() or len(address) > _MAX_URL:
         return False
     try:
@@ -144,7 +144,7 @@ def is_safe_url(address: str) -> bool:
 
 
 def external_link(address: str, label: str = "") -> Markup:
-    """A link out of the page where it is safe, else its words."""
+    """An external link, or only its text if the URL is not safe."""
     bare = address.strip()
     text = shorten(label or bare, 300)
     if not is_safe_url(bare):

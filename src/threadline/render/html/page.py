@@ -25,11 +25,11 @@ def render_page(
     after: Child = EMPTY,
     **attributes: Value,
 ) -> Markup:
-    """A whole document.
+    """Render a complete document.
 
-    `head` is what the page needs besides its title: style, scripts, a policy. `top` stands above `main`, `after` below
-    it; `kind` is the class of the body, by which style and scripts know which page it is. `attributes` are those of the
-    `<main>` element.
+    `head` is the content of `<head>` besides the title: style, scripts, a policy. `top` is above `main` and `after`
+    below it. `kind` is the class of the body, which identifies the page to styles and scripts. `attributes` are those
+    of the `<main>` element.
     """
     declared = (
         el("meta", charset="utf-8"),
@@ -48,26 +48,26 @@ def render_page(
 
 
 STYLESHEETS = ("base.css", "session.css", "lists.css", "charts.css", "print.css")
-"""The files in the order in which they stand: what comes later may refine what came before."""
+"""The CSS files in order. Later rules may override earlier ones."""
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _SPACE = re.compile(r"\s+")
 
 
 def read_stylesheet(name: str) -> str:
-    """One of the files as it was written."""
+    """Read one CSS file."""
     return (files("threadline.render.html") / "assets" / name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)
 def stylesheet() -> str:
-    """All of them, without comments and line breaks: an exported file carries this with it."""
+    """All CSS without comments and line breaks, for embedding in exported files."""
     return "".join(_minify(read_stylesheet(name)) for name in STYLESHEETS)
 
 
 @lru_cache(maxsize=1)
 def stylesheet_hash() -> str:
-    """What a policy names to allow the style inside a file: `style-src 'sha256-…'`."""
+    """The hash for a content security policy that allows the embedded style: `style-src 'sha256-…'`."""
     return f"sha256-{base64.b64encode(hashlib.sha256(stylesheet().encode()).digest()).decode()}"
 
 
@@ -75,7 +75,7 @@ def _minify(text: str) -> str:
     return _SPACE.sub(" ", _COMMENT.sub("", text)).strip() + "\n"
 
 
-# One path each: a page of many icons stays small, and lines that cross are drawn once.
+# One path per icon, so that a page with many icons stays small and crossing lines are drawn once.
 _PATHS: dict[str, str] = {
     "agent": "M4 2v3.5a3 3 0 0 0 3 3h4M4 5.5V14M13.5 8.5a1.25 1.25 0 1 1-2.5 0 1.25 1.25 0 0 1 2.5 0Z",
     "branch": "M4.5 2v12M4.5 9.5c0-3 7-2 7-6.5M9.5 5l2-2.25L13.5 5",
@@ -107,10 +107,10 @@ _PATHS: dict[str, str] = {
     "usage": "M2 14h12M3.75 11.5V8M8 11.5v-9M12.25 11.5v-6",
 }
 ICON_NAMES = tuple(_PATHS)
-"""What can be asked for."""
+"""The names of all icons."""
 
 
 @lru_cache(maxsize=len(_PATHS))
 def icon(name: str) -> Markup:
-    """An icon in the colour of the text around it; it says nothing to a screen reader, the words beside it do."""
+    """An icon in the colour of the surrounding text, hidden from screen readers."""
     return el("svg", el("path", d=_PATHS[name]), class_="icon", viewBox="0 0 16 16", aria_hidden="true")

@@ -20,13 +20,13 @@ from threadline.render import (
 )
 
 MAX_ITEMS, MAX_ELEMENTS = 100, 600
-"""A section ends before it has more than this."""
+"""The maximum size of a section."""
 _LINE_HEIGHT, _LINE_LENGTH = 20, 84
-"""How high a line of text is, in pixels, and how many characters it holds: only estimates hang on it."""
+"""The height of a line in pixels and its length in characters, used only for estimates."""
 
 
 class Section(Struct, frozen=True):
-    """A run of items, from `start` to before `stop`; numbers count from 1. `mark` changes when what it holds does."""
+    """The items from `start` to before `stop`. Numbers start at 1. `mark` changes if the content changes."""
 
     number: int
     start: int
@@ -44,7 +44,7 @@ class _SizeEstimate(Struct, frozen=True):
 
 
 def split_into_sections(items: Sequence[PlacedItem]) -> tuple[Section, ...]:
-    """All items in sections, in order, each in one."""
+    """Split items into consecutive sections."""
     return tuple(_iter_sections(items))
 
 
@@ -70,7 +70,7 @@ def _make_section(number: int, items: Sequence[PlacedItem], start: int, size: _S
 
 
 def _item_state(item: Item) -> str:
-    """What can still change about an item once its entry is written: a call gets its result."""
+    """The part of an item that can change after its entry was written: a call gets its result."""
     if not isinstance(item, CallItem):
         return ""
     call = item.call
@@ -79,12 +79,12 @@ def _item_state(item: Item) -> str:
 
 
 def _estimate_size(item: Item) -> _SizeEstimate:
-    """About how many elements an item is drawn with and how high it stands, folded as it is at first."""
+    """Estimate the number of elements and the height of an item in its initial, folded state."""
     base = _BASE_SIZES.get(type(item), _SizeEstimate(7, 34))
     if isinstance(item, PromptItem):
         return _SizeEstimate(base.elements, base.height + _estimate_lines(item.act.text) * _LINE_HEIGHT)
     if isinstance(item, ReplyItem | TaskItem):
-        # Markdown makes an element of about every other line, and highlighted code more.
+        # Markdown has about one element per two lines, and highlighted code has more.
         lines = _estimate_lines(item.text)
         return _SizeEstimate(base.elements + min(lines, 400), base.height + lines * _LINE_HEIGHT)
     if isinstance(item, OutputItem):
@@ -104,5 +104,5 @@ _BASE_SIZES: dict[type[Item], _SizeEstimate] = {
 
 
 def _estimate_lines(text: str) -> int:
-    """About how many lines a text takes."""
+    """Estimate the number of lines of a text."""
     return text.count("\n", 0, 200_000) + len(text) // _LINE_LENGTH + 1

@@ -24,7 +24,7 @@ class Column(Struct, frozen=True):
 
 
 class TableRow(Struct, frozen=True):
-    """A row: the first cell is its heading. `item` says that keys go through these rows."""
+    """A row, whose first cell is its heading. `item`: the row can be selected with keys."""
 
     cells: Sequence[Child]
     kind: str | None = None
@@ -41,7 +41,7 @@ def render_table(
     foot: Sequence[Child] | None = None,
     hidden_caption: bool = False,
 ) -> Markup:
-    """A table; the cell at `heading` of each row is its heading, `foot` a last row that sums up."""
+    """A table. The cell at index `heading` is the heading of its row, and `foot` is a last row with totals."""
     named = [el("th", column.name, scope="col", class_=column.kind, title=column.title) for column in columns]
     body_rows = [_render_row(row if isinstance(row, TableRow) else TableRow(row), columns, heading) for row in rows]
     summed = el("tfoot", _render_row(TableRow(foot), columns, heading)) if foot is not None else EMPTY
@@ -57,7 +57,7 @@ def render_table(
 
 
 def folded_table(summary: str, inside: Child) -> Markup:
-    """A table below a chart, folded."""
+    """A folded table, for use below a chart."""
     return el("details", el("summary", summary), inside, class_="twin")
 
 
@@ -77,7 +77,7 @@ _MAX_TITLE = 160
 
 
 class SessionRow(Struct, frozen=True):
-    """What a list shows of a session; `address` is its page."""
+    """The facts about a session in a list. `address` is the URL of its page."""
 
     id: str | None
     title: str
@@ -97,12 +97,12 @@ class SessionRow(Struct, frozen=True):
 
     @property
     def duration(self) -> timedelta | None:
-        """From its first time to its last."""
+        """The time from the session's start to its end."""
         return self.last - self.first if self.first is not None and self.last is not None else None
 
 
 KEPT_HINT = "deleted by Claude Code; the keep still has it"
-"""What `kept` means, for who does not know."""
+"""A tooltip that explains `kept`."""
 _SESSION_COLUMNS: dict[str, Column] = {
     "time": Column("Last used", "when"),
     "title": Column("Title", "title"),
@@ -117,7 +117,7 @@ _SESSION_COLUMNS: dict[str, Column] = {
 ALL_COLUMNS = tuple(_SESSION_COLUMNS)
 """All columns, in order."""
 SHORT_COLUMNS = ("time", "title", "project", "turns", "cost")
-"""Those of a list beside others."""
+"""The columns of a short list."""
 
 
 def session_table(
@@ -129,7 +129,7 @@ def session_table(
     project_address: Callable[[str], str],
     heads: Callable[[str], Child] | None = None,
 ) -> Markup:
-    """A table of sessions. `heads` gives what stands at the head of a column instead of its name, such as a link."""
+    """A table of sessions. `heads` replaces headings of columns, for example by links."""
     chosen = list(columns)
     named = [_with_heading(_SESSION_COLUMNS[name], heads(name) if heads is not None else None) for name in chosen]
     body_rows = [

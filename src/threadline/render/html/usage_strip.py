@@ -16,7 +16,7 @@ from threadline.model.text import count
 from threadline.render.html.element import EMPTY, el
 
 MAX_BANDS = 40
-"""Bands at most: each is three elements."""
+"""The maximum number of bands, each of which has three elements."""
 STRIP_WIDTH = 28
 _LEVELS = 4
 _MAX_TICKS = 2000
@@ -37,7 +37,7 @@ class UsageBand(Struct, frozen=True):
 
 
 class StripMarks(Struct, frozen=True):
-    """Items that stand out, by their places."""
+    """Positions of items that are marked on the strip."""
 
     prompts: Sequence[int] = ()
     failures: Sequence[int] = ()
@@ -47,7 +47,7 @@ class StripMarks(Struct, frozen=True):
 def draw_usage_strip(
     bands: Sequence[UsageBand], marks: StripMarks, *, limit: int | None, twin: str | None = None
 ) -> Markup:
-    """The strip. `limit` is how many tokens a window may hold, `twin` where the same is told in a table."""
+    """Draw the strip. `limit` is the size of the context window, `twin` the URL of a table with the same data."""
     if not bands:
         return EMPTY
     start, stop = bands[0].start, bands[-1].stop
@@ -91,7 +91,7 @@ def _render_band(usage_band: UsageBand, scale: int, most: Decimal) -> Markup:
 
 
 def describe_band(usage_band: UsageBand) -> str:
-    """A band in words."""
+    """The description of a band."""
     turn = f"turn {usage_band.turn:,}" if usage_band.turn is not None else "the start"
     context = (
         f"{usage_band.context:,} tokens in the window"
@@ -109,7 +109,7 @@ def _cost_level(amount: Decimal | None, most: Decimal) -> int:
 
 
 def _render_ticks(places: Sequence[int], kind: str, length: int, *, right: bool = False) -> Markup:
-    """Short lines across, all in one path; of very many, as many as can be told apart."""
+    """Short horizontal lines in one path. If there are very many, only as many as can be distinguished."""
     if not places:
         return EMPTY
     step = len(places) // _MAX_TICKS + 1
