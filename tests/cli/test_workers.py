@@ -119,7 +119,7 @@ def test_no_more_batches_are_made_than_the_smallest_pipe_holds(home: Path, monke
 
     def counted(function: Any, tasks: Any, workers: int) -> Any:
         made.append(len(tasks))
-        return crews.fork_map(function, tasks, workers)
+        return fork_map(function, tasks, workers)
 
     monkeypatch.setattr("threadline.parallel.fork_map", counted)
     one = look(homes(home)[0]).transcripts[0]
