@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.index.schema import SESSION_SQL
-from threadline.index.store import storable_int, storable_text
+from threadline.index.store import name_ids, storable_int, storable_text
 from threadline.model.attachments import EditedTextFile, FileAttachment
 from threadline.model.blocks import (
     McpToolResultBlock,
@@ -231,26 +231,21 @@ class TouchFold:
 def write_touches(
     connection: sqlite3.Connection, rows: list[TouchRow], calls: Mapping[str, CallKey], ids: EntryIds
 ) -> None:
-    """Write down which files were touched. `calls` is where in the index the calls that did it are."""
-    paths = dict.fromkeys(touch_row.path for touch_row in rows)
+    """Write which files were touched. `calls` are the keys of the calls that did it."""
+    paths = {path: _path_id(connection, path) for path in dict.fromkeys(row.path for row in rows)}
     connection.executemany(
-        "INSERT INTO paths(checksum, path) SELECT ?1, ?2"
-        " WHERE NOT EXISTS(SELECT 1 FROM paths WHERE checksum = ?1 AND path = ?2)",
-        [(_checksum(path), path) for path in paths],
+        "INSERT OR IGNORE INTO file_rows VALUES(?, ?, ?, ?, ?)",
+        [(*_touch_key(row, calls, ids), paths[row.path], row.how, row.moment) for row in rows],
     )
-    connection.executemany(
-        "INSERT OR IGNORE INTO file_rows SELECT ?, ?, path_id, ?, ? FROM paths WHERE checksum = ? AND path = ?",
-        [
-            (
-                *_touch_key(touch_row, calls, ids),
-                touch_row.how,
-                touch_row.moment,
-                _checksum(touch_row.path),
-                touch_row.path,
-            )
-            for touch_row in rows
-        ],
-    )
+
+
+def _path_id(connection: sqlite3.Connection, path: str) -> int:
+    """The id of a path, which is added if it is new."""
+    key = (_checksum(path), path)
+    row = connection.execute("SELECT path_id FROM paths WHERE checksum = ? AND path = ?", key).fetchone()
+    if row is None:
+        return connection.execute("INSERT INTO paths(checksum, path) VALUES(?, ?)", key).lastrowid or 0
+    return int(row[0])
 
 
 def delete_touches(connection: sqlite3.Connection, key: CallKey) -> None:
@@ -330,10 +325,9 @@ def read_entry_at(path: str, offset: int, line: int) -> Entry | None:
 CallKey = tuple[int, int]
 """What a call has in the index: the number of the entry of its use, and the position of its block there."""
 
-_TOOL_ID = "(SELECT tool_id FROM tools WHERE tool = ?)"
-_INSERT_CALL = f"INSERT INTO call_rows VALUES(?, ?, ?, {_TOOL_ID}, ?, ?, ?, ?, ?, ?)"
+_INSERT_CALL = f"INSERT INTO call_rows VALUES({', '.join('?' * 10)})"
 _UPDATE_RESULT = "UPDATE call_rows SET (result_entry_id, outcome, exit_code, started) = (?, ?, ?, ?)"
-_UPDATE_USE = f"UPDATE call_rows SET (entry_id, position, tool_id, agent, moment) = (?, ?, {_TOOL_ID}, ?, ?)"
+_UPDATE_USE = "UPDATE call_rows SET (entry_id, position, tool_id, agent, moment) = (?, ?, ?, ?, ?)"
 _MOVE_FILES = "UPDATE file_rows SET (entry_id, position) = (?, ?)"
 _GIVE_BACK = "DELETE FROM borrowed_results"  # a trigger gives the call its own outcome again
 _UPDATE_OUTCOME = "UPDATE call_rows SET outcome = ?"
@@ -382,17 +376,15 @@ class CallRows(Struct, array_like=True, gc=False):
 
     def write(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> dict[str, CallKey]:
         """Write them down for the transcript of that number; gives where in the index each is."""
-        tools = dict.fromkeys(row.tool for row in self.rows)
-        connection.executemany(
-            "INSERT INTO tools(tool) SELECT ? WHERE NOT EXISTS(SELECT 1 FROM tools WHERE tool = ?)",
-            [(tool, tool) for tool in tools],
-        )
+        tools = name_ids(connection, "tools", "tool", [row.tool for row in self.rows])
         if self.is_whole:
-            connection.executemany(_INSERT_CALL, [_call_values(row, ids) for row in self.rows])
+            connection.executemany(_INSERT_CALL, [_call_values(row, tools, ids) for row in self.rows])
             return {row.call: (ids.of(row.at), row.position) for row in self.rows}
-        return {row.call: self._write(connection, row, number, ids) for row in self.rows}
+        return {row.call: self._write(connection, row, number, tools, ids) for row in self.rows}
 
-    def _write(self, connection: sqlite3.Connection, row: CallRow, number: int, ids: EntryIds) -> CallKey:
+    def _write(
+        self, connection: sqlite3.Connection, row: CallRow, number: int, tools: Mapping[str, int], ids: EntryIds
+    ) -> CallKey:
         """A call that may be there already: it was remembered, or it is told again."""
         known = None
         if row.known_line:
@@ -400,7 +392,7 @@ class CallRows(Struct, array_like=True, gc=False):
             known = connection.execute(_SELECT_BY_KEY, before).fetchone()
         known = known or connection.execute(_SELECT_BY_CALL, (row.call, row.call, number)).fetchone()
         if known is None:
-            connection.execute(_INSERT_CALL, _call_values(row, ids))
+            connection.execute(_INSERT_CALL, _call_values(row, tools, ids))
             return ids.of(row.at), row.position
         if connection.execute(_GIVE_BACK + _WHERE_KEY, known[:2]).rowcount:
             known = connection.execute(_SELECT_BY_KEY, (*known[:2], row.call)).fetchone()
@@ -408,7 +400,7 @@ class CallRows(Struct, array_like=True, gc=False):
         if row.at is not None:
             entry, there = ids.of(row.at), key
             key = (entry, row.position)
-            connection.execute(_UPDATE_USE + _WHERE_KEY, (*key, row.tool, row.agent, row.moment, *there))
+            connection.execute(_UPDATE_USE + _WHERE_KEY, (*key, tools[row.tool], row.agent, row.moment, *there))
             connection.execute(_MOVE_FILES + _WHERE_KEY, (*key, *there))
         if row.result is not None:
             told = (ids.of(row.result), row.outcome, row.exit_code, row.started)
@@ -545,10 +537,10 @@ def _borrow_result(connection: sqlite3.Connection, call: str, transcript: int, r
     write_touches(connection, files.rows, {call: key}, EntryIds(connection, transcript, 0))
 
 
-def _call_values(row: CallRow, ids: EntryIds) -> tuple[Any, ...]:
+def _call_values(row: CallRow, tools: Mapping[str, int], ids: EntryIds) -> tuple[Any, ...]:
     result = ids.of(row.result) if row.result is not None else None
-    told = (result, row.outcome, row.exit_code, row.moment, row.started)
-    return ids.of(row.at), row.position, row.call, row.tool, row.agent, *told
+    ending = (result, row.outcome, row.exit_code, row.moment, row.started)
+    return ids.of(row.at), row.position, row.call, tools[row.tool], row.agent, *ending
 
 
 class EntryIds:

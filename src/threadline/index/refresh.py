@@ -11,12 +11,14 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count, repeat
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 from time import monotonic
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from threadline.errors import Error, Unreadable
 from threadline.index.calls import has_unlinked, mark_unlinked, relink_results
@@ -34,7 +36,7 @@ from threadline.index.plan import (
     update_project_paths,
 )
 from threadline.index.schema import FIELDS, OF_ENTRIES, OF_TRANSCRIPT
-from threadline.index.sightings import MARK_STALE
+from threadline.index.sighting_rows import MARK_STALE
 from threadline.index.state import ReadRequest, TranscriptRows, read_rows
 from threadline.index.store import NEW_SUFFIX, open_locked, open_new, remove_index, remove_older_versions, write_lock
 from threadline.index.vocabulary import VocabularyWriter
@@ -250,14 +252,15 @@ class _Writer:
         first = self._next
         number = step.transcript_id
         execute = self.connection.executemany
-        execute(_INSERT_ENTRY, [(first + at, number, *row) for at, row in enumerate(made.entries)])
+        columns = astuple(made.entries)
+        execute(_INSERT_ENTRY, zip(count(first), repeat(number), *columns))
         execute(_INSERT_TEXT, [(first + at, *said) for at, said in made.texts])
         execute(
             "INSERT INTO problems(transcript_id, line, kind, message, recovered) VALUES(?, ?, ?, ?, ?)",
             [(number, *row) for row in made.problems],
         )
-        made.sighted.write(self.connection, number)
-        made.folded.write(self.connection, number, first)
+        made.sightings.write(self.connection, number, is_new=step.is_new)
+        made.fold.write(self.connection, number, first)
         self._vocabulary.add(said for _at, said in made.texts)
         self._next += len(made.entries)
         self.entries += len(made.entries)

@@ -7,7 +7,6 @@ message that were read by several refreshes are merged as if they had been read 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from binascii import Error as NoBase64
 from binascii import a2b_base64, b2a_base64
@@ -21,205 +20,19 @@ import msgspec
 from msgspec import Struct
 
 from threadline.account import timestamp_from_mtime
-from threadline.index.store import decode_path, decode_time, encode_time, storable_text
+from threadline.index.store import decode_path, decode_time, storable_text
 from threadline.model import homes as kept_homes
-from threadline.model.homes import Transcript
-from threadline.model.side_agents import side_agent_kind_by_id
 from threadline.model.sightings import (
     MAX_PLACEHOLDER_OUTPUT,
     Origin,
     Sighting,
-    TranscriptSightings,
     UsagePass,
     lacks_final_usage,
     parse_amount,
 )
-from threadline.parse import USAGE_NEEDLE, LineNumbers, SightingCollector, find_first_time, find_lines, read_first_lines
-
-MARK_STALE = "INSERT OR IGNORE INTO stale(message_id) SELECT message_id FROM sightings WHERE transcript_id = ?"
-"""What a transcript told of is to be charged anew."""
-
-# Where no line says a time, that of the file is taken, and the file has changed.
-_MARK_TIMELESS_STALE = f"{MARK_STALE} AND EXISTS(SELECT 1 FROM origins WHERE transcript_id = ? AND began = '')"  # noqa: S608 - our own names
-
-_HAS_OTHER_START = "SELECT 1 FROM origins WHERE transcript_id = ? AND began <> ?"
-_OriginKey = tuple[str | None, str | None, str | None, str | None, bool | None, bool, str | None, str | None]
-_SightingRow = tuple[str, int, int, str | None, int | str, int, bytes]
-_MESSAGE_ID = "(SELECT message_id FROM message_ids WHERE message = ?)"
-_ORIGIN_COLUMNS = "session, agent, version, git_branch, is_agent, forked, skill, agent_type"
-_SELECT_ORIGINS = f"SELECT origin_id, began, {_ORIGIN_COLUMNS} FROM origins o WHERE transcript_id = ?1"  # noqa: S608 - our own names
-_IS_ORIGIN_USED = "EXISTS(SELECT 1 FROM sightings s WHERE s.transcript_id = ?1 AND s.origin_id = o.origin_id)"
-
-
-class SightingRows(Struct, gc=False):
-    """What the lines that were read tell of messages.
-
-    `sightings` are key, offset, number of the origin, model, time, rows and what they tell. `waiting` are calls for web
-    searches without a result so far; `is_all` says that this is of the whole transcript, and not from `offset` on.
-    `first` is the time that the first lines name, if they do: of damaged ones, the lines that follow may be the first.
-    """
-
-    sightings: list[_SightingRow] = []
-    origins: list[_OriginKey] = []
-    began: str = ""
-    waiting: list[str] = []
-    is_all: bool = False
-    offset: int = 0
-    first: str = ""
-
-    def write(self, connection: sqlite3.Connection, number: int) -> None:
-        """Write it down for the transcript of that number, and that its messages are to be charged anew."""
-        if self.is_all:
-            connection.execute(MARK_STALE, (number,))
-            connection.execute("DELETE FROM sightings WHERE transcript_id = ?", (number,))
-            connection.execute("DELETE FROM owned WHERE transcript_id = ?", (number,))
-        else:
-            connection.execute(f"{MARK_STALE} AND offset >= ?", (number, self.offset))
-            connection.execute("DELETE FROM sightings WHERE transcript_id = ? AND offset >= ?", (number, self.offset))
-        connection.execute(_MARK_TIMELESS_STALE, (number, number))
-        if self.first and connection.execute(_HAS_OTHER_START, (number, self.first)).fetchone() is not None:
-            connection.execute(MARK_STALE, (number,))
-            connection.execute("DELETE FROM owned WHERE transcript_id = ?", (number,))
-            connection.execute("UPDATE origins SET began = ? WHERE transcript_id = ?", (self.first, number))
-        execute = connection.executemany
-        if self.sightings:
-            origins = self._origins(connection, number)
-            models = _model_ids(connection, {sighting[3] for sighting in self.sightings})
-            keys = [(sighting[0],) for sighting in self.sightings]
-            execute("INSERT OR IGNORE INTO message_ids(message) VALUES(?)", keys)
-            execute(f"INSERT OR IGNORE INTO stale(message_id) VALUES({_MESSAGE_ID})", keys)
-            execute(
-                f"INSERT INTO sightings VALUES({_MESSAGE_ID}, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (key, number, offset, origins[origin], models[model], time, rows, told)
-                    for key, offset, origin, model, time, rows, told in self.sightings
-                ],
-            )
-        connection.execute("DELETE FROM waiting WHERE transcript_id = ?", (number,))
-        execute("INSERT INTO waiting VALUES(?, ?)", [(number, call) for call in self.waiting])
-
-    def _origins(self, connection: sqlite3.Connection, number: int) -> list[int]:
-        """The numbers of the origins; those that the transcript has already are the same."""
-        began = self.began
-        # One that is not used waits to be taken out: it tells when other lines began, which stood there before.
-        asked = f"{_SELECT_ORIGINS} AND {_IS_ORIGIN_USED}"
-        if self.is_all:
-            connection.execute("UPDATE origins SET began = ? WHERE transcript_id = ?", (began, number))
-            asked = _SELECT_ORIGINS
-        known: dict[tuple[object, ...], int] = {}
-        for origin, begins, *shared in connection.execute(asked, (number,)):
-            known[tuple(shared)] = origin
-            began = begins
-        made: list[int] = []
-        for one in self.origins:
-            if one not in known:
-                agent = one[1]
-                side = agent is not None and side_agent_kind_by_id(agent) is not None
-                cursor = connection.execute(
-                    f"INSERT INTO origins(transcript_id, {_ORIGIN_COLUMNS}, is_side, began)"
-                    " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (number, *one, side, began),
-                )
-                known[one] = cursor.lastrowid or 0
-            made.append(known[one])
-        return made
-
-
-def _model_ids(connection: sqlite3.Connection, names: set[str | None]) -> dict[str | None, int | None]:
-    wanted = [(name,) for name in names if name is not None]
-    connection.executemany("INSERT OR IGNORE INTO models(model) VALUES(?)", wanted)
-    found: dict[str | None, int | None] = {None: None}
-    for name in wanted:
-        ((found[name[0]],),) = connection.execute("SELECT model_id FROM models WHERE model = ?", name)
-    return found
-
-
-def read_sightings(transcript: Transcript, offset: int, read_to: int, waiting: tuple[str, ...]) -> SightingRows:
-    """What the lines between two offsets tell of messages, each packed.
-
-    `waiting` are calls for web searches before them, whose results may come now.
-    """
-    gathering = SightingCollector(transcript)
-    before, is_all = list(waiting), not offset
-    is_named = _gather(gathering, offset, read_to, waiting)
-    # The call tells what its result adds to, and a row that says no time has that of the one before: both were read
-    # before, and are read again.
-    if is_named or (offset and any(sighting.timeless for sighting in gathering.sightings)):
-        gathering = SightingCollector(transcript)
-        _gather(gathering, 0, read_to, ())
-        before, is_all = [], True
-    first = list(read_first_lines(transcript.path))
-    seen = gathering.seen(first)
-    last = (
-        _gather_last_line(transcript, read_to).seen(first)
-        if read_to < _file_size(transcript)
-        else TranscriptSightings()
-    )
-    return SightingRows(
-        [
-            (
-                storable_text(one.key) or "",
-                int(one.rows.partition(" ")[0]),
-                number,
-                storable_text(one.model),
-                encode_time(storable_text(one.time) or ""),
-                one.rows.count(" ") // 2 + 1,
-                encode_sighting(one, tells=gathering.tells(one)),
-            )
-            for one, number in [
-                *((sighting, sighting.origin_number) for sighting in seen.sightings),
-                *((sighting, sighting.origin_number + len(seen.origins)) for sighting in last.sightings),
-            ]
-        ],
-        [_origin_key(origin) for origin in (*seen.origins, *last.origins)],
-        storable_text(seen.began or last.began) or "",
-        before + [storable_text(call) or "" for call in gathering.waiting],
-        is_all,
-        offset,
-        storable_text(find_first_time(first)) or "",
-    )
-
-
-def _file_size(transcript: Transcript) -> int:
-    try:
-        return os.stat(transcript.path).st_size  # noqa: PTH116 - for thousands
-    except OSError:
-        return 0
-
-
-def _gather_last_line(transcript: Transcript, read_to: int) -> SightingCollector:
-    """What a last line tells that has no end yet: it counts if it is whole, and is read again when there is more."""
-    gathering = SightingCollector(transcript)
-    for found in find_lines(transcript.path, USAGE_NEEDLE, offset=read_to):
-        gathering.add(found)
-    return gathering
-
-
-def _origin_key(origin: Origin) -> _OriginKey:
-    return (
-        storable_text(origin.session),
-        storable_text(origin.agent),
-        storable_text(origin.version),
-        storable_text(origin.git_branch),
-        origin.is_agent,
-        origin.forked,
-        storable_text(origin.skill),
-        storable_text(origin.agent_type),
-    )
-
-
-def _gather(gathering: SightingCollector, offset: int, read_to: int, waiting: tuple[str, ...]) -> bool:
-    """Go through the lines; whether they name a call that was waiting for its result."""
-    wanted = [call.encode() for call in waiting]
-    is_named = False
-    for found in find_lines(gathering.transcript.path, USAGE_NEEDLE, offset=offset):
-        kept = sum(one < read_to for one in found.offsets)  # it may have grown since
-        found.offsets, found.lines = found.offsets[:kept], found.lines[:kept]
-        found.block = found.block[: max(0, read_to - found.begins)]
-        gathering.add(found)
-        is_named = is_named or any(call in found.block for call in wanted)
-    return is_named
-
+from threadline.parse import (
+    LineNumbers,
+)
 
 _SELECT_SIGHTINGS = """
 SELECT s.message_id, m.message, s.offset, s.origin_id, s.model_id, s.time, s.told

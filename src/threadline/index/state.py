@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from itertools import takewhile
+from itertools import repeat, takewhile
 from zlib import crc32
 
 import msgspec
@@ -44,13 +44,12 @@ from threadline.index.calls import (
     link_results_elsewhere,
     write_touches,
 )
-from threadline.index.schema import FIELDS
-from threadline.index.sightings import SightingRows, read_sightings
+from threadline.index.sighting_rows import SightingReader, SightingRows
 from threadline.index.store import storable_text
-from threadline.index.text import extract_fields
-from threadline.index.vocabulary import normalize_text
+from threadline.index.text import text_row
 from threadline.model.attachments import TaskReminder, TodoReminder
 from threadline.model.entries import (
+    KINDS,
     AgentMetadataEntry,
     AssistantEntry,
     AttachmentEntry,
@@ -61,9 +60,8 @@ from threadline.model.entries import (
     UserEntry,
 )
 from threadline.model.homes import Transcript, TranscriptKind
-from threadline.model.places import Line
 from threadline.model.times import format_sortable
-from threadline.parse import entries, head_of, open_transcript
+from threadline.parse import EntryRun, entries, entry_runs, head_of, open_transcript
 from threadline.summary import StatsFold, SummaryFold, SummaryState, TranscriptSummary, fold_entries
 
 MAX_PROMPT_CHARS = 2000
@@ -295,7 +293,7 @@ class TranscriptFold:
         if self._lighting is not None:
             self._lighting.add(entry)
 
-    def folded(self, read: Callable[[], Iterable[Entry]]) -> FoldResult:
+    def finish(self, read: Callable[[], Iterable[Entry]]) -> FoldResult:
         """What came of it. `read` gives all entries, for what only the whole transcript tells."""
         lighting = self._lighting
         made = None
@@ -329,15 +327,16 @@ def _replace_surrogates(value: object) -> object:
 
 
 _TAIL_BYTES = 4096
-EntryRow = tuple[int, int, int, str, str | None, str | None, str | None, str | None, str | None]
 ProblemRow = tuple[int, str, str, bool]
+TextRow = tuple[int, list[str | None]]
+_KINDS: dict[type[Entry], str] = {kind: tag for tag, kind in KINDS.items()}
 
 
 class ReadRequest(Struct, frozen=True, gc=False):
-    """A transcript to be read, from where on, and the number of the line there.
+    """A transcript to read, from which offset on, and the number of the line there.
 
-    `state` is what the lines before it come to; `waiting` are calls for web searches among them, whose results may
-    come now. `is_open` says that the last of them has no end.
+    `state` is the state after the lines before it. `waiting` are calls for web searches in those lines, whose results
+    may come now. `is_open` says that the last of those lines has no line end.
     """
 
     transcript: Transcript
@@ -348,20 +347,77 @@ class ReadRequest(Struct, frozen=True, gc=False):
     is_open: bool = False
 
 
-class TranscriptRows(Struct, gc=False):
-    """The rows of a transcript, in its order. `texts` have the number of their entry among those read.
+class EntryColumns(Struct, gc=False):
+    """The rows of `entries`, by column, without the two numbers that only the writer knows.
 
-    `read_to` is where the last whole line ends, `lines` how many there are up to it, `last` its last bytes, `checksum`
-    that of all bytes that were read. `problem` says why the transcript could not be read. `is_open` says that the last
-    line is whole and has no end yet, `is_closed` that the one before these has got its end now; `is_anew` that all of
-    the transcript was read, since that line went on in another way.
+    `session`, `agent` and `message` are as in the table: None if the transcript's own name says the same.
     """
 
-    entries: list[EntryRow]
-    texts: list[tuple[int, list[str | None]]]
+    line: list[int] = []
+    offset: list[int] = []
+    length: list[int] = []
+    kind: list[str] = []
+    uuid: list[str | None] = []
+    session: list[str | None] = []
+    agent: list[str | None] = []
+    timestamp: list[str | None] = []
+    message: list[str | None] = []
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def add(self, entries: list[Entry], transcript: Transcript) -> None:
+        """Add rows for entries of a transcript."""
+        lines = [entry.line for entry in entries]
+        self.line += [line.number for line in lines]
+        self.offset += [line.offset for line in lines]
+        self.length += [len(line.raw) for line in lines]
+        self.kind += [_KINDS.get(type(entry)) or storable_text(entry.kind) or "" for entry in entries]
+        self.uuid += map(storable_text, [entry.uuid for entry in entries])
+        self.session += _differing([entry.session_id for entry in entries], transcript.session)
+        agents = [entry.agent_id if isinstance(entry, ChainEntry) else None for entry in entries]
+        self.agent += _differing(agents, transcript.agent)
+        self.timestamp += [
+            text if type(text := entry.timestamp_text) is str and text.isascii() else _timestamp(entry)
+            for entry in entries
+        ]
+        self.message += [
+            storable_text(entry.message.id) if type(entry) is AssistantEntry and entry.message is not None else None
+            for entry in entries
+        ]
+
+
+def _differing(values: list[str | None], usual: str | None) -> Iterable[str | None]:
+    """The values as they are stored, None in place of the usual one."""
+    distinct = set(values)
+    if distinct == {usual}:
+        return repeat(None, len(values))
+    stored = {value: storable_text(value) if value != usual else None for value in distinct}
+    return map(stored.__getitem__, values)
+
+
+def _timestamp(entry: Entry) -> str | None:
+    written = entry.timestamp_text
+    if isinstance(written, str):
+        return storable_text(written)
+    moment = entry.timestamp
+    return moment.isoformat() if moment is not None else None
+
+
+class TranscriptRows(Struct, gc=False):
+    """The rows of a transcript, in file order. `texts` start with the position of their entry among those read.
+
+    `read_to` is where the last whole line ends, `lines` how many lines there are up to it, `last` its last bytes, and
+    `checksum` that of all bytes that were read. `problem` says why the transcript could not be read. `is_open` says
+    that the last line is whole but has no line end, `is_closed` that the line before these rows has one now.
+    `was_reread` says that the whole transcript was read, because that line went on in another way.
+    """
+
+    entries: EntryColumns
+    texts: list[TextRow]
     problems: list[ProblemRow]
-    sighted: SightingRows
-    folded: FoldResult
+    sightings: SightingRows
+    fold: FoldResult
     read_to: int = 0
     lines: int = 0
     last: bytes = b""
@@ -372,55 +428,52 @@ class TranscriptRows(Struct, gc=False):
     was_reread: bool = False
 
 
-def read_rows(reading: ReadRequest) -> TranscriptRows:
-    """Read on in a transcript. Refusals of the machine become a problem."""
+def read_rows(request: ReadRequest) -> TranscriptRows:
+    """Read a transcript from the request's offset on. If the system refuses, the rows have a `problem`."""
     try:
-        if reading.is_open and not _has_line_end(reading):
-            anew = _read_from(ReadRequest(reading.transcript))
-            anew.was_reread = True
-            return anew
-        if reading.is_open:
-            closed = _read_from(replace(reading, offset=reading.offset + 1))
-            closed.is_closed = True
-            closed.last = closed.last or b"\n"
-            return closed
+        if request.is_open and not _has_line_end(request):
+            rows = _read_from(ReadRequest(request.transcript))
+            rows.was_reread = True
+            return rows
+        if request.is_open:
+            rows = _read_from(replace(request, offset=request.offset + 1))
+            rows.is_closed = True
+            rows.last = rows.last or b"\n"
+            return rows
     except (OSError, Error) as error:
-        return TranscriptRows(
-            [], [], [], SightingRows(), FoldResult(reading.state), reading.offset, reading.line - 1, problem=str(error)
-        )
-    return _read_from(reading)
+        rows = _empty_rows(request)
+        rows.problem = str(error)
+        return rows
+    return _read_from(request)
 
 
-def _has_line_end(reading: ReadRequest) -> bool:
+def _empty_rows(request: ReadRequest) -> TranscriptRows:
+    return TranscriptRows(
+        EntryColumns(), [], [], SightingRows(), FoldResult(request.state), request.offset, request.line - 1
+    )
+
+
+def _has_line_end(request: ReadRequest) -> bool:
     """Whether the line that had no end has one now."""
-    with os.fdopen(open_transcript(reading.transcript.path), "rb") as file:
-        file.seek(reading.offset)
+    with os.fdopen(open_transcript(request.transcript.path), "rb") as file:
+        file.seek(request.offset)
         return file.read(1) == b"\n"
 
 
-def _read_from(reading: ReadRequest) -> TranscriptRows:
-    transcript = reading.transcript
-    made = TranscriptRows([], [], [], SightingRows(), FoldResult(reading.state), reading.offset, reading.line - 1)
-    folding = TranscriptFold(reading.state, transcript)
-    line: Line | None = None
-    checksum = 0
+def _read_from(request: ReadRequest) -> TranscriptRows:
+    transcript = request.transcript
+    rows = _empty_rows(request)
+    fold = TranscriptFold(request.state, transcript)
+    sightings = SightingReader(transcript, request.offset, request.waiting)
     try:
-        try:
-            for entry in _complete_lines(entries(transcript.path, offset=reading.offset, line=reading.line)):
-                line = entry.line
-                checksum = crc32(line.raw, checksum)
-                _add_entry(made, entry, line, transcript, folding)
-        finally:
-            made.checksum = checksum
-            if line is not None:
-                made.lines, made.read_to = line.number, line.offset + len(line.raw)
-                made.last = line.raw[-_TAIL_BYTES:]
-        made.is_open = line is not None and not made.last.endswith(b"\n")
-        made.folded = folding.folded(lambda: _entries_up_to(transcript, made.read_to))
-        made.sighted = read_sightings(transcript, reading.offset, made.read_to, reading.waiting)
+        for run in _complete_runs(entry_runs(transcript.path, offset=request.offset, line=request.line)):
+            _add_run(rows, run, transcript, fold)
+            sightings.add(run)
+        rows.fold = fold.finish(lambda: _entries_up_to(transcript, rows.read_to))
+        rows.sightings = sightings.finish(rows.read_to)
     except Error as error:
-        made.problem = str(error)
-    return made
+        rows.problem = str(error)
+    return rows
 
 
 def _entries_up_to(transcript: Transcript, read_to: int) -> Iterator[Entry]:
@@ -428,53 +481,42 @@ def _entries_up_to(transcript: Transcript, read_to: int) -> Iterator[Entry]:
     return takewhile(lambda entry: entry.line.offset < read_to, entries(transcript.path))
 
 
-def _complete_lines(some: Iterable[Entry]) -> Iterator[Entry]:
-    """The entries of lines that have an end; a last line without one is left for the next time, unless it is whole."""
-    waiting: list[Entry] = []  # a line may hold several entries, of which only the last has the end
-    for entry in some:
-        if not waiting and entry.line.raw.endswith(b"\n"):
-            yield entry
-            continue
-        if waiting and entry.line.number != waiting[0].line.number:
+def _complete_runs(runs: Iterable[EntryRun]) -> Iterator[EntryRun]:
+    """The runs whose lines have an end; a last line without one is left for the next refresh, unless it is whole."""
+    pending: list[EntryRun] = []  # pieces of one line
+    for run in runs:
+        if pending and run.number != pending[0].number:
             return  # it was the last line, and has grown while it was read
-        waiting.append(entry)
-        if entry.line.raw.endswith(b"\n"):
-            yield from waiting
-            waiting.clear()
-    if len(waiting) == 1 and not waiting[0].problems and waiting[0].line.raw.rstrip().endswith(b"}"):
-        yield waiting[0]
+        pending.append(run)
+        if run.lines[-1].endswith(b"\n"):
+            yield from pending
+            pending.clear()
+    if len(pending) == 1 and _is_whole(pending[0]):
+        yield pending[0]
 
 
-def _add_entry(made: TranscriptRows, entry: Entry, line: Line, transcript: Transcript, folding: TranscriptFold) -> None:
-    """One more entry."""
-    agent = entry.agent_id if isinstance(entry, ChainEntry) else None
-    message = entry.message.id if isinstance(entry, AssistantEntry) and entry.message is not None else None
-    written, uuid, kind = entry.timestamp_text, entry.uuid, entry.kind
-    at = len(made.entries)
-    made.entries.append(
-        (
-            line.number,
-            line.offset,
-            len(line.raw),
-            kind if kind.isascii() else storable_text(kind) or "",
-            uuid if uuid is None or uuid.isascii() else storable_text(uuid),
-            storable_text(entry.session_id) if entry.session_id != transcript.session else None,
-            storable_text(agent) if agent != transcript.agent else None,
-            storable_text(written) if isinstance(written, str) else _iso_timestamp(entry),
-            storable_text(message),
+def _is_whole(run: EntryRun) -> bool:
+    return len(run.entries) == 1 and not run.entries[0].problems and run.lines[0].rstrip().endswith(b"}")
+
+
+def _add_run(rows: TranscriptRows, run: EntryRun, transcript: Transcript, fold: TranscriptFold) -> None:
+    """Add the rows of a run of lines."""
+    first = len(rows.entries)
+    rows.entries.add(run.entries, transcript)
+    for at, entry in enumerate(run.entries, first):
+        text = text_row(entry)
+        if text is not None:
+            rows.texts.append((at, text))
+        fold.add(at, entry)
+    if not run.is_exact:
+        rows.problems += (
+            (entry.line.number, str(problem.kind), storable_text(problem.message) or "", problem.recovered)
+            for entry in run.entries
+            for problem in entry.line.problems
         )
-    )
-    said = extract_fields(entry)
-    if said:
-        made.texts.append((at, [normalize_text(said[name]) if name in said else None for name in FIELDS]))
-    if line.problems:
-        made.problems.extend(
-            (line.number, str(problem.kind), storable_text(problem.message) or "", problem.recovered)
-            for problem in line.problems
-        )
-    folding.add(at, entry)
-
-
-def _iso_timestamp(entry: Entry) -> str | None:
-    moment = entry.timestamp
-    return moment.isoformat() if moment is not None else None
+    for raw in run.lines:
+        rows.checksum = crc32(raw, rows.checksum)
+    rows.lines = rows.entries.line[-1]
+    rows.read_to = rows.entries.offset[-1] + rows.entries.length[-1]
+    rows.last = raw[-_TAIL_BYTES:]
+    rows.is_open = not raw.endswith(b"\n")

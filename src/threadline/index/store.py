@@ -383,6 +383,23 @@ def storable_int(value: Any) -> int | None:
     return value if isinstance(value, int) and -_INT64_LIMIT < value < _INT64_LIMIT else None
 
 
+def name_ids(connection: sqlite3.Connection, table: str, column: str, names: Iterable[str]) -> dict[str, int]:
+    """The ids of names in a table that numbers them; names that are new are added.
+
+    Each with a statement of its own: SQLite can roll back a statement that inserts several rows in part, and to be
+    able to, full-text search writes out all it holds in memory before each of them.
+    """
+    ids: dict[str, int] = {}
+    for name in dict.fromkeys(names):
+        row = connection.execute(f"SELECT rowid FROM {table} WHERE {column} = ?", (name,)).fetchone()  # noqa: S608 - our own names
+        if row is None:
+            insert = connection.execute(f"INSERT INTO {table}({column}) VALUES(?)", (name,))  # noqa: S608 - our own names
+            ids[name] = insert.lastrowid or 0
+        else:
+            ids[name] = row[0]
+    return ids
+
+
 def decode_path(stored: str | bytes | None) -> str:
     """A path as it is on disk, from the form the index stores."""
     return intern(os.fsdecode(stored)) if stored is not None else ""

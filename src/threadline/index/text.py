@@ -13,6 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from threadline.index.schema import FIELDS
+from threadline.index.vocabulary import normalize_text
 from threadline.model.attachments import PromptSnapshot, QueuedCommand
 from threadline.model.blocks import (
     ImageBlock,
@@ -463,10 +465,6 @@ _RESULT_SHAPES = {
 }
 
 
-FIELDS = ("title", "prompt", "reply", "thinking", "command", "path", "input", "result", "injected")
-"""The fields of full text: what a session is called, what a person typed, what the model said and thought, the
-commands that ran, files, what tools were given and what they gave back, and what the program put in."""
-
 MAX_FIELD_CHARS = 1_000_000
 """How many characters of a field are seen: what is longer is cut at a word."""
 
@@ -478,6 +476,7 @@ _ENVELOPE = frozenset(
 )
 _COMMON_FIELDS = frozenset((*ChainEntry.__struct_fields__, "key"))
 _CUT_WINDOW = 1000
+_FIELD_NUMBERS = {field: number for number, field in enumerate(FIELDS)}
 
 
 def extract_fields(entry: Entry) -> dict[str, str]:
@@ -488,13 +487,26 @@ def extract_fields(entry: Entry) -> dict[str, str]:
     of running commands, an agent's entries told once more, requests as they were sent, copies of files, system prompts.
     Of entries and blocks that are not known, all strings are `injected`. A field ends after `LONGEST` characters.
     """
+    return {field: text for field, parts in _collect_parts(entry).items() if (text := _join_parts(parts))}
+
+
+def text_row(entry: Entry) -> list[str | None] | None:
+    """The text of an entry as full-text search takes it, by `FIELDS`; None if it has none."""
+    row: list[str | None] | None = None
+    for field, parts in _collect_parts(entry).items():
+        if text := _join_parts(parts):
+            if row is None:
+                row = [None] * len(FIELDS)
+            row[_FIELD_NUMBERS[field]] = normalize_text(text)
+    return row
+
+
+def _collect_parts(entry: Entry) -> FieldParts:
     texts: FieldParts = {}
     _EXTRACTORS.get(type(entry), _add_own_fields)(entry, texts)
-    said = {field: text for field, parts in texts.items() if (text := _join_parts(parts))}
-    if not said and entry.line.problems:
+    if entry.line.problems and not any(map(_join_parts, texts.values())):
         _add_all_strings(entry, texts)
-        said = {field: text for field, parts in texts.items() if (text := _join_parts(parts))}
-    return said
+    return texts
 
 
 def _join_parts(parts: list[str]) -> str:

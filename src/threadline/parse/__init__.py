@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         MAX_LINE_LENGTH,
         Chunk,
         LineNumbers,
+        MatchingLines,
         find_lines,
         find_lines_in_block,
         make_lines_decoder,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
         read_chunks,
         read_first_lines,
     )
-    from threadline.parse.reader import TranscriptReader, decode_object, entries, head_of, heads
+    from threadline.parse.reader import EntryRun, TranscriptReader, decode_object, entries, entry_runs, head_of, heads
     from threadline.parse.receipts import (
         CompactionBoundary,
         CostStates,
@@ -50,6 +51,7 @@ __getattr__ = lazy_exports(
             "DECODE_ERRORS",
             "LineNumbers",
             "MAX_LINE_LENGTH",
+            "MatchingLines",
             "find_lines",
             "find_lines_in_block",
             "make_lines_decoder",
@@ -57,7 +59,7 @@ __getattr__ = lazy_exports(
             "read_chunks",
             "read_first_lines",
         ],
-        "reader": ["TranscriptReader", "decode_object", "entries", "head_of", "heads"],
+        "reader": ["EntryRun", "TranscriptReader", "decode_object", "entries", "entry_runs", "head_of", "heads"],
         "receipts": [
             "CompactionBoundary",
             "CostStates",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Union
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from threadline.model.blocks import Message
@@ -207,6 +208,25 @@ def entries(path: str | Path, *, offset: int = 0, line: int = 1) -> Iterator[Ent
     return TranscriptReader(str(path)).entries(path, offset=offset, number=line)
 
 
+class EntryRun(Struct, gc=False):
+    """A run of lines, or a piece of a line that is too long to decode, with its entries.
+
+    `is_exact` says that each line is one entry without problems. `offset` and `number` are those of the first line.
+    """
+
+    entries: list[Any]
+    lines: list[bytes]
+    offset: int
+    number: int
+    is_exact: bool
+    is_piece: bool = False
+
+
+def entry_runs(path: str | Path, *, offset: int = 0, line: int = 1) -> Iterator[EntryRun]:
+    """What `entries` gives, as runs of lines that were decoded together, for readers that need the bytes as well."""
+    return TranscriptReader(str(path)).runs(path, offset=offset, number=line)
+
+
 class TranscriptReader:
     """Reads one transcript; `decode` may be another way of decoding a run of lines, as the doctor's is."""
 
@@ -216,19 +236,25 @@ class TranscriptReader:
 
     def entries(self, path: str | Path, *, offset: int = 0, number: int = 1) -> Iterator[Entry]:
         """Every entry from `offset` on."""
+        for run in self.runs(path, offset=offset, number=number):
+            yield from run.entries
+
+    def runs(self, path: str | Path, *, offset: int = 0, number: int = 1) -> Iterator[EntryRun]:
+        """The same, as runs of lines that were decoded together."""
         transcript, decode = self._transcript, self._decode
         for chunk in read_chunks(path, offset=offset):
-            found = None if chunk.piece else decode(chunk.lines)
-            if found is None:
-                yield from self.decode_line_by_line(chunk, number)
-                number += sum(line.endswith(b"\n") for line in chunk.lines)
-                continue
-            # Each entry gets its line, without a step of the interpreter's own for each.
-            offsets = accumulate(map(len, chunk.lines), initial=chunk.offset)
-            placed = map(Line, repeat(transcript), count(number), offsets, chunk.lines)
-            deque(map(force_setattr, found, repeat("line"), placed), maxlen=0)
-            yield from found
-            number += len(found)
+            lines = chunk.lines
+            entries = None if chunk.piece else decode(lines)
+            is_exact = entries is not None
+            if entries is None:
+                entries = list(self.decode_line_by_line(chunk, number))
+            else:
+                # Each entry gets its line, without a step of the interpreter's own for each.
+                offsets = accumulate(map(len, lines), initial=chunk.offset)
+                placed = map(Line, repeat(transcript), count(number), offsets, lines)
+                deque(map(force_setattr, entries, repeat("line"), placed), maxlen=0)
+            yield EntryRun(entries, lines, chunk.offset, number, is_exact, chunk.piece)
+            number += len(lines) if is_exact else sum(line.endswith(b"\n") for line in lines)
 
     def decode_line_by_line(self, chunk: Chunk, number: int) -> Iterator[Entry]:
         """The entries of a chunk in which some line needs a closer look."""

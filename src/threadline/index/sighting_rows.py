@@ -1,0 +1,261 @@
+"""Extract sightings from the lines of a transcript while it is read, and write them.
+
+A sighting is what a transcript reports about the usage of one message. The lines are those that `state` reads anyway,
+so that a transcript is read once.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from itertools import accumulate
+
+from msgspec import Struct
+
+from threadline.index.sightings import encode_sighting
+from threadline.index.store import encode_time, name_ids, storable_text
+from threadline.model.entries import AssistantEntry, ProgressEntry
+from threadline.model.homes import Transcript
+from threadline.model.side_agents import side_agent_kind_by_id
+from threadline.model.sightings import Origin, TranscriptSightings
+from threadline.parse import (
+    USAGE_NEEDLE,
+    EntryRun,
+    MatchingLines,
+    SightingCollector,
+    find_first_time,
+    find_lines,
+    read_first_lines,
+)
+
+MARK_STALE = "INSERT OR IGNORE INTO stale(message_id) SELECT message_id FROM sightings WHERE transcript_id = ?"
+"""What a transcript told of is to be charged anew."""
+
+# Where no line says a time, that of the file is taken, and the file has changed.
+_MARK_TIMELESS_STALE = f"{MARK_STALE} AND EXISTS(SELECT 1 FROM origins WHERE transcript_id = ? AND began = '')"  # noqa: S608 - our own names
+
+_HAS_OTHER_START = "SELECT 1 FROM origins WHERE transcript_id = ? AND began <> ?"
+_OriginKey = tuple[str | None, str | None, str | None, str | None, bool | None, bool, str | None, str | None]
+_SightingRow = tuple[str, int, int, str | None, int | str, int, bytes]
+_MESSAGE_ID = "(SELECT message_id FROM message_ids WHERE message = ?)"
+_ORIGIN_COLUMNS = "session, agent, version, git_branch, is_agent, forked, skill, agent_type"
+_INSERT_ORIGIN = f"INSERT INTO origins(transcript_id, {_ORIGIN_COLUMNS}, is_side, began) VALUES({', '.join('?' * 11)})"  # noqa: S608 - our own names
+_SELECT_ORIGINS = f"SELECT origin_id, began, {_ORIGIN_COLUMNS} FROM origins o WHERE transcript_id = ?1"  # noqa: S608 - our own names
+_USAGE_ENTRIES = frozenset({AssistantEntry, ProgressEntry})
+_FIRST_LINES_BYTES = 16 * 1024
+_IS_ORIGIN_USED = "EXISTS(SELECT 1 FROM sightings s WHERE s.transcript_id = ?1 AND s.origin_id = o.origin_id)"
+
+
+class SightingRows(Struct, gc=False):
+    """What the lines that were read tell of messages.
+
+    `sightings` are key, offset, number of the origin, model, time, rows and what they tell. `waiting` are calls for web
+    searches without a result so far; `is_all` says that this is of the whole transcript, and not from `offset` on.
+    `first` is the time that the first lines name, if they do: of damaged ones, the lines that follow may be the first.
+    """
+
+    sightings: list[_SightingRow] = []
+    origins: list[_OriginKey] = []
+    began: str = ""
+    waiting: list[str] = []
+    is_all: bool = False
+    offset: int = 0
+    first: str = ""
+
+    def write(self, connection: sqlite3.Connection, number: int, *, is_new: bool = False) -> None:
+        """Write them for the transcript of that number, and mark its messages as stale.
+
+        `is_new` says that the index has nothing of the transcript so far.
+        """
+        if not is_new:
+            self._delete_old(connection, number)
+        if self.sightings:
+            execute = connection.executemany
+            origins = self._origin_ids(connection, number, is_new=is_new)
+            names = [model for _, _, _, model, *_ in self.sightings if model is not None]
+            models = name_ids(connection, "models", "model", names)
+            keys = [(sighting[0],) for sighting in self.sightings]
+            execute("INSERT OR IGNORE INTO message_ids(message) VALUES(?)", keys)
+            execute(f"INSERT OR IGNORE INTO stale(message_id) VALUES({_MESSAGE_ID})", keys)
+            execute(
+                f"INSERT INTO sightings VALUES({_MESSAGE_ID}, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (key, number, offset, origins[origin], models.get(model), time, rows, packed)
+                    for key, offset, origin, model, time, rows, packed in self.sightings
+                ],
+            )
+        if self.waiting:
+            connection.executemany("INSERT INTO waiting VALUES(?, ?)", [(number, call) for call in self.waiting])
+
+    def _delete_old(self, connection: sqlite3.Connection, number: int) -> None:
+        """Delete what these rows replace, and mark the messages that are affected as stale."""
+        execute = connection.execute
+        if self.is_all:
+            execute(MARK_STALE, (number,))
+            execute("DELETE FROM sightings WHERE transcript_id = ?", (number,))
+            execute("DELETE FROM owned WHERE transcript_id = ?", (number,))
+        else:
+            execute(f"{MARK_STALE} AND offset >= ?", (number, self.offset))
+            execute("DELETE FROM sightings WHERE transcript_id = ? AND offset >= ?", (number, self.offset))
+        execute(_MARK_TIMELESS_STALE, (number, number))
+        if self.first and execute(_HAS_OTHER_START, (number, self.first)).fetchone() is not None:
+            execute(MARK_STALE, (number,))
+            execute("DELETE FROM owned WHERE transcript_id = ?", (number,))
+            execute("UPDATE origins SET began = ? WHERE transcript_id = ?", (self.first, number))
+        execute("DELETE FROM waiting WHERE transcript_id = ?", (number,))
+
+    def _origin_ids(self, connection: sqlite3.Connection, number: int, *, is_new: bool) -> list[int]:
+        """The ids of the origins. Origins that the transcript has already keep theirs."""
+        began = self.began
+        ids: dict[tuple[object, ...], int] = {}
+        if not is_new:
+            # An unused origin waits to be deleted: it has the start of lines that are no longer there.
+            query = f"{_SELECT_ORIGINS} AND {_IS_ORIGIN_USED}"
+            if self.is_all:
+                query = _SELECT_ORIGINS
+                # Not without need: an update that may be rolled back in part makes full-text search write all it holds.
+                if connection.execute(_HAS_OTHER_START, (number, began)).fetchone() is not None:
+                    connection.execute("UPDATE origins SET began = ? WHERE transcript_id = ?", (began, number))
+            for origin_id, origin_began, *key in connection.execute(query, (number,)):
+                ids[tuple(key)] = origin_id
+                began = origin_began
+        for key in self.origins:
+            if key not in ids:
+                agent = key[1]
+                is_side = agent is not None and side_agent_kind_by_id(agent) is not None
+                cursor = connection.execute(_INSERT_ORIGIN, (number, *key, is_side, began))
+                ids[key] = cursor.lastrowid or 0
+        return [ids[key] for key in self.origins]
+
+
+class SightingReader:
+    """Collects the sightings of a transcript while its lines are read, all of them or those from `offset` on.
+
+    `waiting` are calls for web searches in earlier lines, whose results may come now.
+    """
+
+    def __init__(self, transcript: Transcript, offset: int = 0, waiting: Sequence[str] = ()) -> None:
+        self._transcript = transcript
+        self._offset = offset
+        self._waiting = list(waiting)
+        self._waiting_bytes = [call.encode() for call in waiting]
+        self._has_waiting_result = False
+        self._collector = SightingCollector(transcript)
+        self._first_lines: list[bytes] | None = None
+
+    def add(self, run: EntryRun) -> None:
+        """Add the lines of a run."""
+        if self._first_lines is None:
+            self._first_lines = _first_lines(run) if not run.offset else []
+        if run.is_piece:
+            return
+        lines = _usage_lines(run)
+        needs_block = self._collector.waiting or self._waiting_bytes
+        if needs_block or lines.lines:
+            lines.block = b"".join(run.lines)
+            self._collector.add(lines)
+        if not self._has_waiting_result:
+            self._has_waiting_result = any(call in lines.block for call in self._waiting_bytes)
+
+    def finish(self, read_to: int) -> SightingRows:
+        """The rows of the sightings, when the transcript has been read to that offset."""
+        collector, waiting, is_all = self._collector, self._waiting, not self._offset
+        # A search result belongs to a message from before, and a row without a time has the time of the row before it:
+        # both may be in lines that an earlier refresh read.
+        if self._has_waiting_result or (self._offset and any(sighting.timeless for sighting in collector.sightings)):
+            collector, waiting, is_all = _collect_again(self._transcript, read_to), [], True
+        first_lines = self._first_lines or []
+        if not find_first_time(first_lines):
+            first_lines = read_first_lines(self._transcript.path)
+        seen = collector.seen(first_lines)
+        last = (
+            _collect_last_line(self._transcript, read_to).seen(first_lines)
+            if read_to < _file_size(self._transcript)
+            else TranscriptSightings()
+        )
+        sightings = [(sighting, sighting.origin_number) for sighting in seen.sightings]
+        sightings += ((sighting, sighting.origin_number + len(seen.origins)) for sighting in last.sightings)
+        return SightingRows(
+            [
+                (
+                    storable_text(sighting.key) or "",
+                    int(sighting.rows.partition(" ")[0]),
+                    origin_number,
+                    storable_text(sighting.model),
+                    encode_time(storable_text(sighting.time) or ""),
+                    sighting.rows.count(" ") // 2 + 1,
+                    encode_sighting(sighting, tells=collector.tells(sighting)),
+                )
+                for sighting, origin_number in sightings
+            ],
+            [_origin_key(origin) for origin in (*seen.origins, *last.origins)],
+            storable_text(seen.began or last.began) or "",
+            waiting + [storable_text(call) or "" for call in collector.waiting],
+            is_all,
+            self._offset,
+            storable_text(find_first_time(first_lines)) or "",
+        )
+
+
+def _first_lines(run: EntryRun) -> list[bytes]:
+    """The lines of the first run that `read_first_lines` would give whole."""
+    lines: list[bytes] = []
+    size = 0
+    for line in run.lines:
+        size += len(line)
+        if size > _FIRST_LINES_BYTES:
+            break
+        lines.append(line)
+    return lines
+
+
+def _usage_lines(run: EntryRun) -> MatchingLines:
+    """The lines of a run that can contain usage."""
+    if run.is_exact:
+        lines = [
+            entry.line for entry in run.entries if type(entry) in _USAGE_ENTRIES and USAGE_NEEDLE in entry.line.raw
+        ]
+        return MatchingLines(b"", [line.offset for line in lines], [line.raw for line in lines], run.offset)
+    placed = zip(accumulate(map(len, run.lines), initial=run.offset), run.lines, strict=False)
+    matching = [(offset, line) for offset, line in placed if USAGE_NEEDLE in line]
+    return MatchingLines(b"", [offset for offset, _ in matching], [line for _, line in matching], run.offset)
+
+
+def _file_size(transcript: Transcript) -> int:
+    try:
+        return os.stat(transcript.path).st_size  # noqa: PTH116 - for thousands
+    except OSError:
+        return 0
+
+
+def _collect_last_line(transcript: Transcript, read_to: int) -> SightingCollector:
+    """The sightings of a last line without a line end: it counts if it is whole, and is read again when it has grown."""
+    collector = SightingCollector(transcript)
+    for lines in find_lines(transcript.path, USAGE_NEEDLE, offset=read_to):
+        collector.add(lines)
+    return collector
+
+
+def _collect_again(transcript: Transcript, read_to: int) -> SightingCollector:
+    """The sightings of a whole transcript up to an offset."""
+    collector = SightingCollector(transcript)
+    for lines in find_lines(transcript.path, USAGE_NEEDLE):
+        count = sum(offset < read_to for offset in lines.offsets)  # it may have grown since
+        lines.offsets, lines.lines = lines.offsets[:count], lines.lines[:count]
+        lines.block = lines.block[: max(0, read_to - lines.begins)]
+        collector.add(lines)
+    return collector
+
+
+def _origin_key(origin: Origin) -> _OriginKey:
+    return (
+        storable_text(origin.session),
+        storable_text(origin.agent),
+        storable_text(origin.version),
+        storable_text(origin.git_branch),
+        origin.is_agent,
+        origin.forked,
+        storable_text(origin.skill),
+        storable_text(origin.agent_type),
+    )
