@@ -14,7 +14,7 @@ import pickle
 import select
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from queue import SimpleQueue
 from struct import Struct
@@ -95,6 +95,17 @@ _GC_THRESHOLD = 100_000
 _PIPE_BYTES = 1 << 20
 # How many bytes of answers a worker holds for a parent that has no time to read them; then it waits.
 _MAX_UNSENT_BYTES = 24 << 20
+
+
+@contextmanager
+def relaxed_gc() -> Iterator[None]:
+    """Look for reference cycles less often: reading makes objects by the million, and no cycles of them."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(_GC_THRESHOLD)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 def can_fork() -> bool:
@@ -249,8 +260,7 @@ def _worker_main(
     """In a fork: take tasks until there are none. However it ends, nothing of the parent's is tidied up or printed."""
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        # Reading makes objects by the million and no rings of them: looking for rings often is time lost.
-        gc.set_threshold(_GC_THRESHOLD)
+        gc.set_threshold(_GC_THRESHOLD)  # as in `relaxed_gc`
         Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
         # The parent reads when it has time. Meanwhile the next task is done, and not waited with.
         done = _Outbox()

@@ -10,7 +10,6 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
 from typing import Any
 from zlib import crc32
 
@@ -18,7 +17,7 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.index.schema import SESSION_SQL
-from threadline.index.store import name_ids, storable_int, storable_text
+from threadline.index.store import encode_time, name_ids, storable_int, storable_text
 from threadline.model.attachments import EditedTextFile, FileAttachment
 from threadline.model.blocks import (
     McpToolResultBlock,
@@ -766,16 +765,11 @@ def _has_changed(row: CallRow) -> bool:
     return row.at is not None or row.result is not None or row.outcome is not None
 
 
-_USUAL_LENGTH = len("2026-11-15T12:00:00.000Z")
-
-
 def epoch_seconds(entry: Entry) -> int | None:
-    """When an entry was written, in seconds since 1970; None where it does not say."""
+    """When an entry was written, in seconds since 1970; None if it does not say."""
     text = entry.timestamp_text
-    if type(text) is str and len(text) == _USUAL_LENGTH and text.endswith("Z"):
-        try:
-            return int(datetime.fromisoformat(text).timestamp())
-        except (ValueError, OverflowError):
-            return None
+    milliseconds = encode_time(text) if type(text) is str else None
+    if type(milliseconds) is int:
+        return milliseconds // 1000
     moment = entry.timestamp
     return int(moment.timestamp()) if moment is not None else None

@@ -11,8 +11,8 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count, repeat
 from datetime import UTC, datetime
+from itertools import count, repeat
 from pathlib import Path
 from secrets import token_hex
 from time import monotonic
@@ -41,7 +41,7 @@ from threadline.index.state import ReadRequest, TranscriptRows, read_rows
 from threadline.index.store import NEW_SUFFIX, open_locked, open_new, remove_index, remove_older_versions, write_lock
 from threadline.index.vocabulary import VocabularyWriter
 from threadline.model.homes import Home, Transcript
-from threadline.parallel import can_fork, cpu_count, fork_map
+from threadline.parallel import can_fork, cpu_count, fork_map, relaxed_gc
 from threadline.parse import open_transcript
 
 _MIN_PARALLEL_BYTES = 4 * 1024 * 1024
@@ -142,10 +142,11 @@ def _run(  # noqa: PLR0917 - as they were given
     if planned is not None:
         planned(work.size)
     writing.forget(work)
-    for step, made in _read_steps(work.steps, jobs):
-        writing.add(step, made)
-        if progress is not None:
-            progress(step.size)
+    with relaxed_gc():
+        for step, made in _read_steps(work.steps, jobs):
+            writing.add(step, made)
+            if progress is not None:
+                progress(step.size)
     with writing.finishing():
         if are_projects_stale(connection):
             update_project_paths(connection, homes)

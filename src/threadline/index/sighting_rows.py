@@ -11,19 +11,24 @@ import sqlite3
 from collections.abc import Sequence
 from itertools import accumulate
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from threadline.index.sightings import encode_sighting
 from threadline.index.store import encode_time, name_ids, storable_text
+from threadline.model.blocks import ToolUseBlock
 from threadline.model.entries import AssistantEntry, ProgressEntry
 from threadline.model.homes import Transcript
 from threadline.model.side_agents import side_agent_kind_by_id
-from threadline.model.sightings import Origin, TranscriptSightings
+from threadline.model.sightings import MAX_PLACEHOLDER_OUTPUT, SYNTHETIC_MODEL, Origin, TranscriptSightings
 from threadline.parse import (
     USAGE_NEEDLE,
+    ContentRow,
+    EntryRow,
     EntryRun,
     MatchingLines,
+    MessageRow,
     SightingCollector,
+    decode_rows,
     find_first_time,
     find_lines,
     read_first_lines,
@@ -40,9 +45,9 @@ _OriginKey = tuple[str | None, str | None, str | None, str | None, bool | None, 
 _SightingRow = tuple[str, int, int, str | None, int | str, int, bytes]
 _MESSAGE_ID = "(SELECT message_id FROM message_ids WHERE message = ?)"
 _ORIGIN_COLUMNS = "session, agent, version, git_branch, is_agent, forked, skill, agent_type"
-_INSERT_ORIGIN = f"INSERT INTO origins(transcript_id, {_ORIGIN_COLUMNS}, is_side, began) VALUES({', '.join('?' * 11)})"  # noqa: S608 - our own names
+_INSERT_ORIGIN = f"INSERT INTO origins(transcript_id, {_ORIGIN_COLUMNS}, is_side, began) VALUES({', '.join('?' * 11)})"
 _SELECT_ORIGINS = f"SELECT origin_id, began, {_ORIGIN_COLUMNS} FROM origins o WHERE transcript_id = ?1"  # noqa: S608 - our own names
-_USAGE_ENTRIES = frozenset({AssistantEntry, ProgressEntry})
+_IS_FORKED, _NO_VALUE = Raw(b"{}"), Raw()
 _FIRST_LINES_BYTES = 16 * 1024
 _IS_ORIGIN_USED = "EXISTS(SELECT 1 FROM sightings s WHERE s.transcript_id = ?1 AND s.origin_id = o.origin_id)"
 
@@ -150,13 +155,46 @@ class SightingReader:
             self._first_lines = _first_lines(run) if not run.offset else []
         if run.is_piece:
             return
-        lines = _usage_lines(run)
-        needs_block = self._collector.waiting or self._waiting_bytes
-        if needs_block or lines.lines:
-            lines.block = b"".join(run.lines)
-            self._collector.add(lines)
+        if run.is_exact and not self._waiting_bytes:
+            self._add_entries(run)
+        else:
+            self._add_lines(run)
+
+    def _add_entries(self, run: EntryRun) -> None:
+        """Add the usage of entries that were decoded without problems: for most of them, no byte is looked at again."""
+        offsets: list[int] = []
+        rows: list[EntryRow] = []
+        for entry in run.entries:
+            kind = type(entry)
+            if kind is AssistantEntry:
+                message = entry.message
+                if message is None or message.usage is None or message.model == SYNTHETIC_MODEL:
+                    continue
+                row = _usage_row(entry)
+                if row is not None:
+                    offsets.append(entry.line.offset)
+                    rows.append(row)
+                    continue
+            elif kind is not ProgressEntry or USAGE_NEEDLE not in entry.line.raw:
+                continue
+            line = entry.line
+            for _, decoded in decode_rows(self._transcript.path, MatchingLines(b"", [line.offset], [line.raw])):
+                offsets += [line.offset] * len(decoded)
+                rows += decoded
+        self._collector.add_rows(offsets, rows)
+        if self._collector.waiting:
+            self._collector.count_searches(MatchingLines(b"".join(run.lines), [], [], run.offset))
+
+    def _add_lines(self, run: EntryRun) -> None:
+        """Add the lines that contain usage, by their bytes."""
+        placed = zip(accumulate(map(len, run.lines), initial=run.offset), run.lines, strict=False)
+        matching = [(offset, line) for offset, line in placed if USAGE_NEEDLE in line]
+        block = b"".join(run.lines)
+        self._collector.add(
+            MatchingLines(block, [offset for offset, _ in matching], [line for _, line in matching], run.offset)
+        )
         if not self._has_waiting_result:
-            self._has_waiting_result = any(call in lines.block for call in self._waiting_bytes)
+            self._has_waiting_result = any(call in block for call in self._waiting_bytes)
 
     def finish(self, read_to: int) -> SightingRows:
         """The rows of the sightings, when the transcript has been read to that offset."""
@@ -210,16 +248,37 @@ def _first_lines(run: EntryRun) -> list[bytes]:
     return lines
 
 
-def _usage_lines(run: EntryRun) -> MatchingLines:
-    """The lines of a run that can contain usage."""
-    if run.is_exact:
-        lines = [
-            entry.line for entry in run.entries if type(entry) in _USAGE_ENTRIES and USAGE_NEEDLE in entry.line.raw
-        ]
-        return MatchingLines(b"", [line.offset for line in lines], [line.raw for line in lines], run.offset)
-    placed = zip(accumulate(map(len, run.lines), initial=run.offset), run.lines, strict=False)
-    matching = [(offset, line) for offset, line in placed if USAGE_NEEDLE in line]
-    return MatchingLines(b"", [offset for offset, _ in matching], [line for _, line in matching], run.offset)
+def _usage_row(entry: AssistantEntry) -> EntryRow | None:
+    """The usage of an entry as `decode_rows` gives it for its line; None if that depends on how the line is written."""
+    message = entry.message
+    usage = message.usage if message is not None else None
+    if message is None or usage is None or entry.cost_usd is not None:
+        return None  # a cost is kept with all its digits
+    if (usage.output_tokens or 0) <= MAX_PLACEHOLDER_OUTPUT:
+        return None  # whether that is a placeholder depends on the length of the content
+    content = message.content
+    calls = (
+        [ContentRow("tool_use", block.name, block.id) for block in content if type(block) is ToolUseBlock]
+        if type(content) is list
+        else None
+    )
+    return EntryRow(
+        "assistant",
+        entry.is_agent,
+        entry.agent_id,
+        entry.session_id,
+        entry.version,
+        entry.git_branch,
+        entry.request_id,
+        entry.uuid,
+        entry.timestamp_text,
+        MessageRow(message.model, message.id, calls, message.stop_reason, usage),  # type: ignore[arg-type] # the same fields
+        None,
+        _IS_FORKED if entry.forked_from is not None else _NO_VALUE,
+        entry.attribution_skill,
+        entry.attribution_agent,
+        _NO_VALUE,
+    )
 
 
 def _file_size(transcript: Transcript) -> int:
@@ -230,7 +289,7 @@ def _file_size(transcript: Transcript) -> int:
 
 
 def _collect_last_line(transcript: Transcript, read_to: int) -> SightingCollector:
-    """The sightings of a last line without a line end: it counts if it is whole, and is read again when it has grown."""
+    """The sightings of a last line without a line end: it counts if it is whole, and is read again later."""
     collector = SightingCollector(transcript)
     for lines in find_lines(transcript.path, USAGE_NEEDLE, offset=read_to):
         collector.add(lines)

@@ -244,6 +244,8 @@ class TranscriptState(Struct, array_like=True):
     work: WorkState | None = None
 
 
+_KINDS: dict[type[Entry], str] = {kind: tag for tag, kind in KINDS.items()}
+_CHAIN_TYPES = frozenset(kind for kind in _KINDS if issubclass(kind, ChainEntry))
 _decode_state = msgspec.msgpack.Decoder(TranscriptState).decode
 
 
@@ -285,13 +287,21 @@ class TranscriptFold:
         self._lighting = SummaryFold(self._state.light) if self._is_main else None
         self._work = WorkFold(self._state.work or empty_work_state(), transcript, is_whole=self._is_new)
 
-    def add(self, at: int, entry: Entry) -> None:
-        """One more entry, the one of that number among those that are read now."""
-        self._work.add(at, entry)
-        told = entry if isinstance(entry, ChainEntry) and not entry.line.problems else head_of(entry)
-        self._state.glance.add(told, entry.line.number)
-        if self._lighting is not None:
-            self._lighting.add(entry)
+    def add(self, run: EntryRun, first: int) -> None:
+        """Add a run; `first` is the number of its first entry among those that are read now."""
+        work, summary = self._work, self._lighting
+        for at, entry in enumerate(run.entries, first):
+            work.add(at, entry)
+            if summary is not None:
+                summary.add(entry)
+        self._state.glance.add(
+            [
+                entry if type(entry) in _CHAIN_TYPES and not entry.line.problems else head_of(entry)
+                for entry in run.entries
+            ],
+            [_KINDS.get(type(entry)) or entry.kind for entry in run.entries],
+            [entry.line.number for entry in run.entries],
+        )
 
     def finish(self, read: Callable[[], Iterable[Entry]]) -> FoldResult:
         """What came of it. `read` gives all entries, for what only the whole transcript tells."""
@@ -329,7 +339,6 @@ def _replace_surrogates(value: object) -> object:
 _TAIL_BYTES = 4096
 ProblemRow = tuple[int, str, str, bool]
 TextRow = tuple[int, list[str | None]]
-_KINDS: dict[type[Entry], str] = {kind: tag for tag, kind in KINDS.items()}
 
 
 class ReadRequest(Struct, frozen=True, gc=False):
@@ -507,7 +516,7 @@ def _add_run(rows: TranscriptRows, run: EntryRun, transcript: Transcript, fold: 
         text = text_row(entry)
         if text is not None:
             rows.texts.append((at, text))
-        fold.add(at, entry)
+    fold.add(run, first)
     if not run.is_exact:
         rows.problems += (
             (entry.line.number, str(problem.kind), storable_text(problem.message) or "", problem.recovered)

@@ -26,7 +26,7 @@ from threadline.model.times import parse_timestamp
 
 _PAGE_BYTES = 8192
 _CACHE_KB = 32 * 1024
-_HASH_BYTES = 64 * 1024 * 1024
+_HASH_BYTES = 32 * 1024 * 1024
 _BUSY_TIMEOUT_MS = 5_000
 _HASH_LENGTH = 12
 _VERSIONED_NAME = re.compile(r"(?P<name>index-[0-9a-f]+)-v(?P<version>[0-9]{1,6})\.sqlite")
@@ -50,6 +50,13 @@ NEW_SUFFIX = ".new"
 
 class DamagedIndex(Unreadable):
     """The index file is damaged. The message says how to rebuild it."""
+
+
+# For a value that is neither a number nor text, `sqlite3` asks protocols whether it has to be adapted, which takes
+# longer than to store it. These say so at once, and change no value.
+sqlite3.register_adapter(type(None), {}.get)
+sqlite3.register_adapter(bytes, bytes)
+sqlite3.register_adapter(bool, int)
 
 
 def index_path(homes: Iterable[str | Path], cache: Path | None = None) -> Path:
@@ -393,7 +400,7 @@ def name_ids(connection: sqlite3.Connection, table: str, column: str, names: Ite
     for name in dict.fromkeys(names):
         row = connection.execute(f"SELECT rowid FROM {table} WHERE {column} = ?", (name,)).fetchone()  # noqa: S608 - our own names
         if row is None:
-            insert = connection.execute(f"INSERT INTO {table}({column}) VALUES(?)", (name,))  # noqa: S608 - our own names
+            insert = connection.execute(f"INSERT INTO {table}({column}) VALUES(?)", (name,))
             ids[name] = insert.lastrowid or 0
         else:
             ids[name] = row[0]
@@ -418,7 +425,8 @@ QUARTER_MS = 900_000
 """Milliseconds in a quarter of an hour."""
 _HOUR_MS = 3_600_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_match_usual_time = re.compile(r"(\d{4}-\d\d-\d\dT\d\d):([0-5]\d):([0-5]\d)\.(\d{3})Z", re.ASCII).fullmatch
+_USUAL_TIME_LENGTH = len("2025-07-01T10:43:45.885Z")
+_match_minute = re.compile(r"\d{4}-\d\d-\d\dT\d\d:[0-5]\d:", re.ASCII).fullmatch
 _A_YEAR = timedelta(days=366)
 # A time zone could move the last days of the calendar out of datetime's range: such times are stored as text.
 _LATEST = datetime.max.replace(tzinfo=UTC) - _A_YEAR
@@ -430,11 +438,12 @@ def encode_time(time: str) -> int | str:
     >>> encode_time("2025-07-01T10:43:45.885Z"), encode_time("2025-07-01T12:43+02:00")
     (1751366625885, '2025-07-01T12:43+02:00')
     """
-    parts = _match_usual_time(time)
-    hour = _hour_start_ms(parts[1]) if parts is not None else None
-    if parts is None or hour is None:
-        return time
-    return hour + 60_000 * int(parts[2]) + 1_000 * int(parts[3]) + int(parts[4])
+    if len(time) == _USUAL_TIME_LENGTH and time.isascii() and time[19] == "." and time[23] == "Z":
+        minute = _minute_start_ms(time[:17])
+        seconds, milliseconds = time[17:19], time[20:23]
+        if minute is not None and seconds < "60" and seconds.isdigit() and milliseconds.isdigit():
+            return minute + 1_000 * int(seconds) + int(milliseconds)
+    return time
 
 
 def decode_time(stored: int | str) -> str:
@@ -456,8 +465,9 @@ def epoch_milliseconds(moment: datetime, *, up: bool = False) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _hour_start_ms(hour: str) -> int | None:
-    moment = parse_timestamp(f"{hour}:00:00Z")
+def _minute_start_ms(minute: str) -> int | None:
+    """The milliseconds since 1970 at the beginning of a minute, such as `2025-07-01T10:43:`."""
+    moment = parse_timestamp(f"{minute}00Z") if _match_minute(minute) else None
     return epoch_milliseconds(moment) if moment is not None and _EPOCH <= moment <= _LATEST else None
 
 

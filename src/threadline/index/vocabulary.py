@@ -287,6 +287,7 @@ _UNSPACED_LEAD_BYTES = bytes([0xE0, *range(0xE3, 0xED)])
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[()][0-9A-Z])")
 # The bytes of a token that SQLite keeps, and how many characters are surely no more.
 _MAX_TOKEN_BYTES = 32768
+_BLOCK_CHARS = 128
 _SAFE_TOKEN_CHARS = _MAX_TOKEN_BYTES // 4
 
 
@@ -302,21 +303,33 @@ def normalize_text(text: str) -> str:
     'Error: no such file'
     """
     text = strip_escapes(text)
-    if text.isascii() or not (leads := text.encode("utf-8", "surrogatepass").translate(None, _UNCHANGED_BYTES)):
+    if text.isascii() or not _changing_bytes(text):
         return text
-    other_forms = bool(leads.translate(None, _UNSPACED_LEAD_BYTES)) or "\u3099" in text or "\u309a" in text
+    # Most of a long text is as it should be, and found to be so faster than looked through.
+    blocks: list[str] = []
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _BLOCK_CHARS) + 1 or len(text)
+        block = text[start:end]
+        leads = b"" if block.isascii() else _changing_bytes(block)
+        blocks.append(_normalize_block(block, leads) if leads else block)
+        start = end
+    return "".join(blocks)
+
+
+def _changing_bytes(text: str) -> bytes:
+    """The first bytes of the characters that may have to be changed."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _UNCHANGED_BYTES)
+
+
+def _normalize_block(text: str, leads: bytes) -> str:
+    has_other_forms = bool(leads.translate(None, _UNSPACED_LEAD_BYTES)) or "\u3099" in text or "\u309a" in text
     run = _UNSPACED_RUN_BEYOND if b"\xf0" in leads else _UNSPACED_RUN
-    # Most lines are ASCII even here, and found to be so faster than looked through.
-    return "\n".join(
-        [
-            line if line.isascii() else run.sub(_space_out, _normalize_forms(line) if other_forms else line)
-            for line in text.split("\n")
-        ]
-    )
+    return run.sub(_space_out, _normalize_forms(text) if has_other_forms else text)
 
 
-def _normalize_forms(line: str) -> str:
-    return _VOICED.sub(_nfkc, _OTHER_FORMS.sub(_nfkc, line))
+def _normalize_forms(text: str) -> str:
+    return _VOICED.sub(_nfkc, _OTHER_FORMS.sub(_nfkc, text))
 
 
 def strip_escapes(text: str) -> str:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         read_sightings,
         read_sightings_since,
     )
-    from threadline.parse.usage_rows import find_first_time
+    from threadline.parse.usage_rows import ContentRow, EntryRow, MessageRow, decode_rows, find_first_time
 
 __getattr__ = lazy_exports(
     __name__,
@@ -77,6 +77,6 @@ __getattr__ = lazy_exports(
             "read_sightings",
             "read_sightings_since",
         ],
-        "usage_rows": ["find_first_time"],
+        "usage_rows": ["ContentRow", "EntryRow", "MessageRow", "decode_rows", "find_first_time"],
     },
 )

@@ -111,10 +111,10 @@ class SightingCollector:
 
     def add(self, found: MatchingLines) -> None:
         """One more block of the transcript."""
-        for offsets, some in decode_rows(self.transcript.path, found):
-            self._rows(offsets, some)
+        for offsets, rows in decode_rows(self.transcript.path, found):
+            self.add_rows(offsets, rows)
         if self._searching:
-            self._count_searches(found)
+            self.count_searches(found)
 
     def seen(self, first: Iterable[bytes]) -> TranscriptSightings:
         """All that was gathered; `first` are the first lines of the transcript, which tell when it began."""
@@ -137,10 +137,10 @@ class SightingCollector:
         """The calls for a web search whose results have not come yet."""
         return list(self._searching)
 
-    def _rows(self, offsets: list[int], some: list[EntryRow]) -> None:
-        """The rows of one block. Half of all rows only repeat the row before, so the way to those is short."""
+    def add_rows(self, offsets: list[int], rows: list[EntryRow]) -> None:
+        """Add rows. Half of all rows only repeat the row before, so the way to those is short."""
         found, owner = self.found, self.transcript.agent
-        for offset, given in zip(offsets, some, strict=True):
+        for offset, given in zip(offsets, rows, strict=True):
             row, message, repeated = given, given.message, False
             if row.kind != "assistant":
                 if row.data is None or row.kind != "progress":
@@ -265,7 +265,7 @@ class SightingCollector:
             elif known.output <= MAX_PLACEHOLDER_OUTPUT:
                 known.partial = id(known) in self._telling
 
-    def _count_searches(self, found: MatchingLines) -> None:
+    def count_searches(self, found: MatchingLines) -> None:
         """Web searches that the client makes are known from their results alone; those come after the call."""
         for call, number in count_finished_searches(found, self._searching):
             known = self._searching.pop(call)
@@ -350,14 +350,16 @@ def _merge_row(  # noqa: PLR0917 - as above
 
 def _extra_passes(usage: UsageRow) -> list[UsagePass] | None:
     """The passes that the totals alone do not tell: an advisor's, and those of another model."""
-    raw = bytes(usage.iterations)
-    if b"advisor" not in raw and b"model" not in raw:  # nearly all repeat the totals, and are not worth decoding
-        return None
-    try:
-        told = _decode_iterations(raw) or []
-    except DECODE_ERRORS:
-        return None
-    if not any(one.type == "advisor_message" or one.model is not None for one in told):
+    passes = usage.iterations
+    if not isinstance(passes, list):
+        raw = bytes(passes)
+        if b"advisor" not in raw and b"model" not in raw:  # nearly all repeat the totals, and are not worth decoding
+            return None
+        try:
+            passes = _decode_iterations(raw) or []
+        except DECODE_ERRORS:
+            return None
+    if not any(one.type == "advisor_message" or one.model is not None for one in passes):
         return None
     return [
         UsagePass(
@@ -368,7 +370,7 @@ def _extra_passes(usage: UsageRow) -> list[UsagePass] | None:
             *_split_writes(one.cache_creation_input_tokens or 0, one.cache_creation or CacheWrites()),
             one.cache_read_input_tokens or 0,
         )
-        for one in told
+        for one in passes
     ]
 
 

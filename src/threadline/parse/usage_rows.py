@@ -61,7 +61,7 @@ class UsageCounts(Struct, gc=False):
 
 
 class UsageRow(UsageCounts, gc=False):
-    """A row's `usage`."""
+    """A row's `usage`. The `Usage` of a decoded entry may take its place: it has the same fields."""
 
     service_tier: str | None = None
     inference_geo: str | None = None

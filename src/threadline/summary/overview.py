@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from threadline.summary.sessions import FileSource, SessionAgents, SessionKey, T
 from threadline.summary.transcripts import StatsFold, TranscriptStats
 
 _MAX_LARGEST = 5
+_HEADS_AT_ONCE = 1000
 
 _ReadTranscript = tuple[Transcript, TranscriptStats]
 _ProjectKey = tuple[str, str]
@@ -82,8 +84,9 @@ def read_stats(transcript: Transcript) -> TranscriptStats:
 
     fold = StatsFold()
     try:
-        for head in heads(transcript.path):
-            fold.add(head, head.line)
+        every = heads(transcript.path)
+        while batch := list(islice(every, _HEADS_AT_ONCE)):
+            fold.add(batch, [head.kind for head in batch], [head.line for head in batch])
     except Error as error:
         problem = Problem(ProblemKind.UNREADABLE, Place(str(transcript.path)), str(error), recovered=False)
         return TranscriptStats(problem=problem)

@@ -6,7 +6,10 @@ only this module.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -96,7 +99,6 @@ def summary_from_state(state: SummaryState) -> TranscriptSummary:
 
 _MESSAGE_KINDS = ("assistant", "user")
 _SUMMARY_KINDS = ("user", "summary")
-_INSPECTED_KINDS = frozenset({*_MESSAGE_KINDS, *_SUMMARY_KINDS, "system"})
 _CHAIN_KINDS = frozenset({*_MESSAGE_KINDS, "system", "attachment", "progress"})
 _UNCOUNTED_KINDS = frozenset({"damaged", "pending", "blank"})
 
@@ -124,6 +126,11 @@ class TranscriptStats(Struct, frozen=True):
     spoken: int = 0
 
 
+def _add_counts(counts: dict[str, int], names: Iterable[str]) -> None:
+    for name, number in Counter(names).items():
+        counts[name] = counts.get(name, 0) + number
+
+
 class StatsFold(Struct, array_like=True):
     """Counts what is in a transcript, head by head. The index stores it: do not reorder the fields."""
 
@@ -141,41 +148,39 @@ class StatsFold(Struct, array_like=True):
     starts_with_summary: bool = False
     spoken: int = 0
 
-    def add(self, head: Head | ChainEntry, line: int) -> None:
-        """Add the next head, or an entry of the conversation, which has the same fields; `line` is its line number."""
-        kind, uuid, version = head.kind, head.uuid, head.version
-        kinds = self.kinds
-        kinds[kind] = kinds.get(kind, 0) + 1
-        if line == 1:
+    def add(self, heads: Sequence[Head | ChainEntry], kinds: Sequence[str], lines: Sequence[int]) -> None:
+        """Add heads, or entries of the conversation, which have the same fields; with the kind and line of each."""
+        _add_counts(self.kinds, kinds)
+        _add_counts(self.versions, [head.version for head in heads if head.version is not None])
+        for kind, _ in takewhile(lambda row: row[1] == 1, zip(kinds, lines, strict=True)):
             self.starts_with_summary = kind == "summary"
-        if version is not None:
-            self.versions[version] = self.versions.get(version, 0) + 1
-        time = sortable_time(head.timestamp_text)
-        if time is not None:
-            self.first = time if self.first is None or time < self.first else self.first
-            self.last = time if self.last is None or time > self.last else self.last
-        if not head.is_agent:
-            self.spoken += kind in _CHAIN_KINDS
-        if uuid is not None:
-            self.first_uuid = self.first_uuid or uuid
-            if head.session_id is not None:
-                self.sessions[head.session_id] = self.sessions.get(head.session_id, 0) + 1
-            if head.is_agent:
-                self.agent_entries += 1
-                self.agent_roots += head.parent_uuid is None and kind == "user"
-        if kind in _INSPECTED_KINDS:
+        times = [time for head in heads if (time := sortable_time(head.timestamp_text)) is not None]
+        if times:
+            self.first = min(times) if self.first is None else min(self.first, *times)
+            self.last = max(times) if self.last is None else max(self.last, *times)
+        named = [head for head in heads if head.uuid is not None]
+        if named:
+            self.first_uuid = self.first_uuid or next((head.uuid for head in named if head.uuid), named[-1].uuid)
+            _add_counts(self.sessions, [head.session_id for head in named if head.session_id is not None])
+        for head, kind in zip(heads, kinds, strict=True):
             self._inspect(head, kind)
 
     def _inspect(self, head: Head | ChainEntry, kind: str) -> None:
         """Read fields that belong to some kinds only: if lines ran into each other, a row may have fields of others."""
-        if kind in _MESSAGE_KINDS and not self.first_message:
+        if head.is_agent:
+            if head.uuid is not None:
+                self.agent_entries += 1
+                self.agent_roots += head.parent_uuid is None and kind == "user"
+        elif kind in _CHAIN_KINDS:
+            self.spoken += 1
+        if not self.first_message and kind in _MESSAGE_KINDS:
             message = getattr(head, "message", None)
             if message is not None and message.id is not None:
                 self.first_message = message.id
         if kind == "system":
             self.boundaries += getattr(head, "subtype", None) == "compact_boundary"
-        elif kind in _SUMMARY_KINDS:
-            self.summaries += bool(getattr(head, "is_compact_summary", None))
+        elif kind in _SUMMARY_KINDS and getattr(head, "is_compact_summary", None):
+            self.summaries += 1
 
     def stats(self, kind: TranscriptKind) -> TranscriptStats:
         """Return the statistics of the heads so far, for a transcript of that kind."""
