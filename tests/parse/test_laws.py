@@ -207,7 +207,7 @@ def _sizes(**sizes: int) -> Iterator[None]:
 def test_the_size_of_chunks_changes_nothing(path: Path, data: bytes, chunk: int, long: int) -> None:
     """However the file is cut into chunks, and whatever counts as a long line, the entries are the same."""
     whole = _read(path, data)
-    with _sizes(CHUNK=chunk, _LONG=long):
+    with _sizes(CHUNK_SIZE=chunk, _LONG_LINE=long):
         assert list(threadline.entries(path)) == whole
         check(path)
 
@@ -216,7 +216,7 @@ def test_the_size_of_chunks_changes_nothing(path: Path, data: bytes, chunk: int,
 def test_lines_too_long_are_kept_in_pieces(path: Path, data: bytes, chunk: int, longest: int) -> None:
     """A line longer than the longest that is decoded comes in pieces that are damaged; all others are as ever."""
     whole = _read(path, data)
-    with _sizes(CHUNK=chunk, _LONG=4, LONGEST=longest, _PIECE=max(1, longest // 2)):
+    with _sizes(CHUNK_SIZE=chunk, _LONG_LINE=4, MAX_LINE_LENGTH=longest, _PIECE_SIZE=max(1, longest // 2)):
         found = check(path)
     lengths = [len(raw) for raw in data.split(b"\n")]
     fits = [length + 1 <= longest for length in lengths[:-1]] + [lengths[-1] <= longest]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat, takewhile
 from zlib import crc32
 
@@ -396,7 +396,7 @@ class EntryColumns(Struct, gc=False):
         ]
 
 
-def _differing(values: list[str | None], usual: str | None) -> Iterable[str | None]:
+def _differing(values: Sequence[str | None], usual: str | None) -> Iterable[str | None]:
     """The values as they are stored, None in place of the usual one."""
     distinct = set(values)
     if distinct == {usual}:

@@ -54,7 +54,7 @@ class DamagedIndex(Unreadable):
 
 # For a value that is neither a number nor text, `sqlite3` asks protocols whether it has to be adapted, which takes
 # longer than to store it. These say so at once, and change no value.
-sqlite3.register_adapter(type(None), {}.get)
+sqlite3.register_adapter(type(None), dict[None, None]().get)
 sqlite3.register_adapter(bytes, bytes)
 sqlite3.register_adapter(bool, int)
 

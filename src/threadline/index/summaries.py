@@ -179,7 +179,7 @@ def _resume_stats(transcript: Transcript, row: _TranscriptRow) -> TranscriptStat
 
         try:
             for entry in _unread_entries(transcript, row):
-                told.add(head_of(entry), entry.line.number)
+                told.add([head_of(entry)], [entry.kind], [entry.line.number])
         except Error:
             return read_stats(transcript)  # which says what the machine refuses
     return told.stats(transcript.kind)

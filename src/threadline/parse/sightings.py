@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -350,9 +350,11 @@ def _merge_row(  # noqa: PLR0917 - as above
 
 def _extra_passes(usage: UsageRow) -> list[UsagePass] | None:
     """The passes that the totals alone do not tell: an advisor's, and those of another model."""
-    passes = usage.iterations
-    if not isinstance(passes, list):
-        raw = bytes(passes)
+    passes: Sequence[UsageCounts]
+    if isinstance(usage.iterations, list):
+        passes = usage.iterations
+    else:
+        raw = bytes(usage.iterations)
         if b"advisor" not in raw and b"model" not in raw:  # nearly all repeat the totals, and are not worth decoding
             return None
         try:
