@@ -410,8 +410,10 @@ class CallRows(Struct, array_like=True, gc=False):
 
     def write_open(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> bool:
         """Write calls without a result, and results without a call. Return whether results may have to be linked."""
-        open_calls = [(number, row.call) for row in self.rows if row.result is None]
-        connection.executemany("INSERT OR IGNORE INTO open_calls VALUES(?, ?)", open_calls)
+        open_calls = [row.call for row in self.rows if row.result is None]
+        if not self.is_whole:  # a call may be repeated that an earlier refresh has the result of
+            open_calls = [call for call in open_calls if _is_open(connection, call, number)]
+        connection.executemany("INSERT OR IGNORE INTO open_calls VALUES(?, ?)", [(number, call) for call in open_calls])
         stray = {call: ids.of(at) for call, at, _, _ in self.loose}
         if not self.is_whole:
             late = {call for call in stray if connection.execute(_SELECT_BY_CALL, (call, call, number)).fetchone()}
@@ -452,6 +454,12 @@ class CallRows(Struct, array_like=True, gc=False):
                     is_again=True,
                 )
                 yield LateResult(known[:2], known[6], again)
+
+
+def _is_open(connection: sqlite3.Connection, call: str, number: int) -> bool:
+    """Whether a call of a transcript has no result of its own there."""
+    row = connection.execute(_SELECT_BY_CALL, (call, call, number)).fetchone()
+    return row is not None and row[3] is None
 
 
 _SELECT_OPEN_CALLS = """SELECT o.call, o.transcript_id FROM transcripts t JOIN open_calls o USING(transcript_id)

@@ -79,15 +79,23 @@ class SightingRows(Struct, gc=False):
             execute = connection.executemany
             origins = self._origin_ids(connection, number, is_new=is_new)
             names = [model for _, _, _, model, *_ in self.sightings if model is not None]
-            models: dict[str | None, int | None] = {None: None}
-            models |= name_ids(connection, "models", "model", names)
+            models = name_ids(connection, "models", "model", names)
             keys = [(sighting[0],) for sighting in self.sightings]
             execute("INSERT OR IGNORE INTO message_ids(message) VALUES(?)", keys)
             execute(f"INSERT OR IGNORE INTO stale(message_id) VALUES({_MESSAGE_ID})", keys)
             execute(
                 f"INSERT INTO sightings VALUES({_MESSAGE_ID}, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (key, number, offset, origins[origin], models[model], time, rows, packed)
+                    (
+                        key,
+                        number,
+                        offset,
+                        origins[origin],
+                        models[model] if model is not None else None,
+                        time,
+                        rows,
+                        packed,
+                    )
                     for key, offset, origin, model, time, rows, packed in self.sightings
                 ],
             )
