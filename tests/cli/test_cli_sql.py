@@ -135,7 +135,7 @@ def test_nothing_but_reading_is_allowed(ask: Asker, home: Path, question: str) -
     place = home.parent / "elsewhere"
     answer = ask("sql", question.format(place=place), "--no-refresh", "--home", home)
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith("threadline: The index is only read (")
+    assert answer.err.startswith("threadline: The index is read-only (")
     assert answer.err.count("\n") == 1
     assert not place.exists()
     assert _index(home).read_bytes() == before
@@ -148,15 +148,18 @@ def test_nothing_but_reading_is_allowed(ask: Asker, home: Path, question: str) -
         ("SELECT 1\nFRM entries", 'SQL, line 2, column 5: near "entries": syntax error.'),
         ("SELECT 1 FROM a, a", "SQL: no such table: a;"),
         ("SELECT nowhere(1)", "SQL, column 8: no such function: nowhere."),
-        ("SELECT a FROM entries", "SQL, column 8: no such column: a; `threadline sql --schema` shows what there is."),
+        (
+            "SELECT a FROM entries",
+            "SQL, column 8: no such column: a; `threadline sql --schema` lists tables and columns.",
+        ),
         ("SELECT 1 FROM nowhere", "SQL, column 15: no such table: nowhere; `threadline sql --schema`"),
         ("SELECT 1; SELECT 2", "Give one statement, not several."),
-        ("", "There is no question; give a SELECT."),
-        ("/* only a comment */", "There is no question; give a SELECT."),
+        ("", "There is no statement. Give a SELECT;"),
+        ("/* only a comment */", "There is no statement. Give a SELECT;"),
         ("SELECT 'a", "SQL, column 8: unrecognized token"),
         ("SELECT zeroblob(1000000000)", "SQL: string or blob too big."),
         ("SELECT hex(randomblob(1000000000))", "SQL: string or blob too big."),
-        ("SELECT " + ", ".join(["randomblob(60000000)"] * 30), "The question needs more memory than it may have;"),
+        ("SELECT " + ", ".join(["randomblob(60000000)"] * 30), "The query needs more memory than allowed."),
         ("SELECT 1 FROM text WHERE text MATCH '\"'", "SQL: "),
         ("SELECT ?", "SQL: "),
         ("SELECT abs(-9223372036854775808)", "SQL: integer overflow."),

@@ -17,7 +17,7 @@ from threadline.model.calls import ListedCall, ListedFile, Outcome
 from threadline.model.places import AgentId, CallId, Place, SessionId
 from threadline.model.times import parse_timestamp
 
-# ruff: noqa: S608 - statements are made of our own words
+# ruff: noqa: S608 - statements are built from our own names and numbers
 
 
 _CallRow = tuple[Any, ...]
@@ -29,7 +29,7 @@ _CALL_COLUMNS = f"""c.moment, c.entry_id, c.position, c.call, k.tool, c.outcome,
 _CALL_JOINS = """CROSS JOIN tools k ON k.tool_id = c.tool_id
     CROSS JOIN projects p ON p.project_id = t.project_id
     LEFT JOIN entries r ON r.entry_id = c.result_entry_id"""
-# From calls to their transcripts, where an index gives them in order of time; or from some transcripts to their calls.
+# From calls in order of time, which a SQL index gives, to their transcripts; or from a few transcripts to their calls.
 _CALLS_BY_TIME = f"""SELECT {_CALL_COLUMNS} FROM call_rows c
     CROSS JOIN entries e ON e.entry_id = c.entry_id
     CROSS JOIN transcripts t ON t.transcript_id = e.transcript_id {_CALL_JOINS}"""
@@ -42,32 +42,32 @@ _PENDING = str(Outcome.PENDING)
 
 def list_calls(
     connection: sqlite3.Connection,
-    wanted: CallFilter,
+    selection: CallFilter,
     *,
     tools: Sequence[str] = (),
     outcomes: Sequence[str] = (),
 ) -> list[ListedCall]:
-    """The calls that fit all of these, newest first, each once: `calls` of the schema tells which of its copies.
+    """The matching calls, newest first, each once. The view `calls` in the schema defines which copy counts.
 
-    With a session, all that its transcripts hold is shown, copies or not. A call without a time is older than all
-    others, and is in no time that is asked for.
+    With a session, all calls in its transcripts are listed, copies included. A call without a time sorts as the oldest,
+    and is in no time range.
     """
-    asked = _CallQuery(connection, wanted, tools, outcomes)
-    some = select_transcripts(connection, wanted.session, wanted.project) if wanted.has_scope else None
-    if some is None:
-        rows = asked.walk("")
-    elif wanted.session is not None or some.is_few:
-        rows = asked.direct(some.condition, copies=wanted.session is not None)
+    query = _CallQuery(connection, selection, tools, outcomes)
+    scope = select_transcripts(connection, selection.session, selection.project) if selection.has_scope else None
+    if scope is None:
+        rows = query.by_time("")
+    elif selection.session is not None or scope.is_few:
+        rows = query.by_transcript(scope.condition, copies=selection.session is not None)
     else:
-        rows = asked.walk(some.condition)
-    return [_listed_call(row) for row in islice(rows, wanted.limit)]
+        rows = query.by_time(scope.condition)
+    return [_listed_call(row) for row in islice(rows, selection.limit)]
 
 
 class _CallQuery:
-    """What is asked for, as SQL."""
+    """The SQL for a list of calls."""
 
     def __init__(
-        self, connection: sqlite3.Connection, wanted: CallFilter, tools: Sequence[str], outcomes: Sequence[str]
+        self, connection: sqlite3.Connection, selection: CallFilter, tools: Sequence[str], outcomes: Sequence[str]
     ) -> None:
         self._connection = connection
         self._outcomes = [None if outcome == _PENDING else outcome for outcome in outcomes]
@@ -77,31 +77,32 @@ class _CallQuery:
             if not tools or tool in tools
         ]
         self._any_tool = not tools
-        self._wanted = wanted
+        self._selection = selection
 
-    def walk(self, condition: str) -> Iterator[_CallRow]:
-        """All calls in order of time, one lane a tool or an outcome, as the indexes have them."""
+    def by_time(self, condition: str) -> Iterator[_CallRow]:
+        """All calls in order of time: merged from one query per tool or outcome, which SQL indexes keep in order."""
         if self._outcomes and str(Outcome.OK) not in self._outcomes:
-            among = [] if self._any_tool else [self._of_tools]
-            lanes = [("c.outcome IS ? AND c.outcome IS NOT 'ok'", outcome, among) for outcome in self._outcomes]
+            others = [] if self._any_tool else [self._of_tools]
+            queries = [("c.outcome IS ? AND c.outcome IS NOT 'ok'", outcome, others) for outcome in self._outcomes]
         else:
-            among = [self._of_outcomes] if self._outcomes else []
-            lanes = [("c.tool_id = ?", tool, among) for tool in self._tools]
+            others = [self._of_outcomes] if self._outcomes else []
+            queries = [("c.tool_id = ?", tool, others) for tool in self._tools]
         rows = (
             self._rows(
                 _CALLS_BY_TIME,
-                [how, *more, *([condition] if condition else []), f"NOT EXISTS({PREFERRED_COPY_SQL})"],
-                (one,),
+                [key, *others, *([condition] if condition else []), f"NOT EXISTS({PREFERRED_COPY_SQL})"],
+                (value,),
             )
-            for how, one, more in lanes
+            for key, value, others in queries
         )
         return merge(*rows, key=lambda row: (row[0] is None, -(row[0] or 0), -row[1], -row[2]))
 
-    def direct(self, condition: str, *, copies: bool) -> Iterator[_CallRow]:
-        """The calls of some transcripts."""
-        more = [condition] if copies else [condition, f"NOT EXISTS({PREFERRED_COPY_SQL})"]
-        more += [] if self._any_tool else [self._of_tools]
-        return self._rows(_CALLS_BY_TRANSCRIPT, more + ([self._of_outcomes] if self._outcomes else []), ())
+    def by_transcript(self, condition: str, *, copies: bool) -> Iterator[_CallRow]:
+        """The calls of the transcripts that match a condition."""
+        conditions = [condition] if copies else [condition, f"NOT EXISTS({PREFERRED_COPY_SQL})"]
+        conditions += [] if self._any_tool else [self._of_tools]
+        conditions += [self._of_outcomes] if self._outcomes else []
+        return self._rows(_CALLS_BY_TRANSCRIPT, conditions, ())
 
     @property
     def _of_tools(self) -> str:
@@ -111,17 +112,17 @@ class _CallQuery:
     def _of_outcomes(self) -> str:
         return "(" + " OR ".join(f"c.outcome IS {_outcome_literal(outcome)}" for outcome in self._outcomes) + ")"
 
-    def _rows(self, question: str, conditions: list[str], values: tuple[Any, ...]) -> Iterator[_CallRow]:
-        times = self._wanted.seconds("c.moment")
+    def _rows(self, select: str, conditions: list[str], values: tuple[Any, ...]) -> Iterator[_CallRow]:
+        times = self._selection.time_conditions("c.moment")
         where = " AND ".join([*conditions, *times])
-        for row in self._connection.execute(f"{question} WHERE {where} {_NEWEST_CALLS}", values):
-            # An index has whole seconds.
-            if not times or self._wanted.holds(parse_timestamp(row[6])):
+        for row in self._connection.execute(f"{select} WHERE {where} {_NEWEST_CALLS}", values):
+            # The index stores whole seconds.
+            if not times or self._selection.has_time(parse_timestamp(row[6])):
                 yield row
 
 
 def _outcome_literal(outcome: str | None) -> str:
-    """An outcome as SQL writes it; one that there is not fits nothing."""
+    """An outcome as an SQL literal."""
     return "NULL" if outcome is None else f"'{Outcome(outcome)}'"
 
 
@@ -142,9 +143,6 @@ def _listed_call(row: _CallRow) -> ListedCall:
         place=Place(transcript, *places[:3]),
         result_place=Place(os.fsdecode(result_path or path), *places[3:]) if places[3] is not None else None,
     )
-
-
-# ruff: noqa: S608 - statements are made of our own words
 
 
 _FileKey = tuple[int, str | None]
@@ -168,56 +166,55 @@ _SELECT_FILES = f"""SELECT f.path_id, {SESSION_SQL}, p.path, MIN(COALESCE(o.path
 
 def list_files(
     connection: sqlite3.Connection,
-    wanted: CallFilter,
+    selection: CallFilter,
     path: str | None = None,
 ) -> list[ListedFile]:
-    """The files that fit all of these, one for each session that touched it; those touched last come first.
+    """The matching files, once for each session that touched them, those touched last first.
 
-    `path` is a file's path or the end of it. With a time, only what was done in it counts.
+    `path` is a file's path or the end of it. With a time range, only what was done in it counts.
     """
-    conditions = wanted.seconds("f.moment")
+    conditions = selection.time_conditions("f.moment")
     if path is not None:
         conditions.append(f"f.path_id IN ({', '.join(map(str, _matching_paths(connection, path)))})")
-    question = _FILES_BY_TIME
-    if wanted.has_scope:
-        some = select_transcripts(connection, wanted.session, wanted.project)
-        conditions.append(some.condition)
-        question = (
-            _FILES_BY_TRANSCRIPT if path is None and (wanted.session is not None or some.is_few) else _FILES_BY_TIME
-        )
+    select = _FILES_BY_TIME
+    if selection.has_scope:
+        scope = select_transcripts(connection, selection.session, selection.project)
+        conditions.append(scope.condition)
+        if path is None and (selection.session is not None or scope.is_few):
+            select = _FILES_BY_TRANSCRIPT
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    keys = _first_keys(connection.execute(f"{question} {where} {_NEWEST_FILES}"), wanted.limit)
+    keys = _first_keys(connection.execute(f"{select} {where} {_NEWEST_FILES}"), selection.limit)
     return _load_files(connection, keys, conditions)
 
 
 def _matching_paths(connection: sqlite3.Connection, path: str) -> Iterator[int]:
-    """The files of that path, or whose path ends with it: whole names, whatever the signs between them."""
-    wanted = "/" + path.replace("\\", "/").lstrip("/")
-    for number, one in connection.execute("SELECT path_id, path FROM paths"):
-        if one == path or one.replace("\\", "/").endswith(wanted):
+    """The files of that path, or whose path ends with it: by whole names, with either kind of slash."""
+    end = "/" + path.replace("\\", "/").lstrip("/")
+    for number, full_path in connection.execute("SELECT path_id, path FROM paths"):
+        if full_path == path or full_path.replace("\\", "/").endswith(end):
             yield number
 
 
 def _first_keys(rows: Iterator[_FileKey], limit: int | None) -> list[_FileKey]:
-    """The first files, each once a session."""
-    found: dict[_FileKey, None] = {}
+    """The first files, each once per session."""
+    keys: dict[_FileKey, None] = {}
     for key in rows:
-        if limit is not None and len(found) >= limit:
+        if limit is not None and len(keys) >= limit:
             break
-        found[key] = None
-    return list(found)
+        keys[key] = None
+    return list(keys)
 
 
 def _load_files(connection: sqlite3.Connection, keys: list[_FileKey], conditions: list[str]) -> list[ListedFile]:
-    """What is told of files, in the order given."""
+    """The files of these keys, in the same order."""
     numbers = list(dict.fromkeys(number for number, _ in keys))
-    told: dict[_FileKey, ListedFile] = {}
+    files: dict[_FileKey, ListedFile] = {}
     for at in range(0, len(numbers), _BATCH):
-        named = f"f.path_id IN ({', '.join(map(str, numbers[at : at + _BATCH]))})"
-        where = " AND ".join([named, *conditions])
+        batch = f"f.path_id IN ({', '.join(map(str, numbers[at : at + _BATCH]))})"
+        where = " AND ".join([batch, *conditions])
         for row in connection.execute(f"{_SELECT_FILES} WHERE {where} GROUP BY 1, 2"):
             number, session, path, project, reads, writes, first, last = row
-            told[number, session] = ListedFile(
+            files[number, session] = ListedFile(
                 path=path,
                 session=SessionId(session) if session is not None else None,
                 project=os.fsdecode(project),
@@ -226,7 +223,7 @@ def _load_files(connection: sqlite3.Connection, keys: list[_FileKey], conditions
                 first=parse_timestamp(first),
                 last=parse_timestamp(last),
             )
-    return [told[key] for key in keys]
+    return [files[key] for key in keys]
 
 
 _SELECT_TOUCHES = """SELECT how, timestamp, call, session, agent, project, transcript, line FROM touched WHERE path = ?
@@ -234,7 +231,7 @@ _SELECT_TOUCHES = """SELECT how, timestamp, call, session, agent, project, trans
 
 
 class FileTouch(Struct, frozen=True):
-    """A file was touched: how, when, by which call of whom, and where that is told."""
+    """A read or a write of a file: how, when, by which call of which agent, and where that is recorded."""
 
     how: str
     timestamp: datetime | None
@@ -246,19 +243,21 @@ class FileTouch(Struct, frozen=True):
 
 
 def list_touches(connection: sqlite3.Connection, path: str, limit: int) -> list[FileTouch]:
-    """Each time that a file was touched, the last first; no more than so many."""
+    """The last times a file was read or written, newest first."""
     return [
         FileTouch(
-            how, parse_timestamp(when), call, session, agent, os.fsdecode(project), Place(os.fsdecode(told), line)
+            how, parse_timestamp(time), call, session, agent, os.fsdecode(project), Place(os.fsdecode(transcript), line)
         )
-        for how, when, call, session, agent, project, told, line in connection.execute(_SELECT_TOUCHES, (path, limit))
+        for how, time, call, session, agent, project, transcript, line in connection.execute(
+            _SELECT_TOUCHES, (path, limit)
+        )
     ]
 
 
 class CallFilter(Struct, frozen=True):
-    """All that fits every one of these; no limit means all of it.
+    """Selects calls or files; every part that is given has to match. Without a limit, all are listed.
 
-    `session` is the start of an id, `project` a text that the project's path holds, whatever its case.
+    `session` is a prefix of an id, `project` a part of the project's path, ignoring case.
     """
 
     session: str | None = None
@@ -269,51 +268,52 @@ class CallFilter(Struct, frozen=True):
 
     @property
     def has_scope(self) -> bool:
-        """Whether it is asked of some transcripts, not of all."""
+        """Whether it limits the transcripts."""
         return self.session is not None or self.project is not None
 
-    def seconds(self, column: str) -> list[str]:
-        """The time as conditions of SQL, on a column of whole seconds."""
+    def time_conditions(self, column: str) -> list[str]:
+        """The time range as SQL conditions on a column of whole seconds."""
         times = ((">=", self.since), ("<=", self.until))
-        return [f"{column} {sign} {int(when.timestamp())}" for sign, when in times if when is not None]
+        return [f"{column} {operator} {int(time.timestamp())}" for operator, time in times if time is not None]
 
-    def holds(self, when: datetime | None) -> bool:
-        """Whether a moment is in the time that is asked for; what has none is in no time."""
+    def has_time(self, time: datetime | None) -> bool:
+        """Whether a time is in the range. None is in no range."""
         if self.since is None and self.until is None:
             return True
-        if when is None:
+        if time is None:
             return False
-        return (self.since is None or when >= self.since) and (self.until is None or when <= self.until)
+        return (self.since is None or time >= self.since) and (self.until is None or time <= self.until)
 
 
-# Up to so many lines, it is quicker to go through all of them than to look for them in order of time.
+# Up to so many lines, reading all calls of the transcripts is faster than searching all calls in order of time.
 _FEW_LINES = 50_000
 
 
 class TranscriptSelection(Struct, frozen=True):
-    """Some transcripts: a condition on a transcript `t`, and whether they hold few lines."""
+    """A condition on a transcript `t`, and whether the matching transcripts have few lines."""
 
     condition: str
     is_few: bool
 
 
 def select_transcripts(connection: sqlite3.Connection, session: str | None, project: str | None) -> TranscriptSelection:
-    """The transcripts of sessions whose id begins so, in projects whose path holds a text, whatever its case."""
+    """The transcripts of sessions with this prefix, in projects whose path contains a text, ignoring case."""
     rows = connection.execute(
         """SELECT t.transcript_id, t.lines, t.project_id,
             COALESCE(t.session, (SELECT a.session FROM agent_rows a WHERE a.transcript_id = t.transcript_id))
         FROM transcripts t"""
     )
-    fitting = _matching_projects(connection, project) if project is not None else None
-    found = [
+    projects = _matching_projects(connection, project) if project is not None else None
+    matches = [
         (number, lines)
-        for number, lines, of_project, of_session in rows
-        if (session is None or (of_session or "").startswith(session)) and (fitting is None or of_project in fitting)
+        for number, lines, own_project, own_session in rows
+        if (session is None or (own_session or "").startswith(session))
+        and (projects is None or own_project in projects)
     ]
-    is_few = sum(lines for _, lines in found) <= _FEW_LINES
-    if session is None and fitting is not None and not is_few:
-        return TranscriptSelection(f"t.project_id IN ({', '.join(map(str, sorted(fitting)))})", is_few)
-    return TranscriptSelection(f"t.transcript_id IN ({', '.join(str(number) for number, _ in found)})", is_few)
+    is_few = sum(lines for _, lines in matches) <= _FEW_LINES
+    if session is None and projects is not None and not is_few:
+        return TranscriptSelection(f"t.project_id IN ({', '.join(map(str, sorted(projects)))})", is_few)
+    return TranscriptSelection(f"t.transcript_id IN ({', '.join(str(number) for number, _ in matches)})", is_few)
 
 
 def _matching_projects(connection: sqlite3.Connection, text: str) -> set[int]:

@@ -135,6 +135,11 @@ class ReadConnection(sqlite3.Connection):
         """A cursor that raises threadline's errors."""
         return super().cursor(factory)
 
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """Run a statement on a new cursor. The inherited method would not call `ReadCursor.execute`."""
+        cursor: sqlite3.Cursor = self.cursor()
+        return cursor.execute(sql, parameters)
+
 
 def translate_error(error: Exception, path: Path) -> Exception:
     """The error to raise instead of one of SQLite's; the same one if neither the file nor its writer is to blame."""
@@ -142,6 +147,8 @@ def translate_error(error: Exception, path: Path) -> Exception:
         message = str(error).lower()
         if "locked" in message:
             return busy_error(path)
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY:  # a statement that writes
+            return error
         return damaged_error(path, error) if any(sign in message for sign in _FILE_DAMAGE_SIGNS) else error
     is_mistake = isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError)
     is_damage = isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError) and not is_mistake

@@ -1,6 +1,6 @@
 """Session summaries and transcript statistics from the index, as if the transcripts had just been read.
 
-Imports nothing that knows entries at the top: an unfinished last line is read from the transcript only where there is
+Imports no module that defines entries at the top: an unfinished last line is read from the transcript only if there is
 one.
 """
 
@@ -39,7 +39,7 @@ from threadline.summary import (
 if TYPE_CHECKING:
     from threadline.model.entries import Entry
 
-# ruff: noqa: S608 - statements are made of our own words
+# ruff: noqa: S608 - statements are built from our own names
 
 _SELECT_AGENT_HEADS = f"""SELECT t.path, COALESCE(t.session, a.session), {SIDE_SQL}
 FROM agent_rows a JOIN transcripts t USING(transcript_id) WHERE t.kind <> 'main' AND a.agent = t.agent"""
@@ -55,14 +55,14 @@ class _TranscriptRow(NamedTuple):
 
 
 class _SummaryPrefix(Struct, array_like=True):
-    """As much of `threadline.index.state.State` as is asked here: the rest takes long to load, and to unpack."""
+    """The first fields of `threadline.index.state.TranscriptState`: the rest takes long to load and to unpack."""
 
     glance: StatsFold
     light: SummaryState | None = None
 
 
 class _SpanPrefix(Struct, array_like=True):
-    """As much of a glance as tells when a transcript ends."""
+    """The first fields of `StatsFold`, up to the last time of a transcript."""
 
     kinds: Raw = Raw()
     versions: Raw = Raw()
@@ -80,18 +80,18 @@ _decode_span = msgspec.msgpack.Decoder(_DatedPrefix).decode
 
 
 class IndexedSummaries:
-    """Answers from the index; of a last line that was not finished when it was read, from the transcript."""
+    """Summaries and statistics from the index. An unfinished last line is read from the transcript."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def last_time(self, transcript: Transcript) -> datetime:
-        """The last time that a transcript tells; when it was written where it tells none."""
+        """The last time in a transcript; when the file was modified if it has none."""
         row = self._row(transcript)
         if row is None or not row.state or _may_have_later_time(transcript, row):
             return read_last_timestamp(transcript)
-        told = parse_timestamp(_decode_span(row.state).glance.last)
-        return told if told is not None else read_last_timestamp(transcript)
+        last = parse_timestamp(_decode_span(row.state).glance.last)
+        return last if last is not None else read_last_timestamp(transcript)
 
     def summaries(self, transcripts: Iterable[Transcript]) -> Iterator[tuple[Transcript, TranscriptSummary]]:
         """Summarize main transcripts."""
@@ -117,20 +117,20 @@ class IndexedSummaries:
         return _resume_summary(transcript, row, state)
 
     def _row(self, transcript: Transcript) -> _TranscriptRow | None:
-        """What the index has of a transcript; None where it has nothing that could be relied on."""
-        told = self._rows.get(str(transcript.path))
-        row = _TranscriptRow(*told) if told is not None else None
-        # One that has bytes and no line was never read: the machine refused, or its first line has no end.
+        """The row of a transcript; None if it is unknown, or was never read."""
+        columns = self._rows.get(str(transcript.path))
+        row = _TranscriptRow(*columns) if columns is not None else None
+        # With bytes but without lines, it could not be read, or its first line is unfinished.
         return None if row is None or (row.size and not row.lines) else row
 
     @cached_property
     def _rows(self) -> dict[str, tuple[bytes, int, int, int]]:
-        asked = self._connection.execute("SELECT path, state, read_to, size, lines FROM transcripts")
-        return {row[0] if row[0].__class__ is str else os.fsdecode(row[0]): row[1:] for row in asked}
+        rows = self._connection.execute("SELECT path, state, read_to, size, lines FROM transcripts")
+        return {row[0] if row[0].__class__ is str else os.fsdecode(row[0]): row[1:] for row in rows}
 
     @cached_property
     def _agent_heads(self) -> dict[str, AgentHead]:
-        """By path. Where half of a surrogate pair was replaced in the session's id, the file is asked."""
+        """By path. A head with a replaced half surrogate in its session id is left out, so the file is read."""
         return {
             os.fsdecode(path): AgentHead(session, SideAgentKind(side) if side is not None else None)
             for path, session, side in self._connection.execute(_SELECT_AGENT_HEADS)
@@ -139,14 +139,14 @@ class IndexedSummaries:
 
 
 def _may_have_later_time(transcript: Transcript, row: _TranscriptRow) -> bool:
-    """Whether a last line that was not finished may tell one that the index does not know."""
+    """Whether an unfinished last line may contain a time that the index does not know."""
     if row.read_to >= row.size:
         return False
     try:
-        left = _read_bytes(transcript, row.read_to, row.size - row.read_to)
+        unread = _read_bytes(transcript, row.read_to, row.size - row.read_to)
     except OSError:
         return True
-    return any(mark in left for mark in _TIMESTAMP_MARKS)
+    return any(mark in unread for mark in _TIMESTAMP_MARKS)
 
 
 def _read_bytes(transcript: Transcript, offset: int, length: int) -> bytes:
@@ -158,46 +158,46 @@ def _read_bytes(transcript: Transcript, offset: int, length: int) -> bytes:
 def _resume_summary(
     transcript: Transcript, row: _TranscriptRow | None, state: SummaryState | None
 ) -> TranscriptSummary:
-    """What the index knows, and a last line that was not finished; or all of the transcript."""
+    """The indexed summary with an unfinished last line added; or the summary of the whole transcript."""
     from threadline.summary import SummaryFold, summarize_transcript
 
     if row is None or state is None:
         return summarize_transcript(transcript)
-    lighting = SummaryFold(state)
+    fold = SummaryFold(state)
     try:
         for entry in _unread_entries(transcript, row):
-            lighting.add(entry)
+            fold.add(entry)
     except Error as error:
         return TranscriptSummary(problem=str(error), spoken=1)
-    return lighting.summary() if lighting.is_reliable else summarize_transcript(transcript)
+    return fold.summary() if fold.is_reliable else summarize_transcript(transcript)
 
 
 def _resume_stats(transcript: Transcript, row: _TranscriptRow) -> TranscriptStats:
-    told = _decode_summary(row.state).glance if row.state else StatsFold()
+    fold = _decode_summary(row.state).glance if row.state else StatsFold()
     if row.read_to < row.size:
         from threadline.parse import head_of
 
         try:
             for entry in _unread_entries(transcript, row):
-                told.add([head_of(entry)], [entry.kind], [entry.line.number])
+                fold.add([head_of(entry)], [entry.kind], [entry.line.number])
         except Error:
-            return read_stats(transcript)  # which says what the machine refuses
-    return told.stats(transcript.kind)
+            return read_stats(transcript)  # which reports why it cannot be read
+    return fold.stats(transcript.kind)
 
 
 def _unread_entries(transcript: Transcript, row: _TranscriptRow) -> Iterator[Entry]:
-    """What stands in a last line that was not finished."""
+    """The entries of an unfinished last line."""
     from threadline.parse import entries
 
-    left = entries(transcript.path, offset=row.read_to, line=row.lines + 1)
-    return takewhile(lambda entry: entry.line.offset < row.size, left)
+    unread = entries(transcript.path, offset=row.read_to, line=row.lines + 1)
+    return takewhile(lambda entry: entry.line.offset < row.size, unread)
 
 
 _SELECT_SESSIONS = """SELECT
     s.session, s.title, COALESCE(s.cwd, p.path, p.folder), s.first, s.last, s.turns, s.model,
         s.entries + (t.read_to < t.size), t.size, t.path, t.mtime_ns
     FROM session_rows s JOIN transcripts t USING(transcript_id) JOIN projects p USING(project_id)"""
-# Of agents beside the sessions, as older versions kept them, only their entries tell whose they are.
+# Older versions stored agents beside the sessions; only their entries name the session.
 _COUNT_AGENTS = f"""SELECT COALESCE(t.session, a.session), COUNT(DISTINCT a.agent)
     FROM agent_rows a JOIN transcripts t USING(transcript_id)
     WHERE {WORKING_AGENT_SQL.format(transcript="t")} GROUP BY 1"""
@@ -205,10 +205,7 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class SessionBrief(Struct, frozen=True):
-    """A session in a line. `name` is what addresses call it: its id, or else its file's name.
-
-    One that is `kept` is only in the keep.
-    """
+    """One row of a list of sessions. `kept`: it exists only in the keep."""
 
     id: str | None
     title: str
@@ -225,14 +222,14 @@ class SessionBrief(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its id, or where no path tells one the name of its file."""
+        """Its name in URLs: its id, or the name of its file if the path has no id."""
         return self.id or self.path.replace("\\", "/").rpartition("/")[2].removesuffix(".jsonl")
 
 
 def list_sessions(connection: sqlite3.Connection) -> tuple[SessionBrief, ...]:
-    """Every session, the newest first: those that `sessions` of the archive lists, in the same order."""
+    """All sessions, newest first: the same as `Archive.sessions` lists, in the same order."""
     agents: dict[str | None, int] = dict(connection.execute(_COUNT_AGENTS).fetchall())
-    found = [
+    sessions = [
         SessionBrief(
             id=session,
             title=title,
@@ -251,7 +248,7 @@ def list_sessions(connection: sqlite3.Connection) -> tuple[SessionBrief, ...]:
             _SELECT_SESSIONS
         )
     ]
-    return tuple(sorted(found, key=lambda one: (one.last or _NEVER, one.path), reverse=True))
+    return tuple(sorted(sessions, key=lambda brief: (brief.last or _NEVER, brief.path), reverse=True))
 
 
 def _mtime(mtime_ns: int) -> datetime | None:

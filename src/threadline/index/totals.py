@@ -82,7 +82,7 @@ _LabelRow = tuple[Any, ...]
 
 
 class GroupLabels:
-    """What groups are called, from what the tables have."""
+    """Turns the columns of a row into the values of its keys."""
 
     def __init__(
         self,
@@ -97,43 +97,46 @@ class GroupLabels:
         self._paths: dict[str, dict[int | None, str]] = {}
         if "project" in names:
             self._paths["project"] = _load_paths(connection, "SELECT project_id, COALESCE(path, folder) FROM projects")
-        # Which machine a home was on is not in the index: it is told by who keeps, and asked at the time.
-        for name, told in (("home", home_name), ("machine", machine_name)):
+        # The machine of a kept home is not in the index, so it is looked up now.
+        for name, label in (("home", home_name), ("machine", machine_name)):
             if name in names:
                 paths = _load_paths(connection, "SELECT home_id, path FROM homes")
-                self._paths[name] = {number: told(path) for number, path in paths.items()}
+                self._paths[name] = {number: label(path) for number, path in paths.items()}
         self.shares = _load_shares(connection) if "tool" in names else {}
         self._tool = names.index("tool") if self.shares else 0
         mixed = ", ".join(str(number) for number, tools in self.shares.items() if len(tools) > 1)
         self.columns: list[str] = []
         self._readers: list[tuple[str, int]] = []
         for name in names:
-            wanted = KEY_COLUMNS.get(name, ())
+            columns = KEY_COLUMNS.get(name, ())
             if name == "agent-type" and not types:
-                wanted = wanted[:2]
+                columns = columns[:2]
             self._readers.append((name, len(self.columns)))
-            self.columns += (column.format(mixed) for column in wanted)
+            self.columns += (column.format(mixed) for column in columns)
 
-    def group(self, time: Mapping[str, str], told: _LabelRow, rate: int) -> GroupKey:
+    def group(self, time: Mapping[str, str], row: _LabelRow, rate: int) -> GroupKey:
         """The values of all keys."""
-        return tuple([self._value(name, at, time, told, rate) for name, at in self._readers])
+        return tuple([self._value(name, at, time, row, rate) for name, at in self._readers])
 
-    def _value(self, name: str, at: int, time: Mapping[str, str], told: _LabelRow, rate: int) -> str:
+    def _value(self, name: str, at: int, time: Mapping[str, str], row: _LabelRow, rate: int) -> str:
         if name in TIME_KEYS:
             return time[name]
         if name in self._paths:
-            return self._paths[name].get(told[at], NONE)
+            return self._paths[name].get(row[at], NONE)
         if name in {"model", "tool"}:
             return (self._rates[rate][0] or NONE) if name == "model" else ""
         if name == "part":
-            return "side agents" if told[at + 1] else "agents" if told[at] > 1 else MAIN
+            return "side agents" if row[at + 1] else "agents" if row[at] > 1 else MAIN
         if name == "agent-type":
-            return self._type(told[at : at + 3])
-        return told[at] or (MAIN if name == "agent" else NONE)
+            return self._agent_type(row[at : at + 3])
+        return row[at] or (MAIN if name == "agent" else NONE)
 
-    def shared(self, told: _LabelRow, counts: _LabelRow) -> Iterator[tuple[str, Sequence[int]]]:
-        """The shares of what was spent, as `account.adding` shares charges: those of several tools come one by one."""
-        tools = self.shares[told[self._readers[self._tool][1]]]
+    def shared(self, row: _LabelRow, counts: _LabelRow) -> Iterator[tuple[str, Sequence[int]]]:
+        """The share of each tool in the counts, as `account.totals` shares charges.
+
+        Charges that several tools share come one by one, since the remainders go to the first tools.
+        """
+        tools = self.shares[row[self._readers[self._tool][1]]]
         if len(tools) == 1:
             yield tools[0], counts
             return
@@ -141,27 +144,27 @@ class GroupLabels:
             yield tool, [count // len(tools) + (number < count % len(tools)) for count in counts]
 
     def with_tool(self, group: GroupKey, tool: str) -> GroupKey:
-        """The values of all keys, with that of the tool."""
+        """The values of all keys, including the tool's."""
         return *group[: self._tool], tool, *group[self._tool + 1 :]
 
-    def _type(self, told: Sequence[Any]) -> str:
-        agent, said = told[0], told[1]
-        if agent and said is None and self._types:
-            said = self._types.get(told[2])
-        return said or (NONE if agent > 1 else MAIN)
+    def _agent_type(self, columns: Sequence[Any]) -> str:
+        agent_kind, agent_type = columns[0], columns[1]
+        if agent_kind and agent_type is None and self._types:
+            agent_type = self._types.get(columns[2])
+        return agent_type or (NONE if agent_kind > 1 else MAIN)
 
 
 def _load_shares(connection: sqlite3.Connection) -> dict[int | None, tuple[str, ...]]:
-    """The tools that share charges, by number; where they are all the same, that one."""
-    found: dict[int | None, tuple[str, ...]] = {None: (NO_CALL,)}
-    for number, told in connection.execute("SELECT share_id, tools FROM shares"):
-        tools = tuple(json.loads(told))
-        found[number] = tools[:1] if len(set(tools)) == 1 else tools
-    return found
+    """The tools that share a charge, by the number of the share. If they are all the same, that one."""
+    shares: dict[int | None, tuple[str, ...]] = {None: (NO_CALL,)}
+    for number, encoded in connection.execute("SELECT share_id, tools FROM shares"):
+        tools = tuple(json.loads(encoded))
+        shares[number] = tools[:1] if len(set(tools)) == 1 else tools
+    return shares
 
 
-def _load_paths(connection: sqlite3.Connection, asked: str) -> dict[int | None, str]:
-    return {number: decode_path(path) or NONE for number, path in connection.execute(asked)}
+def _load_paths(connection: sqlite3.Connection, select: str) -> dict[int | None, str]:
+    return {number: decode_path(path) or NONE for number, path in connection.execute(select)}
 
 
 _HOUR_QUARTERS, _DAY_QUARTERS = 4, 96  # quarters
@@ -173,7 +176,7 @@ _A_QUARTER = timedelta(minutes=15)
 _STORED_SUMS = ", ".join(f"SUM({name})" for name in COUNTS)
 CHARGE_SUMS = ", ".join(f"SUM({({'charges': 'part IS NULL', 'parts': 'part IS NOT NULL'}).get(n, n)})" for n in COUNTS)
 TOTAL_KEYS = frozenset({*KEY_COLUMNS, *TIME_KEYS})
-"""What the sums that are kept can be asked by."""
+"""The keys that the stored sums can be grouped by."""
 _SumRow = tuple[Any, ...]
 
 
@@ -206,31 +209,31 @@ class ChargeTotals:
         return self._sums
 
     def _add_usual(self, labels: GroupLabels, zone: tzinfo, *, unit: int, timed: bool) -> None:
-        """What was spent at times that are written as usual."""
+        """Add what was spent at times in the usual form."""
         days = _ZoneDays(self._connection, zone) if timed and zone is not UTC else None
         span, ends = _quarter_range(self._selection)
-        if labels.shares:  # which tools share what is not among the sums that are kept
+        if labels.shares:  # the stored sums do not say which tools share a charge
             span, ends = None, ["c.time BETWEEN {} AND {}".format(*time_range_ms(self._selection))]
         if days is not None and len(days.odd) > _MAX_ODD_DAYS:
             first, last = time_range_ms(self._selection)
             self._add_charges(labels, Calendar(zone), [f"c.time BETWEEN {first} AND {last}"])
             return
         shift = days.shift if days is not None else "0"
-        apart = [
+        excluded = [
             f"{{0}} NOT BETWEEN {day * _DAY_QUARTERS} AND {day * _DAY_QUARTERS + _DAY_QUARTERS - 1}"
             for day in (days.odd if days else ())
         ]
         for source, quarter, limits in (
             *([("spent s", "s.quarter", span)] if span is not None else ()),
-            *(("charged c", f"c.time / {QUARTER_MS}", some) for some in ends),
+            *(("charged c", f"c.time / {QUARTER_MS}", end) for end in ends),
         ):
-            # A day is added first, and taken off again: the first hours of 1970 would else be rounded up.
+            # A day is added before the division and subtracted after it, because SQLite rounds negative numbers up.
             slot = (
                 f"({quarter} + {shift.format(quarter)} + {_DAY_QUARTERS}) / {unit} - {_DAY_QUARTERS // unit}"
                 if timed
                 else "NULL"
             )
-            limited = [limits, *(one.format(quarter) for one in apart)]
+            limited = [limits, *(condition.format(quarter) for condition in excluded)]
             self._add(labels, self._ask(source, slot, labels, limited), lambda slot: _slot_names(slot, unit))
         for day in days.odd if days is not None else ():
             self._add_odd_day(labels, Calendar(zone), day, span, ends)
@@ -238,32 +241,32 @@ class ChargeTotals:
     def _add_odd_day(
         self, labels: GroupLabels, calendar: Calendar, day: int, span: str | None, ends: list[str]
     ) -> None:
-        """A day on which the clock is changed, quarter by quarter."""
+        """Add a day on which the clocks change, quarter by quarter."""
         quarters = range(day * _DAY_QUARTERS, day * _DAY_QUARTERS + _DAY_QUARTERS)
-        named = {quarter: _quarter_names(calendar, quarter) for quarter in quarters}
-        torn = [quarter for quarter, told in named.items() if told is None]
+        names = {quarter: _quarter_names(calendar, quarter) for quarter in quarters}
+        split = [quarter for quarter, name in names.items() if name is None]
         low, high = quarters.start * QUARTER_MS, quarters.stop * QUARTER_MS - 1
         if span is not None:
             limits = [span, f"s.quarter BETWEEN {quarters.start} AND {quarters.stop - 1}"]
-            limits += [f"s.quarter NOT IN ({', '.join(map(str, torn))})"] if torn else []
-            self._add(labels, self._ask("spent s", "s.quarter", labels, limits), lambda quarter: named[quarter] or {})
-        for some in ends:
-            self._add_charges(labels, calendar, [some, f"c.time BETWEEN {low} AND {high}"])
+            limits += [f"s.quarter NOT IN ({', '.join(map(str, split))})"] if split else []
+            self._add(labels, self._ask("spent s", "s.quarter", labels, limits), lambda quarter: names[quarter] or {})
+        for end in ends:
+            self._add_charges(labels, calendar, [end, f"c.time BETWEEN {low} AND {high}"])
         first, last = time_range_ms(self._selection)
-        for quarter in torn:
+        for quarter in split:
             begins, over = -(-first // QUARTER_MS), (last + 1) // QUARTER_MS
-            if begins <= quarter < over and not labels.shares:  # else it is among the ends
+            if begins <= quarter < over and not labels.shares:  # otherwise it is among the ends
                 self._add_charges(
                     labels, calendar, [f"c.time / {QUARTER_MS} = {quarter}", f"c.time BETWEEN {low} AND {high}"]
                 )
 
     def _add_charges(self, labels: GroupLabels, calendar: Calendar, limits: list[str]) -> None:
-        """Charge by charge."""
+        """Add charge by charge."""
         rows = self._ask("charged c", "c.time", labels, limits)
         self._add(labels, rows, lambda time: _time_names(calendar, decode_time(time)))
 
     def _add_odd(self, labels: GroupLabels, calendar: Calendar) -> None:
-        """What was spent at times that are written in other ways."""
+        """Add what was spent at times in other forms."""
         selection = self._selection
         source, time = ("charged c", "c.time") if labels.shares else ("spent s", "s.quarter")
         rows = self._ask(source, time, labels, [f"{time} >= ''"])
@@ -284,7 +287,10 @@ class ChargeTotals:
         )
 
     def _add(
-        self, labels: GroupLabels, rows: Iterator[_SumRow], named: Callable[[Any], Mapping[str, str]] = lambda _slot: {}
+        self,
+        labels: GroupLabels,
+        rows: Iterator[_SumRow],
+        label_time: Callable[[Any], Mapping[str, str]] = lambda _slot: {},
     ) -> None:
         at = len(labels.columns) + 2
         times: dict[Any, Mapping[str, str]] = {}
@@ -292,7 +298,7 @@ class ChargeTotals:
             slot = row[0]
             time = times.get(slot)
             if time is None:
-                time = times[slot] = named(slot)
+                time = times[slot] = label_time(slot)
             group, rate = labels.group(time, row[1 : at - 1], row[at - 1]), self._rates[row[at - 1]][1]
             if labels.shares:
                 for tool, counts in labels.shared(row[1 : at - 1], row[at:]):
@@ -301,25 +307,25 @@ class ChargeTotals:
                 self._add_to((group, rate), row[at:])
 
     def _add_to(self, key: RatedGroup, counts: Sequence[int]) -> None:
-        held = self._sums.get(key)
-        if held is None:
+        sums = self._sums.get(key)
+        if sums is None:
             self._sums[key] = list(counts)
         else:
-            for what, count in enumerate(counts):
-                held[what] += count
+            for at, count in enumerate(counts):
+                sums[at] += count
 
 
 class _ZoneDays:
-    """The days of UTC that something was spent on: by how many quarters each is shifted in a zone.
+    """By how many quarters a time zone shifts each UTC day on which something was spent.
 
-    `odd` are days whose shift changes, or is no whole number of quarters.
+    `odd` are the days whose shift changes, or is not a whole number of quarters.
     """
 
     def __init__(self, connection: sqlite3.Connection, zone: tzinfo) -> None:
         self.odd: list[int] = []
         shifts: list[tuple[int, int]] = []
-        asked = f"SELECT DISTINCT quarter / {_DAY_QUARTERS} FROM spent WHERE quarter < {_FAR_FUTURE} ORDER BY 1"  # noqa: S608 - numbers
-        for (day,) in connection.execute(asked):
+        select = f"SELECT DISTINCT quarter / {_DAY_QUARTERS} FROM spent WHERE quarter < {_FAR_FUTURE} ORDER BY 1"  # noqa: S608 - numbers
+        for (day,) in connection.execute(select):
             shift = _zone_shift(day, zone)
             if shift is None:
                 self.odd.append(day)
@@ -341,7 +347,7 @@ def _zone_shift(day: int, zone: tzinfo) -> int | None:
 
 
 def _quarter_range(selection: ChargeFilter) -> tuple[str | None, list[str]]:
-    """The quarters that lie wholly in a time, and what of its ends does not fill one."""
+    """The conditions for the whole quarters of a time range, and for the rest at its ends."""
     first, last = time_range_ms(selection)
     whole, over = -(-first // QUARTER_MS), (last + 1) // QUARTER_MS  # the first, and the one after the last
     if whole >= over:
@@ -354,7 +360,7 @@ def _quarter_range(selection: ChargeFilter) -> tuple[str | None, list[str]]:
 
 
 def time_range_ms(selection: ChargeFilter) -> tuple[int, int]:
-    """The first and last millisecond of a time."""
+    """The first and last millisecond of a time range."""
     first = epoch_milliseconds(selection.since, up=True) if selection.since is not None else 0
     return max(0, first), epoch_milliseconds(
         selection.until
@@ -362,13 +368,13 @@ def time_range_ms(selection: ChargeFilter) -> tuple[int, int]:
 
 
 def _quarter_names(calendar: Calendar, quarter: int) -> dict[str, str] | None:
-    """What a quarter is called, where all of it is called so."""
+    """The day, week, month and hour of a quarter; None if it is split between two."""
     first, last = (_time_names(calendar, decode_time(quarter * QUARTER_MS + at)) for at in (0, QUARTER_MS - 1))
     return first if first == last else None
 
 
 def _slot_names(slot: int | None, unit: int) -> dict[str, str]:
-    """The day and hour of a slot, as they are called."""
+    """The day, week, month and hour of a slot."""
     if slot is None:
         return {}
     hours, hour = (slot // 24, f"{slot % 24:02}:00") if unit == _HOUR_QUARTERS else (slot, "")
@@ -396,50 +402,50 @@ _RATE_COLUMNS = (
 
 def load_rates(connection: sqlite3.Connection) -> dict[int, ModelRate]:
     """All rates with their models, by number."""
-    asked = f"SELECT {_RATE_COLUMNS} FROM rates"  # noqa: S608 - our own names
-    return {number: (model, _decode_rate(*told)) for number, model, *told in connection.execute(asked)}
+    select = f"SELECT {_RATE_COLUMNS} FROM rates"  # noqa: S608 - our own names
+    return {number: (model, _decode_rate(*columns)) for number, model, *columns in connection.execute(select)}
 
 
 class RateIds:
-    """The number of each rate; one that is new gets one."""
+    """The number of each rate. New rates are inserted."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._known = {one: number for number, one in load_rates(connection).items()}
+        self._numbers = {rate: number for number, rate in load_rates(connection).items()}
 
     def of(self, model: str | None, rate: Rate | None) -> int:
         """The number of a model with its rate."""
-        number = self._known.get((model, rate))
+        number = self._numbers.get((model, rate))
         if number is None:
-            number = self._known[model, rate] = self._insert(model, rate)
+            number = self._numbers[model, rate] = self._insert(model, rate)
         return number
 
     def _insert(self, model: str | None, rate: Rate | None) -> int:
-        made = self._connection.execute(
+        cursor = self._connection.execute(
             f"INSERT INTO rates({_RATE_COLUMNS}) VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (model, *(_rate_values(rate) if rate is not None else (None,) * 12)),
         )
-        return made.lastrowid or 0
+        return cursor.lastrowid or 0
 
 
 class ShareIds:
-    """The number of the tools that share a charge; those that are new get one."""
+    """The number of each combination of tools that share a charge. New ones are inserted."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._known: dict[tuple[str, ...], int] = {
+        self._numbers: dict[tuple[str, ...], int] = {
             tuple(json.loads(tools)): number
             for number, tools in connection.execute("SELECT share_id, tools FROM shares")
         }
 
     def of(self, tools: tuple[str, ...]) -> int | None:
-        """The number of some tools; None for none."""
+        """The number of a combination; None without tools."""
         if not tools:
             return None
-        number = self._known.get(tools)
+        number = self._numbers.get(tools)
         if number is None:
-            made = self._connection.execute("INSERT INTO shares VALUES(NULL, ?)", (json.dumps(tools),))
-            number = self._known[tools] = made.lastrowid or 0
+            cursor = self._connection.execute("INSERT INTO shares VALUES(NULL, ?)", (json.dumps(tools),))
+            number = self._numbers[tools] = cursor.lastrowid or 0
         return number
 
 

@@ -1,0 +1,109 @@
+"""The `Index` class: errors of SQLite become threadline's, and answers are cached until the index changes."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+from tests.make import Pen, prompt, reply, transcript, write
+
+from threadline.errors import IndexBusy
+from threadline.find import homes
+from threadline.index import CallFilter, DamagedIndex, Index, refresh_index
+from threadline.index.store import translate_error
+from threadline.search import search
+
+SESSION = "5e551011-0000-4000-8000-000000000001"
+
+
+def _build(folder: Path, project: str = "-work-app") -> Path:
+    path = folder / "home" / "projects" / project / f"{SESSION}.jsonl"
+    write(path, *transcript(prompt("where is the lighthouse"), reply("on the cliff"), pen=Pen(SESSION)))
+    refresh_index(folder / "index.sqlite", homes(os.fspath(folder / "home")), jobs=1)
+    return folder / "index.sqlite"
+
+
+def test_a_damaged_file_is_said_to_be(tmp_path: Path) -> None:
+    """Whatever is asked of a file that was overwritten, the error says that it is damaged, and how to rebuild it."""
+    path = _build(tmp_path)
+    size = path.stat().st_size
+    with Index.open(path) as index:
+        with path.open("r+b") as file:
+            file.seek(8192)
+            file.write(b"\xff" * (size - 8192))
+        questions = (
+            index.sessions,
+            index.tool_counts,
+            lambda: index.calls(CallFilter()),
+            lambda: index.ledger().total,
+            lambda: list(index.entries.all_rows()),
+            lambda: search(index, "lighthouse"),
+        )
+        for ask in questions:
+            with pytest.raises(DamagedIndex, match="threadline index rebuild"):
+                ask()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (sqlite3.OperationalError("database is locked"), IndexBusy),
+        (sqlite3.OperationalError("disk I/O error"), DamagedIndex),
+        (sqlite3.DatabaseError("database disk image is malformed"), DamagedIndex),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), DamagedIndex),
+        (sqlite3.OperationalError("no such column: x"), sqlite3.OperationalError),
+        (sqlite3.ProgrammingError("Cannot operate on a closed database."), sqlite3.ProgrammingError),
+    ],
+)
+def test_every_error_of_sqlite_is_translated(error: Exception, kind: type[Exception], tmp_path: Path) -> None:
+    """A damaged file and a locked one have errors of their own. A mistake in a statement is a bug, and stays one."""
+    assert type(translate_error(error, tmp_path)) is kind
+
+
+def test_a_value_is_computed_again_when_the_index_changes(tmp_path: Path) -> None:
+    """The cache of an index is valid until a refresh writes to it, or until the state that is given changes."""
+    path = _build(tmp_path)
+    computed: list[int] = []
+
+    def compute() -> int:
+        computed.append(len(computed))
+        return computed[-1]
+
+    with Index.open(path) as index:
+        assert [index.cached("key", compute), index.cached("key", compute), index.cached("other", compute)] == [0, 0, 1]
+        assert [index.cached("key", compute, 1), index.cached("key", compute, 1)] == [2, 2]
+        generation = index.generation
+        write(
+            tmp_path / "home/projects/-work-app/other.jsonl",
+            *transcript(prompt("another"), pen=Pen("5e551011-0000-4000-8000-000000000002")),
+        )
+        refresh_index(path, homes(os.fspath(tmp_path / "home")), jobs=1)
+        assert index.generation != generation
+        assert index.cached("key", compute, 1) == 3
+
+
+def test_a_snapshot_does_not_see_a_refresh(tmp_path: Path) -> None:
+    """Everything inside it is answered from one state."""
+    path = _build(tmp_path)
+    with Index.open(path) as index:
+        with index.snapshot():
+            before = index.entries.count()
+            write(
+                tmp_path / "home/projects/-work-app/other.jsonl",
+                *transcript(prompt("another"), pen=Pen("5e551011-0000-4000-8000-000000000002")),
+            )
+            refresh_index(path, homes(os.fspath(tmp_path / "home")), jobs=1)
+            assert index.entries.count() == before
+        assert index.entries.count() > before
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file names are text")
+def test_a_project_whose_name_is_not_text_is_searched(tmp_path: Path) -> None:
+    """A folder name that is not valid UTF-8 is a path like any other, in hits and in filters."""
+    with Index.open(_build(tmp_path, os.fsdecode(b"-work-\xff"))) as index:
+        (hit,) = search(index, "lighthouse project:work").hits
+        assert os.fsencode(hit.place.transcript).endswith(f"-work-\xff/{SESSION}.jsonl".encode("latin-1"))
+        assert search(index, "lighthouse project:elsewhere").hits == ()
