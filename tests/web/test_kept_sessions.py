@@ -11,7 +11,7 @@ from tests.web.conftest import session_rows, write_home
 
 import threadline
 from threadline.find import homes
-from threadline.keep import Store, run_keep, this_machine
+from threadline.keep import Catalogue, Store, run_keep, this_machine
 from threadline.web import App, ArchivePool
 from threadline.web import archive_pool as module
 
@@ -28,7 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = write_home(tmp_path / "home", session_rows())
     rows = (made / "projects/-work-app" / f"{SESSION}.jsonl").read_bytes()
     (made / "projects/-work-app" / f"{OTHER}.jsonl").write_bytes(rows.replace(SESSION.encode(), OTHER.encode()))
-    run_keep(Store.make(tmp_path / "keep"), homes(made), this_machine())
+    run_keep(Catalogue(Store.make(tmp_path / "keep")), homes(made), this_machine())
     return made
 
 
