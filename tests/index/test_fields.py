@@ -16,8 +16,8 @@ from tests.claims import for_each
 from tools.demo import write
 
 import threadline
-from threadline.index import extract_fields, normalize_text, tokenize
-from threadline.index.text import BASE64_RUN, FIELDS, MAX_FIELD_CHARS, strip_base64
+from threadline.index import FIELDS, extract_fields, normalize_text, tokenize
+from threadline.index.text import BASE64_RUN, MAX_FIELD_CHARS, strip_base64
 from threadline.model.entries import KINDS, ProgressEntry
 from threadline.model.session import Session
 from threadline.render import (

@@ -8,7 +8,7 @@ import pytest
 from tests.docs.pages import DOCS, quoted, sections
 
 from threadline.errors import BadQuery
-from threadline.index.text import FIELDS as COLUMNS
+from threadline.index import FIELDS as COLUMNS
 from threadline.search.match import Document
 from threadline.search.parse import MAX_DEPTH, MAX_QUERY_CHARS, MAX_TERMS, parse_query
 from threadline.search.query import FIELDS, TEXT_FIELDS

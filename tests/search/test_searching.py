@@ -16,7 +16,7 @@ from tools.demo import write as write_demo
 
 from threadline.errors import BadQuery
 from threadline.find import homes, look
-from threadline.index.text import FIELDS
+from threadline.index import FIELDS
 from threadline.search import engine, ranking, search
 from threadline.search.documents import DocumentReader
 from threadline.search.engine import run_query
