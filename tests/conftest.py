@@ -77,5 +77,5 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home like `demo_home`, of half its size, for tests that copy and change it."""
-    return made_once(tmp_path_factory, "small-home", lambda home: demo.write(home, megabytes=1))
+    """A home like `demo_home`, of a fifth of its size, for tests that copy and change it."""
+    return made_once(tmp_path_factory, "small-home", lambda home: demo.write(home, megabytes=0.4))
