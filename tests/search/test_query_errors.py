@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.claims import for_each
-from tests.search.asking import by_plan, by_scan
+from tests.search.queries import by_plan, by_scan
 
 from threadline.errors import BadQuery
 from threadline.search.match import Document

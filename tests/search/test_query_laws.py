@@ -6,7 +6,7 @@ import re
 
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from tests.search.asking import (
+from tests.search.queries import (
     NOW,
     by_plan,
     by_scan,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.make import Part, call, prompt, reply
-from tests.search.archive import FIRST, SECOND, Archive, found, scanned
+from tests.search.indexed_home import FIRST, SECOND, Archive, found, scanned
 
 from threadline.search import fts, search
 from threadline.search.fts import make_plan

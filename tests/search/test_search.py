@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import tries
 from tests.make import Pen, call, meta, prompt, reply, transcript, write
-from tests.search.archive import FIRST, SECOND, Archive, found, scanned
+from tests.search.indexed_home import FIRST, SECOND, Archive, found, scanned
 from tools.demo import write as write_demo
 
 from threadline.errors import BadQuery

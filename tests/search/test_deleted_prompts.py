@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.make import Pen, prompt, reply
-from tests.search.archive import FIRST, SECOND, Archive
+from tests.search.indexed_home import FIRST, SECOND, Archive
 
 from threadline.search import deleted_prompts, search
 

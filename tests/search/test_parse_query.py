@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from tests.claims import for_each
-from tests.search.asking import NOW, by_plan
+from tests.search.queries import NOW, by_plan
 
 from threadline.search.fts import make_plan
 from threadline.search.match import Document, matches

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.make import Pen, call, meta, prompt, reply
-from tests.search.archive import FIRST, SECOND, Archive, found, scanned
+from tests.search.indexed_home import FIRST, SECOND, Archive, found, scanned
 
 from threadline.search import search
 from threadline.search.query import word_forms
