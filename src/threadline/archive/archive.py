@@ -397,15 +397,15 @@ class Archive:
         with self._progress("Reading", total_size(found)) as advance:
             return build_overview(found, jobs=self._jobs, progress=advance)
 
-    def sessions(self, wanted: SessionFilter | None = None) -> SessionList:
+    def sessions(self, selection: SessionFilter | None = None) -> SessionList:
         """The sessions that match a filter, newest first."""
         from threadline.summary import list_sessions
 
         index = self._source()
         if index is not None:
-            return list_sessions(self.found, wanted, source=index.summaries())
+            return list_sessions(self.found, selection, source=index.summaries())
         with self._progress("Reading", total_size(self.found)) as advance:
-            return list_sessions(self.found, wanted, jobs=self._jobs, progress=advance)
+            return list_sessions(self.found, selection, jobs=self._jobs, progress=advance)
 
     def session(self, name: str) -> Session:
         """A whole session, by a prefix of its id, or `last`.
@@ -455,11 +455,11 @@ class Archive:
 
         return read_recent_usage(named, self.homes, rates, since=since, seconds=seconds)
 
-    def history(self, wanted: PromptFilter | None = None) -> PromptHistory:
+    def history(self, selection: PromptFilter | None = None) -> PromptHistory:
         """What was typed in all projects, newest first: its `prompts()`, and which sessions were deleted."""
         from threadline.reports import PromptHistory
 
-        return PromptHistory(self.found, wanted)
+        return PromptHistory(self.found, selection)
 
     def failures(self, since: datetime | None = None) -> list[Failure]:
         """What went wrong in all sessions, oldest first, each failure once.
@@ -491,13 +491,13 @@ class Archive:
         with self._progress("Reading", total_size(found)) as advance:
             return examine_homes(found, check=check, jobs=self._jobs, progress=advance)
 
-    def scan(self, wanted: SecretFilter | None = None, found: Sequence[Found] | None = None) -> list[ScanResult]:
+    def scan(self, selection: SecretFilter | None = None, found: Sequence[Found] | None = None) -> list[ScanResult]:
         """The secrets in each file of the homes, or of what was `found` elsewhere."""
         from threadline.reports import files_to_scan, scan_files
 
         files = files_to_scan(found if found is not None else self.look())
         with self._progress("Scanning", sum(file.size for file in files)) as advance:
-            return list(scan_files(files, wanted, jobs=self._jobs, progress=advance))
+            return list(scan_files(files, selection, jobs=self._jobs, progress=advance))
 
     def watch(self, session: str | Path | None = None, *, since: datetime | None = None) -> Follower:
         """Follow the transcripts as they grow: of all sessions, or of one and its agents.

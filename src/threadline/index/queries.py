@@ -19,7 +19,7 @@ from threadline.index.store import decode_path, encode_path, storable_text
 from threadline.model.charges import EXACT
 from threadline.model.times import parse_timestamp
 
-# ruff: noqa: S608 - statements are made of our own words
+# ruff: noqa: S608 - statements are built from our own names
 
 _BATCH = 500
 _SELECT_TITLES = """
