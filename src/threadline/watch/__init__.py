@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.find.watch import HomeWatcher
-    from threadline.watch.follower import FollowedEntry, Follower
+    from threadline.watch.follower import FollowedEntry, Follower, HomeWatcher
 
 __getattr__ = lazy_exports(__name__, {"follower": ["FollowedEntry", "Follower", "HomeWatcher"]})
