@@ -49,8 +49,7 @@ def session_transcripts(main: Path, home: Home | None = None) -> tuple[list[Tran
     agents = [transcript for transcript in below if transcript.kind is not TranscriptKind.OTHER]
     if parse_agent_id(main.name) is not None:
         return sorted(agents, key=_path), []
-    beside = [t for t in sibling_transcripts(main, home) if t.agent is not None]
-    return sorted(agents, key=_path), beside
+    return sorted(agents, key=_path), list(sibling_transcripts(main, home, agents_only=True))
 
 
 def session_directories(main: Path) -> Iterator[Path]:
@@ -71,10 +70,16 @@ def session_directories(main: Path) -> Iterator[Path]:
             yield elsewhere
 
 
-def sibling_transcripts(main: Path, home: Home | None = None) -> Iterator[Transcript]:
-    """Yield the other transcripts in the same folder, sorted by name, and those that the keep has of it."""
+def sibling_transcripts(main: Path, home: Home | None = None, *, agents_only: bool = False) -> Iterator[Transcript]:
+    """Yield the other transcripts in the same folder, sorted by name, and those that the keep has of it.
+
+    With `agents_only`, other files are not looked at: a folder may have thousands of sessions.
+    """
     for folder in (main.parent, *map(Path, counterpart_paths(main.parent))):
-        for entry in sorted(_transcript_entries(DirectoryWalk().scan(str(folder))), key=lambda entry: entry.name):
+        entries = _transcript_entries(DirectoryWalk().scan(str(folder)))
+        if agents_only:
+            entries = [entry for entry in entries if parse_agent_id(entry.name) is not None]
+        for entry in sorted(entries, key=lambda entry: entry.name):
             path = folder / entry.name
             if path != main:
                 with suppress(FileNotFoundError):  # vanished after it was listed
