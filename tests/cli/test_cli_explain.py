@@ -119,7 +119,7 @@ def test_what_is_not_there_is_a_sentence(ask: Asker, home: Path) -> None:
         "abcdef": (2, "is not a session, message, day or place"),
         SESSION[:8]: (2, "2 transcripts have an id that starts with"),
         "2026-02-30": (2, "There is no day"),
-        f"{SESSION}:1": (2, "has no usage; the nearest line with usage is 2"),
+        f"{SESSION}:1": (2, "has no usage. The nearest line with usage is 2"),
         str(home / "nothing.jsonl"): (2, "nothing.jsonl"),
         "2020-01-01": (1, "No usage"),
     }

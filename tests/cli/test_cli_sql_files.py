@@ -118,7 +118,7 @@ def test_what_cannot_be_written_is_said_before_asking(ask: Asker, home: Path, fo
         "a.xlsx": "Use one of these suffixes: .parquet, .csv",
         "a": "Unknown format of",
         "made.csv": "is a folder",
-        "none/a.csv": "Nothing can be written to",
+        "none/a.csv": "cannot be written: No such file or directory",
     }.items():
         answer = ask("sql", KINDS, "--home", home, "--out", folder / name)
         assert (answer.code, answer.out) == (2, "")

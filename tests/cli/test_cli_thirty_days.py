@@ -114,7 +114,7 @@ def test_a_keep_that_is_away_is_missed(ask: Asker, home: Path, tmp_path: Path, c
     assert list(sweep(home))
     assert "not there" not in ask(*asked, "--home", home).err
     (tmp_path / "keep").rename(tmp_path / "away")
-    assert "so what only it had is left out. Is its disk mounted" in ask(*asked, "--home", home).err
+    assert "so sessions that only it has are left out. Is its disk mounted" in ask(*asked, "--home", home).err
     assert "is left out" not in ask(*asked, "--home", home, "--no-keep").err
     (tmp_path / "away").rename(tmp_path / "keep")
     assert "not there" not in ask(*asked, "--home", home).err

@@ -297,9 +297,9 @@ def normalize_text(text: str) -> str:
     Characters of scripts without spaces stand apart, so that a word of them is a phrase; wide, narrow and composed
     forms of letters are the letters; escape sequences of terminals are gone. Case and accents stay: SQLite folds them.
 
-    >>> searchable("full text 検索")
+    >>> normalize_text("full text 検索")
     'full text  検 索 '
-    >>> searchable("\x1b[31mError\x1b[0m: no such file")
+    >>> normalize_text("\x1b[31mError\x1b[0m: no such file")
     'Error: no such file'
     """
     text = strip_escapes(text)
@@ -349,7 +349,7 @@ def _space_out(found: re.Match[str]) -> str:
 def tokenize(text: str) -> list[str]:
     """The tokens that SQLite makes of a text, in order. What a person typed goes through `searchable` first.
 
-    >>> tokens("Café: snake_case --dry-run /etc/hosts")
+    >>> tokenize("Café: snake_case --dry-run /etc/hosts")
     ['cafe', 'snake', 'case', 'dry', 'run', 'etc', 'hosts']
     """
     if not text.isascii() and (unknown := set(map(ord, text)) - _FOLDING.keys()):

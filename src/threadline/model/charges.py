@@ -89,7 +89,7 @@ class Rate(Struct, frozen=True, gc=False, cache_hash=True):
 def describe_period(begins: str | None, ends: str | None) -> str:
     """A period in words; nothing where it is open at both ends.
 
-    >>> period("2026-02-07", "2026-03-13")
+    >>> describe_period("2026-02-07", "2026-03-13")
     'from 2026-02-07 until 2026-03-13'
     """
     return " ".join(f"{word} {day}" for word, day in (("from", begins), ("until", ends)) if day is not None)
@@ -98,7 +98,7 @@ def describe_period(begins: str | None, ends: str | None) -> str:
 def format_decimal(number: Decimal) -> str:
     """A number without exponent and without zeros at its end.
 
-    >>> plain_number(Decimal("1E+1")), plain_number(Decimal("0.50"))
+    >>> format_decimal(Decimal("1E+1")), format_decimal(Decimal("0.50"))
     ('10', '0.5')
     """
     text = format(number, "f")

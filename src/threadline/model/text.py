@@ -135,7 +135,7 @@ def count_agents(kept: int, started: int) -> str:
 def format_duration(duration: timedelta | None) -> str:
     """`340ms`, `3.2s`, `1m 12s`, `2h 03m`, `3d 4h`; nothing where it is not known.
 
-    >>> span_of_time(timedelta(seconds=72))
+    >>> format_duration(timedelta(seconds=72))
     '1m 12s'
     """
     if duration is None:

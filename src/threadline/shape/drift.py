@@ -82,7 +82,7 @@ def find_unknown(value: Any, type_: Any) -> Iterator[UnknownPart]:
 
     >>> class Point(Struct):
     ...     x: int = 0
-    >>> [(found.name, found.json_path) for found in unknown({"x": 1, "z": 2}, Point)]
+    >>> [(found.name, found.json_path) for found in find_unknown({"x": 1, "z": 2}, Point)]
     [('z', '$.z')]
     """
     return _walker_for(type_)(value, "$")
