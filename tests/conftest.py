@@ -71,11 +71,11 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home of the usual size with everything a home can have, shared by all workers. No test may change it."""
-    return made_once(tmp_path_factory, "demo-home", demo.write)
+    """A home of 1 MB with everything a home can have, shared by all workers. No test may change it."""
+    return made_once(tmp_path_factory, "demo-home", lambda home: demo.write(home, megabytes=1))
 
 
 @pytest.fixture(scope="session")
 def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home like `demo_home`, of a fifth of its size, for tests that copy and change it."""
+    """A home like `demo_home`, of half its size, for tests that copy and change it."""
     return made_once(tmp_path_factory, "small-home", lambda home: demo.write(home, megabytes=0.4))

@@ -68,12 +68,11 @@ def _agree(home: Path, index: Path) -> None:
 
 
 @pytest.mark.parametrize(("keys", "zone"), list(product(KEYS, ("UTC", "Australia/Lord_Howe"))))
-def test_times_are_split_alike(keys: tuple[str, ...], zone: str, tmp_path: Path) -> None:
+def test_times_are_split_alike(keys: tuple[str, ...], zone: str, tmp_path: Path, small_home: Path) -> None:
     """Days, weeks, months and hours in any zone, of some of the time."""
-    write(tmp_path / "home", megabytes=1)
-    with threadline.open(tmp_path / "home", index=tmp_path / "i.sqlite") as quick:
+    with threadline.open(small_home, index=tmp_path / "i.sqlite") as quick:
         quick.refresh()
-        with threadline.open(tmp_path / "home", index=False) as plain:
+        with threadline.open(small_home, index=False) as plain:
             for since, until in TIMES:
                 some = [one.ledger().where(since=since, until=until) for one in (quick, plain)]
                 assert some[0].by(*keys, zone=zone) == some[1].by(*keys, zone=zone)

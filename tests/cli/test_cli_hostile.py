@@ -184,7 +184,9 @@ def test_csv_survives_quotes_and_newlines(ask: Asker, tmp_path: Path) -> None:
     assert [row["text"] for row in ask("entries", path, "--csv").csv] == [text, "after"]
 
 
-@pytest.mark.parametrize("output", ["--json", "--jsonl", "--csv", ""])
+@pytest.mark.parametrize(
+    "output", ["--json", "", *(pytest.param(output, marks=pytest.mark.slow) for output in ("--jsonl", "--csv"))]
+)
 def test_half_surrogate_pairs_give_valid_utf8(tmp_path: Path, output: str) -> None:
     """Lone surrogates in texts, kinds, versions and names come out as valid UTF-8 in every format and command."""
     home = hostile_home(tmp_path / "home", STEER["surrogate"])

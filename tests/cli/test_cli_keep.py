@@ -435,6 +435,7 @@ def test_keeps_are_merged_and_machines_told_apart(ask: Asker, tmp_path: Path, mo
     assert ask("keep", "verify").code == 0
 
 
+@pytest.mark.slow
 def test_an_encrypted_keep_is_added_to_without_its_secret_and_read_with_it(
     ask: Asker, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,9 +30,10 @@ def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A home large enough for a dictionary."""
-    return home_with(tmp_path / "home", {transcript(1): lines(1, 20_000), transcript(2): lines(2, 10)})
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home large enough for a dictionary, for which less is enough than usual."""
+    monkeypatch.setattr("threadline.keep.pack._MIN_SAMPLE_SIZE", 20_000)
+    return home_with(tmp_path / "home", {transcript(1): lines(1, 3_000), transcript(2): lines(2, 10)})
 
 
 @pytest.fixture

@@ -189,7 +189,7 @@ def test_where_a_call_has_no_page_of_its_own_all_of_it_is_there(case: Case) -> N
 
 
 @pytest.mark.parametrize("tool", [*TOOLS, "mcp__any__thing"])
-@settings(max_examples=tries(40))
+@settings(max_examples=tries(20))
 @given(data=st.data())
 def test_any_json_is_drawn(tool: str, data: st.DataObject) -> None:
     """No input, output or result of any shape stops a page, or gets more out of it than words."""
