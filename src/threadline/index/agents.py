@@ -63,8 +63,10 @@ class AgentState(Struct, array_like=True):
             self.side.add(entry)
         time = sortable_time(entry.timestamp_text)
         if time is not None:
-            self.first = time if self.first is None or time < self.first else self.first
-            self.last = time if self.last is None or time > self.last else self.last
+            if self.last is None or time > self.last:
+                self.last = time
+            if self.first is None or time < self.first:
+                self.first = time
         if self.session is None:
             self.session = storable_text(entry.session_id)
         if type(entry) is AssistantEntry and entry.message is not None and not entry.is_synthetic:
@@ -160,7 +162,7 @@ class AgentFold:
         kind = kind or (raw.get("agentType") if isinstance(raw, dict) else None)
         self._start(answered_call.ending.started, answered_call.call, step, storable_text(kind))
 
-    def progress(self, entry: ProgressEntry) -> None:
+    def progress(self, _at: int, entry: ProgressEntry, _agent: str | None) -> None:
         """Something goes on in a call: an agent, perhaps."""
         match entry:
             case ProgressEntry(

@@ -247,6 +247,7 @@ class PlainCharges:
         self._numbers = numbers
         self._models = models
         self._tiers: dict[tuple[int | None, int], tuple[int, Rate | None, Rate | None]] = {}
+        self._rate_ids: dict[tuple[int | None, int, bool], int] = {}  # rates take long to compare
 
     def row(self, message: int, kept: StoredSighting) -> tuple[object, ...] | None:
         """What a message is charged; None where something about it has a price of its own."""
@@ -260,12 +261,15 @@ class PlainCharges:
             tiers = self._tiers[day] = self._table.tiers(self._models[model], decode_time(time)[:_DATE_LENGTH])
         sent, output, read = told.input, told.output, told.cache_read
         five, hour, searches = told.cache_write_5m, told.cache_write_1h, told.web_searches
-        rate = tiers[2] if sent + five + hour + read > tiers[0] else tiers[1]
+        is_long = sent + five + hour + read > tiers[0]
+        rate = tiers[2] if is_long else tiers[1]
         amount = None
         if rate is not None:
             cost = rate.amount(input=sent, output=output, cache_write_5m=five, cache_write_1h=hour, cache_read=read)
             amount = format_decimal(EXACT.add(cost, EXACT.multiply(rate.web_search, searches)) if searches else cost)
-        number = self._numbers.of(self._models[model], rate)
+        number = self._rate_ids.get((*day, is_long))
+        if number is None:
+            number = self._rate_ids[*day, is_long] = self._numbers.of(self._models[model], rate)
         shared = self._shares.of(tuple(told.calls[1::2]))
         counts = sent, output, five, hour, read, searches
         return (message, 0, origin, number, time, None, *counts, amount, told.partial, 0, shared)

@@ -260,7 +260,7 @@ class _Writer:
             "INSERT INTO problems(transcript_id, line, kind, message, recovered) VALUES(?, ?, ?, ?, ?)",
             [(number, *row) for row in made.problems],
         )
-        made.sightings.write(self.connection, number, is_new=step.is_new)
+        made.sightings.write(self.connection, number, is_new=step.is_new, marks_stale=self._beside is None)
         made.fold.write(self.connection, number, first)
         self._vocabulary.add(said for _at, said in made.texts)
         self._next += len(made.entries)

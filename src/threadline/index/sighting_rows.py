@@ -10,16 +10,23 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 from msgspec import Raw, Struct
 
 from threadline.index.sightings import encode_sighting
 from threadline.index.store import encode_time, name_ids, storable_text
-from threadline.model.blocks import ToolUseBlock
+from threadline.model.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from threadline.model.entries import AssistantEntry, ProgressEntry
 from threadline.model.homes import Transcript
 from threadline.model.side_agents import side_agent_kind_by_id
-from threadline.model.sightings import MAX_PLACEHOLDER_OUTPUT, SYNTHETIC_MODEL, Origin, TranscriptSightings
+from threadline.model.sightings import (
+    MAX_PLACEHOLDER_OUTPUT,
+    MAX_PLACEHOLDER_TEXT,
+    SYNTHETIC_MODEL,
+    Origin,
+    TranscriptSightings,
+)
 from threadline.parse import (
     USAGE_NEEDLE,
     ContentRow,
@@ -48,6 +55,7 @@ _ORIGIN_COLUMNS = "session, agent, version, git_branch, is_agent, forked, skill,
 _INSERT_ORIGIN = f"INSERT INTO origins(transcript_id, {_ORIGIN_COLUMNS}, is_side, began) VALUES({', '.join('?' * 11)})"
 _SELECT_ORIGINS = f"SELECT origin_id, began, {_ORIGIN_COLUMNS} FROM origins o WHERE transcript_id = ?1"  # noqa: S608 - our own names
 _IS_FORKED, _NO_VALUE = Raw(b"{}"), Raw()
+_LONG_VALUE = Raw(b"." * (MAX_PLACEHOLDER_TEXT + 1))
 _FIRST_LINES_BYTES = 16 * 1024
 _IS_ORIGIN_USED = "EXISTS(SELECT 1 FROM sightings s WHERE s.transcript_id = ?1 AND s.origin_id = o.origin_id)"
 
@@ -68,10 +76,13 @@ class SightingRows(Struct, gc=False):
     offset: int = 0
     first: str = ""
 
-    def write(self, connection: sqlite3.Connection, number: int, *, is_new: bool = False) -> None:
+    def write(
+        self, connection: sqlite3.Connection, number: int, *, is_new: bool = False, marks_stale: bool = True
+    ) -> None:
         """Write them for the transcript of that number, and mark its messages as stale.
 
-        `is_new` says that the index has nothing of the transcript so far.
+        `is_new` says that the index has nothing of the transcript so far. In an index without any charges all messages
+        are stale, and need no marks.
         """
         if not is_new:
             self._delete_old(connection, number)
@@ -82,7 +93,8 @@ class SightingRows(Struct, gc=False):
             models = name_ids(connection, "models", "model", names)
             keys = [(sighting[0],) for sighting in self.sightings]
             execute("INSERT OR IGNORE INTO message_ids(message) VALUES(?)", keys)
-            execute(f"INSERT OR IGNORE INTO stale(message_id) VALUES({_MESSAGE_ID})", keys)
+            if marks_stale:
+                execute(f"INSERT OR IGNORE INTO stale(message_id) VALUES({_MESSAGE_ID})", keys)
             execute(
                 f"INSERT INTO sightings VALUES({_MESSAGE_ID}, ?, ?, ?, ?, ?, ?, ?)",
                 [
@@ -263,14 +275,17 @@ def _usage_row(entry: AssistantEntry) -> EntryRow | None:
     usage = message.usage if message is not None else None
     if message is None or usage is None or entry.cost_usd is not None:
         return None  # a cost is kept with all its digits
+    content: list[ContentRow] | str | None = []
     if (usage.output_tokens or 0) <= MAX_PLACEHOLDER_OUTPUT:
-        return None  # whether that is a placeholder depends on the length of the content
-    content = message.content
-    calls = (
-        [ContentRow("tool_use", block.name, block.id) for block in content if type(block) is ToolUseBlock]
-        if type(content) is list
-        else None
-    )
+        if not (usage.input_tokens or usage.cache_read_input_tokens or usage.output_tokens):
+            return None  # whether anything is counted depends on which counts are missing
+        content = _measured_content(message.content)
+        if content is None:
+            return None
+    elif type(message.content) is list:
+        content = [
+            ContentRow("tool_use", block.name, block.id) for block in message.content if type(block) is ToolUseBlock
+        ]
     return EntryRow(
         "assistant",
         entry.is_agent,
@@ -281,13 +296,41 @@ def _usage_row(entry: AssistantEntry) -> EntryRow | None:
         entry.request_id,
         entry.uuid,
         entry.timestamp_text,
-        MessageRow(message.model, message.id, calls, message.stop_reason, usage),  # type: ignore[arg-type] # the same fields
+        MessageRow(message.model, message.id, content, message.stop_reason, usage),  # type: ignore[arg-type] # the same fields
         None,
         _IS_FORKED if entry.forked_from is not None else _NO_VALUE,
         entry.attribution_skill,
         entry.attribution_agent,
         _NO_VALUE,
     )
+
+
+def _measured_content(content: Any) -> list[ContentRow] | str | None:
+    """The content of a row whose output may be a placeholder, each block long or empty; None if that is not certain.
+
+    JSON text is at least as long as the value. So a long value proves that it is long, and a short one proves nothing.
+    """
+    if type(content) is not list:
+        return content or []
+    rows: list[ContentRow] = []
+    is_long, is_certain = False, True
+    for block in content:
+        kind = type(block)
+        if kind is ToolUseBlock:
+            given = block.input
+            long = type(given) is dict and any(
+                type(value) is str and len(value) >= MAX_PLACEHOLDER_TEXT for value in given.values()
+            )
+            rows.append(ContentRow("tool_use", block.name, block.id, input=_LONG_VALUE if long else _NO_VALUE))
+        elif kind is TextBlock:
+            long = len(block.text) >= MAX_PLACEHOLDER_TEXT
+            rows.append(ContentRow("text", text=_LONG_VALUE if long else _NO_VALUE))
+        elif kind is ThinkingBlock or kind is RedactedThinkingBlock:
+            continue
+        else:
+            long = False
+        is_long, is_certain = is_long or long, is_certain and long
+    return rows if is_long or is_certain else None
 
 
 def _file_size(transcript: Transcript) -> int:

@@ -200,8 +200,8 @@ class PackedSighting(Struct, array_like=True, gc=False):
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(PackedSighting).decode
-_DEFAULTS: list[Any] = [[], False, False, False, 0, False, False, None, None, None, None, None]
-_REQUIRED_FIELDS = len(PackedSighting.__struct_fields__) - len(_DEFAULTS)
+# Of the fields after `stopped`, as nearly all sightings have them.
+_USUAL_VALUES: tuple[Any, ...] = (False, False, 0, False, False, None, None, None, None, None)
 
 
 def encode_sighting(sighting: Sighting, *, tells: bool = False) -> bytes:
@@ -217,7 +217,7 @@ def encode_sighting(sighting: Sighting, *, tells: bool = False) -> bytes:
     for call in sighting.calls:
         id_, _, name = call.partition(" ")
         calls += (_pack_call(id_), name)
-    told: list[Any] = [
+    values: list[Any] = [
         rows,
         sighting.offset - first,
         sighting.input,
@@ -225,8 +225,8 @@ def encode_sighting(sighting: Sighting, *, tells: bool = False) -> bytes:
         sighting.cache_write_5m,
         sighting.cache_write_1h,
         sighting.cache_read,
-        calls,
-        sighting.stopped,
+    ]
+    rare = (
         tells,
         sighting.partial,
         sighting.web_searches,
@@ -237,13 +237,19 @@ def encode_sighting(sighting: Sighting, *, tells: bool = False) -> bytes:
         sighting.tier,
         sighting.reported,
         sighting.passes,
-    ]
-    while len(told) > _REQUIRED_FIELDS and told[-1] == _DEFAULTS[len(told) - _REQUIRED_FIELDS - 1]:
-        told.pop()
+    )
+    if rare != _USUAL_VALUES:
+        values += (calls, sighting.stopped, *rare)
+        while values[-1] == _USUAL_VALUES[len(values) - len(PackedSighting.__struct_fields__) - 1]:
+            values.pop()
+    elif sighting.stopped:
+        values += (calls, True)
+    elif calls:
+        values.append(calls)
     try:
-        return _encode(told)
+        return _encode(values)
     except UnicodeEncodeError:
-        return _encode(_replace_surrogates(msgspec.to_builtins(told, builtin_types=(bytes,))))
+        return _encode(_replace_surrogates(msgspec.to_builtins(values, builtin_types=(bytes,))))
 
 
 def decode_sighting(told: bytes) -> PackedSighting:
@@ -290,12 +296,13 @@ def _expand_rows(some: list[Any], offset: int) -> str:
 
 
 def _pack_uuid(uuid: str) -> _Id:
-    if len(uuid) == _UUID_LENGTH:
+    if len(uuid) == _UUID_LENGTH and uuid[8] == uuid[13] == uuid[18] == uuid[23] == "-":
+        digits = uuid.replace("-", "")
         try:
-            short = bytes.fromhex(uuid.replace("-", ""))
+            short = bytes.fromhex(digits)
         except ValueError:
             return uuid
-        if _expand_uuid(short) == uuid:
+        if short.hex() == digits:
             return short
     return uuid
 

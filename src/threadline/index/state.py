@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import repeat, takewhile
+from itertools import accumulate, repeat, takewhile
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -142,35 +143,34 @@ class WorkFold:
         self._agents = AgentFold(state.agents, transcript)
         self._files = TouchFold(state.cwd)
         self._lists = TodoFold(state.lists)
+        self._handlers: dict[type, Callable[[int, Any, str | None], None]] = {
+            AssistantEntry: self._calls.reply,
+            UserEntry: self._user,
+            AttachmentEntry: self._attachment,
+            SystemEntry: self._compactions.system,
+            ProgressEntry: self._agents.progress,
+        }
 
-    def add(self, at: int, entry: Entry) -> None:
-        """One more entry, the one of that number among those that are read now."""
-        if self._agents.counts:
-            self._agents.own(entry)
-        if isinstance(entry, ChainEntry):
-            self._chain(at, entry)
-        elif isinstance(entry, AgentMetadataEntry):
-            self._agents.metadata(entry)
-
-    def _chain(self, at: int, entry: ChainEntry) -> None:
-        agent = None
-        if entry.is_agent:
-            agent = self._agents.inside(entry)
-        elif not self._has_main:
-            self._has_main = True
-            self._agents.main()
-        if entry.cwd:
-            self._files.cwd = entry.cwd
-        if isinstance(entry, AssistantEntry):
-            self._calls.reply(at, entry, agent)
-        elif isinstance(entry, UserEntry):
-            self._user(at, entry, agent)
-        elif isinstance(entry, AttachmentEntry):
-            self._attachment(at, entry, agent)
-        elif isinstance(entry, SystemEntry):
-            self._compactions.system(at, entry, agent)
-        elif isinstance(entry, ProgressEntry):
-            self._agents.progress(entry)
+    def add(self, entries: Iterable[Any], first: int) -> None:
+        """Add entries; `first` is the number of the first among those that are read now."""
+        agents = self._agents
+        for at, entry in enumerate(entries, first):
+            if agents.counts:
+                agents.own(entry)
+            handler = self._handlers.get(type(entry))
+            if handler is None:
+                if type(entry) is AgentMetadataEntry:
+                    agents.metadata(entry)
+                continue
+            agent = None
+            if entry.is_agent:
+                agent = agents.inside(entry)
+            elif not self._has_main:
+                self._has_main = True
+                agents.main()
+            if entry.cwd:
+                self._files.cwd = entry.cwd
+            handler(at, entry, agent)
 
     def _user(self, at: int, entry: UserEntry, agent: str | None) -> None:
         self._calls.user(at, entry, agent)
@@ -289,11 +289,10 @@ class TranscriptFold:
 
     def add(self, run: EntryRun, first: int) -> None:
         """Add a run; `first` is the number of its first entry among those that are read now."""
-        work, summary = self._work, self._lighting
-        for at, entry in enumerate(run.entries, first):
-            work.add(at, entry)
-            if summary is not None:
-                summary.add(entry)
+        self._work.add(run.entries, first)
+        if self._lighting is not None:
+            for entry in run.entries:
+                self._lighting.add(entry)
         self._state.glance.add(
             [
                 entry if type(entry) in _CHAIN_TYPES and not entry.line.problems else head_of(entry)
@@ -375,25 +374,35 @@ class EntryColumns(Struct, gc=False):
     def __len__(self) -> int:
         return len(self.line)
 
-    def add(self, entries: list[Entry], transcript: Transcript) -> None:
-        """Add rows for entries of a transcript."""
-        lines = [entry.line for entry in entries]
-        self.line += [line.number for line in lines]
-        self.offset += [line.offset for line in lines]
-        self.length += [len(line.raw) for line in lines]
+    def add(self, run: EntryRun, transcript: Transcript) -> None:
+        """Add rows for the entries of a run."""
+        entries = run.entries
+        lengths = [len(entry.line.raw) for entry in entries]
+        if run.is_exact:
+            self.line += range(run.number, run.number + len(entries))
+        else:
+            self.line += [entry.line.number for entry in entries]
+        self.offset += accumulate(lengths[:-1], initial=run.offset)
+        self.length += lengths
         self.kind += [_KINDS.get(type(entry)) or storable_text(entry.kind) or "" for entry in entries]
-        self.uuid += map(storable_text, [entry.uuid for entry in entries])
+        self.uuid += _storable_texts([entry.uuid for entry in entries])
         self.session += _differing([entry.session_id for entry in entries], transcript.session)
-        agents = [entry.agent_id if isinstance(entry, ChainEntry) else None for entry in entries]
+        agents = [entry.agent_id if type(entry) in _CHAIN_TYPES else None for entry in entries]
         self.agent += _differing(agents, transcript.agent)
         self.timestamp += [
             text if type(text := entry.timestamp_text) is str and text.isascii() else _timestamp(entry)
             for entry in entries
         ]
-        self.message += [
-            storable_text(entry.message.id) if type(entry) is AssistantEntry and entry.message is not None else None
-            for entry in entries
-        ]
+        self.message += _storable_texts(
+            [
+                message.id if type(entry) is AssistantEntry and (message := entry.message) is not None else None
+                for entry in entries
+            ]
+        )
+
+
+def _storable_texts(texts: list[Any]) -> Iterable[str | None]:
+    return texts if "".join(filter(None, texts)).isascii() else map(storable_text, texts)
 
 
 def _differing(values: Sequence[str | None], usual: str | None) -> Iterable[str | None]:
@@ -511,7 +520,7 @@ def _is_whole(run: EntryRun) -> bool:
 def _add_run(rows: TranscriptRows, run: EntryRun, transcript: Transcript, fold: TranscriptFold) -> None:
     """Add the rows of a run of lines."""
     first = len(rows.entries)
-    rows.entries.add(run.entries, transcript)
+    rows.entries.add(run, transcript)
     for at, entry in enumerate(run.entries, first):
         text = text_row(entry)
         if text is not None:

@@ -8,7 +8,7 @@ commands, a subagent's entries repeated as progress, API requests, copies of fil
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -90,6 +90,7 @@ _OUTPUT_TAGS = (
     "<task-notification>",
 )
 _COMMAND_TAGS = ("<command-name>", "<command-message>")
+_RESULT_BLOCKS = (ServerResultBlock, McpToolResultBlock, ToolResultBlock)
 _TYPED_KINDS = frozenset(
     {ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING, ActKind.MEMORY, ActKind.COMMAND, ActKind.FEEDBACK}
 )
@@ -191,7 +192,7 @@ def _add_block(item: Any, said: str, texts: FieldParts) -> None:
         add_parts(texts, "thinking", [item.thinking])
     elif kind is str:
         add_parts(texts, said, [item])
-    elif isinstance(item, ServerResultBlock | McpToolResultBlock | ToolResultBlock):
+    elif isinstance(item, _RESULT_BLOCKS):
         add_parts(texts, "result", collect_strings(item.content))
     elif kind is not ImageBlock and kind is not RedactedThinkingBlock:
         add_parts(texts, "injected", collect_strings(item, mute=_TAG_KEY))
@@ -259,6 +260,7 @@ def _add_tagged_text(text: str, otherwise: str, texts: FieldParts) -> None:
 _IGNORED_KEYS = frozenset(
     {"type", "signature", "encrypted_content", "encrypted_index", "encrypted_stdout", "cache_control"}
 )
+_KEYED = (dict, Struct)
 _INT_RANGE = range(-(2**63), 2**64)
 
 
@@ -270,6 +272,10 @@ def collect_strings(value: Any, *, everything: bool = False, mute: Collection[st
         everything: numbers too, and nothing is left out for what its key is called.
         mute: keys of the outermost object whose values are left out.
     """
+    if value is None:
+        return []
+    if type(value) is str:
+        return [value] if value else []
     found: dict[str, None] = {}
     never = () if everything else _IGNORED_KEYS
     # A stack of its own: a value may be nested deeper than Python calls.
@@ -290,14 +296,13 @@ def collect_strings(value: Any, *, everything: bool = False, mute: Collection[st
 
 
 def _has_keys(value: Any) -> bool:
-    return isinstance(value, dict | Struct)
+    return isinstance(value, _KEYED)
 
 
-def _items(holder: Any) -> Iterator[tuple[str, Any]]:
+def _items(holder: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(holder, Struct):
-        yield from ((name, getattr(holder, name)) for name in holder.__struct_fields__)
-    elif holder.get("type") != "base64":
-        yield from holder.items()
+        return [(name, getattr(holder, name)) for name in holder.__struct_fields__]
+    return holder.items() if holder.get("type") != "base64" else ()
 
 
 FieldParts = dict[str, list[str]]
@@ -369,7 +374,10 @@ def _blocks_text(blocks: list[ToolResultBlock]) -> str:
 def add_parts(texts: FieldParts, field: str, parts: list[str]) -> None:
     """Adds parts to a field."""
     if parts:
-        texts.setdefault(field, []).extend(parts)
+        if field in texts:
+            texts[field] += parts
+        else:
+            texts[field] = parts
 
 
 def new_parts(parts: list[str], seen: str) -> list[str]:

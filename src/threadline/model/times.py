@@ -10,6 +10,7 @@ import re
 from calendar import monthrange
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import lru_cache
 from typing import Any
 
 from threadline.errors import BadQuery
@@ -89,9 +90,17 @@ def sortable_time(timestamp: Any) -> str | None:
     >>> sortable_time("2025-07-01T12:43:45+02:00")
     '2025-07-01T10:43:45.000'
     """
-    if timestamp.__class__ is str and _USUAL_TIME.fullmatch(timestamp):
-        return str(timestamp[:-1])
-    moment = parse_timestamp(timestamp)
+    return _sortable_text(timestamp) if timestamp.__class__ is str else _format_moment(parse_timestamp(timestamp))
+
+
+@lru_cache(maxsize=1024)  # several folds ask for the time of the same entry
+def _sortable_text(timestamp: str) -> str | None:
+    if _USUAL_TIME.fullmatch(timestamp):
+        return timestamp[:-1]
+    return _format_moment(parse_timestamp(timestamp))
+
+
+def _format_moment(moment: datetime | None) -> str | None:
     if moment is None:
         return None
     precision = "microseconds" if moment.microsecond % 1000 else "milliseconds"

@@ -74,7 +74,7 @@ class SummaryFold:
     def __init__(self, state: SummaryState | None = None) -> None:
         self.state = state or SummaryState()
         self.prompts: list[PromptRow] = []
-        # The entries that acts are found in; None if the fold continues from a state.
+        # The entries that acts are found in, as long as they may be needed; None if the fold continues from a state.
         self._act_entries: list[Entry] | None = [] if state is None else None
 
     @property
@@ -109,7 +109,7 @@ class SummaryFold:
             self._add_main(entry)
 
     def _remember(self, entry: Entry) -> None:
-        if self._act_entries is not None:
+        if self._act_entries is not None and can_miss_steering(self.state.version):
             self._act_entries.append(entry)
 
     def _add_inline_agent(self, entry: ChainEntry) -> None:
@@ -122,11 +122,14 @@ class SummaryFold:
     def _add_main(self, entry: ChainEntry) -> None:
         state = self.state
         state.spoken += 1
-        state.cwd = state.cwd or entry.cwd
+        if not state.cwd:
+            state.cwd = entry.cwd
         time = sortable_time(entry.timestamp_text)
         if time is not None:
-            state.first = time if state.first is None or time < state.first else state.first
-            state.last = time if state.last is None or time > state.last else state.last
+            if state.last is None or time > state.last:
+                state.last = time
+            if state.first is None or time < state.first:
+                state.first = time
         if isinstance(entry, AssistantEntry):
             self._add_reply(entry)
             return
