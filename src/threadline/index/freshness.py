@@ -95,7 +95,7 @@ def _run_refresh(
     # The modules that read transcripts take longer to load than a fresh index takes to answer.
     from threadline.index.refresh import refresh_index  # noqa: PLC0415
 
-    refresh_index(path, homes, jobs=jobs, progress=progress, planned=planned, told=pending)
+    refresh_index(path, homes, jobs=jobs, progress=progress, planned=planned, pending=pending)
 
 
 def _is_current(connection: sqlite3.Connection, changes: TranscriptChanges) -> bool:

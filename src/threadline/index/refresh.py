@@ -1,8 +1,8 @@
-"""Bring the index up to date: read what changed in the transcripts and write it, nothing else.
+"""Bring the index up to date: read what changed in the transcripts, once, and write it.
 
-The rows of a transcript and how far it was read are written in one transaction, so a refresh may be killed at any
-point and the next one continues. Charges depend on all transcripts: their messages are marked stale in the same
-transaction and charged at the end, or by the next refresh.
+Worker processes read (`state`), and this process writes. The rows of a transcript and how far it was read are written
+in one transaction, so a refresh may be killed at any point and the next one continues. Charges depend on all
+transcripts: their messages are marked stale in the same transaction and charged at the end, or by the next refresh.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _INSERT_ENTRY = "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class RefreshResult(Struct, frozen=True):
-    """What a refresh did: how many transcripts it read, how many bytes and entries of them, and how many were gone."""
+    """What a refresh did: the transcripts, bytes and entries it read, the transcripts that were gone, and charges."""
 
     transcripts: int = 0
     bytes: int = 0
@@ -68,21 +68,27 @@ def refresh_index(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     planned: Callable[[int], None] | None = None,
-    told: PendingChanges | None = None,
+    pending: PendingChanges | None = None,
 ) -> RefreshResult:
-    """Bring the index up to date with the homes. `planned` is told how many bytes are to be read, `progress` each part.
+    """Bring the index up to date with the homes, or build it if there is none.
 
-    `told` is what a look at the homes has given just now: they are not looked through again.
+    Args:
+        index: the path of the index.
+        homes: the homes that it is for.
+        jobs: how many processes may work; by default one per processor.
+        progress: called with the size of each transcript when it is written.
+        planned: called once, with the number of bytes to read.
+        pending: changes that were just detected, so that the homes are not searched again.
 
     Raises:
         IndexBusy: another process is refreshing it.
         Unreadable: it is damaged, or may not be written.
     """
     with write_lock(index):
-        if not index.exists():  # not asked before: another may just have made it
+        if not index.exists():  # not before the lock: another process may just have built it
             return _build(index, homes, jobs, progress, planned)
         with open_locked(index) as connection:
-            return _run(_Writer(connection), homes, jobs, progress, planned, told)
+            return _run(IndexWriter(connection), homes, jobs, progress, planned, pending)
 
 
 def rebuild_index(
@@ -93,9 +99,9 @@ def rebuild_index(
     progress: Callable[[int], None] | None = None,
     planned: Callable[[int], None] | None = None,
 ) -> RefreshResult:
-    """Make the index anew, beside the old one, which answers until this one is whole; damaged or not, it then goes.
+    """Build a new index in a file beside the old one, which is used until the new one replaces it.
 
-    The arguments are those of `refresh`.
+    The arguments are those of `refresh_index`. The old index may be damaged.
 
     Raises:
         IndexBusy: another process is refreshing it.
@@ -112,57 +118,57 @@ def _build(
     progress: Callable[[int], None] | None,
     planned: Callable[[int], None] | None,
 ) -> RefreshResult:
-    """Make the index beside the old one, and put it in its place."""
+    """Build an index beside the old one, and put it in its place."""
     new = index.with_name(f"{index.name}{NEW_SUFFIX}")
     with open_new(new) as connection:
-        done = _run(_Writer(connection, beside=new), homes, jobs, progress, planned)
+        result = _run(IndexWriter(connection, new_file=new), homes, jobs, progress, planned)
     try:
-        # The old file goes first: a log that outlives its index is thrown away, but one that finds another in its
-        # place would be played back into it.
+        # The old file is removed first. SQLite discards a write-ahead log without a database, but would replay one
+        # that finds another database in its place.
         remove_index(index)
         new.replace(index)
         remove_older_versions(index)
     except OSError as error:
         raise Unreadable(f"The index {str(index)!r} cannot be written: {error}.") from None
-    return done
+    return result
 
 
 def _run(  # noqa: PLR0917 - as they were given
-    writing: _Writer,
+    writer: IndexWriter,
     homes: Sequence[Home],
     jobs: int | None,
     progress: Callable[[int], None] | None,
     planned: Callable[[int], None] | None,
-    told: PendingChanges | None = None,
+    pending: PendingChanges | None = None,
 ) -> RefreshResult:
-    connection = writing.connection
+    connection = writer.connection
     connection.execute("BEGIN IMMEDIATE")
-    is_so = told is not None and told.generation == read_generation(connection)  # nobody has written since
-    work = make_plan(connection, homes, told.changes if told is not None and is_so else None)
+    is_current = pending is not None and pending.generation == read_generation(connection)  # nobody has written since
+    plan = make_plan(connection, homes, pending.changes if pending is not None and is_current else None)
     if planned is not None:
-        planned(work.size)
-    writing.forget(work)
+        planned(plan.size)
+    writer.prepare(plan)
     with relaxed_gc():
-        for step, made in _read_steps(work.steps, jobs):
-            writing.add(step, made)
+        for step, rows in _read_steps(plan.steps, jobs):
+            writer.add(step, rows)
             if progress is not None:
                 progress(step.size)
-    with writing.finishing():
+    with writer.finish():
         if are_projects_stale(connection):
             update_project_paths(connection, homes)
-        charged = charge_stale(connection, homes)
-    return RefreshResult(len(work.steps), work.size, writing.entries, len(work.gone), charged)
+        charges = charge_stale(connection, homes)
+    return RefreshResult(len(plan.steps), plan.size, writer.entries, len(plan.gone), charges)
 
 
 def _read_steps(steps: Sequence[ReadStep], jobs: int | None) -> Iterator[tuple[ReadStep, TranscriptRows]]:
-    """The rows of every transcript that is to be read; on all cores where that pays."""
+    """The rows of every transcript to read; with worker processes if there is enough to read."""
     workers = (jobs or cpu_count()) - 1
     if workers < 1 or sum(step.size for step in steps) < _MIN_PARALLEL_BYTES or not can_fork():
         for step in steps:
             yield step, _read_step(step)
         return
-    for some, made in fork_map(_read_batch, list(_batches(steps)), workers):
-        yield from zip(some, made, strict=True)
+    for batch, results in fork_map(_read_batch, list(_batches(steps)), workers):
+        yield from zip(batch, results, strict=True)
 
 
 def _read_step(step: ReadStep) -> TranscriptRows:
@@ -182,7 +188,7 @@ def _sort_key(step: ReadStep) -> str:
 
 
 def _batches(steps: Sequence[ReadStep]) -> Iterator[list[ReadStep]]:
-    """Some transcripts at a time, the oldest first: of words that many entries have, those with high numbers count."""
+    """The steps in batches, the oldest transcripts first: search prefers entries with high numbers."""
     batch: list[ReadStep] = []
     size = 0
     for step in sorted(steps, key=_sort_key):
@@ -196,42 +202,42 @@ def _batches(steps: Sequence[ReadStep]) -> Iterator[list[ReadStep]]:
 
 
 def _next_entry(connection: sqlite3.Connection) -> int:
-    found = connection.execute("SELECT value FROM meta WHERE name = 'next_entry'").fetchone()
-    if found is None or not str(found[0]).isdecimal():
-        raise sqlite3.DatabaseError("it does not tell which number the next entry has")
-    return int(found[0])
+    row = connection.execute("SELECT value FROM meta WHERE name = 'next_entry'").fetchone()
+    if row is None or not str(row[0]).isdecimal():
+        raise sqlite3.DatabaseError("the number of the next entry is missing")
+    return int(row[0])
 
 
-class _Writer:
-    """The one that writes, transcript by transcript, committing every now and then.
+class IndexWriter:
+    """Writes the rows of transcripts, and commits every few seconds.
 
-    One that is made `beside`, and that nobody sees before it is whole, is written all at once.
+    A `new_file`, which nobody else sees until it is complete, is written in one transaction.
     """
 
-    def __init__(self, connection: sqlite3.Connection, *, beside: Path | None = None) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, new_file: Path | None = None) -> None:
         self.connection = connection
-        self._beside = beside
+        self._new_file = new_file
         self._next = _next_entry(connection)
-        self._begun = 0.0
+        self._transaction_start = 0.0
         self._vocabulary = VocabularyWriter(connection)
         self.entries = 0
 
-    def forget(self, work: RefreshPlan) -> None:
-        """Take out what transcripts that are gone, or that are to be read anew, have given."""
+    def prepare(self, plan: RefreshPlan) -> None:
+        """Delete the rows of transcripts that are gone, and write what is known of others without reading them."""
         self._begin()
-        for number in work.gone:
-            self._forget(number)
+        for number in plan.gone:
+            self._delete_rows(number)
             self.connection.execute("DELETE FROM transcripts WHERE transcript_id = ?", (number,))
-        for number, known in work.renewed:
-            update_fingerprint(self.connection, number, known)
-        for number, transcript in work.moved:
+        for number, fingerprint in plan.renewed:
+            update_fingerprint(self.connection, number, fingerprint)
+        for number, transcript in plan.moved:
             self._move(number, transcript)
-        if work.may_change_project_paths:
+        if plan.may_change_project_paths:
             mark_projects_stale(self.connection)
         self.commit()
 
     def _move(self, number: int, transcript: Transcript) -> None:
-        """The same lines lie elsewhere: what they cost may be another project's."""
+        """Write the new path of a transcript. Its charges may now belong to another project."""
         home, project = PlaceIds(self.connection).of(transcript)
         self.connection.execute(
             "UPDATE transcripts SET (home_id, project_id, kind, session, agent) = (?, ?, ?, ?, ?)"
@@ -241,51 +247,51 @@ class _Writer:
         self.connection.execute(MARK_STALE, (number,))
         mark_unlinked(self.connection)
 
-    def add(self, step: ReadStep, made: TranscriptRows) -> None:
-        """The rows of one transcript, and how far it has been read."""
+    def add(self, step: ReadStep, rows: TranscriptRows) -> None:
+        """Write the rows of a transcript, and how far it has been read."""
         self._begin()
-        if (step.before is None and not step.is_new) or made.was_reread:
-            self._forget(step.transcript_id)
-        elif made.is_closed:
+        if (step.before is None and not step.is_new) or rows.was_reread:
+            self._delete_rows(step.transcript_id)
+        elif rows.is_closed:
             self.connection.execute(_EXTEND_LINE, (step.transcript_id, step.line - 1))
-        if step.has_new_name:  # not before: until its rows are made anew, they go by the old name
+        if step.has_new_name:  # not before: until its rows are replaced, the old name is theirs
             self._move(step.transcript_id, step.transcript)
         first = self._next
         number = step.transcript_id
         execute = self.connection.executemany
-        columns = astuple(made.entries)
-        execute(_INSERT_ENTRY, zip(count(first), repeat(number), *columns))
-        execute(_INSERT_TEXT, [(first + at, *said) for at, said in made.texts])
+        execute(_INSERT_ENTRY, zip(count(first), repeat(number), *astuple(rows.entries)))
+        execute(_INSERT_TEXT, [(first + at, *fields) for at, fields in rows.texts])
         execute(
             "INSERT INTO problems(transcript_id, line, kind, message, recovered) VALUES(?, ?, ?, ?, ?)",
-            [(number, *row) for row in made.problems],
+            [(number, *row) for row in rows.problems],
         )
-        made.sightings.write(self.connection, number, is_new=step.is_new, marks_stale=self._beside is None)
-        made.fold.write(self.connection, number, first)
-        self._vocabulary.add(said for _at, said in made.texts)
-        self._next += len(made.entries)
-        self.entries += len(made.entries)
-        step.note(self.connection, made)
-        if self._beside is None and monotonic() - self._begun > _COMMIT_SECONDS:
+        rows.sightings.write(self.connection, number, is_new=step.is_new, marks_stale=self._new_file is None)
+        rows.fold.write(self.connection, number, first)
+        self._vocabulary.add(fields for _, fields in rows.texts)
+        self._next += len(rows.entries)
+        self.entries += len(rows.entries)
+        step.note(self.connection, rows)
+        if self._new_file is None and monotonic() - self._transaction_start > _COMMIT_SECONDS:
             self.commit()
 
-    def _forget(self, number: int) -> None:
+    def _delete_rows(self, number: int) -> None:
+        """Delete the rows of a transcript, before it is read from the start or because it is gone."""
         execute = self.connection.execute
         execute(MARK_STALE, (number,))
         mark_unlinked(self.connection)
         for table in OF_ENTRIES:
-            of_its = "entry_id IN (SELECT entry_id FROM entries WHERE transcript_id = ?)"
-            execute(f"DELETE FROM {table} WHERE {of_its}", (number,))  # noqa: S608 - our own names
+            condition = "entry_id IN (SELECT entry_id FROM entries WHERE transcript_id = ?)"
+            execute(f"DELETE FROM {table} WHERE {condition}", (number,))  # noqa: S608 - our own names
         for table in OF_TRANSCRIPT:
             execute(f"DELETE FROM {table} WHERE transcript_id = ?", (number,))  # noqa: S608 - our own names
 
     def _begin(self) -> None:
         if not self.connection.in_transaction:
             self.connection.execute("BEGIN IMMEDIATE")
-            self._begun = monotonic()
+            self._transaction_start = monotonic()
 
     def commit(self) -> None:
-        """Make what was written so far stay."""
+        """Commit what was written so far."""
         if self.connection.in_transaction:
             self._vocabulary.commit(self._next)
             self.connection.execute("UPDATE meta SET value = ? WHERE name = 'next_entry'", (str(self._next),))
@@ -293,13 +299,13 @@ class _Writer:
             self.connection.execute("COMMIT")
 
     @contextmanager
-    def finishing(self) -> Iterator[None]:
-        """Make all of it stay, and the vocabulary whole."""
+    def finish(self) -> Iterator[None]:
+        """Commit all rows, and complete the vocabulary. The caller's last steps may run at the same time."""
         if has_unlinked(self.connection):
             self._begin()
             relink_results(self.connection)
         self.commit()
-        with self._vocabulary.finishing(self._beside):
+        with self._vocabulary.finishing(self._new_file):
             yield
 
 
@@ -309,9 +315,9 @@ _TIMESTAMP_LENGTH = 23  # 2026-11-15T12:00:00.000
 
 
 def last_timestamp(path: str, size: int, mtime_ns: int) -> str:
-    """The last time that the end of a transcript names, as text that sorts; when it was written where it names none.
+    """The last timestamp near the end of a transcript, as text that sorts; without one, the file's mtime.
 
-    A copy of a home has lost the times of its files, and they may all be the same.
+    The mtime alone is not enough: the files of a copied home may all have the same.
     """
     try:
         file = open_transcript(path)
