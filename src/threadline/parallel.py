@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 
 # Below this many bytes, starting workers costs more time than they save.
 _MIN_PARALLEL_BYTES = 32 * 1024 * 1024
-# Small transcripts go together, for each task has its price; and no more tasks are made than a crew can take.
+# Small transcripts are batched, because each task has a cost. There are never more than `MAX_TASKS` tasks.
 _BATCH_BYTES = 4 * 1024 * 1024
 _BATCH_FILES = 200
 
@@ -36,22 +36,22 @@ _BATCH_FILES = 200
 def map_transcripts(
     function: Callable[[Transcript], Result], transcripts: Iterable[Transcript], *, jobs: int | None = None
 ) -> Iterator[tuple[Transcript, Result]]:
-    """The function's answer for every transcript, in no particular order.
+    """The function's result for every transcript, in no particular order.
 
-    `jobs` is how many processes are to work, this one included: as many as there are cores when it is not given, and
-    this one alone where there is little to read, or where processes cannot be forked.
+    `jobs` is the number of processes, including this one. By default it is the number of processors, or 1 if there is
+    little to read. Where processes cannot be forked, this one does everything.
     """
-    # The biggest first, so that nobody is left alone with it at the end.
+    # The largest first, so that no process is left alone with it at the end.
     waiting = sorted(transcripts, key=lambda transcript: -transcript.size)
     batches = list(_batches(waiting))
-    workers = min(jobs or cpu_count(), len(batches)) - 1  # one without a batch would only be made and ended
-    little = jobs is None and sum(transcript.size for transcript in waiting) < _MIN_PARALLEL_BYTES
-    if workers < 1 or little or not can_fork():
+    workers = min(jobs or cpu_count(), len(batches)) - 1  # no worker without a batch
+    is_small = jobs is None and sum(transcript.size for transcript in waiting) < _MIN_PARALLEL_BYTES
+    if workers < 1 or is_small or not can_fork():
         for transcript in waiting:
             yield transcript, function(transcript)
         return
-    for batch, answers in fork_map(partial(_map_batch, function), batches, workers):
-        yield from zip(batch, answers, strict=True)
+    for batch, results in fork_map(partial(_map_batch, function), batches, workers):
+        yield from zip(batch, results, strict=True)
 
 
 def _map_batch(function: Callable[[Transcript], Result], batch: list[Transcript]) -> list[Result]:
@@ -59,15 +59,15 @@ def _map_batch(function: Callable[[Transcript], Result], batch: list[Transcript]
 
 
 def _batches(transcripts: list[Transcript]) -> Iterator[list[Transcript]]:
-    """Big transcripts one by one, small ones together."""
-    most_bytes = max(_BATCH_BYTES, 2 * sum(one.size for one in transcripts) // MAX_TASKS)
-    most_files = max(_BATCH_FILES, 2 * len(transcripts) // MAX_TASKS)
+    """Large transcripts one by one, small ones together."""
+    max_bytes = max(_BATCH_BYTES, 2 * sum(transcript.size for transcript in transcripts) // MAX_TASKS)
+    max_files = max(_BATCH_FILES, 2 * len(transcripts) // MAX_TASKS)
     batch: list[Transcript] = []
     size = 0
     for transcript in transcripts:
         batch.append(transcript)
         size += transcript.size
-        if size > most_bytes or len(batch) > most_files:
+        if size > max_bytes or len(batch) > max_files:
             yield batch
             batch, size = [], 0
     if batch:
@@ -75,10 +75,10 @@ def _batches(transcripts: list[Transcript]) -> Iterator[list[Transcript]]:
 
 
 def cpu_count() -> int:
-    """How many processes can work at once here."""
+    """The number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
+    except AttributeError:  # not available on every system
         return os.cpu_count() or 1
 
 
@@ -89,17 +89,17 @@ _LOCAL_TASK = object()
 _TASK_NUMBER = Struct("<I")
 _ANSWER_HEADER = Struct("<IQ")
 MAX_TASKS = 1000
-"""As many numbers as the smallest of pipes holds: a page, where somebody has many of them."""
+"""The most task numbers that the smallest pipe holds: one page, for a user with many open pipes."""
 _PARENT_CHECK_SECONDS = 1.0
 _GC_THRESHOLD = 100_000
 _PIPE_BYTES = 1 << 20
-# How many bytes of answers a worker holds for a parent that has no time to read them; then it waits.
+# The most bytes of answers a worker keeps for a parent that is too busy to read them; then it waits.
 _MAX_UNSENT_BYTES = 24 << 20
 
 
 @contextmanager
 def relaxed_gc() -> Iterator[None]:
-    """Look for reference cycles less often: reading makes objects by the million, and no cycles of them."""
+    """Run the garbage collector less often: reading creates millions of objects, but no reference cycles."""
     thresholds = gc.get_threshold()
     gc.set_threshold(_GC_THRESHOLD)
     try:
@@ -109,16 +109,16 @@ def relaxed_gc() -> Iterator[None]:
 
 
 def can_fork() -> bool:
-    """Whether forks are safe here: where the system has them, and no other thread may hold a lock."""
+    """Whether forking is possible and safe: no other thread may hold a lock."""
     return hasattr(os, "fork") and active_count() == 1
 
 
 def fork_map(
     function: Callable[[Task], Answer], tasks: Sequence[Task], workers: int
 ) -> Generator[tuple[Task, Answer], None, None]:
-    """The function's answer for every task, in no particular order, by this process and so many forks of it.
+    """The function's answer for every task, in no particular order, from this process and `workers` forks of it.
 
-    What forks have answered comes first: this process takes a task only where none of them has anything for it.
+    Answers of workers come first: this process takes a task only if no answer is ready.
     """
     try:
         numbers = _fill_task_pipe(len(tasks))
@@ -131,39 +131,39 @@ def fork_map(
 def _run_tasks(
     function: Callable[[Task], Answer], tasks: Sequence[Task], workers: int, numbers: int
 ) -> Iterator[tuple[Task, Answer]]:
-    hands: list[_Worker] = []
+    started: list[_Worker] = []
     answered: set[int] = set()
     try:
-        _start_workers(hands, workers, function, tasks, numbers)
-        for number, answer in _receive_answers(hands, numbers):
+        _start_workers(started, workers, function, tasks, numbers)
+        for number, answer in _receive_answers(started, numbers):
             answered.add(number)
             yield tasks[number], function(tasks[number]) if answer is _LOCAL_TASK else answer
         for number, task in enumerate(tasks):
             if number not in answered:
                 yield task, function(task)
     finally:
-        # Interrupted, perhaps, or nobody wants the rest. Workers only read, so that they can be ended anywhere.
+        # Perhaps interrupted, or the caller stopped early. Workers only read, so they can be killed at any point.
         os.close(numbers)
-        for hand in hands:
-            hand.end()
+        for worker in started:
+            worker.end()
 
 
-def _receive_answers(hands: list[_Worker], numbers: int) -> Iterator[tuple[int, Any]]:
-    """What workers have answered, as it comes in; where nothing has, a task for this process while any are left."""
-    is_left = True
-    while is_left or any(hand.is_open for hand in hands):
-        ready = _readable_workers(hands, 0 if is_left else None)
-        for hand in ready:
-            yield from hand.answers()
-        if not ready and is_left:
-            mine = _next_task(numbers)
-            is_left = mine is not None
-            if mine is not None:
-                yield mine, _LOCAL_TASK
+def _receive_answers(workers: list[_Worker], numbers: int) -> Iterator[tuple[int, Any]]:
+    """The answers of workers as they arrive, or a task for this process if none has and tasks are left."""
+    has_tasks = True
+    while has_tasks or any(worker.is_open for worker in workers):
+        ready = _readable_workers(workers, 0 if has_tasks else None)
+        for worker in ready:
+            yield from worker.answers()
+        if not ready and has_tasks:
+            number = _next_task(numbers)
+            has_tasks = number is not None
+            if number is not None:
+                yield number, _LOCAL_TASK
 
 
 def _fill_task_pipe(count: int) -> int:
-    """The end to read of a pipe that holds the numbers of all tasks, or as many as it has room for."""
+    """The read end of a pipe that contains the numbers of all tasks, or as many as fit."""
     read, write = os.pipe()
     try:
         os.set_blocking(write, False)
@@ -174,35 +174,35 @@ def _fill_task_pipe(count: int) -> int:
 
 
 def _next_task(numbers: int) -> int | None:
-    told = os.read(numbers, _TASK_NUMBER.size)
-    return _TASK_NUMBER.unpack(told)[0] if len(told) == _TASK_NUMBER.size else None
+    data = os.read(numbers, _TASK_NUMBER.size)
+    return _TASK_NUMBER.unpack(data)[0] if len(data) == _TASK_NUMBER.size else None
 
 
-def _readable_workers(hands: list[_Worker], wait: float | None) -> list[_Worker]:
-    """The workers that have answered something."""
-    by_pipe = {hand.pipe: hand for hand in hands if hand.is_open}
-    # Not `select`, which takes no pipe beyond the first thousand open files of a process.
-    asking = select.poll()
+def _readable_workers(workers: list[_Worker], timeout: float | None) -> list[_Worker]:
+    """The workers that have sent something."""
+    by_pipe = {worker.pipe: worker for worker in workers if worker.is_open}
+    # Not `select`, which fails for file descriptors above 1023.
+    poll = select.poll()
     for pipe in by_pipe:
-        asking.register(pipe, select.POLLIN)
-    return [by_pipe[pipe] for pipe, _ in asking.poll(wait)] if by_pipe else []
+        poll.register(pipe, select.POLLIN)
+    return [by_pipe[pipe] for pipe, _ in poll.poll(timeout)] if by_pipe else []
 
 
 def _start_workers(
-    hands: list[_Worker],
-    workers: int,
+    workers: list[_Worker],
+    count: int,
     function: Callable[[Task], Answer],
     tasks: Sequence[Task],
     numbers: int,
 ) -> None:
-    """Add so many workers, or as many as the system gives."""
+    """Start `count` workers, or as many as the system allows."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    for _ in range(workers):
+    for _ in range(count):
         try:
-            # Ctrl-C reaches every process of the terminal; a fork leaves it to its parent, from its first moment on.
-            # Nor may it come between a fork and the list by which that is ended.
+            # Ctrl-C reaches every process of the terminal. A worker ignores it from the start: the parent ends it. And
+            # it must not arrive between the fork and the list by which the parent ends its workers.
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            hands.append(_Worker(function, tasks, numbers))
+            workers.append(_Worker(function, tasks, numbers))
         except OSError:
             return
         finally:
@@ -210,13 +210,13 @@ def _start_workers(
 
 
 class _Worker:
-    """One fork, as this process sees it."""
+    """A forked worker, as the parent sees it."""
 
     def __init__(self, function: Callable[[Task], Answer], tasks: Sequence[Task], numbers: int) -> None:
         self.pipe, write = os.pipe()
         _enlarge_pipe(self.pipe)
         self.is_open = True
-        self._held = bytearray()
+        self._buffer = bytearray()
         parent = os.getpid()
         try:
             self._pid = os.fork()
@@ -229,24 +229,24 @@ class _Worker:
         os.close(write)
 
     def answers(self) -> Iterator[tuple[int, Any]]:
-        """What has come in whole; at the end of the pipe, the worker is done."""
+        """The complete answers that have arrived. The end of the pipe means that the worker has finished."""
         data = os.read(self.pipe, _PIPE_BYTES)
         if not data:
             self.is_open = False
             return
-        self._held += data
+        self._buffer += data
         at = 0
-        while len(self._held) - at >= _ANSWER_HEADER.size:
-            number, size = _ANSWER_HEADER.unpack_from(self._held, at)
-            if len(self._held) - at - _ANSWER_HEADER.size < size:
+        while len(self._buffer) - at >= _ANSWER_HEADER.size:
+            number, size = _ANSWER_HEADER.unpack_from(self._buffer, at)
+            if len(self._buffer) - at - _ANSWER_HEADER.size < size:
                 break
             at += _ANSWER_HEADER.size
-            yield number, pickle.loads(memoryview(self._held)[at : at + size])  # noqa: S301 - from our own fork
+            yield number, pickle.loads(memoryview(self._buffer)[at : at + size])  # noqa: S301 - from our own fork
             at += size
-        del self._held[:at]
+        del self._buffer[:at]
 
     def end(self) -> None:
-        """End the worker, whatever it is doing."""
+        """Kill the worker, whatever it is doing."""
         os.close(self.pipe)
         with suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
@@ -257,27 +257,27 @@ class _Worker:
 def _worker_main(
     function: Callable[[Task], Answer], tasks: Sequence[Task], numbers: int, write: int, parent: int
 ) -> NoReturn:
-    """In a fork: take tasks until there are none. However it ends, nothing of the parent's is tidied up or printed."""
+    """Runs in a fork: do tasks until none are left. `os._exit` skips the parent's exit handlers and output."""
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         gc.set_threshold(_GC_THRESHOLD)  # as in `relaxed_gc`
         Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
-        # The parent reads when it has time. Meanwhile the next task is done, and not waited with.
-        done = _Outbox()
-        sender = Thread(target=_send_answers, args=(write, done), daemon=True)
+        # A thread sends the answers, so that the worker does not wait until the parent has time to read them.
+        outbox = _Outbox()
+        sender = Thread(target=_send_answers, args=(write, outbox), daemon=True)
         sender.start()
         while (number := _next_task(numbers)) is not None:
             answer = pickle.dumps(function(tasks[number]), pickle.HIGHEST_PROTOCOL)
-            done.put(_ANSWER_HEADER.pack(number, len(answer)) + answer)
-        done.put(None)
+            outbox.put(_ANSWER_HEADER.pack(number, len(answer)) + answer)
+        outbox.put(None)
         sender.join()
-    except BaseException:  # noqa: BLE001 - the parent does what a fork leaves undone, and tells what goes wrong there
+    except BaseException:  # noqa: BLE001 - the parent does the tasks that are left, and raises what went wrong
         os._exit(1)
     os._exit(0)
 
 
 def _enlarge_pipe(pipe: int) -> None:
-    """Let a pipe hold more, where the system can: each look of the parent then brings all that has been answered."""
+    """Enlarge a pipe's buffer if the system can, so that the parent reads more at a time."""
     with suppress(ImportError, AttributeError, OSError):
         import fcntl  # noqa: PLC0415 - not on every system
 
@@ -285,7 +285,7 @@ def _enlarge_pipe(pipe: int) -> None:
 
 
 class _Outbox:
-    """Answers that a worker has made and its parent has not read yet. Beyond some bytes of them, the worker waits."""
+    """Answers that the parent has not read yet. If they grow too large, the worker waits."""
 
     def __init__(self) -> None:
         self._answers: SimpleQueue[bytes | None] = SimpleQueue()
@@ -293,36 +293,36 @@ class _Outbox:
         self._room = Condition()
 
     def put(self, answer: bytes | None) -> None:
-        """Leave an answer to be sent, when there is room for it; None is the last."""
+        """Add an answer, when there is room for it; None marks the end."""
         with self._room:
             self._room.wait_for(lambda: self._size < _MAX_UNSENT_BYTES)
             self._size += len(answer or b"")
         self._answers.put(answer)
 
     def get(self) -> bytes | None:
-        """The next answer to be sent."""
+        """The next answer to send."""
         return self._answers.get()
 
     def sent(self, answer: bytes) -> None:
-        """Make room for others."""
+        """Note that an answer has been sent, which makes room for others."""
         with self._room:
             self._size -= len(answer)
             self._room.notify()
 
 
-def _send_answers(pipe: int, done: _Outbox) -> None:
+def _send_answers(pipe: int, outbox: _Outbox) -> None:
     try:
-        while (data := done.get()) is not None:
+        while (data := outbox.get()) is not None:
             view = memoryview(data)
             while view:
                 view = view[os.write(pipe, view) :]
-            done.sent(data)
-    except OSError:  # nobody reads any more
+            outbox.sent(data)
+    except OSError:  # nobody reads the pipe any more
         os._exit(1)
 
 
 def _exit_with_parent(parent: int) -> None:
-    """End when the parent is gone, however it went; an orphan would work for nobody."""
+    """Exit when the parent is gone: nobody would read the answers of an orphan."""
     while os.getppid() == parent:
         sleep(_PARENT_CHECK_SECONDS)
     os._exit(1)

@@ -144,7 +144,7 @@ class _ChargeRun:
         """The charges of messages that one sighting tells of; the others are put aside."""
         owning = {number for (number,) in self._connection.execute("SELECT transcript_id FROM owned")}
         plain = PlainCharges(self._table, self._rates, self._shares, self._seen.models)
-        for number, key, kept in self._seen.kept(STALE_MESSAGES):
+        for number, key, kept in self._seen.rows(STALE_MESSAGES):
             if owning:
                 self._note_times(kept, owning)
             row = plain.row(number, kept[0]) if len(kept) == 1 else None

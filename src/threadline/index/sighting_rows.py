@@ -42,9 +42,9 @@ from threadline.parse import (
 )
 
 MARK_STALE = "INSERT OR IGNORE INTO stale(message_id) SELECT message_id FROM sightings WHERE transcript_id = ?"
-"""What a transcript told of is to be charged anew."""
+"""Marks the messages of a transcript as stale: their charges have to be made again."""
 
-# Where no line says a time, that of the file is taken, and the file has changed.
+# If no line has a time, the file's mtime is used, and the file has changed.
 _MARK_TIMELESS_STALE = f"{MARK_STALE} AND EXISTS(SELECT 1 FROM origins WHERE transcript_id = ? AND began = '')"  # noqa: S608 - our own names
 
 _HAS_OTHER_START = "SELECT 1 FROM origins WHERE transcript_id = ? AND began <> ?"
@@ -61,11 +61,12 @@ _IS_ORIGIN_USED = "EXISTS(SELECT 1 FROM sightings s WHERE s.transcript_id = ?1 A
 
 
 class SightingRows(Struct, gc=False):
-    """What the lines that were read tell of messages.
+    """The sightings of the lines that were read.
 
-    `sightings` are key, offset, number of the origin, model, time, rows and what they tell. `waiting` are calls for web
-    searches without a result so far; `is_all` says that this is of the whole transcript, and not from `offset` on.
-    `first` is the time that the first lines name, if they do: of damaged ones, the lines that follow may be the first.
+    `sightings` are key, offset, position of the origin, model, time, number of rows and the encoded sighting.
+    `waiting` are calls for web searches without a result so far. `is_all` says that these are the sightings of the
+    whole transcript, not of the lines from `offset` on. `first` is the first time in the first lines, if there is one:
+    if those are damaged, `began` may be from later lines.
     """
 
     sightings: list[_SightingRow] = []
@@ -244,7 +245,7 @@ class SightingReader:
                     storable_text(sighting.model),
                     encode_time(storable_text(sighting.time) or ""),
                     sighting.rows.count(" ") // 2 + 1,
-                    encode_sighting(sighting, tells=collector.tells(sighting)),
+                    encode_sighting(sighting, has_long_content=collector.tells(sighting)),
                 )
                 for sighting, origin_number in sightings
             ],

@@ -1,7 +1,8 @@
-"""Read, encode and restore sightings: what each transcript reports about the usage of a message.
+"""Encode and restore sightings: what each transcript reports about the usage of a message.
 
 A sighting is stored as compact msgpack: ids of the usual kinds as bytes, defaults at the end left out. Rows of one
-message that were read by several refreshes are merged as if they had been read at once.
+message that were read by several refreshes are merged as if they had been read at once. `sighting_rows` extracts
+sightings from transcripts.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import sqlite3
 from binascii import Error as NoBase64
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -30,9 +30,7 @@ from threadline.model.sightings import (
     lacks_final_usage,
     parse_amount,
 )
-from threadline.parse import (
-    LineNumbers,
-)
+from threadline.parse import LineNumbers
 
 _SELECT_SIGHTINGS = """
 SELECT s.message_id, m.message, s.offset, s.origin_id, s.model_id, s.time, s.told
@@ -50,14 +48,15 @@ LEFT JOIN homes h ON h.home_id = t.home_id
 WHERE o.origin_id = ?
 """
 StoredSighting = tuple[int, int, int | None, int | str, bytes]
-"""A sighting as it is kept: its offset, origin, model, time, and what it tells."""
+"""A row of `sightings`: the offset, the ids of origin and model, the time, and the encoded sighting."""
 SightingGroup = tuple[int, str, list[Sighting]]
 
 
 class StoredSightings:
-    """Sightings by message. `numbers` are those of the transcripts that were met; `ranks` those of the homes.
+    """Restores sightings from the index, by message.
 
-    `types` are those of agents whose rows do not say it, by the number of the transcript.
+    `ranks` are the ranks of homes. `types` are the types of agents whose rows do not contain it, by transcript id.
+    `numbers` are the ids of the transcripts that occurred so far, by path.
     """
 
     def __init__(
@@ -71,39 +70,39 @@ class StoredSightings:
         self._origins: dict[int, Origin] = {}
         self.numbers: dict[str, int] = {}
 
-    def groups(self, of: str, given: Iterable[object] = ()) -> Iterator[SightingGroup]:
-        """The sightings of each message that a query (`of`) names, with its number and key."""
-        for number, key, some in self.kept(of, given):
-            yield number, key, self.sightings(key, some)
+    def groups(self, messages: str, parameters: Iterable[object] = ()) -> Iterator[SightingGroup]:
+        """The sightings of each message that a query selects, with the message's id and key."""
+        for number, key, rows in self.rows(messages, parameters):
+            yield number, key, self.sightings(key, rows)
 
-    def kept(self, of: str, given: Iterable[object] = ()) -> Iterator[tuple[int, str, list[StoredSighting]]]:
-        """The same, as they are kept."""
+    def rows(self, messages: str, parameters: Iterable[object] = ()) -> Iterator[tuple[int, str, list[StoredSighting]]]:
+        """The same, as stored rows."""
         self.models |= dict(self._connection.execute("SELECT model_id, model FROM models"))
-        rows = self._connection.execute(_SELECT_SIGHTINGS.format(of), tuple(given))
-        for number, some in groupby(rows, key=itemgetter(0)):
-            group = list(some)
-            yield number, group[0][1], [row[2:] for row in group]
+        cursor = self._connection.execute(_SELECT_SIGHTINGS.format(messages), tuple(parameters))
+        for number, group in groupby(cursor, key=itemgetter(0)):
+            rows = list(group)
+            yield number, rows[0][1], [row[2:] for row in rows]
 
-    def sightings(self, key: str, some: list[StoredSighting]) -> list[Sighting]:
-        """The sightings of a message."""
-        told = [self._sighting(key, sighting) for sighting in some]
-        return merge_sightings(told) if len(told) > 1 else [told[0][0]]
+    def sightings(self, key: str, rows: list[StoredSighting]) -> list[Sighting]:
+        """The sightings of a message, from its rows."""
+        sightings = [self._sighting(key, row) for row in rows]
+        return merge_sightings(sightings) if len(sightings) > 1 else [sightings[0][0]]
 
     def origin(self, number: int) -> Origin:
-        """The origin of a number."""
+        """The origin with that id."""
         return self._origins.get(number) or self._origin(number)
 
     def _sighting(self, key: str, row: StoredSighting) -> tuple[Sighting, bool]:
-        offset, origin_id, model, time, told = row
+        offset, origin_id, model, time, encoded = row
         origin = self.origin(origin_id)
-        again = decode_sighting(told)
-        one = restore_sighting(again, key, self.models[model], decode_time(time) or origin.began, offset)
-        one.origin_number, one.origin = origin_id, origin
-        return one, again.tells
+        packed = decode_sighting(encoded)
+        sighting = restore_sighting(packed, key, self.models[model], decode_time(time) or origin.began, offset)
+        sighting.origin_number, sighting.origin = origin_id, origin
+        return sighting, packed.has_long_content
 
     def _origin(self, number: int) -> Origin:
-        found = self._connection.execute(_SELECT_ORIGIN, (number,)).fetchone()
-        *shared, transcript, path, project, home, began, side, mtime_ns = found
+        row = self._connection.execute(_SELECT_ORIGIN, (number,)).fetchone()
+        *shared, transcript, path, project, home, began, side, mtime_ns = row
         origin = self._origins[number] = Origin(*shared)
         origin.is_agent = bool(origin.is_agent) if origin.is_agent is not None else None
         origin.forked = bool(origin.forked)
@@ -121,46 +120,50 @@ class StoredSightings:
 
 
 def home_ranks(connection: sqlite3.Connection) -> dict[str, int]:
-    """The places of homes among those that were named."""
-    told = connection.execute("SELECT value FROM meta WHERE name = 'ranks'").fetchone()
-    return kept_homes.rank_homes(json.loads(told[0])) if told is not None else {}
+    """The rank of each home: its position in the order in which the homes were named."""
+    row = connection.execute("SELECT value FROM meta WHERE name = 'ranks'").fetchone()
+    return kept_homes.rank_homes(json.loads(row[0])) if row is not None else {}
 
 
-_MAX_ROWS_CHARS = 8 * 1024  # characters: beyond that, a gathering begins another sighting, too
+_MAX_ROWS_CHARS = 8 * 1024  # beyond that, `SightingCollector` begins another sighting, too
 
 
-def merge_sightings(told: Iterable[tuple[Sighting, bool]]) -> list[Sighting]:
-    """The sightings of one key, in file order; with each, whether a row says more than a few tokens are."""
-    made: dict[tuple[object, ...], tuple[Sighting, bool]] = {}
+def merge_sightings(sightings: Iterable[tuple[Sighting, bool]]) -> list[Sighting]:
+    """Merge the sightings of one key, in file order, as if their rows had been read at once.
+
+    With each comes whether a row of it has more content than a placeholder's output can be.
+    """
+    merged: dict[tuple[object, ...], tuple[Sighting, bool]] = {}
     full: list[Sighting] = []
-    for one, tells in told:
-        origin = one.origin
-        group = (origin.transcript, origin.session, origin.agent, one.sent, one.is_repeat)
-        known = made.get(group)
-        if known is None or len(known[0].rows) > _MAX_ROWS_CHARS:
-            if known is not None:
-                full.append(known[0])
-            made[group] = one, tells
+    for sighting, has_long_content in sightings:
+        origin = sighting.origin
+        group = (origin.transcript, origin.session, origin.agent, sighting.sent, sighting.is_repeat)
+        earlier = merged.get(group)
+        if earlier is None or len(earlier[0].rows) > _MAX_ROWS_CHARS:
+            if earlier is not None:
+                full.append(earlier[0])
+            merged[group] = sighting, has_long_content
         else:
-            made[group] = known[0], known[1] or tells
-            _merge_into(known[0], one, tells=known[1] or tells)
-    return [*full, *(one for one, _tells in made.values())]
+            is_long = earlier[1] or has_long_content
+            merged[group] = earlier[0], is_long
+            _merge_into(earlier[0], sighting, has_long_content=is_long)
+    return [*full, *(sighting for sighting, _ in merged.values())]
 
 
-def _merge_into(known: Sighting, more: Sighting, *, tells: bool) -> None:
-    """Rows that came later: what tells more counts, and of what tells as much, the last."""
-    known.rows += f" {more.rows}"
-    known.calls += (call for call in more.calls if call.startswith(" ") or call not in known.calls)
-    known.web_searches = max(known.web_searches, more.web_searches)
-    if more.reported is not None:
-        known.reported = max(known.reported, more.reported, key=parse_amount)
-    if (more.output, more.tie_break_key) >= (known.output, known.tie_break_key):
-        known.output, known.stopped, known.offset = more.output, more.stopped, more.offset
-        known.model, known.passes = more.model, more.passes
-        known.cache_write_5m, known.cache_write_1h = more.cache_write_5m, more.cache_write_1h
-        known.speed, known.geo, known.tier = more.speed, more.geo, more.tier
-    is_early = not known.stopped and lacks_final_usage(known.origin.version)
-    known.partial = is_early or (tells and known.output <= MAX_PLACEHOLDER_OUTPUT)
+def _merge_into(sighting: Sighting, later: Sighting, *, has_long_content: bool) -> None:
+    """Add the rows of a later sighting. The greater counts win, and of equal ones the later."""
+    sighting.rows += f" {later.rows}"
+    sighting.calls += (call for call in later.calls if call.startswith(" ") or call not in sighting.calls)
+    sighting.web_searches = max(sighting.web_searches, later.web_searches)
+    if later.reported is not None:
+        sighting.reported = max(sighting.reported, later.reported, key=parse_amount)
+    if (later.output, later.tie_break_key) >= (sighting.output, sighting.tie_break_key):
+        sighting.output, sighting.stopped, sighting.offset = later.output, later.stopped, later.offset
+        sighting.model, sighting.passes = later.model, later.passes
+        sighting.cache_write_5m, sighting.cache_write_1h = later.cache_write_5m, later.cache_write_1h
+        sighting.speed, sighting.geo, sighting.tier = later.speed, later.geo, later.tier
+    is_early = not sighting.stopped and lacks_final_usage(sighting.origin.version)
+    sighting.partial = is_early or (has_long_content and sighting.output <= MAX_PLACEHOLDER_OUTPUT)
 
 
 _CALL_PREFIX = "toolu_"
@@ -170,11 +173,12 @@ _Id = bytes | str
 
 
 class PackedSighting(Struct, array_like=True, gc=False):
-    """What a sighting tells. `rows` are the uuid of the first row, and a distance and uuid of each that follows.
+    """The stored form of a sighting.
 
-    `calls` are an id and a tool by turns. Ids of the usual kinds are bytes, and others text. `best` is how far behind
-    the first row the one stands whose counts these are. `tells` says that a row has more to say than a few tokens are.
-    What comes last is seldom there: what is as usual at the end is left out.
+    `rows` are the uuid of the first row, then for each further row its distance from the one before and its uuid.
+    `calls` are ids and tools in turn. Ids of the usual kinds are bytes, others text. `best` is the distance from the
+    first row to the one whose counts these are. `has_long_content` says that a row has more content than a
+    placeholder's output can be. Usual values at the end are left out: the last fields seldom have others.
     """
 
     rows: list[Any]
@@ -186,7 +190,7 @@ class PackedSighting(Struct, array_like=True, gc=False):
     cache_read: int
     calls: list[Any] = []
     stopped: bool = False
-    tells: bool = False
+    has_long_content: bool = False
     partial: bool = False
     web_searches: int = 0
     repeated: bool = False
@@ -204,8 +208,8 @@ _decode = msgspec.msgpack.Decoder(PackedSighting).decode
 _USUAL_VALUES: tuple[Any, ...] = (False, False, 0, False, False, None, None, None, None, None)
 
 
-def encode_sighting(sighting: Sighting, *, tells: bool = False) -> bytes:
-    """A sighting, packed."""
+def encode_sighting(sighting: Sighting, *, has_long_content: bool = False) -> bytes:
+    """Encode a sighting for `sightings.told`."""
     words = sighting.rows.split(" ")
     first = before = int(words[0])
     rows: list[_Id | int] = [_pack_uuid(words[1])]
@@ -227,7 +231,7 @@ def encode_sighting(sighting: Sighting, *, tells: bool = False) -> bytes:
         sighting.cache_read,
     ]
     rare = (
-        tells,
+        has_long_content,
         sighting.partial,
         sighting.web_searches,
         sighting.is_repeat,
@@ -249,49 +253,49 @@ def encode_sighting(sighting: Sighting, *, tells: bool = False) -> bytes:
     try:
         return _encode(values)
     except UnicodeEncodeError:
-        return _encode(_replace_surrogates(msgspec.to_builtins(values, builtin_types=(bytes,))))
+        return _encode(replace_surrogates(msgspec.to_builtins(values, builtin_types=(bytes,))))
 
 
-def decode_sighting(told: bytes) -> PackedSighting:
-    """What was packed."""
-    return _decode(told)
+def decode_sighting(encoded: bytes) -> PackedSighting:
+    """Decode what `encode_sighting` gave."""
+    return _decode(encoded)
 
 
-def restore_sighting(told: PackedSighting, key: str, model: str | None, time: str, offset: int) -> Sighting:
-    """The sighting again; its origin is left to whoever knows it."""
-    # In the order of the fields: naming them would take as long as all the rest.
+def restore_sighting(packed: PackedSighting, key: str, model: str | None, time: str, offset: int) -> Sighting:
+    """Restore a sighting, without its origin."""
+    # Positional arguments: keywords would take as long as everything else.
     return Sighting(
         key,
         0,
         model,
         time,
-        offset + told.best,
-        told.input,
-        told.output,
-        told.cache_write_5m + told.cache_write_1h,
-        told.cache_write_5m,
-        told.cache_write_1h,
-        told.cache_read,
-        told.stopped,
-        _expand_rows(told.rows, offset),
-        [f"{_expand_call(told.calls[at])} {told.calls[at + 1]}" for at in range(0, len(told.calls), 2)],
-        told.partial,
-        told.web_searches,
-        told.speed,
-        told.geo,
-        told.tier,
-        told.repeated,
-        told.reported,
-        told.passes,
-        told.timeless,
+        offset + packed.best,
+        packed.input,
+        packed.output,
+        packed.cache_write_5m + packed.cache_write_1h,
+        packed.cache_write_5m,
+        packed.cache_write_1h,
+        packed.cache_read,
+        packed.stopped,
+        _expand_rows(packed.rows, offset),
+        [f"{_expand_call(packed.calls[at])} {packed.calls[at + 1]}" for at in range(0, len(packed.calls), 2)],
+        packed.partial,
+        packed.web_searches,
+        packed.speed,
+        packed.geo,
+        packed.tier,
+        packed.repeated,
+        packed.reported,
+        packed.passes,
+        packed.timeless,
     )
 
 
-def _expand_rows(some: list[Any], offset: int) -> str:
-    words = [f"{offset} {_expand_uuid(some[0])}"]
-    for at in range(1, len(some), 2):
-        offset += some[at]
-        words.append(f"{offset} {_expand_uuid(some[at + 1])}")
+def _expand_rows(rows: list[Any], offset: int) -> str:
+    words = [f"{offset} {_expand_uuid(rows[0])}"]
+    for at in range(1, len(rows), 2):
+        offset += rows[at]
+        words.append(f"{offset} {_expand_uuid(rows[at + 1])}")
     return " ".join(words)
 
 
@@ -315,7 +319,7 @@ def _expand_uuid(short: object) -> str:
 
 
 def _pack_call(id_: str) -> _Id:
-    # Ids of calls are of letters and digits alone, so that they can be taken for base64, and be a quarter shorter.
+    # Ids of calls contain only letters and digits. Decoded as if they were base64, they are a quarter shorter.
     if len(id_) == _CALL_LENGTH and id_.startswith(_CALL_PREFIX) and id_.isascii():
         try:
             short = a2b_base64(id_[len(_CALL_PREFIX) :], strict_mode=True)
@@ -330,13 +334,10 @@ def _expand_call(short: _Id) -> str:
     return _CALL_PREFIX + b2a_base64(short, newline=False).decode() if isinstance(short, bytes) else short
 
 
-@cache
-def _clean_text(text: str) -> str:
-    return storable_text(text) or ""
-
-
-def _replace_surrogates(value: Any) -> Any:
-    """The same value, with text in it that can be written."""
+def replace_surrogates(value: object) -> object:
+    """The same value, with text that can be encoded: JSON may contain half of a surrogate pair."""
     if isinstance(value, list | tuple):
-        return [_replace_surrogates(one) for one in value]
-    return _clean_text(value) if isinstance(value, str) else value
+        return [replace_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {replace_surrogates(name): replace_surrogates(item) for name, item in value.items()}
+    return storable_text(value) if isinstance(value, str) else value

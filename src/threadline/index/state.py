@@ -46,6 +46,7 @@ from threadline.index.calls import (
     write_touches,
 )
 from threadline.index.sighting_rows import SightingReader, SightingRows
+from threadline.index.sightings import replace_surrogates
 from threadline.index.store import storable_text
 from threadline.index.text import text_row
 from threadline.model.attachments import TaskReminder, TodoReminder
@@ -73,18 +74,18 @@ _INSERT_PROMPT = "INSERT INTO prompt_rows VALUES(?, ?, ?, ?, ?)"
 
 
 class SessionRows(Struct, gc=False):
-    """The row of a main transcript, and its new prompts, or all of them. Nobody spoke in it: no row."""
+    """The row of a main transcript (None if it has no conversation) and its prompts: all, or the new ones."""
 
     row: tuple[object, ...] | None
     prompts: list[tuple[int, int, str, str]]
     is_whole: bool
 
     def write(self, connection: sqlite3.Connection, number: int) -> None:
-        """Write them down for the transcript of that number."""
+        """Write them for the transcript of that number."""
         if self.is_whole:
             connection.execute("DELETE FROM prompt_rows WHERE transcript_id = ?", (number,))
         if self.row is not None:
-            # Not as one statement: one that may have to be taken back in part makes full text write out all it holds.
+            # Not INSERT OR REPLACE: a statement that may be rolled back in part makes full-text search flush its words.
             connection.execute("DELETE FROM session_rows WHERE transcript_id = ?", (number,))
             connection.execute(_INSERT_SESSION, (number, *self.row))
         if self.prompts:
@@ -92,33 +93,33 @@ class SessionRows(Struct, gc=False):
 
 
 def make_session_rows(
-    seen: TranscriptSummary, lighting: SummaryFold, transcript: Transcript, *, is_whole: bool
+    summary: TranscriptSummary, fold: SummaryFold, transcript: Transcript, *, is_whole: bool
 ) -> SessionRows:
-    """The rows of what a pass over a main transcript tells."""
-    state = lighting.state
+    """The rows of a main transcript, from its summary and the fold that gave it."""
+    state = fold.state
     row = (
         storable_text(transcript.session),
-        storable_text(seen.title),
-        seen.title_source,
-        storable_text(seen.cwd),
+        storable_text(summary.title),
+        summary.title_source,
+        storable_text(summary.cwd),
         format_sortable(state.first),
         format_sortable(state.last),
-        seen.turns,
-        storable_text(seen.model),
-        seen.entries,
+        summary.turns,
+        storable_text(summary.model),
+        summary.entries,
     )
     prompts = [
         (prompt.line, prompt.turn, prompt.kind, storable_text(prompt.text[:MAX_PROMPT_CHARS]) or "")
-        for prompt in lighting.prompts
+        for prompt in fold.prompts
     ]
-    return SessionRows(row if seen.spoken else None, prompts, is_whole)
+    return SessionRows(row if summary.spoken else None, prompts, is_whole)
 
 
 _REMINDERS = (TodoReminder, TaskReminder)
 
 
 class WorkState(Struct, array_like=True):
-    """What is remembered of the work in a transcript between refreshes: little, however long it is."""
+    """What a refresh remembers of calls, files, lists and agents for the next one. Its size is bounded."""
 
     calls: CallState
     compactions: CompactionState
@@ -133,7 +134,7 @@ def empty_work_state() -> WorkState:
 
 
 class WorkFold:
-    """What agents did, while entries are added."""
+    """Extracts what agents did from the entries of a transcript: calls, file touches, lists, compactions, agents."""
 
     def __init__(self, state: WorkState, transcript: Transcript, *, is_whole: bool) -> None:
         self.state = state
@@ -152,7 +153,7 @@ class WorkFold:
         }
 
     def add(self, entries: Iterable[Any], first: int) -> None:
-        """Add entries; `first` is the number of the first among those that are read now."""
+        """Add entries; `first` is the position of the first one among those that are read now."""
         agents = self._agents
         for at, entry in enumerate(entries, first):
             if agents.counts:
@@ -192,7 +193,7 @@ class WorkFold:
             self._lists.answered(answered_call, agent)
 
     def done(self) -> bytes:
-        """The rows, when all entries have been added; packed, since there are many, and they go to another process."""
+        """The rows of all entries, encoded: there are many of them, and they are sent to another process."""
         lists = self._lists.done()
         self.state.cwd = storable_text(self._files.cwd)
         return msgspec.msgpack.encode(
@@ -201,7 +202,7 @@ class WorkFold:
 
 
 class WorkRows(Struct, array_like=True, gc=False):
-    """What some entries tell of the work, as workers hand it on."""
+    """The rows that `WorkFold` extracts, as workers send them to the writer."""
 
     calls: CallRows
     files: list[TouchRow]
@@ -210,7 +211,7 @@ class WorkRows(Struct, array_like=True, gc=False):
     agents: AgentRows
 
     def write(self, connection: sqlite3.Connection, number: int, first: int) -> None:
-        """Write it down for the transcript of that number; its new entries begin at `first`."""
+        """Write them for the transcript of that number; `first` is the id of its first new entry."""
         ids = EntryIds(connection, number, first)
         keys = self.calls.write(connection, number, ids)
         write_touches(connection, self.files, keys, ids)
@@ -232,15 +233,18 @@ _decode_work = msgspec.msgpack.Decoder(WorkRows).decode
 
 
 def write_work(connection: sqlite3.Connection, packed: bytes, number: int, first: int) -> None:
-    """Write down rows for the transcript of that number; its new entries begin at `first`."""
+    """Write encoded rows for the transcript of that number; `first` is the id of its first new entry."""
     _decode_work(packed).write(connection, number, first)
 
 
 class TranscriptState(Struct, array_like=True):
-    """What is known of a transcript's lines so far, as the index keeps it, packed. `light` is of main ones only."""
+    """The state after the lines read so far, stored with the transcript. Only main transcripts have a summary.
 
-    glance: StatsFold
-    light: SummaryState | None = None
+    `summaries` decodes prefixes of it: do not reorder the fields.
+    """
+
+    stats: StatsFold
+    summary: SummaryState | None = None
     work: WorkState | None = None
 
 
@@ -250,25 +254,25 @@ _decode_state = msgspec.msgpack.Decoder(TranscriptState).decode
 
 
 def decode_state(packed: bytes) -> TranscriptState:
-    """A state as the index keeps it; that of no lines where there is none."""
+    """The state in a transcript's row; an empty one if no line has been read."""
     return _decode_state(packed) if packed else TranscriptState(StatsFold())
 
 
 def has_cwd(packed: bytes) -> bool:
-    """Whether a line so far has said in which directory it was written."""
+    """Whether a line so far contains a working directory."""
     work = decode_state(packed).work
     return work is not None and work.cwd is not None
 
 
 class FoldResult(Struct, gc=False):
-    """What came of some entries: the state after them, packed, and their rows."""
+    """The encoded state after some entries, and their rows."""
 
     state: bytes = b""
     session: SessionRows | None = None
     work: bytes = b""
 
     def write(self, connection: sqlite3.Connection, number: int, first: int) -> None:
-        """Write it down for the transcript of that number; its new entries begin at `first`."""
+        """Write them for the transcript of that number; `first` is the id of its first new entry."""
         connection.execute("UPDATE transcripts SET state = ? WHERE transcript_id = ?", (self.state, number))
         if self.session is not None:
             self.session.write(connection, number)
@@ -277,23 +281,23 @@ class FoldResult(Struct, gc=False):
 
 
 class TranscriptFold:
-    """The state, while entries are added to it: from nothing, or from a state that was packed."""
+    """Adds entries to the state of a transcript, an encoded one or an empty one."""
 
     def __init__(self, packed: bytes, transcript: Transcript) -> None:
         self._is_main = transcript.kind is TranscriptKind.MAIN
         self._is_new = not packed
         self._transcript = transcript
         self._state = decode_state(packed)
-        self._lighting = SummaryFold(self._state.light) if self._is_main else None
+        self._summary = SummaryFold(self._state.summary) if self._is_main else None
         self._work = WorkFold(self._state.work or empty_work_state(), transcript, is_whole=self._is_new)
 
     def add(self, run: EntryRun, first: int) -> None:
-        """Add a run; `first` is the number of its first entry among those that are read now."""
+        """Add a run; `first` is the position of its first entry among those that are read now."""
         self._work.add(run.entries, first)
-        if self._lighting is not None:
+        if self._summary is not None:
             for entry in run.entries:
-                self._lighting.add(entry)
-        self._state.glance.add(
+                self._summary.add(entry)
+        self._state.stats.add(
             [
                 entry if type(entry) in _CHAIN_TYPES and not entry.line.problems else head_of(entry)
                 for entry in run.entries
@@ -303,36 +307,27 @@ class TranscriptFold:
         )
 
     def finish(self, read: Callable[[], Iterable[Entry]]) -> FoldResult:
-        """What came of it. `read` gives all entries, for what only the whole transcript tells."""
-        lighting = self._lighting
-        made = None
-        if lighting is not None:
+        """The state and the rows. `read` gives all entries of the transcript, for what only the whole of it tells."""
+        fold = self._summary
+        session = None
+        if fold is not None:
             is_whole = self._is_new
-            if not lighting.is_reliable:
-                lighting, is_whole = fold_entries(read()), True
-            seen = lighting.summary()
-            self._state.light = lighting.state
-            made = make_session_rows(seen, lighting, self._transcript, is_whole=is_whole)
+            if not fold.is_reliable:
+                fold, is_whole = fold_entries(read()), True
+            summary = fold.summary()
+            self._state.summary = fold.state
+            session = make_session_rows(summary, fold, self._transcript, is_whole=is_whole)
         work = self._work.done()
         self._state.work = self._work.state
-        return FoldResult(encode_state(self._state), made, work)
+        return FoldResult(encode_state(self._state), session, work)
 
 
 def encode_state(state: TranscriptState) -> bytes:
-    """A state as the index keeps it. Half of a character, which JSON may hold, is kept as one that is none."""
+    """Encode a state. JSON may contain half of a surrogate pair, which is replaced: it cannot be encoded."""
     try:
         return msgspec.msgpack.encode(state)
     except UnicodeEncodeError:
-        return msgspec.msgpack.encode(_replace_surrogates(msgspec.to_builtins(state, builtin_types=(bytes,))))
-
-
-def _replace_surrogates(value: object) -> object:
-    """The same value, with text in it that can be written."""
-    if isinstance(value, list | tuple):
-        return [_replace_surrogates(one) for one in value]
-    if isinstance(value, dict):
-        return {_replace_surrogates(name): _replace_surrogates(one) for name, one in value.items()}
-    return storable_text(value) if isinstance(value, str) else value
+        return msgspec.msgpack.encode(replace_surrogates(msgspec.to_builtins(state, builtin_types=(bytes,))))
 
 
 _TAIL_BYTES = 4096
