@@ -57,10 +57,10 @@ _UUID_PATTERN = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-
 
 CLOUD_FORMATS = (
     TokenFormat("aws-access-key-id", "AWS access key id", "AKIA", "AKIA[A-Z0-9]{16}", alone=True),
-    TokenFormat("aws-temporary-key-id", "AWS key id of a role or session", "ASIA", "ASIA[A-Z0-9]{16}", alone=True),
-    TokenFormat("aws-sts-key-id", "AWS key id of a service bearer token", "ABIA", "ABIA[A-Z0-9]{16}", alone=True),
+    TokenFormat("aws-temporary-key-id", "AWS temporary access key id", "ASIA", "ASIA[A-Z0-9]{16}", alone=True),
+    TokenFormat("aws-sts-key-id", "AWS service bearer token", "ABIA", "ABIA[A-Z0-9]{16}", alone=True),
     TokenFormat("aws-context-key-id", "AWS context-specific credential", "ACCA", "ACCA[A-Z0-9]{16}", alone=True),
-    TokenFormat("aws-legacy-key-id", "AWS key id of the first kind", "A3T", "A3T[A-Z0-9]{17}", alone=True),
+    TokenFormat("aws-legacy-key-id", "AWS access key id, oldest format", "A3T", "A3T[A-Z0-9]{17}", alone=True),
     TokenFormat(
         "aws-bedrock-key", "Amazon Bedrock API key, long-lived", "ABSK", "ABSK[A-Za-z0-9+/]{100,270}={0,2}", alone=True
     ),
@@ -141,8 +141,8 @@ CODE_FORMATS = (
         "github-fine-grained-token", "GitHub fine-grained token", "github_pat_", "github_pat_[A-Za-z0-9_]{36,255}"
     ),
     TokenFormat("github-oauth-token", "GitHub OAuth token", "gho_", "gho_[A-Za-z0-9]{36,255}"),
-    TokenFormat("github-user-token", "GitHub token of an app for a user", "ghu_", "ghu_[A-Za-z0-9]{36,255}"),
-    TokenFormat("github-app-token", "GitHub token of an app's installation", "ghs_", "ghs_[A-Za-z0-9]{36,255}"),
+    TokenFormat("github-user-token", "GitHub App user token", "ghu_", "ghu_[A-Za-z0-9]{36,255}"),
+    TokenFormat("github-app-token", "GitHub App installation token", "ghs_", "ghs_[A-Za-z0-9]{36,255}"),
     TokenFormat("github-refresh-token", "GitHub refresh token", "ghr_", "ghr_[A-Za-z0-9]{36,255}"),
     TokenFormat(
         "gitlab-token", "GitLab personal access token", "glpat-", r"glpat-[\w-]{20,300}(?:\.[0-9a-z]{2}\.?[0-9a-z]{7})?"
@@ -223,7 +223,7 @@ MODEL_FORMATS = (
     TokenFormat("openrouter-key", "OpenRouter API key", "sk-or-", "sk-or-(?:v[0-9]-)?[A-Za-z0-9]{32,80}"),
     TokenFormat(
         "openai-key",
-        "OpenAI API key, and what was modelled on it",
+        "OpenAI API key, and keys of services with the same format",
         "sk-",
         "sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9]{20,64}",
         alone=True,
@@ -257,9 +257,9 @@ MESSAGING_FORMATS = (
         "xoxr-",
         "xoxr-(?:[0-9]-)?[A-Za-z0-9-]{16,100}",
     ),
-    TokenFormat("slack-legacy-token", "Slack token of old integrations", "xoxo-", "xoxo-[0-9]+-[A-Za-z0-9-]{16,100}"),
+    TokenFormat("slack-legacy-token", "Slack legacy integration token", "xoxo-", "xoxo-[0-9]+-[A-Za-z0-9-]{16,100}"),
     TokenFormat("slack-session-token", "Slack session token", "xoxs-", "xoxs-[0-9]+-[A-Za-z0-9-]{16,100}"),
-    TokenFormat("slack-client-token", "Slack token of a browser", "xoxc-", "xoxc-[0-9]+-[A-Za-z0-9-]{16,120}"),
+    TokenFormat("slack-client-token", "Slack browser token", "xoxc-", "xoxc-[0-9]+-[A-Za-z0-9-]{16,120}"),
     TokenFormat("slack-app-token", "Slack app-level token", "xapp-", "xapp-[0-9]-[A-Za-z0-9]+-[0-9]+-[A-Za-z0-9]{16,}"),
     TokenFormat("discord-token", "Discord bot token", "", r"[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,38}", runs=(24, 26)),
     TokenFormat("telegram-token", "Telegram bot token", "", "[0-9]{8,10}:A[A-Za-z0-9_-]{34}", 11, runs=(35, 35)),
@@ -302,14 +302,12 @@ MESSAGING_FORMATS = (
 
 PAYMENT_FORMATS = (
     TokenFormat("stripe-live-key", "Stripe secret key", "sk_live_", "sk_live_[A-Za-z0-9]{10,200}"),
-    TokenFormat("stripe-test-key", "Stripe secret key for tests", "sk_test_", "sk_test_[A-Za-z0-9]{10,200}"),
+    TokenFormat("stripe-test-key", "Stripe test secret key", "sk_test_", "sk_test_[A-Za-z0-9]{10,200}"),
     TokenFormat("stripe-restricted-key", "Stripe restricted key", "rk_live_", "rk_live_[A-Za-z0-9]{10,200}"),
-    TokenFormat(
-        "stripe-restricted-test-key", "Stripe restricted key for tests", "rk_test_", "rk_test_[A-Za-z0-9]{10,200}"
-    ),
+    TokenFormat("stripe-restricted-test-key", "Stripe test restricted key", "rk_test_", "rk_test_[A-Za-z0-9]{10,200}"),
     TokenFormat("stripe-webhook-secret", "Stripe webhook secret", "whsec_", "whsec_[A-Za-z0-9+/]{24,64}={0,2}"),
     TokenFormat("square-token", "Square access token", "EAAA", "EAAA[A-Za-z0-9_-]{56,70}", alone=True),
-    TokenFormat("square-legacy-token", "Square access token, old form", "sq0atp-", r"sq0atp-[\w-]{22}"),
+    TokenFormat("square-legacy-token", "Square access token, old format", "sq0atp-", r"sq0atp-[\w-]{22}"),
     TokenFormat("square-oauth-secret", "Square OAuth secret", "sq0csp-", r"sq0csp-[\w-]{43}"),
     TokenFormat("shopify-token", "Shopify access token", "shpat_", "shpat_[a-fA-F0-9]{32}"),
     TokenFormat("shopify-custom-token", "Shopify custom app token", "shpca_", "shpca_[a-fA-F0-9]{32}"),
@@ -327,11 +325,11 @@ PAYMENT_FORMATS = (
     TokenFormat("flutterwave-public-key", "Flutterwave public key", "FLWPUBK", "FLWPUBK(?:_TEST)?-[a-hA-H0-9]{32}-X"),
     TokenFormat("duffel-token", "Duffel API token", "duffel_", "duffel_(?:test|live)_[A-Za-z0-9_-]{40,44}"),
     TokenFormat("easypost-token", "EasyPost API token", "EZAK", "EZAK[A-Za-z0-9]{54}", alone=True),
-    TokenFormat("easypost-test-token", "EasyPost API token for tests", "EZTK", "EZTK[A-Za-z0-9]{54}", alone=True),
+    TokenFormat("easypost-test-token", "EasyPost test API token", "EZTK", "EZTK[A-Za-z0-9]{54}", alone=True),
     TokenFormat("shippo-token", "Shippo API token", "shippo_", "shippo_(?:live|test)_[a-fA-F0-9]{40}"),
     TokenFormat("lob-key", "Lob API key", "live_", "live_(?:pub_)?[a-f0-9]{31,35}(?![0-9A-Za-z])", alone=True),
     TokenFormat(
-        "lob-test-key", "Lob API key for tests", "test_", "test_(?:pub_)?[a-f0-9]{31,35}(?![0-9A-Za-z])", alone=True
+        "lob-test-key", "Lob test API key", "test_", "test_(?:pub_)?[a-f0-9]{31,35}(?![0-9A-Za-z])", alone=True
     ),
     TokenFormat(
         "gocardless-token", "GoCardless access token", "live_", "live_[A-Za-z0-9_-]{40}(?![A-Za-z0-9_-])", alone=True
@@ -416,7 +414,7 @@ SERVICES = (
     Service("alibaba-secret-key", "Alibaba Cloud secret key", ("alibaba", "aliyun"), "[A-Za-z0-9]{30}"),
     Service("asana-client", "Asana client id or secret", ("asana",), f"[0-9]{{16}}|{_LOW32}"),
     Service(
-        "atlassian-api-token", "Atlassian API token, old form", ("atlassian", "confluence", "jira"), "[A-Za-z0-9]{24}"
+        "atlassian-api-token", "Atlassian API token, old format", ("atlassian", "confluence", "jira"), "[A-Za-z0-9]{24}"
     ),
     Service("aws-secret-key", "AWS secret access key", ("awssecret", "secretaccesskey"), "[A-Za-z0-9/+]{40}"),
     Service("aws-session-token", "AWS session token", ("awssessiontoken",), "[A-Za-z0-9/+=]{100,}"),
@@ -457,7 +455,7 @@ SERVICES = (
     Service("freshbooks-token", "FreshBooks access token", ("freshbooks",), "[a-z0-9]{64}"),
     Service("gitter-token", "Gitter access token", ("gitter",), "[A-Za-z0-9_-]{40}"),
     Service("gitlab-session", "GitLab session cookie", ("gitlabsession",), "[0-9a-z]{32}"),
-    Service("heroku-key", "Heroku API key, old form", ("heroku",), _UUID),
+    Service("heroku-key", "Heroku API key, old format", ("heroku",), _UUID),
     Service("hubspot-key", "HubSpot API key", ("hubspot",), _UUID),
     Service("ibm-cloud-key", "IBM Cloud IAM key", ("ibm", "bluemix"), "[A-Za-z0-9_-]{44}"),
     Service("ibm-cos-secret", "IBM Cloud object storage HMAC secret", ("cos", "ibmcos"), "[a-f0-9]{48}"),
@@ -477,7 +475,7 @@ SERVICES = (
     Service("mailgun-signing-key", "Mailgun webhook signing key", ("mailgun",), "[a-h0-9]{32}-[a-h0-9]{8}-[a-h0-9]{8}"),
     Service("mattermost-token", "Mattermost access token", ("mattermost",), "[a-z0-9]{26}"),
     Service("messagebird-token", "MessageBird token", ("messagebird",), f"[A-Za-z0-9]{{25}}|{_UUID}"),
-    Service("netlify-access-token", "Netlify access token, old form", ("netlify",), "[A-Za-z0-9_-]{40,46}"),
+    Service("netlify-access-token", "Netlify access token, old format", ("netlify",), "[A-Za-z0-9_-]{40,46}"),
     Service("newrelic-api-id", "New Relic user API id", ("newrelic",), "[A-Za-z0-9]{64}"),
     Service("nytimes-token", "New York Times token", ("nytimes", "newyorktimes"), _ANY32),
     Service("okta-token", "Okta API token", ("okta",), r"00[\w=-]{40}"),
@@ -485,11 +483,11 @@ SERVICES = (
     Service("privateai-token", "Private AI token", ("privateai",), _LOW32),
     Service("rapidapi-token", "RapidAPI token", ("rapidapi",), "[A-Za-z0-9_-]{50}"),
     Service("sendbird-token", "Sendbird token", ("sendbird",), f"[a-f0-9]{{40}}|{_UUID}"),
-    Service("sentry-token", "Sentry token, old form", ("sentry",), "[a-f0-9]{64}"),
+    Service("sentry-token", "Sentry token, old format", ("sentry",), "[a-f0-9]{64}"),
     Service("sidekiq-secret", "Sidekiq licence", ("contribsys",), "[a-f0-9]{8}:[a-f0-9]{8}"),
     Service("snyk-token", "Snyk API token", ("snyk",), _UUID),
     Service("softlayer-key", "IBM SoftLayer key", ("softlayer", "slapikey"), "[a-z0-9]{64}"),
-    Service("sonar-login", "SonarQube token, old form", ("sonar",), "[A-Za-z0-9=_-]{40}"),
+    Service("sonar-login", "SonarQube token, old format", ("sonar",), "[A-Za-z0-9=_-]{40}"),
     Service("squarespace-token", "Squarespace token", ("squarespace",), _UUID),
     Service("sumologic-key", "Sumo Logic id or key", ("sumo",), "su[A-Za-z0-9]{12}|[A-Za-z0-9]{64}"),
     Service("travis-token", "Travis CI token", ("travis",), "[A-Za-z0-9_-]{22}"),

@@ -175,29 +175,29 @@ def texts_with_paths(value: Any) -> Iterator[tuple[str, str, str]]:
 
 
 CONTEXT_KINDS = {
-    "private-key": "private key in armour: PEM, OpenSSH, PGP, PuTTY",
+    "private-key": "private key: PEM, OpenSSH, PGP, PuTTY",
     "azure-client-secret": "Azure client secret",
-    "password": "what is assigned to a name that says password",
-    "password-hash": "hash of a password, as crypt, htpasswd and bcrypt write it",
-    "assigned-secret": "what is assigned to a name that says key, token, secret or credential",
-    "random-value": "a random value of a variable or key that says nothing of it",
-    "authorization-header": "what an Authorization header says",
-    "bearer-token": "token behind the word Bearer",
-    "basic-authorization": "login in base64 behind the word Basic",
-    "cookie": "what a Cookie or Set-Cookie header says",
-    "url-password": "password of a login in a URL",
-    "url-token": "token in place of a login in a URL",
-    "url-parameter": "signature, session or code among a URL's parameters",
-    "curl-password": "password behind curl's -u",
-    "webhook": "address of a webhook, which is its only key",
+    "password": "value assigned to a name that means password",
+    "password-hash": "password hash: crypt, htpasswd, bcrypt",
+    "assigned-secret": "value assigned to a name that means key, token, secret or credential",
+    "random-value": "random value of a variable or key with a neutral name",
+    "authorization-header": "value of an Authorization header",
+    "bearer-token": "token after the word Bearer",
+    "basic-authorization": "base64 login after the word Basic",
+    "cookie": "value of a Cookie or Set-Cookie header",
+    "url-password": "password in the login part of a URL",
+    "url-token": "token in the login part of a URL",
+    "url-parameter": "signature, session or code in a URL parameter",
+    "curl-password": "password in curl's -u option",
+    "webhook": "webhook URL, which works without any other key",
 }
 """Kinds that are recognized by their context."""
 PERSONAL_KIND_DESCRIPTIONS = {
     "email": "e-mail address",
     "ip": "IP address",
-    "host": "name of a machine or of an inner network",
+    "host": "name of a machine or an internal network",
     "home": "home directory",
-    "user": "name of an account",
+    "user": "account name",
 }
 """Descriptions of the personal kinds."""
 KINDS: dict[str, str] = {
