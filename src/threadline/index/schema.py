@@ -17,36 +17,36 @@ PLACES = TableGroup(
     ) WITHOUT ROWID""",
         "homes": """CREATE TABLE homes(
         home_id INTEGER PRIMARY KEY, -- the home's number
-        path TEXT NOT NULL UNIQUE -- where it lies
+        path TEXT NOT NULL UNIQUE -- its path
     )""",
         "projects": """CREATE TABLE projects(
         project_id INTEGER PRIMARY KEY, -- the project's number
-        home_id INTEGER NOT NULL, -- the home that its folder is in
-        folder TEXT NOT NULL, -- the name under projects/, which is lossy
-        path TEXT, -- the true path, where evidence of it is left
-        path_source TEXT NOT NULL, -- which evidence
+        home_id INTEGER NOT NULL, -- the home it is in
+        folder TEXT NOT NULL, -- the name of its folder under projects/, which does not determine the path
+        path TEXT, -- its real path; NULL if unknown
+        path_source TEXT NOT NULL, -- the evidence for the path
         UNIQUE(home_id, folder)
     )""",
         "transcripts": """CREATE TABLE transcripts(
         transcript_id INTEGER PRIMARY KEY, -- the transcript's number
-        path TEXT NOT NULL UNIQUE, -- where it lies
+        path TEXT NOT NULL UNIQUE, -- its path; a blob if the name is not valid text
         home_id INTEGER NOT NULL, -- its home
         project_id INTEGER NOT NULL, -- its project
-        kind TEXT NOT NULL, -- main, agent, workflow-agent, journal, other
-        session TEXT, -- the session that the path names
-        agent TEXT, -- the agent that the path names
-        size INTEGER NOT NULL, -- in bytes
-        mtime_ns INTEGER NOT NULL, -- when it was written last
-        device INTEGER NOT NULL, -- what the system knows the file by
-        inode INTEGER NOT NULL, -- the same
-        read_to INTEGER NOT NULL, -- up to where whole lines have been read
-        lines INTEGER NOT NULL, -- how many those are
-        is_open INTEGER NOT NULL DEFAULT 0, -- the last of them is whole, but has no end yet
-        head_hash BLOB NOT NULL, -- of the first bytes that were read
-        tail_hash BLOB NOT NULL, -- of the last ones
-        checksum INTEGER NOT NULL, -- of them all
-        racy INTEGER NOT NULL, -- equal times prove nothing: it was written to just before
-        state BLOB NOT NULL DEFAULT x'' -- what its lines come to, packed, so that more of them can be added
+        kind TEXT NOT NULL, -- main, agent, workflow-agent, journal or other
+        session TEXT, -- the session in its path
+        agent TEXT, -- the agent in its path; NULL for a main transcript
+        size INTEGER NOT NULL, -- its size in bytes at the last refresh
+        mtime_ns INTEGER NOT NULL, -- its mtime, in nanoseconds since 1970
+        device INTEGER NOT NULL, -- the device it is on
+        inode INTEGER NOT NULL, -- its inode
+        read_to INTEGER NOT NULL, -- the offset up to which complete lines were read
+        lines INTEGER NOT NULL, -- how many lines were read
+        is_open INTEGER NOT NULL DEFAULT 0, -- whether the last of them is complete but has no line ending yet
+        head_hash BLOB NOT NULL, -- a hash of the first bytes that were read
+        tail_hash BLOB NOT NULL, -- a hash of the last bytes that were read
+        checksum INTEGER NOT NULL, -- a checksum of all bytes that were read
+        racy INTEGER NOT NULL, -- whether it was modified just before it was checked, so an equal mtime proves nothing
+        state BLOB NOT NULL DEFAULT x'' -- the packed state of the fold over its lines, to which new lines are added
     )""",
     },
 )
@@ -58,44 +58,44 @@ FIELDS = ("title", "prompt", "reply", "thinking", "command", "path", "input", "r
 ENTRIES = TableGroup(
     tables={
         "entries": """CREATE TABLE entries(
-        entry_id INTEGER PRIMARY KEY, -- the entry's number
+        entry_id INTEGER PRIMARY KEY, -- the entry's number; never reused
         transcript_id INTEGER NOT NULL, -- its transcript
-        line INTEGER NOT NULL, -- counted from 1
-        offset INTEGER NOT NULL, -- the content is read from the transcript, and not stored twice
-        length INTEGER NOT NULL, -- in bytes
-        kind TEXT NOT NULL, -- its kind
-        uuid TEXT, -- its own id
-        session TEXT, -- that the entry names, where it is another than its transcript's
-        agent TEXT, -- the same
-        timestamp TEXT, -- as it is written: ISO 8601 in UTC
-        message TEXT -- the id of the API message that it is a part of
+        line INTEGER NOT NULL, -- its line number, from 1
+        offset INTEGER NOT NULL, -- the offset of its bytes in the transcript
+        length INTEGER NOT NULL, -- its length in bytes, including the line ending
+        kind TEXT NOT NULL, -- its kind, or blank, damaged, untyped
+        uuid TEXT, -- its id
+        session TEXT, -- the session it names, if that differs from its transcript's; otherwise NULL
+        agent TEXT, -- the agent it names, if that differs from its transcript's; otherwise NULL
+        timestamp TEXT, -- when it was written
+        message TEXT -- the id of the API message it belongs to
     )""",
         "problems": """CREATE TABLE problems(
         problem_id INTEGER PRIMARY KEY, -- the problem's number
-        transcript_id INTEGER NOT NULL, -- where it is
-        line INTEGER NOT NULL, -- the line
+        transcript_id INTEGER NOT NULL, -- its transcript
+        line INTEGER NOT NULL, -- its line number
         kind TEXT NOT NULL, -- its kind
-        message TEXT NOT NULL, -- what is wrong, in a sentence
-        recovered INTEGER NOT NULL -- whether all that was written could be read in spite of it
+        message TEXT NOT NULL, -- a sentence about it
+        recovered INTEGER NOT NULL -- whether nothing was lost
     )""",
         "text": f"""CREATE VIRTUAL TABLE text USING fts5(
         {", ".join(FIELDS)}, content='', tokenize='unicode61 remove_diacritics 2'
     )""",
     },
     views={
-        "said": """CREATE VIEW said( -- entries with all that is known of them
+        "said": """CREATE VIEW said( -- entries with transcript, session, agent, project and home
             entry_id, -- the entry's number
-            transcript, -- the transcript's path
-            line, -- the number of its line
-            offset, -- where its bytes begin
-            length, -- how many bytes it has
+            transcript, -- the path of the transcript
+            line, -- the line number
+            offset, -- the offset of its bytes
+            length, -- its length in bytes
             kind, -- its kind
             uuid, -- its id
             timestamp, -- when it was written
-            message, -- the id of the API message that it is a part of
-            session, -- its session: the one that it names, or else its transcript's
-            agent, -- its agent, the same
-            project, -- the project's path, or else its folder
+            message, -- the id of the API message it belongs to
+            session, -- the session it names, or its transcript's
+            agent, -- the agent it names, or its transcript's
+            project, -- the project's path, or its folder if the path is unknown
             home -- the home's path
         ) AS
         SELECT e.entry_id, t.path AS transcript, e.line, e.offset, e.length, e.kind, e.uuid, e.timestamp, e.message,
@@ -128,39 +128,39 @@ SESSIONS = TableGroup(
         "session_rows": """CREATE TABLE session_rows(
         transcript_id INTEGER PRIMARY KEY, -- its main transcript
         session TEXT, -- its id
-        title TEXT NOT NULL, -- what it is called
-        title_source TEXT NOT NULL, -- where that comes from
-        cwd TEXT, -- the directory that it was started in, as its entries say
-        first TEXT, -- the first time that its main conversation tells
-        last TEXT, -- the last one
-        turns INTEGER NOT NULL, -- how many
-        model TEXT, -- the one that replied last
-        entries INTEGER NOT NULL -- in its main transcript
+        title TEXT NOT NULL, -- its title
+        title_source TEXT NOT NULL, -- the source of the title
+        cwd TEXT, -- the directory it was started in, according to its entries
+        first TEXT, -- the first time in its main conversation
+        last TEXT, -- the last time in its main conversation
+        turns INTEGER NOT NULL, -- how many turns
+        model TEXT, -- the model that replied last
+        entries INTEGER NOT NULL -- entries in its main transcript
     )""",
         "prompt_rows": """CREATE TABLE prompt_rows(
         transcript_id INTEGER NOT NULL, -- the main transcript
-        line INTEGER NOT NULL, -- where it stands
-        turn INTEGER NOT NULL, -- the turn that it begins, or joins
+        line INTEGER NOT NULL, -- the line number
+        turn INTEGER NOT NULL, -- the turn that it begins or belongs to
         kind TEXT NOT NULL, -- prompt, command, shell, steering and so on
-        text TEXT NOT NULL -- what was typed, its first 2,000 characters
+        text TEXT NOT NULL -- what was typed, up to 2,000 characters
     )""",
     },
     views={
-        "sessions": f"""CREATE VIEW sessions( -- the sessions, each once, over all transcripts that hold it
+        "sessions": f"""CREATE VIEW sessions( -- each session once, across all transcripts that contain it
         session, -- its id
-        title, -- what it is called
-        title_source, -- where that comes from: custom-title, ai-title, last-prompt, summary, first-prompt, plan or none
-        project, -- the directory that it was started in
-        home, -- the home that it is in
-        first, -- the first time that its main conversation tells
-        last, -- the last one
-        turns, -- how many
-        agents, -- how many worked for it; agents that the program started for itself are not counted
-        model, -- the one that replied last
-        entries, -- in its main transcript, an unfinished last line included
-        size, -- of its main transcript, in bytes
-        transcript, -- where that lies
-        transcript_id -- its number
+        title, -- its title
+        title_source, -- the source: custom-title, ai-title, last-prompt, summary, first-prompt, plan or none
+        project, -- the directory it was started in
+        home, -- the home it is in
+        first, -- the first time in its main conversation
+        last, -- the last time in its main conversation
+        turns, -- how many turns
+        agents, -- how many agents worked for it, without those that Claude Code runs itself
+        model, -- the model that replied last
+        entries, -- entries in its main transcript, including an unfinished last line
+        size, -- the size of its main transcript in bytes
+        transcript, -- the path of its main transcript
+        transcript_id -- the number of its main transcript
     ) AS SELECT s.session, s.title, s.title_source, COALESCE(s.cwd, p.path, p.folder), h.path, s.first, s.last, s.turns,
             (SELECT COUNT(*) FROM (
                 SELECT a.agent FROM transcripts o JOIN agent_rows a ON a.transcript_id = o.transcript_id
@@ -175,14 +175,14 @@ SESSIONS = TableGroup(
         JOIN projects p USING(project_id)
         JOIN homes h ON h.home_id = t.home_id""",
         "prompts": """CREATE VIEW prompts( -- what people typed
-        text, -- what was typed, its first 2,000 characters
+        text, -- what was typed, up to 2,000 characters
         kind, -- prompt, command, shell, memory, interrupt, steering, programmatic, feedback or plan
-        turn, -- the turn that it begins, or joins; counted from 1
-        timestamp, -- when
+        turn, -- the turn that it begins or belongs to, from 1
+        timestamp, -- when it was typed
         session, -- the session
         project, -- the project
-        transcript, -- where it stands
-        line, -- the line there
+        transcript, -- the path of the transcript
+        line, -- the line number
         entry_id -- the entry's number
     ) AS SELECT r.text, r.kind, r.turn, e.timestamp, COALESCE(e.session, t.session), COALESCE(p.path, p.folder),
             t.path, r.line, e.entry_id
@@ -209,138 +209,138 @@ _TIME_SQL = """CASE typeof({0}) WHEN 'integer'
 SPENDING = TableGroup(
     tables={
         "message_ids": """CREATE TABLE message_ids(
-        message_id INTEGER PRIMARY KEY, -- the number of a message
-        message TEXT NOT NULL UNIQUE -- the key that it is counted by: its id, or where it has none the request's
+        message_id INTEGER PRIMARY KEY, -- the message's number
+        message TEXT NOT NULL UNIQUE -- the key by which it is counted: its id or, without one, the request's id
     )""",
         "models": """CREATE TABLE models(
         model_id INTEGER PRIMARY KEY, -- the model's number
-        model TEXT NOT NULL UNIQUE -- as transcripts write it
+        model TEXT NOT NULL UNIQUE -- the model, as in transcripts
     )""",
         "origins": """CREATE TABLE origins(
-        origin_id INTEGER PRIMARY KEY, -- the origin's number: what a run of messages has in common
-        transcript_id INTEGER NOT NULL, -- the transcript that they stand in
+        origin_id INTEGER PRIMARY KEY, -- the origin's number
+        transcript_id INTEGER NOT NULL, -- the transcript that contains the messages
         session TEXT, -- their session
-        agent TEXT, -- their agent; NULL for the main one
+        agent TEXT, -- their agent; NULL for the main agent
         version TEXT, -- the version of Claude Code
-        git_branch TEXT, -- the branch that was checked out
-        is_agent INTEGER, -- whether rows say that an agent wrote them
-        forked INTEGER NOT NULL, -- whether rows say that they are copies
-        skill TEXT, -- the skill that was named as the cause
-        agent_type TEXT, -- as rows name it
-        is_side INTEGER NOT NULL, -- whether the program spent it for itself, and no person asked for it
-        began TEXT NOT NULL -- the first time that the transcript names
+        git_branch TEXT, -- the git branch
+        is_agent INTEGER, -- whether the rows say that an agent wrote them
+        forked INTEGER NOT NULL, -- whether the rows say that they are copies
+        skill TEXT, -- the skill recorded as the cause
+        agent_type TEXT, -- the type of the agent, according to the rows
+        is_side INTEGER NOT NULL, -- whether Claude Code spent it for itself (side agents)
+        began TEXT NOT NULL -- the first time in the transcript
     )""",
         "sightings": """CREATE TABLE sightings(
         message_id INTEGER NOT NULL, -- the message
-        transcript_id INTEGER NOT NULL, -- the transcript that tells of it
-        offset INTEGER NOT NULL, -- where the first row that does begins
+        transcript_id INTEGER NOT NULL, -- the transcript that reports it
+        offset INTEGER NOT NULL, -- the offset of the first row that does
         origin_id INTEGER NOT NULL, -- who wrote it
-        model_id INTEGER, -- the model, as it is written
-        time NOT NULL, -- when: milliseconds since 1970, or as it is written where that is not as usual
-        entries INTEGER NOT NULL, -- how many rows do
-        told BLOB NOT NULL, -- what they tell, packed
+        model_id INTEGER, -- the model, as in the transcript
+        time NOT NULL, -- milliseconds since 1970; the original text if the timestamp is unusual
+        entries INTEGER NOT NULL, -- how many rows report it
+        told BLOB NOT NULL, -- what they report, packed
         PRIMARY KEY(message_id, transcript_id, offset)
     ) WITHOUT ROWID""",
         "waiting": """CREATE TABLE waiting(
         transcript_id INTEGER NOT NULL, -- the transcript
-        call TEXT NOT NULL -- for a web search, whose result has not been written yet
+        call TEXT NOT NULL -- a web search whose result is not written yet
     )""",
         "stale": """CREATE TABLE stale(
-        message_id INTEGER PRIMARY KEY, -- charges of these are to be made anew
-        is_wider INTEGER NOT NULL DEFAULT 0 -- only because others are: nothing that is told of it has changed
+        message_id INTEGER PRIMARY KEY, -- the message whose charges have to be recomputed
+        is_wider INTEGER NOT NULL DEFAULT 0 -- whether only other messages changed, and nothing about this one
     )""",
         "ties": """CREATE TABLE ties(
-        transcript_id INTEGER NOT NULL, -- one of several transcripts that hold a message, none plainly the original
+        transcript_id INTEGER NOT NULL, -- one of several transcripts that contain a message, none clearly the original
         sharers TEXT NOT NULL, -- the numbers of all of them
-        is_end INTEGER NOT NULL, -- whether the offset tells how far what they share is spread
-        offset INTEGER NOT NULL, -- where it stands there
+        is_end INTEGER NOT NULL, -- whether the offset counts towards the range of shared messages
+        offset INTEGER NOT NULL, -- the offset of the message in this transcript
         message_id INTEGER NOT NULL, -- the message
         PRIMARY KEY(transcript_id, sharers, is_end, offset, message_id)
     ) WITHOUT ROWID""",
         "owned": """CREATE TABLE owned(
-        transcript_id INTEGER PRIMARY KEY, -- a transcript that shares messages as evenly as another
-        began TEXT NOT NULL -- when what only it tells began; empty where there is nothing
+        transcript_id INTEGER PRIMARY KEY, -- a transcript whose shared messages are spread as widely as in another
+        began TEXT NOT NULL -- when its own messages begin; empty if it has none
     )""",
         "rates": """CREATE TABLE rates(
-        rate_id INTEGER PRIMARY KEY, -- the number of a model with its rate
-        model TEXT, -- the model, as transcripts write it
-        priced_as TEXT, -- the model of the price list; NULL, as is all that follows, where no price is known
-        input TEXT, -- USD for a million tokens, exact
-        output TEXT, -- the same
-        cache_write_5m TEXT, -- the same
-        cache_write_1h TEXT, -- the same
-        cache_read TEXT, -- the same
-        web_search TEXT, -- USD for one search
-        begins TEXT, -- the first day of these prices; NULL where it is open
-        ends TEXT, -- the day after their last; NULL where it is open
-        long_context INTEGER, -- the tokens above which a prompt has these prices
-        multipliers TEXT, -- those that were applied, as JSON
-        source TEXT -- where the prices are from
+        rate_id INTEGER PRIMARY KEY, -- the number of this combination of model and rate
+        model TEXT, -- the model, as in transcripts
+        priced_as TEXT, -- the model in the price list; NULL, like the following columns, if no price is known
+        input TEXT, -- USD per million tokens, exact
+        output TEXT, -- USD per million tokens, exact
+        cache_write_5m TEXT, -- USD per million tokens, exact
+        cache_write_1h TEXT, -- USD per million tokens, exact
+        cache_read TEXT, -- USD per million tokens, exact
+        web_search TEXT, -- USD per web search
+        begins TEXT, -- the first day of these prices; NULL if open
+        ends TEXT, -- the day after their last; NULL if open
+        long_context INTEGER, -- these prices apply to prompts with more tokens than this
+        multipliers TEXT, -- the multipliers that were applied, as JSON
+        source TEXT -- the source of the prices
     )""",
         "shares": """CREATE TABLE shares(
-        share_id INTEGER PRIMARY KEY, -- the number of some tools
-        tools TEXT NOT NULL UNIQUE -- their names as JSON, one for each call of a message: they share what it costs
+        share_id INTEGER PRIMARY KEY, -- the number of this combination of tools
+        tools TEXT NOT NULL UNIQUE -- tool names as JSON, one per call of a message; they share its cost
     )""",
         "charged": """CREATE TABLE charged(
-        message_id INTEGER NOT NULL, -- the message that was charged
-        number INTEGER NOT NULL, -- of the charge, among those under one id
-        origin_id INTEGER NOT NULL, -- of the earliest original
+        message_id INTEGER NOT NULL, -- the message
+        number INTEGER NOT NULL, -- the number of the charge, among those with the same id
+        origin_id INTEGER NOT NULL, -- the origin of the earliest original
         rate_id INTEGER NOT NULL, -- the model and its rate
-        time NOT NULL, -- when: milliseconds since 1970, or as it is written where that is not as usual
-        part TEXT, -- NULL, or which pass of another model it is
-        input INTEGER NOT NULL, -- tokens that were not in the cache
-        output INTEGER NOT NULL, -- tokens, thinking included
-        cache_write_5m INTEGER NOT NULL, -- tokens written for five minutes
-        cache_write_1h INTEGER NOT NULL, -- tokens written for an hour
+        time NOT NULL, -- milliseconds since 1970; the original text if the timestamp is unusual
+        part TEXT, -- NULL, or the pass of another model
+        input INTEGER NOT NULL, -- input tokens that were not cached
+        output INTEGER NOT NULL, -- output tokens, including thinking
+        cache_write_5m INTEGER NOT NULL, -- tokens written to the cache for five minutes
+        cache_write_1h INTEGER NOT NULL, -- tokens written to the cache for one hour
         cache_read INTEGER NOT NULL, -- tokens read from the cache
         web_searches INTEGER NOT NULL, -- how many web searches
-        amount TEXT, -- USD, exact; NULL where no price is known
-        lower_bound INTEGER NOT NULL, -- whether the final output was never written: it is the least that was spent
-        copied INTEGER NOT NULL, -- whether several transcripts hold it
-        share_id INTEGER, -- the tools that the message calls; NULL where it calls none
+        amount TEXT, -- USD, exact; NULL without a price
+        lower_bound INTEGER NOT NULL, -- whether the final output was never written, so the charge is a lower bound
+        copied INTEGER NOT NULL, -- whether several transcripts contain it
+        share_id INTEGER, -- the tools that the message calls; NULL if it calls none
         PRIMARY KEY(message_id, number)
     ) WITHOUT ROWID""",
         "spent": """CREATE TABLE spent(
-        quarter NOT NULL, -- of an hour, counted since 1970; or the time as it is written where that is not as usual
+        quarter NOT NULL, -- quarter hours since 1970; the original text if the timestamp is unusual
         origin_id INTEGER NOT NULL, -- who spent it
         rate_id INTEGER NOT NULL, -- the model and its rate
         charges INTEGER NOT NULL, -- how many charges
-        input INTEGER NOT NULL, -- tokens that were not in the cache
-        output INTEGER NOT NULL, -- tokens, thinking included
-        cache_write_5m INTEGER NOT NULL, -- tokens written for five minutes
-        cache_write_1h INTEGER NOT NULL, -- tokens written for an hour
+        input INTEGER NOT NULL, -- input tokens that were not cached
+        output INTEGER NOT NULL, -- output tokens, including thinking
+        cache_write_5m INTEGER NOT NULL, -- tokens written to the cache for five minutes
+        cache_write_1h INTEGER NOT NULL, -- tokens written to the cache for one hour
         cache_read INTEGER NOT NULL, -- tokens read from the cache
         web_searches INTEGER NOT NULL, -- how many web searches
         lower_bound INTEGER NOT NULL, -- charges whose final output was never written
-        parts INTEGER NOT NULL, -- charges that are a pass of another model, and not among those above
+        parts INTEGER NOT NULL, -- charges for a pass of another model, not included in charges
         PRIMARY KEY(quarter, origin_id, rate_id)
     ) WITHOUT ROWID""",
     },
     views={
-        "charges": f"""CREATE VIEW charges( -- what was paid for, each message once: the ledger
+        "charges": f"""CREATE VIEW charges( -- each API message that was paid for, once: the ledger
             message, -- the key by which the message is counted
-            part, -- empty, or which pass of another model it is
+            part, -- empty, or the pass of another model
             transcript_id, -- the transcript of the earliest original
             session, -- the session that spent it
-            agent, -- the agent that did; NULL for the main one
-            agent_type, -- what kind of agent, as its rows name it
-            project, -- the project's path, or else its folder
+            agent, -- the agent that spent it; NULL for the main agent
+            agent_type, -- the type of the agent, according to its rows
+            project, -- the project's path, or its folder if the path is unknown
             home, -- the home's path
-            model, -- as the transcript writes it
+            model, -- the model, as in the transcript
             timestamp, -- when it was spent
             version, -- the version of Claude Code
-            git_branch, -- the branch that was checked out
-            skill, -- the skill that was named as the cause
-            is_side, -- whether the program spent it for itself, and no person asked for it
-            input, -- tokens that were not in the cache
-            output, -- tokens, thinking included
+            git_branch, -- the git branch
+            skill, -- the skill recorded as the cause
+            is_side, -- whether Claude Code spent it for itself (side agents)
+            input, -- input tokens that were not cached
+            output, -- output tokens, including thinking
             cache_write_5m, -- tokens written to the cache for five minutes
-            cache_write_1h, -- tokens written to the cache for an hour
+            cache_write_1h, -- tokens written to the cache for one hour
             cache_read, -- tokens read from the cache
             web_searches, -- how many web searches
-            amount, -- USD, exact; NULL where no price is known
-            lower_bound, -- whether the final output was never written: it is the least that was spent
-            copied -- whether several transcripts hold it
+            amount, -- USD, exact; NULL without a price
+            lower_bound, -- whether the final output was never written, so the charge is a lower bound
+            copied -- whether several transcripts contain it
         ) AS
         SELECT m.message, COALESCE(c.part, ''), o.transcript_id, o.session, o.agent, o.agent_type,
             COALESCE(p.path, p.folder), h.path, r.model, {_TIME_SQL.format("c.time")},
@@ -353,19 +353,19 @@ SPENDING = TableGroup(
         LEFT JOIN transcripts t ON t.transcript_id = o.transcript_id
         LEFT JOIN projects p ON p.project_id = t.project_id
         LEFT JOIN homes h ON h.home_id = t.home_id""",
-        "messages": f"""CREATE VIEW messages( -- API messages whose usage is told, each once
-            id, -- the message's id, or where it has none the request's
-            session, -- the session that it is of
-            agent, -- the agent that got it; NULL for the main one
-            model, -- as the transcript writes it
+        "messages": f"""CREATE VIEW messages( -- each API message whose usage is reported
+            id, -- the message's id; without one, the request's id
+            session, -- the session it belongs to
+            agent, -- the agent that received it; NULL for the main agent
+            model, -- the model, as in the transcript
             timestamp, -- when it was spent
-            input, -- tokens that were not in the cache
-            output, -- tokens, thinking included
+            input, -- input tokens that were not cached
+            output, -- output tokens, including thinking
             cache_write, -- tokens written to the cache
             cache_read, -- tokens read from the cache
-            charges, -- what was charged for it: more than one where other models took part, or an id was used again
-            entries, -- how many entries tell of it
-            transcripts -- how many transcripts do
+            charges, -- how many charges: several if other models took part, or if the id was reused
+            entries, -- how many entries report it
+            transcripts -- how many transcripts contain it
         ) AS
         SELECT m.message, o.session, o.agent, r.model, {_TIME_SQL.format("c.time")}, SUM(c.input), SUM(c.output),
             SUM(c.cache_write_5m + c.cache_write_1h), SUM(c.cache_read), COUNT(*) + 0 * MIN(c.number),
@@ -413,60 +413,60 @@ CALLS = TableGroup(
         tool TEXT NOT NULL UNIQUE -- its name
     )""",
         "call_rows": """CREATE TABLE call_rows(
-        entry_id INTEGER NOT NULL, -- the last entry that holds its use
-        position INTEGER NOT NULL, -- of the use among the blocks of the entry
+        entry_id INTEGER NOT NULL, -- the last entry that contains the call
+        position INTEGER NOT NULL, -- the position of the call among the blocks of the entry
         call TEXT NOT NULL, -- its id
         tool_id INTEGER NOT NULL, -- the tool
-        agent TEXT, -- who made it, where that is an agent inside a main transcript
-        result_entry_id INTEGER, -- the entry that holds its result
-        outcome TEXT, -- how it ended
-        exit_code INTEGER, -- that is told
+        agent TEXT, -- the agent that made it, if that is an agent inside a main transcript
+        result_entry_id INTEGER, -- the entry that contains its result
+        outcome TEXT, -- its outcome
+        exit_code INTEGER, -- the exit code, if recorded
         moment INTEGER, -- when it was made, in seconds since 1970
         started TEXT, -- the agent that its result names
         PRIMARY KEY(entry_id, position)
     ) WITHOUT ROWID""",
         "paths": """CREATE TABLE paths(
         path_id INTEGER PRIMARY KEY, -- the path's number
-        path TEXT NOT NULL, -- of a file that was touched
-        checksum INTEGER NOT NULL -- of the path: it is found by that
+        path TEXT NOT NULL, -- the path of a file that was touched
+        checksum INTEGER NOT NULL -- a checksum of the path, by which it is looked up
     )""",
         "file_rows": """CREATE TABLE file_rows(
-        entry_id INTEGER NOT NULL, -- the entry of the call's use, or the one that tells it where no call did it
-        position INTEGER NOT NULL, -- of the use among the blocks of the entry; -1 where no call did it
+        entry_id INTEGER NOT NULL, -- the entry of the call; without a call, the entry that reports it
+        position INTEGER NOT NULL, -- the position of the call among the blocks of the entry; -1 without a call
         path_id INTEGER NOT NULL, -- the file
         how TEXT NOT NULL, -- what was done to it
-        moment INTEGER, -- when that is told, in seconds since 1970
+        moment INTEGER, -- when it was reported, in seconds since 1970
         PRIMARY KEY(entry_id, position, path_id)
     ) WITHOUT ROWID""",
         "compaction_rows": """CREATE TABLE compaction_rows(
-        transcript_id INTEGER NOT NULL, -- the transcript that holds it
+        transcript_id INTEGER NOT NULL, -- the transcript that contains it
         entry_id INTEGER NOT NULL, -- its entry
         kind TEXT NOT NULL, -- its kind
-        trigger TEXT, -- what set it off
-        tokens_before INTEGER, -- in the window
-        tokens_after INTEGER, -- the same
-        agent TEXT, -- whose it is, where that is an agent inside a main transcript
+        trigger TEXT, -- what triggered it
+        tokens_before INTEGER, -- tokens in the window before
+        tokens_after INTEGER, -- tokens in the window after
+        agent TEXT, -- its agent, if that is an agent inside a main transcript
         PRIMARY KEY(transcript_id, entry_id)
     ) WITHOUT ROWID""",
         "agent_rows": """CREATE TABLE agent_rows(
-        transcript_id INTEGER NOT NULL, -- the transcript that it is in
+        transcript_id INTEGER NOT NULL, -- the transcript it is in
         agent TEXT NOT NULL, -- its id; empty for the main agent of a transcript
-        session TEXT, -- that its first entry names
-        type TEXT, -- that its replies are put down to
-        model TEXT, -- the one that answered most often
-        entries INTEGER NOT NULL, -- how many
-        first TEXT, -- the first time that they tell
-        last TEXT, -- the last one
-        side TEXT, -- the kind of side agent, if its id or its task says so
-        is_single_reply INTEGER NOT NULL, -- it consists of one reply: a warm-up, unless a call started it
+        session TEXT, -- the session that its first entry names
+        type TEXT, -- the type that its replies name
+        model TEXT, -- the model that replied most often
+        entries INTEGER NOT NULL, -- how many entries
+        first TEXT, -- the time of its first entry
+        last TEXT, -- the time of its last entry
+        side TEXT, -- the kind of side agent, according to its id or its task
+        is_single_reply INTEGER NOT NULL, -- whether it consists of one reply: a warm-up, unless a call started it
         PRIMARY KEY(transcript_id, agent)
     ) WITHOUT ROWID""",
         "start_rows": """CREATE TABLE start_rows(
-        transcript_id INTEGER NOT NULL, -- the transcript that tells it
+        transcript_id INTEGER NOT NULL, -- the transcript that reports it
         agent TEXT NOT NULL, -- the agent that was started
         step TEXT NOT NULL, -- what names it: meta, result, progress or result-text
         call TEXT NOT NULL, -- the call that started it
-        type TEXT, -- the type of agent that the call asked for
+        type TEXT, -- the type of agent that the call requested
         PRIMARY KEY(transcript_id, agent, step)
     ) WITHOUT ROWID""",
         "open_calls": """CREATE TABLE open_calls(
@@ -481,43 +481,43 @@ CALLS = TableGroup(
         PRIMARY KEY(call, transcript_id)
     ) WITHOUT ROWID""",
         "borrowed_results": """CREATE TABLE borrowed_results(
-        entry_id INTEGER NOT NULL, -- the entry of the call's use
-        position INTEGER NOT NULL, -- of the use among the blocks of the entry
-        transcript_id INTEGER NOT NULL, -- another transcript of the session, which has the call's result
+        entry_id INTEGER NOT NULL, -- the entry of the call
+        position INTEGER NOT NULL, -- the position of the call among the blocks of the entry
+        transcript_id INTEGER NOT NULL, -- another transcript of the session, which contains the result
         result_entry_id INTEGER NOT NULL, -- the entry of the result
         outcome TEXT, -- the call's outcome without that result
         PRIMARY KEY(entry_id, position)
     ) WITHOUT ROWID""",
         "todo_rows": """CREATE TABLE todo_rows(
-        transcript_id INTEGER NOT NULL, -- the transcript that tells it
+        transcript_id INTEGER NOT NULL, -- the transcript that reports it
         list TEXT NOT NULL, -- todo or task
-        agent TEXT, -- whose list it is, where that is an agent inside a main transcript
-        position INTEGER NOT NULL, -- in the list, from 1
+        agent TEXT, -- the agent that has the list, if that is an agent inside a main transcript
+        position INTEGER NOT NULL, -- the position in the list, from 1
         item TEXT, -- its id
-        status TEXT, -- how it stands
-        content TEXT, -- what is to be done
-        owner TEXT, -- of a task
-        blocked_by TEXT, -- of a task: ids of others, as JSON
-        entry_id INTEGER, -- where it was told last
-        call TEXT -- the call that told it
+        status TEXT, -- its status
+        content TEXT, -- what to do
+        owner TEXT, -- the owner of a task
+        blocked_by TEXT, -- the ids of the tasks that a task waits for, as JSON
+        entry_id INTEGER, -- the entry that last changed it
+        call TEXT -- the call that last changed it
     )""",
     },
     views={
-        "calls": f"""CREATE VIEW calls( -- each call once, whatever copies of its session there are
+        "calls": f"""CREATE VIEW calls( -- each call once, even if its session was copied
         call, -- its id
         tool, -- the tool
         outcome, -- ok, error, denied, interrupted or lost; NULL while it is pending
         started, -- when it was made
         ended, -- when its result was written
-        exit_code, -- of a command, where it is told: as a rule only one that is not 0
+        exit_code, -- the exit code of a command, if recorded; usually only if it is not 0
         session, -- the session
-        agent, -- the agent that made it; NULL for the main one
-        started_agent, -- the agent that it started, where its result names one
-        project, -- the project's path, or else its folder
-        transcript, -- where it stands
-        line, -- the line of its use
-        result_line, -- the line of its result
-        entry_id, -- the entry of its use
+        agent, -- the agent that made it; NULL for the main agent
+        started_agent, -- the agent it started, if its result names one
+        project, -- the project's path, or its folder if the path is unknown
+        transcript, -- the path of the transcript
+        line, -- the line number of the call
+        result_line, -- the line number of its result
+        entry_id, -- the entry of the call
         result_entry_id -- the entry of its result
     ) AS SELECT c.call, k.tool, c.outcome, e.timestamp, r.timestamp, c.exit_code, COALESCE(e.session, t.session),
             {AGENT_SQL.format(row="c")}, c.started, COALESCE(p.path, p.folder), t.path, e.line, r.line, c.entry_id,
@@ -529,17 +529,17 @@ CALLS = TableGroup(
         JOIN projects p ON p.project_id = t.project_id
         LEFT JOIN entries r ON r.entry_id = c.result_entry_id
         WHERE NOT EXISTS({PREFERRED_COPY_SQL})""",
-        "touched": f"""CREATE VIEW touched( -- each time that a file was touched
+        "touched": f"""CREATE VIEW touched( -- each time a file was touched
         path, -- the file
-        how, -- read, write, edit, user-modified (a person changed the edit), attached, outside (changed by others)
+        how, -- read, write, edit, user-modified (a person changed the edit), attached, outside (by others)
         timestamp, -- when
-        call, -- the call that did it; NULL for what the program put in
+        call, -- the call that did it; NULL for what Claude Code inserted itself
         session, -- the session
-        agent, -- the agent; NULL for the main one
-        project, -- the project's path, or else its folder
-        transcript, -- where it is told
-        line, -- the line there: of the call's result
-        entry_id -- that entry
+        agent, -- the agent; NULL for the main agent
+        project, -- the project's path, or its folder if the path is unknown
+        transcript, -- the path of the transcript that reports it
+        line, -- the line number, of the call's result
+        entry_id -- the entry that reports it
     ) AS SELECT p.path, f.how, e.timestamp, c.call, {SESSION_SQL}, {AGENT_SQL.format(row="c")},
             COALESCE(o.path, o.folder), t.path, e.line, e.entry_id
         FROM file_rows f
@@ -551,25 +551,25 @@ CALLS = TableGroup(
         "files": """CREATE VIEW files( -- the files that each session touched
         path, -- the file
         session, -- the session
-        project, -- the project's path, or else its folder
-        reads, -- how often it was read, or put before the model
+        project, -- the project's path, or its folder if the path is unknown
+        reads, -- how often it was read or attached
         writes, -- how often it was written or edited
-        first, -- when it was touched first
-        last -- when it was touched last
+        first, -- when it was first touched
+        last -- when it was last touched
     ) AS SELECT path, session, MIN(project), SUM(how IN ('read', 'attached')),
             SUM(how IN ('write', 'edit', 'user-modified')), MIN(timestamp), MAX(timestamp)
         FROM touched GROUP BY path, session""",
-        "compactions": f"""CREATE VIEW compactions( -- where a conversation was made smaller
+        "compactions": f"""CREATE VIEW compactions( -- where a conversation was compacted
         kind, -- boundary, summary (older versions) or micro (old results were blanked)
-        trigger, -- auto or manual, where it is told
-        tokens_before, -- in the window
-        tokens_after, -- the same
+        trigger, -- auto or manual, if recorded
+        tokens_before, -- tokens in the window before
+        tokens_after, -- tokens in the window after
         timestamp, -- when
         session, -- the session
-        agent, -- the agent; NULL for the main one
-        project, -- the project's path, or else its folder
-        transcript, -- where it stands
-        line, -- the line there
+        agent, -- the agent; NULL for the main agent
+        project, -- the project's path, or its folder if the path is unknown
+        transcript, -- the path of the transcript
+        line, -- the line number
         entry_id -- its entry
     ) AS SELECT c.kind, c.trigger, c.tokens_before, c.tokens_after, e.timestamp, {SESSION_SQL},
     {AGENT_SQL.format(row="c")},
@@ -578,19 +578,19 @@ CALLS = TableGroup(
         JOIN entries e ON e.entry_id = c.entry_id
         JOIN transcripts t ON t.transcript_id = c.transcript_id
         JOIN projects p ON p.project_id = t.project_id""",
-        "agents": f"""CREATE VIEW agents( -- the agents beside the main ones
-        agent, -- its id; of one inside a main transcript that has none, made from its first entry's
+        "agents": f"""CREATE VIEW agents( -- subagents
+        agent, -- its id; derived from its first entry if an agent inside a main transcript has none
         session, -- the session
-        type, -- its type, as the call that started it asks for, or as its replies are put down to
-        call, -- the call that started it, where a result or progress names it
-        model, -- the one that answered most often
-        entries, -- how many
-        first, -- the first time that they tell
-        last, -- the last one
-        project, -- the project's path, or else its folder
-        transcript, -- where it lies
+        type, -- its type, from the call that started it or from its replies
+        call, -- the call that started it, if a result or progress names it
+        model, -- the model that replied most often
+        entries, -- how many entries
+        first, -- the time of its first entry
+        last, -- the time of its last entry
+        project, -- the project's path, or its folder if the path is unknown
+        transcript, -- the path of the transcript
         transcript_id, -- the transcript's number
-        side -- if the program started it for itself: compact, prompt-suggestion, side-question, memory or warm-up
+        side -- if Claude Code runs it itself: compact, prompt-suggestion, side-question, memory or warm-up
     ) AS SELECT a.agent, COALESCE(t.session, a.session),
             COALESCE((SELECT s.type FROM start_rows s WHERE s.agent = a.agent AND s.type IS NOT NULL
                 ORDER BY {_STEP_ORDER_SQL}, s.call LIMIT 1), a.type),
@@ -600,19 +600,19 @@ CALLS = TableGroup(
         JOIN transcripts t ON t.transcript_id = a.transcript_id
         JOIN projects p ON p.project_id = t.project_id
         WHERE {IS_AGENT_SQL.format(transcript="t")}""",
-        "todos": f"""CREATE VIEW todos( -- todo and task lists, as they stood last
+        "todos": f"""CREATE VIEW todos( -- todo and task lists in their latest state
         session, -- the session
         list, -- todo or task
-        agent, -- whose todos they are; NULL for the main agent, and for tasks, which are the session's
-        position, -- in the list, from 1
+        agent, -- the agent that has the todo; NULL for the main agent, and for tasks, which belong to the session
+        position, -- the position in the list, from 1
         id, -- the item's id
         status, -- pending, in_progress, completed and so on
-        content, -- what is to be done
-        owner, -- of a task
-        blocked_by, -- of a task: ids of others, as JSON
-        timestamp, -- when it was told last
-        transcript, -- where
-        line -- the line there
+        content, -- what to do
+        owner, -- the owner of a task
+        blocked_by, -- the ids of the tasks that a task waits for, as JSON
+        timestamp, -- when it was last written
+        transcript, -- the path of the transcript
+        line -- the line number
     ) AS SELECT {SESSION_SQL}, r.list, CASE r.list WHEN 'todo' THEN {AGENT_SQL.format(row="r")} END, r.position, r.item,
             r.status, COALESCE(r.content, (SELECT o.content FROM transcripts ot JOIN todo_rows o USING(transcript_id)
                 WHERE ot.session = t.session AND o.list = 'task' AND o.item = r.item AND o.content IS NOT NULL)),

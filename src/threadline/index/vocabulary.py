@@ -39,8 +39,8 @@ class TableGroup(Struct, frozen=True):
 VOCABULARY = TableGroup(
     tables={
         "terms": """CREATE TABLE terms(
-        run INTEGER PRIMARY KEY, -- the run's number
-        words BLOB NOT NULL -- words in their order, each with the end of a line before and after it
+        run INTEGER PRIMARY KEY, -- the number of a run of words
+        words BLOB NOT NULL -- the words in order, each with a line break before and after it
     )""",
     },
     private=("terms",),
