@@ -1,4 +1,4 @@
-"""The worked example of docs/numbers.md: its rows, written as a home, give what its table says."""
+"""The worked example of docs/usage.md: its rows, written as a home, give what its table says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
 from threadline.reports import read_ledger
 
-PAGE = Path(__file__).parents[2] / "docs" / "numbers.md"
+PAGE = Path(__file__).parents[2] / "docs" / "usage.md"
 SESSION, FORK = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 FILES = {"session": f"{SESSION}.jsonl", "agent": f"{SESSION}/subagents/agent-a1b2c3d.jsonl", "fork": f"{FORK}.jsonl"}
 
@@ -37,7 +37,7 @@ class Told(NamedTuple):
 
 
 def _tables() -> list[list[list[str]]]:
-    example = PAGE.read_text().split("## One worked example")[1]
+    example = PAGE.read_text().split("## Worked example")[1]
     found = re.findall(r"(?:^\|.*\n)+", example, re.MULTILINE)
     return [[[cell.strip() for cell in line.strip("|\n").split("|")] for line in one.splitlines()[2:]] for one in found]
 

@@ -20,24 +20,24 @@ TIME_KEYS = ("day", "week", "month", "hour")
 
 KEY_DESCRIPTIONS = {
     "day": "the day it was spent, in the reader's time zone",
-    "week": "the week, by the day of its Monday",
+    "week": "the week, named by its Monday",
     "month": "the month",
     "hour": "the hour of the day",
-    "session": "the session; agents are counted to theirs",
-    "project": "the directory that the session was started in",
-    "model": "the model, as the transcript writes it",
-    "agent": "the agent, by its id; `main` is the main one",
-    "agent-type": "what kind of agent; `main` is the main one",
-    "tool": "the tools that the message calls, each call an equal share; `(no call)` where it calls none",
-    "skill": "the skill that Claude Code names as the cause (2.1.123 on); `(none)` elsewhere",
+    "session": "the session, including its agents",
+    "project": "the directory the session was started in",
+    "model": "the model, as in the transcript",
+    "agent": "the agent's id; `main` for the main agent",
+    "agent-type": "the type of agent; `main` for the main agent",
+    "tool": "the tools that the message calls, with an equal share for each call; `(no call)` if it calls none",
+    "skill": "the skill that Claude Code records as the cause (from 2.1.123 on); `(none)` otherwise",
     "branch": "the git branch",
     "version": "the version of Claude Code",
     "home": "the home of the transcript",
-    "machine": "the machine that the transcript was written on: this one, or another that kept it",
-    "part": "main, agents, and what the program spent for itself (side agents)",
+    "machine": "the machine the transcript was written on: this one, or another whose sessions are in the keep",
+    "part": "main, agents, or side agents (which Claude Code runs itself)",
 }
 SESSION_KEY_DESCRIPTIONS = {
-    "thread": "the main thread, branches of it that were left, agents, and side agents",
+    "thread": "the main thread, its abandoned branches, agents, or side agents",
 }
 """Keys that need more than charges: the caller reads the sessions and passes a key function to `Ledger.by`."""
 

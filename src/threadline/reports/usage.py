@@ -291,7 +291,7 @@ def _partly_deleted(
 ) -> Iterator[ReportedDay]:
     """Yield the days of which fewer tokens and fewer sessions are left than the statistics say.
 
-    Either alone may be fewer although nothing was deleted: see docs/reported.md.
+    Either alone may be fewer although nothing was deleted: see docs/reported-costs.md.
     """
     home_days = {key for _day, keys, _sum in partial for key in keys}
     if not home_days:

@@ -12,7 +12,7 @@ from threadline.archive import Archive
 from threadline.web import KEYS, keys_markdown_table
 from threadline.web.pages.keys import KEYS_DATA_BLOCK, LIST_KINDS, SESSION_KINDS, key_label
 
-_DOCS = Path(__file__).parents[3] / "docs" / "page.md"
+_DOCS = Path(__file__).parents[3] / "docs" / "web-page.md"
 
 
 def test_no_key_does_two_things_on_a_page() -> None:
@@ -53,5 +53,5 @@ def test_the_page_shows_every_key(demo: Archive) -> None:
 
 
 def test_the_documentation_has_the_same_table() -> None:
-    """`docs/page.md` repeats the table; print `keys_markdown_table()` to update it."""
+    """`docs/web-page.md` repeats the table; print `keys_markdown_table()` to update it."""
     assert keys_markdown_table() in _DOCS.read_text()
