@@ -207,7 +207,7 @@ def test_the_index_defines_the_words_for_evidence() -> None:
 
 def test_the_index_says_how_the_unknown_is_kept() -> None:
     """Each stand-in for what is not known is named."""
-    text = sections(FORMAT / "README.md")["What is not known is kept"].text
+    text = sections(FORMAT / "README.md")["How unknown data is kept"].text
     stand_ins = [OtherEntry.__name__, "OtherBlock", "OtherAttachment", "OtherProgress", "OtherResult"]
     assert all(f"`{name}`" in text for name in [*stand_ins, "entry.data", "entry.extra", "entry.raw"])
 
