@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from threadline.find import homes
-from threadline.keep.paths import find_source_files
+from threadline.keep.sessions import find_source_files
 
 DAYS = 10
 _DAY = re.compile(rb'"timestamp":"(\d{4}-\d\d-\d\d)')

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from threadline import atomic, locks
+from threadline import files, locks
 
 
 @pytest.fixture(autouse=True)
@@ -23,17 +23,17 @@ def _open_umask() -> object:
 def test_private_files_are_never_readable_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even while they are written: the mode is set when the file is created."""
     modes: list[int] = []
-    write_all = atomic.write_all
+    write_all = files.write_all
 
     def looking(file: object, data: bytes) -> None:
         modes.extend(stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir())
         write_all(file, data)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(atomic, "write_all", looking)
-    atomic.write_file(tmp_path / "private", b"x")
-    atomic.write_file(tmp_path / "state", b"x", durable=False)
+    monkeypatch.setattr(files, "write_all", looking)
+    files.write_file(tmp_path / "private", b"x")
+    files.write_file(tmp_path / "state", b"x", durable=False)
     assert set(modes) == {0o600}
-    shared = atomic.write_file(tmp_path / "shared", b"x", private=False)
+    shared = files.write_file(tmp_path / "shared", b"x", private=False)
     assert stat.S_IMODE(shared.stat().st_mode) == 0o666
 
 
@@ -49,10 +49,10 @@ def test_without_overwrite_an_existing_file_stays(
 
         monkeypatch.setattr(os, "link", refused)
     target = tmp_path / "target"
-    atomic.write_file(target, b"first", overwrite=False)
+    files.write_file(target, b"first", overwrite=False)
     for write in (
-        lambda: atomic.write_file(target, b"second", overwrite=False),
-        lambda: atomic.copy_file(target, target, overwrite=False),
+        lambda: files.write_file(target, b"second", overwrite=False),
+        lambda: files.copy_file(target, target, overwrite=False),
         lambda: _stage(target, overwrite=False),
     ):
         with pytest.raises(FileExistsError):
@@ -63,7 +63,7 @@ def test_without_overwrite_an_existing_file_stays(
 
 
 def _stage(target: Path, *, overwrite: bool) -> None:
-    with atomic.staged_path(target, overwrite=overwrite) as path:
+    with files.staged_path(target, overwrite=overwrite) as path:
         assert path.name == target.resolve().name
         path.write_bytes(b"staged")
 
@@ -75,9 +75,9 @@ def test_a_symlink_stays_where_users_name_targets(tmp_path: Path) -> None:
     link.symlink_to(tmp_path / "real")
     _stage(link, overwrite=True)
     assert (link.is_symlink(), (tmp_path / "real").read_bytes()) == (True, b"staged")
-    atomic.copy_file(tmp_path / "real", link, overwrite=True)
+    files.copy_file(tmp_path / "real", link, overwrite=True)
     assert link.is_symlink()
-    atomic.write_file(link, b"new")
+    files.write_file(link, b"new")
     assert (link.is_symlink(), link.read_bytes(), (tmp_path / "real").read_bytes()) == (False, b"new", b"staged")
 
 
@@ -85,12 +85,12 @@ def test_an_error_in_the_block_leaves_nothing(tmp_path: Path) -> None:
     """Neither a temporary file nor a temporary folder."""
 
     def stage() -> None:
-        with atomic.staged_path(tmp_path / "x", overwrite=True) as path:
+        with files.staged_path(tmp_path / "x", overwrite=True) as path:
             path.write_bytes(b"x")
             raise KeyError
 
     def write() -> None:
-        with atomic.AtomicFile(tmp_path, owner="me") as file:
+        with files.AtomicFile(tmp_path, owner="me") as file:
             file.write(b"x")
             raise KeyError
 
@@ -102,14 +102,14 @@ def test_an_error_in_the_block_leaves_nothing(tmp_path: Path) -> None:
 
 def test_leftovers_of_dead_processes_are_removed(tmp_path: Path) -> None:
     """Those of this owner; files of running processes and of others stay."""
-    ours = atomic.AtomicFile(tmp_path, owner=".me")
+    ours = files.AtomicFile(tmp_path, owner=".me")
     dead, other = tmp_path / ".me-999999999-ab0.new", tmp_path / ".you-999999999-ab0.new"
     for path in (dead, other):
         path.write_bytes(b"x")
-    atomic.remove_leftovers(tmp_path, ".me")
+    files.remove_leftovers(tmp_path, ".me")
     assert {path.name for path in tmp_path.iterdir()} == {ours.path.name, other.name}
-    assert atomic.temporary_owner(ours.path.name) == ".me"
-    assert atomic.temporary_owner("machine_1-123-4.new") == "machine_1"
+    assert files.temporary_owner(ours.path.name) == ".me"
+    assert files.temporary_owner("machine_1-123-4.new") == "machine_1"
     ours.discard()
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         ToolUseBlock,
     )
     from threadline.model.calls import Call, Outcome
-    from threadline.model.charges import Charge, Flag, Rate
     from threadline.model.context import Context, Request
     from threadline.model.entries import (
         KINDS,
@@ -49,13 +48,13 @@ if TYPE_CHECKING:
         UserEntry,
     )
     from threadline.model.homes import Found, Home, Project, SideFile, Transcript
+    from threadline.model.ledger import Charge, Flag, Rate, Row, Rows, Sum
     from threadline.model.places import Line, Place, Problem, ProblemKind
     from threadline.model.results import OtherResult, ToolResult, typed_result
     from threadline.model.session import Act, ActKind, Agent, Branch, Compaction, Thread, Turn
     from threadline.model.state import State
     from threadline.model.text import extract_text
     from threadline.model.times import parse_timestamp
-    from threadline.model.totals import Row, Rows, Sum
     from threadline.model.usage import Head, Usage
     from threadline.parse import entries, heads, read_side_file
     from threadline.reports import read_ledger as ledger

@@ -1,12 +1,33 @@
-"""Open regular files safely: never a pipe or a device, and never waiting for a writer."""
+"""Open and write files safely.
+
+For reading, `open_regular` never opens a pipe or a device, and never waits for a writer.
+
+For writing, files are written atomically: to a temporary file first, then renamed into place.
+All files that threadline writes go through here. A reader sees the old file or the new one, never a part of it.
+
+- `write_file` writes a small file. `AtomicFile` writes a large one, or one whose name is known only at the end.
+- `staged_path` is for libraries that want a path to write to; `move_file` and `copy_file` place a finished file.
+- `BatchWriter` writes many files and waits for the disk once per batch.
+- `open_regular_file` and `read_small_file` read without following symlinks or waiting for pipes.
+
+`durable` files are on disk before they get their name, and so is the name before the call returns. `private` files
+are readable by their owner only, from the first byte on. Everything here raises `OSError`; callers add the message.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, NamedTuple, Self
+
+from threadline.errors import NotFound, Unreadable
 
 _OPEN_FLAGS = (
     os.O_RDONLY
@@ -50,6 +71,33 @@ def opened_regular(path: str | os.PathLike[str]) -> Iterator[int]:
         os.close(descriptor)
 
 
+_SECRET_LAST_LETTERS = frozenset("yY")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a file of that name holds credentials, in whatever folder."""
+    if name[:1] != "." and name[-1:] not in _SECRET_LAST_LETTERS:  # as nearly all are
+        return False
+    lower = name.lower()
+    return lower in {".credentials.json", ".env"} or lower.endswith(".key") or lower.startswith(".env.")
+
+
+def open_transcript(path: str | Path) -> int:
+    """Open a regular file for reading and nothing else; say in a sentence why not."""
+    try:
+        target = os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - a path may be text
+        if is_secret_name(os.path.basename(path)) or is_secret_name(os.path.basename(target)):  # noqa: PTH119 - the same
+            raise Unreadable(f"{os.fspath(path)!r} holds secrets by its name, and threadline never opens those.")
+        return open_regular(path)
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {os.fspath(path)!r}; check the path.") from None
+    except NotRegularFileError:
+        raise Unreadable(f"{os.fspath(path)!r} is not a regular file. Name a .jsonl transcript.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise Unreadable(f"{os.fspath(path)!r} cannot be opened: {reason}.") from None
+
+
 def read_lines(path: str | os.PathLike[str], limit: int) -> Iterator[bytes]:
     """Yield the lines in the first `limit` bytes, without a last line that the limit cuts.
 
@@ -86,3 +134,347 @@ def read_at(descriptor: int, start: int, stop: int) -> bytes:
 def _check_regular(status: os.stat_result, path: str | os.PathLike[str]) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise NotRegularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
+
+
+TEMPORARY_SUFFIX = ".new"
+"""Ends the name of every temporary file: OWNER-PID-TOKEN.new."""
+_TEMPORARY_NAME = re.compile(rf"(?P<owner>.*)-(?P<pid>[0-9]+)-[0-9a-z]+{re.escape(TEMPORARY_SUFFIX)}", re.DOTALL)
+_SMALL_FILE_LIMIT = 64 * 1024
+_COPY_SIZE = 1024 * 1024
+_MAX_NAME_PART = 80
+_TOKEN = os.urandom(4).hex()
+"""Keeps names apart on drives that several machines share, where process ids are not unique."""
+_counter = count()
+_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_CREATE_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _BINARY
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES})
+
+
+def open_regular_file(path: Path) -> BinaryIO:
+    """Open a regular file for reading, without following a symlink or waiting for a pipe.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file.
+    """
+    return os.fdopen(open_regular(path, follow_symlinks=False), "rb", buffering=0)
+
+
+def read_small_file(path: Path) -> bytes:
+    """Read a regular file of a few kB. Of a larger one, only the first 64 kB are returned.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file.
+    """
+    with open_regular_file(path) as file:
+        return file.read(_SMALL_FILE_LIMIT)
+
+
+def write_all(file: BinaryIO, data: bytes) -> None:
+    """Write all of the data to an unbuffered file, however little the system takes at a time."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+class AtomicFile:
+    """A file under a temporary name, which `commit` turns into the real one.
+
+    Use it in a `with` statement, or call `discard`: what is not committed is removed. `owner` starts the temporary
+    name, so that `remove_leftovers` can tell whose file it is.
+    """
+
+    def __init__(self, folder: Path, *, owner: str, private: bool = True, durable: bool = True) -> None:
+        self.path = folder / _temporary_name(owner)
+        self._durable = durable
+        self._file: BinaryIO = os.fdopen(
+            os.open(self.path, _CREATE_FLAGS, 0o600 if private else 0o666), "wb", buffering=0
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+    def write(self, data: bytes) -> None:
+        """Write more."""
+        write_all(self._file, data)
+
+    def commit(self, name: str, *, mtime_ns: int | None = None, overwrite: bool = True) -> Path:
+        """Give the file its name, and return its path.
+
+        Raises:
+            FileExistsError: the name is taken, and `overwrite` is false.
+            OSError: the file cannot be written or renamed.
+        """
+        if self._durable:
+            os.fsync(self._file.fileno())
+        self._file.close()
+        if mtime_ns is not None:
+            os.utime(self.path, ns=(mtime_ns, mtime_ns))
+        target = self.path.with_name(name)
+        _rename(self.path, target, overwrite=overwrite)
+        if self._durable:
+            sync_folder(target.parent)
+        return target
+
+    def discard(self) -> None:
+        """Close and remove the temporary file. Does nothing after `commit`."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+
+def write_file(
+    path: Path, data: bytes, *, owner: str = "", private: bool = True, durable: bool = True, overwrite: bool = True
+) -> Path:
+    """Write a file in one step, and return its path. A symlink at `path` is replaced.
+
+    Raises:
+        FileExistsError: it exists, and `overwrite` is false.
+        OSError: it cannot be written; nothing is left behind.
+    """
+    owner = owner or f".{path.name[:_MAX_NAME_PART]}"
+    with AtomicFile(path.parent, owner=owner, private=private, durable=durable) as file:
+        file.write(data)
+        return file.commit(path.name, overwrite=overwrite)
+
+
+@contextmanager
+def staged_path(target: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Yield a path on the same disk; the file written there becomes `target` when the block ends without an error.
+
+    The path has the target's name, since some libraries look at the extension.
+
+    Raises:
+        FileExistsError: the target exists, and `overwrite` is false.
+        OSError: it cannot be written.
+    """
+    real = Path(os.path.realpath(target))
+    with staging_folder(real.parent, f".{real.name[:_MAX_NAME_PART]}") as folder:
+        yield folder / real.name
+        move_file(folder / real.name, real, overwrite=overwrite)
+
+
+@contextmanager
+def staging_folder(parent: Path, owner: str) -> Iterator[Path]:
+    """A private folder inside `parent`, removed afterwards: for files that `move_file` then puts in place.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    from shutil import rmtree  # noqa: PLC0415 - slow to import, and most commands write nothing this way
+
+    folder = parent / _temporary_name(owner)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+def move_file(path: Path, target: Path, *, overwrite: bool) -> None:
+    """Move a finished file to `target` on the same disk. A symlink there stays: the file it points to is replaced.
+
+    Raises:
+        FileExistsError: the target exists, and `overwrite` is false.
+        OSError: it cannot be written.
+    """
+    real = Path(os.path.realpath(target))
+    if not overwrite and os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(target))
+    _sync_file(path)
+    _rename(path, real, overwrite=overwrite)
+    sync_folder(real.parent)
+
+
+def copy_file(path: Path, target: Path, *, overwrite: bool) -> None:
+    """Copy a finished file to `target`, on any disk, with the permissions of a new file. A symlink there stays.
+
+    Raises:
+        FileExistsError: the target exists, and `overwrite` is false.
+        OSError: it cannot be read or written.
+    """
+    real = Path(os.path.realpath(target))
+    with (
+        path.open("rb") as source,
+        AtomicFile(real.parent, owner=f".{real.name[:_MAX_NAME_PART]}", private=False) as file,
+    ):
+        while data := source.read(_COPY_SIZE):
+            file.write(data)
+        file.commit(real.name, overwrite=overwrite)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on disk."""
+    if os.name == "nt":  # a folder cannot be opened there, and its names are written through
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def temporary_owner(name: str) -> str | None:
+    """The owner in the name of a temporary file; None for any other name."""
+    match = _TEMPORARY_NAME.fullmatch(name)
+    return match["owner"] if match is not None else None
+
+
+def remove_leftovers(folder: Path, owner: str) -> None:
+    """Remove the temporary files that killed processes of this machine left in a folder."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            match = _TEMPORARY_NAME.fullmatch(entry.name)
+            if match is not None and match["owner"] == owner and not _is_running(int(match["pid"])):
+                with suppress(OSError):
+                    os.unlink(entry.path)  # noqa: PTH108 - the entry has the path as text
+
+
+def _temporary_name(owner: str) -> str:
+    return f"{owner}-{os.getpid()}-{_TOKEN}{next(_counter)}{TEMPORARY_SUFFIX}"
+
+
+def _rename(path: Path, target: Path, *, overwrite: bool) -> None:
+    if overwrite:
+        path.replace(target)
+        return
+    try:
+        os.link(path, target)  # unlike checking first, this cannot overwrite a file that appears meanwhile
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(target)) from None
+        path.replace(target)
+    else:
+        path.unlink()
+
+
+def _sync_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_running(pid: int) -> bool:
+    if os.name == "nt":
+        return True  # there, os.kill(pid, 0) would end the process
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+_BATCH_FILES = 256
+_BATCH_BYTES = 64 * 1024 * 1024
+"""How many files, or bytes, are written before waiting for the disk."""
+_SYNC_THREADS = 16
+"""How many files are synced at a time: the disk writes them together."""
+_sync_data = getattr(os, "fdatasync", os.fsync)
+
+
+class _PendingFile(NamedTuple):
+    temporary: Path
+    target: Path
+    mode: int
+    mtime_ns: int
+
+
+class BatchWriter:
+    """Write many files with their modes and times; use it in a `with` statement.
+
+    Waiting for the disk after every file would take most of the time, so files are synced and renamed in batches.
+    `finished` lists the files that have their names, `failed` those that could not be written, and why.
+    """
+
+    def __init__(self, owner: str) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - loads logging, which start-up must not
+
+        self.finished: list[Path] = []
+        self.failed: list[tuple[Path, Exception]] = []
+        self._owner = owner
+        self._pending: list[_PendingFile] = []
+        self._bytes = 0
+        self._folders: set[Path] = set()
+        self._pool = ThreadPoolExecutor(_SYNC_THREADS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                self.flush()
+        finally:
+            self._pool.shutdown()
+            for pending in self._pending:
+                with suppress(OSError):
+                    pending.temporary.unlink()
+
+    def write(self, target: Path, data: Iterable[bytes], mode: int, mtime_ns: int) -> None:
+        """Write a file, which gets its name with the rest of its batch. Leftovers in its folder are removed.
+
+        Raises:
+            OSError: it cannot be written; nothing is left of it.
+        """
+        if target.parent not in self._folders:
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            remove_leftovers(target.parent, self._owner)
+            self._folders.add(target.parent)
+        temporary = target.with_name(_temporary_name(self._owner))
+        descriptor = os.open(temporary, _CREATE_FLAGS, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                for chunk in data:
+                    file.write(chunk)
+                    self._bytes += len(chunk)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        self._pending.append(_PendingFile(temporary, target, mode, mtime_ns))
+        if len(self._pending) >= _BATCH_FILES or self._bytes >= _BATCH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Wait until everything written is on disk, and give the files their names."""
+        results = self._pool.map(_sync_or_error, (pending.temporary for pending in self._pending))
+        for pending, problem in zip(self._pending, results, strict=True):
+            try:
+                if problem is not None:
+                    raise problem
+                set_mode_and_mtime(pending.temporary, pending.mode, pending.mtime_ns)
+                pending.temporary.replace(pending.target)
+                self.finished.append(pending.target)
+            except (OSError, OverflowError, ValueError) as error:
+                pending.temporary.unlink(missing_ok=True)
+                self.failed.append((pending.target, error))
+        self._pending.clear()
+        self._bytes = 0
+
+
+def set_mode_and_mtime(path: Path, mode: int, mtime_ns: int) -> None:
+    """Set a file's permissions and mtime; set-user-id and similar bits are left out."""
+    path.chmod(mode & 0o777)
+    os.utime(path, ns=(mtime_ns, mtime_ns))
+
+
+def _sync_or_error(path: Path) -> OSError | None:
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+        try:
+            _sync_data(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        return error
+    return None

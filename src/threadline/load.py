@@ -12,6 +12,7 @@ from pathlib import Path
 
 from threadline.account import Ledger, compute_charges, shipped_rates, with_origin
 from threadline.errors import Error
+from threadline.files import open_transcript
 from threadline.find import parse_session_id, session_transcripts, sibling_transcripts, transcript_at
 from threadline.model import session as model
 from threadline.model.context import Context, Request
@@ -19,13 +20,12 @@ from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
 from threadline.model.homes import Transcript, TranscriptKind, counterpart_paths
 from threadline.model.places import AgentId, Place, Problem, ProblemKind, SessionId
 from threadline.model.session import AgentKind
-from threadline.model.sightings import Sighting
 from threadline.model.state import State
+from threadline.model.usage import Sighting
 from threadline.parse import (
     LineNumbers,
     entries,
     heads,
-    open_transcript,
     read_agent_meta,
     read_sightings,
 )

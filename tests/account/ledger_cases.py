@@ -10,9 +10,8 @@ from typing import Any
 
 import threadline
 from threadline.account import Ledger
-from threadline.model.charges import Charge
+from threadline.model.ledger import Charge, Sum, sum_fields
 from threadline.model.places import Place
-from threadline.model.totals import Sum, sum_fields
 
 CORPUS = Path(__file__).parent / "cases"
 CASES = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir())

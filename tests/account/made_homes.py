@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import threadline
 from threadline.account import Ledger
-from threadline.model.totals import sum_fields
+from threadline.model.ledger import sum_fields
 
 Row = dict[str, Any]
 # The price of sonnet 5.5 changes on the eighth, that of opus 4.6 in March: some messages stand on the border.

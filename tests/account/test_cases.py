@@ -11,7 +11,7 @@ from tests.account.ledger_cases import CASES, CORPUS, charges, expected, ledger,
 from tests.claims import Claims
 
 from threadline.account import KEY_DESCRIPTIONS, Ledger
-from threadline.model.totals import sum_amounts
+from threadline.model.ledger import sum_amounts
 
 
 def the_total_comes_out_as_stated(case: str, found: Ledger) -> None:

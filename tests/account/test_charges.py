@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from threadline.account import compute_charges, load_rates
-from threadline.model.charges import Charge, Flag, UncountedReason
-from threadline.model.sightings import Origin, Sighting, UsagePass, lacks_final_usage, parse_amount, split_cache_writes
+from threadline.model.ledger import Charge, Flag, UncountedReason
+from threadline.model.usage import Origin, Sighting, UsagePass, lacks_final_usage, parse_amount, split_cache_writes
 
 SONNET, OPUS = "claude-sonnet-4-5", "claude-opus-4-5"
 

@@ -13,7 +13,7 @@ from tests.make import START, Pen, Row, write
 
 from threadline.account import Ledger, compute_charges, load_rates, usage_windows, window_limit
 from threadline.find import look
-from threadline.model.sightings import Origin, Sighting
+from threadline.model.usage import Origin, Sighting
 from threadline.reports import build_receipt, ccusage_report, read_ledger, receipts, reconcile, reconciliation_record
 
 MODEL = "claude-sonnet-4-5-20250929"

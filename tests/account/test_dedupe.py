@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from threadline.account import dedupe
 from threadline.account.dedupe import ApiCall, is_unique_id, resolve_calls
-from threadline.model.sightings import Origin, Sighting, UsagePass
+from threadline.model.usage import Origin, Sighting, UsagePass
 
 RANDOM = "msg_01XFDUDYJgAACzvnptvVoYEL"
 LOW = "msg_1"

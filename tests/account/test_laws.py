@@ -18,7 +18,7 @@ import threadline
 from threadline.account import KEY_DESCRIPTIONS, compute_charges, load_rates, with_origin
 from threadline.find import look
 from threadline.model.homes import Transcript
-from threadline.model.totals import sum_fields
+from threadline.model.ledger import sum_fields
 from threadline.parse import LineNumbers, read_sightings
 
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from threadline.account import Rates, load_rates, shipped_rates
-from threadline.model.charges import Rate
+from threadline.model.ledger import Rate
 
 PRICES = Path(__file__).parents[2] / "src/threadline/account/prices.json"
 SHARED = Path(__file__).parents[3] / "shared/prices.json"

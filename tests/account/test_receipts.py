@@ -15,8 +15,8 @@ from tools.demo import write as write_demo
 
 from threadline.account import Ledger
 from threadline.errors import Ambiguous, NotFound
+from threadline.model.ledger import sum_amounts
 from threadline.model.receipts import Receipt, ReceiptItem
-from threadline.model.totals import sum_amounts
 from threadline.reports import ReceiptQuery, build_receipt, query_day, query_line, query_message, read_ledger
 from threadline.reports.receipts import query_agent, query_session
 

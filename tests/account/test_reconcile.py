@@ -13,7 +13,7 @@ from tests.make import MODEL, START, Part, Pen, Writer, call, chain, meta, promp
 
 from threadline.account import load_rates
 from threadline.find import look
-from threadline.model.reconciliation import TOLERANCE, DifferenceCause, ReportedSession, ReportedUsage
+from threadline.model.ledger import TOLERANCE, DifferenceCause, ReportedSession, ReportedUsage
 from threadline.parse import read_cost_states
 from threadline.render import reconciliation_lines
 from threadline.render.reconciliation import reported_session_lines

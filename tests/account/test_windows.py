@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from tests import make
 
 from threadline.account import Ledger, active_window, compute_charges, shipped_rates, usage_windows, window_limit
-from threadline.model.charges import Charge
-from threadline.model.sightings import Origin, Sighting
-from threadline.model.totals import Projection, Sum, UsageWindow, WindowLimit
+from threadline.model.ledger import Charge, Projection, Sum, UsageWindow, WindowLimit
+from threadline.model.usage import Origin, Sighting
 from threadline.reports import read_ledger
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)

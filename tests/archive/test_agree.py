@@ -16,8 +16,8 @@ from tests.real.client import SHARED
 from tools.demo import write
 
 import threadline
+from threadline import files
 from threadline.archive import Archive
-from threadline.parse import lines
 from threadline.summary import SessionFilter
 
 REAL = SHARED / "corpus/home"
@@ -100,13 +100,13 @@ def test_the_index_is_really_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         quick.refresh()
         torn = {path for (path,) in quick.connection.execute("SELECT path FROM transcripts WHERE read_to < size")}
         opened: set[str] = set()
-        really = lines.open_transcript
+        really = files.open_regular
 
         def noted(path: str | Path) -> int:
             opened.add(str(path))
             return really(path)
 
-        monkeypatch.setattr(lines, "open_transcript", noted)
+        monkeypatch.setattr(files, "open_regular", noted)
         quick.overview()
         quick.sessions()
         assert quick.ledger().by("day", "session").total.charges

@@ -61,7 +61,7 @@ def test_rows_are_turns(ask: Asker, home: Path) -> None:
 @pytest.mark.parametrize("width", ["60", "80", "120"])
 def test_a_page_fits_and_cannot_steer(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
     """The page shows each turn that made requests, and what fills the window; no name in it steers the terminal."""
-    monkeypatch.setattr("threadline.cli.screen.page_width", lambda: int(width))
+    monkeypatch.setattr("threadline.cli.output.page_width", lambda: int(width))
     answer = ask("context", "--home", home, "--all", "--breaks")
     assert answer.code == 0
     assert not steering(answer.out)

@@ -60,7 +60,7 @@ def test_rows_are_the_lines(ask: Asker, home: Path) -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_page_fits_and_cannot_steer(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     """Message by message, with its lines and its multiplication, within the page; no id or model steers."""
-    monkeypatch.setattr("threadline.cli.screen.page_width", lambda: width)
+    monkeypatch.setattr("threadline.cli.output.page_width", lambda: width)
     answer = ask("explain", SESSION, "--home", home, "--tz", "UTC")
     assert (answer.code, answer.err) == (0, "")
     assert not steering(answer.out)

@@ -16,11 +16,10 @@ from tests.cli import counting
 from tests.cli.asking import Asker, steering
 from tests.cli.test_cli_streams import answer_on_a_terminal
 
-from threadline import atomic
+from threadline import files
 from threadline.keep import Catalogue, Store
-from threadline.keep.chunking import Piece
 from threadline.keep.manifest import EndRow, FileRow, RunRow
-from threadline.keep.pack import PackWriter
+from threadline.keep.pack import PackWriter, Piece
 
 DAY = 86400
 
@@ -504,18 +503,18 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_kept(
 ) -> None:
     """Exit code 2 and its place, also when quiet; all other sessions are kept."""
     main = counting.mains(home)[0]
-    opened = atomic.open_regular_file
+    opened = files.open_regular_file
 
     def refusing(path: Path) -> object:
         if Path(path) == main:
             raise PermissionError(13, "Permission denied", str(path))
         return opened(path)
 
-    monkeypatch.setattr(atomic, "open_regular_file", refusing)
+    monkeypatch.setattr(files, "open_regular_file", refusing)
     answer = ask("keep", "--quiet")
     assert (answer.code, answer.out) == (2, "")
     assert main.name in answer.err
-    monkeypatch.setattr(atomic, "open_regular_file", opened)
+    monkeypatch.setattr(files, "open_regular_file", opened)
     assert ask("keep", "list", "--json").json
     (row,) = ask("keep", "status", "--jsonl").jsonl
     assert (row["session"], row["state"]) == (main.stem, "new")

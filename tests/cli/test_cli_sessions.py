@@ -14,7 +14,7 @@ from tests.cli.asking import COMMAND, Asker, ask_alone, environment, steering
 from tests.cli.test_cli_hostile import EVERYTHING, TEXTS, escaped
 from tests.make import SESSION, Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
 
-from threadline.cli.screen import pager_command
+from threadline.cli.output import pager_command
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
 OLD = "5e551011-0000-4000-8000-000000000003"

@@ -23,7 +23,7 @@ from tests.cli.asking import COMMAND, Answer, Asker, environment, steering
 
 from threadline.account import active_window, usage_windows
 from threadline.cli import statusline as command
-from threadline.parse import sightings
+from threadline.parse import usage
 from threadline.reports import read_ledger
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
@@ -182,8 +182,8 @@ def test_the_end_is_found_however_blocks_fall(
     line: Ask, now: Callable[[datetime], None], dated_home: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
     """A day's figures do not depend on how the reading goes back."""
-    monkeypatch.setattr(sightings, "_SMALL_FILE_SIZE", 0)
-    monkeypatch.setattr(sightings, "_TAIL_BLOCK_SIZE", block)
+    monkeypatch.setattr(usage, "_SMALL_FILE_SIZE", 0)
+    monkeypatch.setattr(usage, "_TAIL_BLOCK_SIZE", block)
     whole = read_ledger(dated_home)
     for row in [row for row in whole.by("day") if not row.keys["day"].startswith("(")][::3]:
         now(datetime.fromisoformat(f"{row.keys['day']}T23:59:59+00:00"))

@@ -572,7 +572,7 @@ def test_start_up_loads_only_what_is_used(tmp_path: Path) -> None:
         "threadline.load",
         "threadline.reports.branches",
     }
-    assert not {name for name in loaded if name.startswith("threadline.cli.usage_table")}
+    assert not {name for name in loaded if name.startswith("threadline.cli.usage")}
 
 
 def told_home(tmp_path: Path) -> Path:

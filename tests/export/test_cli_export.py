@@ -14,7 +14,7 @@ from tests.cli.asking import Asker
 from tests.make import Part, Pen, lines, prompt, reply, transcript
 from tests.render.planted import formed_value, seeded
 
-from threadline import atomic
+from threadline import files
 from threadline.export import formats
 from threadline.export.redacted_copies import LineRedactor
 from threadline.redact.tokens import FORMATS
@@ -371,7 +371,7 @@ def test_the_place_that_is_full_is_named(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
 
     with monkeypatch.context() as patched:
-        patched.setattr(atomic, "write_all", full)
+        patched.setattr(files, "write_all", full)
         answer = ask("export", str(session), "--out", "talk.html")
     assert (answer.code, answer.err) == (2, "threadline: 'talk.html' cannot be written: No space left on device.\n")
     monkeypatch.setattr(LineRedactor, "redact", lambda *_given: full(Path(), tmp_path / "work/copy"))

@@ -14,7 +14,7 @@ from tests.find.held_lines import SECOND, HeldLines, whole_lines
 
 from threadline.find import detect_changes, fingerprint, look, make_fingerprint, stat_transcripts
 from threadline.find.fingerprint import END, hash_ends
-from threadline.find.walk import TranscriptWalk
+from threadline.find.listing import TranscriptWalk
 from threadline.model.homes import ChangeKind, Home, TranscriptFingerprint, TranscriptStat
 from threadline.model.places import ProblemKind
 

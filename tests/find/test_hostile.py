@@ -17,7 +17,7 @@ from tests.find.a_home import ANOTHER, SESSION, found, write
 
 from threadline import files
 from threadline.find import project_paths, transcript_at
-from threadline.find.walk import TranscriptWalk
+from threadline.find.listing import TranscriptWalk
 from threadline.model.homes import Home, SideFileKind
 from threadline.model.places import ProblemKind
 

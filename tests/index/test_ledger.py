@@ -17,11 +17,11 @@ from tools.demo import write
 
 import threadline
 from threadline.account import KEY_DESCRIPTIONS, Ledger, Rates, load_rates
-from threadline.account.keys import time_zone
+from threadline.account.totals import time_zone
 from threadline.find import homes, look
 from threadline.index import Index, refresh_index
 from threadline.index.ledger import IndexedCharges
-from threadline.model.charges import Charge
+from threadline.model.ledger import Charge
 from threadline.reports import fill_agent_types
 
 ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Monrovia")

@@ -22,7 +22,7 @@ from threadline.find import homes
 from threadline.index import Index, refresh_index
 from threadline.index.sightings import decode_sighting, encode_sighting, restore_sighting
 from threadline.index.store import decode_time, encode_time
-from threadline.model.sightings import Sighting, UsagePass
+from threadline.model.usage import Sighting, UsagePass
 
 REGROUPED = """
 SELECT CASE typeof(time) WHEN 'integer' THEN time / 900000 ELSE time END, origin_id, rate_id, SUM(part IS NULL),

@@ -25,7 +25,7 @@ from threadline import locks
 from threadline.errors import IndexBusy
 from threadline.find import homes
 from threadline.index import open_read_only, rebuild_index, refresh_index, store
-from threadline.model.totals import Row
+from threadline.model.ledger import Row
 
 SESSIONS = 4
 _EACH = struct.Struct("<2q")

@@ -15,7 +15,7 @@ import pytest
 
 from threadline.find import homes
 from threadline.keep import Catalogue, KeepResult, Machine, Store, Version, run_keep, verify_keep
-from threadline.keep.paths import find_source_files
+from threadline.keep.sessions import find_source_files
 
 FIRST, SECOND = Machine("first_1", "first"), Machine("second_2", "second")
 SOURCE = str(Path(__file__).parents[2] / "src")

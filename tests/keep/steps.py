@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from threadline import atomic
+from threadline import files
 
 
 class Step(NamedTuple):
@@ -33,7 +33,7 @@ def stepping(happens: Happening) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("open", "close", "fsync", "replace", "unlink", "mkdir", "write"):
             patch.setattr(os, name, getattr(steps, name))
-        patch.setattr(atomic, "write_all", steps.write_all)
+        patch.setattr(files, "write_all", steps.write_all)
         yield
 
 
@@ -44,7 +44,7 @@ class _Steps:
         self._paths: dict[int, Path] = {}
         self._real = {name: getattr(os, name) for name in ("open", "close", "fsync", "replace", "unlink", "mkdir")}
         self._write = os.write
-        self._write_all = atomic.write_all
+        self._write_all = files.write_all
 
     def _step(self, name: str, path: Path, to: Path | None = None) -> None:
         self._number += 1

@@ -20,7 +20,7 @@ import threadline
 from threadline.archive import Archive
 from threadline.find import homes
 from threadline.keep import Catalogue, Machine, Store, forget_session, kept_files, kept_home, restore_files, run_keep
-from threadline.keep.paths import lost_part_id
+from threadline.keep.sessions import lost_part_id
 from threadline.model.homes import KEEP_SOURCE
 from threadline.summary import SessionFilter
 

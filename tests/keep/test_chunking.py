@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.keep.stores import lines
 
-from threadline.keep.chunking import MAX_PIECE_SIZE, MIN_PIECE_SIZE, Chunker, Piece
+from threadline.keep.pack import MAX_PIECE_SIZE, MIN_PIECE_SIZE, Chunker, Piece
 
 
 def _cut(data: bytes, sizes: list[int] | None = None) -> list[bytes]:

@@ -15,9 +15,8 @@ from tests.keep.homes import FIRST, SECOND, assert_whole, held, kept, looks, sma
 
 from threadline.errors import Error, Unreadable
 from threadline.keep import Catalogue, Store, merge_keeps, repack, restore_files, verify_keep
-from threadline.keep.chunking import Piece
 from threadline.keep.manifest import EndRow, FileRow, RunRow
-from threadline.keep.pack import PackWriter
+from threadline.keep.pack import PackWriter, Piece
 from threadline.keep.truncation import join_lost_parts
 
 Spoil = Callable[[Path, Path, Random], object]

@@ -16,9 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.effort import tries
 from tests.keep.stores import HERE, THERE, given_back, home_with, is_clean, kept, lines, transcript
 
-from threadline import atomic
-from threadline.atomic import AtomicFile
+from threadline import files
 from threadline.errors import IndexBusy, Unreadable
+from threadline.files import AtomicFile
 from threadline.find import homes
 from threadline.keep import Catalogue, Machine, Store, run_keep, verify_keep
 from threadline.keep import keep as keeping
@@ -273,7 +273,7 @@ def test_a_write_that_fails_ends_the_run(store: Store, tmp_path: Path, monkeypat
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(atomic, "write_all", full)
+        patched.setattr(files, "write_all", full)
         with pytest.raises(Unreadable, match="No space left on device"):
             kept(store, home)
     assert not list(store.folder.rglob("*.new"))

@@ -12,7 +12,7 @@ import threadline
 from threadline.find import homes
 from threadline.keep import Catalogue, Store, list_sessions, read_status, restore_files, run_keep
 from threadline.keep import keep as keep_module
-from threadline.keep.paths import find_source_files
+from threadline.keep.sessions import find_source_files
 from threadline.model.places import Problem
 
 

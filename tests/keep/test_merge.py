@@ -30,9 +30,8 @@ from tests.keep.stores import (
 
 from threadline.errors import Unreadable
 from threadline.keep import Catalogue, Machine, Store, forget_session, merge_keeps, repack
-from threadline.keep.chunking import Piece
 from threadline.keep.manifest import MANIFEST_VERSION, AnyRow, EndRow, FileRow, ForgetRow, RunRow
-from threadline.keep.pack import Frame, PackWriter, build_footer, encode_table
+from threadline.keep.pack import Frame, PackWriter, Piece, build_footer, encode_table
 
 _MOMENT = "2026-11-15T00:00:00Z"
 

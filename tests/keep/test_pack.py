@@ -14,10 +14,10 @@ from tests.keep.stores import HERE, lines
 
 from threadline.errors import Unreadable
 from threadline.keep import Catalogue, Store, pack
-from threadline.keep.chunking import Piece
 from threadline.keep.pack import (
     Frame,
     PackWriter,
+    Piece,
     build_footer,
     decode_table,
     encode_table,

@@ -13,8 +13,8 @@ from tools.demo import write
 
 from threadline.find import homes
 from threadline.keep import Catalogue, Machine, Store, restore_files
-from threadline.keep.paths import find_source_files
 from threadline.keep.restore import RestoreResult
+from threadline.keep.sessions import find_source_files
 
 REAL = SHARED / "corpus/home"
 

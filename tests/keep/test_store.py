@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from tests.keep.stores import HERE, given_back, home_with, kept, lines, transcript
 
-from threadline import atomic
+from threadline import files
 from threadline.errors import IndexBusy, NotFound, Unreadable
 from threadline.keep import Catalogue, Store, default_folder, merge_keeps, repack, this_machine
 
@@ -98,14 +98,14 @@ def test_only_what_is_named_so_is_of_the_keep(tmp_path: Path) -> None:
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be put on the disk has no name there, and the one before stays."""
-    atomic.write_file(tmp_path / "name", b"before")
+    files.write_file(tmp_path / "name", b"before")
 
     def failing(_handle: int) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", failing)
     with pytest.raises(OSError, match="Input/output"):
-        atomic.write_file(tmp_path / "name", b"after")
+        files.write_file(tmp_path / "name", b"after")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("name", b"before")]
 
 

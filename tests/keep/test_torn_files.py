@@ -21,7 +21,7 @@ from tests.keep.homes import (
 )
 from tests.make import SESSION
 
-from threadline import atomic
+from threadline import files
 from threadline.find import homes
 from threadline.keep import Catalogue, Store, run_keep
 from threadline.model.places import ProblemKind
@@ -61,7 +61,7 @@ class _Meddled:
 @contextmanager
 def _meddling(path: Path, happens: Callable[[], object], times: int) -> Iterator[None]:
     """Have something happen to a file in the middle of each of the first so many times that it is read."""
-    opened = atomic.open_regular_file
+    opened = files.open_regular_file
     left = times
 
     def meddled(one: Path) -> object:
@@ -73,7 +73,7 @@ def _meddling(path: Path, happens: Callable[[], object], times: int) -> Iterator
         return _Meddled(file, 2, happens)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(atomic, "open_regular_file", meddled)
+        patch.setattr(files, "open_regular_file", meddled)
         yield
 
 

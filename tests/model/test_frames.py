@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from threadline.errors import Missing
-from threadline.model.totals import Row, Rows
+from threadline.model.ledger import Row, Rows
 
 ROWS = Rows(
     ("project", "model"),

@@ -17,7 +17,7 @@ import threadline
 from threadline.model.entries import AssistantEntry, ProgressEntry
 from threadline.model.homes import Home, Transcript, TranscriptKind
 from threadline.model.places import AgentId, SessionId
-from threadline.model.sightings import SYNTHETIC_MODEL, TranscriptSightings
+from threadline.model.usage import SYNTHETIC_MODEL, TranscriptSightings
 from threadline.parse import USAGE_NEEDLE, SightingCollector, read_sightings
 from threadline.parse.lines import MatchingLines
 

@@ -18,8 +18,8 @@ EXCEPTED: dict[str, dict[str, set[str]]] = {
         # DuckDB's errors have the messages of SQLite's.
         "sql_duckdb": {"threadline.index"},
         # `keep` stores the files of homes as they are; the archive is for reading sessions.
+        "group": {"threadline.find"},
         "install": {"threadline.find"},
-        "options": {"threadline.find"},
         "reports": {"threadline.find"},
         "run": {"threadline.find"},
     },

@@ -68,7 +68,7 @@ def test_nothing_runs_code_that_data_brings() -> None:
     `parallel`, which are this process, hand it their results pickled.
     """
     allowed = {
-        "screen.py": {"subprocess"},
+        "output.py": {"subprocess"},
         "parallel.py": {"pickle", "os.fork"},
         "serve.py": {"webbrowser"},
         "formats.py": {"subprocess"},

@@ -11,7 +11,7 @@ from tests.account.by_hand import by_hand
 
 import threadline
 from threadline.account import KEY_DESCRIPTIONS, Ledger
-from threadline.model.charges import Flag
+from threadline.model.ledger import Flag
 
 HOME = Path(__file__).parents[3] / "shared/corpus/home"
 pytestmark = [

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.cli.asking import steering
 
 from threadline.render import Role, Span, Style
-from threadline.render.terminal import line_width
 from threadline.render.terminal_markdown import inline_spans, markdown_lines
+from threadline.render.text import line_width
 
 
 def shown(text: str, width: int = 60) -> list[str]:

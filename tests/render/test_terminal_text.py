@@ -20,8 +20,7 @@ from threadline.render import (
     should_use_colour,
     wrap,
 )
-from threadline.render.safe_text import plain_lines
-from threadline.render.terminal import labelled_rule, line_width, wrap_hard
+from threadline.render.text import labelled_rule, line_width, plain_lines, wrap_hard
 
 
 @given(st.text())

@@ -13,8 +13,8 @@ from tests.make import chain, prompt, reply
 from tests.render.reading import session
 
 from threadline.render import Span, build_outline, plain, wrap
-from threadline.render.terminal import wrap_hard
 from threadline.render.terminal_markdown import markdown_lines
+from threadline.render.text import wrap_hard
 from threadline.render.tree import build_tree
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from threadline.index import Index, refresh_index
 from threadline.search import search
 from threadline.search.documents import DocumentReader
 from threadline.search.match import matches
-from threadline.search.parse import parse_query
+from threadline.search.query import parse_query
 
 FIRST, SECOND = "5e551011-0000-4000-8000-000000000001", "5e551022-0000-4000-8000-000000000002"
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from threadline.index import normalize_text
 from threadline.index.vocabulary import TOKENIZER
-from threadline.search.fts import make_plan
 from threadline.search.match import Document, matches
 from threadline.search.query import (
     TEXT_FIELDS,
@@ -31,6 +30,7 @@ from threadline.search.query import (
     any_of,
     negate,
 )
+from threadline.search.ranking import make_plan
 
 NOW = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
 WORDS = """

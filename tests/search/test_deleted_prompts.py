@@ -11,7 +11,7 @@ import pytest
 from tests.make import Pen, prompt, reply
 from tests.search.indexed_home import FIRST, SECOND, Archive
 
-from threadline.search import deleted_prompts, search
+from threadline.search import documents, search
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)
 GONE = "5e551033-0000-4000-8000-000000000003"
@@ -125,7 +125,7 @@ def test_a_history_of_any_kind_does_no_harm(archive: Archive) -> None:
 
 def test_of_a_long_history_the_end_is_looked_at(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it is; the line of what is found there is not told, its bytes are."""
-    monkeypatch.setattr(deleted_prompts, "MAX_HISTORY_BYTES", 400)
+    monkeypatch.setattr(documents, "MAX_HISTORY_BYTES", 400)
     _history(
         archive, _row("first lighthouse", GONE), *(_row(f"straw {one}", GONE) for one in range(9)), _row("last", GONE)
     )
@@ -151,12 +151,12 @@ def test_the_file_is_opened_once(archive: Archive, monkeypatch: pytest.MonkeyPat
 
 def _counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
     """What a function of the module is called with, from now on."""
-    real = getattr(deleted_prompts, name)
+    real = getattr(documents, name)
     given: list[object] = []
 
     def counting(*args: object) -> Any:
         given.append(args)
         return real(*args)
 
-    monkeypatch.setattr(deleted_prompts, name, counting)
+    monkeypatch.setattr(documents, name, counting)
     return given

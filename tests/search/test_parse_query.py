@@ -10,10 +10,9 @@ import pytest
 from tests.claims import for_each
 from tests.search.queries import NOW, by_plan
 
-from threadline.search.fts import make_plan
 from threadline.search.match import Document, matches
-from threadline.search.parse import parse_query
-from threadline.search.query import And, Cost, Has, Is, Not, Or, Regex, Text, When, split_camel_case
+from threadline.search.query import And, Cost, Has, Is, Not, Or, Regex, Text, When, parse_query, split_camel_case
+from threadline.search.ranking import make_plan
 
 
 def asked(query: str, document: Document) -> bool:

@@ -10,8 +10,7 @@ from tests.docs.pages import DOCS, quoted, sections
 from threadline.errors import BadQuery
 from threadline.index import FIELDS as COLUMNS
 from threadline.search.match import Document
-from threadline.search.parse import MAX_DEPTH, MAX_QUERY_CHARS, MAX_TERMS, parse_query
-from threadline.search.query import FIELDS, TEXT_FIELDS
+from threadline.search.query import FIELDS, MAX_DEPTH, MAX_QUERY_CHARS, MAX_TERMS, TEXT_FIELDS, parse_query
 from threadline.search.regex import CHUNK_CHARS, CHUNK_OVERLAP
 
 PAGE = DOCS / "search.md"

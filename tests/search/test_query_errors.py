@@ -8,8 +8,7 @@ from tests.search.queries import by_plan, by_scan
 
 from threadline.errors import BadQuery
 from threadline.search.match import Document
-from threadline.search.parse import MAX_DEPTH, MAX_QUERY_CHARS, MAX_TERMS, parse_query
-from threadline.search.query import Query
+from threadline.search.query import MAX_DEPTH, MAX_QUERY_CHARS, MAX_TERMS, Query, parse_query
 
 
 @for_each(

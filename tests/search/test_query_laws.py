@@ -21,10 +21,23 @@ from tests.search.queries import (
 )
 
 from threadline.errors import BadQuery
-from threadline.search.fts import make_plan
 from threadline.search.match import Document, matches
-from threadline.search.parse import MAX_TERMS, parse_query
-from threadline.search.query import FIELDS, TEXT_FIELDS, VALUE_FIELDS, Cost, Has, Is, Query, Regex, Text, When, leaves
+from threadline.search.query import (
+    FIELDS,
+    MAX_TERMS,
+    TEXT_FIELDS,
+    VALUE_FIELDS,
+    Cost,
+    Has,
+    Is,
+    Query,
+    Regex,
+    Text,
+    When,
+    leaves,
+    parse_query,
+)
+from threadline.search.ranking import make_plan
 
 _ANY_TEXT = st.text(st.sampled_from('aZ0é中 -/\\"()*:.\n\0') | st.characters(), min_size=1, max_size=8)
 _ANY_LEAF = (

@@ -28,15 +28,13 @@ from threadline.regex_syntax import (
     Sequence,
     parse_regex,
 )
-from threadline.search.match import Document, matches
-from threadline.search.parse import parse_query
-from threadline.search.query import Regex
+from threadline.search.match import Document, TimeBudget, matches
+from threadline.search.query import Regex, parse_query
 from threadline.search.regex import (
     CHUNK_CHARS,
     CHUNK_OVERLAP,
     BadRegex,
     RegexFinder,
-    TimeBudget,
     _count_parts,
     _literal_parts,
     get_finder,

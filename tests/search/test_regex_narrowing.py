@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from tests.make import Part, call, prompt, reply
 from tests.search.indexed_home import FIRST, SECOND, Archive, found, scanned
 
-from threadline.search import fts, search
-from threadline.search.fts import make_plan
-from threadline.search.parse import parse_query
-from threadline.search.ranking import Ranker
+from threadline.search import ranking, search
+from threadline.search.query import parse_query
+from threadline.search.ranking import Ranker, make_plan
 
 SAID = [
     "decodeFrame fails in src/decoder.py: ENOENT at offset_ms=12",
@@ -80,7 +79,7 @@ def test_what_too_many_words_have_narrows_nothing(archive: Archive, monkeypatch:
     """Then the entries are gone through, the newest first, and the answer is the same."""
     with archive.opened() as index:
         few = found(index, "/ecod/")
-        monkeypatch.setattr(fts, "MAX_WORDS", 2)
+        monkeypatch.setattr(ranking, "MAX_WORDS", 2)
         assert make_plan(parse_query("/ecod/"), index.vocabulary).match is None
         assert found(index, "/ecod/") == few
 

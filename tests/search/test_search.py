@@ -20,7 +20,7 @@ from threadline.index import FIELDS
 from threadline.search import engine, ranking, search
 from threadline.search.documents import DocumentReader
 from threadline.search.engine import run_query
-from threadline.search.parse import parse_query
+from threadline.search.query import WEIGHTS, parse_query
 from threadline.summary import read_session_titles
 
 NOW = datetime(2026, 1, 6, tzinfo=UTC)
@@ -329,7 +329,7 @@ def test_what_may_have_been_meant(archive: Archive, asked: str, meant: str) -> N
 
 def test_weights_are_of_the_fields() -> None:
     """Every field of full text has its weight, and no other has one."""
-    assert set(ranking.WEIGHTS) == set(FIELDS)
+    assert set(WEIGHTS) == set(FIELDS)
 
 
 def test_all_answers_come_from_one_query(archive: Archive) -> None:

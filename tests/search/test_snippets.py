@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from threadline.model.hits import SNIPPET_LENGTH
-from threadline.search.parse import parse_query
-from threadline.search.snippets import Snippet, snippet
+from threadline.search.match import Snippet, snippet
+from threadline.search.query import parse_query
 
 
 def _marked(shown: Snippet) -> list[str]:

@@ -16,10 +16,9 @@ from tests.thread.rows import read, result, told, use
 from threadline.find import parse_transcript_name
 from threadline.model.calls import Outcome
 from threadline.model.entries import Entry
-from threadline.model.homes import TranscriptKind
+from threadline.model.homes import SideAgentKind, TranscriptKind
 from threadline.model.places import AgentId, CallId
 from threadline.model.session import Agent, AgentKind, AgentStatus, Confidence, LinkEvidence
-from threadline.model.side_agents import SideAgentKind
 from threadline.model.side_files import AgentMeta
 from threadline.parse import entries as parse
 from threadline.thread import AgentFile, assemble_agents

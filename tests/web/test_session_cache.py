@@ -18,7 +18,7 @@ from threadline import load
 from threadline.archive import Archive
 from threadline.errors import Ambiguous, NotFound
 from threadline.find import homes
-from threadline.model.totals import Sum
+from threadline.model.ledger import Sum
 from threadline.render import View
 from threadline.web import SessionCache
 from threadline.web import session_cache as module

@@ -27,20 +27,6 @@ if TYPE_CHECKING:
         transcripts_of,
         with_origin,
     )
-    from threadline.account.keys import (
-        KEY_DESCRIPTIONS,
-        MAIN,
-        NO_CALL,
-        NO_TIME,
-        NONE,
-        SESSION_KEY_DESCRIPTIONS,
-        TIME_KEYS,
-        Calendar,
-        Key,
-        key_function,
-        tool_shares,
-        utc_offset,
-    )
     from threadline.account.ledger import (
         ChargeFilter,
         ChargeList,
@@ -48,7 +34,7 @@ if TYPE_CHECKING:
         has_sighting_in,
         is_within,
     )
-    from threadline.account.prices import FastMode, encode_price_file
+    from threadline.account.prices import SHIPPED, FastMode, encode_price_file, shipped_digest
     from threadline.account.rates import PriceSource, RateRow, Rates, load_rates, read_price_source, shipped_rates
     from threadline.account.receipts import (
         TRANSCRIPT_CHANGED,
@@ -69,8 +55,24 @@ if TYPE_CHECKING:
         tokens_by_model,
         total_amount,
     )
-    from threadline.account.shipped_prices import shipped_digest
-    from threadline.account.totals import COUNTS, GroupKey, RatedGroup, rows_from_counts
+    from threadline.account.totals import (
+        COUNTS,
+        KEY_DESCRIPTIONS,
+        MAIN,
+        NO_CALL,
+        NO_TIME,
+        NONE,
+        SESSION_KEY_DESCRIPTIONS,
+        TIME_KEYS,
+        Calendar,
+        GroupKey,
+        Key,
+        RatedGroup,
+        key_function,
+        rows_from_counts,
+        tool_shares,
+        utc_offset,
+    )
     from threadline.account.windows import (
         WINDOW_HOURS,
         active_window,
@@ -95,22 +97,8 @@ __getattr__ = lazy_exports(
             "transcripts_of",
             "with_origin",
         ],
-        "keys": [
-            "Calendar",
-            "KEY_DESCRIPTIONS",
-            "Key",
-            "MAIN",
-            "NONE",
-            "NO_CALL",
-            "NO_TIME",
-            "SESSION_KEY_DESCRIPTIONS",
-            "TIME_KEYS",
-            "key_function",
-            "tool_shares",
-            "utc_offset",
-        ],
         "ledger": ["ChargeFilter", "ChargeList", "Ledger", "has_sighting_in", "is_within"],
-        "prices": ["FastMode", "encode_price_file"],
+        "prices": ["FastMode", "SHIPPED", "encode_price_file", "shipped_digest"],
         "rates": ["PriceSource", "RateRow", "Rates", "load_rates", "read_price_source", "shipped_rates"],
         "receipts": ["TRANSCRIPT_CHANGED", "charge_notes", "is_still_as_counted", "why_counted", "why_not_counted"],
         "reconcile": [
@@ -125,8 +113,24 @@ __getattr__ = lazy_exports(
             "tokens_by_model",
             "total_amount",
         ],
-        "shipped_prices": ["shipped_digest"],
-        "totals": ["COUNTS", "GroupKey", "RatedGroup", "rows_from_counts"],
+        "totals": [
+            "COUNTS",
+            "Calendar",
+            "GroupKey",
+            "KEY_DESCRIPTIONS",
+            "Key",
+            "MAIN",
+            "NONE",
+            "NO_CALL",
+            "NO_TIME",
+            "RatedGroup",
+            "SESSION_KEY_DESCRIPTIONS",
+            "TIME_KEYS",
+            "key_function",
+            "rows_from_counts",
+            "tool_shares",
+            "utc_offset",
+        ],
         "windows": [
             "WINDOW_HOURS",
             "active_window",

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from threadline.account.dedupe import ApiCall, resolve_calls
 from threadline.account.rates import Rates, Tiers
-from threadline.model.charges import Charge, Rate
-from threadline.model.sightings import Sighting, UsagePass
+from threadline.model.ledger import Charge, Rate
 from threadline.model.times import parse_timestamp
+from threadline.model.usage import Sighting, UsagePass
 
 _ADVISOR, _FALLBACK = "advisor_message", "fallback_message"
 _DAY_LENGTH = 10

@@ -26,10 +26,9 @@ from sys import intern
 
 from msgspec import Struct
 
-from threadline.model.homes import Transcript
-from threadline.model.side_agents import side_agent_kind_by_id
-from threadline.model.sightings import Sighting, TranscriptSightings
+from threadline.model.homes import Transcript, side_agent_kind_by_id
 from threadline.model.times import parse_timestamp
+from threadline.model.usage import Sighting, TranscriptSightings
 
 _MIN_UNIQUE_LENGTH = 16
 _MIN_DISTINCT_CHARACTERS = 8

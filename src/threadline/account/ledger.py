@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from threadline.account.keys import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, Key, time_zone
-from threadline.account.totals import GroupKey, sum_charges
+from threadline.account.prices import combine_digests
+from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, GroupKey, Key, sum_charges, time_zone
 from threadline.account.windows import WINDOW_HOURS, usage_windows
 from threadline.errors import BadQuery
-from threadline.model.charges import Charge
+from threadline.model.ledger import Charge, Row, Rows, Sum, UsageWindow
 from threadline.model.places import Problem
 from threadline.model.times import parse_timestamp
-from threadline.model.totals import Row, Rows, Sum, UsageWindow
 
 if TYPE_CHECKING:
     from threadline.account.rates import Rates
@@ -78,6 +77,10 @@ class ChargeSource(Protocol):
         """The prices that were applied."""
 
     @property
+    def price_files(self) -> tuple[tuple[str, str], ...]:
+        """The name and SHA-256 of each price file that was applied, in order."""
+
+    @property
     def charges(self) -> Sequence[Charge]:
         """All charges."""
 
@@ -121,6 +124,11 @@ class ChargeList:
     def __init__(self, charges: Iterable[Charge], rates: Rates) -> None:
         self.charges: Sequence[Charge] = tuple(charges)
         self.rates = rates
+
+    @property
+    def price_files(self) -> tuple[tuple[str, str], ...]:
+        """The name and SHA-256 of each price file."""
+        return self.rates.digests
 
     def select(self, selection: ChargeFilter) -> ChargeList:
         """Return the matching charges."""
@@ -203,6 +211,16 @@ class Ledger:
     def rates(self) -> Rates:
         """The prices that were applied."""
         return self._source.rates
+
+    @property
+    def price_files(self) -> tuple[tuple[str, str], ...]:
+        """The name and SHA-256 of each price file that was applied, in order. Does not load the prices."""
+        return self._source.price_files
+
+    @property
+    def price_digest(self) -> str:
+        """What identifies the prices that were applied."""
+        return combine_digests(self.price_files)
 
     @property
     def charges(self) -> Sequence[Charge]:

@@ -22,7 +22,7 @@ from threadline.account.prices import (
     normalise_model_id,
 )
 from threadline.errors import BadQuery
-from threadline.model.charges import EXACT, format_decimal
+from threadline.model.ledger import EXACT, format_decimal
 
 _SIGNATURES = (b'"input_cost_per_token"', b'"litellm_provider"')
 _SAMPLE_ENTRY = "sample_spec"  # an entry that explains the fields

@@ -1,4 +1,4 @@
-"""The price file format: reading, validating and writing it, and normalising model ids."""
+"""Prices: the file format, model ids, and the price file that comes with threadline."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw, Struct, field
 
 from threadline.errors import BadQuery
-from threadline.model.charges import format_decimal
+from threadline.model.ledger import format_decimal
 
 SCHEMA = 1
 UNIT = "USD per 1,000,000 tokens"
@@ -335,3 +337,23 @@ def _without_modes(name: str) -> str:
     for mode in _MODE_SUFFIXES:
         name = name.removesuffix(mode)
     return _DATE.sub("", name)
+
+
+SHIPPED = "threadline"
+"""The name of the shipped prices, used instead of a file name."""
+
+
+def shipped_bytes() -> bytes:
+    """Return the content of the shipped price file."""
+    return Path(__file__).with_name("prices.json").read_bytes()
+
+
+def shipped_digest() -> str:
+    """Return the SHA-256 of the shipped price file."""
+    return sha256(shipped_bytes()).hexdigest()
+
+
+def combine_digests(files: Sequence[tuple[str, str]]) -> str:
+    """Return what identifies a set of price files: the SHA-256 of the only file, or of all digests, concatenated."""
+    digests = [digest for _, digest in files]
+    return digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()

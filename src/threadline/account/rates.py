@@ -17,6 +17,7 @@ from msgspec import Raw, Struct
 from threadline.account.litellm import is_litellm, read_litellm
 from threadline.account.prices import (
     MAX_ID_LENGTH,
+    SHIPPED,
     FastMode,
     LongContext,
     ModelPrices,
@@ -24,15 +25,16 @@ from threadline.account.prices import (
     PriceFile,
     Prices,
     cloud_region,
+    combine_digests,
     is_price_file,
     lower_ascii,
     normalise_model_id,
     read_price_file,
+    shipped_bytes,
     with_dashes,
 )
-from threadline.account.shipped_prices import shipped_bytes
 from threadline.errors import BadQuery, NotFound, Unreadable
-from threadline.model.charges import EXACT, Rate
+from threadline.model.ledger import EXACT, Rate
 
 _WEB_SEARCH_FEE = Decimal("0.01")
 _BATCH_FACTOR = Decimal("0.5")
@@ -105,9 +107,7 @@ class Rates:
     @property
     def digest(self) -> str:
         """The SHA-256 of the price file. For several files, the SHA-256 of their digests, concatenated."""
-        if len(self.sources) == 1:
-            return self.sources[0].digest
-        return sha256("".join(source.digest for source in self.sources).encode()).hexdigest()
+        return combine_digests(self.digests)
 
     @property
     def digests(self) -> tuple[tuple[str, str], ...]:
@@ -284,9 +284,6 @@ def load_rates(*files: str | PathLike[str]) -> Rates:
         return shipped_rates()
     return Rates(*shipped_rates().sources, *map(read_price_source, files))
 
-
-SHIPPED = "threadline"
-"""The name of the shipped prices, used instead of a file name."""
 
 _MAX_FILE_SIZE = 64_000_000
 

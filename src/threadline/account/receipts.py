@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from threadline.account.rates import Rates
-from threadline.model.charges import Charge, Flag
+from threadline.model.ledger import Charge, Flag
 from threadline.model.receipts import LineCounts
-from threadline.model.sightings import MAX_PLACEHOLDER_OUTPUT, Sighting, lacks_final_usage
+from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Sighting, lacks_final_usage
 
 TRANSCRIPT_CHANGED = "the transcript has changed since it was counted: this line no longer contains the message"
 """Why a line that was counted has no counts now."""

@@ -16,9 +16,17 @@ from msgspec.structs import replace
 
 from threadline.account.prices import normalise_model_id
 from threadline.account.rates import Rates
-from threadline.model.charges import EXACT, Charge, format_decimal
-from threadline.model.reconciliation import TOLERANCE, CostState, DifferenceCause, DifferenceReason, ModelTokens
-from threadline.model.totals import sum_amounts
+from threadline.model.ledger import (
+    EXACT,
+    TOLERANCE,
+    Charge,
+    CostState,
+    DifferenceCause,
+    DifferenceReason,
+    ModelTokens,
+    format_decimal,
+    sum_amounts,
+)
 
 _WEB_TOOLS = ("WebSearch", "WebFetch")
 _TOKEN_KINDS = ("input", "output", "cache write", "cache read", "web searches")

@@ -7,10 +7,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from typing import TypeVar
 
-from threadline.account.keys import Calendar
-from threadline.account.totals import sum_charges
-from threadline.model.charges import Charge
-from threadline.model.totals import CENT, BurnRate, Projection, Sum, UsageWindow, WindowLimit
+from threadline.account.totals import Calendar, sum_charges
+from threadline.model.ledger import CENT, BurnRate, Charge, Projection, Sum, UsageWindow, WindowLimit
 
 WINDOW_HOURS = 5
 # Division is not exact: 28 digits are kept, and whoever shows them rounds.

@@ -10,9 +10,15 @@ interface shows the progress of long work.
 
 from __future__ import annotations
 
-from threadline.archive.archive import AUTO_REFRESH_BYTES, Archive, ProgressDisplay
-from threadline.archive.availability import HomePresence
-from threadline.archive.factory import clear_kept_homes, is_keep_ignored, open  # noqa: A004 - as `threadline.open`
+from threadline.archive.archive import (
+    AUTO_REFRESH_BYTES,
+    Archive,
+    HomePresence,
+    ProgressDisplay,
+    clear_kept_homes,
+    is_keep_ignored,
+    open,  # noqa: A004 - as `threadline.open`
+)
 
 __all__ = [
     "AUTO_REFRESH_BYTES",

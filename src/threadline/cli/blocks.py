@@ -10,7 +10,7 @@ from typing import Any, Literal
 import click
 
 from threadline.account import Ledger, load_rates, window_limit
-from threadline.cli import EXIT_OK, screen
+from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
     colour_option,
@@ -24,9 +24,9 @@ from threadline.cli.options import (
     until_option,
 )
 from threadline.cli.resolve import TimeRange, open_archive
+from threadline.model.ledger import Sum, UsageWindow, WindowLimit, sum_fields
 from threadline.model.text import count, short_model_name
 from threadline.model.times import in_zone, parse_moment, parse_zone, zone_name
-from threadline.model.totals import Sum, UsageWindow, WindowLimit, sum_fields
 from threadline.render import Role, Span, Spans, Style, cut_line, display_width, padded_bar, plain, short_tokens
 from threadline.reports import ccusage_blocks
 
@@ -115,7 +115,7 @@ def blocks(
     elif output != "table":
         out.print_rows((out.json_record(window.record(limit)) for window in shown), output)
     elif shown:
-        use = screen.use_colour(enabled=colour)
+        use = out.use_colour(enabled=colour)
         lines = window_page(
             shown,
             limit,
@@ -125,8 +125,8 @@ def blocks(
             colour=use,
             timeless=ledger.timeless,
         )
-        screen.print_lines(lines, colour=use, pager=pager)
-    return EXIT_OK if shown else screen.report_nothing(_explain_nothing(windows, only_active=only_active))
+        out.print_lines(lines, colour=use, pager=pager)
+    return EXIT_OK if shown else out.report_nothing(_explain_nothing(windows, only_active=only_active))
 
 
 def _parse_token_limit(text: str | None) -> int | None:
@@ -154,7 +154,7 @@ def _window_document(
         "limit": {"tokens": limit.tokens, "given": limit.is_given} if limit is not None else None,
         "now": now,
         "timeless": ledger.timeless,
-        "prices": {"digest": ledger.rates.digest},
+        "prices": {"digest": ledger.price_digest},
     }
 
 

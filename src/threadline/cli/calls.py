@@ -12,8 +12,8 @@ from threadline.archive import Archive
 from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
 from threadline.cli.options import cross_session_options, home_option, output_options
+from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, read_session
-from threadline.cli.screen import print_listing
 from threadline.model.calls import Call, ListedCall
 from threadline.model.text import format_duration, join_some
 from threadline.render import OUTCOME_MARKS, clip, one_line, plain, summarize_call

@@ -1,22 +1,31 @@
-"""The command group: the table of commands, and bare `threadline`.
+"""The table of commands, the entry point, and errors as one-line messages.
 
 Not called `main`: `threadline.cli.main` is the entry point (a function), and a submodule of that name would replace it.
 """
 
 from __future__ import annotations
 
+import gc
 import io
 import os
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-import click
+try:
+    import click
+except ModuleNotFoundError as error:
+    if error.name != "click":
+        raise
+    sys.stderr.write("threadline: click is not installed. Run: pip install 'threadline[all]'\n")
+    raise SystemExit(2) from None
 
 from threadline import __version__
-from threadline.cli import EXIT_FAILED, EXIT_OK
+from threadline.cli import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, NoHome
 from threadline.cli.options import format_parameter, home_option, jobs_option, output_options
-from threadline.errors import did_you_mean
+from threadline.errors import Error, did_you_mean
 
 COMMANDS = {
     "list": "List sessions, newest first.",
@@ -48,7 +57,83 @@ COMMANDS = {
 }
 """Every command with its one-line help, in help order. A module of this package with the same name defines it."""
 _CCUSAGE_REPORTS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session"}
+# Commands create objects by the hundred thousand and no cycles; frequent collections only cost time.
+_GC_THRESHOLD = 100_000
 _COMPLETION_VARIABLE = "_THREADLINE_COMPLETE"
+
+
+def main() -> None:
+    """Run the command and exit with its code. Errors are printed as one sentence, never as a traceback."""
+    gc.set_threshold(_GC_THRESHOLD)
+    _prepare_streams()
+    code = run(sys.argv[1:])
+    with suppress(OSError):  # a failed write has been reported
+        _flush_streams(code)
+    # Not `sys.exit`: everything is written, and destroying objects one by one would only take time.
+    os._exit(code)
+
+
+def _flush_streams(code: int) -> int:
+    """Flush both streams; return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    return code
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command with these arguments; return its exit code."""
+    try:
+        return _flush_streams(run_command_line(arguments))
+    except Error as error:
+        _print_escaped_error(error)
+        return EXIT_NOTHING if isinstance(error, NoHome) else EXIT_FAILED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except OSError as error:
+        return _report_os_error(error)
+    except Exception as error:
+        if not _is_sqlite_error(error):
+            raise
+        return _print_escaped_error(Error(f"The index is damaged ({error}). Run `threadline index rebuild`."))
+
+
+def _is_sqlite_error(error: Exception) -> bool:
+    """Whether SQLite raised it; most commands never load SQLite."""
+    sqlite3 = sys.modules.get("sqlite3")
+    return sqlite3 is not None and isinstance(error, sqlite3.Error)
+
+
+def _prepare_streams() -> None:
+    """Make writing safe: a closed stream discards text, and characters that an encoding lacks are escaped."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the end
+        else:
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _report_os_error(error: OSError) -> int:
+    """Report a system error, about a file or about standard output."""
+    if error.filename is not None:
+        return _print_error(Error(f"{error.strerror or error}: {error.filename!r}."))
+    sys.stdout = None  # nothing more may be written, not even by the interpreter as it exits
+    if isinstance(error, BrokenPipeError):
+        return EXIT_OK  # the reader closed the pipe
+    return _print_error(Error(f"Cannot write to standard output: {error.strerror or error}."))
+
+
+def _print_error(error: Error) -> int:
+    sys.stderr.write(f"threadline: {error}\n")
+    return EXIT_FAILED
+
+
+def _print_escaped_error(error: Error) -> int:
+    """Print an error whose message may quote a file name or other text that could control a terminal."""
+    from threadline.render import plain  # noqa: PLC0415 - only errors need it
+
+    return _print_error(Error("\n".join(map(plain, str(error).split("\n")))))
 
 
 class CommandGroup(click.Group):

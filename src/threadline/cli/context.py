@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from threadline.cli import EXIT_OK, screen
+from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import colour_option, home_option, output_options, pager_option
 from threadline.cli.resolve import find_agent, parse_place, read_session
@@ -68,12 +68,12 @@ def context(
     elif output != "table":
         out.print_rows(map(_turn_row, analysis.turns), output)
     elif analysis.windows:
-        use = screen.use_colour(enabled=colour)
-        lines = draw_context(analysis, screen.page_width(), colour=use, everything=everything, with_breaks=with_breaks)
-        screen.print_lines(lines, colour=use, pager=pager)
+        use = out.use_colour(enabled=colour)
+        lines = draw_context(analysis, out.page_width(), colour=use, everything=everything, with_breaks=with_breaks)
+        out.print_lines(lines, colour=use, pager=pager)
     if analysis.windows:
         return EXIT_OK
-    return screen.report_nothing("No requests: no model replied in this session, or not to this agent.")
+    return out.report_nothing("No requests: no model replied in this session, or not to this agent.")
 
 
 def _parse_agent_place(session: Session, agent: Agent, text: str | None) -> Place | None:

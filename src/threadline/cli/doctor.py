@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK, screen
+from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option, output_options
 from threadline.cli.resolve import find_by_name, open_archive
@@ -49,14 +49,14 @@ def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs:
     if found is None:
         found = archive.look()
     if not found:
-        screen.report_no_home()
+        out.report_no_home()
         if output == "table":
             return EXIT_NOTHING
     examination = archive.examine(found, check=check)
     is_empty = not (examination.transcripts or examination.side_files or examination.problems)
     if is_empty and found:
         where = ", ".join(repr(path) for path in paths or [str(home.home.path) for home in found])
-        screen.print_message(f"Nothing to read in {where}: no transcripts and no side files.")
+        out.print_message(f"Nothing to read in {where}: no transcripts and no side files.")
     if output == "json":
         out.print_json(examination_record(examination))
     elif output != "table":

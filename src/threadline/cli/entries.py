@@ -8,7 +8,7 @@ from itertools import chain, islice
 
 import click
 
-from threadline.cli import EXIT_OK, screen
+from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.filters import AttributedEntry, EntryFilter
 from threadline.cli.options import home_option, limit_option, output_options, since_option, until_option
@@ -87,7 +87,7 @@ def entries(
         number = out.print_rows((entry_row(attributed, data=data) for attributed in matches), output)
     if number:
         return EXIT_OK
-    return screen.report_nothing(criteria.explain_nothing() if transcripts else f"No transcripts in {path!r}.")
+    return out.report_nothing(criteria.explain_nothing() if transcripts else f"No transcripts in {path!r}.")
 
 
 def _read_all(transcripts: tuple[Transcript, ...]) -> Iterator[AttributedEntry]:
@@ -98,7 +98,7 @@ def _read_all(transcripts: tuple[Transcript, ...]) -> Iterator[AttributedEntry]:
         except Error as error:
             if len(transcripts) == 1:
                 raise
-            screen.print_message(str(error))  # the others can still be read
+            out.print_message(str(error))  # the others can still be read
 
 
 def _print_raw(matches: Iterator[AttributedEntry]) -> int:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import click
 
 from threadline.cli import output as out
-from threadline.cli import screen
 from threadline.cli.options import home_option, jobs_option, output_options, since_option, until_option
 from threadline.cli.resolve import TimeRange, open_archive, read_session
 from threadline.render import clip, one_line, plain, summarize_input
@@ -51,9 +50,9 @@ def errors(
     else:
         archive = open_archive(homes, jobs, index=False)
         if not archive.homes:
-            screen.report_no_home()
+            out.report_no_home()
         failures = archive.failures(time.since)
-    return screen.print_listing(
+    return out.print_listing(
         [failure for failure in failures if failure.timestamp in time],
         output,
         row=out.to_json_value,

@@ -12,7 +12,7 @@ import click
 
 from threadline.account import Ledger, load_rates
 from threadline.archive import Archive
-from threadline.cli import EXIT_OK, NoHome, screen
+from threadline.cli import EXIT_OK, NoHome
 from threadline.cli import output as out
 from threadline.cli.options import (
     colour_option,
@@ -26,11 +26,10 @@ from threadline.cli.options import (
 )
 from threadline.cli.resolve import expand_path, is_file, open_archive
 from threadline.errors import Ambiguous, BadQuery, NotFound
-from threadline.model.charges import format_decimal
 from threadline.model.homes import Found, Transcript
+from threadline.model.ledger import format_decimal, sum_fields
 from threadline.model.receipts import Mention, PricedTokens, RateSum, Receipt, ReceiptItem
 from threadline.model.times import parse_zone
-from threadline.model.totals import sum_fields
 from threadline.render import draw_receipt
 from threadline.reports import (
     ReceiptQuery,
@@ -94,7 +93,7 @@ def explain(
     with open_archive(homes, jobs) as archive:
         target = parse_target(what, archive, zone)
         if not target.found:
-            raise NoHome(screen.NO_HOME)
+            raise NoHome(out.NO_HOME)
         is_all = target.found is archive.found
         ledger = archive.ledger(rates) if is_all else build_ledger(target.found, rates, jobs=jobs)
         receipt = build_receipt(ledger, target.query(ledger), target.found)
@@ -103,15 +102,13 @@ def explain(
     elif output != "table":
         out.print_rows(receipt_line_rows(receipt), output)
     elif receipt.items:
-        use = screen.use_colour(enabled=colour)
+        use = out.use_colour(enabled=colour)
         most = None if everything else limit or _DEFAULT_LIMIT
-        lines = draw_receipt(receipt, screen.page_width(), colour=use, limit=most, path=out.shorten_path, zone=zone)
-        screen.print_lines(lines, colour=use, pager=pager)
+        lines = draw_receipt(receipt, out.page_width(), colour=use, limit=most, path=out.shorten_path, zone=zone)
+        out.print_lines(lines, colour=use, pager=pager)
     if receipt.items:
         return EXIT_OK
-    return screen.report_nothing(
-        f"No usage: no line reports the usage of a message of {receipt.kind} {receipt.name!r}."
-    )
+    return out.report_nothing(f"No usage: no line reports the usage of a message of {receipt.kind} {receipt.name!r}.")
 
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")

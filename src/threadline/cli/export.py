@@ -15,8 +15,8 @@ from typing import Any
 import click
 
 from threadline.archive import Archive
-from threadline.cli import EXIT_OK, screen
-from threadline.cli import output as outputs
+from threadline.cli import EXIT_OK
+from threadline.cli import output as out
 from threadline.cli.options import home_option, project_option, since_option, until_option
 from threadline.cli.resolve import TimeRange, open_archive, transcript_path
 from threadline.errors import BadQuery, Error, NotFound
@@ -308,7 +308,7 @@ def output_path(
 
 def _export_progress(mains: list[Path], options: ExportOptions) -> AbstractContextManager[Callable[[int], None]]:
     total = sum(total_transcript_size(list_session_files(main)) for main in mains if main.is_file())
-    return screen.progress_bar("Exporting", count_passes(options) * total)
+    return out.progress_bar("Exporting", count_passes(options) * total)
 
 
 def _write_files(
@@ -349,9 +349,9 @@ def _print_summary(
             "hidden": result.hidden,
             "files": rows,
         }
-        click.echo(outputs.json_text(summary, indent=2), err=target is None)
+        click.echo(out.json_text(summary, indent=2), err=target is None)
         return
-    size = outputs.format_size(sum(row["size"] for row in rows))
+    size = out.format_size(sum(row["size"] for row in rows))
     files = f"{count(len(rows), 'file')}, {size}" if len(rows) > 1 else size
     where = "" if target is None else f"Wrote {plain(str(target))} ({files}). "
     click.echo(f"{where}{_redaction_summary(result, options)}", err=target is None)

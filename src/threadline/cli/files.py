@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
 from threadline.cli.options import cross_session_options, home_option, output_options
@@ -86,7 +86,7 @@ def files(
     matches = _filter_touched(loaded, matches, criteria)
     if content:
         return _print_content(loaded, matches, path, output)
-    return screen.print_listing(
+    return out.print_listing(
         matches,
         output,
         row=_file_row,
@@ -151,7 +151,7 @@ def _print_content(session: Session, files: list[FileState], path: str | None, o
         out.print_text(file.content)
     else:
         out.print_text(_numbered_lines(file.lines))
-        screen.print_message(_shorten_places(session, file.statement))
+        out.print_message(_shorten_places(session, file.statement))
     return EXIT_OK if file.content is not None or file.lines else EXIT_NOTHING
 
 
@@ -180,7 +180,7 @@ def _print_difference(session: Session, places: tuple[str, str], path: str | Non
         out.print_text(change.text)
     if changes:
         return EXIT_OK
-    return screen.report_nothing(f"No known file changes between {places[0]} and {places[1]}.")
+    return out.report_nothing(f"No known file changes between {places[0]} and {places[1]}.")
 
 
 def _shorten_places(session: Session, statement: str) -> str:
@@ -251,7 +251,7 @@ def _list_all_files(criteria: CrossSessionFilter, path: str | None, homes: Seque
     with open_archive(homes, require_home=True) as archive:
         files = archive.files(path, **criteria.archive_arguments())
     name = f" {path!r}" if path is not None else ""
-    return screen.print_listing(
+    return out.print_listing(
         files,
         output,
         row=_listed_file_row,

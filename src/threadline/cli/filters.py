@@ -11,8 +11,8 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from threadline.cli.output import no_match_message
 from threadline.cli.resolve import TimeRange
-from threadline.cli.screen import no_match_message
 from threadline.errors import did_you_mean
 
 if TYPE_CHECKING:

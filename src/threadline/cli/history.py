@@ -7,7 +7,7 @@ from itertools import islice
 
 import click
 
-from threadline.cli import EXIT_OK, screen
+from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
     colour_option,
@@ -71,17 +71,17 @@ def history(
     archive = open_archive(homes, index=False, require_home=True)
     prompts = archive.history(criteria)
     if output == "table":
-        number = _print_prompts(prompts.prompts(), limit or _DEFAULT_LIMIT, colour=screen.use_colour(enabled=colour))
+        number = _print_prompts(prompts.prompts(), limit or _DEFAULT_LIMIT, colour=out.use_colour(enabled=colour))
     else:
         number = out.print_rows(map(out.to_json_value, islice(prompts.prompts(), limit)), output)
     _print_problems(prompts)
-    return EXIT_OK if number else screen.report_nothing(_explain_nothing(archive.homes, prompts, criteria))
+    return EXIT_OK if number else out.report_nothing(_explain_nothing(archive.homes, prompts, criteria))
 
 
 def _print_prompts(prompts: Iterator[TypedPrompt], limit: int, *, colour: bool) -> int:
     """Print one line per prompt, and whether there are more; return how many were printed."""
     style = Style(colour=colour)
-    width = screen.page_width()
+    width = out.page_width()
     number = 0
     for prompt in islice(prompts, limit):
         click.echo(style.line(_prompt_line(prompt, width)), color=colour)
@@ -111,7 +111,7 @@ def _print_problems(prompts: PromptHistory) -> None:
     if lost:
         first = lost[0]
         where = f"The first is at byte {first.place.offset:,} of {first.place.transcript}: {first.message}"
-        screen.print_message(f"{count(len(lost), 'row')} could not be read. {where}.")
+        out.print_message(f"{count(len(lost), 'row')} could not be read. {where}.")
 
 
 def _explain_nothing(homes: Sequence[Home], prompts: PromptHistory, criteria: PromptFilter) -> str:
@@ -132,4 +132,4 @@ def _explain_nothing(homes: Sequence[Home], prompts: PromptHistory, criteria: Pr
     if prompts.newest and criteria.since is not None:
         hints.append(f"The newest is from {prompts.newest:%Y-%m-%d}.")
     options = {"" if name == "text" else name: getattr(criteria, name) for name in used}
-    return screen.no_match_message("prompt", prompts.rows_read, options, " ".join(hints))
+    return out.no_match_message("prompt", prompts.rows_read, options, " ".join(hints))

@@ -9,7 +9,7 @@ import click
 from msgspec.structs import asdict
 
 from threadline.archive import Archive
-from threadline.cli import EXIT_OK, screen
+from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option, output_options
 from threadline.cli.resolve import open_archive
@@ -87,7 +87,7 @@ def _print_status(archive: Archive, output: str) -> int:
     if status.exists:
         return EXIT_OK
     transcripts = f"{count(status.changed, 'transcript')} ({out.format_size(status.transcripts_bytes)})"
-    return screen.report_nothing(
+    return out.report_nothing(
         f"There is no index at {status.path!r} yet. `threadline index refresh` builds it from {transcripts}."
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import click
 
 from threadline.archive import Archive
-from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
     colour_option,
@@ -85,17 +85,17 @@ def list(  # noqa: A001 - a command has the name that people type
     )
     with open_archive(homes, jobs) as archive:
         if not archive.homes:
-            screen.report_no_home()
+            out.report_no_home()
         listing = archive.sessions(criteria)
         if output != "table":
             out.print_rows(map(out.to_json_value, listing.sessions), output)
         else:
-            colour = screen.use_colour(enabled=colour)
+            colour = out.use_colour(enabled=colour)
             for line in _page_lines(listing, colour=colour):
                 click.echo(line, color=colour)
         if listing.sessions or not archive.homes:
             return EXIT_OK if listing.sessions else EXIT_NOTHING
-        return screen.report_nothing(_explain_nothing(archive, criteria))
+        return out.report_nothing(_explain_nothing(archive, criteria))
 
 
 def _explain_nothing(archive: Archive, criteria: SessionFilter) -> str:
@@ -111,7 +111,7 @@ def _explain_nothing(archive: Archive, criteria: SessionFilter) -> str:
         "since": criteria.since,
         "until": criteria.until,
     }
-    return screen.no_match_message("session", len(sessions), options, _suggest_filter(archive, criteria, sessions))
+    return out.no_match_message("session", len(sessions), options, _suggest_filter(archive, criteria, sessions))
 
 
 def _suggest_filter(archive: Archive, criteria: SessionFilter, sessions: tuple[SessionSummary, ...]) -> str:
@@ -132,7 +132,7 @@ def _suggest_filter(archive: Archive, criteria: SessionFilter, sessions: tuple[S
 
 def _page_lines(listing: SessionList, *, colour: bool) -> Iterator[str]:
     style = Style(colour=colour)
-    width = screen.page_width()
+    width = out.page_width()
     has_machines = len({session.machine for session in listing.sessions}) > 1
     for session in listing.sessions:
         for line in _session_lines(session, width, has_machines=has_machines):

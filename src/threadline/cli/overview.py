@@ -7,7 +7,7 @@ from shlex import quote
 
 import click
 
-from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.resolve import open_archive
 from threadline.model.homes import KEEP_SOURCE
@@ -26,7 +26,7 @@ def print_overview(homes: tuple[str, ...], jobs: int | None, output: str) -> int
     with open_archive(homes, jobs) as archive:
         overview = archive.overview()
     if not overview.homes:
-        screen.report_no_home()
+        out.report_no_home()
         if output == "json":
             out.print_json(overview)
         return EXIT_NOTHING

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from msgspec.structs import asdict, replace
 
-from threadline import atomic
+from threadline import files
 from threadline.account import (
     FastMode,
     PriceSource,
@@ -22,11 +22,11 @@ from threadline.account import (
     load_rates,
     read_price_source,
 )
-from threadline.cli import EXIT_OK, screen
+from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import colour_option, output_options, prices_option
 from threadline.errors import BadQuery
-from threadline.model.charges import describe_period, format_decimal
+from threadline.model.ledger import describe_period, format_decimal
 from threadline.model.text import count, join_some
 from threadline.model.times import parse_moment
 from threadline.render import Role, Span, Spans, Style, cut_line, display_width, plain, wrap
@@ -85,7 +85,7 @@ def prices(
         return EXIT_OK
     models = list(dict.fromkeys(row.model for row in rates.rows()))
     hint = f"Models: {join_some(models)}. Use --prices to add more."
-    return screen.report_nothing(screen.no_match_message("model", len(models), {"model": model, "on": day}, hint))
+    return out.report_nothing(out.no_match_message("model", len(models), {"model": model, "on": day}, hint))
 
 
 def _matches_model(row: RateRow, rates: Rates, text: str | None) -> bool:
@@ -104,7 +104,7 @@ def _is_valid_on(dated: RateRow | FastMode, day: str) -> bool:
 
 def _print_rates(rows: list[RateRow], rates: Rates, output: str, *, notes: bool, colour: bool) -> None:
     if output == "table":
-        use = screen.use_colour(enabled=colour)
+        use = out.use_colour(enabled=colour)
         for line in price_page(rows, rates, width=out.terminal_width(), colour=use, notes=notes) if rows else ():
             click.echo(line, color=use)
     elif output == "json":
@@ -133,7 +133,7 @@ def _import_litellm(path: str, target: str | None, *, force: bool) -> int:
     else:
         _write_prices(Path(target), data, force=force)
     for note in source.prices.notes:
-        screen.print_message(note)
+        out.print_message(note)
     if target is not None:
         click.echo(_import_summary(source, target))
     return EXIT_OK
@@ -141,7 +141,7 @@ def _import_litellm(path: str, target: str | None, *, force: bool) -> int:
 
 def _write_prices(target: Path, data: bytes, *, force: bool) -> None:
     try:
-        atomic.write_file(target.resolve(), data, private=False, overwrite=force)
+        files.write_file(target.resolve(), data, private=False, overwrite=force)
     except FileExistsError:
         raise BadQuery(f"{str(target)!r} already exists. Choose another name, or use --force.") from None
 

@@ -10,8 +10,8 @@ import click
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, output_options
+from threadline.cli.output import print_listing
 from threadline.cli.resolve import find_agent, read_session
-from threadline.cli.screen import print_listing
 from threadline.model.context import Request, RequestMessage, RequestOutline
 from threadline.model.entries import ChainEntry
 from threadline.model.session import Agent, Session

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from threadline import archive as archives
 from threadline.archive import Archive
-from threadline.cli import NoHome, screen
+from threadline.cli import NoHome
+from threadline.cli import output as out
 from threadline.cli.options import NO_KEEP
 from threadline.errors import Ambiguous, BadQuery, IndexBusy, NotFound
 from threadline.model.homes import Found, Home
@@ -38,7 +39,7 @@ def open_archive(
     found: Iterable[Home] | None = None,
     refresh_bytes: int = archives.AUTO_REFRESH_BYTES,
     index: bool = True,
-    quiet_bytes: int = screen.QUIET_BYTES,
+    quiet_bytes: int = out.QUIET_BYTES,
     require_home: bool = False,
 ) -> Archive:
     """Open the archive that a command asks for.
@@ -58,7 +59,7 @@ def open_archive(
     """
     uses = index and uses_index()
     keep = uses_keep()
-    progress = partial(screen.archive_progress, quiet_bytes=quiet_bytes)
+    progress = partial(out.archive_progress, quiet_bytes=quiet_bytes)
     if found is not None:
         return Archive(
             tuple(found),
@@ -72,7 +73,7 @@ def open_archive(
     _print_keep_problems(archive.keep_problems)
     _print_missing_homes(archive.missing_homes)
     if require_home and not archive.homes:
-        raise NoHome(screen.NO_HOME)
+        raise NoHome(out.NO_HOME)
     return archive
 
 
@@ -89,9 +90,9 @@ def uses_index() -> bool:
 
 def _print_keep_problems(problems: Sequence[str]) -> None:
     for problem in problems[:_MAX_MESSAGES]:
-        screen.print_message(problem)
+        out.print_message(problem)
     if len(problems) > _MAX_MESSAGES:
-        screen.print_message(f"{len(problems) - _MAX_MESSAGES:,} more problems: run `threadline keep verify`.")
+        out.print_message(f"{len(problems) - _MAX_MESSAGES:,} more problems: run `threadline keep verify`.")
 
 
 def _print_missing_homes(homes: Sequence[str]) -> None:
@@ -102,7 +103,7 @@ def _print_missing_homes(homes: Sequence[str]) -> None:
     more = f" and {len(missing) - _MAX_MESSAGES:,} more" if len(missing) > _MAX_MESSAGES else ""
     names = ", ".join(repr(home) for home in missing[:_MAX_MESSAGES]) + more
     subject = f"Home {names} no longer exists" if len(missing) == 1 else f"Homes {names} no longer exist"
-    screen.print_message(f"{subject}. Reading the copy in the keep.")
+    out.print_message(f"{subject}. Reading the copy in the keep.")
 
 
 def ensure_index(archive: Archive, *, refresh: bool) -> bool:
@@ -110,7 +111,7 @@ def ensure_index(archive: Archive, *, refresh: bool) -> bool:
     path = archive.index
     if not refresh:
         if not path.exists():
-            screen.report_nothing(
+            out.report_nothing(
                 f"There is no index at {str(path)!r} yet. Run `threadline index refresh`, or omit --no-refresh."
             )
             return False
@@ -121,7 +122,7 @@ def ensure_index(archive: Archive, *, refresh: bool) -> bool:
     except IndexBusy as error:
         if not path.exists():
             raise
-        screen.print_message(f"{error} Using the index as it is.")
+        out.print_message(f"{error} Using the index as it is.")
         archive.use_stale_index()
     return True
 

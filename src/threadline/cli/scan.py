@@ -13,7 +13,6 @@ from typing import Any
 import click
 
 from threadline.cli import output as out
-from threadline.cli import screen
 from threadline.cli.options import home_option, jobs_option, output_options, since_option
 from threadline.cli.resolve import TimeRange, find_by_name, open_archive
 from threadline.errors import BadQuery, did_you_mean
@@ -75,7 +74,7 @@ def scan(
     results = archive.scan(criteria, archive.look() if found is None else found)
     _print_problems(results)
     exposures = (exposure for result in results for exposure in result.exposures)
-    return screen.print_listing(
+    return out.print_listing(
         sorted(exposures, key=lambda exposure: (exposure.kind, exposure.place)),
         output,
         row=_exposure_row,
@@ -155,4 +154,4 @@ def _place_lines(kinds: dict[str, list[Exposure]]) -> Iterator[str]:
 def _print_problems(results: Iterable[ScanResult]) -> None:
     for result in results:
         for problem in result.problems:
-            screen.print_message(_redact(problem.message))
+            out.print_message(_redact(problem.message))

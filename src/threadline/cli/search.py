@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from threadline.archive import Archive
-from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import colour_option, home_option, output_options, pager_option
 from threadline.cli.resolve import ensure_index, open_archive
@@ -140,7 +140,7 @@ def search(
                 _report_note(archive, query, hits)
         else:
             _report_note(archive, query, hits)
-            use = screen.use_colour(enabled=colour)
+            use = out.use_colour(enabled=colour)
             for line in hit_page(archive, hits, context, colour=use, every=every):
                 click.echo(line, color=use)
     return EXIT_OK if hits.hits and not hits.near else EXIT_NOTHING
@@ -186,15 +186,15 @@ def _hit_row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
 def _report_note(archive: Archive, query: str, hits: Hits) -> None:
     """Print the note on the hits, or why there are none."""
     if hits.note is not None:
-        screen.print_message(hits.note)
+        out.print_message(hits.note)
     elif not hits.hits:
-        screen.print_message(archive.why(query, zone=parse_zone()))
+        out.print_message(archive.why(query, zone=parse_zone()))
 
 
 def hit_page(archive: Archive, hits: Hits, context: int, *, colour: bool, every: bool = False) -> Iterator[str]:
     """The lines of the page; with `every`, hits are entries rather than sessions."""
     style = Style(colour=colour)
-    width = screen.page_width()
+    width = out.page_width()
     numbers = len(str(len(hits.hits)))
     for number, hit in enumerate(hits.hits, 1):
         if number > 1:
@@ -306,31 +306,31 @@ def _open_hit(archive: Archive, hits: Sequence[Hit], number: int, *, colour: boo
     from threadline.thread import find_notifications  # noqa: PLC0415 - likewise
 
     if number > len(hits):
-        return screen.report_nothing(f"No hit {number}: the query has {count(len(hits), 'hit')}.")
+        return out.report_nothing(f"No hit {number}: the query has {count(len(hits), 'hit')}.")
     hit = hits[number - 1]
     if hit.gone:
-        screen.print_message(f"The transcript of this prompt was deleted. The prompt is from {hit.place}.")
+        out.print_message(f"The transcript of this prompt was deleted. The prompt is from {hit.place}.")
         for line in archive.typed(hit).split("\n"):
             click.echo(plain(line))
         return EXIT_OK
     session = read(hit.place.transcript)
     turn, branch = _find_turn_or_branch(session, hit.place.line)
-    colour = screen.use_colour(enabled=colour)
+    colour = out.use_colour(enabled=colour)
     options = TextOptions(
-        width=screen.page_width(),
+        width=out.page_width(),
         colour=colour,
         agents=AgentDetail.FOLD,
         everything=True,
         branch=branch,
         turn=turn,
     )
-    screen.print_message(str(hit.place))
+    out.print_message(str(hit.place))
     lines: Iterable[str] = session_to_text(session, options, find_notifications(session))
     first_line = 0
     if turn is not None or branch is not None:
         lines = list(lines)
         first_line = _find_hit_line(hit, lines)
-    screen.print_lines(lines, colour=colour, pager=pager, first_line=first_line)
+    out.print_lines(lines, colour=colour, pager=pager, first_line=first_line)
     return EXIT_OK if len(session) else EXIT_NOTHING
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from threadline.archive import Archive
-from threadline.cli import EXIT_OK, screen
+from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option
 from threadline.cli.resolve import open_archive, uses_index
@@ -86,9 +86,9 @@ def _prepare_index(pool: ArchivePool, jobs: int | None) -> int:
     """Refresh the index, however long that takes; return the number of sessions."""
     if uses_index():
         try:
-            pool.prepare(jobs, screen.archive_progress)
+            pool.prepare(jobs, out.archive_progress)
         except (IndexBusy, Unreadable) as error:
-            screen.print_message(f"{error} Continuing without refreshing the index.")
+            out.print_message(f"{error} Continuing without refreshing the index.")
     return pool.run(_count_sessions)
 
 
@@ -116,7 +116,7 @@ def _print_address(served: Served, sessions: int, *, as_json: bool) -> None:
         return
     click.echo(served.url)
     sys.stdout.flush()
-    screen.print_message(f"Serving {count(sessions, 'session')}. Press Ctrl-C to stop.")
+    out.print_message(f"Serving {count(sessions, 'session')}. Press Ctrl-C to stop.")
 
 
 def _open_browser(served: Served) -> None:
@@ -127,7 +127,7 @@ def _open_browser(served: Served) -> None:
     try:
         page = served.ticket.write_page()
     except OSError as error:
-        screen.print_message(f"Could not open a browser ({error.strerror or error}). Open the address above.")
+        out.print_message(f"Could not open a browser ({error.strerror or error}). Open the address above.")
         return
     # Some browsers block until they are closed; the server must answer meanwhile.
     Thread(target=webbrowser.open, args=(page.as_uri(),), name="threadline-browser", daemon=True).start()

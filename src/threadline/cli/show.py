@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import colour_option, home_option, output_options, pager_option
 from threadline.cli.resolve import read_session
@@ -67,9 +67,9 @@ def show(
     a pager: $PAGER, less (with -FRX unless LESS is set) or more; none if TERM is dumb.
     """
     loaded = read_session(session, homes)
-    colour = screen.use_colour(enabled=colour)
+    colour = out.use_colour(enabled=colour)
     options = TextOptions(
-        width=screen.page_width(),
+        width=out.page_width(),
         colour=colour,
         agents=AgentDetail(agents),
         everything=everything,
@@ -80,7 +80,7 @@ def show(
     _check_numbers(loaded, options)
     if output == "table":
         lines = session_to_text(loaded, options, find_notifications(loaded))
-        screen.print_lines(lines, colour=colour, pager=pager)
+        out.print_lines(lines, colour=colour, pager=pager)
     elif output == "json":
         out.print_json(_session_document(loaded, options))
     else:

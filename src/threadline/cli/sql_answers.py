@@ -25,13 +25,13 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, Self
 
 import click
 
-from threadline import atomic
+from threadline import files
 from threadline.cli import output as out
-from threadline.cli.screen import print_message
+from threadline.cli.output import print_message
 from threadline.errors import BadQuery, Missing
 from threadline.index import PRIVATE, TABLES, VIEWS
-from threadline.model.charges import format_decimal
 from threadline.model.homes import Home
+from threadline.model.ledger import format_decimal
 from threadline.render import one_line, plain
 
 if TYPE_CHECKING:
@@ -230,12 +230,12 @@ def export_tables(archive: Archive, folder: Path, seconds: float, *, force: bool
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadQuery(f"Cannot create the folder {str(folder)!r}: {error.strerror or error}.") from None
-    with report_write_errors(folder), atomic.staging_folder(folder, ".threadline") as drafts:
+    with report_write_errors(folder), files.staging_folder(folder, ".threadline") as drafts:
         rows = list(write_tables(archive, drafts, exportable_tables(), seconds))
         for row in rows:
             target = folder / f"{row['table']}.parquet"
             with report_write_errors(target):
-                atomic.move_file(drafts / target.name, target, overwrite=force)
+                files.move_file(drafts / target.name, target, overwrite=force)
             row["path"] = str(target)
     return rows
 
@@ -312,7 +312,7 @@ def write_answer(answer: Answer, target: Path, output_format: str, *, force: boo
         BadQuery: it exists already and `force` is false, or it cannot be written.
         Missing: the format needs a library that is not installed.
     """
-    with report_write_errors(target), atomic.staged_path(target, overwrite=force) as draft:
+    with report_write_errors(target), files.staged_path(target, overwrite=force) as draft:
         if output_format == "parquet":
             return answer.write_parquet(draft)
         with draft.open("wb") as file:

@@ -19,14 +19,13 @@ import msgspec
 from msgspec import Struct
 
 from threadline.account import Ledger, load_rates
-from threadline.cli import EXIT_OK, screen
+from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import colour_option, home_option, prices_option
 from threadline.cli.resolve import open_archive
 from threadline.errors import BadQuery, Error
-from threadline.model.charges import EXACT
+from threadline.model.ledger import EXACT, Sum, UsageWindow
 from threadline.model.times import parse_moment, parse_zone
-from threadline.model.totals import Sum, UsageWindow
 from threadline.render import Role, Span, Style, one_line, should_use_colour
 from threadline.reports import RecentUsage, SessionRef, homes_including, resolve_session
 
@@ -108,7 +107,7 @@ def statusline(
     except Error:
         raise
     except Exception as error:  # noqa: BLE001 - nothing may break the prompt: show what Claude Code passed in
-        screen.print_message(f"The transcripts could not be read ({type(error).__name__}).")
+        out.print_message(f"The transcripts could not be read ({type(error).__name__}).")
         figures = figures_from_input(passed, now)
     if as_json:
         out.print_json(figures.record())
@@ -294,7 +293,7 @@ def gather_figures(
     homes = open_archive(home_names).homes
     session = resolve_session(passed.transcript, passed.session, homes)
     since = min(begins, now - _ONE_DAY)
-    with open_archive((), found=homes_including(session, homes), refresh_bytes=screen.QUIET_BYTES) as archive:
+    with open_archive((), found=homes_including(session, homes), refresh_bytes=out.QUIET_BYTES) as archive:
         recent = archive.recent(session, rates, since=since, seconds=seconds)
         window, is_certain = recent.window(now)
         tokens, limit, share = _context_usage(passed, recent)

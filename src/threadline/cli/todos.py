@@ -9,8 +9,8 @@ import click
 
 from threadline.cli import output as out
 from threadline.cli.options import home_option, output_options
+from threadline.cli.output import print_listing
 from threadline.cli.resolve import parse_place, read_session
-from threadline.cli.screen import print_listing
 from threadline.model.places import Place
 from threadline.model.session import AgentKind, Session
 from threadline.model.state import State

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from threadline.cli import EXIT_NOTHING, EXIT_OK, screen
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import colour_option, home_option, output_options, pager_option
 from threadline.cli.resolve import read_session
@@ -44,8 +44,8 @@ def tree(session: str, *, everything: bool, colour: bool, pager: bool, homes: tu
     elif output != "table":
         out.print_rows(_tree_rows(root, 0), output)
     else:
-        colour = screen.use_colour(enabled=colour)
-        screen.print_lines(draw_tree(root, screen.page_width(), colour=colour), colour=colour, pager=pager)
+        colour = out.use_colour(enabled=colour)
+        out.print_lines(draw_tree(root, out.page_width(), colour=colour), colour=colour, pager=pager)
     return EXIT_OK if len(loaded) else EXIT_NOTHING
 
 

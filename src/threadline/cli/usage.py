@@ -1,20 +1,21 @@
-"""`threadline usage`: sum tokens and cost by day, model, project or any other key."""
+"""`threadline usage`: tokens and costs by day, session, model, project or any other key."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import tzinfo
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import Decimal
 from typing import Literal
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account import KEY_DESCRIPTIONS, NONE, SESSION_KEY_DESCRIPTIONS, Ledger, Rates, load_rates
+from threadline.account import KEY_DESCRIPTIONS, NONE, SESSION_KEY_DESCRIPTIONS, TIME_KEYS, Ledger, Rates, load_rates
 from threadline.archive import Archive
-from threadline.cli import EXIT_NOTHING, EXIT_OK, keep_alive, screen
+from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
     colour_option,
@@ -29,14 +30,30 @@ from threadline.cli.options import (
     timezone_option,
     until_option,
 )
+from threadline.cli.output import GAP, shorten_path, wrap_note
 from threadline.cli.resolve import TimeRange, open_archive
 from threadline.errors import Ambiguous, BadQuery, did_you_mean
-from threadline.model.charges import Charge
 from threadline.model.homes import Found
-from threadline.model.reconciliation import ReportedDay
-from threadline.model.text import count, join_some
+from threadline.model.ledger import Charge, ReportedDay, Row, Sum
+from threadline.model.text import count, join_some, short_model_name
 from threadline.model.times import in_zone, parse_zone
-from threadline.reports import UsageReport, build_usage_report, price_digests, row_as_json, usage_document
+from threadline.render import (
+    Role,
+    Span,
+    Spans,
+    Style,
+    bar,
+    clip,
+    clip_left,
+    cut_line,
+    display_width,
+    format_amount,
+    one_line,
+    plain,
+    short_number,
+    sparkline,
+)
+from threadline.reports import UsageReport, build_usage_report, price_digests, row_as_json, usage_document, usage_notes
 from threadline.summary import SessionFilter
 
 _TIME_KEYS = frozenset({"day", "week", "month", "hour"})
@@ -150,7 +167,7 @@ def usage(
         colour=colour,
         pager=pager,
     )
-    rates = load_rates(*options.price_files)
+    rates = load_rates(*options.price_files) if options.price_files else None
     with open_archive(options.homes, options.jobs) as archive:
         return _report_usage(options, archive, rates)
 
@@ -215,7 +232,7 @@ class ChargeFilter(Struct, frozen=True):
             "until": self.time.until,
         }
         hint = self._suggest_filter(ledger, archive, zone)
-        return screen.no_match_message("charge", ledger.total.charges, options, hint)
+        return out.no_match_message("charge", ledger.total.charges, options, hint)
 
     def _suggest_filter(self, ledger: Ledger, archive: Archive, zone: tzinfo) -> str:
         """The values that exist, of the first criterion that matches nothing."""
@@ -290,10 +307,10 @@ class UsageOptions(Struct, frozen=True):
     pager: bool = True
 
 
-def _report_usage(options: UsageOptions, archive: Archive, rates: Rates) -> int:
+def _report_usage(options: UsageOptions, archive: Archive, rates: Rates | None) -> int:
     if not archive.homes:
-        screen.report_no_home()
-    ledger = keep_alive(archive.ledger(rates, calls="tool" in options.keys or options.mode != "computed"))
+        out.report_no_home()
+    ledger = out.keep_alive(archive.ledger(rates, calls="tool" in options.keys or options.mode != "computed"))
     selected = options.criteria.apply(ledger, archive)
     if options.mode == "reported":
         return _print_reported(options, archive, ledger, selected)
@@ -305,7 +322,7 @@ def _report_usage(options: UsageOptions, archive: Archive, rates: Rates) -> int:
     _print_report(_build_report(options, archive, ledger, selected), options, archive)
     if len(selected) or not archive.homes:
         return EXIT_OK if len(selected) else EXIT_NOTHING
-    return screen.report_nothing(options.criteria.explain_nothing(ledger, archive, options.zone))
+    return out.report_nothing(options.criteria.explain_nothing(ledger, archive, options.zone))
 
 
 def _build_report(options: UsageOptions, archive: Archive, ledger: Ledger, selected: Ledger) -> UsageReport:
@@ -341,7 +358,7 @@ def _extra_keys(options: UsageOptions, archive: Archive, selected: Ledger) -> Ma
     from threadline.reports import thread_key  # noqa: PLC0415 - likewise
 
     total = sum(transcript.size for home in archive.found for transcript in home.transcripts)
-    with screen.progress_bar("Threading", total) as advance:
+    with out.progress_bar("Threading", total) as advance:
         return {"thread": thread_key(archive.found, selected, jobs=options.jobs, progress=advance)}
 
 
@@ -364,10 +381,9 @@ def _print_report(report: UsageReport, options: UsageOptions, archive: Archive) 
     elif options.output != "table":
         out.print_rows(map(row_as_json, report.rows), options.output)
     elif report.total.charges:
-        from threadline.cli.usage_table import usage_page  # noqa: PLC0415 - output for programs does without
         from threadline.render import can_show_blocks  # noqa: PLC0415 - likewise
 
-        colour = screen.use_colour(enabled=options.colour)
+        colour = out.use_colour(enabled=options.colour)
         sessions = {row.keys["session"] for row in report.rows} if "session" in report.by else set()
         lines = usage_page(
             report,
@@ -378,7 +394,7 @@ def _print_report(report: UsageReport, options: UsageOptions, archive: Archive) 
             bars=sys.stdout.isatty(),
             ascii_only=not can_show_blocks(os.environ, sys.stdout.encoding),
         )
-        screen.print_lines(lines, colour=colour, pager=options.pager)
+        out.print_lines(lines, colour=colour, pager=options.pager)
 
 
 def _session_titles(archive: Archive, sessions: Collection[str]) -> dict[str, str]:
@@ -410,11 +426,260 @@ def _print_reported(options: UsageOptions, archive: Archive, ledger: Ledger, sel
     elif options.output != "table":
         out.print_rows(usage_reported.reported_rows(reported), options.output)
     elif has_rows:
-        colour = screen.use_colour(enabled=options.colour)
+        colour = out.use_colour(enabled=options.colour)
         titles = _session_titles(archive, {session.session for session in reported.sessions[: options.limit]})
         width = max(_MIN_WIDTH, out.terminal_width())
         lines = usage_reported.reported_page(reported, width=width, colour=colour, titles=titles, limit=options.limit)
-        screen.print_lines(lines, colour=colour, pager=options.pager)
+        out.print_lines(lines, colour=colour, pager=options.pager)
     if has_rows or not archive.homes:
         return EXIT_OK if has_rows else EXIT_NOTHING
-    return screen.report_nothing(f"None of {count(reported.silent, 'session')} reports a cost. See --mode computed.")
+    return out.report_nothing(f"None of {count(reported.silent, 'session')} reports a cost. See --mode computed.")
+
+
+_MIN_LABEL = 28
+_MIN_BAR, _MAX_BAR = 10, 30
+_MIN_WIDTH_FOR_WEEKDAYS = 100
+_USAGE_TABLE_ID_LENGTH = 8
+_MAX_LABEL = 400
+_DIGEST_LENGTH = 12
+_MAX_POINTS_WITHOUT_SPARKLINE = 2
+_RESOLUTION = timedelta(microseconds=1)
+_LAST_MOMENT = datetime.max.replace(tzinfo=UTC) - _RESOLUTION
+
+# Columns in order. On a narrow page, the one with the highest number is dropped first.
+_COLUMNS: tuple[tuple[str, int, Callable[[Sum], int]], ...] = (
+    ("charges", 2, lambda total: total.charges),
+    ("input", 5, lambda total: total.input),
+    ("output", 3, lambda total: total.output),
+    ("cache write", 4, lambda total: total.cache_write),
+    ("cache read", 1, lambda total: total.cache_read),
+)
+
+
+class _TableLine(Struct, frozen=True):
+    """A line of the table before layout.
+
+    `ends`: cut the label at its start, as for paths. `rest`: the line sums what a limit leaves out.
+    """
+
+    label: str
+    depth: int
+    sum: Sum
+    role: Role = Role.BODY
+    ends: bool = False
+    rest: bool = False
+
+
+def usage_page(
+    usage_report: UsageReport,
+    *,
+    width: int,
+    colour: bool = False,
+    titles: Mapping[str, str] | None = None,
+    exact: bool = False,
+    bars: bool = False,
+    ascii_only: bool = False,
+) -> Iterator[str]:
+    """The whole page. `titles` are the sessions' titles; `bars` draws bars if there is room."""
+    style = Style(colour=colour)
+    lines = list(_table_lines(usage_report, width, titles or {}))
+    table = _Table(usage_report, lines, width, exact=exact, bars=bars and len(lines) > 1, ascii_only=ascii_only)
+    curve = _sparkline(usage_report, width, ascii_only=ascii_only) if bars and not table.has_bars else ()
+    for line in (
+        *_header(usage_report, width, ascii_only=ascii_only),
+        *curve,
+        (),
+        *table.lines(),
+        (),
+        *_footer(usage_report, width),
+    ):
+        yield style.line(line)
+
+
+def _table_lines(usage_report: UsageReport, width: int, titles: Mapping[str, str]) -> Iterator[_TableLine]:
+    """The rows, each below the subtotals it belongs to, and one line for the rest."""
+    labels = _LabelFormatter(usage_report, width, titles)
+    last = len(usage_report.by) - 1
+    sums = [{tuple(row.keys.values()): row for row in usage_report.rows.subtotals(depth + 1)} for depth in range(last)]
+    before: tuple[str, ...] = ()
+    for row in usage_report.rows:
+        path = tuple(row.keys[name] for name in usage_report.by)
+        same = next((at for at, value in enumerate(path) if before[at : at + 1] != (value,)), last)
+        for depth in range(same, last):
+            yield labels.line(sums[depth][path[: depth + 1]], depth, Role.TITLE if not depth else Role.BODY)
+        yield labels.line(row, last, Role.BODY if not last else Role.FAINT)
+        before = path
+    if usage_report.left_out:
+        yield _TableLine(f"{usage_report.left_out:,} more: see --limit", 0, usage_report.rest, Role.FAINT, rest=True)
+
+
+class _LabelFormatter:
+    """Formats the first column."""
+
+    def __init__(self, usage_report: UsageReport, width: int, titles: Mapping[str, str]) -> None:
+        self._by = usage_report.by
+        self._titles = titles
+        self._weekdays = width >= _MIN_WIDTH_FOR_WEEKDAYS
+        models = {row.keys["model"] for row in usage_report.rows} if "model" in usage_report.by else set()
+        short_names = {name: short_model_name(name) for name in models}
+        # Two ids with the same short name keep their dates.
+        self._models = short_names if len(set(short_names.values())) == len(models) else {}
+
+    def line(self, row: Row, depth: int, role: Role) -> _TableLine:
+        name = self._by[depth]
+        return _TableLine(self._label(name, row.keys[name]), depth, row, role, ends=name in {"project", "home"})
+
+    def _label(self, name: str, value: str) -> str:
+        if name == "session":
+            title = self._titles.get(value, "")
+            return f"{plain(value)[:_USAGE_TABLE_ID_LENGTH]}{GAP if title else ''}{one_line(title, _MAX_LABEL)}"
+        if name in {"project", "home"}:
+            return shorten_path(value, _MAX_LABEL)
+        if name == "day" and self._weekdays:
+            return f"{value}{_weekday_suffix(value)}"
+        return one_line(self._models.get(value, value) if name == "model" else value, _MAX_LABEL)
+
+
+def _weekday_suffix(day: str) -> str:
+    try:
+        return f" {date.fromisoformat(day):%a}"
+    except ValueError:  # no time, or an invalid one
+        return ""
+
+
+class _Table:
+    """Lays out lines in columns: columns are dropped, labels shrink, and bars take the remaining space."""
+
+    def __init__(
+        self,
+        usage_report: UsageReport,
+        lines: list[_TableLine],
+        width: int,
+        *,
+        exact: bool,
+        bars: bool,
+        ascii_only: bool,
+    ) -> None:
+        self._lines = lines
+        self._total = _TableLine("total", 0, usage_report.total, Role.TITLE)
+        self._heading = " / ".join(usage_report.by)
+        self._exact = exact
+        self._ascii = ascii_only
+        every = [*lines, self._total]
+        labels = [display_width(self._heading), *(2 * line.depth + display_width(line.label) for line in every)]
+        self._amounts = max(len("amount"), *(len(format_amount(line.sum.amount, exact=exact)) for line in every))
+        self._columns = self._fit_columns(every, width, least=min(max(labels), _MIN_LABEL))
+        room = width - self._fixed_width(self._columns)
+        least = min(max(labels), _MIN_LABEL)
+        self._label = max(1, min(max(labels), room))
+        self._bar = 0
+        if bars and room - least >= len(GAP) + _MIN_BAR:
+            self._label = max(least, min(max(labels), room - len(GAP) - _MIN_BAR))
+            self._bar = min(_MAX_BAR, room - self._label - len(GAP))
+        self._most = max((line.sum.amount or Decimal(0) for line in lines if not line.rest), default=Decimal(0))
+
+    @property
+    def has_bars(self) -> bool:
+        """Whether there is room for bars, and any amount to show."""
+        return self._bar > 0 and self._most > 0
+
+    def _fit_columns(
+        self, every: list[_TableLine], width: int, least: int
+    ) -> dict[str, tuple[int, Callable[[Sum], int]]]:
+        """The columns that fit, each with its width."""
+        columns = {
+            name: (max(len(name), *(len(self._number(name, get(line.sum))) for line in every)), get)
+            for name, _, get in _COLUMNS
+        }
+        for name, _, _ in sorted(_COLUMNS, key=lambda column: -column[1]):
+            if width - self._fixed_width(columns) >= least:
+                break
+            del columns[name]
+        return columns
+
+    def _fixed_width(self, columns: Mapping[str, tuple[int, object]]) -> int:
+        return len(GAP) + sum(len(GAP) + wide for wide, _ in columns.values()) + len(GAP) + self._amounts
+
+    def _number(self, name: str, number: int) -> str:
+        return f"{number:,}" if self._exact or name == "charges" else short_number(number)
+
+    def lines(self) -> Iterator[Spans]:
+        """The heading, one line per row, a rule, and the total."""
+        headings = "".join(f"{GAP}{name:>{wide}}" for name, (wide, _) in self._columns.items())
+        heading = clip(self._heading, self._label)
+        yield (Span(f"{GAP}{heading:<{self._label}}{headings}{GAP}{'amount':>{self._amounts}}", Role.FAINT),)
+        yield from map(self._row, self._lines)
+        wide = self._label + self._fixed_width(self._columns) - len(GAP)
+        yield (Span(f"{GAP}{('-' if self._ascii else '─') * wide}", Role.FAINT),)
+        yield self._row(self._total)
+
+    def _row(self, line: _TableLine) -> Spans:
+        room = max(1, self._label - 2 * line.depth)
+        label = (clip_left if line.ends else clip)(line.label, room)
+        label = f"{GAP}{GAP * line.depth}{label}{' ' * (room - display_width(label))}"
+        figures = "".join(
+            f"{GAP}{self._number(name, get(line.sum)):>{wide}}" for name, (wide, get) in self._columns.items()
+        )
+        money = f"{GAP}{format_amount(line.sum.amount, exact=self._exact):>{self._amounts}}"
+        draws = self.has_bars and line is not self._total and not line.rest
+        drawn = bar(line.sum.amount, self._most, self._bar, ascii_only=self._ascii) if draws else ""
+        figures_role = Role.TITLE if line is self._total else Role.FAINT if line.role is Role.FAINT else Role.BODY
+        return (
+            Span(label, line.role),
+            Span(figures, figures_role),
+            Span(money, figures_role),
+            Span(f"{GAP}{drawn}" if drawn else "", Role.CODE),
+        )
+
+
+def _header(usage_report: UsageReport, width: int, *, ascii_only: bool) -> Iterator[Spans]:
+    """The keys, time zone and time range of the report."""
+    parts = [usage_report.zone if any(name in TIME_KEYS for name in usage_report.by) else "", _time_span(usage_report)]
+    details = (" - " if ascii_only else " · ").join(filter(None, parts))
+    title = Span(f"{GAP}Usage by {', '.join(usage_report.by)}", Role.TITLE)
+    yield cut_line((title, Span(f"{GAP}{details}", Role.FAINT)), width)
+
+
+def _sparkline(usage_report: UsageReport, width: int, *, ascii_only: bool) -> Iterator[Spans]:
+    """Amounts over time in one line, for a page too narrow for bars."""
+    values = [row.amount for row in usage_report.rows.subtotals(1)]
+    drawn = sparkline(values[-max(1, width - len(GAP)) :], ascii_only=ascii_only)
+    if usage_report.by[0] in TIME_KEYS and len(values) > _MAX_POINTS_WITHOUT_SPARKLINE and drawn.strip():
+        yield (Span(f"{GAP}{drawn}", Role.CODE),)
+
+
+def _time_span(usage_report: UsageReport) -> str:
+    """The time range, with minutes only if it does not start or end with a day."""
+    parts = []
+    if usage_report.since is not None:
+        parts.append(f"from {_format_minute(in_zone(usage_report.since, usage_report.place))}")
+    if usage_report.until is not None:
+        local = in_zone(usage_report.until, usage_report.place)
+        ends_a_day = usage_report.until > _LAST_MOMENT or not _has_time_of_day(
+            in_zone(usage_report.until + _RESOLUTION, usage_report.place)
+        )
+        parts.append(f"to {local.date().isoformat() if ends_a_day else _format_minute(local)}")
+    return " ".join(parts)
+
+
+def _format_minute(local: datetime) -> str:
+    return f"{local.date().isoformat()}{f' {local:%H:%M}' if _has_time_of_day(local) else ''}"
+
+
+def _has_time_of_day(local: datetime) -> bool:
+    return (local.hour, local.minute) != (0, 0)
+
+
+def _footer(usage_report: UsageReport, width: int) -> Iterator[Spans]:
+    """Notes on the figures, and the prices used."""
+    for note in usage_notes(usage_report):
+        yield from wrap_note(note, width, Role.NOTICE)
+    files = usage_report.ledger.price_files
+    more = f" with {', '.join(name for name, _ in files[1:])}" if len(files) > 1 else ""
+    digest = usage_report.ledger.price_digest[:_DIGEST_LENGTH]
+    yield from wrap_note(f"Prices {digest}{more}: see threadline prices.", width)
+    if usage_report.reported is not None:
+        from threadline.cli.usage_reported import reported_notes  # noqa: PLC0415 - loads worker processes
+
+        yield ()
+        yield from reported_notes(usage_report.reported, width)

@@ -16,10 +16,8 @@ from msgspec.structs import replace
 from threadline.account import Ledger
 from threadline.cli.output import GAP, pad_cells
 from threadline.cli.usage import ChargeFilter
-from threadline.model.charges import format_decimal
 from threadline.model.homes import Found
-from threadline.model.reconciliation import ReportedSession, ReportedUsage
-from threadline.model.totals import sum_amounts
+from threadline.model.ledger import ReportedSession, ReportedUsage, format_decimal, sum_amounts
 from threadline.render import (
     Role,
     Span,

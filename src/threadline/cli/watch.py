@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from threadline.cli import EXIT_OK, screen
+from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.filters import AttributedEntry, EntryFilter
 from threadline.cli.options import colour_option, home_option, limit_option, output_options, since_option
@@ -116,7 +116,7 @@ def watch(
     batches = poll_batches(follower, poll)
     try:
         if output == "table":
-            use = screen.use_colour(enabled=colour)
+            use = out.use_colour(enabled=colour)
             print_live_lines(batches, selector, limit, is_single=session is not None, colour=use)
         else:
             print_entry_rows(batches, selector, output, limit)
@@ -154,7 +154,7 @@ def _announce(follower: Follower, kinds: tuple[str, ...]) -> None:
     """On a terminal, say that it has started: the first line may take a while to come."""
     for kind in kinds:
         if kind not in KINDS:
-            screen.print_message(f"Unknown kind of entry {kind!r}. `threadline doctor` lists the kinds.")
+            out.print_message(f"Unknown kind of entry {kind!r}. `threadline doctor` lists the kinds.")
     if sys.stderr.isatty():
         click.echo(f"Watching {count(follower.transcripts, 'transcript')}. Press Ctrl-C to stop.", err=True)
 
@@ -323,7 +323,7 @@ def print_live_lines(
     projects: dict[tuple[str, str], str] = {}
     shown = 0
     for batch in _flush_each(batches):
-        width = screen.page_width()
+        width = out.page_width()
         for transcript, entry in batch:
             items = selector.items(transcript, entry)
             if not items:

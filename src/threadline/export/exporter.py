@@ -29,8 +29,8 @@ from threadline.export.leak_check import StreamChecker, find_leftovers, raise_if
 from threadline.export.output import write_output
 from threadline.export.redacted_copies import RedactedCopies, SessionCopy, list_originals
 from threadline.load import Session, read, session_ledger
+from threadline.model.ledger import Sum
 from threadline.model.text import count
-from threadline.model.totals import Sum
 from threadline.redact import Finding, Redactor, Settings
 from threadline.render import View
 

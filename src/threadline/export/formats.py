@@ -22,7 +22,7 @@ import msgspec
 from threadline.errors import Error, Missing
 from threadline.export.redacted_copies import SessionCopy
 from threadline.load import Session
-from threadline.model.totals import Sum
+from threadline.model.ledger import Sum
 from threadline.render import TextOptions, View
 from threadline.thread import find_notifications
 

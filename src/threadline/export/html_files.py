@@ -20,10 +20,10 @@ from itertools import chain
 from markupsafe import Markup
 from msgspec import Struct
 
+from threadline.model.ledger import Sum
 from threadline.model.places import AgentId, CallId, SessionId
 from threadline.model.session import Session
 from threadline.model.text import count, format_duration, format_time, short_model_name
-from threadline.model.totals import Sum
 from threadline.render import (
     CallItem,
     PromptItem,

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from threadline import atomic
+from threadline import files
 from threadline.errors import BadQuery, Error
 from threadline.find import homes as find_homes
 
@@ -83,7 +83,7 @@ def put_in_place(staged: Path, target: Path) -> None:
     _check_target(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        atomic.copy_file(staged, target, overwrite=True)
+        files.copy_file(staged, target, overwrite=True)
     except OSError as error:
         raise _write_error(target, error) from None
 
@@ -98,7 +98,7 @@ def write_output(target: Path, data: bytes) -> None:
     _check_target(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write_file(Path(os.path.realpath(target)), data, private=False)
+        files.write_file(Path(os.path.realpath(target)), data, private=False)
     except OSError as error:
         raise _write_error(target, error) from None
 

@@ -20,10 +20,11 @@ from msgspec import Struct
 from threadline.errors import Error
 from threadline.export.output import make_unique, safe_name
 from threadline.export.redaction_settings import format_vocabulary
+from threadline.files import open_transcript
 from threadline.find import session_transcripts
 from threadline.model.homes import Transcript
 from threadline.model.places import SessionId
-from threadline.parse import heads, open_transcript
+from threadline.parse import heads
 from threadline.redact import Redactor, Settings
 
 _MAX_LINE = 64 * 1024 * 1024

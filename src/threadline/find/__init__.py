@@ -38,12 +38,16 @@ if TYPE_CHECKING:
         side_file_kind,
     )
     from threadline.find.listing import (
+        OutOfTime,
         count_side_files,
         drop_shared_transcripts,
         list_live_session_files,
+        list_project_folders,
         look,
         look_with_known_transcripts,
         look_with_names,
+        real_projects_dir,
+        stat_transcripts,
     )
     from threadline.find.lookup import add_session_transcripts, find_by_id, look_at_path
     from threadline.find.project_paths import decode_or_none
@@ -54,7 +58,6 @@ if TYPE_CHECKING:
         sibling_transcripts,
         transcript_at,
     )
-    from threadline.find.walk import OutOfTime, list_project_folders, real_projects_dir, stat_transcripts
     from threadline.find.watch import FileChange, HomeWatcher
 
 __getattr__ = lazy_exports(
@@ -81,12 +84,16 @@ __getattr__ = lazy_exports(
             "side_file_kind",
         ],
         "listing": [
+            "OutOfTime",
             "count_side_files",
             "drop_shared_transcripts",
             "list_live_session_files",
+            "list_project_folders",
             "look",
             "look_with_known_transcripts",
             "look_with_names",
+            "real_projects_dir",
+            "stat_transcripts",
         ],
         "lookup": ["add_session_transcripts", "find_by_id", "look_at_path"],
         "project_paths": ["decode_or_none"],
@@ -97,7 +104,6 @@ __getattr__ = lazy_exports(
             "sibling_transcripts",
             "transcript_at",
         ],
-        "walk": ["OutOfTime", "list_project_folders", "real_projects_dir", "stat_transcripts"],
         "watch": ["FileChange", "HomeWatcher"],
     },
 )

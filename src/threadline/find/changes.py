@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from threadline.find.fingerprint import has_known_prefix, hash_ends, make_stat, with_new_stat
-from threadline.find.walk import TranscriptWalk
+from threadline.find.listing import TranscriptWalk
 from threadline.model.homes import (
     ChangeKind,
     Home,

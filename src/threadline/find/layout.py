@@ -27,7 +27,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from threadline.model.homes import Home, SideFileKind, Transcript, TranscriptKind, is_secret_name
+from threadline.files import is_secret_name
+from threadline.model.homes import Home, SideFileKind, Transcript, TranscriptKind
 from threadline.model.places import AgentId, SessionId
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from threadline.errors import Ambiguous, BadQuery, NotFound, Unreadable
+from threadline.files import is_secret_name
 from threadline.find.home_dirs import homes
 from threadline.find.layout import (
     HOME_MARKERS,
@@ -20,10 +21,9 @@ from threadline.find.layout import (
     make_transcript,
     side_file_kind,
 )
-from threadline.find.listing import look
+from threadline.find.listing import DirectoryWalk, look
 from threadline.find.session_files import session_transcripts
-from threadline.find.walk import DirectoryWalk
-from threadline.model.homes import Found, Home, SideFileKind, Transcript, TranscriptKind, is_secret_name
+from threadline.model.homes import Found, Home, SideFileKind, Transcript, TranscriptKind
 
 _ID_PREFIX = re.compile(r"[0-9a-f][0-9a-f-]{0,35}", re.IGNORECASE)
 _MIN_ID_LENGTH = 4

@@ -20,7 +20,7 @@ from threadline.find.layout import (
     parse_agent_id,
     parse_session_id,
 )
-from threadline.find.walk import (
+from threadline.find.listing import (
     Directory,
     DirectoryWalk,
     HomeRoots,

@@ -27,7 +27,7 @@ from threadline.find.layout import (
     parse_agent_id,
     parse_session_id,
 )
-from threadline.find.walk import DirectoryWalk, HomeRoots
+from threadline.find.listing import DirectoryWalk, HomeRoots
 from threadline.model.homes import ChangeKind, Home, Transcript, TranscriptKind, TranscriptStat
 from threadline.model.places import SessionId
 

@@ -17,12 +17,19 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.index.calls import read_call_input
-    from threadline.index.entries import EntryFacts, EntryFilter, EntryRow, EntryTable
     from threadline.index.freshness import IndexStatus
-    from threadline.index.full_text import FullText
     from threadline.index.index import Index
     from threadline.index.listings import CallFilter, FileTouch
-    from threadline.index.queries import Activity, ListedProblem, SessionFacts
+    from threadline.index.queries import (
+        Activity,
+        EntryFacts,
+        EntryFilter,
+        EntryRow,
+        EntryTable,
+        FullText,
+        ListedProblem,
+        SessionFacts,
+    )
     from threadline.index.refresh import RefreshResult, rebuild_index, refresh_index
     from threadline.index.schema import FIELDS, PRIVATE, TABLES, VIEWS
     from threadline.index.sql import QueryResult, error_position, timeout_message, unique_names
@@ -35,12 +42,19 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "calls": ["read_call_input"],
-        "entries": ["EntryFacts", "EntryFilter", "EntryRow", "EntryTable"],
         "freshness": ["IndexStatus"],
-        "full_text": ["FullText"],
         "index": ["Index"],
         "listings": ["CallFilter", "FileTouch"],
-        "queries": ["Activity", "ListedProblem", "SessionFacts"],
+        "queries": [
+            "Activity",
+            "EntryFacts",
+            "EntryFilter",
+            "EntryRow",
+            "EntryTable",
+            "FullText",
+            "ListedProblem",
+            "SessionFacts",
+        ],
         "refresh": ["RefreshResult", "rebuild_index", "refresh_index"],
         "schema": ["FIELDS", "PRIVATE", "TABLES", "VIEWS"],
         "sql": ["QueryResult", "error_position", "timeout_message", "unique_names"],

@@ -39,10 +39,10 @@ from threadline.index.sightings import (
 )
 from threadline.index.store import QUARTER_MS, decode_time, encode_path, encode_time
 from threadline.index.totals import RateIds, ShareIds
-from threadline.model.charges import EXACT, Charge, Rate, format_decimal
 from threadline.model.homes import Home
 from threadline.model.homes import rank_homes as ranks_of
-from threadline.model.sightings import Sighting
+from threadline.model.ledger import EXACT, Charge, Rate, format_decimal
+from threadline.model.usage import Sighting
 from threadline.parse import is_compacted_at_end
 from threadline.reports import RecentUsage, SessionRef, is_main_request
 

@@ -20,11 +20,9 @@ from threadline.index.store import open_read_only, read_transaction
 
 if TYPE_CHECKING:
     from threadline.account import Ledger, Rates
-    from threadline.index.entries import EntryTable
     from threadline.index.freshness import IndexStatus
-    from threadline.index.full_text import FullText
     from threadline.index.listings import CallFilter, FileTouch
-    from threadline.index.queries import Activity, ListedProblem, SessionFacts
+    from threadline.index.queries import Activity, EntryTable, FullText, ListedProblem, SessionFacts
     from threadline.index.refresh import RefreshResult
     from threadline.index.sql import QueryResult
     from threadline.index.summaries import IndexedSummaries, SessionBrief
@@ -349,14 +347,14 @@ class Index:
     @property
     def entries(self) -> EntryTable:
         """The rows of single entries, for search."""
-        from threadline.index.entries import EntryTable
+        from threadline.index.queries import EntryTable
 
         return EntryTable(self._connection)
 
     @property
     def full_text(self) -> FullText:
         """The full-text table, for search."""
-        from threadline.index.full_text import FullText
+        from threadline.index.queries import FullText
 
         return FullText(self._connection)
 

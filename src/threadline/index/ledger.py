@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, overload
 
 from threadline.account import (
     COUNTS,
+    SHIPPED,
     Calendar,
     ChargeFilter,
     ChargeList,
@@ -37,9 +38,8 @@ from threadline.index.store import (
     storable_text,
 )
 from threadline.index.totals import CHARGE_SUMS, TOTAL_KEYS, ChargeTotals, load_rates, sql_conditions, time_range_ms
-from threadline.model.charges import Charge
+from threadline.model.ledger import Charge, Row, Sum, UsageWindow
 from threadline.model.times import parse_timestamp
-from threadline.model.totals import Row, Sum, UsageWindow
 
 if TYPE_CHECKING:
     from threadline.account import Rates
@@ -87,6 +87,11 @@ class IndexedCharges:
 
             self._rates = shipped_rates()
         return self._rates
+
+    @property
+    def price_files(self) -> tuple[tuple[str, str], ...]:
+        """The name and SHA-256 of each price file."""
+        return self._rates.digests if self._rates is not None else ((SHIPPED, shipped_digest()),)
 
     def select(self, selection: ChargeFilter) -> IndexedCharges:
         """Return the matching charges. They share the agent types that were filled in."""

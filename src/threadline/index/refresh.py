@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from threadline.errors import Error, Unreadable
+from threadline.files import open_transcript
 from threadline.index.calls import has_unlinked, mark_unlinked, relink_results
 from threadline.index.charges import charge_stale
 from threadline.index.freshness import PendingChanges, read_generation
@@ -42,7 +43,6 @@ from threadline.index.store import NEW_SUFFIX, open_locked, open_new, remove_ind
 from threadline.index.vocabulary import VocabularyWriter
 from threadline.model.homes import Home, Transcript
 from threadline.parallel import can_fork, cpu_count, fork_map, relaxed_gc
-from threadline.parse import open_transcript
 
 _MIN_PARALLEL_BYTES = 4 * 1024 * 1024
 _COMMIT_SECONDS = 2.0  # seconds: how much a killed refresh may lose

@@ -118,7 +118,7 @@ ENTRIES = TableGroup(
 # main agent, all rows are marked as an agent's.
 IS_AGENT_SQL = """a.agent <> '' AND ({transcript}.kind <> 'main'
             OR EXISTS(SELECT 1 FROM agent_rows m WHERE m.transcript_id = a.transcript_id AND m.agent = ''))"""
-# The kind of side agent; NULL for an agent that works for the model. As `threadline.thread.side_agents` decides.
+# The kind of side agent; NULL for an agent that works for the model. As `threadline.thread.agents` decides.
 SIDE_SQL = """CASE WHEN a.side IS NULL AND a.is_single_reply AND NOT EXISTS(
             SELECT 1 FROM start_rows b WHERE b.agent = a.agent) THEN 'warm-up' ELSE a.side END"""
 WORKING_AGENT_SQL = f"{IS_AGENT_SQL} AND {SIDE_SQL} IS NULL"

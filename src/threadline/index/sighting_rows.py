@@ -18,9 +18,8 @@ from threadline.index.sightings import encode_sighting
 from threadline.index.store import encode_time, name_ids, storable_text
 from threadline.model.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from threadline.model.entries import AssistantEntry, ProgressEntry
-from threadline.model.homes import Transcript
-from threadline.model.side_agents import side_agent_kind_by_id
-from threadline.model.sightings import (
+from threadline.model.homes import Transcript, side_agent_kind_by_id
+from threadline.model.usage import (
     MAX_PLACEHOLDER_OUTPUT,
     MAX_PLACEHOLDER_TEXT,
     SYNTHETIC_MODEL,

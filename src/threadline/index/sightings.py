@@ -22,14 +22,7 @@ from msgspec import Struct
 from threadline.account import timestamp_from_mtime
 from threadline.index.store import decode_path, decode_time, storable_text
 from threadline.model import homes as kept_homes
-from threadline.model.sightings import (
-    MAX_PLACEHOLDER_OUTPUT,
-    Origin,
-    Sighting,
-    UsagePass,
-    lacks_final_usage,
-    parse_amount,
-)
+from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Origin, Sighting, UsagePass, lacks_final_usage, parse_amount
 from threadline.parse import LineNumbers
 
 _SELECT_SIGHTINGS = """

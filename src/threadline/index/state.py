@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import Error
+from threadline.files import open_transcript
 from threadline.index.agents import (
     AgentFold,
     AgentRows,
@@ -63,7 +64,7 @@ from threadline.model.entries import (
 )
 from threadline.model.homes import Transcript, TranscriptKind
 from threadline.model.times import format_sortable
-from threadline.parse import EntryRun, entries, entry_runs, head_of, open_transcript
+from threadline.parse import EntryRun, entries, entry_runs, head_of
 from threadline.summary import StatsFold, SummaryFold, SummaryState, TranscriptSummary, fold_entries
 
 MAX_PROMPT_CHARS = 2000

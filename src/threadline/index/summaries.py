@@ -21,8 +21,7 @@ from msgspec import Raw, Struct
 from threadline.errors import Error
 from threadline.index.schema import SIDE_SQL, WORKING_AGENT_SQL
 from threadline.index.store import decode_path
-from threadline.model.homes import Transcript, is_kept
-from threadline.model.side_agents import SideAgentKind
+from threadline.model.homes import SideAgentKind, Transcript, is_kept
 from threadline.model.times import parse_timestamp
 from threadline.summary import (
     AgentHead,

@@ -28,8 +28,8 @@ from threadline.account import (
     utc_offset,
 )
 from threadline.index.store import QUARTER_MS, decode_path, decode_time, epoch_milliseconds
-from threadline.model.charges import Rate
 from threadline.model.homes import home_name, machine_name
+from threadline.model.ledger import Rate
 from threadline.model.times import parse_timestamp
 
 

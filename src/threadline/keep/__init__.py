@@ -42,7 +42,6 @@ if TYPE_CHECKING:
         this_machine,
     )
     from threadline.keep.merge import merge_keeps
-    from threadline.keep.paths import is_session_transcript
     from threadline.keep.restore import RestoreResult, restore_files
     from threadline.keep.retention import RetentionPeriod, own_homes, read_retention_period
     from threadline.keep.sessions import (
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
         file_owners,
         find_sessions,
         is_kept_only,
+        is_session_transcript,
         list_other_files,
         list_sessions,
         read_titles,
@@ -100,7 +100,6 @@ __getattr__ = lazy_exports(
             "this_machine",
         ],
         "merge": ["merge_keeps"],
-        "paths": ["is_session_transcript"],
         "restore": ["RestoreResult", "restore_files"],
         "retention": ["RetentionPeriod", "own_homes", "read_retention_period"],
         "sessions": [
@@ -108,6 +107,7 @@ __getattr__ = lazy_exports(
             "file_owners",
             "find_sessions",
             "is_kept_only",
+            "is_session_transcript",
             "list_other_files",
             "list_sessions",
             "read_titles",

@@ -19,7 +19,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from threadline import atomic
+from threadline import files
 
 _RECORD_HEADER = struct.Struct("<HII")
 _SLACK = 1024 * 1024
@@ -72,7 +72,7 @@ class KeepCache:
             if self._size > 2 * live_size + _SLACK or self._size == 0:
                 self._entries = {name: data for name, data in self._entries.items() if name in live}
                 content = b"".join(map(_encode_record, self._entries.items()))
-                atomic.write_file(self._path, content)
+                files.write_file(self._path, content)
                 self._size = len(content)
             elif new:
                 with self._path.open("ab") as file:
@@ -98,7 +98,7 @@ class DamagedPacks:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self.packs = frozenset(atomic.read_small_file(path).decode(errors="replace").split())
+            self.packs = frozenset(files.read_small_file(path).decode(errors="replace").split())
         except OSError:
             self.packs = frozenset()
 
@@ -110,7 +110,7 @@ class DamagedPacks:
         self.packs = packs
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            atomic.write_file(self.path, "\n".join(sorted(packs)).encode())
+            files.write_file(self.path, "\n".join(sorted(packs)).encode())
         except OSError:
             return
 
@@ -151,7 +151,7 @@ def save_state(path: Path, state: SavedState) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    atomic.write_file(path, msgspec.json.encode(state), durable=False)
+    files.write_file(path, msgspec.json.encode(state), durable=False)
 
 
 def make_private_folder(folder: Path) -> None:

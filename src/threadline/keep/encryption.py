@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from threadline import atomic
+from threadline import files
 from threadline.errors import Missing, NotFound, Unreadable
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def load_or_create_key_file(path: Path) -> EncryptionKey:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with suppress(FileExistsError):  # another process created it just now: use its key
-                atomic.write_file(path, text.encode(), overwrite=False)
+                files.write_file(path, text.encode(), overwrite=False)
         except OSError as error:
             raise Unreadable(f"Cannot create the key file {str(path)!r}: {error.strerror or error}.") from None
     secret = key_from_file(path)
@@ -102,7 +102,7 @@ def key_from_passphrase(folder: Path, passphrase: str) -> str:
         raise NotFound(f"The keep {str(folder)!r} has no passphrase. Use its key file.")
     for path in paths:
         try:
-            identity: bytes = age.passphrase.decrypt(atomic.read_small_file(path), passphrase)
+            identity: bytes = age.passphrase.decrypt(files.read_small_file(path), passphrase)
         except (OSError, age.DecryptError):
             continue
         return identity.decode().strip()

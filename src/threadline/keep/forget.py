@@ -16,14 +16,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from threadline import atomic
+from threadline import files
 from threadline.errors import IndexBusy, NotFound, Unreadable
 from threadline.keep import pack
 from threadline.keep.catalogue import Catalogue, ForgottenFiles, Version
-from threadline.keep.chunking import Piece
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import EndRow, ForgetRow, format_timestamp, path_to_json
-from threadline.keep.pack import Frame, PackReader, PackWriter, max_pack_size
+from threadline.keep.pack import Frame, PackReader, PackWriter, Piece, max_pack_size
 from threadline.keep.store import RETIRED_SUFFIX, Store
 
 PackTables = dict[Path, tuple[Frame, ...]]
@@ -242,7 +241,7 @@ def rewrite_packs(
 def _remove_packs(store: Store, paths: Iterable[Path]) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
-    atomic.sync_folder(store.packs)
+    files.sync_folder(store.packs)
 
 
 def _select_packs(store: Store, tables: PackTables) -> PackTables:
@@ -299,7 +298,7 @@ def retire_dictionaries(store: Store) -> None:
     for path in store.dictionary_files():
         if not path.name.endswith(RETIRED_SUFFIX):
             path.replace(path.with_name(path.name + RETIRED_SUFFIX))
-    atomic.sync_folder(store.dictionaries)
+    files.sync_folder(store.dictionaries)
 
 
 def remove_retired_dictionaries(store: Store, tables: Iterable[tuple[Frame, ...]]) -> None:
@@ -308,4 +307,4 @@ def remove_retired_dictionaries(store: Store, tables: Iterable[tuple[Frame, ...]
         return
     for path in _retired_dictionaries(store):
         path.unlink(missing_ok=True)
-    atomic.sync_folder(store.dictionaries)
+    files.sync_folder(store.dictionaries)

@@ -21,16 +21,15 @@ from typing import BinaryIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline import atomic
+from threadline import files
 from threadline.errors import Unreadable
 from threadline.keep import forget, repair
 from threadline.keep.cache import open_damaged_packs
 from threadline.keep.catalogue import Catalogue, PieceList, Version
-from threadline.keep.chunking import Chunker, Piece
 from threadline.keep.machine import MACHINE_FILE, Machine, has_completed_run, save_last_run, save_machine_id
 from threadline.keep.manifest import AnyRow, EndRow, FileRow, GoneRow, format_timestamp, path_to_json
-from threadline.keep.pack import DictionaryTrainer, PackWriter
-from threadline.keep.paths import SourceFile, find_source_files
+from threadline.keep.pack import Chunker, DictionaryTrainer, PackWriter, Piece
+from threadline.keep.sessions import SourceFile, find_source_files
 from threadline.model.homes import Home
 from threadline.model.places import Place, Problem, ProblemKind
 
@@ -214,7 +213,7 @@ class _KeepRun:
         """Read a file and store its new pieces. While it changes, read it again, up to a limit."""
         earlier: tuple[PieceList | None, tuple[str, ...]] | None = None
         for attempt in range(_MAX_RETRIES + 1):
-            with atomic.open_regular_file(source.file) as file:
+            with files.open_regular_file(source.file) as file:
                 status = os.fstat(file.fileno())
                 base, start = self._find_base(file, status, self._base_candidates(source, previous))
                 pieces, size = self._read_pieces(file, start, status.st_size, writer, trainer)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from threadline.atomic import AtomicFile
 from threadline.errors import Error, Missing, Unreadable
+from threadline.files import AtomicFile
 from threadline.keep.cache import STATE_VERSION, SavedState, load_state, make_private_folder, save_state, short_hash
 from threadline.keep.kept_home import HomeFiles, HomeOrigin, KeptFile
 from threadline.keep.machine import machine_folder
-from threadline.keep.paths import is_kept_path, lost_part_path
+from threadline.keep.sessions import is_kept_path, lost_part_path
 
 if TYPE_CHECKING:
     from threadline.keep.catalogue import Catalogue, PieceList, Span, Version

@@ -22,8 +22,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.atomic import open_regular_file, read_small_file
 from threadline.errors import Error, IndexBusy, Unreadable
+from threadline.files import open_regular_file, read_small_file
 from threadline.find import HOME_MARKERS, PROJECTS, list_project_folders, real_projects_dir
 from threadline.keep.cache import (
     STATE_VERSION,
@@ -36,7 +36,7 @@ from threadline.keep.cache import (
     short_hash,
 )
 from threadline.keep.machine import KEEP_JSON, machine_folder, read_machine_id
-from threadline.keep.paths import has_unique_name
+from threadline.keep.sessions import has_unique_name
 from threadline.model.homes import KEEP_SOURCE, Home, KeptHome, register_kept_home
 
 _COMPLETE = "whole"

@@ -19,7 +19,7 @@ from uuid import uuid4
 import msgspec
 from msgspec import Struct
 
-from threadline import atomic
+from threadline import files
 from threadline.errors import Unreadable
 
 _OFF_VALUES = frozenset({"0", "off", "no", "false"})
@@ -129,7 +129,7 @@ def save_machine_id(folder: Path, id_: str) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        atomic.write_file(folder / MACHINE_FILE, f"{id_}\n".encode())
+        files.write_file(folder / MACHINE_FILE, f"{id_}\n".encode())
     except OSError as error:
         message = f"Cannot save this machine's id in {str(folder / MACHINE_FILE)!r}: {error.strerror or error}."
         raise Unreadable(message) from None
@@ -159,11 +159,11 @@ def save_last_run(machine: Path | None, folder: Path, id_: str, ended: str) -> N
     runs = {**_read_last_runs(machine), os.path.realpath(folder): LastRun(id_, ended)}
     with suppress(OSError):
         machine.mkdir(parents=True, exist_ok=True, mode=0o700)
-        atomic.write_file(machine / LAST_RUNS_FILE, msgspec.json.encode(runs, order="sorted"))
+        files.write_file(machine / LAST_RUNS_FILE, msgspec.json.encode(runs, order="sorted"))
 
 
 def _read_last_runs(machine: Path) -> dict[str, LastRun]:
     try:
-        return msgspec.json.decode(atomic.read_small_file(machine / LAST_RUNS_FILE), type=dict[str, LastRun])
+        return msgspec.json.decode(files.read_small_file(machine / LAST_RUNS_FILE), type=dict[str, LastRun])
     except (OSError, msgspec.MsgspecError):
         return {}

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from threadline import atomic
-from threadline.atomic import AtomicFile
+from threadline import files
 from threadline.errors import Unreadable
+from threadline.files import AtomicFile
 from threadline.keep import forget, repair
 from threadline.keep.catalogue import (
     Catalogue,
@@ -24,10 +24,9 @@ from threadline.keep.catalogue import (
     read_manifest_text,
     resolve_piece_lists,
 )
-from threadline.keep.chunking import Piece
 from threadline.keep.machine import Machine
 from threadline.keep.manifest import FileRow, ForgetRow, Manifest, parse_manifest
-from threadline.keep.pack import Frame, PackReader, PackWriter
+from threadline.keep.pack import Frame, PackReader, PackWriter, Piece
 from threadline.keep.store import Store, hash_in_name, is_damaged, read_error
 
 _MAX_PACK_SIZE = 1024 * 1024 * 1024
@@ -179,7 +178,7 @@ class _Merger:
             return
         if stored.issuperset(hash_ for frame in frames for hash_ in frame.hashes) and is_damaged(path):
             path.unlink(missing_ok=True)
-            atomic.sync_folder(self._store.packs)
+            files.sync_folder(self._store.packs)
 
     def _can_copy(
         self, other: Store, path: Path, frames: tuple[Frame, ...], forgotten: set[str], *, is_tainted: bool
@@ -326,7 +325,7 @@ def _read_chunks(path: Path) -> Iterator[bytes]:
         Unreadable: it cannot be read.
     """
     try:
-        with atomic.open_regular_file(path) as file:
+        with files.open_regular_file(path) as file:
             while data := file.read(_COPY_SIZE):
                 yield data
     except OSError as error:

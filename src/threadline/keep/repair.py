@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from threadline import atomic
+from threadline import files
 from threadline.errors import Unreadable
 from threadline.keep import encryption
 from threadline.keep.machine import Machine, read_last_run
@@ -62,11 +62,11 @@ def _reconstruct_keep_info(store: Store, machine: Machine) -> KeepInfo:
         return info
     if store.identity is None or not runs:
         raise Unreadable(store.problem or "")
-    with atomic.open_regular_file(runs[0]) as file:
+    with files.open_regular_file(runs[0]) as file:
         recipients = encryption.count_recipients(file.read())
     store.read(runs[0])  # raises if this is not the key
     paths = (store.folder / name for name in (encryption.IDENTITY_FILE, encryption.IDENTITY_COPY_FILE))
-    identities = {atomic.read_small_file(path) for path in paths if path.is_file()}
+    identities = {files.read_small_file(path) for path in paths if path.is_file()}
     if recipients != 1 or len(identities) > 1:
         raise Unreadable(store.problem or "")
     identity = sha256(identities.pop()).hexdigest() if identities else ""
@@ -126,5 +126,5 @@ def _remove_damaged_dictionaries(store: Store) -> int:
     for path in damaged:
         path.unlink(missing_ok=True)
     if damaged:
-        atomic.sync_folder(store.dictionaries)
+        files.sync_folder(store.dictionaries)
     return len(damaged)

@@ -16,11 +16,11 @@ from shutil import disk_usage
 
 from msgspec import Struct
 
-from threadline.atomic import BatchWriter, set_mode_and_mtime
 from threadline.errors import Unreadable
+from threadline.files import BatchWriter, set_mode_and_mtime
 from threadline.find import PROJECTS, real_projects_dir
 from threadline.keep.catalogue import Catalogue, Version
-from threadline.keep.paths import is_kept_path
+from threadline.keep.sessions import is_kept_path
 
 _OWNER = ".threadline-restore"
 """Starts the names of temporary files, so that the next restore recognises leftovers."""

@@ -20,9 +20,18 @@ from threadline.errors import NotFound
 from threadline.find import session_in_path
 from threadline.keep.catalogue import Catalogue, FileKey, ForgottenFiles, Version
 from threadline.keep.manifest import EndRow, FileRow, GoneRow, Manifest, path_from_json
-from threadline.keep.paths import SourceFile, find_source_files, is_session_transcript, session_of_main_transcript
 from threadline.keep.retention import RetentionPeriod, is_cleaned_up, read_retention_period
-from threadline.keep.sessions import KeptSession, file_owners, is_kept_only, list_sessions, mtime_to_datetime
+from threadline.keep.sessions import (
+    KeptSession,
+    SourceFile,
+    file_owners,
+    find_source_files,
+    is_kept_only,
+    is_session_transcript,
+    list_sessions,
+    mtime_to_datetime,
+    session_of_main_transcript,
+)
 from threadline.model.homes import Home
 from threadline.model.places import Problem
 

@@ -25,9 +25,9 @@ from uuid import uuid4
 import msgspec
 from msgspec import Struct
 
-from threadline import atomic, locks
-from threadline.atomic import TEMPORARY_SUFFIX
+from threadline import files, locks
 from threadline.errors import IndexBusy, NotFound, Unreadable
+from threadline.files import TEMPORARY_SUFFIX
 from threadline.keep import encryption
 from threadline.keep.encryption import EncryptionKey
 from threadline.keep.machine import KEEP_JSON, configured_keep_folder
@@ -183,7 +183,7 @@ class Store:
         try:
             if path.name.endswith((".age", f".age{RETIRED_SUFFIX}")):
                 return BytesIO(self._decrypt_cached(path))
-            return atomic.open_regular_file(path)
+            return files.open_regular_file(path)
         except OSError as error:
             raise read_error(path, error) from None
 
@@ -201,7 +201,7 @@ class Store:
 
     def _decrypt(self, path: Path) -> bytes:
         self.require_key()
-        with atomic.open_regular_file(path) as file:
+        with files.open_regular_file(path) as file:
             return encryption.decrypt_bytes(file.read(), self.identity or "", path.name)
 
     def dictionary(self, hash_: str) -> bytes:
@@ -241,7 +241,7 @@ class Store:
             Unreadable: it cannot be written.
         """
         with self.reporting_write_errors():
-            return atomic.write_file(folder / name, data, owner=owner)
+            return files.write_file(folder / name, data, owner=owner)
 
     def put_run(self, rows: Iterable[AnyRow]) -> tuple[Path, Manifest]:
         """Write a manifest; return its path and content."""
@@ -322,7 +322,7 @@ class Store:
         """Remove temporary files of killed runs: this machine's, whose lock we hold, and abandoned ones of others."""
         for folder in (self.folder, self.packs, self.runs, self.dictionaries):
             for path in folder.glob(f"*{TEMPORARY_SUFFIX}"):
-                is_ours = atomic.temporary_owner(path.name) == machine
+                is_ours = files.temporary_owner(path.name) == machine
                 if is_ours or time.time() - path.lstat().st_mtime > _ABANDONED_SECONDS:
                     path.unlink(missing_ok=True)
 
@@ -352,7 +352,7 @@ def hash_file(path: Path) -> str:
         OSError: it cannot be read.
     """
     digest = sha256()
-    with atomic.open_regular_file(path) as file:
+    with files.open_regular_file(path) as file:
         while data := file.read(1024 * 1024):
             digest.update(data)
     return digest.hexdigest()
@@ -398,7 +398,7 @@ def read_keep_info(folder: Path) -> tuple[KeepInfo, str | None]:
     )
     empty = KeepInfo(KEEP_FORMAT, KEEP_VERSION, "")
     try:
-        info = msgspec.json.decode(atomic.read_small_file(folder / KEEP_JSON), type=KeepInfo)
+        info = msgspec.json.decode(files.read_small_file(folder / KEEP_JSON), type=KeepInfo)
     except FileNotFoundError:
         if not any((folder / "runs").glob("*")):
             raise NotFound(f"There is no keep in {str(folder)!r} yet. Run `threadline keep` to create one.") from None
@@ -442,7 +442,7 @@ def create_keep(folder: Path, key: EncryptionKey | None) -> None:
     encrypted = key.encrypted_identity if key is not None else None
     if encrypted is not None:
         for name in _IDENTITY_FILES:
-            atomic.write_file(folder / name, encrypted, owner=_OWNER)
+            files.write_file(folder / name, encrypted, owner=_OWNER)
     recipients = (key.recipient,) if key is not None else ()
     write_keep_info(folder, str(uuid4()), recipients, sha256(encrypted).hexdigest() if encrypted is not None else "")
 
@@ -453,13 +453,13 @@ def write_readme(folder: Path) -> None:
     Raises:
         OSError: it may not be written.
     """
-    atomic.write_file(folder / README_FILE, README_TEXT.encode(), owner=_OWNER)
+    files.write_file(folder / README_FILE, README_TEXT.encode(), owner=_OWNER)
 
 
 def has_readme(folder: Path) -> bool:
     """Whether README.txt is intact."""
     try:
-        return atomic.read_small_file(folder / README_FILE) == README_TEXT.encode()
+        return files.read_small_file(folder / README_FILE) == README_TEXT.encode()
     except OSError:
         return False
 
@@ -472,4 +472,4 @@ def write_keep_info(folder: Path, id_: str, recipients: tuple[str, ...] = (), id
     """
     info = KeepInfo(KEEP_FORMAT, KEEP_VERSION, id_, recipients, identity)
     info = msgspec.structs.replace(info, check=info.expected_check())
-    atomic.write_file(folder / KEEP_JSON, msgspec.json.encode(info), owner=_OWNER)
+    files.write_file(folder / KEEP_JSON, msgspec.json.encode(info), owner=_OWNER)

@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from threadline.errors import Unreadable
 from threadline.keep.catalogue import Catalogue, PieceList, Span, Version
-from threadline.keep.paths import is_session_transcript
-from threadline.keep.sessions import KeptSession
+from threadline.keep.sessions import KeptSession, is_session_transcript
 
 _MAX_VERSIONS = 100
 """How many versions of one transcript are compared: a file that is rewritten at each run has very many."""

@@ -127,3 +127,12 @@ MessageId = NewType("MessageId", str)
 RequestId = NewType("RequestId", str)
 CallId = NewType("CallId", str)
 AgentId = NewType("AgentId", str)
+
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PADDING = b"\0 \t\r\n"
+
+
+def strip_line(raw: bytes) -> bytes:
+    """Remove white space, NUL bytes and a byte order mark from around a line's content."""
+    return raw.strip(_PADDING).removeprefix(BYTE_ORDER_MARK).lstrip(_PADDING)

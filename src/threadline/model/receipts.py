@@ -8,10 +8,8 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from threadline.model.charges import EXACT, Charge, Rate
+from threadline.model.ledger import EXACT, Charge, Rate, ReportedSession, Sum, sum_amounts
 from threadline.model.places import Place
-from threadline.model.reconciliation import ReportedSession
-from threadline.model.totals import Sum, sum_amounts
 
 _PER_MILLION = -6  # prices are per million
 

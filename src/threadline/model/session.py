@@ -12,9 +12,8 @@ from msgspec import Struct
 from threadline.model.blocks import ToolResultBlock
 from threadline.model.calls import Call
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, PrLinkEntry, SystemEntry, UserEntry
-from threadline.model.homes import is_kept
+from threadline.model.homes import SideAgentKind, is_kept
 from threadline.model.places import AgentId, CallId, EntryId, Place, Problem, SessionId
-from threadline.model.side_agents import SideAgentKind
 from threadline.model.side_files import AgentMeta
 from threadline.model.text import Title
 from threadline.model.times import time_range

@@ -1,17 +1,16 @@
-"""Token counts as the transcript and Claude Code's statistics report them, and `Head`, an entry without content.
-
-Every row of a message repeats its usage, early rows with placeholders. `stats-cache.json` holds the statistics that
-Claude Code keeps for itself: a lower bound for history that is already deleted.
-
-Decoding a `Head` takes a third of the time that the whole entry takes.
-"""
+"""Token usage as transcripts report it: counts, heads of entries, and sightings of messages before they are counted."""
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from decimal import Decimal
+from functools import lru_cache
 from typing import Annotated, Any
 
-from msgspec import Meta, field
+import msgspec
+from msgspec import Meta, Struct, field
+from msgspec.structs import astuple
 
 from threadline.model.places import AgentId, EntryId, MessageId, SessionId
 from threadline.model.times import parse_timestamp
@@ -175,3 +174,189 @@ class StatsCache(Shape, frozen=True):
     hour_counts: dict[str, int] | None = None
     total_speculation_time_saved_ms: int | float | None = None
     shot_distribution: Any = None
+
+
+SYNTHETIC_MODEL = "<synthetic>"
+"""The model of rows that the program made up itself; nothing was spent on them."""
+MAX_PLACEHOLDER_OUTPUT = 8
+"""An output no greater than this may be what the stream began with, not what it came to."""
+MAX_PLACEHOLDER_TEXT = 40
+"""A text or call longer than this takes more tokens than that."""
+_FIRST_FINAL_VERSION = (2, 1, 59)
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_MAX_AMOUNT = 10**9
+
+
+class Origin(Struct, array_like=True, gc=False):
+    """What the rows of a run of messages have in common: where they stand and who wrote them.
+
+    `agent` is None for the main one; `forked` are copies that say so. What follows `agent_type` is not in the
+    transcript: the survey adds it, knowing the whole home. `lines` numbers the line that begins at an offset;
+    `rank` is the place of its home among those that were named.
+    """
+
+    session: str | None = None
+    agent: str | None = None
+    version: str | None = None
+    git_branch: str | None = None
+    is_agent: bool | None = None
+    forked: bool = False
+    skill: str | None = None
+    agent_type: str | None = None
+    transcript: str = ""
+    project: str = ""
+    home: str = ""
+    began: str = ""
+    side: bool = False
+    rank: int = 0
+    lines: Any = None
+
+
+class UsagePass(Struct, array_like=True, gc=False, frozen=True):
+    """One pass of a message that took several, with what that pass alone used."""
+
+    type: str | None = None
+    model: str | None = None
+    input: int = 0
+    output: int = 0
+    cache_write_5m: int = 0
+    cache_write_1h: int = 0
+    cache_read: int = 0
+
+
+class Sighting(Struct, array_like=True, gc=False):
+    """One message in one transcript: its rows that agree on what was sent, with the best of their counts.
+
+    `key` is the message's id, or else the request's or the row's. `rows` are the offsets and uuids of its rows in file
+    order, `"1200 uuid 4711 uuid"`; lines are numbered only on request, since counting lines takes as long as finding
+    the usage. `offset` is that of the best row, whose counts these are. `time` is that of the first row, or of the row
+    before if that has none (`timeless`). `is_repeat` marks an agent's message that its parent's transcript repeats as
+    progress. `calls` are its calls, `"id tool"`; `partial` says that the final output was never written.
+    """
+
+    key: str
+    origin_number: int
+    model: str | None
+    time: str
+    offset: int
+    input: int
+    output: int
+    cache_write: int
+    cache_write_5m: int
+    cache_write_1h: int
+    cache_read: int
+    stopped: bool
+    rows: str
+    calls: list[str] = []
+    partial: bool = False
+    web_searches: int = 0
+    speed: str | None = None
+    geo: str | None = None
+    tier: str | None = None
+    is_repeat: bool = False
+    reported: str | None = None
+    passes: list[UsagePass] | None = None
+    timeless: bool = False
+    origin: Any = None
+
+    @property
+    def sent(self) -> tuple[int, int, int]:
+        """What was sent, by which rows of one call know one another: uncached input, cache writes, cache reads."""
+        return self.input, self.cache_write, self.cache_read
+
+    @property
+    def tie_break_key(self) -> tuple[Any, ...]:
+        """What decides between this and another that tells as much."""
+        return tie_break_key(
+            self.stopped, self.cache_write_1h, self.model, self.speed, self.geo, self.tier, self.passes
+        )
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The size of what was sent."""
+        return self.input + self.cache_write + self.cache_read
+
+    @property
+    def offsets(self) -> list[int]:
+        """Where the rows that mention the message begin, in file order."""
+        return [int(number) for number in self.rows.split(" ")[::2]]
+
+    @property
+    def uuids(self) -> list[str]:
+        """The uuids of those rows; empty text where a row has none."""
+        return self.rows.split(" ")[1::2]
+
+    @property
+    def line(self) -> int:
+        """The line whose counts these are."""
+        return self._number(self.offset)
+
+    @property
+    def lines(self) -> list[int]:
+        """The lines that mention the message, in file order."""
+        return [self._number(offset) for offset in self.offsets]
+
+    def _number(self, offset: int) -> int:
+        number: int = self.origin.lines(offset) if self.origin.lines is not None else 0
+        return number
+
+
+class TranscriptSightings(Struct, array_like=True, gc=False):
+    """All that one transcript tells of messages. `began` is its first time; `problem` says why it could not be read."""
+
+    began: str = ""
+    origins: list[Origin] = []
+    sightings: list[Sighting] = []
+    problem: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as packed bytes: workers hand those over many times faster than objects."""
+        return decode_sightings, (msgspec.msgpack.encode(self),)
+
+
+_decode_sightings = msgspec.msgpack.Decoder(TranscriptSightings).decode
+
+
+def decode_sightings(packed: bytes) -> TranscriptSightings:
+    """What was packed to be handed over."""
+    return _decode_sightings(packed)
+
+
+@lru_cache(maxsize=4096)
+def lacks_final_usage(version: str | None) -> bool:
+    """Whether a version did not yet write the final output of every message."""
+    if version is None:
+        return False
+    numbers = tuple(int(found[0]) for part in version.split(".")[:3] if (found := _NUMBER.match(part)))
+    return bool(numbers) and numbers < _FIRST_FINAL_VERSION
+
+
+def split_cache_writes(flat: int, five_minutes: int, one_hour: int) -> tuple[int, int]:
+    """Cache writes by lifetime: what the split leaves of the flat total was written for five minutes."""
+    return five_minutes + max(0, flat - five_minutes - one_hour), one_hour
+
+
+def tie_break_key(  # noqa: PLR0917 - on the path of every row, where a struct made for it takes as long as the rest
+    stopped: bool,
+    one_hour: int,
+    model: str | None,
+    speed: str | None,
+    geo: str | None,
+    tier: str | None,
+    passes: list[UsagePass] | None,
+) -> tuple[Any, ...]:
+    """Which of two rows with equal counts tells more: the finished one.
+
+    All else only makes the answer the same in whatever order rows are found, and in whatever files.
+    """
+    told = repr([astuple(usage_pass) for usage_pass in passes]) if passes else ""
+    return stopped, one_hour, told, model or "", speed or "", geo or "", tier or ""
+
+
+def parse_amount(told: str | None) -> Decimal:
+    """An amount as a row writes it; less than nothing where it is none, or more than anyone could spend."""
+    try:
+        number = Decimal(told or "-1")
+    except ArithmeticError:
+        return Decimal(-1)
+    return number if number.is_finite() and 0 <= number < _MAX_AMOUNT else Decimal(-1)

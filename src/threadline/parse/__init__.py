@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         find_lines,
         find_lines_in_block,
         make_lines_decoder,
-        open_transcript,
         read_chunks,
         read_first_lines,
     )
@@ -32,16 +31,25 @@ if TYPE_CHECKING:
         read_cost_states,
         read_mentions,
     )
-    from threadline.parse.side_files import read_agent_meta, read_side_file
-    from threadline.parse.side_values import SideReading, decode_side_value, read_side_bytes
-    from threadline.parse.sightings import (
+    from threadline.parse.side_files import (
+        SideReading,
+        decode_side_value,
+        read_agent_meta,
+        read_side_bytes,
+        read_side_file,
+    )
+    from threadline.parse.usage import (
         USAGE_NEEDLE,
+        ContentRow,
+        EntryRow,
+        MessageRow,
         SightingCollector,
+        decode_rows,
+        find_first_time,
         is_compacted_at_end,
         read_sightings,
         read_sightings_since,
     )
-    from threadline.parse.usage_rows import ContentRow, EntryRow, MessageRow, decode_rows, find_first_time
 
 __getattr__ = lazy_exports(
     __name__,
@@ -55,7 +63,6 @@ __getattr__ = lazy_exports(
             "find_lines",
             "find_lines_in_block",
             "make_lines_decoder",
-            "open_transcript",
             "read_chunks",
             "read_first_lines",
         ],
@@ -68,15 +75,18 @@ __getattr__ = lazy_exports(
             "read_cost_states",
             "read_mentions",
         ],
-        "side_files": ["read_agent_meta", "read_side_file"],
-        "side_values": ["SideReading", "decode_side_value", "read_side_bytes"],
-        "sightings": [
+        "side_files": ["SideReading", "decode_side_value", "read_agent_meta", "read_side_bytes", "read_side_file"],
+        "usage": [
+            "ContentRow",
+            "EntryRow",
+            "MessageRow",
             "SightingCollector",
             "USAGE_NEEDLE",
+            "decode_rows",
+            "find_first_time",
             "is_compacted_at_end",
             "read_sightings",
             "read_sightings_since",
         ],
-        "usage_rows": ["ContentRow", "EntryRow", "MessageRow", "decode_rows", "find_first_time"],
     },
 )

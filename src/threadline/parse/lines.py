@@ -18,9 +18,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from threadline.errors import Error, NotFound, Unreadable
-from threadline.files import NotRegularFileError, open_regular
-from threadline.model.homes import is_secret_name
+from threadline.errors import Error, Unreadable
+from threadline.files import open_transcript
 
 # Small enough to stay in the processor's cache while it is split and decoded, which is worth a third of the time.
 CHUNK_SIZE = 128 * 1024
@@ -41,22 +40,6 @@ class Chunk(Struct, frozen=True, gc=False):
     offset: int
     piece: bool = False
     whole: int = 0
-
-
-def open_transcript(path: str | Path) -> int:
-    """Open a regular file for reading and nothing else; say in a sentence why not."""
-    try:
-        target = os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - a path may be text
-        if is_secret_name(os.path.basename(path)) or is_secret_name(os.path.basename(target)):  # noqa: PTH119 - the same
-            raise Unreadable(f"{os.fspath(path)!r} holds secrets by its name, and threadline never opens those.")
-        return open_regular(path)
-    except FileNotFoundError:
-        raise NotFound(f"There is no file {os.fspath(path)!r}; check the path.") from None
-    except NotRegularFileError:
-        raise Unreadable(f"{os.fspath(path)!r} is not a regular file. Name a .jsonl transcript.") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise Unreadable(f"{os.fspath(path)!r} cannot be opened: {reason}.") from None
 
 
 def read_chunks(path: str | Path, *, offset: int = 0) -> Iterator[Chunk]:

@@ -19,11 +19,11 @@ from msgspec.structs import force_setattr
 
 from threadline.model.blocks import Message
 from threadline.model.entries import KINDS, ChainEntry, Entry, OtherEntry
-from threadline.model.places import Line, Place, Problem, ProblemKind
+from threadline.model.places import BYTE_ORDER_MARK, Line, Place, Problem, ProblemKind, strip_line
 from threadline.model.usage import Head, MessageHead
 from threadline.parse.lines import DECODE_ERRORS, Chunk, DecodeLines, make_lines_decoder, read_chunks
 from threadline.parse.recover import Span, split_damaged_line
-from threadline.shape import BOM, LenientValue, Misfit, fit, lenient_loads, strip_line
+from threadline.shape import LenientValue, Misfit, fit, lenient_loads
 
 _decode_head_lines = make_lines_decoder(Head)
 _decode_head = msgspec.json.Decoder(Head).decode
@@ -274,7 +274,7 @@ class TranscriptReader:
         start = raw.find(data[:64])
         before, after = raw[:start], raw[start + len(data) :]
         problems: list[Problem] = []
-        if BOM in before or (not data and BOM in after):
+        if BYTE_ORDER_MARK in before or (not data and BYTE_ORDER_MARK in after):
             problems.append(Problem(ProblemKind.BOM, place, "a byte order mark in front of the row"))
         nuls = before.count(0) + after.count(0)
         if not data and not nuls:

@@ -14,14 +14,13 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from threadline.errors import Error
+from threadline.model.ledger import CostState, ModelTokens
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.receipts import LineCounts
-from threadline.model.reconciliation import CostState, ModelTokens
-from threadline.model.sightings import split_cache_writes
+from threadline.model.usage import split_cache_writes
 from threadline.parse.lines import DECODE_ERRORS, Chunk, LineNumbers, MatchingLines, find_lines, find_lines_in_block
 from threadline.parse.reader import TranscriptReader
-from threadline.parse.sightings import USAGE_NEEDLE
-from threadline.parse.usage_rows import CacheWrites, EntryRow, MessageRow, UsageRow, recover_rows
+from threadline.parse.usage import USAGE_NEEDLE, CacheWrites, EntryRow, MessageRow, UsageRow, recover_rows
 
 _COMPACTION_NEEDLE = b'"compact_boundary"'
 

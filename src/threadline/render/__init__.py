@@ -17,16 +17,6 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.render.amounts import (
-        bar,
-        can_show_blocks,
-        describe_cost,
-        describe_tokens,
-        format_amount,
-        format_dollars,
-        short_number,
-        sparkline,
-    )
     from threadline.render.call_summary import (
         FILE_TOOLS,
         list_of,
@@ -49,9 +39,11 @@ if TYPE_CHECKING:
         place_items,
     )
     from threadline.render.outline import (
+        AgentDetail,
         BranchItem,
         CallItem,
         CompactionItem,
+        Detail,
         FailureItem,
         Item,
         NoticeItem,
@@ -62,7 +54,9 @@ if TYPE_CHECKING:
         TaskItem,
         TaskNotification,
         TaskUpdateItem,
+        TextOptions,
         ThinkingItem,
+        View,
         build_outline,
         entry_key,
     )
@@ -70,7 +64,6 @@ if TYPE_CHECKING:
     from threadline.render.reconciliation import (
         reconciliation_lines,
     )
-    from threadline.render.safe_text import clip, clip_left, display_width, one_line, plain, shorten, visible
     from threadline.render.session_facts import (
         NOT_KEPT,
         AgentPlacement,
@@ -88,23 +81,36 @@ if TYPE_CHECKING:
     from threadline.render.session_json import session_to_json
     from threadline.render.session_markdown import entry_to_markdown, session_to_markdown
     from threadline.render.session_text import EventSource, leading_entries, live_line, session_to_text
-    from threadline.render.terminal import Role, Span, Spans, Style, act_sign, cut_line, should_use_colour, wrap
+    from threadline.render.text import (
+        Role,
+        Span,
+        Spans,
+        Style,
+        act_sign,
+        bar,
+        can_show_blocks,
+        clip,
+        clip_left,
+        cut_line,
+        describe_cost,
+        describe_tokens,
+        display_width,
+        format_amount,
+        format_dollars,
+        one_line,
+        plain,
+        short_number,
+        shorten,
+        should_use_colour,
+        sparkline,
+        visible,
+        wrap,
+    )
     from threadline.render.tree import TreeNode, build_tree, draw_tree
-    from threadline.render.view import AgentDetail, Detail, TextOptions, View
 
 __getattr__ = lazy_exports(
     __name__,
     {
-        "amounts": [
-            "bar",
-            "can_show_blocks",
-            "describe_cost",
-            "describe_tokens",
-            "format_amount",
-            "format_dollars",
-            "short_number",
-            "sparkline",
-        ],
         "call_summary": [
             "FILE_TOOLS",
             "list_of",
@@ -127,9 +133,11 @@ __getattr__ = lazy_exports(
             "place_items",
         ],
         "outline": [
+            "AgentDetail",
             "BranchItem",
             "CallItem",
             "CompactionItem",
+            "Detail",
             "FailureItem",
             "Item",
             "NoticeItem",
@@ -140,15 +148,14 @@ __getattr__ = lazy_exports(
             "TaskItem",
             "TaskNotification",
             "TaskUpdateItem",
+            "TextOptions",
             "ThinkingItem",
+            "View",
             "build_outline",
             "entry_key",
         ],
         "receipt": ["draw_receipt"],
-        "reconciliation": [
-            "reconciliation_lines",
-        ],
-        "safe_text": ["clip", "clip_left", "display_width", "one_line", "plain", "shorten", "visible"],
+        "reconciliation": ["reconciliation_lines"],
         "session_facts": [
             "AgentPlacement",
             "BackgroundTasks",
@@ -166,8 +173,31 @@ __getattr__ = lazy_exports(
         "session_json": ["session_to_json"],
         "session_markdown": ["entry_to_markdown", "session_to_markdown"],
         "session_text": ["EventSource", "leading_entries", "live_line", "session_to_text"],
-        "terminal": ["Role", "Span", "Spans", "Style", "act_sign", "cut_line", "should_use_colour", "wrap"],
+        "text": [
+            "Role",
+            "Span",
+            "Spans",
+            "Style",
+            "act_sign",
+            "bar",
+            "can_show_blocks",
+            "clip",
+            "clip_left",
+            "cut_line",
+            "describe_cost",
+            "describe_tokens",
+            "display_width",
+            "format_amount",
+            "format_dollars",
+            "one_line",
+            "plain",
+            "short_number",
+            "shorten",
+            "should_use_colour",
+            "sparkline",
+            "visible",
+            "wrap",
+        ],
         "tree": ["TreeNode", "build_tree", "draw_tree"],
-        "view": ["AgentDetail", "Detail", "TextOptions", "View"],
     },
 )

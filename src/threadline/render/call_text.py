@@ -23,9 +23,20 @@ from threadline.model.results import (
 )
 from threadline.model.text import count, format_duration
 from threadline.render.call_summary import FILE_TOOLS, summarize_input
-from threadline.render.safe_text import clip_left, one_line, plain, plain_lines
-from threadline.render.terminal import PROMPT_SIGN, Role, Span, Spans, cut_line, line_width, wrap_hard
 from threadline.render.terminal_markdown import markdown_lines
+from threadline.render.text import (
+    PROMPT_SIGN,
+    Role,
+    Span,
+    Spans,
+    clip_left,
+    cut_line,
+    line_width,
+    one_line,
+    plain,
+    plain_lines,
+    wrap_hard,
+)
 
 _DIFF_ROLES = {"+": Role.ADDED, "-": Role.REMOVED}
 

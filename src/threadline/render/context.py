@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from threadline.model.context import BreakCause, CacheBreak, Context, ContextCategory, ContextPart, TurnContext
 from threadline.model.text import count, format_duration, short_model_name
-from threadline.render.safe_text import display_width, one_line
-from threadline.render.terminal import Role, Span, Spans, Style, cut_line, wrap
+from threadline.render.text import Role, Span, Spans, Style, cut_line, display_width, one_line, wrap
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _BAR_WIDTH, _WIDE_BAR_WIDTH = 6, 20

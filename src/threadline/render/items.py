@@ -20,6 +20,7 @@ from threadline.render.outline import (
     BranchItem,
     CallItem,
     CompactionItem,
+    Detail,
     FailureItem,
     Item,
     NoticeItem,
@@ -30,10 +31,10 @@ from threadline.render.outline import (
     TaskItem,
     TaskUpdateItem,
     ThinkingItem,
+    View,
     build_outline,
 )
 from threadline.render.session_text import leading_entries
-from threadline.render.view import Detail, View
 
 _ANCHOR = re.compile(r"(?:(?P<agent>[0-9A-Za-z_-]+)\.)?L(?P<line>[0-9]{1,12})")
 _UNSAFE = re.compile(r"[^0-9A-Za-z_-]")

@@ -3,15 +3,19 @@
 The conversation leads. Entries beside it in the file (prompts typed while the model worked, failed requests, rows
 whose parent is lost) are inserted where they were written. A branch left by an edit or a rewind becomes a marker; its
 content is not shown.
+
+A `View` chooses which of them are shown: agents, thinking, calls, branches, turns, filters.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.model.blocks import (
     ContentBlock,
@@ -33,6 +37,72 @@ from threadline.model.places import CallId
 from threadline.model.session import Act, Agent, Branch, Compaction
 from threadline.model.text import extract_text
 from threadline.render.call_summary import summarize_input
+
+
+class AgentDetail(StrEnum):
+    """How much of the agents is shown."""
+
+    FULL = "full"
+    FOLD = "fold"
+    NONE = "none"
+
+
+class TextOptions(Struct, frozen=True):
+    """Options for a session as text.
+
+    `everything` shows outputs and thinking in full, side agents, and Claude Code's own entries. `branch` and `turn` are
+    numbers from 1. `thread` shows what Claude Code would resume instead of the whole conversation. `thinking` and
+    `calls` are `full`, `fold` or `none`. `from_turn` and `to_turn` are the first and the last turn. `uncut` does not
+    cut long prompts.
+    """
+
+    width: int = 100
+    colour: bool = False
+    agents: AgentDetail = AgentDetail.FOLD
+    everything: bool = False
+    branch: int | None = None
+    turn: int | None = None
+    thread: bool = False
+    thinking: str = "fold"
+    calls: str = "fold"
+    from_turn: int | None = None
+    to_turn: int | None = None
+    uncut: bool = False
+
+
+class Detail(StrEnum):
+    """How much of something is shown: everything, a folded version, or nothing."""
+
+    FULL = "full"
+    FOLD = "fold"
+    NONE = "none"
+
+
+class View(Struct, frozen=True):
+    """What is shown. The names are the same in the page's URLs and in the options of `threadline export`.
+
+    `branch` is a number from 1. `thread` shows what Claude Code would resume. `from_turn` and `to_turn` are the first
+    and the last turn. `kinds` are kinds of items (prompt, reply, thinking, call, notice …), `tools` names of tools, and
+    `errors` selects failures; an item must match all of these. `everything` adds Claude Code's own entries.
+    """
+
+    thinking: Detail = Detail.FOLD
+    calls: Detail = Detail.FOLD
+    agents: AgentDetail = AgentDetail.FOLD
+    images: bool = True
+    everything: bool = False
+    branch: int | None = None
+    thread: bool = False
+    from_turn: int | None = None
+    to_turn: int | None = None
+    kinds: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    errors: bool = False
+
+    @property
+    def inside(self) -> View:
+        """The view for an agent inside the shown one, which has its own turns and branches."""
+        return replace(self, branch=None, thread=False, from_turn=None, to_turn=None)
 
 
 class TaskNotification(Protocol):

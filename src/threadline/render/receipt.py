@@ -7,12 +7,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 
-from threadline.model.charges import format_decimal
+from threadline.model.ledger import format_decimal
 from threadline.model.receipts import LineCounts, Mention, PricedTokens, RateSum, Receipt, ReceiptGap, ReceiptItem
 from threadline.model.text import count, short_model_name
 from threadline.render.reconciliation import reported_session_lines
-from threadline.render.safe_text import display_width, plain
-from threadline.render.terminal import Role, Span, Spans, Style, cut_line, labelled_rule, line_width, wrap
+from threadline.render.text import (
+    Role,
+    Span,
+    Spans,
+    Style,
+    cut_line,
+    display_width,
+    labelled_rule,
+    line_width,
+    plain,
+    wrap,
+)
 
 _NAME_LENGTH = 8
 _LONGER_NAMES = (11, 13, 18)

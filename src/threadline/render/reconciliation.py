@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from threadline.model.charges import format_decimal
-from threadline.model.reconciliation import (
+from threadline.model.ledger import (
     DifferenceCause,
     ReportedDay,
     ReportedSession,
     ReportedSource,
     ReportedUsage,
+    format_decimal,
 )
 from threadline.model.text import count
-from threadline.render.safe_text import plain
+from threadline.render.text import plain
 
 _CENT = Decimal("0.01")
 

@@ -16,8 +16,7 @@ from threadline.model.results import AgentResult
 from threadline.model.session import Agent, AgentStatus, Session, Turn
 from threadline.model.text import count, format_duration
 from threadline.render.outline import TaskNotification, entry_key
-from threadline.render.safe_text import one_line
-from threadline.render.terminal import Role, Span, Spans, cut_line
+from threadline.render.text import Role, Span, Spans, cut_line, one_line
 
 NOT_KEPT = "(no transcript kept)"
 _STATUS_ROLES: dict[AgentStatus, Role] = {

@@ -7,12 +7,20 @@ from typing import Any
 
 from threadline.model.calls import Call
 from threadline.model.entries import Entry
+from threadline.model.ledger import Sum, sum_fields
 from threadline.model.session import Agent, Session
-from threadline.model.totals import Sum, sum_fields
 from threadline.render.items import PlacedItem, place_items
-from threadline.render.outline import BranchItem, CallItem, CompactionItem, PromptItem, TaskNotification, TaskUpdateItem
+from threadline.render.outline import (
+    AgentDetail,
+    BranchItem,
+    CallItem,
+    CompactionItem,
+    PromptItem,
+    TaskNotification,
+    TaskUpdateItem,
+    View,
+)
 from threadline.render.session_facts import abandoned_turns, group_by_entry
-from threadline.render.view import AgentDetail, View
 
 FORMAT_VERSION = 1
 """The version of the format. The meaning of a key never changes within a version."""

@@ -13,15 +13,13 @@ import msgspec
 
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import Entry
+from threadline.model.ledger import Sum
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
 from threadline.model.text import count, format_duration, format_time, short_model_name
-from threadline.model.totals import Sum
-from threadline.render.amounts import describe_cost, describe_tokens
 from threadline.render.call_summary import summarize_input
 from threadline.render.call_text import change_tally, changed_lines
 from threadline.render.items import PlacedItem, place_items
-from threadline.render.outline import TaskNotification
-from threadline.render.safe_text import shorten, visible
+from threadline.render.outline import AgentDetail, Detail, TaskNotification, View
 from threadline.render.session_facts import (
     NOT_KEPT,
     AgentPlacement,
@@ -33,8 +31,7 @@ from threadline.render.session_facts import (
     task_answer,
     task_sentence,
 )
-from threadline.render.terminal import Role
-from threadline.render.view import AgentDetail, Detail, View
+from threadline.render.text import Role, describe_cost, describe_tokens, shorten, visible
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)")
 _TICKS = re.compile(r"`+")

@@ -15,6 +15,7 @@ from threadline.model.session import ActKind, Agent, Branch, CompactionKind, Ses
 from threadline.model.text import count, format_time, short_model_name
 from threadline.render.call_text import OUTCOME_MARKS, call_body, call_line
 from threadline.render.outline import (
+    AgentDetail,
     BranchItem,
     CallItem,
     CompactionItem,
@@ -27,10 +28,10 @@ from threadline.render.outline import (
     TaskItem,
     TaskNotification,
     TaskUpdateItem,
+    TextOptions,
     ThinkingItem,
     build_outline,
 )
-from threadline.render.safe_text import clip_left, display_width, one_line, plain, plain_lines
 from threadline.render.session_facts import (
     AgentPlacement,
     BackgroundTasks,
@@ -40,21 +41,25 @@ from threadline.render.session_facts import (
     task_answer,
     task_sentence,
 )
-from threadline.render.terminal import (
+from threadline.render.terminal_markdown import markdown_lines
+from threadline.render.text import (
     PROMPT_SIGN,
     Role,
     Span,
     Spans,
     Style,
     act_sign,
+    clip_left,
     cut_line,
+    display_width,
     labelled_rule,
     line_width,
+    one_line,
+    plain,
+    plain_lines,
     split_indent,
     wrap,
 )
-from threadline.render.terminal_markdown import markdown_lines
-from threadline.render.view import AgentDetail, TextOptions
 
 _PROMPT_LINES, _OUTPUT_LINES, _TASK_LINES, _ANSWER_LINES = 60, 8, 6, 6
 # No blank line between two of these items; all others have one before them.

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from threadline.render.safe_text import plain_lines
-from threadline.render.terminal import Role, Span, Spans, line_width, split_indent, wrap, wrap_hard
+from threadline.render.text import Role, Span, Spans, line_width, plain_lines, split_indent, wrap, wrap_hard
 
 # Inline markup. Lengths are bounded, so that the time is bounded for any text.
 _INLINE = re.compile(

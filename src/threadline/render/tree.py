@@ -11,7 +11,6 @@ from msgspec import Struct
 from threadline.model.calls import Call, Outcome
 from threadline.model.session import Agent, Branch, Compaction, Session, Turn
 from threadline.model.text import count, count_agents, format_duration, format_time
-from threadline.render.safe_text import display_width, one_line
 from threadline.render.session_facts import (
     NOT_KEPT,
     AgentPlacement,
@@ -19,7 +18,18 @@ from threadline.render.session_facts import (
     agent_title,
     agents_without_transcript,
 )
-from threadline.render.terminal import PROMPT_SIGN, Role, Span, Spans, Style, act_sign, cut_line, line_width
+from threadline.render.text import (
+    PROMPT_SIGN,
+    Role,
+    Span,
+    Spans,
+    Style,
+    act_sign,
+    cut_line,
+    display_width,
+    line_width,
+    one_line,
+)
 
 # Singular and plural of outcomes that count as failures.
 _FAILURE_WORDS: dict[Outcome, tuple[str, str]] = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from threadline.errors import Error
-from threadline.model.charges import Charge
 from threadline.model.entries import AssistantEntry
 from threadline.model.homes import Found, Transcript, TranscriptKind
+from threadline.model.ledger import Charge
 from threadline.parallel import map_transcripts
 from threadline.parse import entries
 from threadline.thread import build_history, split_inline_agents

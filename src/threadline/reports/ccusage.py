@@ -15,8 +15,7 @@ from typing import Any, Literal
 
 from threadline.account import NO_TIME, Calendar, Ledger, sum_of, usage_windows
 from threadline.errors import BadQuery
-from threadline.model.charges import Charge
-from threadline.model.totals import BurnRate, Projection, Sum, UsageWindow, WindowLimit
+from threadline.model.ledger import BurnRate, Charge, Projection, Sum, UsageWindow, WindowLimit
 
 ReportName = Literal["daily", "weekly", "monthly", "session", "blocks"]
 REPORT_NAMES: tuple[ReportName, ...] = ("daily", "weekly", "monthly", "session", "blocks")

@@ -16,10 +16,11 @@ import msgspec
 from msgspec import Struct
 
 from threadline.errors import Error, NotFound
+from threadline.files import open_transcript
 from threadline.model.homes import Found, TranscriptKind
 from threadline.model.places import Place, Problem, ProblemKind, SessionId
 from threadline.model.side_files import HistoryPrompt
-from threadline.parse import MAX_LINE_LENGTH, decode_side_value, open_transcript
+from threadline.parse import MAX_LINE_LENGTH, decode_side_value
 
 _HISTORY_FILE = "history.jsonl"
 _BLOCK = 256 * 1024

@@ -19,12 +19,11 @@ from threadline.account import (
     why_not_counted,
 )
 from threadline.errors import Ambiguous, NotFound
-from threadline.model.charges import Charge
 from threadline.model.homes import Found, Transcript
+from threadline.model.ledger import Charge, ReportedSession
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.receipts import LineCounts, Mention, Receipt, ReceiptGap, ReceiptItem, sum_by_rate
-from threadline.model.reconciliation import ReportedSession
-from threadline.model.sightings import Sighting
+from threadline.model.usage import Sighting
 from threadline.parse import CompactionBoundary, Mentions, read_mentions
 from threadline.reports.reconciliation import reconcile
 

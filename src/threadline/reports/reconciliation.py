@@ -24,10 +24,10 @@ from threadline.account import (
     total_amount,
 )
 from threadline.find import drop_shared_transcripts
-from threadline.model.charges import EXACT, Charge, format_decimal
 from threadline.model.homes import Found, Transcript, TranscriptKind
-from threadline.model.places import Problem
-from threadline.model.reconciliation import (
+from threadline.model.ledger import (
+    EXACT,
+    Charge,
     CostState,
     DifferenceReason,
     ModelTokens,
@@ -35,8 +35,10 @@ from threadline.model.reconciliation import (
     ReportedSession,
     ReportedSource,
     ReportedUsage,
+    format_decimal,
+    sum_amounts,
 )
-from threadline.model.totals import sum_amounts
+from threadline.model.places import Problem
 from threadline.parallel import map_transcripts
 from threadline.parse import CostStates, find_compaction_offsets, read_cost_states
 from threadline.reports.usage import find_deleted_days

@@ -29,10 +29,10 @@ from threadline.find import (
     transcript_at,
 )
 from threadline.model.homes import Home, Transcript
+from threadline.model.ledger import Sum, UsageWindow
 from threadline.model.places import Place, Problem, ProblemKind
-from threadline.model.sightings import Sighting, TranscriptSightings
 from threadline.model.times import parse_timestamp
-from threadline.model.totals import Sum, UsageWindow
+from threadline.model.usage import Sighting, TranscriptSightings
 from threadline.parse import LineNumbers, is_compacted_at_end, read_first_lines, read_sightings, read_sightings_since
 
 DEFAULT_SECONDS = 0.3

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.search.deleted_prompts import read_prompt
-    from threadline.search.documents import entries_around
+    from threadline.search.documents import entries_around, read_prompt
     from threadline.search.engine import explain_no_hits, search
     from threadline.search.ranking import Sort
     from threadline.search.suggest import explain_unused_tool
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_exports(
     __name__,
     {
-        "deleted_prompts": ["read_prompt"],
-        "documents": ["entries_around"],
+        "documents": ["entries_around", "read_prompt"],
         "engine": ["explain_no_hits", "search"],
         "ranking": ["Sort"],
         "suggest": ["explain_unused_tool"],

@@ -15,11 +15,8 @@ from threadline.model.homes import is_kept
 from threadline.model.places import Place
 from threadline.model.text import count
 from threadline.model.times import parse_timestamp
-from threadline.search.deleted_prompts import DeletedPrompt, find_deleted_prompts
-from threadline.search.documents import DocumentReader, needs_reading
-from threadline.search.fts import make_plan
-from threadline.search.match import Document, matches
-from threadline.search.parse import parse_query
+from threadline.search.documents import DeletedPrompt, DocumentReader, find_deleted_prompts, needs_reading
+from threadline.search.match import Document, SearchTimeout, TimeBudget, matches, snippet
 from threadline.search.query import (
     Phrase,
     Query,
@@ -30,12 +27,11 @@ from threadline.search.query import (
     drop_unknown_spellings,
     expand,
     leaves,
+    parse_query,
     positive_terms,
     word_lookup,
 )
-from threadline.search.ranking import Ranker, Sort, best_first_key, entry_filter, newest_first_key
-from threadline.search.regex import SearchTimeout, TimeBudget
-from threadline.search.snippets import snippet
+from threadline.search.ranking import Ranker, Sort, best_first_key, entry_filter, make_plan, newest_first_key
 from threadline.search.suggest import (
     explain_filters,
     find_partial_matches,
@@ -151,6 +147,8 @@ def _with_note(hits: Hits, note: str) -> Hits:
 
 def add_partial_matches(index: Index, query: Query, exact: Hits, limit: int, now: datetime) -> Hits:
     """The hits together with sessions that have the words in several entries, or most of the words, best first."""
+    if exact.hits and isinstance(query, Text):
+        return exact
     words = query_words(query)
     if words is None or (len(words.texts) == 1 and words.is_whole and exact.hits):
         return exact

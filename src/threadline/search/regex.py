@@ -12,10 +12,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from math import prod
-from time import monotonic
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from threadline.errors import BadQuery, Missing
+from threadline.errors import Missing
 from threadline.index import strip_escapes
 from threadline.regex_syntax import (
     Anchor,
@@ -36,7 +35,10 @@ from threadline.regex_syntax import (
     parse_regex,
     walk,
 )
-from threadline.search.query import Regex
+
+if TYPE_CHECKING:
+    from threadline.search.match import TimeBudget
+    from threadline.search.query import Regex
 
 MAX_PATTERN_CHARS = 1_000
 """How many characters an expression may have."""
@@ -66,43 +68,6 @@ class BadRegex(ValueError):
         super().__init__(sentence)
         self.sentence = sentence
         self.at = at
-
-
-class SearchTimeout(BadQuery):
-    """A query found nothing within its time budget."""
-
-
-class TimeBudget:
-    """How long a search may read, from its first use. After `soon` seconds, what was found by then is enough."""
-
-    def __init__(self, seconds: float = 10, soon: float | None = None) -> None:
-        self.seconds = seconds
-        self.soon = seconds if soon is None else min(soon, seconds)
-        self._started: float | None = None
-
-    @property
-    def is_soft_limit_reached(self) -> bool:
-        """Whether what was found by now is enough."""
-        return self.elapsed() > self.soon
-
-    def elapsed(self) -> float:
-        """The seconds since its first use."""
-        now = monotonic()
-        if self._started is None:
-            self._started = now
-        return now - self._started
-
-    def check(self) -> None:
-        """Raise an error if the time is over.
-
-        Raises:
-            SearchTimeout: it is.
-        """
-        if self.elapsed() > self.seconds:
-            raise SearchTimeout(
-                f"The search did not finish within {self.seconds:g} seconds. "
-                "Make it more specific: add a word, or a field such as project: or since:7d."
-            )
 
 
 class RegexFinder:
@@ -382,6 +347,7 @@ _Part: TypeAlias = "str | tuple[list[_Part], ...] | None"
 def required_text(regex: Regex) -> list[Requirement]:
     r"""What every match contains. Strings may overlap; the beginning of a line is a newline.
 
+    >>> from threadline.search.query import Regex
     >>> required_text(Regex(r"^import (os|sys) +# fine"))
     [(['\nimport os'], ['\nimport sys']), ' ', ' # fine']
     """
@@ -391,6 +357,7 @@ def required_text(regex: Regex) -> list[Requirement]:
 def required_literals(regex: Regex) -> Iterator[str]:
     r"""The strings that every match contains.
 
+    >>> from threadline.search.query import Regex
     >>> list(required_literals(Regex(r"^import (os|sys) +# fine")))
     ['\nimport ', ' ', ' # fine']
     """

@@ -20,7 +20,6 @@ from threadline.index import EntryFacts, EntryRow, Index, normalize_text, tokeni
 from threadline.model.hits import Hit
 from threadline.model.text import format_time, join_some
 from threadline.search.documents import needs_reading
-from threadline.search.fts import fts_expression
 from threadline.search.match import value_matches
 from threadline.search.query import (
     TEXT_FIELDS,
@@ -40,7 +39,7 @@ from threadline.search.query import (
     word_forms,
     word_lookup,
 )
-from threadline.search.ranking import Ranker
+from threadline.search.ranking import Ranker, fts_expression
 
 # Where a word occurs, how much it counts there, and how many of the entries indexed last are searched if it is common.
 # The last tier is anywhere else: the input and output of tools, thinking.

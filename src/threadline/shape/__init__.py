@@ -14,7 +14,6 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.shape.drift import UnknownPart, find_unknown, strict_type
     from threadline.shape.lenient import (
-        BOM,
         OTHER_TAG,
         OWN_PREFIX,
         LenientValue,
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
         Shape,
         fit,
         lenient_loads,
-        strip_line,
         wire_fields,
     )
 
@@ -31,7 +29,6 @@ __getattr__ = lazy_exports(
     {
         "drift": ["UnknownPart", "find_unknown", "strict_type"],
         "lenient": [
-            "BOM",
             "LenientValue",
             "Misfit",
             "OTHER_TAG",
@@ -39,7 +36,6 @@ __getattr__ = lazy_exports(
             "Shape",
             "fit",
             "lenient_loads",
-            "strip_line",
             "wire_fields",
         ],
     },

@@ -244,15 +244,6 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-BOM = b"\xef\xbb\xbf"
-_PADDING = b"\0 \t\r\n"
-
-
-def strip_line(raw: bytes) -> bytes:
-    """What a line holds, without the white space, NUL bytes and byte order mark around it."""
-    return raw.strip(_PADDING).removeprefix(BOM).lstrip(_PADDING)
-
-
 class LenientValue(Struct, frozen=True):
     """A value, and what had to be forgiven to get it: the words of `ProblemKind` with a sentence each."""
 

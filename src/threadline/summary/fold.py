@@ -13,10 +13,9 @@ from threadline.errors import Error
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
 from threadline.model.calls import AGENT_TOOLS
 from threadline.model.entries import AssistantEntry, AttachmentEntry, ChainEntry, Entry, QueueOperationEntry, UserEntry
-from threadline.model.homes import Found, Transcript, TranscriptKind
+from threadline.model.homes import Found, Transcript, TranscriptKind, side_agent_kind
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Act
-from threadline.model.side_agents import side_agent_kind
 from threadline.model.text import shorten_title
 from threadline.model.times import sortable_time
 from threadline.parse import decode_object, entries, find_lines, find_lines_in_block

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         parse_version,
         strip_prefaces,
     )
-    from threadline.thread.agents import AgentFile, assemble_agents, split_inline_agents
+    from threadline.thread.agents import AgentFile, SideAgentFold, assemble_agents, fold_agent, split_inline_agents
     from threadline.thread.calls import (
         AGENT_STARTING_TOOLS,
         BACKGROUND_OUTPUT_TOOLS,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from threadline.thread.evidence import Notification, find_notifications
     from threadline.thread.graph import Graph
     from threadline.thread.requests import Requests, rebuild_request
-    from threadline.thread.side_agents import SideAgentFold, fold_agent
     from threadline.thread.state.events import ReplayEvent
     from threadline.thread.state.files import full_path
     from threadline.thread.state.lists import TrackedLists
@@ -75,7 +74,7 @@ __getattr__ = lazy_exports(
             "parse_version",
             "strip_prefaces",
         ],
-        "agents": ["AgentFile", "assemble_agents", "split_inline_agents"],
+        "agents": ["AgentFile", "SideAgentFold", "assemble_agents", "fold_agent", "split_inline_agents"],
         "calls": [
             "AGENT_STARTING_TOOLS",
             "Answer",
@@ -94,7 +93,6 @@ __getattr__ = lazy_exports(
         "evidence": ["Notification", "find_notifications"],
         "graph": ["Graph"],
         "requests": ["Requests", "rebuild_request"],
-        "side_agents": ["SideAgentFold", "fold_agent"],
         "state.events": ["ReplayEvent"],
         "state.files": ["full_path"],
         "state.lists": ["TrackedLists"],

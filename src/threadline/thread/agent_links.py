@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from threadline.model.entries import Entry, ForkContextRefEntry
+from threadline.model.homes import SideAgentKind
 from threadline.model.places import AgentId, CallId, EntryId
 from threadline.model.session import AgentKind, AgentLink, Confidence, LinkEvidence
-from threadline.model.side_agents import SideAgentKind
 from threadline.model.side_files import AgentMeta
 from threadline.thread.calls import AGENT_STARTING_TOOLS
 from threadline.thread.evidence import AgentEvidence, CallByAgent, Teammate

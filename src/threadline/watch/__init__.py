@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.watch.follower import FollowedEntry, Follower, HomeWatcher
+    from threadline.watch.follower import FollowedEntry, Follower
 
-__getattr__ = lazy_exports(__name__, {"follower": ["FollowedEntry", "Follower", "HomeWatcher"]})
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "follower": ["FollowedEntry", "Follower"],
+    },
+)

@@ -8,9 +8,9 @@ from bisect import bisect_right
 from contextlib import suppress
 
 from threadline.errors import Error
-from threadline.files import read_at
+from threadline.files import open_transcript, read_at
 from threadline.model.entries import Entry
-from threadline.parse import entries, open_transcript
+from threadline.parse import entries
 
 _BLOCK = 64 * 1024
 # How many bytes before the start are remembered line by line; Claude Code cuts off its last line or two.

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response, StreamingResponse
 
 from threadline.errors import Error
+from threadline.find import HomeWatcher
 from threadline.parse import heads
-from threadline.watch import HomeWatcher
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -33,8 +33,8 @@ from threadline.archive import Archive
 from threadline.errors import Error, NotFound
 from threadline.find import session_transcripts
 from threadline.load import Session, find_continuations, read
-from threadline.model.charges import EXACT
 from threadline.model.homes import TranscriptKind
+from threadline.model.ledger import EXACT
 from threadline.model.places import MessageId
 from threadline.model.times import zone_name
 from threadline.render import agent_slug, foreign_transcript_slug, parse_anchor
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from threadline.model.context import ContextLimit, ContextWindow
     from threadline.model.entries import Entry
     from threadline.model.homes import Transcript
+    from threadline.model.ledger import Sum
     from threadline.model.session import Agent, Continuation
-    from threadline.model.totals import Sum
     from threadline.render import View
 
 MAX_BYTES = 128 * 1024 * 1024

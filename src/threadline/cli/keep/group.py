@@ -1,19 +1,228 @@
-"""`threadline keep`: the command group. Actions are imported when they are used."""
+"""`threadline keep`: the command group, and what its actions share. Actions are imported when they are used."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from threadline.cli import EXIT_OK
 from threadline.cli.commands import forward_options
-from threadline.cli.keep.options import KeepNotFound, keep_options, kept_homes_option, require_zstandard
-from threadline.cli.options import format_parameter, jobs_option, output_options
-from threadline.cli.screen import report_nothing
-from threadline.errors import did_you_mean
+from threadline.cli.options import CommandFunction, format_parameter, jobs_option, output_options
+from threadline.cli.output import print_message, report_nothing
+from threadline.errors import NotFound, did_you_mean
+
+if TYPE_CHECKING:
+    from threadline.keep import Catalogue, Machine, Store
+
+_MAX_PROBLEMS = 5
+
+
+class FolderPath(click.Path):
+    """A folder. An empty name, as an unset variable gives, is an error rather than the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Convert a name to a path."""
+        if value == "":
+            self.fail("the name of the folder is empty.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class KeepNotFound(NotFound):
+    """There is no keep yet, which is not an error."""
+
+
+def keep_options(function: CommandFunction) -> CommandFunction:
+    """`--keep` and `--key-file`: the folder of the keep, and its key."""
+    for option in (
+        click.option(
+            "--key-file",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="The key of an encrypted keep. Default: THREADLINE_KEEP_KEY_FILE, or the passphrase.",
+        ),
+        click.option(
+            "--keep",
+            "folder",
+            type=FolderPath(),
+            metavar="DIR",
+            help="The folder of the keep. Default: THREADLINE_KEEP, or the platform's data folder.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def kept_homes_option(function: CommandFunction) -> CommandFunction:
+    """`--home`: the homes to keep, instead of those that are found."""
+    return click.option(
+        "--home",
+        "homes",
+        multiple=True,
+        metavar="DIR",
+        help="A Claude home, instead of those found; may be given several times.",
+    )(function)
+
+
+def machine_option(function: CommandFunction) -> CommandFunction:
+    """`--machine`: only what one machine kept."""
+    return click.option("--machine", metavar="NAME", help="Only what this machine kept; `keep status` lists machines.")(
+        function
+    )
+
+
+def keep_path(folder: Path | None) -> Path:
+    """The folder of the keep.
+
+    Raises:
+        BadQuery: THREADLINE_KEEP turns the keep off.
+        Missing: zstandard is not installed.
+    """
+    require_zstandard()
+    from threadline.keep import default_folder, is_keep_enabled
+
+    if folder is not None:
+        return Path(os.path.abspath(os.path.expanduser(folder)))  # noqa: PTH100, PTH111 - those of Path raise
+    if not is_keep_enabled():
+        from threadline.errors import BadQuery
+
+        value = os.environ.get("THREADLINE_KEEP", "")
+        raise BadQuery(f"THREADLINE_KEEP={value} turns the keep off. Name a folder with --keep DIR, or unset it.")
+    return default_folder()
+
+
+def require_zstandard() -> None:
+    """Make sure that zstandard is installed.
+
+    Raises:
+        Missing: it is not.
+    """
+    from importlib.util import find_spec
+
+    from threadline.errors import Missing
+
+    if find_spec("zstandard") is None:
+        raise Missing("A keep needs zstandard, which is not installed. Run: pip install 'threadline[keep]'")
+
+
+def open_keep(folder: Path | None, key_file: Path | None = None) -> Store:
+    """Open the existing keep for reading; ask for its passphrase if necessary.
+
+    Raises:
+        KeepNotFound: there is none.
+        Unreadable: it is encrypted and its key is not available.
+    """
+    where = keep_path(folder)
+    from threadline.errors import Unreadable
+    from threadline.keep import (
+        IDENTITY_FILE,
+        KEY_FILE_VARIABLE,
+        PASSPHRASE_VARIABLE,
+        Store,
+        is_keep,
+        key_from_file,
+        key_from_passphrase,
+        machine_folder,
+        missing_keep_message,
+    )
+
+    if not is_keep(where):
+        if where.is_dir() and any(where.iterdir()):
+            raise NotFound(f"{str(where)!r} is not a keep. `threadline keep path` prints where yours is.")
+        missing = missing_keep_message(machine_folder(), where)
+        if missing is not None:
+            raise Unreadable(missing)
+        raise KeepNotFound(f"There is no keep in {str(where)!r} yet. Run `threadline keep` to create one.")
+    store = Store(where, key_from_file(key_file) if key_file is not None else None)
+    if not store.is_key_missing:
+        return store
+    if (where / IDENTITY_FILE).exists() and sys.stdin is not None and sys.stdin.isatty():
+        passphrase = click.prompt("Passphrase of the keep", hide_input=True, err=True)
+        return Store(where, key_from_passphrase(where, passphrase))
+    raise Unreadable(
+        f"The keep {str(where)!r} is encrypted. Name its key file with --key-file or {KEY_FILE_VARIABLE}, or"
+        f" set {PASSPHRASE_VARIABLE} to its passphrase."
+    )
+
+
+def open_catalogue(
+    folder: Path | None, key_file: Path | None = None, *, trust_cache: bool = True
+) -> tuple[Catalogue, Machine]:
+    """Open the existing keep; return its catalogue and this machine. Damage is reported as warnings.
+
+    Raises:
+        NotFound: there is no keep.
+        Unreadable: it is encrypted and its key is not available.
+    """
+    store = open_keep(folder, key_file)
+    from threadline.find import homes
+    from threadline.keep import Catalogue, recognise_machine, this_machine
+
+    machine = this_machine()
+    catalogue = Catalogue(store, machine.folder, trust_cache=trust_cache)
+    catalogue.save_cache()
+    print_problems(catalogue.problems)
+    if catalogue.last_run(machine.id) is None and catalogue.manifests:
+        machine, message = recognise_machine(catalogue, machine, homes())
+        print_problems([message] if message is not None else [])
+    return catalogue, machine
+
+
+def find_machine(catalogue: Catalogue, name: str | None, here: Machine) -> str:
+    """The id of the machine with this name or id; without a name, this machine, or the only one there is.
+
+    Raises:
+        NotFound: there is none with this name.
+        Ambiguous: several have it.
+    """
+    from threadline.errors import Ambiguous, NotFound
+
+    labels = {manifest.run.machine: manifest.run.label for manifest in catalogue.manifests}
+    if name is None:
+        return here.id if here.id in labels or len(labels) != 1 else next(iter(labels))
+    matches = [id_ for id_, label in labels.items() if name in (id_, label)]
+    if not matches:
+        raise NotFound(f"No machine {name!r} has kept anything here. Machines: {', '.join(labels) or 'none'}.")
+    if len(matches) > 1:
+        raise Ambiguous(f"Several machines are named {name!r}. Use an id instead: {', '.join(matches)}.")
+    return matches[0]
+
+
+def print_problems(problems: Sequence[str]) -> None:
+    """Print the first few problems of a keep to standard error."""
+    for problem in problems[:_MAX_PROBLEMS]:
+        print_message(problem)
+    if len(problems) > _MAX_PROBLEMS:
+        print_message(f"… and {len(problems) - _MAX_PROBLEMS:,} more. `threadline keep verify` lists all.")
+
+
+@contextmanager
+def deferred_progress_bar(label: str) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
+    """A progress bar that appears once the total is known: yields functions for the total and for each advance."""
+    from threadline.cli.output import progress_bar
+
+    with ExitStack() as stack:
+        bars: list[Callable[[int], None]] = []
+
+        def planned(total: int) -> None:
+            if not bars:
+                bars.append(stack.enter_context(progress_bar(label, total, rate=True)))
+
+        def advance(done: int) -> None:
+            if bars:
+                bars[0](done)
+
+        yield planned, advance
+
 
 ACTIONS = {
     "status": ("reports:status", "Show what is kept and what is at risk."),

@@ -21,9 +21,9 @@ from msgspec import Struct
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.keep.options import keep_options, keep_path, kept_homes_option
+from threadline.cli.keep.group import keep_options, keep_path, kept_homes_option
 from threadline.cli.options import CommandFunction, output_options
-from threadline.cli.screen import report_no_home, report_nothing
+from threadline.cli.output import report_no_home, report_nothing
 from threadline.find import homes as find_homes
 from threadline.model.homes import Home
 from threadline.render import plain

@@ -12,15 +12,9 @@ import click
 from threadline.archive import clear_kept_homes
 from threadline.cli import EXIT_FAILED, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.keep.options import (
-    deferred_progress_bar,
-    keep_options,
-    keep_path,
-    open_catalogue,
-    open_keep,
-)
+from threadline.cli.keep.group import deferred_progress_bar, keep_options, keep_path, open_catalogue, open_keep
 from threadline.cli.options import jobs_option, output_options
-from threadline.cli.screen import print_message, report_nothing
+from threadline.cli.output import print_message, report_nothing
 from threadline.errors import BadQuery, NotFound
 from threadline.keep import (
     Catalogue,

@@ -13,7 +13,7 @@ import click
 from threadline import keep
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.keep.options import (
+from threadline.cli.keep.group import (
     KeepNotFound,
     find_machine,
     keep_options,
@@ -24,7 +24,7 @@ from threadline.cli.keep.options import (
     print_problems,
 )
 from threadline.cli.options import output_options
-from threadline.cli.screen import report_nothing
+from threadline.cli.output import report_nothing
 from threadline.errors import BadQuery
 from threadline.find import homes as find_homes
 from threadline.keep import AtRisk, Catalogue, Difference, KeptSession, RetentionPeriod, RunSummary, Status

@@ -15,15 +15,9 @@ import click
 from threadline import keep
 from threadline.cli import EXIT_FAILED, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.keep.options import (
-    FolderPath,
-    find_machine,
-    keep_options,
-    machine_option,
-    open_catalogue,
-)
+from threadline.cli.keep.group import FolderPath, find_machine, keep_options, machine_option, open_catalogue
 from threadline.cli.options import output_options
-from threadline.cli.screen import print_message, progress_bar
+from threadline.cli.output import print_message, progress_bar
 from threadline.errors import BadQuery, NotFound
 from threadline.keep import Catalogue, KeptSession, RestoreResult, Version
 from threadline.model.text import count

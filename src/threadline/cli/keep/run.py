@@ -14,8 +14,8 @@ import click
 
 from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.keep.options import deferred_progress_bar, keep_path
-from threadline.cli.screen import print_message, report_no_home
+from threadline.cli.keep.group import deferred_progress_bar, keep_path
+from threadline.cli.output import print_message, report_no_home
 from threadline.errors import BadQuery, Unreadable
 from threadline.find import homes as find_homes
 from threadline.keep import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import get_args
 
-from threadline.model.entries.base import ChainEntry, Entry, ForkedFrom, OtherEntry
 from threadline.model.entries.bookkeeping import (
     AgentColorEntry,
     AgentMetadataEntry,
@@ -61,8 +60,12 @@ from threadline.model.entries.conversation import (
     AssistantEntry,
     AttachmentEntry,
     BashProgress,
+    ChainEntry,
+    Entry,
+    ForkedFrom,
     HookProgress,
     McpProgress,
+    OtherEntry,
     OtherProgress,
     PowershellProgress,
     ProgressEntry,

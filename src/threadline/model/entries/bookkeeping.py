@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import field
 
-from threadline.model.entries.base import Entry
+from threadline.model.entries.conversation import Entry
 from threadline.model.places import AgentId, EntryId, SessionId
 from threadline.model.text import extract_text
 from threadline.model.usage import ModelUsage, Usage

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import field
 
-from threadline.model.entries.base import Entry
+from threadline.model.entries.conversation import Entry
 from threadline.model.places import SessionId
 from threadline.shape import Shape
 

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from threadline.render.html.calls.view import render_call
     from threadline.render.html.code import render_raw_entry
     from threadline.render.html.conversation import ConversationRenderer, MessageStats, StatsByMessage
-    from threadline.render.html.element import EMPTY, Child, Value, el, join
-    from threadline.render.html.format import (
+    from threadline.render.html.element import (
+        EMPTY,
+        Child,
+        Value,
         cost_element,
+        el,
         facts_row,
+        join,
         number_element,
         project_link,
         time_element,
@@ -30,8 +34,7 @@ if TYPE_CHECKING:
     )
     from threadline.render.html.images import image_data, images_of_entry
     from threadline.render.html.page import icon, render_page, stylesheet, stylesheet_hash
-    from threadline.render.html.scene import Scene
-    from threadline.render.html.sections import Section
+    from threadline.render.html.sections import Scene, Section
     from threadline.render.html.state import render_state
     from threadline.render.html.svg_charts import (
         MAX_PARTS,
@@ -59,12 +62,22 @@ __getattr__ = lazy_exports(
         "calls.view": ["render_call"],
         "code": ["render_raw_entry"],
         "conversation": ["ConversationRenderer", "MessageStats", "StatsByMessage"],
-        "element": ["Child", "EMPTY", "Value", "el", "join"],
-        "format": ["cost_element", "facts_row", "number_element", "project_link", "time_element", "time_zone_note"],
+        "element": [
+            "Child",
+            "EMPTY",
+            "Value",
+            "cost_element",
+            "el",
+            "facts_row",
+            "join",
+            "number_element",
+            "project_link",
+            "time_element",
+            "time_zone_note",
+        ],
         "images": ["image_data", "images_of_entry"],
         "page": ["icon", "render_page", "stylesheet", "stylesheet_hash"],
-        "scene": ["Scene"],
-        "sections": ["Section"],
+        "sections": ["Scene", "Section"],
         "state": ["render_state"],
         "svg_charts": ["Bar", "DayActivity", "MAX_PARTS", "activity_calendar", "bar_chart", "weekday_hour_map"],
         "tables": [

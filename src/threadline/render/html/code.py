@@ -24,7 +24,7 @@ from threadline.model.entries import Entry
 from threadline.model.text import count
 from threadline.render import shorten, visible
 from threadline.render.html.element import EMPTY, el, join
-from threadline.render.html.scene import Scene
+from threadline.render.html.sections import Scene
 
 _MAX_CODE = 20_000
 """Longer code is not highlighted, so that the time is bounded."""

@@ -15,7 +15,7 @@ from threadline.model.entries import AssistantEntry, Entry, UserEntry
 from threadline.model.places import CallId
 from threadline.render import anchor_of, shorten, text_of
 from threadline.render.html.element import EMPTY, el, join
-from threadline.render.html.scene import Scene
+from threadline.render.html.sections import Scene
 
 SAFE_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Media types that can contain nothing but an image."""

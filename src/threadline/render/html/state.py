@@ -25,7 +25,7 @@ from threadline.render.html.calls.files import numbered_code
 from threadline.render.html.calls.planning import status_row
 from threadline.render.html.code import language_of_file
 from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.scene import Scene
+from threadline.render.html.sections import Scene
 
 _MAX_FILES, _MAX_LINES, _MAX_CHARACTERS, _MAX_HIGHLIGHTS = 12, 120, 12_000, 40
 """Limits of a page that is not whole: files with content, and lines, characters and highlights per file."""

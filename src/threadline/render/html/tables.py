@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from threadline.model.text import format_duration, short_model_name
 from threadline.render import shorten
-from threadline.render.html.element import EMPTY, Child, el
-from threadline.render.html.format import cost_element, project_link, time_element
+from threadline.render.html.element import EMPTY, Child, cost_element, el, project_link, time_element
 
 
 class Column(Struct, frozen=True):

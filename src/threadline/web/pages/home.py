@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from threadline.model.ledger import Sum
 from threadline.model.text import count
 from threadline.model.times import in_zone, parse_moment, zone_name
-from threadline.model.totals import Sum
 from threadline.render import format_amount
 from threadline.render.html import (
     EMPTY,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from threadline.model.ledger import Sum
 from threadline.model.text import count, format_time
 from threadline.model.times import in_zone
-from threadline.model.totals import Sum
 from threadline.render import shorten
 from threadline.render.html import Child, SessionRow, el, join, session_table, time_zone_note
 from threadline.web import urls

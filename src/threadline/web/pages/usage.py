@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from threadline.account import KEY_DESCRIPTIONS
 from threadline.errors import BadQuery
+from threadline.model.ledger import Row, Rows, Sum
 from threadline.model.text import count, short_model_name
 from threadline.model.times import in_zone, parse_moment, zone_name
-from threadline.model.totals import Row, Rows, Sum
 from threadline.render import short_number, shorten, visible
 from threadline.render.html import (
     EMPTY,

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 from msgspec import Struct
 
+from threadline.model.ledger import Sum, sum_amounts
 from threadline.model.session import ContinuationKind
 from threadline.model.text import count, count_agents, format_duration, join_some, short_model_name
 from threadline.model.times import zone_name
-from threadline.model.totals import Sum, sum_amounts
 from threadline.render import (
     abandoned_turns,
     agent_duration,

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from threadline.model.calls import Outcome
-from threadline.model.charges import EXACT
+from threadline.model.ledger import EXACT, sum_amounts
 from threadline.model.text import count
-from threadline.model.totals import sum_amounts
 from threadline.render import CallItem, FailureItem, agent_title, shorten
 from threadline.render.html import (
     MAX_BANDS,

@@ -22,7 +22,7 @@ from threadline.render.html.calls.components import (
 )
 from threadline.render.html.code import is_json
 from threadline.render.html.element import EMPTY, join
-from threadline.render.html.scene import Scene
+from threadline.render.html.sections import Scene
 
 _LAUNCH_STATUSES = {
     "async_launched": "works in the background",

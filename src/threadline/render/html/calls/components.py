@@ -19,7 +19,7 @@ from threadline.render import shorten, visible
 from threadline.render.html.code import highlight_within
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.markdown import markdown_to_html
-from threadline.render.html.scene import Scene
+from threadline.render.html.sections import Scene
 
 CallRenderer = Callable[[Call, Scene], Markup]
 """Renders a call, or a part of it."""

@@ -39,7 +39,7 @@ from threadline.render.html.calls.diff import (
 from threadline.render.html.code import MAX_HIGHLIGHTS, highlight_within, language_of_file
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.images import render_call_images
-from threadline.render.html.scene import Scene
+from threadline.render.html.sections import Scene
 
 _NUMBERED_LINE = re.compile(r" *(\d{1,9})[→\t](.*)")
 _REMINDER = re.compile(r"\s*<system-reminder>.*", re.DOTALL)

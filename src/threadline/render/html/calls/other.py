@@ -26,7 +26,7 @@ from threadline.render.html.code import indent_json, is_json, to_indented_json
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.images import render_call_images
 from threadline.render.html.markdown import external_link
-from threadline.render.html.scene import Scene
+from threadline.render.html.sections import Scene
 
 _MAX_TEXTS = 6
 _MAX_JSON = 400_000

@@ -29,7 +29,7 @@ from threadline.render.html.calls.components import (
     strip_program_tags,
 )
 from threadline.render.html.element import EMPTY, el, join
-from threadline.render.html.scene import Scene
+from threadline.render.html.sections import Scene
 
 _MAX_TODO = 400
 STATUS_SIGNS = {"completed": "☒", "in_progress": "◐", "deleted": "✗", "cancelled": "✗"}

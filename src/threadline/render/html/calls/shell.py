@@ -23,7 +23,7 @@ from threadline.render.html.calls.components import (
 from threadline.render.html.code import to_indented_json
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.images import render_call_images
-from threadline.render.html.scene import Scene
+from threadline.render.html.sections import Scene
 
 _EMPTY_OUTPUTS = ("(Bash completed with no output)", "(No content)", "Tool ran without output or errors")
 

@@ -8,11 +8,12 @@ from threadline.model.calls import Call, Outcome
 from threadline.model.results import OtherResult, ToolResult
 from threadline.model.text import format_duration
 from threadline.render import FILE_TOOLS, OUTCOME_MARKS, Detail, change_tally, shorten, summarize_input, visible
-from threadline.render.html.calls import agents, files, other, planning, search, shell, web
+from threadline.render.html.calls import agents, files, other, planning, search, shell
+from threadline.render.html.calls import search as web
 from threadline.render.html.calls.components import ToolView, outcome_sentence, render_failure
 from threadline.render.html.calls.other import DEFAULT_VIEW
 from threadline.render.html.element import EMPTY, Child, el, join
-from threadline.render.html.scene import Scene
+from threadline.render.html.sections import Scene
 
 _MAX_SUMMARY = 160
 # Tools whose view is open by default.

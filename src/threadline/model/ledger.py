@@ -1,0 +1,791 @@
+"""What a ledger contains: rates, charges, sums and the rows of a report, and amounts that Claude Code reports itself.
+
+Prices are USD per million tokens. All arithmetic is exact (`EXACT`): nothing is ever rounded. Data frame libraries
+are imported only when a data frame is requested.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from enum import StrEnum
+from importlib import import_module
+from typing import Any
+
+from msgspec import Struct
+
+from threadline.errors import Missing
+from threadline.model.places import Place, Problem
+from threadline.model.times import parse_timestamp
+from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Origin, Sighting, parse_amount
+
+# Wide enough for every price that a file may hold times every count that JSON may: nothing is ever rounded.
+EXACT = Context(prec=200)
+"""Arithmetic that does not round, whatever context the caller has set."""
+
+_PER_MILLION = -6  # prices are per million
+
+
+class Rate(Struct, frozen=True, gc=False, cache_hash=True):
+    """What one call is charged by: USD per million tokens of each kind, after all multipliers.
+
+    `model` is the key in the price file. `begins` and `ends` are the first day of the period and the day after its
+    last (`YYYY-MM-DD`, UTC), None where it is open. `long_context` is the threshold when these are the prices for
+    prompts above it. `multipliers` are those that have been applied, by name. `source` says where the prices are from;
+    `web_search` is the fee for one search, in USD.
+    """
+
+    model: str
+    input: Decimal
+    output: Decimal
+    cache_write_5m: Decimal
+    cache_write_1h: Decimal
+    cache_read: Decimal
+    begins: str | None = None
+    ends: str | None = None
+    long_context: int | None = None
+    multipliers: tuple[tuple[str, Decimal], ...] = ()
+    source: str = ""
+    web_search: Decimal = Decimal("0.01")
+
+    def amount(
+        self,
+        *,
+        input: int = 0,  # noqa: A002 - the word of the usage object
+        output: int = 0,
+        cache_write_5m: int = 0,
+        cache_write_1h: int = 0,
+        cache_read: int = 0,
+    ) -> Decimal:
+        """What so many tokens cost, in USD, exact to the last digit.
+
+        >>> Rate("m", Decimal(4), Decimal(20), Decimal(5), Decimal(8), Decimal("0.2")).amount(input=3, cache_read=7)
+        Decimal('0.0000134')
+        """
+        total = EXACT.multiply(self.input, input)
+        total = EXACT.fma(self.output, output, total)
+        total = EXACT.fma(self.cache_write_5m, cache_write_5m, total)
+        total = EXACT.fma(self.cache_write_1h, cache_write_1h, total)
+        return EXACT.scaleb(EXACT.fma(self.cache_read, cache_read, total), _PER_MILLION)
+
+    def describe(self) -> str:
+        """The row in words, for a receipt.
+
+        >>> Rate("m", Decimal(4), Decimal(20), Decimal(5), Decimal(8), Decimal("0.2"), ends="2026-03-13").describe()
+        'm until 2026-03-13: input 4, output 20, cache write 5m 5, 1h 8, cache read 0.2 per million'
+        """
+        which = " ".join(filter(None, (self.model, describe_period(self.begins, self.ends))))
+        told = [which]
+        if self.long_context is not None:
+            told.append(f"long context over {self.long_context:,}")
+        told += [f"{name} ×{format_decimal(by)}" for name, by in self.multipliers]  # noqa: RUF001 - the sign for times
+        prices = (
+            f"input {format_decimal(self.input)}",
+            f"output {format_decimal(self.output)}",
+            f"cache write 5m {format_decimal(self.cache_write_5m)}",
+            f"1h {format_decimal(self.cache_write_1h)}",
+            f"cache read {format_decimal(self.cache_read)} per million",
+        )
+        return f"{', '.join(told)}: {', '.join(prices)}"
+
+
+def describe_period(begins: str | None, ends: str | None) -> str:
+    """A period in words; nothing where it is open at both ends.
+
+    >>> describe_period("2026-02-07", "2026-03-13")
+    'from 2026-02-07 until 2026-03-13'
+    """
+    return " ".join(f"{word} {day}" for word, day in (("from", begins), ("until", ends)) if day is not None)
+
+
+def format_decimal(number: Decimal) -> str:
+    """A number without exponent and without zeros at its end.
+
+    >>> format_decimal(Decimal("1E+1")), format_decimal(Decimal("0.50"))
+    ('10', '0.5')
+    """
+    text = format(number, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+class Flag(StrEnum):
+    """What is special about a charge.
+
+    `lower-bound`: the final output was never written, so that more was spent. `unpriced`: no price is known for the
+    model. `copied`: other transcripts hold it, too. `side-agent`: the program spent it for itself (compaction, side
+    questions, suggestions). `advisor` and `fallback`: a pass of the message by another model. `timeless`: its rows
+    say no time, so that it stands at that of the row before.
+    """
+
+    LOWER_BOUND = "lower-bound"
+    UNPRICED = "unpriced"
+    COPIED = "copied"
+    SIDE_AGENT = "side-agent"
+    ADVISOR = "advisor"
+    FALLBACK = "fallback"
+    TIMELESS = "timeless"
+
+
+class UncountedReason(StrEnum):
+    """Why a line that tells of a message was not counted."""
+
+    LESS = "tells no more than the line that counted"
+    COPY = "a copy in another transcript"
+    REPEATED = "repeated as an agent's progress"
+    EMPTY = "its counters are zero: the stream had only begun"
+
+
+class UncountedLine(Struct, frozen=True):
+    """A line that tells of a message and was not counted, and why."""
+
+    place: Place
+    reason: UncountedReason
+
+
+class Charge(Struct, frozen=True, gc=False):
+    """One message, counted once.
+
+    `counted` is the sighting whose counts these are; `owner` is the earliest original, which says when, where and by
+    whom it was spent; `sightings` are all of them. `rate` is None where no price is known: then the amount is, too.
+    `part` is empty for the message itself, and names a pass of another model that is charged on its own.
+    """
+
+    counted: Sighting
+    owner: Sighting
+    sightings: tuple[Sighting, ...]
+    rate: Rate | None
+    part: str = ""
+    web_searches: int = 0
+
+    @property
+    def message(self) -> str:
+        """The message's id; where it has none, the request's or the entry's."""
+        return self.counted.key
+
+    @property
+    def model(self) -> str | None:
+        """The model as the transcript writes it."""
+        return self.counted.model
+
+    @property
+    def input(self) -> int:
+        """Input that was not in the cache."""
+        return self.counted.input
+
+    @property
+    def output(self) -> int:
+        """Output, thinking included."""
+        return self.counted.output
+
+    @property
+    def cache_write(self) -> int:
+        """All that was written to the cache."""
+        return self.counted.cache_write_5m + self.counted.cache_write_1h
+
+    @property
+    def cache_write_5m(self) -> int:
+        """What was written to the cache for five minutes."""
+        return self.counted.cache_write_5m
+
+    @property
+    def cache_write_1h(self) -> int:
+        """What was written to the cache for an hour."""
+        return self.counted.cache_write_1h
+
+    @property
+    def cache_read(self) -> int:
+        """What was read from the cache."""
+        return self.counted.cache_read
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The size of what was sent."""
+        return self.counted.prompt_tokens
+
+    @property
+    def tokens(self) -> int:
+        """All tokens."""
+        return self.prompt_tokens + self.output
+
+    @property
+    def amount(self) -> Decimal | None:
+        """What it costs in USD, exact; None where no price is known."""
+        if self.rate is None:
+            return None
+        counted = self.counted
+        tokens = self.rate.amount(
+            input=counted.input,
+            output=counted.output,
+            cache_write_5m=counted.cache_write_5m,
+            cache_write_1h=counted.cache_write_1h,
+            cache_read=counted.cache_read,
+        )
+        return EXACT.add(tokens, EXACT.multiply(self.rate.web_search, self.web_searches))
+
+    @property
+    def reported(self) -> Decimal | None:
+        """What Claude Code said that it costs (`costUSD`, up to about 1.0.8): the greatest, over all copies."""
+        most = max(parse_amount(sighting.reported) for sighting in self.sightings)
+        return most if most >= 0 else None
+
+    @property
+    def origin(self) -> Origin:
+        """Where it was spent."""
+        found: Origin = self.owner.origin
+        return found
+
+    @property
+    def session(self) -> str | None:
+        """The session that spent it; an agent's is that of its main agent."""
+        return self.origin.session
+
+    @property
+    def agent(self) -> str | None:
+        """The agent that spent it; None for the main one."""
+        return self.origin.agent
+
+    @property
+    def project(self) -> str:
+        """The project that it was spent on."""
+        return self.origin.project
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When it was spent, in UTC."""
+        return parse_timestamp(self.owner.time)
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The tools that the message calls, one name a call."""
+        if len(self.sightings) == 1:
+            return tuple([call.partition(" ")[2] for call in self.counted.calls])
+        # Transcripts may each hold a part of the message: calls are told apart by id, or where they stand.
+        # In the order of paths: that of sightings is the one in which files happened to be read.
+        some = sorted(self.sightings, key=lambda sighting: (sighting.origin.transcript, sighting.offset))
+        told = {id_ or str(at): name for one in some for at, (id_, name) in enumerate(_call_ids_and_names(one))}
+        return tuple(told.values())
+
+    @property
+    def place(self) -> Place:
+        """The line that was counted."""
+        counted = self.counted
+        return _usage_place(counted, counted.line, counted.offset)
+
+    @property
+    def set_aside(self) -> tuple[UncountedLine, ...]:
+        """Every other line that tells of the message, and why it was not counted."""
+        return tuple(self._iter_uncounted())
+
+    def _iter_uncounted(self) -> Iterator[UncountedLine]:
+        for sighting in self.sightings:
+            reason = self._reason(sighting)
+            for offset, line in zip(sighting.offsets, sighting.lines, strict=True):
+                if sighting.rows is not self.counted.rows or offset != self.counted.offset:
+                    yield UncountedLine(_usage_place(sighting, line, offset), reason)
+
+    def _reason(self, sighting: Sighting) -> UncountedReason:
+        if sighting.is_repeat and not self.counted.is_repeat:
+            return UncountedReason.REPEATED
+        if sighting.origin.transcript != self.counted.origin.transcript:
+            return UncountedReason.COPY
+        return UncountedReason.LESS if any(sighting.sent) or not any(self.counted.sent) else UncountedReason.EMPTY
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """What is special about it."""
+        return tuple(self._flags())
+
+    def _flags(self) -> Iterator[Flag]:
+        if self.is_lower_bound:
+            yield Flag.LOWER_BOUND
+        if self.rate is None:
+            yield Flag.UNPRICED
+        if self.is_copied:
+            yield Flag.COPIED
+        if self.origin.side:
+            yield Flag.SIDE_AGENT
+        if self.part:
+            yield Flag(self.part)
+        if self.owner.timeless:
+            yield Flag.TIMELESS
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether several transcripts hold it."""
+        return len(self.sightings) > 1 and len({sighting.origin.transcript for sighting in self.sightings}) > 1
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether the final output was never written: old versions kept what the stream began with."""
+        if self.part:
+            return False
+        counted = self.counted
+        return counted.partial or (
+            counted.output <= MAX_PLACEHOLDER_OUTPUT and any(sighting.partial for sighting in self.sightings)
+        )
+
+
+def _usage_place(sighting: Sighting, line: int, offset: int) -> Place:
+    path = "$.data.message.message.usage" if sighting.is_repeat else "$.message.usage"
+    return Place(sighting.origin.transcript, line, offset, json_path=path)
+
+
+def _call_ids_and_names(sighting: Sighting) -> list[list[str]]:
+    return [call.split(" ", 1) for call in sighting.calls]
+
+
+class Sum(Struct, frozen=True):
+    """Charges added up. `amount` is in USD and leaves out the `unpriced` charges; None where none has a price.
+
+    `lower_bound` is how many charges have an output that is only the least that was spent.
+    """
+
+    charges: int = 0
+    input: int = 0
+    output: int = 0
+    cache_write: int = 0
+    cache_write_1h: int = 0
+    cache_read: int = 0
+    web_searches: int = 0
+    amount: Decimal | None = None
+    unpriced: int = 0
+    lower_bound: int = 0
+
+    @property
+    def cache_write_5m(self) -> int:
+        """What was written to the cache for five minutes."""
+        return self.cache_write - self.cache_write_1h
+
+    @property
+    def tokens(self) -> int:
+        """All tokens."""
+        return self.input + self.output + self.cache_write + self.cache_read
+
+    @staticmethod
+    def of(sums: Iterable[Sum]) -> Sum:
+        """Several sums as one."""
+        some = list(sums)
+        amounts = [one.amount for one in some if one.amount is not None]
+        return Sum(
+            charges=sum(one.charges for one in some),
+            input=sum(one.input for one in some),
+            output=sum(one.output for one in some),
+            cache_write=sum(one.cache_write for one in some),
+            cache_write_1h=sum(one.cache_write_1h for one in some),
+            cache_read=sum(one.cache_read for one in some),
+            web_searches=sum(one.web_searches for one in some),
+            amount=sum_amounts(amounts) if amounts else None,
+            unpriced=sum(one.unpriced for one in some),
+            lower_bound=sum(one.lower_bound for one in some),
+        )
+
+
+class Row(Sum, frozen=True):
+    """A row of a report: what its charges have in common, and their sum."""
+
+    keys: dict[str, str] = {}
+
+    def record(self) -> dict[str, Any]:
+        """The row as one flat record: the keys, and then the figures."""
+        return {**self.keys, **sum_fields(self)}
+
+
+class Rows(Struct, frozen=True):
+    """The rows of a report by one or more keys, in order; its charges are in exactly one row each."""
+
+    by: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, at: int) -> Row:
+        return self.rows[at]
+
+    @property
+    def total(self) -> Sum:
+        """All rows as one sum."""
+        return Sum.of(self.rows)
+
+    def subtotals(self, depth: int = 1) -> tuple[Row, ...]:
+        """The sums by the first `depth` keys alone, in the order of the rows."""
+        parts: dict[tuple[str, ...], list[Row]] = {}
+        names = self.by[:depth]
+        for row in self.rows:
+            parts.setdefault(tuple(row.keys[name] for name in names), []).append(row)
+        return tuple(make_row(dict(zip(names, key, strict=True)), Sum.of(some)) for key, some in parts.items())
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows as flat records, for a program; amounts are exact decimals."""
+        return [row.record() for row in self.rows]
+
+    @property
+    def columns(self) -> dict[str, type]:
+        """The columns of a frame: the keys, and then the figures."""
+        kinds = {"amount": Decimal}
+        return {**dict.fromkeys(self.by, str), **{name: kinds.get(name, int) for name in Sum.__struct_fields__}}
+
+    def arrow(self) -> Any:
+        """The rows as a `pyarrow.Table`, where pyarrow is installed."""
+        return to_arrow(self.columns, self.records())
+
+    def polars(self) -> Any:
+        """The rows as a `polars.DataFrame`, where polars is installed."""
+        return to_polars(self.columns, self.records())
+
+    def pandas(self) -> Any:
+        """The rows as a `pandas.DataFrame`, where pandas is installed."""
+        return to_pandas(self.columns, self.records())
+
+
+def sum_amounts(amounts: Iterable[Decimal]) -> Decimal:
+    """The exact sum of amounts."""
+    total = Decimal(0)
+    for amount in amounts:
+        total = EXACT.add(total, amount)
+    return total
+
+
+def sum_fields(one: Sum) -> dict[str, Any]:
+    """The figures of a sum by name, in the order in which reports show them."""
+    return {name: getattr(one, name) for name in Sum.__struct_fields__}
+
+
+def make_row(keys: dict[str, str], one: Sum) -> Row:
+    """A row of a sum."""
+    return Row(**sum_fields(one), keys=keys)
+
+
+MILLIONTH, CENT = Decimal("0.000001"), Decimal("0.01")
+# Wide enough for all that JSON may count within a millionth of a second; whatever context the caller has set.
+_ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)
+
+
+class BurnRate(Struct, frozen=True):
+    """How fast a window is being used up: its sum over the time from its first to its last charge.
+
+    `new_tokens_per_minute` leaves the cache out: what ccusage takes for its indicator. Quotients have 28 digits.
+    """
+
+    tokens_per_minute: Decimal
+    new_tokens_per_minute: Decimal
+    amount_per_hour: Decimal | None
+
+
+class Projection(Struct, frozen=True):
+    """What a window comes to if it goes on as it did: its sum, and its burn for the minutes that remain.
+
+    Minutes and tokens are whole, and the amount is in whole cents: it is an estimate.
+    """
+
+    remaining_minutes: int
+    tokens: int
+    amount: Decimal | None
+
+
+class WindowLimit(Struct, frozen=True):
+    """What windows are measured by: tokens that were given, or those of the biggest window that is over."""
+
+    tokens: int
+    is_given: bool
+
+    def share(self, tokens: int) -> Decimal:
+        """The share of it, to four places."""
+        return _ROUNDING.quantize(_ROUNDING.divide(Decimal(tokens), Decimal(self.tokens)), Decimal("0.0001"))
+
+    def status(self, tokens: int) -> str:
+        """`ok`, `warning` above four fifths of it, `exceeds` above it."""
+        return "exceeds" if tokens > self.tokens else "warning" if tokens * 5 > self.tokens * 4 else "ok"
+
+
+class UsageWindow(Struct, frozen=True):
+    """A time that a limit of five hours counts together, or a gap between two of them.
+
+    It begins with the hour (in UTC) of its first charge. `first` and `last` are the times of its charges; a gap has
+    none, and reaches from when nothing had happened for five hours to the next charge. `burn` and `projection` are the
+    active one's alone.
+    """
+
+    begins: datetime
+    ends: datetime
+    first: datetime | None = None
+    last: datetime | None = None
+    is_active: bool = False
+    sum: Sum = Sum()
+    models: tuple[str, ...] = ()
+    burn: BurnRate | None = None
+    projection: Projection | None = None
+
+    @property
+    def is_gap(self) -> bool:
+        """Whether nothing was spent in it."""
+        return self.first is None
+
+    @property
+    def duration(self) -> timedelta:
+        """From its begin to its last charge; of a gap, all of it."""
+        return (self.last or self.ends) - self.begins
+
+    def record(self, limit: WindowLimit | None = None) -> dict[str, Any]:
+        """The window as one flat record. What was divided is rounded: rates to a millionth, shares to four places.
+
+        The rest of a limit and its status are the active window's: what remains now, and where the projection leads.
+        """
+        burn, projection = self.burn, self.projection
+        measured = limit if self.is_active else None
+        return {
+            "begins": self.begins,
+            "ends": self.ends,
+            "first": self.first,
+            "last": self.last,
+            "is_active": self.is_active,
+            "is_gap": self.is_gap,
+            "models": self.models,
+            **sum_fields(self.sum),
+            "tokens": self.sum.tokens,
+            "tokens_per_minute": _round_rate(burn.tokens_per_minute) if burn is not None else None,
+            "new_tokens_per_minute": _round_rate(burn.new_tokens_per_minute) if burn is not None else None,
+            "amount_per_hour": _round_rate(burn.amount_per_hour) if burn is not None else None,
+            "remaining_minutes": projection and projection.remaining_minutes,
+            "projected_tokens": projection and projection.tokens,
+            "projected_amount": projection and projection.amount,
+            "share": float(limit.share(self.sum.tokens)) if limit is not None and not self.is_gap else None,
+            "limit_remaining": max(0, measured.tokens - self.sum.tokens) if measured is not None else None,
+            "limit_status": measured.status(projection.tokens if projection else self.sum.tokens) if measured else None,
+        }
+
+
+def _round_rate(number: Decimal | None) -> Decimal | None:
+    return None if number is None else Decimal(format_decimal(_ROUNDING.quantize(number, MILLIONTH)))
+
+
+Record = dict[str, Any]
+# Wider than any sum of prices per token comes to: amounts stay exact.
+_DECIMAL_DIGITS, _DECIMAL_PLACES = 38, 18
+
+
+def to_arrow(columns: Mapping[str, type], records: list[Record]) -> Any:
+    """The records as a `pyarrow.Table`; amounts are exact decimals, of one type whatever the records hold."""
+    library = _import_library("pyarrow")
+    types = {str: library.string(), int: library.int64(), Decimal: library.decimal128(_DECIMAL_DIGITS, _DECIMAL_PLACES)}
+    schema = library.schema([(name, types[kind]) for name, kind in columns.items()])
+    return library.Table.from_pylist(records, schema=schema)
+
+
+def to_polars(columns: Mapping[str, type], records: list[Record]) -> Any:
+    """The records as a `polars.DataFrame`; amounts are exact decimals."""
+    return _import_library("polars").from_arrow(to_arrow(columns, records))
+
+
+def to_pandas(columns: Mapping[str, type], records: list[Record]) -> Any:
+    """The records as a `pandas.DataFrame`; amounts are Python's decimals, exact as they are."""
+    return _import_library("pandas").DataFrame.from_records(records, columns=list(columns))
+
+
+def _import_library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise Missing(f"{name} is not installed; install it with `pip install 'threadline[frames]'`.") from None
+
+
+TOLERANCE = Decimal("1e-9")
+"""Claude Code adds up in floats, we exactly; no token costs as little as this, so that less is the floats' doing."""
+
+
+class ReportedSource(StrEnum):
+    """Where an amount was reported: in the session's total, or on the rows of its messages (up to about 1.0.8)."""
+
+    COST_STATE = "cost-state"
+    COST_USD = "costUSD"
+
+
+class DifferenceCause(StrEnum):
+    """Why a reported amount is another than the computed one.
+
+    `continues`: the total goes on from another session's. `unclosed`: a run ended without writing its total, or has
+    not ended yet. `restarted`: the total began again at nothing. `cut`: a reply that broke off, of which Claude Code
+    counts nothing. `compaction` and `web`: calls for these are in no transcript. `side-calls`: neither are others.
+    `unpriced`: we know no price for a model. `prices`: the tokens are the same, the prices are not. `lower-bound`: the
+    transcript does not hold the final output. `silent`: messages that report nothing. `larger`: more was computed than
+    reported, and nothing explains it.
+    """
+
+    AGREES = "agrees"
+    CONTINUES = "continues"
+    UNCLOSED = "unclosed"
+    RESTARTED = "restarted"
+    CUT = "cut"
+    COMPACTION = "compaction"
+    WEB = "web"
+    SIDE_CALLS = "side-calls"
+    UNPRICED = "unpriced"
+    PRICES = "prices"
+    LOWER_BOUND = "lower-bound"
+    SILENT = "silent"
+    LARGER = "larger"
+
+
+class DifferenceReason(Struct, frozen=True):
+    """One reason for a difference, and the part of it that it accounts for.
+
+    `proven` where that part was found to be equal to something else that is known; otherwise it is what is left.
+    """
+
+    cause: DifferenceCause
+    amount: Decimal
+    words: str
+    proven: bool = False
+
+
+class ModelTokens(Struct, frozen=True):
+    """Tokens of one model: those reported, those computed, or how many more were reported."""
+
+    model: str
+    input: int = 0
+    output: int = 0
+    cache_write: int = 0
+    cache_read: int = 0
+    web_searches: int = 0
+
+    @property
+    def counts(self) -> tuple[int, int, int, int, int]:
+        """The counts without the model."""
+        return self.input, self.output, self.cache_write, self.cache_read, self.web_searches
+
+    def minus(self, other: ModelTokens | None) -> ModelTokens:
+        """How many more these are."""
+        if other is None:
+            return self
+        return ModelTokens(self.model, *(mine - its for mine, its in zip(self.counts, other.counts, strict=True)))
+
+
+class CostState(Struct, frozen=True):
+    """A session's total as Claude Code wrote it down when a run closed.
+
+    `costs` is what it says each model cost; `began` is the start (in milliseconds) that a continued total keeps.
+    """
+
+    place: Place
+    session: str | None
+    amount: Decimal
+    is_floor: bool = False
+    tokens: tuple[ModelTokens, ...] = ()
+    costs: tuple[tuple[str, Decimal], ...] = ()
+    began: str | None = None
+
+
+class ReportedSession(Struct, frozen=True):
+    """One session's reported amount, and how it goes together with the computed one.
+
+    `difference` is reported less computed. `is_floor`: Claude Code did not know the price of a model, either. `tokens`
+    are the differences by model, where there are any. `why` has one reason or more; their amounts add up to the
+    difference, but for what floats lose.
+    """
+
+    session: str
+    project: str
+    place: Place
+    source: ReportedSource
+    reported: Decimal
+    computed: Decimal
+    why: tuple[DifferenceReason, ...]
+    charges: int = 0
+    is_floor: bool = False
+    tokens: tuple[ModelTokens, ...] = ()
+
+    @property
+    def difference(self) -> Decimal:
+        """Reported less computed."""
+        return EXACT.subtract(self.reported, self.computed)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both are the same."""
+        return EXACT.abs(self.difference) <= TOLERANCE
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether nothing here says that counting may have gone wrong."""
+        return all(why.cause is not DifferenceCause.LARGER for why in self.why)
+
+
+class ReportedDay(Struct, frozen=True):
+    """A day as `stats-cache.json` has it, whose transcripts are gone: all of them, or some (`is_partly`).
+
+    Its figures are never added to any total. `tokens` are by model, with or without the cache (`with_cache`) as that
+    version of the program counted them. What is `left` is in the ledger, counted alike.
+    """
+
+    home: str
+    date: str
+    messages: int = 0
+    sessions: int = 0
+    calls: int = 0
+    tokens: tuple[tuple[str, int], ...] = ()
+    with_cache: bool = False
+    is_partly: bool = False
+    left_charges: int = 0
+    left_sessions: int = 0
+    left_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """The tokens of all models."""
+        return sum(number for _, number in self.tokens)
+
+
+class ReportedUsage(Struct, frozen=True):
+    """All that Claude Code reports about the sessions of a ledger, and about days that are gone.
+
+    `silent` is how many of the ledger's sessions report no amount, and `silent_computed` what they cost.
+    """
+
+    sessions: tuple[ReportedSession, ...] = ()
+    silent: int = 0
+    silent_computed: Decimal = Decimal(0)
+    swept: tuple[ReportedDay, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def reported(self) -> Decimal:
+        """What the sessions that report an amount report."""
+        return sum_amounts(session.reported for session in self.sessions)
+
+    @property
+    def computed(self) -> Decimal:
+        """What those sessions come to by the ledger."""
+        return sum_amounts(session.computed for session in self.sessions)
+
+    @property
+    def difference(self) -> Decimal:
+        """Reported less computed, over those sessions."""
+        return EXACT.subtract(self.reported, self.computed)
+
+    @property
+    def by_cause(self) -> dict[DifferenceCause, Decimal]:
+        """The difference by its causes."""
+        return sum_by_cause(why for session in self.sessions for why in session.why)
+
+    @property
+    def agreeing(self) -> int:
+        """How many sessions agree."""
+        return sum(session.agrees for session in self.sessions)
+
+    @property
+    def causes(self) -> Counter[DifferenceCause]:
+        """How many sessions each cause is named for."""
+        return Counter(cause for session in self.sessions for cause in {why.cause for why in session.why})
+
+
+def sum_by_cause(reasons: Iterable[DifferenceReason]) -> dict[DifferenceCause, Decimal]:
+    """The amounts of reasons, added up by cause."""
+    sums: dict[DifferenceCause, Decimal] = {}
+    for why in reasons:
+        sums[why.cause] = EXACT.add(sums.get(why.cause, Decimal(0)), why.amount)
+    return sums
