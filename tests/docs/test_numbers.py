@@ -117,10 +117,10 @@ RULES: dict[str, Callable[[], tuple[object, ...]]] = {
     "the first row of (message, request) counts": lambda: _summed(
         some[0] for some in _grouped(REPLIES, lambda one: (one.message, one.request))
     ),
-    "the best row counts, in each file by itself": lambda: _summed(
+    "the best row counts, in each file separately": lambda: _summed(
         _best(some) for some in _grouped(ROWS, lambda one: (one.transcript, one.message))
     ),
-    "the main thread alone, without agents": lambda: _summed(
+    "only the main thread, without agents": lambda: _summed(
         _best(some) for some in _grouped([one for one in REPLIES if one.transcript != "agent"], lambda one: one.message)
     ),
     "the best row, all cache writes at the price for five minutes": lambda: _summed(
