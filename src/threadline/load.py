@@ -157,7 +157,7 @@ def session_ledger(session: model.Session) -> Ledger:
     seen: list[Sighting] = []
     problems: list[Problem] = []
     own = [session.path, *_same_session_elsewhere(session.path)]
-    for path in (*own, *(path for path in related if path.is_file())):
+    for path in (*own, *related):
         below, beside = session_transcripts(path)
         id_ = session.id if path in own else SessionId(path.stem.lower())
         for transcript in (transcript_at(path), *below, *(one for one in beside if _names_session(one, id_))):
@@ -199,9 +199,16 @@ def _same_session_elsewhere(main: Path) -> list[Path]:
 
 
 def _transcripts_beside(main: Path, session: SessionId) -> list[Path]:
-    """The transcript of another session of the same folder, in its home or in what was kept of it."""
-    path = main.with_name(f"{session}.jsonl")
-    return [path, *map(Path, counterpart_paths(path))]
+    """Return the transcripts of another session of the same folder, in its home and in the keep.
+
+    The id is what a row says: it may contain slashes or be too long for a file name. Then there are none.
+    """
+    name = f"{session}.jsonl"
+    if os.path.basename(name) != name:  # noqa: PTH119 - text
+        return []
+    path = main.with_name(name)
+    candidates = [path, *map(Path, counterpart_paths(path))]
+    return [path for path in candidates if os.path.isfile(path)]  # noqa: PTH113 - Path's raises
 
 
 def _session_id(path: Path, found: tuple[Entry, ...]) -> SessionId | None:

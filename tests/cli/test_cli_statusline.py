@@ -20,6 +20,8 @@ import pytest
 from tests import make
 from tests.cli import counting
 from tests.cli.asking import COMMAND, Answer, Asker, environment, steering
+from tests.once import made_once
+from tools import demo
 
 from threadline.account import active_window, usage_windows
 from threadline.cli import statusline as command
@@ -51,11 +53,18 @@ def line(ask: Asker, monkeypatch: pytest.MonkeyPatch, now: Callable[[datetime], 
     return asked
 
 
+@pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.slow)], ids=["1 MB", "2 MB"])
+def megabytes(request: pytest.FixtureRequest) -> int:
+    """The size of `dated_home`. It has more than ten sessions and more than ten days per megabyte."""
+    return int(request.param)
+
+
 @pytest.fixture
-def dated_home(demo_home: Path, tmp_path: Path) -> Path:
-    """A demo home whose files have the times that they would have."""
+def dated_home(megabytes: int, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    """A demo home whose files have plausible modification times."""
+    original = made_once(tmp_path_factory, f"demo-{megabytes}", lambda path: demo.write(path, megabytes=megabytes))
     home = tmp_path / "home"
-    shutil.copytree(demo_home, home)
+    shutil.copytree(original, home)
     for path in counting.transcripts(home):
         times = [row["timestamp"] for row in counting.rows(path) if isinstance(row.get("timestamp"), str)]
         dated(path, datetime.fromisoformat(max(times)) if times else make.START - 1000 * DAY)
@@ -97,12 +106,14 @@ def opened() -> Iterator[list[str]]:
         os.open = real
 
 
-def test_the_session_costs_what_the_ledger_says(line: Ask, now: Callable[[datetime], None], dated_home: Path) -> None:
+def test_the_session_costs_what_the_ledger_says(
+    line: Ask, now: Callable[[datetime], None], dated_home: Path, megabytes: int
+) -> None:
     """For every session of a home, long after: the same Decimal as the ledger of the whole home."""
     whole = read_ledger(dated_home)
     now(datetime(2030, 1, 1, tzinfo=UTC))
     mains = counting.mains(dated_home)
-    assert len(mains) > 20
+    assert len(mains) > 10 * megabytes
     for path in mains:
         found = line(told(path), "--home", dated_home, "--json").json["session"]
         wanted = whole.where(session=path.stem).total
@@ -112,12 +123,12 @@ def test_the_session_costs_what_the_ledger_says(line: Ask, now: Callable[[dateti
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/Los_Angeles"])
 def test_today_costs_what_the_ledger_says(
-    line: Ask, now: Callable[[datetime], None], dated_home: Path, zone: str
+    line: Ask, now: Callable[[datetime], None], dated_home: Path, megabytes: int, zone: str
 ) -> None:
     """On every day of a home, shortly after its last charge: the day's row, and the window that is running then."""
     whole = read_ledger(dated_home)
     rows = [row for row in whole.by("day", zone=ZoneInfo(zone)) if not row.keys["day"].startswith("(")]
-    assert len(rows) > 20
+    assert len(rows) > 10 * megabytes
     last: dict[str, datetime] = {}
     for charge in whole:
         assert charge.timestamp is not None

@@ -62,13 +62,17 @@ def credentials() -> list[Planted]:
     return made
 
 
-def plant(home: Path) -> list[Planted]:
-    """Write a home, with the rows of the corpus as a project of its own, and plant; what was planted is given back."""
-    write(home)
-    folder = home / "projects/-work-corpus"
-    folder.mkdir()
+def plant(home: Path, *, with_demo: bool) -> list[Planted]:
+    """Write the rows of the corpus, beside a demo home or not, plant credentials, and return them.
+
+    Each file of the corpus is a project. In one folder, each would be read to see whether it continues the others.
+    """
+    if with_demo:
+        write(home)
     for at, path in enumerate(sorted(CORPUS.rglob("in/**/*.jsonl"))):
         if path.stat().st_size < 200_000:  # one of them is a single line of megabytes
+            folder = home / f"projects/-work-corpus-{at}"
+            folder.mkdir(parents=True)
             (folder / f"c0ffee00-0000-4000-8000-{at:012}.jsonl").write_bytes(path.read_bytes())
     every = credentials()
     planter = Planter(every)

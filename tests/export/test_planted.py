@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.effort import sampled
 from tests.export.planting import Planted, plant
 from tests.render.test_redaction_oracle import findings, scanner
 
@@ -23,11 +24,11 @@ WHOLE = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, i
 FORMS = ("html", "md", "json", "jsonl", "txt", "site")
 
 
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Planted]]:
-    """A home in which every credential was planted."""
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["corpus", "home"])
+def planted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Planted]]:
+    """A home in which every credential was planted: with the rows of the corpus only, or with a demo home as well."""
     home = tmp_path_factory.mktemp("planted") / "home"
-    return home, plant(home)
+    return home, plant(home, with_demo=request.param)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_the_report_tells_none(
 
 
 @pytest.mark.skipif(scanner() is None, reason="kingfisher-bin is not installed")
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", sampled(FORMS, every=3))
 def test_another_scanner_finds_nothing(
     form: str, planted: tuple[Path, list[Planted]], exports: dict[str, ExportResult]
 ) -> None:

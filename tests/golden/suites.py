@@ -365,13 +365,16 @@ def _arguments(function: Callable[..., Any]) -> str:
     return f"({', '.join(str(one.replace(annotation=inspect.Parameter.empty)) for one in parameters)})"
 
 
-def case_answers(folder: Path) -> dict[str, Any]:
-    """What the commands say of every case, each a home of its own; what is empty is left out."""
-    return {corpus: dict(_of_cases(folder, corpus)) for corpus in CORPORA}
+def case_answers(folder: Path, every: int = 1) -> dict[str, Any]:
+    """Return the answers of the commands for each case, or every `every`-th, without what is empty.
+
+    Each case is a home.
+    """
+    return {corpus: dict(_of_cases(folder, corpus, every)) for corpus in CORPORA}
 
 
-def _of_cases(folder: Path, corpus: str) -> Iterator[tuple[str, Any]]:
-    for case in cases(corpus):
+def _of_cases(folder: Path, corpus: str, every: int) -> Iterator[tuple[str, Any]]:
+    for case in cases(corpus)[::every]:
         home = case.home(folder / corpus / case.folder.name)
         found = {name: _answer(*given, "--json", "--home", home) for name, given in _ASKED_OF_CASES.items()}
         listed = found["list"] if isinstance(found["list"], list) else []  # none: not a list, but an exit code
@@ -397,7 +400,7 @@ def _hidden(value: Any, keys: set[str]) -> Any:
     return [_hidden(item, keys) for item in value] if isinstance(value, list) else value
 
 
-SUITES: Mapping[str, Callable[[Path], dict[str, Any]]] = {
+SUITES: Mapping[str, Callable[..., dict[str, Any]]] = {
     "commands": commands,
     "keep": keep,
     "pages": pages,
@@ -408,8 +411,8 @@ SUITES: Mapping[str, Callable[[Path], dict[str, Any]]] = {
 """What is asked, by the folder of its golden files."""
 
 
-def answers(suite: str, folder: Path) -> dict[str, Any]:
+def answers(suite: str, folder: Path, **options: int) -> dict[str, Any]:
     """The answers of a suite, by the names of their golden files; `folder` is empty, and is written to."""
     with entry.alone(folder):
-        found = SUITES[suite](folder)
+        found = SUITES[suite](folder, **options)
     return {name: steady(value, names_of(folder)) for name, value in found.items()}

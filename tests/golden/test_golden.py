@@ -5,20 +5,30 @@ Where an answer is meant to change: `python -m tests.golden.update`, and the dif
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 from tests.golden.suites import COMMANDS, KEEP, KEEP_LATER, PAGES, SUITES, WITHOUT, answers
-from tests.golden.text import differences
+from tests.golden.text import differences, path_of, text_of
 from tests.interfaces import entry
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize(
+    "suite", [pytest.param(suite, marks=[pytest.mark.slow] * (suite == "cases")) for suite in SUITES]
+)
 def test_answers_are_the_golden_ones(suite: str, tmp_path: Path) -> None:
     """Every answer is the one in its golden file, and every golden file has its answer."""
     found = differences(suite, answers(suite, tmp_path))
     assert not found, "\n\n".join([f"{len(found)} answers of {suite!r} changed:", *found])
+
+
+def test_every_tenth_case_has_its_golden_answer(tmp_path: Path) -> None:
+    """The answers for every tenth case folder are those in the golden files. The suite `cases` asks about each."""
+    for corpus, cases in answers("cases", tmp_path, every=10).items():
+        golden = json.loads(path_of("cases", corpus).read_text(encoding="utf-8"))
+        assert text_of(cases) == text_of({name: golden[name] for name in cases}), corpus
 
 
 def test_every_command_is_asked() -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.account import ledger_cases
+from tests.effort import sampled
 from tools.demo import write
 
 import threadline
@@ -245,9 +246,7 @@ def test_other_prices_are_applied(tmp_path: Path) -> None:
         assert same.total == threadline.ledger(home).total
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[pytest.mark.slow] * (at % 3 > 0)) for at, case in enumerate(ledger_cases.CASES)]
-)
+@pytest.mark.parametrize("case", sampled(ledger_cases.CASES, every=6))
 def test_every_case_is_the_same(case: str, tmp_path: Path) -> None:
     """The homes that the rule was made by, one claim each."""
     plain = ledger_cases.ledger(case)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,6 @@ from typing import Any
 
 import pytest
 from tests.index.content import anew, content
-from tools.demo import write
 
 import threadline
 from threadline.errors import IndexBusy, Unreadable
@@ -22,11 +22,9 @@ from threadline.index.store import open_for_writing
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A made-up home."""
-    where = tmp_path / "home"
-    write(where, megabytes=1)
-    return where
+def home(small_home: Path, tmp_path: Path) -> Path:
+    """A copy of a small home."""
+    return Path(shutil.copytree(small_home, tmp_path / "home"))
 
 
 def _refreshed(home: Path, index: Path) -> RefreshResult:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import tries
+from tests.effort import sampled, tries
 from tests.index.work_rows import content, indexed, of_session, sessions
 from tests.make import Row, call, line, prompt, transcript, write
 from tests.thread.session_cases import CASES, folder
@@ -41,15 +41,14 @@ def _compare(home: Path, index: Path, *, but: frozenset[str] = frozenset()) -> i
     return count
 
 
-def test_the_index_tells_of_work_what_sessions_tell(tmp_path: Path) -> None:
+@pytest.mark.parametrize("megabytes", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_the_index_tells_of_work_what_sessions_tell(tmp_path: Path, megabytes: int) -> None:
     """Calls with tool, outcome, place and result; files, compactions, lists and agents: the same for every session."""
-    write_demo(tmp_path / "home", megabytes=3)
+    write_demo(tmp_path / "home", megabytes=megabytes)
     assert _compare(tmp_path / "home", tmp_path / "index.sqlite") > 100
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[pytest.mark.slow] * (at % 3 > 0)) for at, case in enumerate(CASES)]
-)
+@pytest.mark.parametrize("case", sampled(CASES, every=6))
 def test_odd_sessions_as_well(tmp_path: Path, case: str) -> None:
     """The same holds for every case of the corpus of sessions."""
     shutil.copytree(folder(case), tmp_path / "home/projects/-work-app")

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.effort import sampled
 from tests.golden import demo_home
 from tests.interfaces import entry
 from tests.interfaces.cases import CORPORA, cases
@@ -77,9 +78,7 @@ def _alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (at % 3 > 0)) for at, name in enumerate(CASES)]
-)
+@pytest.mark.parametrize("name", sampled(CASES, every=16, quick={name for name, _ in DECIDED}))
 def test_every_case_has_one_answer(name: str, tmp_path: Path) -> None:
     """All interfaces answer all questions about a case alike."""
     _agree(name, CASES[name].home(tmp_path / "home"))

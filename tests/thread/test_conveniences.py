@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from tests.claims import for_each
 from tests.make import SESSION, call, chain, prompt, reply, transcript, write
 from tests.thread.session_cases import folder
 
@@ -68,3 +70,13 @@ def test_what_is_shown_is_short_and_tells(small: Session) -> None:
 def test_a_title_is_its_text() -> None:
     """As a string, a title is what the session is called."""
     assert str(Title("Sort", TitleSource.AI)) == "Sort"
+
+
+@for_each("session", ["../../etc/passwd", "a/b", "/", ".", "..", "x" * 300, "a\0b", "\ud800", "a\nb"])
+def test_a_continuation_may_name_anything(session: str, tmp_path: Path) -> None:
+    """A session counts its charges whatever id a row names as its continuation. The id need not be a file name."""
+    row = {"type": "continued-in", "sessionId": SESSION, "continuedInSessionId": session}
+    rows = transcript(prompt("hi"), reply("ok", output=9))
+    whole = read(write(tmp_path / f"{SESSION}.jsonl", *rows, f"{json.dumps(row)}\n".encode()))
+    assert any(continuation.forward for continuation in whole.continuations)
+    assert whole.ledger.total.charges == 1
