@@ -1,4 +1,4 @@
-"""Read one session, its main transcript and its agents' transcripts, into memory; no index."""
+"""Read one session into memory: its main transcript and its agents' transcripts. The index is not used."""
 
 from __future__ import annotations
 
@@ -41,23 +41,21 @@ from threadline.thread import (
     state_at,
 )
 
-# Copies begin as their originals begin, so the first heads of a transcript tell whether it can be one.
+# A copy begins like its original, so the first heads of a transcript show whether it can be one.
 _FIRST_HEADS = 40
-
-
-# The names that backups have. A transcript may name anything; nothing else is opened.
+# The names of backups. A transcript may contain any name; no other file is opened.
 _BACKUP_NAME = re.compile(r"[0-9A-Za-z]{1,128}@v[0-9]{1,9}")
 _MAX_BACKUP_BYTES = 64 * 1024 * 1024
 
 
 class Session(model.Session, frozen=True):
-    """A session that was read from its transcripts; what it has is in `threadline.model.session.Session`."""
+    """A session read from its transcripts. Its fields are those of `threadline.model.session.Session`."""
 
     def at(self, place: Place | str | int | None = None) -> State:
-        """The state as it stood at a place: files as far as proven, todo and task lists, model, mode, context size.
+        """Return the state at a place: proven file contents, todo and task lists, model, mode and context size.
 
-        A number is a line of the main transcript, counted from 1. Without a place, the state at the end. The place's
-        own entry has happened.
+        A number is a line of the main transcript, counted from 1. The default is the end. The state includes the
+        effects of the entry at the place.
         """
         if isinstance(place, int):
             place = Place(str(self.path), place)
@@ -65,25 +63,25 @@ class Session(model.Session, frozen=True):
 
     @property
     def ledger(self) -> Ledger:
-        """What the session spent, its agents' included, counted anew from its transcripts.
+        """The charges of the session and its agents, counted from its transcripts each time.
 
-        What it copied from a session that it continues is that one's, as long as that one's transcript is there. Whole
-        homes are counted by `threadline.ledger`.
+        Messages copied from a session that it continues belong to that session, as long as its transcript exists.
+        `threadline.ledger` counts whole homes.
         """
         return session_ledger(self)
 
     def context(
         self, *, agent: AgentId | str | None = None, at: Place | str | int | None = None, turn: int | None = None
     ) -> Context:
-        """What was in the window: for each turn how much, what of it came from the cache, and what filled it.
+        """Return what was in the context window: its size after each turn, the cached part, and what filled it.
 
-        Of the main agent, or of `agent`; filled as at the end, or at a place or a turn.
+        `agent` is the main agent by default. The content is that at the end, or at a place or turn.
         """
         place = Place(str(self.path), at) if isinstance(at, int) else Place.parse(at) if isinstance(at, str) else at
         return analyze_context(self, agent, place, turn)
 
     def request(self, number: int) -> Request:
-        """What the model saw of the main agent's request of that number, where the transcript tells (2.1.280 on)."""
+        """Rebuild one request of the main agent as the model saw it. Transcripts contain that from 2.1.280 on."""
         return rebuild_request(self.main.entries, number)
 
 
@@ -92,59 +90,66 @@ def read(path: str | Path, *, continued: bool = True) -> Session:
 
     Args:
         path: the main transcript. An agent's transcript is read as a session of its own.
-        continued: look at the other sessions of the same folder for what this one continues and what continues it.
+        continued: also find the sessions of the same folder that this one continues or that continue it.
 
     Raises:
-        NotFound: there is no such file.
-        Unreadable: the machine refuses to let it be read.
+        NotFound: the file does not exist.
+        Unreadable: the file cannot be read.
     """
-    place = Path(path)
-    found = tuple(entries(place))
-    id_ = _session_id(place, found)
-    files, journal, problems = _read_agent_files(place, id_)
-    main, agents = assemble_agents(found, files, journal)
-    others = _related_sessions(place, found) if continued else []
+    main_path = Path(path)
+    main_entries = tuple(entries(main_path))
+    id_ = _session_id(main_path, main_entries)
+    files, journal, problems = _read_agent_files(main_path, id_)
+    main, agents = assemble_agents(main_entries, files, journal)
+    others = _related_sessions(main_path, main_entries) if continued else []
     return Session(
         id=id_,
-        path=place,
+        path=main_path,
         main=main,
         agents=agents,
-        title=session_title(found, main.acts),
-        tag=session_tag(found),
-        continuations=tuple(detect_continuations(id_, found, others)),
-        pr_links=tuple({e.pr_url: e for e in found if isinstance(e, PrLinkEntry)}.values()),
+        title=session_title(main_entries, main.acts),
+        tag=session_tag(main_entries),
+        continuations=tuple(detect_continuations(id_, main_entries, others)),
+        pr_links=tuple({entry.pr_url: entry for entry in main_entries if isinstance(entry, PrLinkEntry)}.values()),
         file_problems=tuple(problems),
     )
 
 
-def read_beginning(path: str | Path, *, most: int, many: int) -> Session:
-    """What the first so many bytes, or lines, of a main transcript tell, without its agents: enough to begin to read.
+def read_beginning(path: str | Path, *, max_bytes: int, max_entries: int) -> Session:
+    """Read the beginning of a session, without its agents: enough to show a first page.
 
     Raises:
-        NotFound: there is no such file.
-        Unreadable: the machine refuses to let it be read.
+        NotFound: the file does not exist.
+        Unreadable: the file cannot be read.
     """
-    place = Path(path)
-    few = takewhile(lambda entry: entry.line.offset + len(entry.line.raw) <= most, entries(place))
-    found = tuple(islice(few, many))
-    main, agents = assemble_agents(found, [], [])
+    main_path = Path(path)
+    fitting = takewhile(lambda entry: entry.line.offset + len(entry.line.raw) <= max_bytes, entries(main_path))
+    first = tuple(islice(fitting, max_entries))
+    main, agents = assemble_agents(first, [], [])
     return Session(
-        id=_session_id(place, found), path=place, main=main, agents=agents, title=session_title(found, main.acts)
+        id=_session_id(main_path, first),
+        path=main_path,
+        main=main,
+        agents=agents,
+        title=session_title(first, main.acts),
     )
 
 
 def find_continuations(session: model.Session) -> tuple[model.Continuation, ...]:
-    """What a session that was read without looking at others continues, and what continues it."""
+    """Return the continuations of a session that was read with `continued=False`."""
     if session.path is None:
         return session.continuations
-    # Agents that lie inside the main transcript have taken their rows with them.
-    own = [entry for entry in session if entry.line.transcript == str(session.path)]
-    found = tuple(sorted(own, key=lambda entry: entry.line.offset))
-    return tuple(detect_continuations(session.id, found, _related_sessions(session.path, found)))
+    # The entries of agents inside the main transcript belong to those agents, so they are not in `session.main`.
+    unordered = [entry for entry in session if entry.line.transcript == str(session.path)]
+    main_entries = tuple(sorted(unordered, key=lambda entry: entry.line.offset))
+    return tuple(detect_continuations(session.id, main_entries, _related_sessions(session.path, main_entries)))
 
 
 def session_ledger(session: model.Session) -> Ledger:
-    """The charges that a session owns, counted over its transcripts and those of the sessions it shares some with."""
+    """Return the charges that a session owns.
+
+    They are counted over its transcripts and those of the sessions that it continues or that continue it.
+    """
     table = shipped_rates()
     if session.path is None:
         return Ledger((), table)
@@ -154,30 +159,30 @@ def session_ledger(session: model.Session) -> Ledger:
         if continuation.session
         for path in _transcripts_beside(session.path, continuation.session)
     ]
-    seen: list[Sighting] = []
+    sightings: list[Sighting] = []
     problems: list[Problem] = []
-    own = [session.path, *_same_session_elsewhere(session.path)]
-    for path in (*own, *related):
+    session_paths = [session.path, *_same_session_elsewhere(session.path)]
+    for path in (*session_paths, *related):
         below, beside = session_transcripts(path)
-        id_ = session.id if path in own else SessionId(path.stem.lower())
-        for transcript in (transcript_at(path), *below, *(one for one in beside if _names_session(one, id_))):
-            told = read_sightings(transcript)
-            if told.problem is not None:
+        id_ = session.id if path in session_paths else SessionId(path.stem.lower())
+        for transcript in (transcript_at(path), *below, *(agent for agent in beside if _names_session(agent, id_))):
+            reading = read_sightings(transcript)
+            if reading.problem is not None:
                 place = Place(str(transcript.path))
-                problems.append(Problem(ProblemKind.UNREADABLE, place, told.problem, recovered=False))
+                problems.append(Problem(ProblemKind.UNREADABLE, place, reading.problem, recovered=False))
             project = session.cwds[0] if session.cwds else transcript.folder
-            seen.extend(with_origin(told, transcript, project, LineNumbers(str(transcript.path))))
-    charges = (charge for charge in compute_charges(seen, table) if charge.session == session.id)
+            sightings.extend(with_origin(reading, transcript, project, LineNumbers(str(transcript.path))))
+    charges = (charge for charge in compute_charges(sightings, table) if charge.session == session.id)
     return Ledger(charges, table, problems)
 
 
 def backup_reader(session: model.Session) -> Callable[[str], bytes | None]:
-    """Gives the backups in the session's `file-history/` folder of its home, by name."""
+    """Return a function that reads a backup in the session's `file-history/` folder by name."""
     path = session.path.absolute() if session.path is not None else None
-    above = path.parents if path is not None else ()
-    folder = above[2] / "file-history" / str(session.id) if len(above) > 2 else None  # noqa: PLR2004 - home/projects/folder
+    parents = path.parents if path is not None else ()
+    folder = parents[2] / "file-history" / str(session.id) if len(parents) > 2 else None  # noqa: PLR2004 - home/projects/folder
 
-    def backup(name: str) -> bytes | None:
+    def read_backup(name: str) -> bytes | None:
         if folder is None or not _BACKUP_NAME.fullmatch(name):
             return None
         for path in (folder / name, *map(Path, counterpart_paths(folder / name))):
@@ -185,11 +190,11 @@ def backup_reader(session: model.Session) -> Callable[[str], bytes | None]:
                 return file.read(_MAX_BACKUP_BYTES)
         return None
 
-    return backup
+    return read_backup
 
 
 def _same_session_elsewhere(main: Path) -> list[Path]:
-    """Return the other main transcripts of the same session: a session that moves to another project is split."""
+    """Return the other main transcripts of the session: one that moves to another project has several."""
     projects = main.absolute().parent.parent
     if projects.name != "projects" or parse_session_id(main.stem) is None:
         return []
@@ -211,11 +216,11 @@ def _transcripts_beside(main: Path, session: SessionId) -> list[Path]:
     return [path for path in candidates if os.path.isfile(path)]  # noqa: PTH113 - Path's raises
 
 
-def _session_id(path: Path, found: tuple[Entry, ...]) -> SessionId | None:
-    """Return the id in the file's name. If the name is no session id, return the id that most entries name."""
-    if (own := parse_session_id(path.stem)) is not None:
-        return own
-    named = Counter(entry.session_id for entry in found if entry.session_id is not None)
+def _session_id(path: Path, main_entries: tuple[Entry, ...]) -> SessionId | None:
+    """Return the id in the file's name. If the name is not a session id, return the id that most entries have."""
+    if (id_ := parse_session_id(path.stem)) is not None:
+        return id_
+    named = Counter(entry.session_id for entry in main_entries if entry.session_id is not None)
     by_name = SessionId(path.stem.lower())
     if by_name in named or (not named and path.suffix == ".jsonl"):
         return by_name
@@ -223,13 +228,13 @@ def _session_id(path: Path, found: tuple[Entry, ...]) -> SessionId | None:
 
 
 def _read_agent_files(main: Path, id_: SessionId | None) -> tuple[list[AgentFile], list[Entry], list[Problem]]:
-    """The agents' transcripts, the rows of all others (workflows' journals), and what could not be read."""
+    """Read the agents' transcripts, and the entries of all others (workflow journals), with problems."""
     below, beside = session_transcripts(main)
-    own = [one for one in beside if one.path != main and _names_session(one, id_)]
+    agents_beside = [agent for agent in beside if agent.path != main and _names_session(agent, id_)]
     files: list[AgentFile] = []
     journal: list[Entry] = []
     problems: list[Problem] = []
-    for transcript in (*below, *own):
+    for transcript in (*below, *agents_beside):
         try:
             if transcript.agent is not None:
                 files.append(_read_agent_file(transcript))
@@ -242,10 +247,10 @@ def _read_agent_files(main: Path, id_: SessionId | None) -> tuple[list[AgentFile
 
 
 def _names_session(transcript: Transcript, id_: SessionId | None) -> bool:
-    """Whether an agent's transcript that lies beside the sessions belongs to this one: it says so inside."""
+    """Whether an agent's transcript in the folder of the sessions belongs to this one, by the id in its entries."""
     try:
-        named = (head.session_id for head in islice(heads(transcript.path), _FIRST_HEADS))
-        return id_ is not None and next((one for one in named if one is not None), None) == id_
+        ids = (head.session_id for head in islice(heads(transcript.path), _FIRST_HEADS))
+        return id_ is not None and next(filter(None, ids), None) == id_
     except Error:
         return False
 
@@ -263,13 +268,13 @@ def _read_agent_file(transcript: Transcript) -> AgentFile:
     )
 
 
-def _related_sessions(main: Path, found: tuple[Entry, ...]) -> list[OtherSession]:
-    """The sessions of the same folder that share a beginning with this one."""
-    mine = {mark for entry in found for mark in _entry_ids(entry)}
+def _related_sessions(main: Path, main_entries: tuple[Entry, ...]) -> list[OtherSession]:
+    """Return the sessions of the same folder whose first entries are also in this one."""
+    ids = {id_ for entry in main_entries for id_ in _entry_ids(entry)}
     return [
         OtherSession(SessionId(other.path.stem.lower()), tuple(entries(other.path)))
         for other in sibling_transcripts(main)
-        if other.kind is TranscriptKind.MAIN and _shares_beginning(other.path, mine)
+        if other.kind is TranscriptKind.MAIN and _shares_beginning(other.path, ids)
     ]
 
 
@@ -280,15 +285,15 @@ def _entry_ids(entry: Entry) -> set[str]:
     return {str(id_) for id_ in (*ids, leaf) if id_}
 
 
-def _shares_beginning(path: Path, mine: set[str]) -> bool:
-    seen = 0
+def _shares_beginning(path: Path, ids: set[str]) -> bool:
+    count = 0
     try:
         for head in heads(path):
-            ids = (head.uuid, head.leaf_uuid, head.message.id if head.message is not None else None)
-            if any(id_ in mine for id_ in ids):
+            head_ids = (head.uuid, head.leaf_uuid, head.message.id if head.message is not None else None)
+            if any(id_ in ids for id_ in head_ids):
                 return True
-            seen += head.uuid is not None  # any number of titles may stand before the conversation
-            if seen == _FIRST_HEADS:
+            count += head.uuid is not None  # any number of titles may precede the conversation
+            if count == _FIRST_HEADS:
                 return False
     except Error:
         return False

@@ -134,9 +134,9 @@ def _slowly(transcript: Transcript) -> TranscriptSightings:
         if isinstance(entry, AssistantEntry | ProgressEntry):
             offsets.append(data.rfind(b"\n", 0, entry.line.offset) + 1)
             lines.append(json.dumps(entry.data).encode() + b"\n")
-    gathering = SightingCollector(transcript)
-    gathering.add(MatchingLines(data, offsets, lines))
-    return gathering.seen(data.splitlines())
+    collector = SightingCollector(transcript)
+    collector.add(MatchingLines(data, offsets, lines))
+    return collector.result(data.splitlines())
 
 
 def _told(seen: TranscriptSightings) -> list[tuple[Any, ...]]:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.shape import lenient_loads, strip_line
+from threadline.model.places import strip_line
+from threadline.shape import lenient_loads
 
 FORGIVEN: dict[str, tuple[bytes, Any, list[str]]] = {
     "nothing to forgive": (b'{"a":[1,2.5,true,null,"x"]}', {"a": [1, 2.5, True, None, "x"]}, []),

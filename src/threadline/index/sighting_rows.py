@@ -227,9 +227,9 @@ class SightingReader:
         first_lines = self._first_lines or []
         if not find_first_time(first_lines):
             first_lines = read_first_lines(self._transcript.path)
-        seen = collector.seen(first_lines)
+        seen = collector.result(first_lines)
         last = (
-            _collect_last_line(self._transcript, read_to).seen(first_lines)
+            _collect_last_line(self._transcript, read_to).result(first_lines)
             if read_to < _file_size(self._transcript)
             else TranscriptSightings()
         )
@@ -244,7 +244,7 @@ class SightingReader:
                     storable_text(sighting.model),
                     encode_time(storable_text(sighting.time) or ""),
                     sighting.rows.count(" ") // 2 + 1,
-                    encode_sighting(sighting, has_long_content=collector.tells(sighting)),
+                    encode_sighting(sighting, has_long_content=collector.has_long_content(sighting)),
                 )
                 for sighting, origin_number in sightings
             ],
@@ -354,7 +354,7 @@ def _collect_again(transcript: Transcript, read_to: int) -> SightingCollector:
     for lines in find_lines(transcript.path, USAGE_NEEDLE):
         count = sum(offset < read_to for offset in lines.offsets)  # it may have grown since
         lines.offsets, lines.lines = lines.offsets[:count], lines.lines[:count]
-        lines.block = lines.block[: max(0, read_to - lines.begins)]
+        lines.block = lines.block[: max(0, read_to - lines.start)]
         collector.add(lines)
     return collector
 

@@ -1,6 +1,7 @@
-"""Bytes to entries, losing nothing: `entries` for the whole of each, `heads` for what most questions need.
+"""Read transcripts and side files from bytes, without losing any.
 
-Names are loaded when they are first used: what counts tokens needs no entries.
+`entries` yields complete entries, `heads` only the fields that most questions need, and `read_sightings` only token
+counts. Modules are loaded when a name is first used, so counting tokens does not load the entry types.
 """
 
 from __future__ import annotations

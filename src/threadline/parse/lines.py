@@ -1,7 +1,7 @@
-"""Read a transcript's bytes as lines, in memory that does not grow with the file.
+"""Read a transcript's bytes as lines, with a bounded amount of memory.
 
 `read_chunks` yields runs of whole lines that tile the file. `find_lines` yields only the lines that contain certain
-bytes, without splitting the others. `LineNumbers` numbers a line by its offset, on demand: counting lines takes as
+bytes, without splitting the others. `LineNumbers` converts offsets to line numbers on demand: counting lines takes as
 long as finding the usage in them.
 """
 
@@ -21,29 +21,29 @@ from msgspec import Struct
 from threadline.errors import Error, Unreadable
 from threadline.files import open_transcript
 
-# Small enough to stay in the processor's cache while it is split and decoded, which is worth a third of the time.
+# Small enough to stay in the processor's cache while it is split and decoded, which saves a third of the time.
 CHUNK_SIZE = 128 * 1024
 # A line longer than this is found first and then read in one piece, so that it is in memory once, not twice.
 _LONG_LINE = 4 * 1024 * 1024
 MAX_LINE_LENGTH = 128 * 1024 * 1024
-"""The longest line that is decoded. A longer one (a hole full of NULs, as a rule) is given in pieces."""
+"""The longest line that is decoded. A longer one (usually a run of NUL bytes) is returned in pieces."""
 _PIECE_SIZE = 8 * 1024 * 1024
 
 
 class Chunk(Struct, frozen=True, gc=False):
     """A run of lines of a transcript, or one piece of a line too long to be decoded.
 
-    `whole` is that line's length on its first piece, and 0 on the others.
+    `line_length` is that line's length on its first piece, and 0 on the others.
     """
 
     lines: list[bytes]
     offset: int
-    piece: bool = False
-    whole: int = 0
+    is_piece: bool = False
+    line_length: int = 0
 
 
 def read_chunks(path: str | Path, *, offset: int = 0) -> Iterator[Chunk]:
-    """The file from `offset`, where a line starts, as runs of whole lines that tile it."""
+    """Yield the file from `offset`, where a line starts, as runs of complete lines."""
     descriptor = open_transcript(path)
     try:
         yield from _iter_chunks(descriptor, offset)
@@ -73,9 +73,8 @@ def _iter_chunks(descriptor: int, at: int) -> Iterator[Chunk]:
         yield Chunk([rest], at)
 
 
-def _find_line_length(descriptor: int, start: int, known: int) -> int:
-    """How long the line at `start` is, its ending included, `known` bytes of it having none."""
-    length = known
+def _find_line_length(descriptor: int, start: int, length: int) -> int:
+    """Return the length of the line at `start`, with its newline; the first `length` bytes contain none."""
     while block := _read_at(descriptor, CHUNK_SIZE, start + length):
         end = block.find(b"\n") + 1
         if end:
@@ -90,12 +89,12 @@ def _read_long_line(descriptor: int, start: int, size: int) -> Iterator[Chunk]:
         return
     done = 0
     while done < size and (data := _read_fully(descriptor, min(_PIECE_SIZE, size - done), start + done)):
-        yield Chunk([data], start + done, piece=True, whole=size if not done else 0)
+        yield Chunk([data], start + done, is_piece=True, line_length=size if not done else 0)
         done += len(data)
 
 
 def _read_at(descriptor: int, size: int, at: int) -> bytes:
-    """What `os.pread` does, on systems that do not have it, too."""
+    """Like `os.pread`, which not every system has."""
     os.lseek(descriptor, at, os.SEEK_SET)
     return os.read(descriptor, size)
 
@@ -115,22 +114,23 @@ _FIRST_READ_SIZE = 16 * 1024
 
 
 class MatchingLines(Struct, gc=False):
-    """A block of whole lines, and those of its lines that were looked for, each with where it begins in the file.
+    """A block of complete lines, and those that match, with their offsets in the file.
 
-    `begins` is where the block does; `passed` is how many bytes of a line too long to be decoded stood before it.
+    `start` is the offset of the block. `skipped_bytes` is the size of the part of a line before it that was skipped,
+    because the line is too long to be decoded.
     """
 
     block: bytes
     offsets: list[int]
     lines: list[bytes]
-    begins: int = 0
+    start: int = 0
     skipped_bytes: int = 0
 
 
 def find_lines(path: str | Path, needle: bytes, *, offset: int = 0) -> Iterator[MatchingLines]:
-    """The file block by block, with the lines that hold `needle`; a line too long to be decoded is passed over.
+    """Yield the file block by block, with the lines that contain `needle`; lines too long to be decoded are skipped.
 
-    `offset` is where to start, which must be where a line begins.
+    `offset` is where to start. It must be the beginning of a line.
     """
     descriptor = open_transcript(path)
     try:
@@ -143,7 +143,7 @@ def find_lines(path: str | Path, needle: bytes, *, offset: int = 0) -> Iterator[
 
 
 def find_lines_in_block(block: bytes, needle: bytes, start: int = 0) -> Iterator[bytes]:
-    """The lines of a block that hold `needle` after `start`."""
+    """Yield the lines of a block that contain `needle` after `start`."""
     at = block.find(needle, start)
     while at >= 0:
         end = block.find(b"\n", at) + 1 or len(block)
@@ -152,7 +152,7 @@ def find_lines_in_block(block: bytes, needle: bytes, start: int = 0) -> Iterator
 
 
 def read_first_lines(path: str | Path) -> list[bytes]:
-    """The first lines of a file, as many as one small read gives; the last may be cut."""
+    """Return the first lines of a file, as many as one small read returns; the last may be cut."""
     descriptor = open_transcript(path)
     try:
         return os.read(descriptor, _FIRST_READ_SIZE).splitlines(keepends=True)
@@ -163,79 +163,79 @@ def read_first_lines(path: str | Path) -> list[bytes]:
 
 
 def _iter_matching_lines(descriptor: int, needle: bytes, offset: int) -> Iterator[MatchingLines]:
-    for begins, block, whole, passed in _iter_blocks(descriptor, offset):
+    for block_offset, block, stop, skipped in _iter_blocks(descriptor, offset):
         offsets: list[int] = []
         lines: list[bytes] = []
         find, rfind, end = block.find, block.rfind, 0
-        at = find(needle, 0, whole)
+        at = find(needle, 0, stop)
         while at >= 0:
             start = rfind(b"\n", end, at) + 1 or end
-            end = find(b"\n", at) + 1 or whole
-            offsets.append(begins + start)
+            end = find(b"\n", at) + 1 or stop
+            offsets.append(block_offset + start)
             lines.append(block[start:end])
-            at = find(needle, end, whole)
-        yield MatchingLines(block, offsets, lines, begins, passed)
+            at = find(needle, end, stop)
+        yield MatchingLines(block, offsets, lines, block_offset, skipped)
 
 
-def _iter_blocks(descriptor: int, begins: int) -> Iterator[tuple[int, bytes, int, int]]:
-    """The file in blocks: where each begins, its bytes, how much of it is whole lines, and what was let go before."""
+def _iter_blocks(descriptor: int, offset: int) -> Iterator[tuple[int, bytes, int, int]]:
+    """Yield the file in blocks: offset, bytes, where the last complete line ends, and bytes skipped before it."""
     rest = b""
-    while read := os.read(descriptor, _BLOCK_SIZE):
-        block = rest + read if rest else read
-        whole = block.rfind(b"\n") + 1
-        passed = 0
-        if not whole:
-            block, passed = _join_long_line(descriptor, block)
-            begins += passed
-            whole = block.rfind(b"\n") + 1 or len(block)
-        yield begins, block, whole, passed
-        begins += whole
-        rest = block[whole:]
+    while data := os.read(descriptor, _BLOCK_SIZE):
+        block = rest + data if rest else data
+        stop = block.rfind(b"\n") + 1
+        skipped = 0
+        if not stop:
+            block, skipped = _join_long_line(descriptor, block)
+            offset += skipped
+            stop = block.rfind(b"\n") + 1 or len(block)
+        yield offset, block, stop, skipped
+        offset += stop
+        rest = block[stop:]
     if rest:
-        yield begins, rest, len(rest), 0
+        yield offset, rest, len(rest), 0
 
 
-def _join_long_line(descriptor: int, begun: bytes) -> tuple[bytes, int]:
-    """A line that spans blocks, with what follows in the last of them; only its ending if it is too long to decode.
+def _join_long_line(descriptor: int, first: bytes) -> tuple[bytes, int]:
+    """Return a line that spans blocks, with the rest of the last block. If it is too long to decode, only its newline.
 
-    The number is how many bytes before that were let go of.
+    The number is how many bytes were skipped.
     """
-    parts = [begun]
-    held = len(begun)
+    parts = [first]
+    length = len(first)
     while block := os.read(descriptor, _BLOCK_SIZE):
-        held += len(block)
+        length += len(block)
         end = block.find(b"\n")
-        if held > MAX_LINE_LENGTH:
+        if length > MAX_LINE_LENGTH:
             parts.clear()
             if end >= 0:
-                return block[end:], held - len(block) + end
+                return block[end:], length - len(block) + end
         else:
             parts.append(block)
             if end >= 0:
                 break
-    return b"".join(parts), 0 if parts else held
+    return b"".join(parts), 0 if parts else length
 
 
 _COUNTING_BLOCK_SIZE = 256 * 1024
 
 
 class LineNumbers:
-    """The numbers of the lines of one transcript, by where they begin. What was counted once is not counted again."""
+    """Line numbers of one transcript, by offset. No part of the file is counted twice."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        # Where counting has been, and the number of the line there: each look goes on from the nearest before it.
+        # Offsets that were counted, and their line numbers: each lookup continues from the nearest one before it.
         self._offsets = [0]
         self._numbers = [1]
 
     def __call__(self, offset: int) -> int:
-        """The number of the line that begins at `offset`; 0 where the file cannot be read any more."""
+        """Return the number of the line that begins at `offset`; 0 if the file can no longer be read."""
         at = bisect_right(self._offsets, offset) - 1
-        known, number = self._offsets[at], self._numbers[at]
-        if known == offset:
+        nearest, number = self._offsets[at], self._numbers[at]
+        if nearest == offset:
             return number
         try:
-            number += _count_newlines(self._path, known, offset)
+            number += _count_newlines(self._path, nearest, offset)
         except (Error, OSError):
             return 0
         self._offsets.insert(at + 1, offset)
@@ -257,7 +257,7 @@ def _count_newlines(path: str, start: int, stop: int) -> int:
 
 
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What the fast decoder raises at a line that is not for it."""
+"""The exceptions of the fast decoder for lines that it cannot decode."""
 
 DecodeLines = Callable[[list[bytes]], list[Any] | None]
 _FIRST_BYTE, _LAST_BYTE = itemgetter(0), itemgetter(-2)
@@ -265,19 +265,19 @@ _OPENING, _CLOSING = {ord("{")}, {ord("}")}
 
 
 def make_lines_decoder(types: Any) -> DecodeLines:
-    """A function that decodes a run of lines at once, or says (None) that some line needs a closer look."""
+    """Return a function that decodes a run of lines at once, or returns None if they must be read one by one."""
     decode_all = msgspec.json.Decoder[Any](types).decode_lines
 
     def decode(lines: list[bytes]) -> list[Any] | None:
         # The decoder takes any white space between objects. When every line begins with `{` and ends with `}`, an
         # object that spans lines is impossible (after a nested object's `}` comes `,`, `]` or `}`), and so is a
-        # blank line; then equal counts mean that no line holds two.
+        # blank line; then equal counts mean that no line contains two.
         try:
             if set(map(_FIRST_BYTE, lines)) != _OPENING or not set(map(_LAST_BYTE, lines[:-1])) <= _CLOSING:
                 return None
-            found = decode_all(b"".join(lines))
+            values = decode_all(b"".join(lines))
         except (*DECODE_ERRORS, IndexError):
             return None
-        return found if len(found) == len(lines) else None
+        return values if len(values) == len(lines) else None
 
     return decode

@@ -31,29 +31,29 @@ _get_kind = attrgetter("kind")
 
 
 def heads(path: str | Path) -> Iterator[Head]:
-    """The head of every entry of a transcript, in file order.
+    """Yield the head of every entry of a transcript, in file order.
 
-    As lossless as `entries` in what it counts: a damaged line gives a head of kind `damaged`.
+    There are as many heads as `entries` yields entries. A damaged line has a head of kind `damaged`.
 
     Raises:
-        NotFound: there is no such file.
-        Unreadable: the machine refuses to let it be read.
+        NotFound: the file does not exist.
+        Unreadable: the file cannot be read.
     """
     number = 1
     reader = TranscriptReader(str(path))
     for chunk in read_chunks(path):
-        found = None if chunk.piece else _decode_head_lines(chunk.lines)
-        if found is None or not all(map(_get_kind, found)):
+        decoded = None if chunk.is_piece else _decode_head_lines(chunk.lines)
+        if decoded is None or not all(map(_get_kind, decoded)):
             yield from map(_head_of_damaged, reader.decode_line_by_line(chunk, number))
             number += sum(line.endswith(b"\n") for line in chunk.lines)
         else:
-            deque(map(force_setattr, found, repeat("line"), count(number)), maxlen=0)
-            yield from found
-            number += len(found)
+            deque(map(force_setattr, decoded, repeat("line"), count(number)), maxlen=0)
+            yield from decoded
+            number += len(decoded)
 
 
 def head_of(entry: Entry) -> Head:
-    """The head of an entry that was read whole: the one that `heads` gives."""
+    """Return the head of a complete entry, equal to the one that `heads` yields."""
     if not isinstance(entry, ChainEntry) or entry.problems:
         return _head_of_damaged(entry)
     message = getattr(entry, "message", None)
@@ -77,7 +77,7 @@ def head_of(entry: Entry) -> Head:
 
 
 def _head_of_damaged(entry: Entry) -> Head:
-    """The head of an entry whose line needs a closer look."""
+    """Return the head of an entry whose line the fast decoder rejected."""
     head = Head() if _is_unrecoverable(entry) else _reread_head(entry)
     force_setattr(head, "kind", entry.kind)
     force_setattr(head, "line", entry.line.number)
@@ -85,7 +85,7 @@ def _head_of_damaged(entry: Entry) -> Head:
 
 
 def _is_unrecoverable(entry: Entry) -> bool:
-    """Whether nothing could be made of the line, so that looking again would cost much and give nothing."""
+    """Whether nothing was recovered from the line, so that decoding it again is not worth the time."""
     return any(not problem.recovered for problem in entry.problems)
 
 
@@ -94,13 +94,13 @@ def _reread_head(entry: Entry) -> Head:
         return _decode_head(strip_line(entry.raw))
     except DECODE_ERRORS:
         data = entry.data
-        made: Head = fit(data, Head)[0] if isinstance(data, dict) else Head()
-        return made
+        head: Head = fit(data, Head)[0] if isinstance(data, dict) else Head()
+        return head
 
 
-# Forgiving makes values of all that a line holds, many times its size; a longer line is not forgiven.
+# Lenient decoding takes many times the line's size in memory, so longer lines are not decoded leniently.
 _MAX_LENIENT_SIZE = 8 * 1024 * 1024
-_KNOWN_ENTRY: Any = Union[tuple(KINDS.values())]  # noqa: UP007 - a union made of a table; no line may call itself `OtherEntry`
+_KNOWN_ENTRY: Any = Union[tuple(KINDS.values())]  # noqa: UP007 - a union from a table, without `OtherEntry`
 decode_entry = msgspec.json.Decoder[Any](_KNOWN_ENTRY).decode
 
 
@@ -108,7 +108,7 @@ decode_lines = make_lines_decoder(_KNOWN_ENTRY)
 
 
 def decode_object(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
-    """The entry that one JSON object is, and what was wrong with it.
+    """Decode one JSON object as an entry, with its problems.
 
     Raises:
         ValueError: it is not JSON.
@@ -144,16 +144,16 @@ def _decode_leniently(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
 
 
 def _load_huge_value(data: bytes) -> LenientValue:
-    """A huge value as it should be: forgiving would hold it in memory three times over."""
+    """Decode a huge value strictly: the lenient decoder would hold it in memory three times."""
     try:
-        _validate_object(data)  # makes nothing of it, and so fails for little
+        _validate_object(data)  # creates no values, so failing is cheap
         return LenientValue(msgspec.json.decode(data), ())
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ValueError(str(error)) from None
 
 
 class _AnyObject(msgspec.Struct):
-    """Any object, passed over."""
+    """Any object; its fields are skipped."""
 
 
 _validate_object = msgspec.json.Decoder(_AnyObject).decode
@@ -161,9 +161,9 @@ _validate_object = msgspec.json.Decoder(_AnyObject).decode
 
 def _fit_entry(value: dict[str, Any], kind: Any) -> tuple[Entry, list[Misfit]]:
     if not isinstance(kind, str) or kind not in KINDS:
-        # What every entry has is worth having of an unknown kind, too.
-        known, misfits = fit({key: value[key] for key in _ENVELOPE_KEYS if key in value}, Entry)
-        envelope = msgspec.structs.asdict(known)
+        # Entries of unknown kinds still get the fields that every entry has.
+        common, misfits = fit({key: value[key] for key in _ENVELOPE_KEYS if key in value}, Entry)
+        envelope = msgspec.structs.asdict(common)
         tag = kind if isinstance(kind, str) else "untyped"
         return OtherEntry(**envelope, tag=tag), misfits
     entry, misfits = fit(value, KINDS[kind])
@@ -190,20 +190,19 @@ _ENVELOPE_KEYS = ("uuid", "sessionId", "timestamp")
 
 
 def entries(path: str | Path, *, offset: int = 0, line: int = 1) -> Iterator[Entry]:
-    """Every entry of a transcript, in file order, in memory that does not grow with the file.
+    """Yield every entry of a transcript, in file order, with a bounded amount of memory.
 
-    No line is refused and nothing is skipped: `b"".join(entry.raw for entry in entries(path))` is the file.
-    What could not be understood comes as an `OtherEntry`, and what was wrong with an entry is in its
-    `problems`.
+    No line is rejected or skipped: `b"".join(entry.raw for entry in entries(path))` is the file. Lines that are not
+    understood become an `OtherEntry`. An entry's `problems` say what is wrong with its line.
 
     Args:
         path: the transcript.
-        offset: where to start, in bytes; it must be the start of a line.
+        offset: where to start, in bytes. It must be the start of a line.
         line: the number of that line.
 
     Raises:
-        NotFound: there is no such file.
-        Unreadable: the machine refuses to let it be read.
+        NotFound: the file does not exist.
+        Unreadable: the file cannot be read.
     """
     return TranscriptReader(str(path)).entries(path, offset=offset, number=line)
 
@@ -223,52 +222,52 @@ class EntryRun(Struct, gc=False):
 
 
 def entry_runs(path: str | Path, *, offset: int = 0, line: int = 1) -> Iterator[EntryRun]:
-    """What `entries` gives, as runs of lines that were decoded together, for readers that need the bytes as well."""
+    """Yield the same entries as `entries`, in runs of lines that were decoded together, with the lines' bytes."""
     return TranscriptReader(str(path)).runs(path, offset=offset, number=line)
 
 
 class TranscriptReader:
-    """Reads one transcript; `decode` may be another way of decoding a run of lines, as the doctor's is."""
+    """Reads one transcript. `decode` replaces the decoder for runs of lines, as `doctor` does."""
 
     def __init__(self, transcript: str, decode: DecodeLines = decode_lines) -> None:
         self._transcript = transcript
         self._decode = decode
 
     def entries(self, path: str | Path, *, offset: int = 0, number: int = 1) -> Iterator[Entry]:
-        """Every entry from `offset` on."""
+        """Yield every entry from `offset` on."""
         for run in self.runs(path, offset=offset, number=number):
             yield from run.entries
 
     def runs(self, path: str | Path, *, offset: int = 0, number: int = 1) -> Iterator[EntryRun]:
-        """The same, as runs of lines that were decoded together."""
+        """Yield the same in runs of lines that were decoded together."""
         transcript, decode = self._transcript, self._decode
         for chunk in read_chunks(path, offset=offset):
             lines = chunk.lines
-            entries = None if chunk.piece else decode(lines)
+            entries = None if chunk.is_piece else decode(lines)
             is_exact = entries is not None
             if entries is None:
                 entries = list(self.decode_line_by_line(chunk, number))
             else:
-                # Each entry gets its line, without a step of the interpreter's own for each.
+                # Give each entry its line, without a Python loop.
                 offsets = accumulate(map(len, lines), initial=chunk.offset)
                 placed = map(Line, repeat(transcript), count(number), offsets, lines)
                 deque(map(force_setattr, entries, repeat("line"), placed), maxlen=0)
-            yield EntryRun(entries, lines, chunk.offset, number, is_exact, chunk.piece)
+            yield EntryRun(entries, lines, chunk.offset, number, is_exact, chunk.is_piece)
             number += len(lines) if is_exact else sum(line.endswith(b"\n") for line in lines)
 
     def decode_line_by_line(self, chunk: Chunk, number: int) -> Iterator[Entry]:
-        """The entries of a chunk in which some line needs a closer look."""
-        if chunk.piece:
+        """Yield the entries of a chunk in which the fast decoder rejected a line."""
+        if chunk.is_piece:
             yield self._make_oversized_entry(chunk, number)
             return
         offset = chunk.offset
         for raw in chunk.lines:
-            yield from self._line(raw, number, offset)
+            yield from self._decode_line(raw, number, offset)
             number += 1
             offset += len(raw)
 
-    def _line(self, raw: bytes, number: int, offset: int) -> Iterator[Entry]:
-        """The entries of one line: one, unless it is damaged."""
+    def _decode_line(self, raw: bytes, number: int, offset: int) -> Iterator[Entry]:
+        """Yield the entries of a line: exactly one, unless it is damaged."""
         place = Place(self._transcript, number, offset, len(raw))
         data = strip_line(raw)
         start = raw.find(data[:64])
@@ -292,33 +291,33 @@ class TranscriptReader:
             yield self._set_line(entry, raw, number, offset, [*problems, *more])
 
     def _recover_line(self, raw: bytes, number: int, offset: int, problems: list[Problem]) -> Iterator[Entry]:
-        found = split_damaged_line(raw)
-        tail = not raw.endswith(b"\n")
-        glued = False
-        for span in found:
+        spans = split_damaged_line(raw)
+        is_unfinished = not raw.endswith(b"\n")
+        is_glued = False
+        for span in spans:
             part = raw[span.start : span.end]
             place = Place(self._transcript, number, offset + span.start, len(part))
             if span.lost is not None:
-                pending = tail and span is found[-1] and strip_line(part).startswith(b"{")
-                entry, more = _make_lost_entry(span, place, len(part), pending=pending)
+                is_pending = is_unfinished and span is spans[-1] and strip_line(part).startswith(b"{")
+                entry, more = _make_lost_entry(span, place, len(part), pending=is_pending)
             else:
                 entry, more = _decode_span(part, place)
-                if glued:
+                if is_glued:
                     more.append(Problem(ProblemKind.GLUED, place, "on one line with the object before it"))
-                glued = True
+                is_glued = True
             yield self._set_line(entry, part, number, offset + span.start, [*problems, *more])
             problems = []
 
     def _make_oversized_entry(self, chunk: Chunk, number: int) -> Entry:
-        """A piece of a line too long to be decoded; the first says what is wrong with the whole of it."""
+        """Return a piece of a line too long to be decoded; the first piece has the problem of the line."""
         raw = chunk.lines[0]
         problems = []
-        if chunk.whole:
+        if chunk.line_length:
             nul = not raw.strip(b"\0\n")
             kind = ProblemKind.NUL_RUN if nul else ProblemKind.TOO_LONG
             why = "NUL bytes: what was written here is gone" if nul else "a line too long to be decoded"
-            place = Place(self._transcript, number, chunk.offset, chunk.whole)
-            problems = [Problem(kind, place, why, recovered=False, lost=chunk.whole)]
+            place = Place(self._transcript, number, chunk.offset, chunk.line_length)
+            problems = [Problem(kind, place, why, recovered=False, lost=chunk.line_length)]
         return self._set_line(OtherEntry(tag="damaged"), raw, number, chunk.offset, problems)
 
     def _set_line(self, entry: Entry, raw: bytes, number: int, offset: int, problems: list[Problem]) -> Entry:
@@ -329,7 +328,7 @@ class TranscriptReader:
 def _decode_span(part: bytes, place: Place) -> tuple[Entry, list[Problem]]:
     try:
         return decode_object(strip_line(part), place)
-    except RecursionError:  # the search for it stood a few frames higher
+    except RecursionError:  # `split_damaged_line` decoded it with a few stack frames fewer
         return OtherEntry(tag="damaged"), [_too_deep_problem(place)]
 
 

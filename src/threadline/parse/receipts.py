@@ -1,7 +1,7 @@
-"""Second reading of a transcript for receipts and reconciliation.
+"""Read a transcript again for receipts and reconciliation.
 
-`read_mentions` returns each line's own counts, where the ledger keeps only the best. `read_cost_states` returns the
-totals that Claude Code itself wrote (`cost-state`). Amounts are exact decimals, never floats.
+`read_mentions` returns the counts of each line, where the ledger keeps only the most complete ones. `read_cost_states`
+returns the totals that Claude Code itself wrote (`cost-state`). Amounts are exact decimals, never floats.
 """
 
 from __future__ import annotations
@@ -41,17 +41,20 @@ class CompactionBoundary(Struct, gc=False, rename="camel"):
 
     @property
     def tokens(self) -> int:
-        """How many tokens the window held before; 0 where that is not told."""
+        """How many tokens were in the context before; 0 if unknown."""
         return (self.compact_metadata.pre_tokens or 0) if self.compact_metadata is not None else 0
 
 
 class Mentions(Struct, gc=False):
-    """What a transcript tells: counts by offset of the line and message, compactions, and what could not be read."""
+    """The counts of a transcript's lines, by offset and message, its compactions and problems.
+
+    `unreadable` says why the transcript could not be read.
+    """
 
     counts: dict[tuple[int, str], list[LineCounts]] = {}
     compactions: list[CompactionBoundary] = []
     problems: list[Problem] = []
-    gone: str | None = None
+    unreadable: str | None = None
 
 
 _decode_row = msgspec.json.Decoder(EntryRow).decode
@@ -59,28 +62,28 @@ _decode_compaction = msgspec.json.Decoder(CompactionBoundary).decode
 _check_json = msgspec.json.Decoder(msgspec.Raw).decode
 
 
-def read_mentions(path: str | Path, wanted: Container[int]) -> Mentions:
-    """Read a transcript once more for the lines that begin at the offsets wanted. `gone` says why that was refused."""
-    told = Mentions()
+def read_mentions(path: str | Path, offsets: Container[int]) -> Mentions:
+    """Read a transcript again for the lines that begin at these offsets."""
+    mentions = Mentions()
     reader, numbers = TranscriptReader(str(path)), LineNumbers(str(path))
     boundaries: dict[tuple[str | None, str | None], CompactionBoundary] = {}
     try:
-        for found in find_lines(path, USAGE_NEEDLE):
-            told.problems += _damage_problems(reader, found, numbers)
-            for offset, row in _rows_at_offsets(Path(path), found, wanted):
+        for matches in find_lines(path, USAGE_NEEDLE):
+            mentions.problems += _damage_problems(reader, matches, numbers)
+            for offset, row in _rows_at_offsets(Path(path), matches, offsets):
                 for key, counts in _row_counts(row, f"{path}@{offset}"):
-                    told.counts.setdefault((offset, key), []).append(counts)
-            for boundary in _find_compactions(found.block):
+                    mentions.counts.setdefault((offset, key), []).append(counts)
+            for boundary in _find_compactions(matches.block):
                 boundaries[boundary.uuid, boundary.timestamp] = boundary
     except Error as error:
-        told.gone = str(error)
-    told.compactions += boundaries.values()
-    return told
+        mentions.unreadable = str(error)
+    mentions.compactions += boundaries.values()
+    return mentions
 
 
-def _rows_at_offsets(path: Path, found: MatchingLines, wanted: Container[int]) -> Iterator[tuple[int, EntryRow]]:
-    for offset, line in zip(found.offsets, found.lines, strict=True):
-        if offset in wanted:
+def _rows_at_offsets(path: Path, matches: MatchingLines, offsets: Container[int]) -> Iterator[tuple[int, EntryRow]]:
+    for offset, line in zip(matches.offsets, matches.lines, strict=True):
+        if offset in offsets:
             try:
                 yield offset, _decode_row(line)
             except DECODE_ERRORS:
@@ -89,15 +92,15 @@ def _rows_at_offsets(path: Path, found: MatchingLines, wanted: Container[int]) -
 
 
 def _row_counts(row: EntryRow, place: str) -> Iterator[tuple[str, LineCounts]]:
-    """A row's counts by its message, under the key that the ledger has for it."""
+    """Yield a row's counts with the key that the ledger uses for its message."""
     if row.kind == "assistant" and row.message is not None:
         key = row.message.id or row.request_id or row.uuid or place
         yield from _message_counts(key, row.message)
     elif row.kind == "progress" and row.data is not None and row.data.message is not None:
-        again = row.data.message
-        if again.message is not None:
-            key = again.message.id or again.request_id or again.uuid or row.uuid or place
-            yield from _message_counts(key, again.message)
+        repeated = row.data.message
+        if repeated.message is not None:
+            key = repeated.message.id or repeated.request_id or repeated.uuid or row.uuid or place
+            yield from _message_counts(key, repeated.message)
 
 
 def _message_counts(key: str, message: MessageRow) -> Iterator[tuple[str, LineCounts]]:
@@ -123,9 +126,9 @@ def _message_counts(key: str, message: MessageRow) -> Iterator[tuple[str, LineCo
     )
 
 
-def _damage_problems(reader: TranscriptReader, found: MatchingLines, numbers: LineNumbers) -> Iterator[Problem]:
-    """Lines with a token count of which nothing, or not all, can be read."""
-    for offset, line in zip(found.offsets, found.lines, strict=True):
+def _damage_problems(reader: TranscriptReader, matches: MatchingLines, numbers: LineNumbers) -> Iterator[Problem]:
+    """Yield the problems of lines with a token count that cannot be read completely."""
+    for offset, line in zip(matches.offsets, matches.lines, strict=True):
         try:
             _check_json(line)
         except DECODE_ERRORS:
@@ -136,16 +139,16 @@ def _damage_problems(reader: TranscriptReader, found: MatchingLines, numbers: Li
 def _find_compactions(block: bytes) -> Iterator[CompactionBoundary]:
     for line in find_lines_in_block(block, _COMPACTION_NEEDLE):
         try:
-            made = _decode_compaction(line)
+            boundary = _decode_compaction(line)
         except DECODE_ERRORS:
-            continue  # cut where the block ends, and whole in the next one; or a text that quotes the word
-        if made.kind == "system" and made.subtype == "compact_boundary":
-            yield made
+            continue  # cut at the end of the block, and complete in the next; or a text that quotes the word
+        if boundary.kind == "system" and boundary.subtype == "compact_boundary":
+            yield boundary
 
 
 COST_STATE_NEEDLE = b'"cost-state"'
 _BOUNDARY_NEEDLE = b'"compact_boundary"'
-# Nobody has spent this much in a session: a figure beyond it is damage, and would not add up exactly.
+# No session costs this much: a larger figure is damage, and would not add up exactly.
 _MAX_COST = Decimal(10**12)
 _MAX_TOKENS = 2**53
 
@@ -174,7 +177,7 @@ class _BoundaryRow(Struct):
 
 
 class CostStates(Struct, frozen=True):
-    """The totals of one transcript in file order, and those that could not be read."""
+    """The totals of one transcript in file order, and problems for those that could not be read."""
 
     states: tuple[CostState, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -186,13 +189,13 @@ _decode_boundary = msgspec.json.Decoder(_BoundaryRow).decode
 
 
 def read_cost_states(path: str | Path) -> CostStates:
-    """Every total in a transcript. Refusals of the machine and totals that are no numbers become problems."""
+    """Return every total in a transcript. An unreadable file and totals that are not numbers become problems."""
     states: list[CostState] = []
     problems: list[Problem] = []
     numbers = LineNumbers(str(path))
     try:
-        for found in find_lines(path, COST_STATE_NEEDLE):
-            for offset, line in zip(found.offsets, found.lines, strict=True):
+        for matches in find_lines(path, COST_STATE_NEEDLE):
+            for offset, line in zip(matches.offsets, matches.lines, strict=True):
                 place = Place(str(path), numbers(offset), offset)
                 try:
                     row = _decode_cost_state(line)
@@ -207,11 +210,13 @@ def read_cost_states(path: str | Path) -> CostStates:
 
 
 def find_compaction_offsets(path: str | Path) -> list[int]:
-    """Where (in bytes) a transcript was compacted; none where it cannot be read."""
+    """Return the offsets of a transcript's compactions; none if it cannot be read."""
     offsets: list[int] = []
     try:
-        for found in find_lines(path, _BOUNDARY_NEEDLE):
-            offsets += [offset for offset, line in zip(found.offsets, found.lines, strict=True) if _is_boundary(line)]
+        for matches in find_lines(path, _BOUNDARY_NEEDLE):
+            offsets += [
+                offset for offset, line in zip(matches.offsets, matches.lines, strict=True) if _is_boundary(line)
+            ]
     except Error:
         return offsets
     return offsets
@@ -228,7 +233,9 @@ def _is_boundary(line: bytes) -> bool:
 def _parse_cost_state(row: _CostStateRow, place: Place, problems: list[Problem]) -> Iterator[CostState]:
     amount = _parse_money(row.total_cost_usd)
     if amount is None:
-        problems.append(Problem(ProblemKind.WRONG_TYPE, place.within("$.totalCostUSD"), "a total that is no amount"))
+        problems.append(
+            Problem(ProblemKind.WRONG_TYPE, place.within("$.totalCostUSD"), "a total that is not an amount")
+        )
         return
     try:
         models = _decode_models(row.model_usage) if bytes(row.model_usage) else {}
@@ -258,8 +265,8 @@ def _model_tokens(name: str, model: _ModelRow) -> ModelTokens:
 
 
 def _parse_count(raw: Raw) -> int:
-    written = bytes(raw)
-    return int(written) if written.isdigit() and len(written) <= len(str(_MAX_TOKENS)) else 0
+    digits = bytes(raw)
+    return int(digits) if digits.isdigit() and len(digits) <= len(str(_MAX_TOKENS)) else 0
 
 
 def _parse_money(raw: Raw) -> Decimal | None:

@@ -1,8 +1,8 @@
 """Recover objects from a damaged line.
 
-Two writers without a newline between them leave `{...}{...}`. A torn write followed by the whole row leaves
-`{"parentUuid":"23{"parentUuid":"234065dd..."}`. A crash leaves runs of NUL. Each line is split into spans that tile
-it: some hold an object, the others are lost and say why.
+Two writers without a newline between them leave `{...}{...}`. A torn write followed by the complete row leaves
+`{"parentUuid":"23{"parentUuid":"234065dd..."}`. A crash leaves runs of NUL. Each line is split into spans that cover
+it: a span is either an object, or lost bytes with the reason.
 """
 
 from __future__ import annotations
@@ -16,16 +16,13 @@ from msgspec import Struct
 
 from threadline.model.places import ProblemKind
 
-# An object that stands in the middle of a line must show that it is a row: by two of a `type`, one of these marks, and
-# the end of the line.
+# An object in the middle of a line counts as a row if it has two of: a `type`, one of these keys, the end of the line.
 _ROW_MARKS = ("uuid", "sessionId", "timestamp", "leafUuid", "messageId")
 _MARKS_AFTER_TEAR = 2
 _MARKS_AT_TEAR = 3
-_COMPARED_PREFIX = (
-    16  # a torn write and the whole row that follows it begin with the same characters, as many as there are
-)
+_COMPARED_PREFIX = 16  # a torn write and the complete row after it begin with the same characters
 _OBJECT_START = re.compile(r'\{\s*"')
-# Damage in lines longer than this is kept, not searched; and in shorter ones it is searched for so many characters.
+# Damaged lines longer than this are kept, not searched. In shorter ones, at most this many characters are decoded.
 _MAX_SEARCHED_LINE = 8 * 1024 * 1024
 _SEARCH_BUDGET = 128 * 1024 * 1024
 _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
@@ -33,7 +30,7 @@ _SPACE = " \t\r\n\0"
 
 
 class Span(Struct, frozen=True):
-    """A part of a line: an object, or (with a kind of problem) bytes that no entry can be made of."""
+    """A part of a line: an object, or lost bytes with the kind of problem and the reason."""
 
     start: int
     end: int
@@ -42,15 +39,15 @@ class Span(Struct, frozen=True):
 
 
 def split_damaged_line(raw: bytes) -> list[Span]:
-    """Cut a damaged line into parts that tile it."""
+    """Split a damaged line into spans that cover it."""
     if not raw.strip(b"\0 \t\r\n"):
         return [Span(0, len(raw), ProblemKind.NUL_RUN, "nothing but NUL bytes: what was written here is gone")]
     if len(raw) > _MAX_SEARCHED_LINE:
         return [Span(0, len(raw), ProblemKind.TOO_LONG, f"damaged, and too long ({len(raw):,} bytes) to be searched")]
-    # surrogateescape keeps one character for each bad byte, so that places in the text lead back to bytes
+    # surrogateescape keeps one character for each bad byte, so that positions in the text can be converted to bytes
     text = raw.decode(errors="surrogateescape")
-    found = _to_byte_spans(text, list(_iter_cuts(text)))
-    return found or [Span(0, len(raw), ProblemKind.FOREIGN, "not JSON")]
+    spans = _to_byte_spans(text, list(_iter_cuts(text)))
+    return spans or [Span(0, len(raw), ProblemKind.FOREIGN, "not JSON")]
 
 
 def _iter_cuts(text: str) -> Iterator[tuple[int, int, ProblemKind | None, str]]:
@@ -60,7 +57,7 @@ def _iter_cuts(text: str) -> Iterator[tuple[int, int, ProblemKind | None, str]]:
         start = _skip_space(text, at)
         if start == len(text):
             return
-        if text[start] == "\ufeff":  # a byte order mark goes with what follows it
+        if text[start] == "\ufeff":  # a byte order mark belongs to what follows it
             start = min(_skip_space(text, start + 1), len(text) - 1)
         value, end, cost = _decode_at(text, start)
         if isinstance(value, dict):
@@ -80,12 +77,12 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _decode_at(text: str, start: int) -> tuple[Any, int, int]:
-    """The value that begins at `start` (None if none does), where the decoder stopped, and what it cost."""
+    """Return the value that begins at `start` (or None), where the decoder stopped, and the cost in characters."""
     try:
         value, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        # An open string is named by its start and was read to the end; and to make its message, the error itself
-        # looks for newlines in all that stands before it.
+        # For an unterminated string, the error has its start, but it was read to the end. And the error searches all
+        # text before it for newlines, to compute its line number.
         stopped = len(text) if error.msg.startswith("Unterminated") else error.pos
         return None, stopped, stopped - start + start // 16 + 1
     except RecursionError:
@@ -94,10 +91,10 @@ def _decode_at(text: str, start: int) -> tuple[Any, int, int]:
 
 
 def _find_next_row(text: str, torn: int, stopped: int, budget: int) -> tuple[int | None, int]:
-    """Where the next whole row begins, after a torn one in which the decoder stopped at `stopped`.
+    """Return where the next complete row begins, after a torn one in which the decoder stopped at `stopped`.
 
-    An object that ends before that is a part of the torn row. One that ends right there may be (a row that was torn
-    behind it) or not (a row that was torn before a value), and must show all marks on a line that is finished.
+    An object that ends before `stopped` is part of the torn row. One that ends exactly there may be part of it (if the
+    row was torn after the object) or not (if it was torn before a value). It must have all marks, on a finished line.
     """
     for match in _OBJECT_START.finditer(text, torn + 1):
         if budget < 0:
@@ -132,12 +129,12 @@ def _classify_loss(text: str, start: int, end: int, *, followed: bool) -> tuple[
 
 
 def _to_byte_spans(text: str, cuts: list[tuple[int, int, ProblemKind | None, str]]) -> list[Span]:
-    """Make the cuts tile the line: each takes the space before it, the last one also what follows."""
-    found: list[Span] = []
+    """Make the cuts cover the line: each takes the space before it, the last one also the rest."""
+    spans: list[Span] = []
     at_text = at_byte = 0
     for number, (_start, end, lost, why) in enumerate(cuts, 1):
         stop = len(text) if number == len(cuts) else end
         byte = at_byte + len(text[at_text:stop].encode(errors="surrogateescape"))
-        found.append(Span(at_byte, byte, lost, why))
+        spans.append(Span(at_byte, byte, lost, why))
         at_text, at_byte = stop, byte
-    return found
+    return spans

@@ -1,4 +1,4 @@
-"""Read the files beside the transcripts: any JSON value leniently, or as the type that the file should have."""
+"""Read side files (todos, tasks, agent metadata, statistics, history), leniently, as the type of their kind."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from threadline.model.usage import StatsCache
 from threadline.parse.lines import read_chunks
 from threadline.shape import UnknownPart, find_unknown, fit, lenient_loads
 
-# A side file is small; what is bigger than this is not one of the shapes above.
+# Side files are small. A larger file is not one of these types.
 _MAX_SIZE = 64 * 1024 * 1024
-# An editor's lock holds the key to talk to it, and nobody but the editor's peer has any business with that.
+# An editor's lock file contains the token for talking to the editor. It is never returned.
 _SECRET_KEYS = frozenset({"authToken"})
 
 
 class SideReading(Struct, frozen=True):
-    """What a side file holds: typed where its kind has a shape, else None; what was wrong, and what is unknown."""
+    """The content of a side file, with its problems and unknown fields. None if its kind has no type."""
 
     content: Any
     problems: tuple[Problem, ...] = ()
@@ -45,14 +45,14 @@ class SideReading(Struct, frozen=True):
 
 
 def read_side_bytes(path: Path) -> bytes:
-    """What a side file holds, as far as one can be."""
+    """Return the bytes of a side file, 64 MB at most."""
     descriptor = open_transcript(path)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(_MAX_SIZE)
 
 
 def decode_side_value(data: bytes, shape: Any, place: Place) -> SideReading:
-    """The value that bytes hold, with what was wrong with it."""
+    """Decode a JSON value leniently, with its problems."""
     bare = data.strip(b"\0 \t\r\n")
     if not bare:
         return SideReading(None)
@@ -84,15 +84,15 @@ SIDE_SHAPES: dict[SideFileKind, Any] = {
     SideFileKind.IDE_LOCK: IdeLock,
     SideFileKind.TITLE: TitleFile,
 }
-"""The side files that hold one JSON value, and its shape."""
+"""The side files that contain one JSON value, and its type."""
 
 
 def read_side_file(side: SideFile) -> SideReading:
-    """Read a side file whose kind has a shape. Secrets, settings and plain files are never opened.
+    """Read a side file whose kind has a type. Secrets, settings and plain files are never opened.
 
     Raises:
-        NotFound: it is gone.
-        Unreadable: the machine refuses to let it be read.
+        NotFound: it does not exist any more.
+        Unreadable: it cannot be read.
     """
     if side.kind is SideFileKind.HISTORY:
         return _read_history(side.path)
@@ -113,14 +113,14 @@ def read_agent_meta(path: Path) -> AgentMeta | None:
 def _read_history(path: Path) -> SideReading:
     prompts: list[HistoryPrompt] = []
     problems: list[Problem] = []
-    strange: list[UnknownPart] = []
+    unknown: list[UnknownPart] = []
     number = 1
     for chunk in read_chunks(path):
         for raw in chunk.lines:
             reading = decode_side_value(raw, HistoryPrompt, Place(str(path), number, length=len(raw)))
             number += 1
             problems += reading.problems
-            strange += reading.unknown
+            unknown += reading.unknown
             if reading.content is not None:
                 prompts.append(reading.content)
-    return SideReading(prompts, tuple(problems), tuple(strange))
+    return SideReading(prompts, tuple(problems), tuple(unknown))

@@ -5,13 +5,12 @@ because every counter's key ends that way (`input_tokens`, `output_tokens`, `cac
 JSON writer escapes letters in a key. A line that does not decode at once is read leniently, so that whatever
 `entries` recovers is counted as well.
 
+Decoding only these fields takes a third of the time of decoding whole entries.
+
 `read_sightings_since` reads only the end of a transcript. Lines are almost in order of time: copies keep old times,
-and parallel agents write as they come. So it reads backwards until a whole block names no time after the given one.
+and parallel agents write whenever they finish. So it reads backwards until a block contains no time after `since`.
 
-This takes a third of the time that decoding the whole row takes. Lines that do not decode at once go through
-`recover`, so that whatever `entries` recovers is counted as well.
-
-Web searches made by the client are counted from their results: the API's own counter is 0 for those.
+Web searches that the client performs are counted from their results: the API's own counter is 0 for them.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ _NO_VALUE = Raw()
 
 
 class ContentRow(Struct, gc=False):
-    """A block of a reply: its kind, the call that it is, and what it says without being made into text."""
+    """A block of a reply: its kind, the tool call if it is one, and its content, not decoded."""
 
     type: str | None = None
     name: str | None = None
@@ -79,7 +78,7 @@ class CacheWrites(Struct, gc=False):
 
 
 class ServerToolCounts(Struct, gc=False):
-    """Requests to the API's own tools."""
+    """How often server-side tools were used."""
 
     web_search_requests: TokenCount | None = None
 
@@ -97,7 +96,7 @@ class UsageCounts(Struct, gc=False):
 
 
 class UsageRow(UsageCounts, gc=False):
-    """A row's `usage`. The `Usage` of a decoded entry may take its place: it has the same fields."""
+    """A row's `usage`. The `Usage` of a decoded entry can be used instead: it has the same fields."""
 
     service_tier: str | None = None
     inference_geo: str | None = None
@@ -117,7 +116,7 @@ class MessageRow(Struct, gc=False):
 
 
 class RepeatedRow(Struct, gc=False, rename="camel"):
-    """An agent's row as progress repeats it."""
+    """An agent's row inside a progress row."""
 
     type: str | None = None
     message: MessageRow | None = None
@@ -127,7 +126,7 @@ class RepeatedRow(Struct, gc=False, rename="camel"):
 
 
 class ProgressRow(Struct, gc=False, rename="camel"):
-    """What a progress row tells."""
+    """The `data` of a progress row."""
 
     type: str | None = None
     agent_id: str | None = None
@@ -135,7 +134,7 @@ class ProgressRow(Struct, gc=False, rename="camel"):
 
 
 class EntryRow(Struct, gc=False, rename="camel"):
-    """A row as accounting sees it."""
+    """A row with only the fields that accounting needs."""
 
     kind: str = field(default="", name="type")
     is_agent: bool | None = field(default=None, name="isSidechain")
@@ -158,7 +157,7 @@ class _TimeRow(Struct, gc=False):
     timestamp: str | float | None = None
 
 
-# Whatever else ends with a Z may be no time at all, or sort as none does.
+# Other text that ends with a Z may not be a time, or may not sort like one.
 _is_usual_time = re.compile(
     r"[0-9]{4}-(?:0[1-9]|1[0-2])-[0-3][0-9]T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z"
 ).fullmatch
@@ -167,53 +166,50 @@ _decode_row = msgspec.json.Decoder(EntryRow).decode
 _decode_time = msgspec.json.Decoder(_TimeRow).decode
 
 
-def decode_rows(path: Path, found: MatchingLines) -> Iterator[tuple[list[int], list[EntryRow]]]:
-    """The rows that lines hold, with their offsets; line by line where they do not decode at once."""
-    decoded = _decode_rows_at_once(found.lines) if found.lines else []
-    if decoded is not None:
-        yield found.offsets, decoded
+def decode_rows(path: Path, matches: MatchingLines) -> Iterator[tuple[list[int], list[EntryRow]]]:
+    """Yield the rows of the lines with their offsets: all at once, or line by line if that fails."""
+    rows = _decode_rows_at_once(matches.lines) if matches.lines else []
+    if rows is not None:
+        yield matches.offsets, rows
         return
-    for offset, line in zip(found.offsets, found.lines, strict=True):
-        closer = list(_decode_single_line(path, offset, line))
-        yield [offset] * len(closer), closer
+    for offset, line in zip(matches.offsets, matches.lines, strict=True):
+        line_rows = list(_decode_single_line(path, offset, line))
+        yield [offset] * len(line_rows), line_rows
 
 
 def find_first_time(lines: Iterable[bytes]) -> str:
-    """The first time that lines name; empty where they name none."""
+    """Return the first timestamp in the lines, or an empty string."""
     for line in lines:
         try:
-            written = _decode_time(line).timestamp
+            timestamp = _decode_time(line).timestamp
         except DECODE_ERRORS:
             continue
-        if told := normalize_time(written):
-            return told
+        if time := normalize_time(timestamp):
+            return time
     return ""
 
 
-def normalize_time(written: str | float | None) -> str:
-    """A time as text that sorts as time does; empty where it is none."""
-    if isinstance(written, str) and _is_usual_time(written):
-        return written
-    moment = parse_timestamp(written)
+def normalize_time(timestamp: str | float | None) -> str:
+    """Return a timestamp as text that sorts by time, or an empty string if it is not a time."""
+    if isinstance(timestamp, str) and _is_usual_time(timestamp):
+        return timestamp
+    moment = parse_timestamp(timestamp)
     return moment.isoformat() if moment is not None else ""
 
 
 def _decode_single_line(path: Path, offset: int, line: bytes) -> Iterator[EntryRow]:
-    """The rows of a line that did not decode with its neighbours: one as a rule, more where lines were glued."""
+    """Yield the rows of a line that did not decode with its neighbours: usually one, several if lines were glued."""
     try:
         yield _decode_row(line)
     except DECODE_ERRORS:
         yield from recover_rows(path, offset, line)
 
 
-_decode_recovered_row = msgspec.json.Decoder(EntryRow).decode
-
-
 def recover_rows(path: Path, offset: int, line: bytes) -> Iterator[EntryRow]:
-    """The rows of a line: those of its objects where lines were glued, and else what can be made to fit."""
+    """Yield the rows of a damaged line: one for each object in it, or else whatever the lenient reader recovers."""
     try:
         yield from [
-            _decode_recovered_row(strip_line(line[span.start : span.end]))
+            _decode_row(strip_line(line[span.start : span.end]))
             for span in split_damaged_line(line)
             if span.lost is None
         ]
@@ -245,25 +241,29 @@ _decode_result_row = msgspec.json.Decoder(_ResultRow).decode
 _decode_search_result = msgspec.json.Decoder(_SearchResult).decode
 
 
-def count_finished_searches(found: MatchingLines, waiting: Mapping[str, Sighting]) -> Iterator[tuple[str, int]]:
-    """Calls whose results are in a block, and how many searches each made; `waiting` may lose those that were given."""
-    if len(waiting) > _MAX_SEPARATE_SEARCHES:  # looking for each would take as long as all of them together, each time
-        for line in find_lines_in_block(found.block, _RESULT_NEEDLE):
+def count_finished_searches(matches: MatchingLines, waiting: Mapping[str, Sighting]) -> Iterator[tuple[str, int]]:
+    """Yield the calls whose results are in a block, and the number of searches of each.
+
+    The caller may remove a call from `waiting` once it has been yielded.
+    """
+    if len(waiting) > _MAX_SEPARATE_SEARCHES:  # one search per call would read the block too often
+        for line in find_lines_in_block(matches.block, _RESULT_NEEDLE):
             yield from ((call, number) for call, number in _iter_results(line) if call in waiting)
         return
-    for call, known in list(waiting.items()):
-        number = count_searches(found.block, call, max(0, known.offsets[0] - found.begins))
+    for call, sighting in list(waiting.items()):
+        number = count_searches(matches.block, call, max(0, sighting.offsets[0] - matches.start))
         if number is not None:
             yield call, number
 
 
 def count_searches(block: bytes, call: str, start: int = 0) -> int | None:
-    """How many searches a call made: what its result says, or one if it succeeded. None where that is not in the block.
+    """Return how many searches a call made: the number in its result, or 1 if it succeeded without one.
 
-    `start` is where to begin: the call itself, if that is in the block.
+    Returns None if the result is not in the block. `start` is where to begin searching: at the call itself, if that is
+    in the block.
     """
     lines = find_lines_in_block(block, call.encode(), start)
-    return next((number for line in lines for told, number in _iter_results(line) if told == call), None)
+    return next((number for line in lines for result_call, number in _iter_results(line) if result_call == call), None)
 
 
 def _iter_results(line: bytes) -> Iterator[tuple[str, int]]:
@@ -277,20 +277,17 @@ def _iter_results(line: bytes) -> Iterator[tuple[str, int]]:
 
 
 def _read_search_count(result: Raw) -> int:
-    if bytes(result)[:1] == b'"':  # a text: that the call went wrong in a way that old versions do not mark
+    if bytes(result)[:1] == b'"':  # a string: an error message; old versions do not set `is_error` for all errors
         return 0
     try:
-        told = _decode_search_result(result).search_count if bytes(result) else None
+        count = _decode_search_result(result).search_count if bytes(result) else None
     except DECODE_ERRORS:
-        told = None
-    return 1 if told is None else told
-
-
-_usage_recovery_decode_row = msgspec.json.Decoder(EntryRow).decode
+        count = None
+    return 1 if count is None else count
 
 
 def rows_from_lenient_entries(path: Path, offset: int, line: bytes) -> Iterator[EntryRow]:
-    """The rows of a line as the forgiving reader makes them."""
+    """Yield the rows of a line as the lenient reader decodes them."""
     for entry in TranscriptReader(str(path)).decode_line_by_line(Chunk([line], offset), 0):
         row = _row_from_entry(entry)
         if row is not None:
@@ -301,11 +298,11 @@ def _row_from_entry(entry: Entry) -> EntryRow | None:
     if not isinstance(entry, AssistantEntry | ProgressEntry):
         return None
     try:
-        told = _replace_lone_surrogates(msgspec.to_builtins(replace(entry, line=NOWHERE)))
-        for message in (told.get("message"), (told.get("data") or {}).get("message", {}).get("message")):
+        values = _replace_lone_surrogates(msgspec.to_builtins(replace(entry, line=NOWHERE)))
+        for message in (values.get("message"), (values.get("data") or {}).get("message", {}).get("message")):
             if message and isinstance(message.get("content"), list):
                 message["content"] = [block for block in message["content"] if _is_valid_block(block)]
-        return _usage_recovery_decode_row(msgspec.json.encode(told))
+        return _decode_row(msgspec.json.encode(values))
     except (*DECODE_ERRORS, TypeError, AttributeError):
         return None
 
@@ -315,21 +312,21 @@ def _is_valid_block(value: Any) -> bool:
 
 
 def _replace_lone_surrogates(value: Any) -> Any:
-    """A value that can be written again: half of a character, which the forgiving reader keeps, cannot."""
+    """Make a value encodable: the lenient reader keeps lone surrogates, which UTF-8 cannot encode."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {_replace_lone_surrogates(key): _replace_lone_surrogates(one) for key, one in value.items()}
-    return [_replace_lone_surrogates(one) for one in value] if isinstance(value, list) else value
+        return {_replace_lone_surrogates(key): _replace_lone_surrogates(item) for key, item in value.items()}
+    return [_replace_lone_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
 USAGE_NEEDLE = b'put_tokens"'
-"""What every line with a token count holds."""
+"""Every line with a token count contains this."""
 _FIRST_LINES_SIZE = 16 * 1024
 
 
 def _iter_first_lines(block: bytes) -> Iterator[bytes]:
-    """The first lines of a block, one by one: the first of all mostly tells what is wanted."""
+    """Yield the first lines of a block one by one: usually the very first has a timestamp."""
     start = 0
     while start < _FIRST_LINES_SIZE and (end := block.find(b"\n", start) + 1):
         yield block[start:end]
@@ -337,86 +334,86 @@ def _iter_first_lines(block: bytes) -> Iterator[bytes]:
 
 
 def read_sightings(transcript: Transcript, *, calls: bool = True) -> TranscriptSightings:
-    """Every message that a transcript tells the usage of. Refusals of the machine become a problem.
+    """Return every message whose usage a transcript contains. If the file cannot be read, `problem` says why.
 
-    Without `calls`, it is not told which tools a message calls: a tenth of the time, and few reports ask for it.
+    Without `calls`, tool calls are not collected. That saves a tenth of the time, and few reports need them.
     """
-    gathering = SightingCollector(transcript, calls=calls)
+    collector = SightingCollector(transcript, calls=calls)
     first: Iterable[bytes] = ()
-    passed = 0
+    skipped = 0
     try:
-        for found in find_lines(transcript.path, USAGE_NEEDLE):
-            first = first or _iter_first_lines(found.block)
-            passed += found.skipped_bytes
-            gathering.add(found)
-        seen = gathering.seen(first)
+        for matches in find_lines(transcript.path, USAGE_NEEDLE):
+            first = first or _iter_first_lines(matches.block)
+            skipped += matches.skipped_bytes
+            collector.add(matches)
+        sightings = collector.result(first)
     except Error as error:
-        return TranscriptSightings("", gathering.origins, gathering.sightings, str(error))
-    if passed:
-        seen.problem = f"{str(transcript.path)!r} has {passed:,} bytes in lines that are too long to be read."
-    return seen
+        return TranscriptSightings("", collector.origins, collector.sightings, str(error))
+    if skipped:
+        sightings.problem = f"{str(transcript.path)!r} has {skipped:,} bytes in lines that are too long to be read."
+    return sightings
 
 
 WEB_SEARCH_TOOL = "WebSearch"
 _decode_iterations = msgspec.json.Decoder(list[UsageCounts] | None).decode
 _SightingKey = tuple[str, str | None, str | None, int, int, int, bool]
-# Text grows by being copied: an id that is on every row of a long transcript would have it copied for minutes.
+# Appending to a string copies it. If one id is on every row of a long transcript, that would take minutes.
 _MAX_ROWS_TEXT = 8 * 1024
 _MANY_CALLS = 64
-# What nearly every row says of speed, place and tier, and what changes no price: not kept a hundred thousand times.
+# The speed, region and tier of nearly every row. They do not change the price, so they are not stored each time.
 _DEFAULT_VALUES: dict[str | None, None] = dict.fromkeys(("standard", "default", "not_available", "global", ""))
 
 
 class SightingCollector:
-    """The sightings of one transcript, while its rows are gone through."""
+    """Collects the sightings of one transcript, row by row."""
 
     def __init__(self, transcript: Transcript, *, calls: bool = True) -> None:
         self.transcript = transcript
         self._with_calls = calls
-        self.found: dict[_SightingKey, Sighting] = {}
+        self._by_key: dict[_SightingKey, Sighting] = {}
         self.origins: list[Origin] = []
         self._numbers: dict[tuple[object, ...], int] = {}
         self._full: list[Sighting] = []
-        self._searches: set[tuple[str, str]] = set()
-        self._searching: dict[str, Sighting] = {}
-        self._searched: dict[str, int] = {}
-        self._telling: set[int] = set()
+        self._search_calls: set[tuple[str, str]] = set()
+        self._waiting_searches: dict[str, Sighting] = {}
+        self._search_counts: dict[str, int] = {}
+        self._with_long_content: set[int] = set()
         self._many_calls: dict[int, set[str]] = {}
         self._time = ""
 
-    def add(self, found: MatchingLines) -> None:
-        """One more block of the transcript."""
-        for offsets, rows in decode_rows(self.transcript.path, found):
+    def add(self, matches: MatchingLines) -> None:
+        """Add the next block of the transcript."""
+        for offsets, rows in decode_rows(self.transcript.path, matches):
             self.add_rows(offsets, rows)
-        if self._searching:
-            self.count_searches(found)
+        if self._waiting_searches:
+            self.count_searches(matches)
 
-    def seen(self, first: Iterable[bytes]) -> TranscriptSightings:
-        """All that was gathered; `first` are the first lines of the transcript, which tell when it began."""
-        every = self.sightings
-        self._mark_partial(every)
-        began = (find_first_time(first) or next((one.time for one in every if one.time), "")) if every else ""
-        return TranscriptSightings(began, self.origins, every)
+    def result(self, first: Iterable[bytes]) -> TranscriptSightings:
+        """Return everything collected. `first` are the first lines of the transcript, which contain its start time."""
+        sightings = self.sightings
+        self._mark_partial(sightings)
+        first_time = (find_first_time(first) or next((s.time for s in sightings if s.time), "")) if sightings else ""
+        return TranscriptSightings(first_time, self.origins, sightings)
 
     @property
     def sightings(self) -> list[Sighting]:
         """Every sighting so far."""
-        return [*self._full, *self.found.values()]
+        return [*self._full, *self._by_key.values()]
 
-    def tells(self, known: Sighting) -> bool:
-        """Whether a row of a sighting says more than the few tokens that it counts can hold."""
-        return id(known) in self._telling
+    def has_long_content(self, sighting: Sighting) -> bool:
+        """Whether a row of a sighting has more text than its output token count could produce."""
+        return id(sighting) in self._with_long_content
 
     @property
     def waiting(self) -> list[str]:
-        """The calls for a web search whose results have not come yet."""
-        return list(self._searching)
+        """The web search calls whose results have not been read yet."""
+        return list(self._waiting_searches)
 
     def add_rows(self, offsets: list[int], rows: list[EntryRow]) -> None:
-        """Add rows. Half of all rows only repeat the row before, so the way to those is short."""
-        found, owner = self.found, self.transcript.agent
-        for offset, given in zip(offsets, rows, strict=True):
-            row, message, repeated = given, given.message, False
+        """Add rows. Half of all rows only repeat the row before, so that path is kept short."""
+        by_key, owner = self._by_key, self.transcript.agent
+        for offset, outer in zip(offsets, rows, strict=True):
+            row, message, repeated = outer, outer.message, False
             if row.kind != "assistant":
                 if row.data is None or row.kind != "progress":
                     continue
@@ -431,15 +428,15 @@ class SightingCollector:
             key = message.id or row.request_id or row.uuid or f"{self.transcript.path}@{offset}"
             agent = row.agent_id or owner or ("inline" if row.is_agent else None)
             group = (key, row.session_id, agent, sent, five + hour, read, repeated)
-            known = found.get(group)
-            if known is None or len(known.rows) > _MAX_ROWS_TEXT:
-                known = self._new(offset, row, message, usage, group, five, hour)
+            sighting = by_key.get(group)
+            if sighting is None or len(sighting.rows) > _MAX_ROWS_TEXT:
+                sighting = self._new_sighting(offset, row, message, usage, group, five, hour)
             else:
-                _merge_row(known, offset, row, message, usage, five, hour)
+                _merge_row(sighting, offset, row, message, usage, five, hour)
             if message.content:
-                self._content(known, message.content)
+                self._add_content(sighting, message.content)
 
-    def _new(  # noqa: PLR0917 - on the path of every message, where naming arguments takes as long as the rest
+    def _new_sighting(  # noqa: PLR0917 - called for every message; keyword arguments would double its time
         self,
         offset: int,
         row: EntryRow,
@@ -449,21 +446,21 @@ class SightingCollector:
         five: int,
         hour: int,
     ) -> Sighting:
-        if group in self.found:
-            self._full.append(self.found[group])
-        key, named, agent, sent, writes, read, repeated = group
-        session = named or self.transcript.session
+        if group in self._by_key:
+            self._full.append(self._by_key[group])
+        key, row_session, agent, sent, writes, read, repeated = group
+        session = row_session or self.transcript.session
         time = normalize_time(row.timestamp)
         if time:
             self._time = time
-        forked = row.forked_from
+        forked_from = row.forked_from
         shared = (
             session,
             agent,
             row.version,
             row.git_branch,
             row.is_agent,
-            bool(forked) and bytes(forked) != b"null",
+            bool(forked_from) and bytes(forked_from) != b"null",
             row.attribution_skill,
             row.attribution_agent,
         )
@@ -472,8 +469,8 @@ class SightingCollector:
             origin = self._numbers[shared] = len(self.origins)
             self.origins.append(Origin(*shared))
         served = usage.server_tool_use
-        # In the order of the fields: naming them would take as long as all the rest.
-        made = self.found[group] = Sighting(
+        # Positional, in the order of the fields: keyword arguments would double the time.
+        sighting = self._by_key[group] = Sighting(
             key,
             origin,
             message.model,
@@ -498,83 +495,83 @@ class SightingCollector:
             _extra_passes(usage) if usage.iterations else None,
             not time,
         )
-        return made
+        return sighting
 
-    def _content(self, known: Sighting, content: list[ContentRow] | str) -> None:
+    def _add_content(self, sighting: Sighting, content: list[ContentRow] | str) -> None:
         if (
-            known.output <= MAX_PLACEHOLDER_OUTPUT
-            and id(known) not in self._telling
+            sighting.output <= MAX_PLACEHOLDER_OUTPUT
+            and id(sighting) not in self._with_long_content
             and _longest_content(content) > MAX_PLACEHOLDER_TEXT
         ):
-            self._telling.add(id(known))
+            self._with_long_content.add(id(sighting))
         for block in content if isinstance(content, list) else ():
             if block.type == "tool_use" and (self._with_calls or block.name == WEB_SEARCH_TOOL):
-                self._call(known, block)
+                self._add_call(sighting, block)
 
-    def _call(self, known: Sighting, block: ContentRow) -> None:
+    def _add_call(self, sighting: Sighting, block: ContentRow) -> None:
         call = f"{_as_word(block.id)} {block.name or ''}"
-        if not block.id or not self._is_known(call, known):
-            known.calls.append(call)
-        if block.name == WEB_SEARCH_TOOL and block.id and (known.key, block.id) not in self._searches:
-            self._searches.add((known.key, block.id))
-            self._searching[block.id] = known
+        if not block.id or not self._has_call(sighting, call):
+            sighting.calls.append(call)
+        if block.name == WEB_SEARCH_TOOL and block.id and (sighting.key, block.id) not in self._search_calls:
+            self._search_calls.add((sighting.key, block.id))
+            self._waiting_searches[block.id] = sighting
 
-    def _is_known(self, call: str, known: Sighting) -> bool:
-        """Whether a call of a message was told before; where it has many, the next one is not held against each."""
-        if len(known.calls) < _MANY_CALLS:
-            return call in known.calls
-        told = self._many_calls.get(id(known))
-        if told is None:
-            told = self._many_calls[id(known)] = set(known.calls)
-        if call in told:
+    def _has_call(self, sighting: Sighting, call: str) -> bool:
+        """Whether a sighting has a call already; otherwise remember it. A set is used if there are many calls."""
+        if len(sighting.calls) < _MANY_CALLS:
+            return call in sighting.calls
+        calls = self._many_calls.get(id(sighting))
+        if calls is None:
+            calls = self._many_calls[id(sighting)] = set(sighting.calls)
+        if call in calls:
             return True
-        told.add(call)
+        calls.add(call)
         return False
 
-    def _mark_partial(self, every: list[Sighting]) -> None:
+    def _mark_partial(self, sightings: list[Sighting]) -> None:
         """Mark the messages whose final output was never written."""
-        early = [lacks_final_usage(origin.version) for origin in self.origins]
-        for known in every:
-            if not known.stopped and early[known.origin_number]:
-                known.partial = True
-            elif known.output <= MAX_PLACEHOLDER_OUTPUT:
-                known.partial = id(known) in self._telling
+        lacks_final = [lacks_final_usage(origin.version) for origin in self.origins]
+        for sighting in sightings:
+            if not sighting.stopped and lacks_final[sighting.origin_number]:
+                sighting.partial = True
+            elif sighting.output <= MAX_PLACEHOLDER_OUTPUT:
+                sighting.partial = id(sighting) in self._with_long_content
 
-    def count_searches(self, found: MatchingLines) -> None:
-        """Web searches that the client makes are known from their results alone; those come after the call."""
-        for call, number in count_finished_searches(found, self._searching):
-            known = self._searching.pop(call)
-            self._searched[known.key] = self._searched.get(known.key, 0) + number
-            known.web_searches = max(known.web_searches, self._searched[known.key])
+    def count_searches(self, matches: MatchingLines) -> None:
+        """Count the web searches of the client. Only their results have the number, and those come after the call."""
+        for call, number in count_finished_searches(matches, self._waiting_searches):
+            sighting = self._waiting_searches.pop(call)
+            self._search_counts[sighting.key] = self._search_counts.get(sighting.key, 0) + number
+            sighting.web_searches = max(sighting.web_searches, self._search_counts[sighting.key])
 
 
 def _as_word(id_: str | None) -> str:
-    """An id as one word, for rows and calls are kept as words: one that somebody made up with spaces loses them."""
+    """Return an id without spaces: rows and calls are stored as words separated by spaces."""
     return id_.replace(" ", "_") if id_ else ""
 
 
 def _longest_content(content: list[ContentRow] | str) -> int:
-    """How much a row says, of what output counts: its longest text or call."""
+    """The length of a row's longest text or tool input, which count as output."""
     if isinstance(content, str):
         return len(content)
     return max(len(memoryview(block.text if block.type == "text" else block.input)) for block in content)
 
 
 def _unwrap_progress(row: EntryRow) -> tuple[EntryRow, MessageRow | None]:
-    """The agent's row that a progress row repeats, with the time and the session of the progress."""
+    """Return the agent's row inside a progress row, with the session of the progress row."""
     data = row.data
-    told = data.message if data is not None else None
-    if data is None or told is None or data.type != "agent_progress":
+    repeated = data.message if data is not None else None
+    if data is None or repeated is None or data.type != "agent_progress":
         return row, None
-    again = replace(
+    unwrapped = replace(
         row,
         agent_id=data.agent_id,
-        uuid=told.uuid or row.uuid,
-        request_id=told.request_id,
-        timestamp=told.timestamp or row.timestamp,
+        uuid=repeated.uuid or row.uuid,
+        request_id=repeated.request_id,
+        timestamp=repeated.timestamp or row.timestamp,
         is_agent=True,
     )
-    return again, told.message
+    return unwrapped, repeated.message
 
 
 def _has_counts(usage: UsageRow) -> bool:
@@ -591,17 +588,17 @@ def _split_writes(flat: int, split: CacheWrites) -> tuple[int, int]:
     return split_cache_writes(flat, split.ephemeral_5m_input_tokens or 0, split.ephemeral_1h_input_tokens or 0)
 
 
-def _merge_row(  # noqa: PLR0917 - as above
-    known: Sighting, offset: int, row: EntryRow, message: MessageRow, usage: UsageRow, five: int, hour: int
+def _merge_row(  # noqa: PLR0917 - as for `_new_sighting`
+    sighting: Sighting, offset: int, row: EntryRow, message: MessageRow, usage: UsageRow, five: int, hour: int
 ) -> None:
-    """One more row of a message: its counts are taken if they tell more, for the output grows while it is written."""
-    known.rows += f" {offset} {row.uuid if row.uuid and ' ' not in row.uuid else _as_word(row.uuid)}"
+    """Add another row of a message. The output count grows while a message is streamed, so the largest is kept."""
+    sighting.rows += f" {offset} {row.uuid if row.uuid and ' ' not in row.uuid else _as_word(row.uuid)}"
     served, output = usage.server_tool_use, usage.output_tokens or 0
     if served is not None and served.web_search_requests:
-        known.web_searches = max(known.web_searches, served.web_search_requests)
+        sighting.web_searches = max(sighting.web_searches, served.web_search_requests)
     if row.cost_usd:
-        known.reported = max(known.reported, _reported_cost(row), key=parse_amount)
-    if output < known.output:
+        sighting.reported = max(sighting.reported, _reported_cost(row), key=parse_amount)
+    if output < sighting.output:
         return
     stopped, model = message.stop_reason is not None, message.model
     speed, tier = (
@@ -610,74 +607,88 @@ def _merge_row(  # noqa: PLR0917 - as above
     )
     geo = _DEFAULT_VALUES.get(usage.inference_geo, usage.inference_geo)
     passes = _extra_passes(usage) if usage.iterations else None
-    if output == known.output:
-        told = (stopped, hour, model, speed, geo, tier, passes)
-        held = (known.stopped, known.cache_write_1h, known.model, known.speed, known.geo, known.tier, known.passes)
-        if told == held:  # as nearly always
-            known.offset = offset
+    if output == sighting.output:
+        new = (stopped, hour, model, speed, geo, tier, passes)
+        current = (
+            sighting.stopped,
+            sighting.cache_write_1h,
+            sighting.model,
+            sighting.speed,
+            sighting.geo,
+            sighting.tier,
+            sighting.passes,
+        )
+        if new == current:  # as nearly always
+            sighting.offset = offset
             return
-        if tie_break_key(*told) < tie_break_key(*held):
+        if tie_break_key(*new) < tie_break_key(*current):
             return
-    known.output, known.stopped, known.offset, known.model, known.passes = output, stopped, offset, model, passes
-    known.cache_write_5m, known.cache_write_1h = five, hour
-    known.speed, known.geo, known.tier = speed, geo, tier
+    sighting.output, sighting.stopped, sighting.offset, sighting.model, sighting.passes = (
+        output,
+        stopped,
+        offset,
+        model,
+        passes,
+    )
+    sighting.cache_write_5m, sighting.cache_write_1h = five, hour
+    sighting.speed, sighting.geo, sighting.tier = speed, geo, tier
 
 
 def _extra_passes(usage: UsageRow) -> list[UsagePass] | None:
-    """The passes that the totals alone do not tell: an advisor's, and those of another model."""
+    """The passes that are not part of the totals: an advisor's, and those of another model."""
     passes: Sequence[UsageCounts]
     if isinstance(usage.iterations, list):
         passes = usage.iterations
     else:
         raw = bytes(usage.iterations)
-        if b"advisor" not in raw and b"model" not in raw:  # nearly all repeat the totals, and are not worth decoding
+        if b"advisor" not in raw and b"model" not in raw:  # nearly all only repeat the totals
             return None
         try:
             passes = _decode_iterations(raw) or []
         except DECODE_ERRORS:
             return None
-    if not any(one.type == "advisor_message" or one.model is not None for one in passes):
+    if not any(pass_.type == "advisor_message" or pass_.model is not None for pass_ in passes):
         return None
     return [
         UsagePass(
-            one.type,
-            one.model,
-            one.input_tokens or 0,
-            one.output_tokens or 0,
-            *_split_writes(one.cache_creation_input_tokens or 0, one.cache_creation or CacheWrites()),
-            one.cache_read_input_tokens or 0,
+            pass_.type,
+            pass_.model,
+            pass_.input_tokens or 0,
+            pass_.output_tokens or 0,
+            *_split_writes(pass_.cache_creation_input_tokens or 0, pass_.cache_creation or CacheWrites()),
+            pass_.cache_read_input_tokens or 0,
         )
-        for one in passes
+        for pass_ in passes
     ]
 
 
 def _reported_cost(row: EntryRow) -> str | None:
-    told = bytes(row.cost_usd)
-    return told.decode("ascii", "replace") if told not in (b"", b"null") else None
+    text = bytes(row.cost_usd)
+    return text.decode("ascii", "replace") if text not in (b"", b"null") else None
 
 
 _TAIL_BLOCK_SIZE = 256 * 1024
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"]{1,40})"')
 _COMPACT_BOUNDARY = re.compile(rb'"subtype"\s*:\s*"compact_boundary"')
-# Up to this size, reading everything takes no longer than looking for where to begin.
+# Up to this size, reading the file takes no longer than searching for where to begin.
 _SMALL_FILE_SIZE = 1024 * 1024
 
 
 def read_sightings_since(transcript: Transcript, since: str) -> TranscriptSightings:
-    """What a transcript tells of messages since a time (`2026-11-15T00:00:00`), and perhaps of some before."""
+    """Return the messages since a time (`2026-11-15T00:00:00`), and perhaps earlier ones."""
     if transcript.size <= _SMALL_FILE_SIZE:
         return read_sightings(transcript)
-    gathering = SightingCollector(transcript)
+    collector = SightingCollector(transcript)
     try:
-        for found in _find_lines_since(transcript.path, since):
-            gathering.add(found)
-        return gathering.seen(read_first_lines(transcript.path))
+        for matches in _find_lines_since(transcript.path, since):
+            collector.add(matches)
+        return collector.result(read_first_lines(transcript.path))
     except Error as error:
-        return TranscriptSightings("", gathering.origins, list(gathering.found.values()), str(error))
+        return TranscriptSightings("", collector.origins, collector.sightings, str(error))
 
 
 def is_compacted_at_end(path: Path) -> bool:
-    """Whether a compaction came after the last request: the window is then smaller than that request's prompt."""
+    """Whether a compaction came after the last request: the context is then smaller than that request's prompt."""
     try:
         descriptor = open_transcript(path)
     except Error:
@@ -705,7 +716,7 @@ def _find_lines_since(path: Path, since: str) -> Iterator[MatchingLines]:
 
 
 def _find_start(descriptor: int, since: str) -> int:
-    """Where a line begins before which nothing is wanted: blocks are looked at from the last one backwards."""
+    """Return the offset of a line before which everything is older than `since`, searching backwards by blocks."""
     end = os.fstat(descriptor).st_size
     while end > 0:
         start = max(0, end - _TAIL_BLOCK_SIZE)
@@ -718,10 +729,10 @@ def _find_start(descriptor: int, since: str) -> int:
 
 
 def _is_block_before(block: bytes, since: str) -> bool:
-    """Whether a block names times, and all of them lie before; one that is not written as usual may lie anywhere."""
+    """Whether a block contains times, and all are before `since`; a time in an unusual format could be any time."""
     times = {match[1] for match in _TIMESTAMP.finditer(block)}
-    wanted = since.encode()
-    return bool(times) and all(time.endswith(b"Z") and time < wanted for time in times)
+    limit = since.encode()
+    return bool(times) and all(time.endswith(b"Z") and time < limit for time in times)
 
 
 def _read_range(descriptor: int, start: int, end: int) -> bytes:

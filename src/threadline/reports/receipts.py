@@ -90,7 +90,7 @@ def _lines_of_charge(charge: Charge, read: _TranscriptLines, problems: list[Prob
         origin = sighting.origin
         place = Place(origin.transcript, origin.lines(offset), offset)
         if counts is None:
-            gone = read[origin.transcript].gone
+            gone = read[origin.transcript].unreadable
             why = TRANSCRIPT_CHANGED if gone is None else f"could not be read again: {gone}"
             problems.append(Problem(ProblemKind.CHANGED, place, why, recovered=False))
         elif is_counted:

@@ -102,7 +102,7 @@ def scan_file(transcript: Transcript, *, filter_: SecretFilter) -> ScanResult:
         line = 1
         for chunk in read_chunks(transcript.path):
             exposures += _scan_chunk(chunk, Place(path, line), transcript.session, filter_)
-            line += 0 if chunk.piece and not chunk.lines[-1].endswith(b"\n") else len(chunk.lines)
+            line += 0 if chunk.is_piece and not chunk.lines[-1].endswith(b"\n") else len(chunk.lines)
     except (Error, OSError) as error:
         problem = Problem(ProblemKind.UNREADABLE, Place(path), str(error), recovered=False)
         return ScanResult(tuple(exposures), (problem,))

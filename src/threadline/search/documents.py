@@ -103,7 +103,7 @@ class DocumentReader:
         raw = self._bytes(row.transcript, row.offset, row.length)
         if raw is None:
             return None
-        chunk = Chunk([raw], row.offset, piece=row.length > MAX_LINE_LENGTH)
+        chunk = Chunk([raw], row.offset, is_piece=row.length > MAX_LINE_LENGTH)
         entries = list(TranscriptReader(row.transcript).decode_line_by_line(chunk, row.line))
         return entries[0] if len(entries) == 1 and entries[0].kind == row.kind else None
 

@@ -1,8 +1,9 @@
-"""How a JSON value becomes a struct, losing nothing.
+"""Convert JSON values to structs without losing anything.
 
-`Shape` is what every noun read from disk is made of; `fit` makes one from a value that does not quite
-have its shape; `strict` is its twin that refuses unknown fields; `unknown` names what a shape does not know;
-`loads` reads JSON that the fast decoder refuses.
+- `Shape` is the base class of every struct read from disk.
+- `fit` builds a struct from a value that does not quite match it, and reports each mismatch.
+- `strict_type` derives a type that rejects unknown fields; `find_unknown` lists the unknown fields and tags of a value.
+- `lenient_loads` decodes JSON that the fast decoder rejects.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Detect fields and tags that the model does not know.
 
-`strict_type` derives a variant of a type that refuses unknown fields, so "is there anything new in this line?" is
-answered at the fast decoder's speed. The variant is a subclass, so what it decodes is still an instance of the
-original. `find_unknown` then names each unknown field and tag with its JSON path.
+`strict_type` derives a variant of a type that rejects unknown fields, so "is there anything new in this line?" is
+answered at the fast decoder's speed. The variant is a subclass, so decoded values are still instances of the
+original. `find_unknown` then lists each unknown field and tag with its JSON path.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from threadline.shape.lenient import OTHER_TAG, wire_fields
 
 @cache
 def strict_type(type_: Any) -> Any:
-    """`type_`, with every struct in it replaced by the twin that refuses unknown fields."""
+    """Return the type with every struct in it replaced by a variant that rejects unknown fields."""
     if isinstance(type_, NewType):
         return type_
     if isinstance(type_, type) and issubclass(type_, Struct):
@@ -61,10 +61,10 @@ def _default_arguments(field: msgspec.structs.FieldInfo) -> dict[str, Any]:
 
 
 class UnknownPart(Struct, frozen=True):
-    """One part of a value that its shape has no word for.
+    """A field or tag in a value that its type does not know.
 
-    `what` is `field` or `tag`; `shape` is the name of the shape (for a tag: of the union's stand-in); `name`
-    the field's or tag's name; `json_path` leads to it and `value` is it.
+    `what` is `field` or `tag`. `shape` is the name of the type; for a tag, of the union's member for unknown tags.
+    `name` is the name of the field or tag.
     """
 
     what: str
@@ -118,7 +118,7 @@ def _struct_walker(shape: type[Struct]) -> _Walker:
     def walk(value: Any, path: str) -> Iterator[UnknownPart]:
         if type(value) is not dict:
             return
-        if not walks:  # made late: a shape may hold itself
+        if not walks:  # on first use, because a type may contain itself
             walks.update((field.encode_name, _make_walker(field.type)) for field in wire_fields(shape))
         for key, item in value.items():
             inner = walks.get(key)

@@ -20,12 +20,12 @@ from typing import Any
 from msgspec import Struct, inspect
 
 OWN_PREFIX = "threadline:"
-"""What our own wire names start with: values that threadline sets and no writer means."""
+"""Prefix of the wire names of fields that threadline sets itself and no transcript contains."""
 
 OTHER_TAG = f"{OWN_PREFIX}other"
-"""The tag of the one member of a tagged union that stands for all tags nobody knows.
+"""The tag of the member of a tagged union that represents all unknown tags.
 
-No writer means it; `fit` makes such a member from any value whose tag is unknown.
+No transcript contains it. `fit` builds this member from any value whose tag is unknown.
 """
 
 
@@ -38,13 +38,13 @@ class Shape(Struct, frozen=True, gc=False, rename="camel", repr_omit_defaults=Tr
 
 
 def wire_fields(shape: type[Struct]) -> list[inspect.Field]:
-    """The fields that are read from disk, without those that threadline sets itself."""
+    """Return the fields that are read from disk, without those that threadline sets itself."""
     info: Any = inspect.type_info(shape)
     return [field for field in info.fields if not field.encode_name.startswith(OWN_PREFIX)]
 
 
 class Misfit(Struct, frozen=True):
-    """One value that is not of the type its field has: where, and in words."""
+    """A value that does not have the type of its field."""
 
     json_path: str
     message: str
@@ -55,7 +55,7 @@ _NO_VALUE: Any = object()
 
 
 def fit(value: Any, type_: Any) -> tuple[Any, list[Misfit]]:
-    """The best `type_` that `value` can be, and what did not fit. The first is None when nothing does.
+    """Convert a value to a type as far as possible, and list what did not fit. None if nothing fits.
 
     >>> class Point(Struct):
     ...     x: int = 0
@@ -64,8 +64,8 @@ def fit(value: Any, type_: Any) -> tuple[Any, list[Misfit]]:
     (Point(x=1, y=0), [Misfit(json_path='$.y', message='Expected `int`, got `str`')])
     """
     misfits: list[Misfit] = []
-    made = _converter_for(type_)(value, "$", misfits)
-    return (None if made is _NO_VALUE else made), misfits
+    result = _converter_for(type_)(value, "$", misfits)
+    return (None if result is _NO_VALUE else result), misfits
 
 
 @cache
@@ -74,15 +74,15 @@ def _converter_for(type_: Any) -> _Converter:
 
 
 def _make_converter(info: inspect.Type) -> _Converter:
-    """The plan for one type, out of the table below."""
+    """Build the converter for a type from the table below."""
     make = _CONVERTERS.get(type(info))
     if make is None:
-        raise TypeError(f"no shape may have a field of type {info!r}")
+        raise TypeError(f"a shape cannot have a field of type {info!r}")
     return make(info)
 
 
-def _reject(what: str, value: Any, path: str, misfits: list[Misfit]) -> Any:
-    misfits.append(Misfit(path, f"Expected `{what}`, got `{_json_type_name(value)}`"))
+def _reject(expected: str, value: Any, path: str, misfits: list[Misfit]) -> Any:
+    misfits.append(Misfit(path, f"Expected `{expected}`, got `{_json_type_name(value)}`"))
     return _NO_VALUE
 
 
@@ -92,14 +92,14 @@ def _json_type_name(value: Any) -> str:
 
 
 def _scalar_converter(type_: type, name: str) -> _Converter:
-    def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
+    def convert(value: Any, path: str, misfits: list[Misfit]) -> Any:
         return value if type(value) is type_ else _reject(name, value, path, misfits)
 
-    return plan
+    return convert
 
 
 def _int_converter(info: inspect.IntType) -> _Converter:
-    def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
+    def convert(value: Any, path: str, misfits: list[Misfit]) -> Any:
         number = value
         if (type(value) is float and value.is_integer()) or _is_digit_string(value):
             number = int(value)
@@ -112,7 +112,7 @@ def _int_converter(info: inspect.IntType) -> _Converter:
             misfits.append(Misfit(path, f"Expected `int`, got `{_json_type_name(value)}`; read as {number}"))
         return number
 
-    return plan
+    return convert
 
 
 def _is_digit_string(value: Any) -> bool:
@@ -124,49 +124,51 @@ def _convert_float(value: Any, path: str, misfits: list[Misfit]) -> Any:
 
 
 def _list_converter(info: inspect.ListType | inspect.VarTupleType) -> _Converter:
-    item_plan = _make_converter(info.item_type)
+    convert_item = _make_converter(info.item_type)
     make = list if isinstance(info, inspect.ListType) else tuple
 
-    def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
+    def convert(value: Any, path: str, misfits: list[Misfit]) -> Any:
         if type(value) is not list:
             return _reject("array", value, path, misfits)
-        items = (item_plan(item, f"{path}[{at}]", misfits) for at, item in enumerate(value))
+        items = (convert_item(item, f"{path}[{at}]", misfits) for at, item in enumerate(value))
         return make(item for item in items if item is not _NO_VALUE)
 
-    return plan
+    return convert
 
 
 def _dict_converter(info: inspect.DictType) -> _Converter:
-    value_plan = _make_converter(info.value_type)
+    convert_value = _make_converter(info.value_type)
 
-    def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
+    def convert(value: Any, path: str, misfits: list[Misfit]) -> Any:
         if type(value) is not dict:
             return _reject("object", value, path, misfits)
-        made = {key: value_plan(item, f"{path}.{key}", misfits) for key, item in value.items()}
-        return {key: item for key, item in made.items() if item is not _NO_VALUE}
+        converted = {key: convert_value(item, f"{path}.{key}", misfits) for key, item in value.items()}
+        return {key: item for key, item in converted.items() if item is not _NO_VALUE}
 
-    return plan
+    return convert
 
 
 @cache
 def _struct_converter(shape: type[Struct]) -> _Converter:
-    plans: dict[str, tuple[str, _Converter]] = {}
+    converters: dict[str, tuple[str, _Converter]] = {}
 
-    def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
+    def convert(value: Any, path: str, misfits: list[Misfit]) -> Any:
         if type(value) is not dict:
             return _reject("object", value, path, misfits)
-        if not plans:  # made late: a shape may hold itself
-            plans.update((field.encode_name, (field.name, _make_converter(field.type))) for field in wire_fields(shape))
-        made: dict[str, Any] = {}
+        if not converters:  # on first use, because a type may contain itself
+            converters.update(
+                (field.encode_name, (field.name, _make_converter(field.type))) for field in wire_fields(shape)
+            )
+        values: dict[str, Any] = {}
         for key, item in value.items():
-            known = plans.get(key)
+            known = converters.get(key)
             if known is not None:
                 fitted = known[1](item, f"{path}.{key}", misfits)
                 if fitted is not _NO_VALUE:
-                    made[known[0]] = fitted
-        return shape(**made)
+                    values[known[0]] = fitted
+        return shape(**values)
 
-    return plan
+    return convert
 
 
 def _union_converter(info: inspect.UnionType) -> _Converter:
@@ -180,7 +182,7 @@ def _union_converter(info: inspect.UnionType) -> _Converter:
             by_type.setdefault(python_type, _make_converter(member))
     names = " | ".join(_JSON_TYPE_NAMES.get(type(member), "object") for member in info.types)
 
-    def plan(value: Any, path: str, misfits: list[Misfit]) -> Any:
+    def convert(value: Any, path: str, misfits: list[Misfit]) -> Any:
         if type(value) is dict and tag_field is not None:
             tag = value.get(tag_field)
             chosen = tagged.get(tag) if type(tag) is str and tag != OTHER_TAG else None
@@ -188,9 +190,9 @@ def _union_converter(info: inspect.UnionType) -> _Converter:
                 return chosen(value, path, misfits)
             if other is not None:
                 return other(tag=tag if type(tag) is str else "", data=value)
-        by = by_type.get(type(value))
-        if by is not None:
-            return by(value, path, misfits)
+        chosen = by_type.get(type(value))
+        if chosen is not None:
+            return chosen(value, path, misfits)
         if other is not None:
             misfits.append(Misfit(path, f"Expected `{names}`, got `{_json_type_name(value)}`"))
             return other(tag="", data=value)
@@ -198,7 +200,7 @@ def _union_converter(info: inspect.UnionType) -> _Converter:
             return by_type[int](value, path, misfits)
         return _reject(names, value, path, misfits)
 
-    return plan
+    return convert
 
 
 _CONVERTERS: dict[type, Callable[[Any], _Converter]] = {
@@ -237,55 +239,54 @@ _JSON_TYPE_NAMES: dict[type, str] = {
 }
 
 
-# The interpreter refuses to turn more digits than this into an int; such a number stays text.
+# Python refuses to convert more digits than this to an int. Such a number stays text.
 _MAX_INT_DIGITS = 4300
-# The standard library's own scanner fails by recursion; 64-bit token counts never come near this.
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class LenientValue(Struct, frozen=True):
-    """A value, and what had to be forgiven to get it: the words of `ProblemKind` with a sentence each."""
+    """A value, and what was wrong with its JSON: values of `ProblemKind` with a message each."""
 
     value: Any
     defects: tuple[tuple[str, str], ...]
 
 
 def lenient_loads(data: bytes) -> LenientValue:
-    """Decode one JSON value, forgiving what can be forgiven.
+    """Decode one JSON value, tolerating as many errors as possible.
 
     Raises:
         ValueError: it is not JSON at all.
         RecursionError: it is nested too deeply.
     """
-    forgiven: dict[str, str] = {}
+    defects: dict[str, str] = {}
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         text = data.decode(errors="replace")
-        forgiven["invalid-utf8"] = f"byte {error.start} is not UTF-8; shown as U+FFFD"
+        defects["invalid-utf8"] = f"byte {error.start} is not UTF-8; shown as U+FFFD"
     if text.startswith("\ufeff"):
         text = text[1:]
-        forgiven["byte-order-mark"] = "starts with a byte order mark"
+        defects["byte-order-mark"] = "starts with a byte order mark"
 
-    def odd_number(digits: str) -> str:
+    def keep_as_text(digits: str) -> str:
         shown = digits if len(digits) <= 20 else f"{digits[:17]}…"  # noqa: PLR2004 - as much as a message can show
-        forgiven["bad-number"] = f"{shown} is no number that JSON can hold; kept as text"
+        defects["bad-number"] = f"{shown} is not a number that JSON allows; kept as text"
         return digits
 
-    def whole(digits: str) -> int | str:
-        return int(digits) if len(digits) <= _MAX_INT_DIGITS else odd_number(digits)
+    def parse_int(digits: str) -> int | str:
+        return int(digits) if len(digits) <= _MAX_INT_DIGITS else keep_as_text(digits)
 
-    def fraction(digits: str) -> float | str:
+    def parse_float(digits: str) -> float | str:
         number = float(digits)
-        return number if math.isfinite(number) else odd_number(digits)
+        return number if math.isfinite(number) else keep_as_text(digits)
 
-    hooks: dict[str, Any] = {"parse_constant": odd_number, "parse_int": whole, "parse_float": fraction}
+    hooks: dict[str, Any] = {"parse_constant": keep_as_text, "parse_int": parse_int, "parse_float": parse_float}
     try:
         value = json.loads(text, **hooks)
     except json.JSONDecodeError:
         value = json.loads(text, strict=False, **hooks)
-        forgiven["control-character"] = "a string holds a raw control character"
+        defects["control-character"] = "a string contains a raw control character"
     if _ESCAPED_SURROGATE.search(data) and _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
-        forgiven["lone-surrogate"] = "a string holds half of a surrogate pair"
-    return LenientValue(value, tuple(forgiven.items()))
+        defects["lone-surrogate"] = "a string contains half of a surrogate pair"
+    return LenientValue(value, tuple(defects.items()))
