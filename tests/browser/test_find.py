@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.paths import GROWING, LONGEST
 from tests.browser.visiting import Visitor
 
-FOUND = "name => [...(CSS.highlights.get(name) ?? [])].map(range => range.toString())"
+HIGHLIGHTED_TEXT = "name => [...(CSS.highlights.get(name) ?? [])].map(range => range.toString())"
 
 
 def ask(page: Page, words: str) -> None:
@@ -38,9 +38,9 @@ def test_it_is_highlighted(visit: Visitor) -> None:
     page = visit(GROWING)
     ask(page, "answer 3")
     expect(page.locator("form.find output")).to_have_text("1 of 11")
-    page.wait_for_function(f"() => ({FOUND})('found-now').length === 1")
-    assert page.evaluate(FOUND, "found-now") == ["Answer 3"]
-    assert set(page.evaluate(FOUND, "found")) <= {"Answer 3"}
+    page.wait_for_function(f"() => ({HIGHLIGHTED_TEXT})('current-match').length === 1")
+    assert page.evaluate(HIGHLIGHTED_TEXT, "current-match") == ["Answer 3"]
+    assert set(page.evaluate(HIGHLIGHTED_TEXT, "match")) <= {"Answer 3"}
     page.locator("form.find").get_by_label("Close").click()
     assert page.evaluate("CSS.highlights.size") == 0
 
@@ -72,7 +72,7 @@ def test_what_is_not_there_is_not_found(visit: Visitor) -> None:
     """It says so, and nothing moves."""
     page = visit(GROWING)
     ask(page, "zzzzqqqq")
-    expect(page.locator("form.find output")).to_have_text("no matches")
+    expect(page.locator("form.find output")).to_have_text("No matches")
     assert page.evaluate("scrollY") == 0
 
 
@@ -81,7 +81,7 @@ def test_letters_count_without_case_and_marks(visit: Visitor) -> None:
     page = visit(GROWING)
     ask(page, "ÁNSWER 3")
     expect(page.locator("form.find output")).to_have_text("1 of 11")
-    page.wait_for_function(f"() => ({FOUND})('found-now')[0] === 'Answer 3'")
+    page.wait_for_function(f"() => ({HIGHLIGHTED_TEXT})('current-match')[0] === 'Answer 3'")
 
 
 def test_keys_are_about_what_was_found(visit: Visitor) -> None:

@@ -151,7 +151,7 @@ def test_a_list_says_that_it_is_not_current(visit: Visitor, written: Writer) -> 
     page.wait_for_timeout(1500)
     expect(page.locator("p.changed")).to_have_count(0)
     written("Somewhere else.")
-    expect(page.locator("p.changed")).to_contain_text("reload")
+    expect(page.locator("p.changed")).to_contain_text("Reload")
     with page.expect_navigation():
         page.locator("p.changed button").click()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 from tests.browser.paths import ALL, PICTURES, SHORT, filled
 from tests.browser.probes import settled
 from tests.browser.visiting import Visitor
@@ -62,3 +63,17 @@ def test_back_and_reload_give_the_same_view(visit: Visitor) -> None:
     assert page.url.endswith("/sessions")
     page.go_forward()
     assert page.locator("main").inner_text() == shown
+
+
+def test_a_theme_applies_to_other_open_pages(visit: Visitor) -> None:
+    """A theme that is chosen on one page is applied to the other open pages of the same browser at once."""
+    page = visit("/keys")
+    other = page.context.new_page()
+    visit.go(other, "/usage")
+    page.keyboard.press("d")
+    expect(other.locator("html")).to_have_attribute("data-theme", "dark")
+    page.keyboard.press("d")
+    expect(other.locator("html")).to_have_attribute("data-theme", "light")
+    page.keyboard.press("d")
+    expect(other.locator("html")).not_to_have_attribute("data-theme", "light")
+    assert other.locator("html").get_attribute("data-theme") is None

@@ -113,13 +113,13 @@ def test_nothing_runs_and_nothing_is_asked_for(site: Path, browser: Browser) -> 
         page.goto(path.as_uri())
         assert page.evaluate("document.querySelectorAll('script:not([type])').length") == (path.name == "search.html")
     page.goto((site / "search.html").as_uri())
-    page.fill("#words", "onerror")
-    page.wait_for_selector("#found a")
-    found = page.locator("#found li a")
-    assert found.count() >= 2
+    page.fill("#query", "onerror")
+    page.wait_for_selector("#results a")
+    links = page.locator("#results li a")
+    assert links.count() >= 2
     # What kind of thing it is stands apart from its words, for who reads and for who copies them.
-    assert all(re.match(r"(?:prompt|reply|call) \S", words) for words in found.all_inner_texts())
-    found.first.click()
+    assert all(re.match(r"(?:prompt|reply|call) \S", words) for words in links.all_inner_texts())
+    links.first.click()
     page.wait_for_url("**/sessions/*.html#*")
     assert page.locator(":target").count() == 1
     page.close()

@@ -280,7 +280,7 @@ def render_index_page(sessions: Iterable[SiteEntry]) -> str:
         )
         for item in _newest_first(sessions)
     ]
-    heads = el("thead", el("tr", *(el("th", name, scope="col") for name in ("started", "session", "project", "what"))))
+    heads = el("thead", el("tr", *(el("th", name, scope="col") for name in ("started", "session", "project", "details"))))
     head = el("header", el("h1", "Sessions"), class_="head")
     main = join((head, el("div", el("table", heads, el("tbody", *rows), class_="list"), class_="scroll")))
     return render_document("Sessions", main, kind="site-index", top=_site_navigation("index"))
@@ -297,14 +297,14 @@ def render_search_page(sessions: Iterable[SiteEntry]) -> str:
     main = join(
         (
             el("header", el("h1", "Search"), class_="head"),
-            el("p", el("label", "Words in the same prompt, reply or call", for_="words")),
+            el("p", el("label", "Words in the same prompt, reply or call", for_="query")),
             el(
                 "p",
-                el("input", id="words", type="search", size=40, autocomplete="off", spellcheck="false", autofocus=True),
+                el("input", id="query", type="search", size=40, autocomplete="off", spellcheck="false", autofocus=True),
             ),
-            el("noscript", el("p", "The search needs JavaScript; the other pages do not.")),
-            el("p", id="told", role="status", class_="faint"),
-            el("div", id="found"),
+            el("noscript", el("p", "Search needs JavaScript. The other pages do not.")),
+            el("p", id="status", role="status", class_="faint"),
+            el("div", id="results"),
             Markup(f'<script type="application/json" id="index">{_script_safe_json(data)}</script>'),  # noqa: S704 - no `<` in it
             Markup(f"<script>{script}</script>"),  # noqa: S704 - our own file
         )

@@ -23,7 +23,7 @@ from threadline.web.request import Fragment, Page, PageResult, Picture, Redirect
 from threadline.web.urls import ASSETS, carried_inputs
 
 JSON_SUFFIX = ".json"
-STYLE_SHEET, EARLY_SCRIPT, PAGE_SCRIPT = "style.css", "early.js", "page.js"
+STYLE_SHEET, THEME_SCRIPT, PAGE_SCRIPT = "style.css", "initial_theme.js", "page.js"
 _SCRIPT_FOLDER = Path(__file__).parent / "assets"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _NAVIGATION: tuple[tuple[str, str, str], ...] = (
@@ -132,7 +132,7 @@ def navigation_bar(path: str) -> Markup:
         class_="keys",
         title="Keyboard shortcuts (?)",
         aria_label="Keyboard shortcuts",
-        data_deed="help",
+        data_action="help",
     )
     buttons = (
         _script_button("menu", "palette", "Go to a session or page (Ctrl K)"),
@@ -143,7 +143,7 @@ def navigation_bar(path: str) -> Markup:
 
 def _script_button(icon_name: str, action: str, label: str) -> Markup:
     """A button that a script handles; without scripts it is hidden."""
-    return el("button", icon(icon_name), type="button", data_deed=action, title=label, aria_label=label)
+    return el("button", icon(icon_name), type="button", data_action=action, title=label, aria_label=label)
 
 
 def _aria_current(path: str, target: str) -> str | None:
@@ -180,7 +180,7 @@ def asset_links(scripts: Iterable[str] = ()) -> Markup:
     return join(
         (
             el("link", rel="stylesheet", href=_asset_url(STYLE_SHEET)),
-            el("script", src=_asset_url(EARLY_SCRIPT)),
+            el("script", src=_asset_url(THEME_SCRIPT)),
             *(el("script", src=_asset_url(name), type="module") for name in (PAGE_SCRIPT, *scripts)),
         )
     )

@@ -1,72 +1,111 @@
+// The search page of an exported site: finds items that contain all words of the query, in the texts in the page.
 "use strict";
 {
-  const data = JSON.parse(document.getElementById("index").textContent);
-  const input = document.getElementById("words");
-  const list = document.getElementById("found");
-  const told = document.getElementById("told");
-  const most = 200, around = 80;
-  const texts = data.items.map((item) => item[3].toLowerCase());
+  const MAX_RESULTS = 200;
+  /** Characters shown before the first match; a snippet is three times as long. */
+  const CONTEXT = 80;
+  const DEBOUNCE_MS = 80;
 
-  const snippet = (text, words) => {
-    const low = text.toLowerCase();
-    const first = Math.max(0, Math.min(...words.map((word) => low.indexOf(word)).filter((at) => at >= 0)) - around);
-    const piece = text.slice(first, first + 3 * around), lowPiece = piece.toLowerCase();
-    const shown = document.createElement("span");
-    if (first) shown.append("…");
-    let at = 0;
-    while (at < piece.length) {
-      const hits = words.map((word) => [lowPiece.indexOf(word, at), word]).filter(([where]) => where >= 0);
-      if (!hits.length) break;
-      const [where, word] = hits.reduce((a, b) => (b[0] < a[0] ? b : a));
+  /** `sessions` are pairs of a file name and a title; `items` are a session's index, an anchor, a kind and a text. */
+  const data = JSON.parse(document.getElementById("index").textContent);
+  const input = document.getElementById("query");
+  const results = document.getElementById("results");
+  const status = document.getElementById("status");
+  const lowerTexts = data.items.map((item) => item[3].toLowerCase());
+
+  /** The part of a text around the first match, with the words marked. */
+  const createSnippet = (text, words) => {
+    const lowerText = text.toLowerCase();
+    const matches = words.map((word) => lowerText.indexOf(word)).filter((index) => index >= 0);
+    const start = Math.max(0, Math.min(...matches) - CONTEXT);
+    const part = text.slice(start, start + 3 * CONTEXT);
+    const lowerPart = part.toLowerCase();
+    const snippet = document.createElement("span");
+    if (start > 0) snippet.append("…");
+    let end = 0;
+    while (end < part.length) {
+      const hits = words.map((word) => [lowerPart.indexOf(word, end), word]).filter(([index]) => index >= 0);
+      if (hits.length === 0) break;
+      const [index, word] = hits.reduce((a, b) => (b[0] < a[0] ? b : a));
       const mark = document.createElement("mark");
-      mark.textContent = piece.slice(where, where + word.length);
-      shown.append(piece.slice(at, where), mark);
-      at = where + word.length;
+      mark.textContent = part.slice(index, index + word.length);
+      snippet.append(part.slice(end, index), mark);
+      end = index + word.length;
     }
-    shown.append(piece.slice(at));
-    return shown;
+    snippet.append(part.slice(end));
+    return snippet;
+  };
+
+  /** Add the heading of a session, and return the list for its items. */
+  const appendSession = (url, title) => {
+    const block = document.createElement("section");
+    const heading = document.createElement("h2");
+    const link = document.createElement("a");
+    const list = document.createElement("ul");
+    block.className = "block";
+    link.href = url;
+    link.textContent = title;
+    list.className = "recent";
+    heading.append(link);
+    block.append(heading, list);
+    results.append(block);
+    return list;
+  };
+
+  const createRow = (url, kind, snippet) => {
+    const row = document.createElement("li");
+    const link = document.createElement("a");
+    const label = document.createElement("span");
+    link.href = url;
+    label.className = "faint";
+    label.textContent = kind;
+    link.append(label, " ", snippet);
+    row.append(link);
+    return row;
   };
 
   const search = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    list.replaceChildren();
-    if (!words.length) { told.textContent = ""; return; }
-    let count = 0, last = -1, rows = null;
-    for (let at = 0; at < texts.length; at++) {
-      if (!words.every((word) => texts[at].includes(word))) continue;
-      if (++count > most) continue;
-      const [session, anchor, kind, text] = data.items[at];
-      const page = `sessions/${data.sessions[session][0]}.html`;
-      if (session !== last) {
-        const block = document.createElement("section"), head = document.createElement("h2");
-        const title = document.createElement("a");
-        block.className = "block";
-        title.href = page;
-        title.textContent = data.sessions[session][1];
-        rows = document.createElement("ul");
-        rows.className = "recent";
-        head.append(title);
-        block.append(head, rows);
-        list.append(block);
-        last = session;
+    results.replaceChildren();
+    status.textContent = "";
+    if (words.length === 0) return;
+    let count = 0;
+    let currentSession = -1;
+    let list = null;
+    lowerTexts.forEach((lowerText, index) => {
+      if (!words.every((word) => lowerText.includes(word))) return;
+      count += 1;
+      if (count > MAX_RESULTS) return;
+      const [session, anchor, kind, text] = data.items[index];
+      const [name, title] = data.sessions[session];
+      const url = `sessions/${name}.html`;
+      if (session !== currentSession) {
+        list = appendSession(url, title);
+        currentSession = session;
       }
-      const row = document.createElement("li"), link = document.createElement("a"), what = document.createElement("span");
-      link.href = `${page}#${anchor}`;
-      what.className = "faint";
-      what.textContent = kind;
-      link.append(what, " ", snippet(text, words));
-      row.append(link);
-      rows.append(row);
-    }
-    told.textContent = `${count} ${count === 1 ? "place" : "places"}${count > most ? `, the first ${most} shown` : ""}`;
+      list.append(createRow(`${url}#${anchor}`, kind, createSnippet(text, words)));
+    });
+    const matches = count === 0 ? "No matches" : count === 1 ? "1 match" : `${count} matches`;
+    status.textContent = count > MAX_RESULTS ? `${matches}. Showing the first ${MAX_RESULTS}.` : matches;
   };
 
-  let waiting = 0;
+  let timer = 0;
   input.addEventListener("input", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(() => { history.replaceState(null, "", "#" + encodeURIComponent(input.value)); search(); }, 80);
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      history.replaceState(null, "", `#${encodeURIComponent(input.value)}`);
+      search();
+    }, DEBOUNCE_MS);
   });
-  const from = () => { try { input.value = decodeURIComponent(location.hash.slice(1)); } catch { input.value = ""; } search(); };
-  addEventListener("hashchange", from);
-  from();
+
+  const searchFromUrl = () => {
+    try {
+      input.value = decodeURIComponent(location.hash.slice(1));
+    } catch {
+      input.value = "";
+    }
+    search();
+  };
+  addEventListener("hashchange", searchFromUrl);
+  searchFromUrl();
 }

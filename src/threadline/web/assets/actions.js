@@ -1,17 +1,18 @@
-// What keys and buttons do, by the action names in the table of keys.
+// What keyboard shortcuts and buttons do, by the action names in the table of keys.
 
-import { askData, isAborted, Refused } from "./fetching.js";
-import { along } from "./carried.js";
-import { copy, copyFrom } from "./copy.js";
+import { fetchJson, isAborted, RequestError, withCarriedParameters } from "./fetch.js";
+import { copyFromUrl, copyText } from "./copy.js";
 import { showHelp } from "./help.js";
 import { openPalette } from "./palette.js";
-import { openRow, stepRow } from "./rows.js";
-import { say } from "./status.js";
+import { showStatus } from "./status.js";
 import { nextTheme } from "./theme.js";
 
-/** Actions of every page. */
-export function pageDeeds(keys) {
-  const go = (path) => () => location.assign(along(path));
+/**
+ * Actions of every page.
+ * @param {import("./keys.js").Shortcut[]} shortcuts
+ */
+export function pageActions(shortcuts) {
+  const goTo = (path) => () => location.assign(withCarriedParameters(path));
   return {
     "next-item": () => stepRow(1),
     "previous-item": () => stepRow(-1),
@@ -19,15 +20,43 @@ export function pageDeeds(keys) {
     start: () => scrollTo({ top: 0, behavior: "instant" }),
     end: () => scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" }),
     find: () => focusSearch(),
-    "copy-link": () => copy(location.href, "Link"),
+    "copy-link": () => copyText(location.href, "Link"),
     palette: () => openPalette(),
-    home: go("/"),
-    sessions: go("/sessions"),
-    usage: go("/usage"),
+    home: goTo("/"),
+    sessions: goTo("/sessions"),
+    usage: goTo("/usage"),
     theme: () => nextTheme(),
-    help: () => showHelp(keys),
+    help: () => showHelp(shortcuts),
     close: () => false,
   };
+}
+
+/**
+ * Focus the link of the next or previous row of a list.
+ * @param {1|-1} step
+ */
+function stepRow(step) {
+  const links = Array.from(document.querySelectorAll("[data-item]"), linkOfRow).filter((link) => link !== null);
+  if (links.length === 0) return false;
+  const row = document.activeElement?.closest("[data-item]");
+  const index = row ? links.indexOf(linkOfRow(row)) : -1;
+  const next = index < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, index + step));
+  links[next].focus({ preventScroll: true });
+  links[next].scrollIntoView({ block: "nearest", behavior: "instant" });
+  return true;
+}
+
+/** Open the row that has the focus. */
+function openRow() {
+  const row = document.activeElement?.closest("[data-item]");
+  const link = row ? linkOfRow(row) : null;
+  if (link === null) return false;
+  link.click();
+  return true;
+}
+
+function linkOfRow(row) {
+  return row.matches("a[href]") ? row : row.querySelector("a[href]");
 }
 
 function focusSearch() {
@@ -40,74 +69,75 @@ function focusSearch() {
 
 /**
  * Actions of a session's page.
- * @param {{session: import("./session.js").Session, travel: import("./navigation.js").Travel,
+ * @param {{session: import("./session.js").Session, navigation: import("./navigation.js").ItemNavigation,
  *   windowing: import("./windowing.js").Windowing, find: import("./find.js").Find,
  *   panel: import("./panel.js").Panel}} parts
  */
-export function sessionDeeds({ session, travel, windowing, find, panel }) {
+export function sessionActions({ session, navigation, windowing, find, panel }) {
   // Steps run one after the other, however fast a key repeats.
-  let steps = Promise.resolve();
-  const step = (deed) => () => {
-    steps = steps.then(deed).catch((error) => {
+  let queue = Promise.resolve();
+  const queued = (action) => () => {
+    queue = queue.then(action).catch((error) => {
       // After a failed step, the next key must still work.
-      if (error instanceof Refused) say(session.gone ?? "No response from the server.");
+      if (error instanceof RequestError) showStatus(session.gone ?? "No response from the server.");
       else if (!isAborted(error)) reportError(error);
     });
   };
-  const beside = (kind) => (event) => {
-    const item = asked(event) ?? travel.current();
+  const toggle = (name, value) => queued(() => toggleParameter(session, name, value, navigation.current()));
+  const togglePanel = (kind) => (event) => {
+    const item = clickedItem(event) ?? navigation.current();
     if (item === null) return false;
-    travel.mark(item);
+    navigation.setCurrent(item);
     panel.toggle(kind, item.id);
     return true;
   };
-  const state = beside("state");
+  const toggleState = togglePanel("state");
   return {
-    "next-item": step(() => travel.step(1)),
-    "previous-item": step(() => travel.step(-1)),
-    "next-turn": step(() => travel.turn(1)),
-    "previous-turn": step(() => travel.turn(-1)),
-    start: step(() => travel.toStart()),
-    end: step(() => travel.toEnd()),
+    "next-item": queued(() => navigation.step(1)),
+    "previous-item": queued(() => navigation.step(-1)),
+    "next-turn": queued(() => navigation.stepTurn(1)),
+    "previous-turn": queued(() => navigation.stepTurn(-1)),
+    start: queued(() => navigation.goToStart()),
+    end: queued(() => navigation.goToEnd()),
     find: () => find.open(),
-    "next-find": step(() => find.step(1)),
-    "previous-find": step(() => find.step(-1)),
-    errors: step(() => turnOver(session, "errors", "1", travel.current())),
-    focus: step(() => turnOver(session, "focus", "1", travel.current())),
-    thinking: step(() => turnOver(session, "thinking", "full", travel.current())),
-    calls: step(() => turnOver(session, "calls", "full", travel.current())),
+    "next-find": queued(() => find.step(1)),
+    "previous-find": queued(() => find.step(-1)),
+    errors: toggle("errors", "1"),
+    focus: toggle("focus", "1"),
+    thinking: toggle("thinking", "full"),
+    calls: toggle("calls", "full"),
     branches: () => nextBranch(session),
-    fold: () => fold(travel, windowing),
-    raw: beside("raw"),
-    state,
-    "left-panel": () => windowing.hold.keep(() => document.body.classList.toggle("no-side")),
-    "right-panel": (event) => panel.flip() || state(event),
-    "copy-link": (event) => copy(session.link((asked(event) ?? travel.current())?.id), "Link"),
-    "copy-markdown": (event) => copyMarkdown(session, asked(event) ?? travel.current()),
+    fold: () => toggleFolds(navigation, windowing),
+    raw: togglePanel("raw"),
+    state: toggleState,
+    "left-panel": () => windowing.scrollAnchor.preserve(() => document.body.classList.toggle("no-side")),
+    "right-panel": (event) => panel.reopenOrClose() || toggleState(event),
+    "copy-link": (event) => copyText(session.linkTo((clickedItem(event) ?? navigation.current())?.id), "Link"),
+    "copy-markdown": (event) => copyMarkdown(session, clickedItem(event) ?? navigation.current()),
     close: () => find.close() || panel.close(),
   };
 }
 
-/** The item of the button that was clicked; null for a key, which applies to the current item. */
-function asked(event) {
+/** The item whose button was clicked; null for a key, which applies to the current item. */
+function clickedItem(event) {
   return event.type === "click" && event.target instanceof Element ? event.target.closest(".feed article") : null;
 }
 
 /** Expand or fold an item: toggle its first fold, and set all others to the same state. */
-function fold(travel, windowing) {
-  const item = travel.current();
-  const folds = item === null ? [] : Array.from(item.querySelectorAll("details"));
-  const own = folds.filter((one) => one.closest("article") === item);
-  if (own.length === 0) return false;
-  const isOpen = !own[0].open;
-  windowing.hold.keep(() => own.forEach((one) => windowing.folds.set(one, isOpen)));
-  travel.mark(item);
+function toggleFolds(navigation, windowing) {
+  const item = navigation.current();
+  const details = item === null ? [] : Array.from(item.querySelectorAll("details"));
+  const folds = details.filter((fold) => fold.closest("article") === item);
+  if (folds.length === 0) return false;
+  const isOpen = !folds[0].open;
+  windowing.scrollAnchor.preserve(() => folds.forEach((fold) => windowing.foldState.set(fold, isOpen)));
+  navigation.setCurrent(item);
   return true;
 }
 
 function copyMarkdown(session, item) {
   if (item === null) return false;
-  copyFrom(session.markdown(item.id), "Markdown");
+  copyFromUrl(session.markdownUrl(item.id), "Markdown");
   return true;
 }
 
@@ -116,49 +146,68 @@ function copyMarkdown(session, item) {
  * @param {import("./session.js").Session} session
  * @param {string} name
  * @param {string} value
- * @param {Element|null} item the place to keep; if it is not shown then, the item before it
+ * @param {Element|null} item the item to stay at; if the other view does not show it, the item before it
  */
-async function turnOver(session, name, value, item) {
-  const address = new URL(location.href);
-  const query = address.searchParams;
-  const isOn = query.get(name) === value;
-  if (isOn) query.delete(name);
+async function toggleParameter(session, name, value, item) {
+  const url = new URL(location.href);
+  const query = url.searchParams;
+  if (query.get(name) === value) query.delete(name);
   else query.set(name, value);
-  begin(address, await nearest(session, item, address.search));
+  loadView(url, await findAnchorInView(session, item, url.search));
 }
 
-/** The anchor of the item that a page shows in place of another, or before it; null if it shows none. */
-async function nearest(session, item, search) {
-  const own = item?.closest(".section > article") ?? item;
+/** The anchor of the item that another view shows in place of this item, or before it; null if it shows none. */
+async function findAnchorInView(session, item, search) {
+  const topItem = item?.closest(".section > article") ?? item;
   // At the start of the page, there is no place to keep.
-  if (own === null || (scrollY === 0 && own.ariaPosInSet === "1")) return null;
+  if (topItem === null || (scrollY === 0 && topItem.ariaPosInSet === "1")) return null;
   try {
-    return (await askData(session.where(own.id, search))).anchor ?? null;
+    return (await fetchJson(session.positionUrl(topItem.id, search))).anchor ?? null;
   } catch (error) {
-    if (error instanceof Refused) return null;
+    if (error instanceof RequestError) return null;
     throw error;
   }
 }
 
 function nextBranch(session) {
-  const many = Number(session.root.dataset.branches ?? 0);
-  if (many === 0) {
-    say("This session has no branches.");
+  const count = Number(session.root.dataset.branches ?? 0);
+  if (count === 0) {
+    showStatus("This session has no branches.");
     return;
   }
-  const address = new URL(location.href);
-  const next = Number(address.searchParams.get("branch") ?? 0) + 1;
-  if (next > many) address.searchParams.delete("branch");
-  else address.searchParams.set("branch", String(next));
-  begin(address, null);
+  const url = new URL(location.href);
+  const next = Number(url.searchParams.get("branch") ?? 0) + 1;
+  if (next > count) url.searchParams.delete("branch");
+  else url.searchParams.set("branch", String(next));
+  loadView(url, null);
 }
 
-function begin(address, anchor) {
-  for (const name of ["at", "section"]) address.searchParams.delete(name);
-  address.hash = "";
+function loadView(url, anchor) {
+  for (const name of ["at", "section"]) url.searchParams.delete(name);
+  url.hash = "";
   if (anchor !== null) {
-    address.searchParams.set("at", anchor);
-    address.hash = anchor;
+    url.searchParams.set("at", anchor);
+    url.hash = anchor;
   }
-  location.assign(address);
+  location.assign(url);
+}
+
+/**
+ * Show one bar of buttons, which moves to the item under the pointer, touched, or navigated to.
+ *
+ * A bar in each item would be thousands of elements. `data-action` names what a button does; it applies to the item
+ * that contains the bar.
+ * @param {HTMLElement} feed
+ */
+export function startItemButtons(feed) {
+  const bar = document.getElementById("tools")?.content.firstElementChild?.cloneNode(true);
+  if (!(bar instanceof HTMLElement)) return;
+  const moveBar = (event) => {
+    const item = event.target instanceof Element ? event.target.closest("article") : null;
+    // A button that has the keyboard focus stays.
+    if (item === null || bar.parentElement === item || bar.querySelector(":focus-visible") !== null) return;
+    item.append(bar);
+  };
+  feed.addEventListener("pointerover", moveBar, { passive: true });
+  feed.addEventListener("current", moveBar);
 }

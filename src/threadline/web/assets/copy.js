@@ -1,43 +1,43 @@
 // Copies to the clipboard and reports it in the status line.
 
-import { askText, Refused } from "./fetching.js";
-import { say } from "./status.js";
+import { fetchText, RequestError } from "./fetch.js";
+import { showStatus } from "./status.js";
 
 /**
  * Copy a text.
  * @param {string} text
- * @param {string} what its name in the status line
+ * @param {string} label its name in the status line
  */
-export async function copy(text, what) {
-  const isDone = (await byClipboard(text)) || bySelection(text);
-  say(isDone ? `${what} copied` : `Cannot copy ${what}: the browser does not allow it`);
+export async function copyText(text, label) {
+  const isCopied = (await writeClipboard(text)) || copySelection(text);
+  showStatus(isCopied ? `${label} copied` : "Cannot copy: the browser does not allow it");
 }
 
 /** Copy the content of a URL. */
-export async function copyFrom(address, what) {
+export async function copyFromUrl(url, label) {
   try {
-    await copy(await askText(address), what);
+    await copyText(await fetchText(url), label);
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    say(`Cannot load ${what}`);
+    if (!(error instanceof RequestError)) throw error;
+    showStatus(`Cannot load ${label}`);
   }
 }
 
 /** Handle elements with `data-copy`: a link to copy, a URL whose text to copy, or the id of a command. */
-export function startCopying() {
+export function startCopyButtons() {
   for (const button of document.querySelectorAll("button[data-copy]")) button.hidden = false;
   document.addEventListener("click", (event) => {
     const element = event.target instanceof Element ? event.target.closest("[data-copy]") : null;
     if (element === null || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const kind = element.dataset.copy;
-    if (kind === "link") copy(element.href, "Link");
-    else if (kind === "markdown") copyFrom(element.href, "Markdown");
-    else copy(document.getElementById(kind)?.textContent ?? "", "Command");
+    if (kind === "link") copyText(element.href, "Link");
+    else if (kind === "markdown") copyFromUrl(element.href, "Markdown");
+    else copyText(document.getElementById(kind)?.textContent ?? "", "Command");
   });
 }
 
-async function byClipboard(text) {
+async function writeClipboard(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
@@ -47,7 +47,7 @@ async function byClipboard(text) {
 }
 
 /** Fallback for browsers without the clipboard API: select the text and copy the selection. */
-function bySelection(text) {
+function copySelection(text) {
   const focused = document.activeElement;
   const box = document.createElement("textarea");
   box.value = text;
@@ -56,13 +56,13 @@ function bySelection(text) {
   box.style.opacity = "0";
   document.body.append(box);
   box.select();
-  let isDone = false;
+  let isCopied = false;
   try {
-    isDone = document.execCommand("copy");
+    isCopied = document.execCommand("copy");
   } catch {
-    isDone = false;
+    isCopied = false;
   }
   box.remove();
   if (focused instanceof HTMLElement) focused.focus({ preventScroll: true });
-  return isDone;
+  return isCopied;
 }

@@ -1,31 +1,30 @@
 // Shows the progress of the check on the doctor page, and its result at the end.
 
-import { askData } from "./fetching.js";
-import { along } from "./carried.js";
+import { fetchJson, withCarriedParameters } from "./fetch.js";
 
-const PAUSE = 1000;
+const POLL_MS = 1000;
 
 function start() {
   const bar = document.querySelector(".progress progress");
-  if (bar !== null) setTimeout(() => follow(bar), PAUSE);
+  if (bar !== null) setTimeout(() => poll(bar), POLL_MS);
 }
 
-async function follow(bar) {
-  let told = null;
+async function poll(bar) {
+  let progress = null;
   try {
-    told = await askData("/doctor.json");
+    progress = await fetchJson("/doctor.json");
   } catch {
     // The server may be busy or away; the link beside the bar still works.
   }
-  if (told?.state === "done") {
-    location.replace(along("/doctor"));
+  if (progress?.state === "done") {
+    location.replace(withCarriedParameters("/doctor"));
     return;
   }
-  if (told !== null && told.total > 0) {
-    bar.max = told.total;
-    bar.value = told.done;
+  if (progress !== null && progress.total > 0) {
+    bar.max = progress.total;
+    bar.value = progress.done;
   }
-  setTimeout(() => follow(bar), PAUSE);
+  setTimeout(() => poll(bar), POLL_MS);
 }
 
 start();

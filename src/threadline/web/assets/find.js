@@ -1,43 +1,46 @@
-// Finds text in the whole session, filled or not: the server searches it.
+// Finds text in the whole session. The server searches it, because most of it is not in the document.
 
-import { askData, isAborted } from "./fetching.js";
-import { clearHighlights, highlight, places } from "./matches.js";
+import { fetchJson, isAborted } from "./fetch.js";
+import { clearHighlights, findRanges, highlight } from "./highlight.js";
 
-const PAUSE = 150;
+const DEBOUNCE_MS = 150;
 
 /** The find box, its matches, and the current match. */
 export class Find {
   /**
    * @param {import("./session.js").Session} session
-   * @param {import("./navigation.js").Travel} travel
+   * @param {import("./navigation.js").ItemNavigation} navigation
    * @param {import("./windowing.js").Windowing} windowing
    */
-  constructor(session, travel, windowing) {
+  constructor(session, navigation, windowing) {
     this.session = session;
-    this.travel = travel;
+    this.navigation = navigation;
     this.windowing = windowing;
-    this.words = "";
+    this.query = "";
     /** @type {{anchor: string, section: number}[]} */
     this.hits = [];
+    /** The number of all matches; `hits` may be only the first of them. */
     this.total = 0;
-    this.at = -1;
+    /** The index of the current match; -1 if there is none. */
+    this.index = -1;
     this.bar = null;
-    /** @type {{words: string, at: number}|null} the search when the box was closed */
+    /** @type {{query: string, index: number}|null} the search when the box was closed */
     this.last = null;
-    this.stop = null;
-    /** @type {{words: string, answer: Promise<void>}|null} the pending request */
-    this.sought = null;
-    windowing.addEventListener("filled", () => this.#paint());
+    this.abort = null;
+    /** @type {{query: string, response: Promise<void>}|null} the pending request */
+    this.pending = null;
+    windowing.addEventListener("filled", () => this.#showHighlights());
   }
 
-  /** Find the text in the URL without going to a match. */
+  /** Find the text in the URL. Go to the first match, unless the URL or the history says where to begin. */
   async start() {
-    const words = new URLSearchParams(location.search).get("find");
-    if (!words) return;
+    const query = new URLSearchParams(location.search).get("find");
+    // While a long session was loading, the user may have searched already; that search is in the URL, too.
+    if (!query || this.isOpen) return;
     this.open({ focus: false });
-    this.input.value = words;
+    this.input.value = query;
     await this.#search();
-    if (location.hash === "" && !history.state?.place) await this.step(1);
+    if (location.hash === "" && !history.state?.position) await this.step(1);
   }
 
   get isOpen() {
@@ -45,7 +48,7 @@ export class Find {
   }
 
   open({ focus = true } = {}) {
-    this.bar ??= this.#made();
+    this.bar ??= this.#createBar();
     this.bar.hidden = false;
     if (!focus) return;
     this.input.focus({ preventScroll: true });
@@ -54,124 +57,128 @@ export class Find {
 
   close() {
     if (!this.isOpen) return false;
-    this.stop?.abort();
+    this.abort?.abort();
     this.bar.hidden = true;
-    if (this.words !== "") this.last = { words: this.words, at: this.at };
-    this.#take("", { hits: [], total: 0 });
-    const item = this.travel.current();
+    if (this.query !== "") this.last = { query: this.query, index: this.index };
+    this.#setResult("", { hits: [], total: 0 });
+    const item = this.navigation.current();
     if (item !== null) item.focus({ preventScroll: true });
     return true;
   }
 
   /** Go to the next or previous match, wrapping around. */
-  async step(step) {
-    if (!this.isOpen && this.last !== null) await this.#goOn(this.last);
+  async step(direction) {
+    if (!this.isOpen && this.last !== null) await this.#resume(this.last);
     if (this.hits.length === 0) return;
-    this.at = this.at < 0 ? this.#first(step) : (this.at + step + this.hits.length) % this.hits.length;
-    this.#tell();
-    const item = await this.travel.to(this.hits[this.at].anchor, { focus: document.activeElement !== this.input });
+    const count = this.hits.length;
+    this.index = this.index < 0 ? this.#firstIndex(direction) : (this.index + direction + count) % count;
+    this.#showCount();
+    const { anchor } = this.hits[this.index];
+    const item = await this.navigation.goTo(anchor, { focus: document.activeElement !== this.input });
     if (item === null) return;
     this.#reveal(item);
-    this.#paint();
+    this.#showHighlights();
   }
 
   /** Repeat the search that was active when the box was closed, from the same match. */
-  async #goOn({ words, at }) {
+  async #resume({ query, index }) {
     this.open({ focus: false });
-    this.input.value = words;
+    this.input.value = query;
     await this.#search();
-    if (at < this.hits.length) this.at = at;
+    if (index < this.hits.length) this.index = index;
   }
 
-  /** The match to start with: the first from here on. */
-  #first(step) {
-    const here = Number(this.travel.current()?.closest(".section")?.dataset.number ?? 1);
-    const at = this.hits.findIndex((hit) => hit.section >= here);
-    if (step > 0) return Math.max(0, at);
-    return at > 0 ? at - 1 : this.hits.length - 1;
+  /** The index of the match to start with: the first from the current section on, or the last before it. */
+  #firstIndex(direction) {
+    const current = Number(this.navigation.current()?.closest(".section")?.dataset.number ?? 1);
+    const index = this.hits.findIndex((hit) => hit.section >= current);
+    if (direction > 0) return Math.max(0, index);
+    return index > 0 ? index - 1 : this.hits.length - 1;
   }
 
   /** Expand the folds that hide a match. */
   #reveal(item) {
-    const found = places(item, this.words);
-    const hidden = found.find((range) => range.startContainer.parentElement.closest("details:not([open])"));
-    const isShown = found.some((range) => !range.startContainer.parentElement.closest("details:not([open])"));
-    if (hidden !== undefined && !isShown) this.windowing.folds.reveal(hidden.startContainer.parentElement);
-    const first = places(item, this.words)[0]?.getBoundingClientRect();
+    const ranges = findRanges(item, this.query);
+    const isHidden = (range) => range.startContainer.parentElement.closest("details:not([open])") !== null;
+    if (ranges.length > 0 && ranges.every(isHidden)) {
+      this.windowing.foldState.reveal(ranges[0].startContainer.parentElement);
+    }
+    const first = findRanges(item, this.query)[0]?.getBoundingClientRect();
     // In an item that is taller than the window, the match may be far below its top.
     if (first !== undefined && first.bottom > innerHeight) {
       scrollBy({ top: first.top - innerHeight / 3, behavior: "instant" });
-      this.windowing.hold.note();
+      this.windowing.scrollAnchor.remember();
     }
   }
 
   async #search() {
-    const words = this.input.value.trim();
-    if (words === this.words) return;
+    const query = this.input.value.trim();
+    if (query === this.query) return;
     // Enter during a request waits for the same response.
-    if (words === this.sought?.words) {
-      await this.sought.answer;
+    if (query === this.pending?.query) {
+      await this.pending.response;
       return;
     }
-    this.stop?.abort();
-    this.stop = new AbortController();
-    const sought = { words, answer: this.#answer(words, this.stop.signal) };
-    this.sought = sought;
-    await sought.answer;
-    if (this.sought === sought) this.sought = null;
+    this.abort?.abort();
+    this.abort = new AbortController();
+    const pending = { query, response: this.#request(query, this.abort.signal) };
+    this.pending = pending;
+    await pending.response;
+    if (this.pending === pending) this.pending = null;
   }
 
-  async #answer(words, signal) {
-    if (words === "") {
-      this.#take("", { hits: [], total: 0 });
+  async #request(query, signal) {
+    if (query === "") {
+      this.#setResult("", { hits: [], total: 0 });
       return;
     }
-    this.count.textContent = "looking …";
+    this.count.textContent = "Searching …";
     try {
-      this.#take(words, await askData(this.session.find(words), signal));
+      this.#setResult(query, await fetchJson(this.session.findUrl(query), signal));
     } catch (error) {
-      if (!isAborted(error)) this.count.textContent = "search failed";
+      if (!isAborted(error)) this.count.textContent = "Search failed";
     }
   }
 
-  #take(words, found) {
-    this.words = words;
-    this.hits = found.hits ?? [];
-    this.total = found.total ?? this.hits.length;
-    this.at = -1;
-    const address = new URL(location.href);
-    if (words) address.searchParams.set("find", words);
-    else address.searchParams.delete("find");
-    if (address.href !== location.href) history.replaceState(history.state, "", address);
-    this.#tell();
-    this.#paint();
+  #setResult(query, result) {
+    this.query = query;
+    this.hits = result.hits ?? [];
+    this.total = result.total ?? this.hits.length;
+    this.index = -1;
+    const url = new URL(location.href);
+    if (query) url.searchParams.set("find", query);
+    else url.searchParams.delete("find");
+    if (url.href !== location.href) history.replaceState(history.state, "", url);
+    this.#showCount();
+    this.#showHighlights();
   }
 
-  #tell() {
-    const here = this.hits.length.toLocaleString("en");
-    const many = this.total > this.hits.length ? `more than ${here}` : here;
-    if (this.words === "") this.count.textContent = "";
-    else if (this.hits.length === 0) this.count.textContent = "no matches";
-    else this.count.textContent = this.at < 0 ? `${many} matches` : `${(this.at + 1).toLocaleString("en")} of ${many}`;
+  #showCount() {
+    const hits = this.hits.length.toLocaleString("en");
+    const count = this.total > this.hits.length ? `more than ${hits}` : hits;
+    if (this.query === "") this.count.textContent = "";
+    else if (this.hits.length === 0) this.count.textContent = "No matches";
+    else if (this.index < 0) this.count.textContent = count === "1" ? "1 match" : `${count} matches`;
+    else this.count.textContent = `${(this.index + 1).toLocaleString("en")} of ${count}`;
   }
 
-  #paint() {
-    if (this.words === "" || this.hits.length === 0) {
+  #showHighlights() {
+    if (this.query === "" || this.hits.length === 0) {
       clearHighlights();
       return;
     }
-    const current = this.at < 0 ? null : this.hits[this.at].anchor;
-    const known = new Set(this.hits.map((hit) => hit.anchor));
-    const all = [];
-    const now = [];
+    const current = this.index < 0 ? null : this.hits[this.index].anchor;
+    const anchors = new Set(this.hits.map((hit) => hit.anchor));
+    const matches = [];
+    const currentMatch = [];
     for (const item of this.session.feed.querySelectorAll("article")) {
-      if (!known.has(item.id)) continue;
-      (item.id === current ? now : all).push(...places(item, this.words));
+      if (!anchors.has(item.id)) continue;
+      (item.id === current ? currentMatch : matches).push(...findRanges(item, this.query));
     }
-    highlight(all, now);
+    highlight(matches, currentMatch);
   }
 
-  #made() {
+  #createBar() {
     const bar = document.createElement("form");
     bar.className = "find";
     bar.setAttribute("role", "search");
@@ -186,20 +193,20 @@ export class Find {
     bar.append(
       this.input,
       this.count,
-      button("↑", "Previous", () => this.step(-1)),
-      button("↓", "Next", () => this.step(1)),
-      button("×", "Close", () => this.close()),
+      createButton("↑", "Previous", () => this.step(-1)),
+      createButton("↓", "Next", () => this.step(1)),
+      createButton("×", "Close", () => this.close()),
     );
     let timer = 0;
     this.input.addEventListener("input", () => {
       clearTimeout(timer);
-      timer = setTimeout(() => this.#search(), PAUSE);
+      timer = setTimeout(() => this.#search(), DEBOUNCE_MS);
     });
     bar.addEventListener("submit", async (event) => {
       event.preventDefault();
       clearTimeout(timer);
       // n and N are letters in a text box, so the box gives up the focus after a search, unless nothing was found.
-      this.travel.current()?.focus({ preventScroll: true });
+      this.navigation.current()?.focus({ preventScroll: true });
       await this.#search();
       if (this.hits.length === 0) this.input.focus({ preventScroll: true });
       await this.step(1);
@@ -215,11 +222,11 @@ export class Find {
   }
 }
 
-function button(sign, label, deed) {
-  const found = document.createElement("button");
-  found.type = "button";
-  found.textContent = sign;
-  found.setAttribute("aria-label", label);
-  found.addEventListener("click", deed);
-  return found;
+function createButton(sign, label, action) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = sign;
+  button.setAttribute("aria-label", label);
+  button.addEventListener("click", action);
+  return button;
 }

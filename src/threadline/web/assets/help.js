@@ -1,66 +1,69 @@
 // Shows the keyboard shortcuts in a dialog.
 
-const SPELT = { Escape: "Esc", "Ctrl+k": "Ctrl K" };
+/** Labels of keys that are not shown by their own name. */
+const LABELS = { Escape: "Esc", "Ctrl+k": "Ctrl K" };
 
 /** @type {HTMLDialogElement|null} */
 let dialog = null;
 
 /**
  * Show the shortcuts of this page.
- * @param {import("./keys.js").Key[]} keys
+ * @param {import("./keys.js").Shortcut[]} shortcuts
  */
-export function showHelp(keys) {
-  dialog ??= made(keys);
+export function showHelp(shortcuts) {
+  dialog ??= createDialog(shortcuts);
   if (!dialog.open) dialog.showModal();
 }
 
-function made(keys) {
-  const found = document.createElement("dialog");
-  found.className = "help";
-  found.setAttribute("aria-labelledby", "help-title");
-  const title = element("h2", "Keyboard shortcuts");
+function createDialog(shortcuts) {
+  const help = document.createElement("dialog");
+  help.className = "help";
+  help.setAttribute("aria-labelledby", "help-title");
+  const title = createElement("h2", "Keyboard shortcuts");
   title.id = "help-title";
-  const close = element("button", "Close");
+  const close = createElement("button", "Close");
   close.type = "button";
   close.className = "close";
-  close.addEventListener("click", () => found.close());
-  found.append(title, ...groups(keys), close);
+  close.addEventListener("click", () => help.close());
+  help.append(title, ...createGroups(shortcuts), close);
   // `?` or a click outside closes the dialog. The browser closes it on Escape, but only a moment later.
-  found.addEventListener("keydown", (event) => {
+  help.addEventListener("keydown", (event) => {
     if (event.key === "?" || event.key === "Escape") {
       event.preventDefault();
-      found.close();
+      help.close();
     }
   });
-  found.addEventListener("click", (event) => {
-    if (event.target === found) found.close();
+  help.addEventListener("click", (event) => {
+    if (event.target === help) help.close();
   });
-  document.body.append(found);
-  return found;
+  document.body.append(help);
+  return help;
 }
 
-function groups(keys) {
-  const names = [...new Set(keys.map((key) => key.group))];
+function createGroups(shortcuts) {
+  const names = [...new Set(shortcuts.map((shortcut) => shortcut.group))];
   return names.map((name) => {
     const section = document.createElement("section");
     const list = document.createElement("dl");
-    for (const key of keys.filter((one) => one.group === name)) list.append(shown(key), element("dd", key.what));
-    section.append(element("h3", name), list);
+    for (const shortcut of shortcuts.filter(({ group }) => group === name)) {
+      list.append(createTerm(shortcut.keys), createElement("dd", shortcut.what));
+    }
+    section.append(createElement("h3", name), list);
     return section;
   });
 }
 
-function shown(key) {
+function createTerm(keys) {
   const term = document.createElement("dt");
-  key.keys.forEach((spelt, at) => {
-    if (at > 0) term.append(" or ");
-    term.append(element("kbd", SPELT[spelt] ?? spelt));
+  keys.forEach((key, index) => {
+    if (index > 0) term.append(" or ");
+    term.append(createElement("kbd", LABELS[key] ?? key));
   });
   return term;
 }
 
-function element(name, text) {
-  const found = document.createElement(name);
-  found.textContent = text;
-  return found;
+function createElement(name, text) {
+  const element = document.createElement(name);
+  element.textContent = text;
+  return element;
 }

@@ -1,99 +1,99 @@
-// Stores the place in the browser's history, so that Back, Forward and reload restore it.
+// Stores the scroll position in the browser's history, so that Back, Forward and reload restore it.
 
-import { firstSeen } from "./visibility.js";
+import { firstVisibleItem } from "./visibility.js";
 
 /** Browsers throttle pages that write to the history more often. */
-const PAUSE = 250;
-/** URL parameters of this window, which stay when the place changes. */
-const STAYING = ["part", "raw", "state"];
+const SAVE_MS = 250;
+/** URL parameters of this window, which stay when a link to another item is followed. */
+const KEPT_PARAMETERS = ["part", "raw", "state"];
 
-/** Stores and restores the place. */
-export class Place {
+/** Stores and restores the scroll position, and follows links to items of this page. */
+export class ScrollHistory {
   /**
-   * @param {import("./navigation.js").Travel} travel
+   * @param {import("./navigation.js").ItemNavigation} navigation
    * @param {import("./windowing.js").Windowing} windowing
    */
-  constructor(travel, windowing) {
-    this.travel = travel;
+  constructor(navigation, windowing) {
+    this.navigation = navigation;
     this.windowing = windowing;
     this.timer = 0;
+    // The stored position must not be overwritten before it is restored.
+    this.isRestored = false;
   }
 
   start() {
     history.scrollRestoration = "manual";
-    // The stored place must not be overwritten before it is restored.
-    this.isBegun = false;
-    addEventListener("scroll", () => this.#later(), { passive: true });
+    addEventListener("scroll", () => this.#scheduleSave(), { passive: true });
     addEventListener("pagehide", () => this.save());
     addEventListener("popstate", () => {
-      if (history.state?.place) this.#restore(history.state.place);
+      if (history.state?.position) this.#goToPosition(history.state.position);
     });
     addEventListener("hashchange", () => {
-      if (!history.state?.place) this.#follow({ focus: true });
+      if (!history.state?.position) this.#goToUrl({ focus: true });
     });
-    document.addEventListener("click", (event) => this.#clicked(event));
+    document.addEventListener("click", (event) => this.#followLink(event));
   }
 
-  /** Go to the stored place, or to that in the URL. */
-  begin() {
-    this.isBegun = true;
-    return history.state?.place ? this.#restore(history.state.place) : this.#follow({});
+  /** Go to the stored position, or to the item in the URL. */
+  restore() {
+    this.isRestored = true;
+    return history.state?.position ? this.#goToPosition(history.state.position) : this.#goToUrl({});
   }
 
-  /** Store the current place. */
+  /** Store the current position. */
   save() {
     clearTimeout(this.timer);
     this.timer = 0;
-    if (!this.isBegun) return;
-    history.replaceState({ ...history.state, place: this.#here() }, "");
+    if (!this.isRestored) return;
+    history.replaceState({ ...history.state, position: this.#position() }, "");
   }
 
-  #later() {
-    if (this.isBegun && this.timer === 0) this.timer = setTimeout(() => this.save(), PAUSE);
+  #scheduleSave() {
+    if (this.isRestored && this.timer === 0) this.timer = setTimeout(() => this.save(), SAVE_MS);
   }
 
-  #here() {
-    const item = scrollY > 0 ? firstSeen(this.windowing.sections) : null;
+  #position() {
+    const item = scrollY > 0 ? firstVisibleItem(this.windowing.sections) : null;
     if (item === null) return { y: scrollY };
     return { anchor: item.id, top: Math.round(item.getBoundingClientRect().top) };
   }
 
-  #restore(place) {
-    if (place.anchor !== undefined) return this.travel.to(place.anchor, { top: place.top });
-    scrollTo({ top: place.y, behavior: "instant" });
-    this.windowing.soon();
+  #goToPosition(position) {
+    if (position.anchor !== undefined) return this.navigation.goTo(position.anchor, { top: position.top });
+    scrollTo({ top: position.y, behavior: "instant" });
+    this.windowing.scheduleUpdate();
     return null;
   }
 
-  /** Go to the place in the URL. */
-  #follow(how) {
-    if (location.hash === "#end") return this.travel.toEndOfPart();
+  /** Go to the item in the URL. */
+  #goToUrl(options) {
+    if (location.hash === "#end") return this.navigation.goToEndOfPart();
     const anchor = anchorOf(location.hash);
-    return anchor === null ? null : this.travel.to(anchor, how);
+    return anchor === null ? null : this.navigation.goTo(anchor, options);
   }
 
   /** Follow a link to an item of this page without loading a page, even if the item is not filled. */
-  #clicked(event) {
+  #followLink(event) {
     if (event.defaultPrevented || event.button !== 0) return;
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
     if (link === null || link.target || link.hasAttribute("download")) return;
-    const there = new URL(link.href, location.href);
-    const anchor = anchorOf(there.hash);
-    const here = new URL(location.href);
-    if (anchor === null || plain(there) !== plain(here)) return;
+    const target = new URL(link.href, location.href);
+    const anchor = anchorOf(target.hash);
+    const current = new URL(location.href);
+    if (anchor === null || viewOf(target) !== viewOf(current)) return;
     // The item may be in another part, which is another page.
-    const { session } = this.travel;
+    const { session } = this.navigation;
     if (session.parts > 1 && document.getElementById(anchor) === null) return;
     event.preventDefault();
     this.save();
-    there.searchParams.delete("at");
-    there.searchParams.delete("section");
-    for (const name of STAYING) {
-      if (here.searchParams.has(name)) there.searchParams.set(name, here.searchParams.get(name));
+    target.searchParams.delete("at");
+    target.searchParams.delete("section");
+    for (const name of KEPT_PARAMETERS) {
+      if (current.searchParams.has(name)) target.searchParams.set(name, current.searchParams.get(name));
     }
-    history.pushState(null, "", there);
-    this.travel.to(anchor, { focus: true });
+    history.pushState(null, "", target);
+    this.navigation.goTo(anchor, { focus: true });
   }
 }
 
@@ -108,10 +108,10 @@ function anchorOf(hash) {
   return /(^|\.)L\d+(-\d+)?$/.test(name) ? name : null;
 }
 
-/** A URL without the parameters that only say where to begin. */
-function plain(address) {
-  const query = new URLSearchParams(address.search);
-  for (const name of ["at", "section", "find", ...STAYING]) query.delete(name);
+/** A URL without the parameters that do not change what is rendered. */
+function viewOf(url) {
+  const query = new URLSearchParams(url.search);
+  for (const name of ["at", "section", "find", ...KEPT_PARAMETERS]) query.delete(name);
   query.sort();
-  return `${address.origin}${address.pathname}?${query}`;
+  return `${url.origin}${url.pathname}?${query}`;
 }

@@ -1,105 +1,108 @@
 // Live updates: an open session grows with its transcript, and a list says when it is out of date.
 
-import { askData, isAborted, note, Refused } from "./fetching.js";
+import { fetchJson, isAborted, RequestError, setExists } from "./fetch.js";
 import { Section } from "./section.js";
-import { leftBelow } from "./visibility.js";
-import { keepSaying } from "./status.js";
-import { hear } from "./stream.js";
+import { setLastingStatus } from "./status.js";
+import { remainingScroll } from "./visibility.js";
 
+/** Milliseconds before the event stream is opened again after an error: doubled each time, up to the maximum. */
+const MIN_RETRY_MS = 1000;
+const MAX_RETRY_MS = 30_000;
 /** Within this distance of the end, in pixels, the page follows what is added. */
-const AT_END = 40;
+const END_MARGIN = 40;
 
 /** Updates the sections of a session. */
 export class Live {
   /**
    * @param {import("./session.js").Session} session
-   * @param {import("./navigation.js").Travel} travel
+   * @param {import("./navigation.js").ItemNavigation} navigation
    * @param {import("./windowing.js").Windowing} windowing
-   * @param {import("./surroundings.js").About} about
+   * @param {import("./session_frame.js").SessionFrame} frame
    */
-  constructor(session, travel, windowing, about) {
+  constructor(session, navigation, windowing, frame) {
     this.session = session;
-    this.travel = travel;
+    this.navigation = navigation;
     this.windowing = windowing;
-    this.about = about;
-    this.isAsking = false;
-    this.isAgain = false;
-    this.unseen = 0;
+    this.frame = frame;
+    this.isUpdating = false;
+    this.hasPendingEvent = false;
+    /** The number of new items that the user has not seen. */
+    this.newItems = 0;
     this.button = null;
   }
 
   start() {
-    hear(`/live?session=${encodeURIComponent(this.session.id)}`, () => this.changed());
-    this.windowing.addEventListener("stale", () => this.changed());
-    addEventListener("scroll", () => this.#look(), { passive: true });
+    subscribe(`/live?session=${encodeURIComponent(this.session.id)}`, () => this.update());
+    this.windowing.addEventListener("stale", () => this.update());
+    addEventListener("scroll", () => this.#clearNewItems(), { passive: true });
   }
 
   /** Request what has changed: one request at a time, and another one if there was an event meanwhile. */
-  async changed() {
-    if (this.isAsking) {
-      this.isAgain = true;
+  async update() {
+    if (this.isUpdating) {
+      this.hasPendingEvent = true;
       return;
     }
-    this.isAsking = true;
+    this.isUpdating = true;
     try {
       do {
-        this.isAgain = false;
-        const shape = await askData(this.session.shape());
-        this.#note(shape.gone ?? null);
-        if (shape.gone === undefined) await this.#take(shape);
-      } while (this.isAgain);
+        this.hasPendingEvent = false;
+        const shape = await fetchJson(this.session.shapeUrl());
+        this.#setGone(shape.gone ?? null);
+        if (shape.gone === undefined) await this.#apply(shape);
+      } while (this.hasPendingEvent);
     } catch (error) {
       // If the server is away for a moment, the event stream triggers another request.
-      if (!(error instanceof Refused) && !isAborted(error)) throw error;
+      if (!(error instanceof RequestError) && !isAborted(error)) throw error;
     } finally {
-      this.isAsking = false;
+      this.isUpdating = false;
     }
   }
 
   /** Keep showing a session that was deleted, without further requests until it is restored. */
-  #note(gone) {
+  #setGone(gone) {
     const { session } = this;
     if (session.gone === gone) return;
     session.gone = gone;
-    note(session.address([""]).split("?")[0], gone === null);
-    keepSaying(gone ?? "");
+    setExists(session.url([""]).split("?")[0], gone === null);
+    setLastingStatus(gone ?? "");
   }
 
-  async #take(shape) {
+  async #apply(shape) {
     const { windowing } = this;
     const { dataset } = this.session.root;
     dataset.parts = String(shape.parts);
-    if (shape.version !== dataset.version && !this.session.isPartial) this.about.soon();
-    const told = this.session.ofPart(shape.sections);
+    if (shape.version !== dataset.version && !this.session.isPreview) this.frame.scheduleUpdate();
+    const shapes = this.session.sectionsOfPart(shape.sections);
     const { sections } = windowing;
     const isFollowing = this.#isAtEnd();
-    const before = items(sections);
+    const before = countItems(sections);
     const changed = [];
-    windowing.hold.keep(() => {
-      while (sections.length > told.length) sections.pop().element.remove();
-      told.forEach((one, at) => {
-        if (at >= sections.length) this.#append(one);
-        else if (sections[at].mark !== one.mark) {
-          sections[at].tell(one);
-          if (sections[at].isFilled) changed.push(sections[at]);
+    windowing.scrollAnchor.preserve(() => {
+      while (sections.length > shapes.length) sections.pop().element.remove();
+      shapes.forEach((sectionShape, index) => {
+        if (index >= sections.length) this.#append(sectionShape);
+        else if (sections[index].mark !== sectionShape.mark) {
+          sections[index].update(sectionShape);
+          if (sections[index].isFilled) changed.push(sections[index]);
         }
       });
     });
     for (const section of changed) await windowing.refresh(section);
-    const after = items(sections);
-    if (after !== before) this.#count(after);
+    const after = countItems(sections);
+    if (after !== before) this.#setSize(after);
     windowing.update();
-    if (after < before && !this.session.isPartial) keepSaying(cut(before - after));
+    if (after < before && !this.session.isPreview) setLastingStatus(truncationMessage(before - after));
     // What a preview lacked is not new.
-    if (after <= before || this.session.isPartial) return;
+    if (after <= before || this.session.isPreview) return;
     if (isFollowing) await this.#follow();
-    else this.#announce(after - before);
+    else this.#showNewItems(after - before);
   }
 
-  #append(told) {
+  #append(shape) {
     const { sections } = this.windowing;
-    const height = Math.round(told.height * (this.windowing.ratio ?? 1));
-    const section = Section.made({ ...told, height });
+    const height = Math.round(shape.height * (this.windowing.ratio ?? 1));
+    const section = Section.create({ ...shape, height });
     const last = sections.at(-1);
     if (last === undefined) this.session.feed.append(section.element);
     else last.element.after(section.element);
@@ -109,73 +112,114 @@ export class Live {
   /** Stay at the end without moving the focus. */
   async #follow() {
     const last = this.windowing.sections.at(-1);
-    await this.windowing.around(last.number, () => this.windowing.hold.pinEnd());
+    await this.windowing.withFilled(last.number, () => this.windowing.scrollAnchor.pinEnd());
   }
 
   /** Tell screen readers how many items the whole session has. */
-  #count(all) {
+  #setSize(size) {
     for (const section of this.windowing.sections) {
-      if (section.isFilled) for (const item of section.articles()) item.setAttribute("aria-setsize", String(all));
+      if (section.isFilled) for (const item of section.articles()) item.setAttribute("aria-setsize", String(size));
     }
   }
 
-  #announce(more) {
-    this.unseen += more;
-    this.button ??= this.#made();
-    this.button.textContent = `${this.unseen.toLocaleString("en")} new ${this.unseen === 1 ? "entry" : "entries"} ↓`;
+  #showNewItems(count) {
+    this.newItems += count;
+    this.button ??= this.#createButton();
+    const noun = this.newItems === 1 ? "entry" : "entries";
+    this.button.textContent = `${this.newItems.toLocaleString("en")} new ${noun} ↓`;
     this.button.hidden = false;
   }
 
   #isAtEnd() {
     const last = this.windowing.sections.at(-1);
     if (last === undefined) return true;
-    const isFeedEnd = last.element.getBoundingClientRect().bottom <= innerHeight + AT_END;
-    return leftBelow() <= AT_END || (isFeedEnd && last.isFilled);
+    const isFeedEnd = last.element.getBoundingClientRect().bottom <= innerHeight + END_MARGIN;
+    return remainingScroll() <= END_MARGIN || (isFeedEnd && last.isFilled);
   }
 
   /** At the end, new items count as seen. */
-  #look() {
-    if (this.unseen === 0 || !this.#isAtEnd()) return;
-    this.unseen = 0;
+  #clearNewItems() {
+    if (this.newItems === 0 || !this.#isAtEnd()) return;
+    this.newItems = 0;
     this.button.hidden = true;
   }
 
-  #made() {
+  #createButton() {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "new";
     button.addEventListener("click", async () => {
-      await this.travel.toEnd();
-      this.#look();
+      await this.navigation.goToEnd();
+      this.#clearNewItems();
     });
     document.body.append(button);
     return button;
   }
 }
 
-function items(sections) {
+function countItems(sections) {
   return sections.reduce((sum, section) => sum + section.items, 0);
 }
 
-function cut(many) {
-  const what = many === 1 ? "1 entry was" : `${many.toLocaleString("en")} entries were`;
-  return `The transcript was truncated: ${what} removed.`;
+function truncationMessage(count) {
+  const removed = count === 1 ? "1 entry was" : `${count.toLocaleString("en")} entries were`;
+  return `The transcript was truncated: ${removed} removed.`;
 }
 
 /** On a list: show once that it is out of date. */
 export function watchList() {
-  let isSaid = false;
-  hear("/live", (session) => {
-    if (isSaid || session === "") return;
-    isSaid = true;
+  let isShown = false;
+  subscribe("/live", (session) => {
+    // The first event, without a session, is not a change.
+    if (isShown || session === "") return;
+    isShown = true;
     const line = document.createElement("p");
     line.className = "changed";
     line.setAttribute("role", "status");
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = "Sessions have changed: reload";
+    button.textContent = "Sessions have changed. Reload";
     button.addEventListener("click", () => location.reload());
     line.append(button);
     document.body.append(line);
   });
+}
+
+/**
+ * Listen to the event stream of the server while the page is visible. An event says that something has changed, never
+ * what. The server sends every listener a first event without a session, because something may have changed before.
+ * @param {string} url
+ * @param {(session: string) => void} onChange
+ */
+function subscribe(url, onChange) {
+  let source = null;
+  let delay = MIN_RETRY_MS;
+  let timer = 0;
+  const stop = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = null;
+  };
+  const start = () => {
+    stop();
+    source = new EventSource(url);
+    source.addEventListener("open", () => (delay = MIN_RETRY_MS));
+    source.addEventListener("message", (event) => onChange(JSON.parse(event.data).session));
+    source.addEventListener("error", () => {
+      // The browser's own retries have no backoff, and stop for good after a response like 503.
+      stop();
+      timer = setTimeout(start, delay);
+      delay = Math.min(MAX_RETRY_MS, delay * 2);
+    });
+  };
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) stop();
+    else start();
+  });
+  // A page that is left closes its connection; one that returns from the cache has to be current.
+  addEventListener("pagehide", stop);
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) start();
+  });
+  if (!document.hidden) start();
 }

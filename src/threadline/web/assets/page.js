@@ -1,73 +1,71 @@
 // Entry point of every page: starts what the kind of page needs.
 
-import { About } from "./surroundings.js";
-import { startCopying } from "./copy.js";
-import { pageDeeds, sessionDeeds } from "./actions.js";
-import { feedKeys } from "./feed_keys.js";
+import { pageActions, sessionActions, startItemButtons } from "./actions.js";
+import { startCopyButtons } from "./copy.js";
 import { Find } from "./find.js";
-import { Folds } from "./folds.js";
-import { here, listen, obey, table } from "./keys.js";
+import { FoldState } from "./fold_state.js";
+import { ScrollHistory } from "./history.js";
+import { handleClicks, handleFeedKeys, handleKeys, readShortcuts } from "./keys.js";
 import { Live, watchList } from "./live.js";
-import { ScrollMap } from "./scroll_strip.js";
+import { ItemNavigation } from "./navigation.js";
 import { Panel } from "./panel.js";
-import { Place } from "./history.js";
+import { ScrollStrip } from "./scroll_strip.js";
 import { Session } from "./session.js";
+import { SessionFrame } from "./session_frame.js";
 import { startStatus } from "./status.js";
 import { followTheme } from "./theme.js";
-import { startTools } from "./entry_tools.js";
-import { Travel } from "./navigation.js";
-import { Turns } from "./turns.js";
+import { TurnList } from "./turn_list.js";
 import { Windowing } from "./windowing.js";
 
-/** Lists that say when they are out of date. */
-const LISTS = ["home", "sessions"];
+/** Pages with lists that say when they are out of date. */
+const LIST_PAGES = ["home", "sessions"];
 
 function start() {
-  const keys = here(table());
-  const deeds = pageDeeds(keys);
-  const session = Session.here();
-  if (session !== null) Object.assign(deeds, startSession(session));
-  listen(keys, deeds);
-  obey(deeds);
+  const shortcuts = readShortcuts();
+  const actions = pageActions(shortcuts);
+  const session = Session.fromPage();
+  if (session !== null) Object.assign(actions, startSession(session));
+  handleKeys(shortcuts, actions);
+  handleClicks(actions);
   startStatus();
-  startCopying();
+  startCopyButtons();
   followTheme();
-  if (LISTS.some((kind) => document.body.classList.contains(kind))) watchList();
+  if (LIST_PAGES.some((kind) => document.body.classList.contains(kind))) watchList();
 }
 
 function startSession(session) {
-  const windowing = new Windowing(session, new Folds(session.feed));
-  const travel = new Travel(session, windowing);
-  const find = new Find(session, travel, windowing);
+  const windowing = new Windowing(session, new FoldState(session.feed));
+  const navigation = new ItemNavigation(session, windowing);
+  const find = new Find(session, navigation, windowing);
   const panel = new Panel(session, windowing);
-  const about = new About(session, windowing);
+  const frame = new SessionFrame(session, windowing);
   windowing.start();
-  const live = new Live(session, travel, windowing, about);
-  const place = new Place(travel, windowing);
-  place.start();
-  arrive(session, windowing, travel, { live, place, find, panel, about });
-  const deeds = sessionDeeds({ session, travel, windowing, find, panel });
-  feedKeys(session.feed, deeds);
-  startTools(session.feed);
-  return deeds;
+  const live = new Live(session, navigation, windowing, frame);
+  const scrollHistory = new ScrollHistory(navigation, windowing);
+  scrollHistory.start();
+  showSession(session, windowing, navigation, { live, scrollHistory, find, panel, frame });
+  const actions = sessionActions({ session, navigation, windowing, find, panel });
+  handleFeedKeys(session.feed, actions);
+  startItemButtons(session.feed);
+  return actions;
 }
 
-/** Restore the place, or go to that in the URL. In a preview, what needs the whole session waits for it. */
-async function arrive(session, windowing, travel, { live, place, find, panel, about }) {
-  const wasPartial = session.isPartial;
-  if (wasPartial) {
-    session.whole = live.changed().finally(() => delete session.root.dataset.partial);
-    await session.whole;
+/** Restore the scroll position, or go to the item in the URL. What needs the whole session waits until it is loaded. */
+async function showSession(session, windowing, navigation, { live, scrollHistory, find, panel, frame }) {
+  const wasPreview = session.isPreview;
+  if (wasPreview) {
+    session.loaded = live.update().finally(() => delete session.root.dataset.partial);
+    await session.loaded;
   }
   panel.start();
-  place.begin();
+  scrollHistory.restore();
   find.start();
   live.start();
-  if (wasPartial) await about.whole();
+  if (wasPreview) await frame.complete();
   const side = document.querySelector(".side");
-  if (side !== null) (about.turns = new Turns(side, session, windowing)).start();
+  if (side !== null) (frame.turnList = new TurnList(side, session, windowing)).start();
   const strip = document.querySelector(".along");
-  if (strip !== null) (about.map = new ScrollMap(strip, windowing, travel)).start();
+  if (strip !== null) (frame.scrollStrip = new ScrollStrip(strip, windowing, navigation)).start();
 }
 
 start();

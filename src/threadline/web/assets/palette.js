@@ -1,11 +1,11 @@
-// The palette: go to a session or page by typing a part of its name.
+// The command palette: go to a session or page by typing a part of its name.
 
-import { askData, isAborted } from "./fetching.js";
-import { carried } from "./carried.js";
+import { carriedParameters, fetchJson, isAborted } from "./fetch.js";
 
-const PAUSE = 80;
+const DEBOUNCE_MS = 80;
+const MAX_CHOICES = 50;
 
-/** @typedef {{title: string, detail?: string, address: string}} Offer */
+/** @typedef {{title: string, detail?: string, address: string}} Choice */
 
 /** The dialog with its text field and list. */
 class Palette {
@@ -15,11 +15,11 @@ class Palette {
     this.dialog.setAttribute("aria-label", "Go to");
     this.input = document.createElement("input");
     this.list = document.createElement("ul");
-    /** @type {Offer[]} */
-    this.offers = [];
-    this.chosen = 0;
-    this.stop = null;
-    this.#make();
+    /** @type {Choice[]} */
+    this.choices = [];
+    this.selected = 0;
+    this.abort = null;
+    this.#build();
   }
 
   open() {
@@ -27,10 +27,10 @@ class Palette {
     this.input.value = "";
     this.dialog.showModal();
     this.input.focus();
-    this.#ask();
+    this.#load();
   }
 
-  #make() {
+  #build() {
     const { input, list, dialog } = this;
     input.type = "text";
     input.placeholder = "Go to a session or page";
@@ -53,52 +53,52 @@ class Palette {
     let timer = 0;
     input.addEventListener("input", () => {
       clearTimeout(timer);
-      timer = setTimeout(() => this.#ask(), PAUSE);
+      timer = setTimeout(() => this.#load(), DEBOUNCE_MS);
     });
-    input.addEventListener("keydown", (event) => this.#key(event));
+    input.addEventListener("keydown", (event) => this.#handleKey(event));
     list.addEventListener("click", (event) => {
       const option = event.target.closest("[role=option]");
-      if (option !== null) this.#go(Number(option.dataset.at), event);
+      if (option !== null) this.#open(Number(option.dataset.index), event);
     });
     dialog.addEventListener("click", (event) => {
       if (event.target === dialog) dialog.close();
     });
     dialog.addEventListener("close", () => {
-      this.stop?.abort();
+      this.abort?.abort();
       list.replaceChildren();
     });
   }
 
-  async #ask() {
-    this.stop?.abort();
-    this.stop = new AbortController();
-    const query = new URLSearchParams({ q: this.input.value, ...carried() });
+  async #load() {
+    this.abort?.abort();
+    this.abort = new AbortController();
+    const query = new URLSearchParams({ q: this.input.value, ...carriedParameters() });
     try {
-      const found = await askData(`/palette.json?${query}`, this.stop.signal);
-      this.offers = (Array.isArray(found) ? found : (found.entries ?? [])).slice(0, 50);
-      this.chosen = 0;
-      this.#draw();
+      const data = await fetchJson(`/palette.json?${query}`, this.abort.signal);
+      this.choices = (Array.isArray(data) ? data : (data.entries ?? [])).slice(0, MAX_CHOICES);
+      this.selected = 0;
+      this.#render();
     } catch (error) {
       if (isAborted(error)) return;
-      this.offers = [];
-      this.#draw("No response from the server.");
+      this.choices = [];
+      this.#render("No response from the server.");
     }
   }
 
-  #draw(empty = "No session or page has this name.") {
-    const options = this.offers.map((offer, at) => {
+  #render(emptyText = "No matching sessions or pages.") {
+    const options = this.choices.map((choice, index) => {
       const option = document.createElement("li");
-      option.id = `palette-${at}`;
-      option.dataset.at = String(at);
+      option.id = `palette-${index}`;
+      option.dataset.index = String(index);
       option.setAttribute("role", "option");
       const title = document.createElement("span");
       title.className = "title";
-      title.textContent = offer.title;
+      title.textContent = choice.title;
       option.append(title);
-      if (offer.detail) {
+      if (choice.detail) {
         const detail = document.createElement("span");
         detail.className = "detail";
-        detail.textContent = offer.detail;
+        detail.textContent = choice.detail;
         option.append(detail);
       }
       return option;
@@ -108,28 +108,28 @@ class Palette {
       none.className = "none";
       none.setAttribute("role", "option");
       none.setAttribute("aria-disabled", "true");
-      none.textContent = empty;
+      none.textContent = emptyText;
       options.push(none);
     }
     this.list.replaceChildren(...options);
-    this.#choose(0);
+    this.#select(0);
   }
 
-  #choose(at) {
+  #select(index) {
     this.list.querySelector("[aria-selected=true]")?.setAttribute("aria-selected", "false");
-    const option = this.list.children[at];
-    if (this.offers.length === 0 || option === undefined) {
+    const option = this.list.children[index];
+    if (this.choices.length === 0 || option === undefined) {
       this.input.removeAttribute("aria-activedescendant");
       return;
     }
-    this.chosen = at;
+    this.selected = index;
     option.setAttribute("aria-selected", "true");
     this.input.setAttribute("aria-activedescendant", option.id);
     option.scrollIntoView({ block: "nearest", behavior: "instant" });
   }
 
-  #key(event) {
-    const many = this.offers.length;
+  #handleKey(event) {
+    const count = this.choices.length;
     if (event.key === "Escape") {
       // The browser would do it a moment later, and lose a key pressed meanwhile.
       event.preventDefault();
@@ -137,22 +137,22 @@ class Palette {
       this.input.blur();
     } else if (event.key === "Enter") {
       event.preventDefault();
-      this.#go(this.chosen, event);
-    } else if (many > 0 && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      this.#open(this.selected, event);
+    } else if (count > 0 && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
       event.preventDefault();
-      this.#choose((this.chosen + (event.key === "ArrowDown" ? 1 : many - 1)) % many);
+      this.#select((this.selected + (event.key === "ArrowDown" ? 1 : count - 1)) % count);
     }
   }
 
-  #go(at, event) {
-    const offer = this.offers[at];
-    if (offer === undefined) return;
-    const address = new URL(offer.address, location.href);
+  #open(index, event) {
+    const choice = this.choices[index];
+    if (choice === undefined) return;
+    const url = new URL(choice.address, location.href);
     // Only pages of this server: text in a transcript must not lead anywhere else.
-    if (address.origin !== location.origin) return;
+    if (url.origin !== location.origin) return;
     this.dialog.close();
-    if (event.ctrlKey || event.metaKey) open(address, "_blank", "noopener");
-    else location.assign(address);
+    if (event.ctrlKey || event.metaKey) open(url, "_blank", "noopener");
+    else location.assign(url);
   }
 }
 

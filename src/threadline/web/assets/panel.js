@@ -1,12 +1,12 @@
 // The panel beside the conversation: the JSON of an entry, or files and lists at that point. The URL says which.
 
-import { askText, isAborted, nodes } from "./fetching.js";
-import { isSeen } from "./visibility.js";
+import { fetchText, isAborted, parseHtml } from "./fetch.js";
+import { isVisible } from "./visibility.js";
 
 /** Highlighted code has an element for every word. Beyond this many elements, code is shown without colours. */
-const MOST = 900;
+const MAX_ELEMENTS = 900;
 
-/** What it can show, by the name of the URL parameter. */
+/** The titles of what it can show, by the name of the URL parameter. */
 const TITLES = {
   raw: (anchor) => `Entry ${anchor}`,
   state: (anchor) => (anchor === "end" ? "Files at the end" : `Files at ${anchor}`),
@@ -24,13 +24,13 @@ export class Panel {
     this.element = null;
     /** @type {{kind: "raw"|"state", anchor: string}|null} its content, visible or not */
     this.shown = null;
-    this.stop = null;
+    this.abort = null;
   }
 
   /** Show what the URL says, now and whenever it changes. */
   start() {
-    addEventListener("popstate", () => this.#follow());
-    this.#follow();
+    addEventListener("popstate", () => this.#readUrl());
+    this.#readUrl();
   }
 
   get isOpen() {
@@ -38,27 +38,27 @@ export class Panel {
   }
 
   /**
-   * Show something of an entry, or close it if it is shown already.
+   * Show something of an entry, or close the panel if it shows that already.
    * @param {"raw"|"state"} kind
    * @param {string} anchor
    */
   async toggle(kind, anchor) {
-    if (this.isOpen && this.#has(kind, anchor)) this.close();
+    if (this.isOpen && this.#isShowing(kind, anchor)) this.close();
     else await this.show(kind, anchor);
   }
 
   async show(kind, anchor) {
-    this.element ??= this.#made();
-    const address = kind === "raw" ? this.session.raw(anchor) : this.session.state(anchor);
+    this.element ??= this.#create();
+    const url = kind === "raw" ? this.session.entryUrl(anchor) : this.session.stateUrl(anchor);
     this.shown = { kind, anchor };
     this.title.textContent = TITLES[kind](anchor);
-    this.whole.href = address;
+    this.pageLink.href = url;
     this.body.setAttribute("aria-busy", "true");
     this.#open();
-    this.stop?.abort();
-    this.stop = new AbortController();
+    this.abort?.abort();
+    this.abort = new AbortController();
     try {
-      this.#fill(nodes(await askText(address, this.stop.signal)));
+      this.#fill(parseHtml(await fetchText(url, this.abort.signal)));
     } catch (error) {
       if (isAborted(error)) return;
       this.#fill(this.session.gone ?? "Loading failed.");
@@ -66,8 +66,8 @@ export class Panel {
     this.body.removeAttribute("aria-busy");
   }
 
-  /** Hide it, or show its last content again; false if it never had any. */
-  flip() {
+  /** Close it, or show its last content again; false if it never had any. */
+  reopenOrClose() {
     if (this.element === null) return false;
     if (this.isOpen) this.close();
     else this.#open();
@@ -77,60 +77,60 @@ export class Panel {
   close() {
     if (!this.isOpen) return false;
     const hadFocus = this.element.contains(document.activeElement);
-    this.#keep(() => {
+    this.#resize(() => {
       this.element.hidden = true;
       document.body.classList.remove("with-panel");
     });
-    this.#write(null);
+    this.#writeUrl(null);
     if (hadFocus) document.querySelector(".feed article.current")?.focus({ preventScroll: true });
     return true;
   }
 
-  #has(kind, anchor) {
+  #isShowing(kind, anchor) {
     return this.shown?.kind === kind && this.shown.anchor === anchor;
   }
 
   #open() {
-    this.#keep(() => {
+    this.#resize(() => {
       this.element.hidden = false;
       document.body.classList.add("with-panel");
     });
-    this.#write(this.shown);
+    this.#writeUrl(this.shown);
   }
 
-  /** This changes the width of the conversation; the current item stays in place. */
-  #keep(change) {
+  /** Change the width of the conversation; the current item stays in place. */
+  #resize(change) {
     const item = this.windowing.feed.querySelector("article.current");
-    const top = item !== null && isSeen(item) ? item.getBoundingClientRect().top : null;
-    this.windowing.hold.keep(change);
-    if (top !== null) this.windowing.hold.pin(item, top);
+    const top = item !== null && isVisible(item) ? item.getBoundingClientRect().top : null;
+    this.windowing.scrollAnchor.preserve(change);
+    if (top !== null) this.windowing.scrollAnchor.pin(item, top);
   }
 
   /** Put the panel into the URL without a history entry: Back goes to the previous place, not through panels. */
-  #write(shown) {
-    const address = new URL(location.href);
-    for (const kind of Object.keys(TITLES)) address.searchParams.delete(kind);
-    if (shown !== null) address.searchParams.set(shown.kind, shown.anchor);
-    if (address.href !== location.href) history.replaceState(history.state, "", address);
+  #writeUrl(shown) {
+    const url = new URL(location.href);
+    for (const kind of Object.keys(TITLES)) url.searchParams.delete(kind);
+    if (shown !== null) url.searchParams.set(shown.kind, shown.anchor);
+    if (url.href !== location.href) history.replaceState(history.state, "", url);
   }
 
-  #follow() {
+  #readUrl() {
     const query = new URLSearchParams(location.search);
     const kind = Object.keys(TITLES).find((name) => query.get(name));
     if (kind === undefined) this.close();
-    else if (!this.isOpen || !this.#has(kind, query.get(kind))) this.show(kind, query.get(kind));
+    else if (!this.isOpen || !this.#isShowing(kind, query.get(kind))) this.show(kind, query.get(kind));
   }
 
   #fill(content) {
     if (typeof content !== "string") {
-      thin(content);
-      this.windowing.hold.keep(() => this.windowing.makeRoom(content.querySelectorAll("*").length));
+      simplify(content);
+      this.windowing.scrollAnchor.preserve(() => this.windowing.makeRoom(content.querySelectorAll("*").length));
     }
     this.body.replaceChildren(content);
     this.body.scrollTop = 0;
   }
 
-  #made() {
+  #create() {
     const panel = document.createElement("aside");
     panel.className = "panel";
     panel.hidden = true;
@@ -138,14 +138,14 @@ export class Panel {
     const head = document.createElement("header");
     this.title = document.createElement("h2");
     this.title.id = "panel-title";
-    this.whole = document.createElement("a");
-    this.whole.textContent = "Open as page";
+    this.pageLink = document.createElement("a");
+    this.pageLink.textContent = "Open as page";
     const close = document.createElement("button");
     close.type = "button";
     close.textContent = "×";
     close.setAttribute("aria-label", "Close");
     close.addEventListener("click", () => this.close());
-    head.append(this.title, this.whole, close);
+    head.append(this.title, this.pageLink, close);
     this.body = document.createElement("div");
     this.body.className = "panel-body";
     // Scrollable areas must be reachable by keyboard.
@@ -159,9 +159,9 @@ export class Panel {
 }
 
 /** Remove highlighting until there are few enough elements, and remove ids that the page already has. */
-function thin(content) {
+function simplify(content) {
   for (const block of content.querySelectorAll("pre, code")) {
-    if (content.querySelectorAll("*").length <= MOST) break;
+    if (content.querySelectorAll("*").length <= MAX_ELEMENTS) break;
     if (block.childElementCount > 0) block.textContent = block.textContent;
   }
   for (const element of content.querySelectorAll("[id]")) {

@@ -3,39 +3,39 @@
 // Some browsers have a mechanism for this (overflow-anchor). Two mechanisms would correct the same shift twice, so the
 // style sheet turns the browser's off for the feed.
 
-import { firstBelow, firstSeen, leftBelow } from "./visibility.js";
+import { firstSectionBelow, firstVisibleItem, remainingScroll } from "./visibility.js";
 
 /**
  * @typedef {{kind: "item", element: HTMLElement, id: string, top: number, y: number}
  *   | {kind: "share", element: HTMLElement, share: number}
- *   | {kind: "end"}} Held
+ *   | {kind: "end"}} Reference
  */
 
 /** Keeps the visible part of sections in place. */
-export class Hold {
+export class ScrollAnchor {
   /** @param {import("./section.js").Section[]} sections */
   constructor(sections) {
     this.sections = sections;
     /** @type {{id: string, top: number}|"end"|null} the target of the last navigation, until the user scrolls */
     this.pinned = null;
-    /** @type {Held|null} */
-    this.seen = null;
+    /** @type {Reference|null} what was visible after the last change or scroll */
+    this.visible = null;
     this.lastY = scrollY;
     this.#listen();
   }
 
-  /** Run a change of the document that may move things. */
-  keep(change) {
+  /** Change the document, and correct the scroll position so that what is visible does not move. */
+  preserve(change) {
     const before = this.#reference();
     change();
     this.#correct(before);
-    this.note();
+    this.remember();
   }
 
   /** Remember what is visible now, to detect later whether layout has moved it. */
-  note() {
+  remember() {
     this.lastY = scrollY;
-    this.seen = this.#reference();
+    this.visible = this.#reference();
   }
 
   /**
@@ -46,44 +46,44 @@ export class Hold {
   pin(item, top) {
     this.pinned = { id: item.id, top };
     this.#correct(this.#reference());
-    this.note();
+    this.remember();
   }
 
   /** Scroll to the end and stay there. */
   pinEnd() {
     this.pinned = "end";
     this.#correct({ kind: "end" });
-    this.note();
+    this.remember();
   }
 
-  /** @returns {Held|null} */
+  /** @returns {Reference|null} */
   #reference() {
     if (this.pinned === "end") return { kind: "end" };
     if (this.pinned !== null) {
       const element = document.getElementById(this.pinned.id);
       if (element !== null) return { kind: "item", element, id: element.id, top: this.pinned.top, y: scrollY };
     }
-    const item = firstSeen(this.sections);
+    const item = firstVisibleItem(this.sections);
     if (item !== null) {
       return { kind: "item", element: item, id: item.id, top: item.getBoundingClientRect().top, y: scrollY };
     }
-    return this.#sharedSection();
+    return this.#sectionShare();
   }
 
   /** If no visible section is filled: the end, if it is visible, or how far a section has been scrolled. */
-  #sharedSection() {
-    if (leftBelow() <= 2 && scrollY > 0) return { kind: "end" };
-    const section = this.sections[firstBelow(this.sections, 0)];
+  #sectionShare() {
+    if (remainingScroll() <= 2 && scrollY > 0) return { kind: "end" };
+    const section = this.sections[firstSectionBelow(this.sections, 0)];
     if (section === undefined) return null;
     const { top, height } = section.element.getBoundingClientRect();
     return top > 0 || height === 0 ? null : { kind: "share", element: section.element, share: -top / height };
   }
 
-  /** @param {Held|null} before */
+  /** @param {Reference|null} before */
   #correct(before) {
     if (before === null) return;
     if (before.kind === "end") {
-      this.#scrollBy(leftBelow());
+      this.#scrollBy(remainingScroll());
     } else if (before.kind === "share") {
       const { top, height } = before.element.getBoundingClientRect();
       this.#scrollBy(top + height * before.share);
@@ -100,29 +100,29 @@ export class Hold {
   }
 
   /** Handle a layout change that we did not cause: an image loaded, a fold opened, the window was resized. */
-  #settle() {
-    const { seen } = this;
+  #handleResize() {
+    const { visible } = this;
     if (this.pinned !== null) this.#correct(this.#reference());
-    else if (seen?.kind === "item" && seen.element.isConnected) {
-      this.#scrollBy(seen.element.getBoundingClientRect().top - (seen.top - (scrollY - seen.y)));
+    else if (visible?.kind === "item" && visible.element.isConnected) {
+      this.#scrollBy(visible.element.getBoundingClientRect().top - (visible.top - (scrollY - visible.y)));
     }
-    this.note();
+    this.remember();
   }
 
-  #release() {
+  #unpin() {
     this.pinned = null;
   }
 
   #listen() {
     for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) {
-      addEventListener(kind, () => this.#release(), { passive: true, capture: true });
+      addEventListener(kind, () => this.#unpin(), { passive: true, capture: true });
     }
     // Grabbing the scroll bar fires no event, so any scrolling that we did not cause counts as the user's.
     addEventListener("scroll", () => {
-      if (Math.abs(scrollY - this.lastY) > 2) this.#release();
-      this.note();
+      if (Math.abs(scrollY - this.lastY) > 2) this.#unpin();
+      this.remember();
     });
-    const observer = new ResizeObserver(() => this.#settle());
+    const observer = new ResizeObserver(() => this.#handleResize());
     observer.observe(document.body);
     const feed = this.sections[0]?.element.parentElement;
     if (feed) observer.observe(feed);

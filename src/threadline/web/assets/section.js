@@ -1,7 +1,13 @@
 // A section of the feed: consecutive items that are filled and emptied together.
 
-/** The assumed number of elements of a section that was never filled. */
-const UNKNOWN = 600;
+/** Assumed values of a section that was never filled. */
+const DEFAULT_ELEMENTS = 600;
+const DEFAULT_HEIGHT = 600;
+
+/**
+ * A section as shape.json describes it. `mark` is a hash of its content.
+ * @typedef {{number: number, items: number, elements?: number, height: number, turn?: number|null, mark: string}} Shape
+ */
 
 /** A section of the feed. While empty, it keeps its last or estimated height. */
 export class Section {
@@ -12,36 +18,39 @@ export class Section {
     this.items = Number(element.dataset.items) || 0;
     this.mark = element.dataset.mark ?? "";
     this.turn = element.dataset.turn ?? null;
-    this.height = Number(element.dataset.height) || 600;
+    this.height = Number(element.dataset.height) || DEFAULT_HEIGHT;
     this.isMeasured = false;
-    this.elements = Number(element.dataset.elements) || UNKNOWN;
+    this.elements = Number(element.dataset.elements) || DEFAULT_ELEMENTS;
     this.isFilled = element.querySelector(":scope > article") !== null;
-    if (this.isFilled) this.count();
+    if (this.isFilled) this.countElements();
   }
 
-  /** Create a section that was added after the page was loaded. */
-  static made(told) {
+  /**
+   * Create a section that was added after the page was loaded.
+   * @param {Shape} shape
+   */
+  static create(shape) {
     const element = document.createElement("section");
     element.className = "section";
-    element.id = `s${told.number}`;
+    element.id = `s${shape.number}`;
     const section = new Section(element);
-    section.tell(told);
+    section.update(shape);
     return section;
   }
 
-  /** Apply its data from shape.json. */
-  tell(told) {
-    this.number = told.number;
-    this.items = told.items;
-    this.mark = told.mark;
-    this.turn = told.turn === undefined || told.turn === null ? this.turn : String(told.turn);
-    if (!this.isMeasured) this.height = told.height;
-    if (!this.isFilled) this.elements = told.elements ?? this.elements;
-    Object.assign(this.element.dataset, { number: told.number, items: told.items, mark: told.mark });
-    if (!this.isFilled) this.rest();
+  /** @param {Shape} shape */
+  update(shape) {
+    this.number = shape.number;
+    this.items = shape.items;
+    this.mark = shape.mark;
+    this.turn = shape.turn === undefined || shape.turn === null ? this.turn : String(shape.turn);
+    if (!this.isMeasured) this.height = shape.height;
+    if (!this.isFilled) this.elements = shape.elements ?? this.elements;
+    Object.assign(this.element.dataset, { number: shape.number, items: shape.items, mark: shape.mark });
+    if (!this.isFilled) this.clear();
   }
 
-  count() {
+  countElements() {
     this.elements = this.element.getElementsByTagName("*").length;
   }
 
@@ -55,14 +64,14 @@ export class Section {
     this.element.replaceChildren(content);
     this.element.style.height = "";
     this.isFilled = true;
-    this.count();
+    this.countElements();
   }
 
   /** Empty it without moving what is below. */
   empty() {
     this.measure();
     this.isFilled = false;
-    this.rest();
+    this.clear();
   }
 
   measure() {
@@ -71,21 +80,21 @@ export class Section {
     this.isMeasured = true;
   }
 
-  /** Set the height of the empty section. */
-  rest() {
+  /** Remove the content, and set the height of the empty section. */
+  clear() {
     if (this.element.firstChild !== null) this.element.replaceChildren();
     this.element.style.height = `${this.height}px`;
   }
 
-  /** Show that loading failed, with a link that works without scripts. */
-  fail() {
+  /** Show that loading failed, with a link that loads the page at this section. */
+  showError() {
     const link = document.createElement("a");
     link.className = "unfilled";
-    const address = new URL(location.href);
-    address.searchParams.set("section", String(this.number));
-    address.hash = "";
-    link.href = address.href;
-    link.textContent = "Loading failed: try again";
+    const url = new URL(location.href);
+    url.searchParams.set("section", String(this.number));
+    url.hash = "";
+    link.href = url.href;
+    link.textContent = "Loading failed. Try again.";
     this.element.replaceChildren(link);
   }
 }

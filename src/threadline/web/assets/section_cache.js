@@ -1,88 +1,86 @@
 // Fetches the content of sections ahead of time and caches it.
 
-import { askText, isAborted } from "./fetching.js";
+import { fetchText } from "./fetch.js";
 
-const KEPT = 60;
-const AT_ONCE = 4;
+const MAX_SECTIONS = 60;
+const MAX_REQUESTS = 4;
 
 /** A cache of the HTML of sections, by number and mark. */
-export class Parts {
+export class SectionCache {
   /** @param {import("./session.js").Session} session */
   constructor(session) {
     this.session = session;
-    /** @type {Map<string, string>} oldest first */
-    this.kept = new Map();
-    /** @type {Map<string, {promise: Promise<string>, stop: AbortController}>} */
-    this.asked = new Map();
+    /** @type {Map<string, string>} HTML by key, least recently used first */
+    this.cached = new Map();
+    /** @type {Map<string, {promise: Promise<string>, abort: AbortController}>} */
+    this.pending = new Map();
   }
 
   /** @param {import("./section.js").Section} section */
   has(section) {
-    return this.kept.has(key(section));
+    return this.cached.has(keyOf(section));
   }
 
-  isAsked(section) {
-    return this.asked.has(key(section));
+  isPending(section) {
+    return this.pending.has(keyOf(section));
   }
 
   /** Whether another request would not delay the pending ones. */
-  get isFree() {
-    return this.asked.size < AT_ONCE;
+  get hasCapacity() {
+    return this.pending.size < MAX_REQUESTS;
   }
 
-  /** The content of a section, if it is cached. */
-  ready(section) {
-    const name = key(section);
-    const html = this.kept.get(name);
+  /** The content of a section if it is cached; otherwise undefined. */
+  get(section) {
+    const key = keyOf(section);
+    const html = this.cached.get(key);
     if (html !== undefined) {
-      this.kept.delete(name);
-      this.kept.set(name, html);
+      this.cached.delete(key);
+      this.cached.set(key, html);
     }
     return html;
   }
 
   /**
-   * The content of a section.
+   * Get the content of a section from the cache or from the server.
    * @returns {Promise<string>}
    */
-  get(section) {
-    const html = this.ready(section);
+  load(section) {
+    const html = this.get(section);
     if (html !== undefined) return Promise.resolve(html);
-    return this.asked.get(key(section))?.promise ?? this.#ask(section);
+    return this.pending.get(keyOf(section))?.promise ?? this.#request(section);
   }
 
-  /** Abort the requests for all but some sections. */
-  keepOnly(sections) {
-    const wanted = new Set(sections.map(key));
-    for (const [name, { stop }] of this.asked) if (!wanted.has(name)) stop.abort();
+  /** Abort the requests for all other sections. */
+  abortExcept(sections) {
+    const keys = new Set(sections.map(keyOf));
+    for (const [key, { abort }] of this.pending) if (!keys.has(key)) abort.abort();
   }
 
-  #ask(section) {
-    const name = key(section);
-    const stop = new AbortController();
-    const promise = askText(this.session.part(section.number), stop.signal)
+  #request(section) {
+    const key = keyOf(section);
+    const abort = new AbortController();
+    const promise = fetchText(this.session.sectionUrl(section.number), abort.signal)
       .then((html) => {
-        this.#keep(name, html);
+        this.#store(key, html);
         return html;
       })
-      .finally(() => this.asked.delete(name));
-    promise.catch((error) => {
-      // Callers that wait get the error; there may be none.
-      if (!isAborted(error)) section.isMissed = true;
-    });
-    this.asked.set(name, { promise, stop });
+      .finally(() => this.pending.delete(key));
+    // Callers that wait get the error. If nobody waits, the browser must not report it as unhandled.
+    promise.catch(() => {});
+    this.pending.set(key, { promise, abort });
     return promise;
   }
 
-  #keep(name, html) {
-    this.kept.set(name, html);
-    for (const oldest of this.kept.keys()) {
-      if (this.kept.size <= KEPT) break;
-      this.kept.delete(oldest);
+  #store(key, html) {
+    this.cached.set(key, html);
+    for (const oldest of this.cached.keys()) {
+      if (this.cached.size <= MAX_SECTIONS) break;
+      this.cached.delete(oldest);
     }
   }
 }
 
-function key(section) {
+function keyOf(section) {
   return `${section.number} ${section.mark}`;
 }

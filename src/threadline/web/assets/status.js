@@ -1,6 +1,6 @@
-// The status line: says what was done, visibly and to screen readers.
+// The status line: shows a short message, and lets screen readers announce it.
 
-const SECONDS = 4;
+const SHOWN_MS = 4000;
 
 let line = null;
 let timer = 0;
@@ -10,39 +10,39 @@ let lasting = "";
  * Show a message for a moment.
  * @param {string} text
  */
-export function say(text) {
+export function showStatus(text) {
   show(text);
-  timer = setTimeout(() => show(lasting), SECONDS * 1000);
+  timer = setTimeout(() => show(lasting), SHOWN_MS);
 }
 
 /**
  * Show a message permanently. Other messages cover it for a moment.
  * @param {string} text
  */
-export function keepSaying(text) {
+export function setLastingStatus(text) {
   if (text === lasting) return;
   lasting = text;
   show(text);
 }
 
 function show(text) {
-  line ??= made();
+  line ??= createLine();
   clearTimeout(timer);
   line.textContent = text;
   line.hidden = text === "";
 }
 
-/** The line exists from the start: screen readers do not read a live region that is inserted with its text. */
+/** Create the line. Screen readers ignore a live region that is inserted together with its text. */
 export function startStatus() {
-  line ??= made();
+  line ??= createLine();
 }
 
-function made() {
-  const found = document.createElement("p");
-  found.className = "status";
-  found.setAttribute("role", "status");
-  found.setAttribute("aria-live", "polite");
-  found.hidden = true;
-  document.body.append(found);
-  return found;
+function createLine() {
+  const element = document.createElement("p");
+  element.className = "status";
+  element.setAttribute("role", "status");
+  element.setAttribute("aria-live", "polite");
+  element.hidden = true;
+  document.body.append(element);
+  return element;
 }

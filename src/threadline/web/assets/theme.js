@@ -1,42 +1,42 @@
-// The theme: light, dark or system. early.js applies it before the next page is painted.
+// The theme: light, dark or system. initial_theme.js applies it before a page is painted.
 
-import { say } from "./status.js";
+import { showStatus } from "./status.js";
 
-const LABELS = { system: "system", light: "light", dark: "dark" };
+const THEMES = ["system", "light", "dark"];
 
 /** The chosen theme; "system" by default. */
-export function theme() {
+function currentTheme() {
   return document.documentElement.dataset.theme ?? "system";
 }
 
 /** The order of themes: first the opposite of the system's, so that the first change is visible. */
-function inTurn() {
+function themeOrder() {
   return matchMedia("(prefers-color-scheme: dark)").matches ? ["system", "light", "dark"] : ["system", "dark", "light"];
 }
 
 /** Switch to the next theme. */
 export function nextTheme() {
-  const order = inTurn();
-  const chosen = order[(order.indexOf(theme()) + 1) % order.length];
-  setTheme(chosen);
-  say(`Theme: ${LABELS[chosen]}`);
+  const order = themeOrder();
+  const theme = order[(order.indexOf(currentTheme()) + 1) % order.length];
+  setTheme(theme);
+  showStatus(`Theme: ${theme}`);
 }
 
-function setTheme(chosen) {
+function setTheme(theme) {
   const root = document.documentElement;
-  if (chosen === "system") delete root.dataset.theme;
-  else root.dataset.theme = chosen;
+  if (theme === "system") delete root.dataset.theme;
+  else root.dataset.theme = theme;
   try {
-    if (chosen === "system") localStorage.removeItem("theme");
-    else localStorage.setItem("theme", chosen);
+    if (theme === "system") localStorage.removeItem("theme");
+    else localStorage.setItem("theme", theme);
   } catch {
     // Storage may be forbidden; then the choice applies to this page only.
   }
 }
 
-/** Apply the theme to other open pages at once. */
+/** Apply a theme that was chosen in another tab. */
 export function followTheme() {
   addEventListener("storage", (event) => {
-    if (event.key === "theme") setTheme(Object.hasOwn(SAID, event.newValue ?? "") ? event.newValue : "system");
+    if (event.key === "theme") setTheme(THEMES.includes(event.newValue) ? event.newValue : "system");
   });
 }

@@ -3,7 +3,7 @@
 /** @typedef {import("./section.js").Section} Section */
 
 /** The distance of a navigation target from the top of the window: what covers the top, and a margin. */
-export function inset() {
+export function topInset() {
   const item = document.querySelector(".feed article");
   const margin = item === null ? 0 : Number.parseFloat(getComputedStyle(item).scrollMarginTop);
   return margin > 0 ? margin : 64;
@@ -14,7 +14,7 @@ export function inset() {
  * @param {Section[]} sections
  * @param {number} y
  */
-export function firstBelow(sections, y) {
+export function firstSectionBelow(sections, y) {
   let low = 0;
   let high = sections.length;
   while (low < high) {
@@ -30,14 +30,14 @@ export function firstBelow(sections, y) {
  * @param {Section[]} sections
  * @returns {HTMLElement|null}
  */
-export function firstSeen(sections) {
-  const top = inset();
-  for (let at = firstBelow(sections, top); at < sections.length; at += 1) {
-    const section = sections[at];
+export function firstVisibleItem(sections) {
+  const top = topInset();
+  for (let index = firstSectionBelow(sections, top); index < sections.length; index += 1) {
+    const section = sections[index];
     if (section.element.getBoundingClientRect().top >= innerHeight) return null;
     if (!section.isFilled) continue;
-    const found = section.articles().find((item) => item.getBoundingClientRect().bottom > top + 1);
-    if (found !== undefined) return found.getBoundingClientRect().top < innerHeight ? found : null;
+    const item = section.articles().find((article) => article.getBoundingClientRect().bottom > top + 1);
+    if (item !== undefined) return item.getBoundingClientRect().top < innerHeight ? item : null;
   }
   return null;
 }
@@ -48,32 +48,31 @@ export function firstSeen(sections) {
  * @param {Section[]} sections
  * @returns {HTMLElement|null}
  */
-export function readAt(sections) {
-  const first = firstSeen(sections);
-  if (first === null) return null;
-  const left = leftBelow();
-  const way = Math.min(innerHeight, left + Math.max(0, scrollY));
-  const top = inset();
-  const line = way <= 0 || left >= way ? top : top + (1 - left / way) * (innerHeight - top);
-  let found = first;
-  for (let at = firstBelow(sections, top); at < sections.length; at += 1) {
-    if (sections[at].element.getBoundingClientRect().top > line) break;
-    for (const item of sections[at].isFilled ? sections[at].articles() : []) {
-      if (item.getBoundingClientRect().top > line) return found;
-      found = item;
+export function itemBeingRead(sections) {
+  let item = firstVisibleItem(sections);
+  if (item === null) return null;
+  const remaining = remainingScroll();
+  const range = Math.min(innerHeight, remaining + Math.max(0, scrollY));
+  const top = topInset();
+  const readingLine = range <= 0 || remaining >= range ? top : top + (1 - remaining / range) * (innerHeight - top);
+  for (let index = firstSectionBelow(sections, top); index < sections.length; index += 1) {
+    if (sections[index].element.getBoundingClientRect().top > readingLine) break;
+    for (const article of sections[index].isFilled ? sections[index].articles() : []) {
+      if (article.getBoundingClientRect().top > readingLine) return item;
+      item = article;
     }
   }
-  return found;
+  return item;
 }
 
 /** How far the document can still scroll down. */
-export function leftBelow() {
+export function remainingScroll() {
   const root = document.documentElement;
   return root.scrollHeight - root.clientHeight - scrollY;
 }
 
 /** Whether an item is at least partly visible. */
-export function isSeen(item) {
+export function isVisible(item) {
   const { top, bottom } = item.getBoundingClientRect();
-  return bottom > inset() && top < innerHeight;
+  return bottom > topInset() && top < innerHeight;
 }

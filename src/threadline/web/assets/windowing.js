@@ -1,78 +1,86 @@
 // Windowing: sections near the visible part are filled, distant ones are empty, however long the session is.
 
-import { isAborted, nodes } from "./fetching.js";
-import { Hold } from "./scroll_anchor.js";
-import { Parts } from "./section_cache.js";
+import { isAborted, parseHtml } from "./fetch.js";
+import { ScrollAnchor } from "./scroll_anchor.js";
+import { SectionCache } from "./section_cache.js";
 import { Section } from "./section.js";
-import { firstBelow } from "./visibility.js";
+import { firstSectionBelow } from "./visibility.js";
 
 /** The maximum number of elements in the feed; the whole document may have 5,000. */
-const MOST = 4700;
-/** Distances in screens: below the first, sections are filled; beyond the second, emptied; up to the third, fetched. */
-const NEAR = 1.5;
-const FAR = 3;
-const AHEAD = 4;
-/** Scrolling more than this in a frame is passing through; milliseconds of rest that count as an arrival. */
-const RUSH = 2.5;
-const ARRIVED = 60;
-const RETRY = 3000;
+const MAX_ELEMENTS = 4700;
+/** Distances in screens: nearer sections are filled, farther ones emptied, and those ahead fetched in advance. */
+const FILL_WITHIN = 1.5;
+const EMPTY_BEYOND = 3;
+const FETCH_WITHIN = 4;
+/** Scrolling more screens than this in a frame is passing through. Sections are requested when it has ended. */
+const FAST_SCROLL = 2.5;
+const FAST_SCROLL_END_MS = 60;
+const RETRY_MS = 3000;
 /** How often an aborted request is repeated. */
-const TRIES = 3;
+const MAX_RETRIES = 3;
 
-/** Fills and empties sections. Calls `filled` for what was filled, and `stale` if the server has other sections. */
+/**
+ * A section near the window, its index, and its distance in screens: 0 if it is visible.
+ * @typedef {{section: Section, index: number, distance: number, isAhead: boolean}} Nearby
+ */
+
+/** Fills and empties sections. Fires `filled` for each filled section, and `stale` if the server has other sections. */
 export class Windowing extends EventTarget {
   /**
    * @param {import("./session.js").Session} session
-   * @param {import("./folds.js").Folds} folds
+   * @param {import("./fold_state.js").FoldState} foldState
    */
-  constructor(session, folds) {
+  constructor(session, foldState) {
     super();
     this.feed = session.feed;
-    this.folds = folds;
+    this.foldState = foldState;
     this.sections = Array.from(this.feed.querySelectorAll(":scope > .section"), (element) => new Section(element));
-    this.parts = new Parts(session);
-    this.hold = new Hold(this.sections);
+    this.cache = new SectionCache(session);
+    this.scrollAnchor = new ScrollAnchor(this.sections);
     /** @type {Set<Section>} sections that a caller waits for */
     this.required = new Set();
-    this.all = document.getElementsByTagName("*");
-    this.y = scrollY;
-    this.isDown = true;
-    this.arrival = 0;
+    /** All elements of the document, a live collection. */
+    this.elements = document.getElementsByTagName("*");
+    this.lastY = scrollY;
+    this.isScrollingDown = true;
+    /** When fast scrolling counts as ended, if nothing more happens. */
+    this.fastScrollEnd = 0;
+    this.requestTimer = 0;
     this.frame = 0;
   }
 
   start() {
-    this.hold.keep(() => this.#rest());
-    addEventListener("scroll", () => this.#scrolled(), { passive: true });
-    addEventListener("resize", () => this.soon(), { passive: true });
+    this.scrollAnchor.preserve(() => this.#estimateHeights());
+    addEventListener("scroll", () => this.#handleScroll(), { passive: true });
+    addEventListener("resize", () => this.scheduleUpdate(), { passive: true });
     this.update();
   }
 
   /** Estimate the heights of empty sections, corrected by the error for filled ones. */
-  #rest() {
+  #estimateHeights() {
     const filled = this.sections.filter((section) => section.isFilled);
-    const guessed = filled.reduce((sum, section) => sum + section.height, 0);
-    const real = filled.reduce((sum, section) => sum + section.element.getBoundingClientRect().height, 0);
-    const ratio = guessed > 0 && real > 0 ? Math.min(3, Math.max(0.4, real / guessed)) : 1;
+    const estimated = filled.reduce((sum, section) => sum + section.height, 0);
+    const actual = filled.reduce((sum, section) => sum + section.element.getBoundingClientRect().height, 0);
+    const ratio = estimated > 0 && actual > 0 ? Math.min(3, Math.max(0.4, actual / estimated)) : 1;
     this.ratio = ratio;
     for (const section of this.sections) {
       if (section.isFilled) continue;
       section.height = Math.round(section.height * ratio);
-      section.rest();
+      section.clear();
     }
   }
 
-  #scrolled() {
+  #handleScroll() {
     // Our own corrections do not count as scrolling.
-    const moved = scrollY - this.y;
-    this.y = scrollY;
-    if (moved !== 0) this.isDown = moved > 0;
-    if (Math.abs(moved) > RUSH * innerHeight) this.arrival = performance.now() + ARRIVED;
+    const distance = scrollY - this.lastY;
+    this.lastY = scrollY;
+    if (distance !== 0) this.isScrollingDown = distance > 0;
+    if (Math.abs(distance) > FAST_SCROLL * innerHeight) this.fastScrollEnd = performance.now() + FAST_SCROLL_END_MS;
     this.update();
   }
 
   /** Update in the next frame. */
-  soon() {
+  scheduleUpdate() {
     if (this.frame !== 0) return;
     this.frame = requestAnimationFrame(() => {
       this.frame = 0;
@@ -82,104 +90,106 @@ export class Windowing extends EventTarget {
 
   /** Fill and empty sections. */
   update() {
-    const order = this.#order();
-    const wanted = this.#affordable(order);
-    this.#emptyFar(wanted);
-    this.#fill(wanted);
-    this.#ask(wanted, order);
-    this.y = scrollY;
-    this.feed.setAttribute("aria-busy", String(wanted.some((near) => !near.section.isFilled)));
+    const nearby = this.#findNearby();
+    const chosen = this.#chooseFilled(nearby);
+    this.#emptyFar(chosen);
+    this.#fill(chosen);
+    this.#request(chosen, nearby);
+    this.lastY = scrollY;
+    this.feed.setAttribute("aria-busy", String(chosen.some((near) => !near.section.isFilled)));
   }
 
   /**
-   * The sections around: visible ones first, then by distance; those ahead count as nearer.
-   * @returns {{section: Section, at: number, far: number}[]} `far` is in screens, 0 for visible ones
+   * The sections around the window: visible ones first, then by distance; those in scroll direction count as nearer.
+   * @returns {Nearby[]}
    */
-  #order() {
+  #findNearby() {
     const screen = innerHeight || 1;
-    const found = [];
-    for (let at = firstBelow(this.sections, -AHEAD * screen); at < this.sections.length; at += 1) {
-      const { top, bottom } = this.sections[at].element.getBoundingClientRect();
-      if (top > (1 + AHEAD) * screen) break;
+    const nearby = [];
+    const first = firstSectionBelow(this.sections, -FETCH_WITHIN * screen);
+    for (let index = first; index < this.sections.length; index += 1) {
+      const { top, bottom } = this.sections[index].element.getBoundingClientRect();
+      if (top > (1 + FETCH_WITHIN) * screen) break;
       const above = Math.max(0, -bottom);
       const below = Math.max(0, top - screen);
-      found.push({ section: this.sections[at], at, far: (above + below) / screen, isAhead: below > 0 === this.isDown });
+      const isAhead = below > 0 === this.isScrollingDown;
+      nearby.push({ section: this.sections[index], index, distance: (above + below) / screen, isAhead });
     }
-    return found.sort((one, other) => rank(one) - rank(other));
+    return nearby.sort((a, b) => rank(a) - rank(b));
   }
 
   /** Choose as many near sections as the document has room for; visible ones always. */
-  #affordable(order) {
-    const taken = new Set(order.map((near) => near.section));
-    let room = MOST - this.all.length;
+  #chooseFilled(nearby) {
+    const sections = new Set(nearby.map((near) => near.section));
+    let room = MAX_ELEMENTS - this.elements.length;
     for (const section of this.#filled()) {
-      if (taken.has(section) || !this.#isProtected(section)) room += section.elements;
+      if (sections.has(section) || !this.#isProtected(section)) room += section.elements;
     }
-    const wanted = [];
-    for (const near of order) {
-      if (near.far > NEAR) continue;
+    const chosen = [];
+    for (const near of nearby) {
+      if (near.distance > FILL_WITHIN) continue;
       room -= near.section.elements;
-      if (room < 0 && near.far > 0) break;
-      wanted.push(near);
+      if (room < 0 && near.distance > 0) break;
+      chosen.push(near);
     }
-    return wanted;
+    return chosen;
   }
 
   #filled() {
     return this.sections.filter((section) => section.isFilled);
   }
 
-  #emptyFar(wanted) {
-    const kept = new Set(wanted.map((near) => near.section));
-    const reach = FAR * innerHeight;
+  #emptyFar(chosen) {
+    const filled = new Set(chosen.map((near) => near.section));
+    const reach = EMPTY_BEYOND * innerHeight;
     for (const section of this.#filled()) {
-      if (kept.has(section) || this.#isProtected(section) || this.folds.isOpened(section.element)) continue;
+      if (filled.has(section) || this.#isProtected(section) || this.foldState.hasExpanded(section.element)) continue;
       const { top, bottom } = section.element.getBoundingClientRect();
       if (bottom < -reach || top > innerHeight + reach) section.empty();
     }
   }
 
   /** Fill visible sections at once, others one per frame: filling takes time that scrolling needs. */
-  #fill(wanted) {
-    for (const near of wanted) {
-      if (near.section.isFilled || !this.parts.has(near.section)) continue;
-      this.#insert(near.section, near.at);
-      if (near.far > 0) {
-        this.soon();
+  #fill(chosen) {
+    for (const near of chosen) {
+      if (near.section.isFilled || !this.cache.has(near.section)) continue;
+      this.#insert(near.section, near.index);
+      if (near.distance > 0) {
+        this.scheduleUpdate();
         return;
       }
     }
   }
 
-  #ask(wanted, order) {
-    this.parts.keepOnly([...order.map((near) => near.section), ...this.required]);
-    const wait = this.arrival - performance.now();
+  #request(chosen, nearby) {
+    this.cache.abortExcept([...nearby.map((near) => near.section), ...this.required]);
+    const wait = this.fastScrollEnd - performance.now();
     if (wait > 0) {
-      clearTimeout(this.waiting);
-      this.waiting = setTimeout(() => this.soon(), wait);
+      clearTimeout(this.requestTimer);
+      this.requestTimer = setTimeout(() => this.scheduleUpdate(), wait);
       return;
     }
-    const ahead = order.filter((near) => near.far > NEAR && near.isAhead);
-    for (const { section } of [...wanted, ...ahead]) {
-      if (section.isFilled || this.parts.has(section) || this.parts.isAsked(section)) continue;
+    const ahead = nearby.filter((near) => near.distance > FILL_WITHIN && near.isAhead);
+    for (const { section } of [...chosen, ...ahead]) {
+      if (section.isFilled || this.cache.has(section) || this.cache.isPending(section)) continue;
       if (section.retryAt > performance.now()) continue;
-      if (!this.parts.isFree) return;
-      this.parts.get(section).then(
-        () => this.soon(),
-        (error) => this.#failed(section, error),
+      if (!this.cache.hasCapacity) return;
+      this.cache.load(section).then(
+        () => this.scheduleUpdate(),
+        (error) => this.#handleError(section, error),
       );
     }
   }
 
-  #failed(section, error) {
+  #handleError(section, error) {
     if (isAborted(error)) {
-      this.soon();
+      this.scheduleUpdate();
       return;
     }
-    section.retryAt = performance.now() + RETRY;
-    setTimeout(() => this.soon(), RETRY);
+    section.retryAt = performance.now() + RETRY_MS;
+    setTimeout(() => this.scheduleUpdate(), RETRY_MS);
     if (error.status === 404) this.dispatchEvent(new Event("stale"));
-    else if (!section.isFilled) section.fail();
+    else if (!section.isFilled) section.showError();
   }
 
   /**
@@ -187,11 +197,11 @@ export class Windowing extends EventTarget {
    * @param {boolean} [isLeaving] whether the visible sections are about to be left, and may be emptied
    */
   #insert(section, centre, isLeaving = false) {
-    const content = nodes(this.parts.ready(section) ?? "");
-    this.folds.restore(content);
-    const more = content.querySelectorAll("*").length;
-    this.hold.keep(() => {
-      this.makeRoom(more, centre, isLeaving);
+    const content = parseHtml(this.cache.get(section) ?? "");
+    this.foldState.restore(content);
+    const count = content.querySelectorAll("*").length;
+    this.scrollAnchor.preserve(() => {
+      this.makeRoom(count, centre, isLeaving);
       section.fill(content);
     });
     this.dispatchEvent(new CustomEvent("filled", { detail: section }));
@@ -199,21 +209,22 @@ export class Windowing extends EventTarget {
 
   /**
    * Empty the most distant sections until there is room for more elements.
-   * @param {number} more
+   * @param {number} count
    * @param {number} [centre] the index from which distance is measured; by default the visible section
    */
-  makeRoom(more, centre = firstBelow(this.sections, 0), isLeaving = false) {
-    const over = () => this.all.length + more > MOST;
-    if (!over()) return;
-    const far = this.#filled()
-      .map((section) => ({ section, far: Math.abs(this.sections.indexOf(section) - centre) }))
-      .filter(({ section, far }) => far > 0 && !this.#isProtected(section) && (isLeaving || !isOnScreen(section)))
-      .sort((one, other) => other.far - one.far);
+  makeRoom(count, centre = firstSectionBelow(this.sections, 0), isLeaving = false) {
+    const isFull = () => this.elements.length + count > MAX_ELEMENTS;
+    if (!isFull()) return;
+    const candidates = this.#filled()
+      .map((section) => ({ section, distance: Math.abs(this.sections.indexOf(section) - centre) }))
+      .filter(({ section, distance }) => distance > 0 && !this.#isProtected(section))
+      .filter(({ section }) => isLeaving || !isOnScreen(section))
+      .sort((a, b) => b.distance - a.distance);
     // Sections with folds that the user expanded go last; they come back expanded.
-    for (const isOpened of [false, true]) {
-      for (const { section } of far) {
-        if (!over()) return;
-        if (section.isFilled && this.folds.isOpened(section.element) === isOpened) section.empty();
+    for (const hasExpanded of [false, true]) {
+      for (const { section } of candidates) {
+        if (!isFull()) return;
+        if (section.isFilled && this.foldState.hasExpanded(section.element) === hasExpanded) section.empty();
       }
     }
   }
@@ -227,34 +238,35 @@ export class Windowing extends EventTarget {
    * Fill a section and its neighbours, then run a function in the same frame.
    * @template T
    * @param {number} number
-   * @param {(section: Section) => T} then
+   * @param {(section: Section) => T} callback
    * @returns {Promise<T|null>} null if there is no such section
    */
-  async around(number, then) {
-    const at = this.sections.findIndex((section) => section.number === number);
-    if (at < 0) return null;
-    const near = [at, at - 1, at + 1].map((one) => this.sections[one]).filter((one) => one !== undefined);
-    for (const section of near) this.required.add(section);
+  async withFilled(number, callback) {
+    const index = this.sections.findIndex((section) => section.number === number);
+    if (index < 0) return null;
+    const neighbours = [this.sections[index - 1], this.sections[index + 1]].filter((section) => section !== undefined);
+    const around = [this.sections[index], ...neighbours];
+    for (const section of around) this.required.add(section);
     try {
-      const missing = near.filter((section) => !section.isFilled);
-      await Promise.all(missing.map((section) => this.#had(section)));
-      for (const section of near) {
-        if (!section.isFilled && this.parts.has(section)) this.#insert(section, at, true);
+      const missing = around.filter((section) => !section.isFilled);
+      await Promise.all(missing.map((section) => this.#load(section)));
+      for (const section of around) {
+        if (!section.isFilled && this.cache.has(section)) this.#insert(section, index, true);
       }
-      return then(this.sections[at]);
+      return callback(this.sections[index]);
     } finally {
-      for (const section of near) this.required.delete(section);
-      this.soon();
+      for (const section of around) this.required.delete(section);
+      this.scheduleUpdate();
     }
   }
 
   /** The content of a section. If the section changes during the request, it is requested again. */
-  async #had(section) {
-    for (let left = TRIES; ; left -= 1) {
+  async #load(section) {
+    for (let retries = MAX_RETRIES; ; retries -= 1) {
       try {
-        return await this.parts.get(section);
+        return await this.cache.load(section);
       } catch (error) {
-        if (!isAborted(error) || left === 0) throw error;
+        if (!isAborted(error) || retries === 0) throw error;
       }
     }
   }
@@ -263,30 +275,30 @@ export class Windowing extends EventTarget {
   async refresh(section) {
     if (isSelected(section)) {
       // A selection is kept: the user may be about to copy it. The new content can wait.
-      setTimeout(() => this.refresh(section), RETRY);
+      setTimeout(() => this.refresh(section), RETRY_MS);
       return;
     }
     this.required.add(section);
-    const html = await this.#had(section).finally(() => this.required.delete(section));
+    const html = await this.#load(section).finally(() => this.required.delete(section));
     if (!section.isFilled) return;
     const focused = section.element.contains(document.activeElement) ? document.activeElement.closest("article") : null;
-    const content = nodes(html);
-    this.folds.restore(content);
-    this.hold.keep(() => section.fill(content));
+    const content = parseHtml(html);
+    this.foldState.restore(content);
+    this.scrollAnchor.preserve(() => section.fill(content));
     if (focused !== null) document.getElementById(focused.id)?.focus({ preventScroll: true });
     this.dispatchEvent(new CustomEvent("filled", { detail: section }));
   }
 }
 
 function rank(near) {
-  return near.isAhead ? near.far * 0.5 : near.far;
+  return near.isAhead ? near.distance * 0.5 : near.distance;
 }
 
 /** Whether a selection begins or ends in a section. */
 function isSelected({ element }) {
-  const chosen = getSelection();
-  if (chosen === null || chosen.isCollapsed) return false;
-  return element.contains(chosen.anchorNode) || element.contains(chosen.focusNode);
+  const selection = getSelection();
+  if (selection === null || selection.isCollapsed) return false;
+  return element.contains(selection.anchorNode) || element.contains(selection.focusNode);
 }
 
 function isOnScreen(section) {

@@ -192,8 +192,8 @@ def _action_links(head: SessionHead) -> Markup:
     markdown = links.below("markdown", agent=links.agent_name)
     return el(
         "p",
-        el("button", icon("search"), "Find", type="button", data_deed="find", title="Find in this session (/)"),
-        el("a", icon("link"), "Link", href=links.own(), data_deed="copy-link", title="Copy a link to this page (y)"),
+        el("button", icon("search"), "Find", type="button", data_action="find", title="Find in this session (/)"),
+        el("a", icon("link"), "Link", href=links.own(), data_action="copy-link", title="Copy a link to this page (y)"),
         el(
             "a",
             icon("markdown"),

@@ -390,7 +390,7 @@ ENTRY_TOOLS = el(
     el(
         "div",
         *(
-            el("button", icon(name), type="button", data_deed=action, title=label, aria_label=label)
+            el("button", icon(name), type="button", data_action=action, title=label, aria_label=label)
             for name, action, label in _ENTRY_ACTIONS
         ),
         class_="tools-of",

@@ -145,15 +145,15 @@ def render_filters(session: Session, agent: Agent, view: SessionView) -> Markup:
 def _view_chips(view: SessionView) -> Iterator[Markup]:
     options, links, full = view.view, view.links, Detail.FULL
     thinking, calls = options.thinking is full, options.calls is full
-    yield _chip("Focus", links.own(focus=not view.focus), is_chosen=view.focus, data_deed="focus")
-    yield _chip("Errors", links.own(errors=not options.errors), is_chosen=options.errors, data_deed="errors")
+    yield _chip("Focus", links.own(focus=not view.focus), is_chosen=view.focus, data_action="focus")
+    yield _chip("Errors", links.own(errors=not options.errors), is_chosen=options.errors, data_action="errors")
     yield _chip(
         "Expand thinking",
         links.own(thinking=None if thinking else str(full)),
         is_chosen=thinking,
-        data_deed="thinking",
+        data_action="thinking",
     )
-    yield _chip("Expand calls", links.own(calls=None if calls else str(full)), is_chosen=calls, data_deed="calls")
+    yield _chip("Expand calls", links.own(calls=None if calls else str(full)), is_chosen=calls, data_action="calls")
     yield _chip("Show system entries", links.own(everything=not options.everything), is_chosen=options.everything)
     if links.query:
         cleared = links.page(agent=links.agent_name, **dict.fromkeys(dict(links.query)))
@@ -161,7 +161,7 @@ def _view_chips(view: SessionView) -> Iterator[Markup]:
 
 
 def _chip(label: str, url: str, *, is_chosen: bool, **attributes: str | int | None) -> Markup:
-    """A link; with `data_deed`, a script does the same without leaving the current place."""
+    """A link; with `data_action`, a script does the same without leaving the current place."""
     return el(
         "a",
         label,

@@ -1,4 +1,4 @@
-// Runs before the first paint, so that a dark page is never light for a moment.
+// Sets the theme before the first paint, so that a dark page is never light for a moment.
 "use strict";
 (() => {
   let theme = null;

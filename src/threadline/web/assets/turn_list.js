@@ -1,12 +1,12 @@
-// The outline of turns: marks the visible turn, and loads more turns at the ends of the list.
+// The list of turns: marks the visible turn, and loads more turns at the ends of the list.
 
-import { askText, isAborted, nodes, Refused } from "./fetching.js";
-import { isSeen, readAt } from "./visibility.js";
+import { fetchText, isAborted, parseHtml, RequestError } from "./fetch.js";
+import { isVisible, itemBeingRead } from "./visibility.js";
 
-const PAUSE = 120;
+const UPDATE_MS = 120;
 
-/** Keeps the outline at the visible turn. */
-export class Turns {
+/** Keeps the list at the visible turn. */
+export class TurnList {
   /**
    * @param {HTMLElement} side
    * @param {import("./session.js").Session} session
@@ -17,65 +17,66 @@ export class Turns {
     this.session = session;
     this.windowing = windowing;
     this.timer = 0;
+    /** @type {string|null} the number of the marked turn */
     this.turn = null;
-    /** @type {Element|null} the last navigation target */
-    this.marked = null;
-    this.stop = null;
+    /** @type {Element|null} the last navigation target, until the user scrolls */
+    this.target = null;
+    this.abort = null;
   }
 
   start() {
     // Sessions may be listed instead; they stay as they are.
     if (this.side.querySelector(".turns") === null) return;
-    addEventListener("scroll", () => this.#later(), { passive: true });
-    this.windowing.addEventListener("filled", () => this.#later());
+    addEventListener("scroll", () => this.#scheduleUpdate(), { passive: true });
+    this.windowing.addEventListener("filled", () => this.#scheduleUpdate());
     // A navigation target counts as the visible item until the user scrolls.
-    this.session.feed.addEventListener("marked", (event) => {
-      this.marked = event.target;
-      this.#later();
+    this.session.feed.addEventListener("current", (event) => {
+      this.target = event.target;
+      this.#scheduleUpdate();
     });
-    for (const kind of ["wheel", "touchmove"]) addEventListener(kind, () => (this.marked = null), { passive: true });
+    for (const kind of ["wheel", "touchmove"]) addEventListener(kind, () => (this.target = null), { passive: true });
     this.side.addEventListener("click", (event) => {
       const link = event.target instanceof Element ? event.target.closest("a[data-fragment]") : null;
       if (link === null || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       this.#load(link.dataset.fragment);
     });
-    this.#later();
+    this.#scheduleUpdate();
   }
 
-  #later() {
+  #scheduleUpdate() {
     if (this.timer === 0) {
       this.timer = setTimeout(() => {
         this.timer = 0;
-        this.#look();
-      }, PAUSE);
+        this.#update();
+      }, UPDATE_MS);
     }
   }
 
-  async #look() {
-    const turn = this.#seen();
+  async #update() {
+    const turn = this.#visibleTurn();
     if (turn === null || turn === this.turn) return;
     this.turn = turn;
-    if (this.#show()) return;
-    await this.#load(this.session.address(["turns"], { around: turn }));
-    this.#show();
+    if (this.#markTurn()) return;
+    await this.#load(this.session.url(["turns"], { around: turn }));
+    this.#markTurn();
   }
 
   /** The turn of the last navigation target, or of the item that is being read. */
-  #seen() {
-    const { marked } = this;
-    const isHere = marked !== null && marked.isConnected && isSeen(marked);
-    const item = isHere ? marked.closest(".section > article") : readAt(this.windowing.sections);
+  #visibleTurn() {
+    const { target } = this;
+    const isTargetVisible = target !== null && target.isConnected && isVisible(target);
+    const item = isTargetVisible ? target.closest(".section > article") : itemBeingRead(this.windowing.sections);
     if (item === null) return null;
-    for (let one = item; one !== null; one = one.previousElementSibling) {
-      const number = one.querySelector(":scope.turn-start h2.turn")?.textContent.replace(/\D/g, "");
+    for (let sibling = item; sibling !== null; sibling = sibling.previousElementSibling) {
+      const number = sibling.querySelector(":scope.turn-start h2.turn")?.textContent.replace(/\D/g, "");
       if (number) return number;
     }
     return item.closest(".section").dataset.turn ?? null;
   }
 
-  /** Mark a turn; false if it is not in the list. */
-  #show() {
+  /** Mark the visible turn; false if it is not in the list. */
+  #markTurn() {
     const link = this.side.querySelector(`a[data-turn="${CSS.escape(this.turn)}"]`);
     if (link === null) return false;
     this.side.querySelector("a[data-turn][aria-current]")?.removeAttribute("aria-current");
@@ -97,32 +98,32 @@ export class Turns {
   }
 
   /**
-   * Copy the turns of another outline.
+   * Replace the turns with those of another list.
    * @param {Element} side
    */
-  take(side) {
+  replace(side) {
     const list = side.querySelector(".turns");
     if (list === null || this.side.querySelector(".turns") === null) return;
-    this.#put(...side.querySelectorAll("p.more, .turns"));
-    if (this.turn !== null) this.#show();
+    this.#setContent(...side.querySelectorAll("p.more, .turns"));
+    if (this.turn !== null) this.#markTurn();
   }
 
-  #put(...content) {
+  #setContent(...content) {
     for (const more of this.side.querySelectorAll("p.more")) more.remove();
     this.side.querySelector(".turns").replaceWith(...content);
   }
 
-  async #load(address) {
-    this.stop?.abort();
-    this.stop = new AbortController();
+  async #load(url) {
+    this.abort?.abort();
+    this.abort = new AbortController();
     try {
-      const content = nodes(await askText(address, this.stop.signal));
-      this.windowing.hold.keep(() => {
+      const content = parseHtml(await fetchText(url, this.abort.signal));
+      this.windowing.scrollAnchor.preserve(() => {
         this.windowing.makeRoom(content.querySelectorAll("*").length);
-        this.#put(content);
+        this.#setContent(content);
       });
     } catch (error) {
-      if (!isAborted(error) && !(error instanceof Refused)) throw error;
+      if (!isAborted(error) && !(error instanceof RequestError)) throw error;
     }
   }
 }

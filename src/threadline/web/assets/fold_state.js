@@ -1,11 +1,11 @@
-// Remembers what the user expanded or folded while sections are emptied and filled again.
+// Remembers which folds (`<details>`) the user expanded or closed while sections are emptied and filled again.
 
 /** Remembers folds by their item and their position in it. */
-export class Folds {
+export class FoldState {
   /** @param {HTMLElement} feed */
   constructor(feed) {
-    /** @type {Map<string, Map<number, boolean>>} */
-    this.known = new Map();
+    /** @type {Map<string, Map<number, boolean>>} whether a fold is open, by item and position */
+    this.states = new Map();
     // `toggle` events also fire for folds that are open from the start. Only a user causes clicks, also with Enter.
     feed.addEventListener("click", (event) => {
       const summary = event.target instanceof Element ? event.target.closest("summary") : null;
@@ -17,7 +17,7 @@ export class Folds {
   }
 
   /**
-   * Expand or fold.
+   * Expand or close a fold.
    * @param {HTMLDetailsElement} fold
    * @param {boolean} isOpen
    */
@@ -35,34 +35,34 @@ export class Folds {
 
   /** Restore the folds of content before it is shown. */
   restore(content) {
-    if (this.known.size === 0) return;
+    if (this.states.size === 0) return;
     for (const item of content.querySelectorAll("article[id]")) {
-      const folds = this.known.get(item.id);
-      if (folds === undefined) continue;
-      const all = own(item);
-      for (const [at, isOpen] of folds) if (all[at] !== undefined) all[at].open = isOpen;
+      const states = this.states.get(item.id);
+      if (states === undefined) continue;
+      const folds = foldsOf(item);
+      for (const [index, isOpen] of states) if (folds[index] !== undefined) folds[index].open = isOpen;
     }
   }
 
   /** Whether an element contains a fold that the user expanded. */
-  isOpened(element) {
-    if (this.known.size === 0) return false;
+  hasExpanded(element) {
+    if (this.states.size === 0) return false;
     return Array.from(element.querySelectorAll("article[id]")).some((item) => {
-      const folds = this.known.get(item.id);
-      return folds !== undefined && Array.from(folds.values()).includes(true);
+      const states = this.states.get(item.id);
+      return states !== undefined && Array.from(states.values()).includes(true);
     });
   }
 
   #remember(fold, isOpen) {
     const item = fold.closest("article[id]");
     if (item === null) return;
-    const folds = this.known.get(item.id) ?? new Map();
-    folds.set(own(item).indexOf(fold), isOpen);
-    this.known.set(item.id, folds);
+    const states = this.states.get(item.id) ?? new Map();
+    states.set(foldsOf(item).indexOf(fold), isOpen);
+    this.states.set(item.id, states);
   }
 }
 
 /** The folds of an item, without those of nested items. */
-function own(item) {
+function foldsOf(item) {
   return Array.from(item.querySelectorAll("details")).filter((fold) => fold.closest("article[id]") === item);
 }
