@@ -16,7 +16,7 @@ const FETCH_WITHIN = 4;
 const FAST_SCROLL = 2.5;
 const FAST_SCROLL_END_MS = 60;
 const RETRY_MS = 3000;
-/** How often an aborted request is repeated. */
+/** How often a request is repeated that was aborted, or during which the section changed. */
 const MAX_RETRIES = 3;
 
 /**
@@ -260,11 +260,12 @@ export class Windowing extends EventTarget {
     }
   }
 
-  /** The content of a section. If the section changes during the request, it is requested again. */
+  /** Load the content of a section. If the section changes during the request, it is requested again. */
   async #load(section) {
     for (let retries = MAX_RETRIES; ; retries -= 1) {
       try {
-        return await this.cache.load(section);
+        const html = await this.cache.load(section);
+        if (this.cache.has(section) || retries === 0) return html;
       } catch (error) {
         if (!isAborted(error) || retries === 0) throw error;
       }
