@@ -280,7 +280,8 @@ def render_index_page(sessions: Iterable[SiteEntry]) -> str:
         )
         for item in _newest_first(sessions)
     ]
-    heads = el("thead", el("tr", *(el("th", name, scope="col") for name in ("started", "session", "project", "details"))))
+    names = ("started", "session", "project", "details")
+    heads = el("thead", el("tr", *(el("th", name, scope="col") for name in names)))
     head = el("header", el("h1", "Sessions"), class_="head")
     main = join((head, el("div", el("table", heads, el("tbody", *rows), class_="list"), class_="scroll")))
     return render_document("Sessions", main, kind="site-index", top=_site_navigation("index"))
