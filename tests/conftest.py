@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ TESTS = Path(__file__).parent
 _COMMON = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], print_blob=True
 )
-settings.register_profile("quick", _COMMON, max_examples=20, derandomize=True)
+settings.register_profile("quick", _COMMON, max_examples=10, derandomize=True)
 settings.register_profile("ci", _COMMON, max_examples=CI_EXAMPLES)
 settings.register_profile("long", _COMMON, max_examples=20 * CI_EXAMPLES)
 settings.load_profile("quick")  # unless `--hypothesis-profile` names another
@@ -49,8 +50,14 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder and by the fixtures they use."""
+    """Mark tests by their folder, by the fixtures they use, and by `sample`."""
+    numbers = Counter[str]()
     for item in items:
+        if sample := item.get_closest_marker("sample"):
+            name = item.nodeid.partition("[")[0]
+            if numbers[name] % sample.args[0]:
+                item.add_marker("slow")
+            numbers[name] += 1
         folder = item.path.relative_to(TESTS).parts[0]
         marks = {FOLDER_MARKS.get(folder), *map(FIXTURE_MARKS.get, getattr(item, "fixturenames", ()))}
         for mark in marks - {None}:

@@ -12,6 +12,7 @@ import threadline
 from threadline.model.places import SessionId
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", [1, 2, 3, 5])
 def test_what_sessions_share_is_the_originals(tmp_path: Path, seed: int) -> None:
     """Of two sessions with the same messages, one owns them all, and it is the one that the other continues."""

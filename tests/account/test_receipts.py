@@ -293,6 +293,7 @@ def test_glued_rows_are_two_lines_of_one_number(tmp_path: Path) -> None:
     assert [(mention.place.line, mention.counted) for mention in item.mentions] == [(2, True), (2, False)]
 
 
+@pytest.mark.slow
 def test_ten_thousand_messages_are_explained(tmp_path: Path) -> None:
     """A day with ten thousand messages has a receipt of all of them, and of nothing else."""
     some = [reply("a", message={"id": f"msg_01{number:022x}"}, read=number) for number in range(10_000)]

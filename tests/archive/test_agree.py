@@ -67,6 +67,7 @@ def _agree(home: Path, index: Path) -> None:
             assert asked(quick) == asked(plain), name
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("keys", "zone"), list(product(KEYS, ("UTC", "Australia/Lord_Howe"))))
 def test_times_are_split_alike(keys: tuple[str, ...], zone: str, tmp_path: Path, small_home: Path) -> None:
     """Days, weeks, months and hours in any zone, of some of the time."""

@@ -216,6 +216,7 @@ def test_nothing_to_show(ask: Asker, home: Path, tmp_path: Path) -> None:
     assert (none.code, none.err) == (1, "threadline: No windows: there are no charges.\n")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("tz", ["local", "UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
 @pytest.mark.parametrize("command", ["blocks", "usage", "explain"])
 def test_times_of_the_first_and_last_day_end_no_report(ask: Asker, tmp_path: Path, command: str, tz: str) -> None:

@@ -309,6 +309,7 @@ def test_a_start_that_fits_several_lists_them(ask: Asker, tmp_path: Path) -> Non
     assert texts(ask("entries", "5e55101b", "--home", tmp_path, "--jsonl").jsonl) == ["b"]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "name",
     ["ffffffff", "nowhere.jsonl", "../x", "%", "5e5", "-", "", "a\0b", "x" * 5000, "f" * 5000, "~nosuchuser/x"],

@@ -184,6 +184,7 @@ def test_csv_survives_quotes_and_newlines(ask: Asker, tmp_path: Path) -> None:
     assert [row["text"] for row in ask("entries", path, "--csv").csv] == [text, "after"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "output", ["--json", "", *(pytest.param(output, marks=pytest.mark.slow) for output in ("--jsonl", "--csv"))]
 )
@@ -211,6 +212,7 @@ def test_whole_surrogate_pairs_are_characters(ask: Asker, tmp_path: Path) -> Non
     assert row["text"] == "\U0001f600 \ufffd! é"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "name",
     [

@@ -128,6 +128,7 @@ def test_a_damaged_index_is_told_and_rebuilt(ask: Asker, home: Path) -> None:
     assert {path.name.split(".sqlite")[1] for path in index.parent.iterdir()} <= {"", "-wal", "-shm", ".lock"}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("table", "command"), [("spent", "usage"), ("session_rows", "search the")])
 def test_damage_that_shows_while_it_is_asked_is_one_sentence(ask: Asker, home: Path, table: str, command: str) -> None:
     """A table that only an answer needs is gone: no traceback, and what to do."""

@@ -213,6 +213,7 @@ def test_an_earlier_version_is_restored(ask: Asker, home: Path, tmp_path: Path) 
         assert (place / main.relative_to(home)).read_bytes() == data
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("left", [0, 0.5])
 def test_a_transcript_that_was_cut_off_comes_back_whole(ask: Asker, home: Path, tmp_path: Path, left: float) -> None:
     """What stood before is put back, and that is said; `--at` gives it as it was, and `list` shows its title."""
@@ -230,6 +231,7 @@ def test_a_transcript_that_was_cut_off_comes_back_whole(ask: Asker, home: Path, 
     assert (tmp_path / "at" / main.relative_to(home)).read_bytes() == before[: int(len(before) * left)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("left", [0, 0.5])
 def test_what_a_cut_took_comes_back_with_what_followed(ask: Asker, home: Path, tmp_path: Path, left: float) -> None:
     """A session that was cut off and gone on with is listed and put back with every line; `--at` gives either part."""

@@ -298,6 +298,7 @@ def test_a_session_of_which_only_agents_are_left(ask: Asker, home: Path) -> None
     assert "only this prompt" not in page
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("query", "says"),
     [

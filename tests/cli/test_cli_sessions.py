@@ -139,6 +139,7 @@ def test_lists_are_filtered(ask: Asker, home: Path, options: list[str], ids: lis
     assert listed(ask, home, *options) == ids
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("question", "sentence"),
     [
@@ -177,6 +178,7 @@ def test_nothing_found_is_said(ask: Asker, home: Path, question: list[str], sent
     assert ask(*question, "--home", home, "--json").json == []
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_rows_of_calls_fit(home: Path, columns: int) -> None:
     """A day is told once by being the only one, and where there is little room it is for what was done."""
@@ -186,6 +188,7 @@ def test_rows_of_calls_fit(home: Path, columns: int) -> None:
     assert lines[1].split()[0] == "09:00:04"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("command", ["calls", "errors"])
 def test_rows_of_many_days_and_long_names_fit_80_columns(tmp_path: Path, command: str) -> None:
     """Names of tools give way before what was done."""
@@ -477,6 +480,7 @@ QUESTIONS: tuple[list[str], ...] = (
 )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 @pytest.mark.parametrize("text", TEXTS)
 def test_nothing_hostile_reaches_the_terminal(ask: Asker, tmp_path: Path, question: list[str], text: str) -> None:
@@ -487,6 +491,7 @@ def test_nothing_hostile_reaches_the_terminal(ask: Asker, tmp_path: Path, questi
     assert not steering(answer.err)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 @pytest.mark.parametrize("output", ["--json", "--jsonl", "--csv"])
 def test_hostile_text_is_data_for_programs(ask: Asker, tmp_path: Path, question: list[str], output: str) -> None:
@@ -518,6 +523,7 @@ def in_a_terminal(*arguments: str, env: dict[str, str]) -> str:
     return found.decode()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.skipif(os.name == "nt", reason="there are no such terminals")
 @pytest.mark.parametrize(
     ("env", "options", "coloured"),

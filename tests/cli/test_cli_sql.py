@@ -194,6 +194,7 @@ def test_a_long_answer_is_never_held_whole(ask: Asker, home: Path, monkeypatch: 
     assert len(shown) == 28
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("more", [(), ("--duckdb",)])
 def test_ctrl_c_ends_a_question(home: Path, more: tuple[str, ...]) -> None:
     """One that has not ended yet is left at once, with nothing said but what came before."""

@@ -117,6 +117,7 @@ def test_what_is_refused_is_a_sentence(ask: Asker, home: Path, tmp_path: Path, q
     assert list((tmp_path / "passing's").iterdir()) == []
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("question", [FOREVER, "SELECT range FROM range(1000000000000000) WHERE range < 10000"])
 def test_a_question_ends_in_time(ask: Asker, home: Path, tmp_path: Path, question: str) -> None:
     """One that would never end is given up, before its rows or among them; no file is left of it."""

@@ -85,6 +85,7 @@ def test_no_rows_are_a_file_with_columns(ask: Asker, home: Path, folder: Path) -
     assert pq.read_table(folder / "a.parquet").column_names == ["kind", "line"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.json"])
 def test_a_file_is_replaced_only_by_force_and_only_whole(ask: Asker, home: Path, folder: Path, name: str) -> None:
     """What is there stays, without `--force` or where the answer breaks off; nothing is left beside it."""

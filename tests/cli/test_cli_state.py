@@ -184,6 +184,7 @@ def test_hostile_text_cannot_steer_a_terminal(
     assert steering(answer.out) == set()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("output", ["--json", "--jsonl", "--csv", ""])
 @pytest.mark.parametrize("question", [["files"], ["todos"], ["request"], ["request", "1"]], ids=" ".join)
 def test_every_format_answers(ask: Asker, home: Path, question: list[str], output: str) -> None:

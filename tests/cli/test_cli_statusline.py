@@ -478,6 +478,7 @@ def alone(data: bytes, *, shell: str = '"$@"', **env: str) -> subprocess.Complet
     )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "env", [{"LC_ALL": "C"}, {"LC_ALL": "POSIX", "PYTHONIOENCODING": "ascii"}, {"TZ": "Nowhere/At"}]
 )
@@ -490,6 +491,7 @@ def test_any_locale(env: dict[str, str]) -> None:
     assert b"session $1.00 reported | today $0.00\n" in done.stdout
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "shell", ['"$@" >&-', '"$@" <&-', '"$@" 2>&-', '"$@" >&- 2>&- <&-', '"$@" | true', '"$@" </dev/null']
 )

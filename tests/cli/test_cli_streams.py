@@ -74,12 +74,17 @@ def asked(question: list[str], home: Path) -> list[str]:
 @pytest.mark.parametrize(
     "env",
     [
-        {"LC_ALL": "C"},
         {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
-        {"PYTHONIOENCODING": "ascii"},
-        {"PYTHONIOENCODING": "latin-1"},
-        {"TERM": "dumb"},
         {"HOME": ""},
+        *(
+            pytest.param(env, marks=pytest.mark.slow)
+            for env in (
+                {"LC_ALL": "C"},
+                {"PYTHONIOENCODING": "ascii"},
+                {"PYTHONIOENCODING": "latin-1"},
+                {"TERM": "dumb"},
+            )
+        ),
     ],
     ids=lambda env: ",".join(f"{name}={value}" for name, value in env.items()),
 )
@@ -105,6 +110,7 @@ def test_no_home_at_all() -> None:
     assert json.loads(done.stdout)["problems"] is not None
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("output", ["", "--json", "--jsonl", "--csv", "--raw"])
 def test_a_reader_that_has_seen_enough_is_no_error(demo_home: Path, output: str) -> None:
     """`threadline entries … | head -1`: exit code 0, and not a word on standard error."""
@@ -154,6 +160,7 @@ def test_a_closed_standard_error_hides_no_exit_code(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, b"")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_a_full_disk_is_an_error_with_a_sentence(demo_home: Path, question: list[str]) -> None:
@@ -218,6 +225,7 @@ def answer_on_a_terminal(*arguments: str | Path, **env: str) -> Answer:
         return Answer(asking.wait(60), out, err)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("question", [[], ["doctor", "--check"]], ids=["overview", "doctor"])
 def test_the_progress_bar_is_for_a_terminal(demo_home: Path, question: list[str]) -> None:
     """On a terminal a bar runs on standard error; the answer on standard output is the same as without one."""
@@ -243,6 +251,7 @@ def children(parent: int) -> list[str]:
     return [one for path in Path(f"/proc/{parent}/task").glob("*/children") for one in path.read_text().split()]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc to see workers in")
 @pytest.mark.parametrize("home", ["big_home", "uneven_home"])
 @pytest.mark.parametrize(
@@ -266,6 +275,7 @@ def test_an_interrupt_while_reading(request: pytest.FixtureRequest, home: str, q
         assert b"KeyboardInterrupt" not in said
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("output", ["", "--json", "--jsonl", "--csv", "--raw"])
 def test_an_interrupt_while_writing(big_home: Path, output: str) -> None:
     """Ctrl-C while entries are printed ends it with 130, and without a traceback."""
@@ -294,6 +304,7 @@ def shown_on_a_terminal(*arguments: str | Path, **env: str) -> bytes:
     return seen
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("question", [[], ["doctor"]], ids=["overview", "doctor"])
 def test_headings_are_bold_on_a_terminal(demo_home: Path, question: list[str]) -> None:
     """On a terminal headings are bold; NO_COLOR and a dumb terminal get none of it, nor does a pipe."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Any
 
 import pytest
 from tests.cli.asking import Asker
-from tools.demo import write
 
 import threadline
 
@@ -39,13 +39,13 @@ ASKED = (
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home whose files were written when their last line says, with a keep and a cache of its own."""
     monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     made = tmp_path / "home"
-    write(made, megabytes=2)
+    shutil.copytree(demo_home, made)
     times = {path: _last(path) for path in made.rglob("*.jsonl")}
     sessions = {path.stem: when for path, when in times.items() if when is not None}
     for path in (path for path in made.rglob("*") if path.is_file()):

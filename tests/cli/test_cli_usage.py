@@ -87,6 +87,7 @@ def table(shown: str) -> list[str]:
     return lines[2 : next(at for at, line in enumerate(lines) if line.startswith("  total")) + 1]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("by", [*KEYS, *NESTS])
 def test_every_key_sums_to_the_same_total(ask: Asker, demo_home: Path, by: str) -> None:
     """By any key and any nest, the rows add up to the total of all, to the last digit; none is listed twice."""
@@ -153,6 +154,7 @@ def test_keys_may_be_given_one_by_one(ask: Asker, demo_home: Path) -> None:
     assert ask(*home, "--breakdown", "--apart").json["by"] == ["day", "thread", "model"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("zone", "times", "days"),
     [
@@ -449,6 +451,7 @@ def test_sessions_have_the_titles_of_the_list(ask: Asker, demo_home: Path) -> No
     assert len(listed) > 10
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("when", ["0001-01-01T00:00:00Z", "0999-05-05T12:00:00Z", "9999-12-31T23:59:59.999Z", "soon"])
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Pacific/Kiritimati"])
 def test_any_time_has_a_row(ask: Asker, tmp_path: Path, when: str, zone: str) -> None:
@@ -494,6 +497,7 @@ def test_the_shape_of_ccusage(ask: Asker, demo_home: Path) -> None:
         assert theirs["totals"]["totalCost"] == pytest.approx(float(ours["amount"]))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("by", ["project", "model,session", "tool,version", "branch,skill,agent"])
 def test_no_name_steers_the_terminal(ask: Asker, tmp_path: Path, by: str, text: str) -> None:
@@ -572,7 +576,7 @@ def test_start_up_loads_only_what_is_used(tmp_path: Path) -> None:
         "threadline.load",
         "threadline.reports.branches",
     }
-    assert not {name for name in loaded if name.startswith("threadline.cli.usage")}
+    assert not {name for name in loaded if name.startswith("threadline.cli.usage_")}
 
 
 def told_home(tmp_path: Path) -> Path:

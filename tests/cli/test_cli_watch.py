@@ -209,6 +209,7 @@ def test_nothing_that_is_written_steers_the_terminal(tmp_path: Path, text: str) 
     assert steering(answer.out + answer.err) == set()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("output", ["", "--jsonl", "--csv"])
 def test_ctrl_c_ends_it(home: Path, output: str) -> None:
     """Ctrl-C, pressed once or several times, ends it with 130, and without a word."""

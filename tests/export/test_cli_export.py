@@ -308,6 +308,7 @@ def test_sessions_are_chosen_by_project(demo_home: Path, ask: Asker) -> None:
     assert ask("export", "--home", str(demo_home)).code == 2
 
 
+@pytest.mark.slow
 def test_a_pdf_is_printed_where_there_is_a_browser(session: Path, ask: Asker) -> None:
     """A PDF is the same each time; without Chromium the sentence names the package."""
     if formats.find_browser() is None:

@@ -82,6 +82,7 @@ def test_what_is_clean_stays_clean(monkeypatch: pytest.MonkeyPatch) -> None:
     assert looking.finish() == []
 
 
+@pytest.mark.slow
 def test_the_second_look_at_lines_holds_few_of_them(tmp_path: Path) -> None:
     """A transcript of any size is looked at line by line: what that holds at once is far less than the file."""
     session = write(tmp_path / "home/projects/-work-app" / f"{SESSION}.jsonl", *transcript(prompt("word " * 2000)))

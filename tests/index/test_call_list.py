@@ -23,7 +23,7 @@ ALL = 1_000_000
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A made-up home."""
     where = tmp_path_factory.mktemp("listed") / "home"
-    write_demo(where, megabytes=3)
+    write_demo(where, megabytes=1)
     return where
 
 

@@ -337,7 +337,6 @@ def test_when_lines_began_is_not_taken_from_those_before_them(tmp_path: Path) ->
         path.write_bytes(data)
 
 
-@pytest.mark.smoke
 def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: Changing, tmp_path: Path) -> None:
     """Until it is whole nothing is replaced; what a killed one leaves is in nobody's way."""
     home = growing.path

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from tests.changing import Changing
-from tests.effort import sampled
 from tests.index.content import anew, content
 from tests.index.test_refresh import _refreshed
 from tests.make import write as write_lines
@@ -28,7 +27,8 @@ RESULT = (
 OTHER = f'{{"type":"user","uuid":"u3",{_HEAD}4.000Z","message":{{"role":"user","content":"meanwhile"}}}}\n'
 
 
-@pytest.mark.parametrize("seed", sampled(range(3), every=3))
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("seed", range(3))
 def test_growing_in_several_places_at_once(tmp_path: Path, seed: int) -> None:
     """Appends up to anywhere in a line, forks among them, cuts, replacements, renames, deletions: always the same."""
     growing = Changing(tmp_path / "home", seed, most=40_000)

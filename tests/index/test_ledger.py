@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.account import ledger_cases
-from tests.effort import sampled
 from tools.demo import write
 
 import threadline
@@ -246,7 +245,8 @@ def test_other_prices_are_applied(tmp_path: Path) -> None:
         assert same.total == threadline.ledger(home).total
 
 
-@pytest.mark.parametrize("case", sampled(ledger_cases.CASES, every=6))
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("case", ledger_cases.CASES)
 def test_every_case_is_the_same(case: str, tmp_path: Path) -> None:
     """The homes that the rule was made by, one claim each."""
     plain = ledger_cases.ledger(case)

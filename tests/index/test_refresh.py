@@ -114,6 +114,7 @@ def _some(home: Path) -> Iterator[Path]:
     yield max(home.glob("projects/*/*/subagents/*.jsonl"), key=lambda path: path.stat().st_size)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
 def test_after_any_change_the_index_is_as_if_made_anew(home: Path, tmp_path: Path, change: Any) -> None:
     """Appends, torn lines, truncation, replacement, deletion, renaming, rewriting."""
@@ -160,6 +161,7 @@ def test_a_damaged_index_is_told(tmp_path: Path) -> None:
         refresh_index(index, [])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "damage",
     [

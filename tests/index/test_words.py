@@ -37,6 +37,7 @@ def test_tokens_are_those_that_sqlite_makes(text: str) -> None:
     assert tokenize(text) == _by_sqlite(text)
 
 
+@pytest.mark.slow
 def test_every_character_is_folded_as_sqlite_folds_it() -> None:
     """There is no character, in a word or beside one, that Python and SQLite take for different things."""
     for start in range(0, 0x110000, 0x8000):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import sampled, tries
+from tests.effort import tries
 from tests.index.work_rows import content, indexed, of_session, sessions
 from tests.make import Row, call, line, prompt, transcript, write
 from tests.thread.session_cases import CASES, folder
@@ -48,7 +48,8 @@ def test_the_index_tells_of_work_what_sessions_tell(tmp_path: Path, megabytes: i
     assert _compare(tmp_path / "home", tmp_path / "index.sqlite") > 100
 
 
-@pytest.mark.parametrize("case", sampled(CASES, every=6))
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("case", CASES)
 def test_odd_sessions_as_well(tmp_path: Path, case: str) -> None:
     """The same holds for every case of the corpus of sessions."""
     shutil.copytree(folder(case), tmp_path / "home/projects/-work-app")

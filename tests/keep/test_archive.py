@@ -106,6 +106,7 @@ LOST: dict[str, Callable[[Place], list[Path]]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("lost", LOST)
 @pytest.mark.parametrize("index", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_what_is_lost_is_told_as_before(place: Place, lost: str, index: bool) -> None:
@@ -335,6 +336,7 @@ def _age(home: Path) -> None:
             os.utime(path, (1_700_000_000, 1_700_000_000))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("lost", ["every other session", "agents alone", "everything"])
 @pytest.mark.parametrize("inside", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_projects_may_be_a_link(place: Place, tmp_path: Path, lost: str, inside: bool) -> None:
@@ -396,6 +398,7 @@ def test_a_keep_whose_first_file_is_a_pipe_is_left_out(place: Place) -> None:
         assert archive.sessions().sessions
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("index", [True, False])
 def test_what_other_machines_kept_is_told_apart(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: bool
@@ -454,6 +457,7 @@ def test_machines_of_one_name_are_told_apart(place: Place, tmp_path: Path, monke
 CUTS: dict[str, float] = {"to nothing": 0.0, "to a beginning": 0.6}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("left", CUTS.values(), ids=CUTS)
 @pytest.mark.parametrize("seen", [True, False], ids=["a run saw it cut", "no run did"])
 @pytest.mark.parametrize("index", [True, pytest.param(False, marks=pytest.mark.slow)])

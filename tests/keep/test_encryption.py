@@ -201,6 +201,7 @@ def test_forgetting_and_packing_work_on_what_is_encrypted(store: Store, home: Pa
     assert is_clean(store)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("work", ["pack", "keep"])
 def test_what_came_back_without_key_and_memory_goes_again(store: Store, home: Path, tmp_path: Path, work: str) -> None:
     """Who has neither the key nor the memory cannot know what was forgotten; whoever has the key takes it out again."""
@@ -221,6 +222,7 @@ def test_what_came_back_without_key_and_memory_goes_again(store: Store, home: Pa
     assert is_clean(store)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("work", ["forget", "pack", "merge"])
 def test_a_run_without_the_key_knows_what_was_done_with_it(store: Store, home: Path, tmp_path: Path, work: str) -> None:
     """After forgetting, packing or merging nothing is stored again, and least of all what was forgotten."""

@@ -16,14 +16,15 @@ _SECRET = b'{"sessionId":"x","text":"the word is swordfish"}\n'
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with a session that is to be forgotten, and others; enough of it that a dictionary is learned."""
-    secret = _SECRET * 3000 + lines(1, 9000)
+    monkeypatch.setattr("threadline.keep.pack._MIN_SAMPLE_SIZE", 20_000)
+    secret = _SECRET * 1000 + lines(1, 3000)
     return home_with(
         tmp_path / "home",
         {
             transcript(1): secret,
-            transcript(2): lines(2, 9000),
+            transcript(2): lines(2, 3000),
             f"todos/{session_id(1)}-agent-{session_id(1)}.json": b"[]",
         },
     )
@@ -111,6 +112,7 @@ def test_what_a_stopped_run_left_goes_too(store: Store, home: Path, monkeypatch:
     assert b"marlin" not in all_bytes(store)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("where", ["purge_forgotten", "rewrite_packs", "remove_retired_dictionaries"])
 def test_a_stopped_forget_is_finished_by_the_next_run(
     store: Store, home: Path, monkeypatch: pytest.MonkeyPatch, where: str

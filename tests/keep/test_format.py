@@ -132,6 +132,7 @@ def store(template: Path, tmp_path: Path) -> Store:
     return Store.make(shutil.copytree(template, tmp_path / "keep"))
 
 
+@pytest.mark.slow
 def test_the_page_is_enough(store: Store) -> None:
     """A program that knows only the page gives back every version of every file."""
     assert any(frame[1].frame.dictionary for frame in Catalogue(store).located.items())

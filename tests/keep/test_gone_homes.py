@@ -26,6 +26,7 @@ def place(tmp_path: Path, small_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return made
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("index", [True, False])
 def test_a_home_that_is_gone_is_told_as_before(place: Place, index: bool) -> None:
     """Named or not, a home that is gone is read from the keep, and all is told as before; and that it is gone."""

@@ -106,6 +106,7 @@ def _spoil(folder: Path, how: Spoil, random: Random) -> None:
             how(path, random.choice(others), random)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["README.txt", "keep.json"])
 @pytest.mark.parametrize("how", SPOILING)
 def test_what_tells_of_the_keep_is_spoilt(how: str, name: str, copies: tuple[Path, Path]) -> None:
@@ -122,6 +123,7 @@ def test_what_tells_of_the_keep_is_spoilt(how: str, name: str, copies: tuple[Pat
     assert held(store) == before
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(tries(6)))
 @pytest.mark.parametrize("how", SPOILING)
 def test_a_spoilt_keep_is_merged(how: str, seed: int, copies: tuple[Path, Path]) -> None:
@@ -136,6 +138,7 @@ def test_a_spoilt_keep_is_merged(how: str, seed: int, copies: tuple[Path, Path])
         assert held(ours) <= before | there
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(tries(6)))
 @pytest.mark.parametrize("how", SPOILING)
 def test_a_spoilt_keep_is_used(how: str, seed: int, copies: tuple[Path, Path], tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def _assert_the_same_again(home: Path, keep: Path) -> None:
     assert given_back(store, home, home).files == ()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_made_up_home(seed: int, tmp_path: Path) -> None:
     """All of a generated home: transcripts, agents and their sidecars, tool results, file histories, and the others."""

@@ -115,6 +115,7 @@ MEDDLING: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("times", [1, 9], ids=["once", "again and again"])
 @pytest.mark.parametrize("name", MEDDLING)
 def test_a_file_that_changes_while_it_is_read(name: str, times: int, large: Path, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def _life(random: Random) -> Iterator[bytes]:
         yield text
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(tries(60)))
 def test_every_entry_is_there_once(tmp_path: Path, seed: int) -> None:
     """Whatever a cut took stands where it stood, as often as it was cut; and nothing is there twice."""

@@ -188,6 +188,7 @@ def test_nesting_is_read_or_refused_by_line(tmp_path: Path, opening: bytes, clos
     assert (problem.kind, problem.lost) == ("too-deep", len(deep))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("levels", range(880, 1010, 3))
 def test_nesting_near_the_limit_raises_nothing(tmp_path: Path, levels: int) -> None:
     """At the edge of what the interpreter can nest, also with two rows on the line, nothing is raised or lost.
@@ -311,6 +312,7 @@ SLOW_TRAPS = {"openings", "open strings", "open objects", "torn rows"}
 """Lines that are searched until the search gives up: seconds each."""
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "trap",
     [

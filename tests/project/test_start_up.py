@@ -58,6 +58,7 @@ def test_help_loads_no_reader() -> None:
     }
 
 
+@pytest.mark.slow
 def test_help_answers_at_once() -> None:
     """`threadline --help` takes less than twice the time of `python -c "import msgspec, click"`."""
     best = dict.fromkeys((HELP, LIBRARIES), float("inf"))
@@ -71,6 +72,7 @@ def test_help_answers_at_once() -> None:
     assert ratio < 2
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("command", [[], ["list"], ["usage"]], ids=["overview", "list", "usage"])
 def test_a_fresh_index_is_asked_without_a_reader(command: list[str], tmp_path: Path) -> None:
     """With a fresh index, nothing is loaded that reads transcripts, makes processes, or knows of entries."""

@@ -81,6 +81,7 @@ def test_agents_that_start_each_other_in_a_circle_are_told(tmp_path: Path, size:
     assert sum(node.kind == "agent" for node in nodes(build_tree(whole))) + sum(deeper) == size
 
 
+@pytest.mark.slow
 def test_agents_nested_beyond_reading_are_counted(tmp_path: Path) -> None:
     """Seven hundred agents within each other are drawn to a depth, and the others are told as a number."""
     size = 700

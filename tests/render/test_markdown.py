@@ -74,6 +74,7 @@ def test_any_text_fits_and_cannot_steer(text: str) -> None:
     assert not any(steering(span.text) for line in lines for span in line)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("mark", ["*a ", "```", "[[[", "**a", "| a", "[a]("])
 def test_unclosed_marks_take_no_time(mark: str) -> None:
     """Marks that never close are read in time that grows with the text, not with its square."""

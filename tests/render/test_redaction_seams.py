@@ -51,6 +51,7 @@ def test_seams_within_seams_hide_nothing(data: st.DataObject) -> None:
     assert leftovers(redactor, bare(redacted)) == []
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("outer", CONTEXTS)
 @pytest.mark.parametrize("inner", ["in colours", "in colours in JSON", "with a space that takes no room"])
 def test_colours_within_any_surroundings(outer: str, inner: str) -> None:

@@ -32,6 +32,7 @@ def _took(data: bytes) -> float:
     return best
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
 def test_no_shape_takes_long(unit: bytes) -> None:
     """Compared with plain words of the same length, in the same process."""

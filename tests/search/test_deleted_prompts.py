@@ -80,6 +80,7 @@ def test_one_hit_a_session_and_how_many_more(archive: Archive) -> None:
         assert times == sorted(filter(None, times), reverse=True)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("text", "count"),
     [

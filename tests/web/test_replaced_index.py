@@ -63,6 +63,7 @@ def _client(pool: ArchivePool) -> Client:
     return client
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("harm", [_garbage, _flipped, _no_folder])
 @pytest.mark.parametrize("is_prepared", [True, False])
 def test_pages_answer_whatever_became_of_the_index(

@@ -125,6 +125,7 @@ def test_the_sections_joined_are_the_whole(long: Client) -> None:
     assert len(whole) == len(set(whole)) == shape["items"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("section", [1, 2, 5])
 def test_a_page_is_filled_around_the_section_asked_for(long: Client, section: int) -> None:
     """Three sections are filled; each of the others is a link to the page that has it filled."""
@@ -206,6 +207,7 @@ def test_an_agents_entry_leads_into_its_place_or_its_page(client: Client) -> Non
     assert back.headers["location"] == f"{_PAGE}?at=L1#L1"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("query", "kinds"),
     [

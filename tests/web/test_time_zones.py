@@ -35,6 +35,7 @@ def test_a_page_tells_times_in_the_zone_that_is_asked_for(client: Client, path: 
     assert {(one - two) % 1440 for one, two in zip(minutes, before, strict=True)} == {330}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", ["/", "/sessions", "/calls", "/files", "/usage", "/search?q=shelf", _PAGE, _AGENT])
 def test_the_zone_is_named(client: Client, path: str) -> None:
     """Whoever looks at a page can tell whose clocks it shows."""
@@ -54,6 +55,7 @@ def _kolkata(_name: str | None) -> ZoneInfo:
     return ZoneInfo("Asia/Kolkata")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "path", ["/", "/sessions", "/usage?by=project", "/calls", "/files", "/search?q=shelf", "/doctor", _PAGE]
 )

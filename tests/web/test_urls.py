@@ -28,6 +28,7 @@ _STRANGE = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", _STRANGE)
 def test_a_strange_id_is_not_found(client: Client, name: str) -> None:
     """Wildcards, paths, quotes and markup name no session; the answer holds none of them as markup."""
@@ -60,6 +61,7 @@ def test_the_start_of_an_id_will_do(client: Client) -> None:
     assert client.get(f"/session/{SESSION[:8]}").status_code == 200
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "below",
     [
@@ -81,6 +83,7 @@ def test_what_is_not_there_is_404(client: Client, below: str) -> None:
     assert client.get(f"/session/{SESSION}/{below}").status_code == 404
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "query",
     [

@@ -10,7 +10,7 @@ import re
 from calendar import monthrange
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from threadline.errors import BadQuery
@@ -316,9 +316,9 @@ def in_zone(moment: datetime, one: tzinfo) -> datetime:
 
 
 def _find_zone(name: str) -> tzinfo:
-    from zoneinfo import ZoneInfo, available_timezones  # noqa: PLC0415 - most never name a zone
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - most never name a zone
 
-    known = available_timezones()
+    known = _zone_names()
     if name in known:
         return ZoneInfo(name)
     folded = {one.casefold(): one for one in known}
@@ -330,6 +330,14 @@ def _find_zone(name: str) -> tzinfo:
     near = list(_suggest_zones(spelt, folded))
     meant = f"did you mean {' or '.join(near)}?" if near else "write one such as Europe/Berlin, UTC or local."
     raise BadQuery(f"There is no time zone {name[:_MAX_NAME_LENGTH]!r}; {meant}")
+
+
+@cache
+def _zone_names() -> frozenset[str]:
+    """The names of all zones. To list them takes 20 ms, so this is done once per process."""
+    from zoneinfo import available_timezones  # noqa: PLC0415 - most never name a zone
+
+    return frozenset(available_timezones())
 
 
 def _suggest_zones(spelt: str, folded: dict[str, str]) -> Iterator[str]:

@@ -180,6 +180,7 @@ def test_a_long_view_is_cut_and_leads_to_the_whole(case: Case) -> None:
     assert "more" in drawn.text
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", BIG, ids=lambda case: f"{case.tool}-{case.outcome}")
 def test_where_a_call_has_no_page_of_its_own_all_of_it_is_there(case: Case) -> None:
     """A lone file has nowhere to link to: the rest is folded below; a whole view has no fold and no link."""
@@ -188,6 +189,7 @@ def test_where_a_call_has_no_page_of_its_own_all_of_it_is_there(case: Case) -> N
     assert len(lone.text) >= 0.9 * len(whole.text) > 4_000
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("tool", [*TOOLS, "mcp__any__thing"])
 @settings(max_examples=tries(20))
 @given(data=st.data())

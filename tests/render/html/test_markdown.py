@@ -76,6 +76,7 @@ def test_a_very_long_text_is_shown_as_it_was_written() -> None:
     assert page.text == text
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("piece", ["[", "*a ", "`", "![", "> ", "- ", "_a__", "<a", "|", "[a](", "&#"])
 def test_text_made_to_cost_time_costs_in_proportion(piece: str) -> None:
     """Four times the text takes about four times the time, not sixteen."""

@@ -114,6 +114,7 @@ def test_what_says_nothing_sensible_is_refused_in_a_sentence(demo: Archive, addr
     assert told.endswith((".", "?"))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "address", ["/", "/sessions", "/usage?since=all&by=model", "/calls", "/files", "/search?q=the"]
 )

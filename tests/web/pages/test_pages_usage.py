@@ -19,6 +19,7 @@ from threadline.web.pages.usage import choose_unit, unit_days
 _LOST = "0" * 8 + "-0000-4000-8000-000000000105"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", KEY_DESCRIPTIONS)
 def test_rows_sum_up_to_the_total(demo: Archive, name: str) -> None:
     """By whatever it is summed, every charge is in exactly one row."""
