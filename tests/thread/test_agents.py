@@ -170,9 +170,9 @@ def test_forks_are_linked_at_the_entry_they_part_from() -> None:
 @pytest.mark.parametrize(
     ("main", "agent", "words"),
     [
-        ([], file(*WORK), "is not there"),
+        ([], file(*WORK), "is missing"),
         (told(task("other")), file(*WORK), "has its prompt"),
-        (told(task("other")), file(reply("a"), reply("b")), "holds no prompt"),
+        (told(task("other")), file(reply("a"), reply("b")), "contains no prompt"),
         (told(task("other")), file(*WORK, run="wf_9"), "started the run wf_9"),
         (told(task("other")), file(MESSAGE), "teammate of that name"),
         (told(task("other")), file(*WORK, id_="acompact-12ab"), "side agent (compact)"),
@@ -190,7 +190,7 @@ def test_a_named_call_that_is_gone_is_still_the_link() -> None:
     """The side file names a call that no transcript holds: it is kept, and said."""
     _, (made,) = assemble_agents(told(), [file(*WORK, meta_=AgentMeta(tool_use_id=CallId("gone")))])
     assert (made.link.call, made.link.step) == ("gone", LinkEvidence.META)
-    assert "in no transcript" in made.link.why
+    assert "in no available transcript" in made.link.why
 
 
 @pytest.mark.parametrize(

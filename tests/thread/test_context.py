@@ -60,7 +60,7 @@ def test_what_no_model_said_is_no_request() -> None:
     failed = reply("API Error", isApiErrorMessage=True)
     silent = reply("x", message={"usage": None})
     found = told(made_up, failed, silent, said(0, 5_000))
-    assert [(window.told, window.prompt, window.hit_share) for window in found.windows] == [
+    assert [(window.has_usage, window.prompt, window.hit_share) for window in found.windows] == [
         (False, 0, None),
         (True, 5_002, 0.0),
     ]
@@ -173,7 +173,7 @@ def test_tools_that_came_or_went() -> None:
     delta = chain("attachment", attachment={"type": "deferred_tools_delta", "addedNames": list("ABCDEF")})
     found = only_break(said(0, 40_000), delta, said(9_000, 31_000))
     assert found.cause is BreakCause.TOOLS
-    assert found.evidence.endswith("came: A, B, C, D and 2 more")
+    assert found.evidence.endswith("added: A, B, C, D and 2 more")
 
 
 def test_requests_as_they_were_sent_tell_of_tools_and_settings() -> None:
@@ -186,7 +186,7 @@ def test_requests_as_they_were_sent_tell_of_tools_and_settings() -> None:
         return [*first, request("r2", [], **fields), said(0, 40_000, requestRef="r2")]
 
     tools = only_break(*asked(shapeHash=digest(other)))
-    assert (tools.cause, tools.evidence.split("; ")[1:]) == (BreakCause.TOOLS, ["came: Read", "went: Bash"])
+    assert (tools.cause, tools.evidence.split("; ")[1:]) == (BreakCause.TOOLS, ["added: Read", "removed: Bash"])
     assert only_break(*asked(params=thinking)).cause is BreakCause.SETTINGS
     assert only_break(*asked()).cause is BreakCause.UNKNOWN
 
@@ -203,7 +203,7 @@ def test_other_settings(before: Row, after: Row, word: str | None) -> None:
     rows = reply("a", **{"message": {"usage": usage(0, 40_000)}, **before})
     found = only_break(rows, reply("b", message={"usage": usage(0, 40_000)}, **after))
     assert found.cause is (BreakCause.SETTINGS if word else BreakCause.UNKNOWN)
-    assert (word or "does not tell why") in found.evidence
+    assert (word or "does not show why") in found.evidence
 
 
 def test_other_thinking() -> None:
@@ -214,12 +214,12 @@ def test_other_thinking() -> None:
 
 
 def test_another_version_or_a_new_start() -> None:
-    """The program began anew: another version of it, or a hook that tells that the session was taken up again."""
+    """Claude Code was restarted: another version, or a hook that runs when a session is resumed."""
     newer = only_break(said(0, 40_000), said(9_000, 31_000, version="2.1.240"))
     assert (newer.cause, "2.1.240" in newer.evidence) == (BreakCause.RESTART, True)
     hook = {"type": "hook_success", "hookName": "SessionStart:resume", "hookEvent": "SessionStart", "content": ""}
     again = only_break(said(0, 40_000), chain("attachment", attachment=hook), said(9_000, 31_000))
-    assert (again.cause, "taken up again" in again.evidence) == (BreakCause.RESTART, True)
+    assert (again.cause, "resumed" in again.evidence) == (BreakCause.RESTART, True)
 
 
 # Turns and limits
@@ -251,7 +251,7 @@ def test_turns_hold_their_requests() -> None:
 @pytest.mark.parametrize(
     ("parts", "limit", "word"),
     [
-        ([said(0, 9_000)], 200_000, "nothing"),
+        ([said(0, 9_000)], 200_000, "no evidence"),
         ([said(0, 200_001)], 1_000_000, "request 1"),
         ([said(0, 3_000_000)], 3_000_002, "request 1"),
         ([said(0, 9_000, message={"model": LONG})], 1_000_000, "[1m]"),

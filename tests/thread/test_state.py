@@ -174,7 +174,7 @@ def test_a_diff_between_two_places_says_what_is_proven() -> None:
     assert known.text == f"--- {A}\n+++ {A}\n@@ -1,2 +1,2 @@\n 1\n-2\n+3\n"
     assert (met.path, met.proven) == (B, False)
     assert "-b\n+c\n" in met.text
-    assert "first met" in met.statement
+    assert "First seen" in met.statement
     assert difference(state_at(session), state_at(session)) == ()
 
 

@@ -179,7 +179,7 @@ def test_any_graph_is_threaded(folder: Path, rows: list[dict[str, Any]], agent: 
 def test_the_graph_is_a_forest(folder: Path, rows: list[dict[str, Any]]) -> None:
     """Every id is below exactly one root, each entry comes after its parent, and every walk up ends at a root."""
     graph = Graph(_entries(folder, rows))
-    downwards = graph.parents_first()
+    downwards = graph.topological_order()
     assert sorted(downwards) == sorted(graph.entries)
     at = {uuid: number for number, uuid in enumerate(downwards)}
     for uuid in graph.entries:

@@ -12,10 +12,11 @@ from threadline.model.places import AgentId, MessageId, Place
 
 
 class ContextWindow(Struct, frozen=True):
-    """The window as one request found it, by the usage that its message reports.
+    """The context window of one request, from the usage that its message reports.
 
-    `number` counts the agent's requests from 1. `place` and `time` are those of the message's first row; `counted` is
-    the row whose counts are used. `told` is False where no row reports any tokens of a prompt: gateways do that.
+    `number` counts the agent's requests from 1. `place` and `time` are those of the message's first row. `counted` is
+    the row whose counts are used. `has_usage` is False if no row reports the tokens of the prompt: some gateways omit
+    them.
     """
 
     number: int
@@ -34,12 +35,12 @@ class ContextWindow(Struct, frozen=True):
 
     @property
     def cache_write(self) -> int:
-        """What was written into the cache, for whatever lifetime."""
+        """Tokens written to the cache, for any lifetime."""
         return self.cache_write_5m + self.cache_write_1h
 
     @property
     def cached(self) -> int:
-        """The part of the prompt that the cache held afterwards: what the next request could have read."""
+        """The part of the prompt that was in the cache afterwards: what the next request could have read."""
         return self.cache_read + self.cache_write
 
     @property
@@ -48,21 +49,21 @@ class ContextWindow(Struct, frozen=True):
         return self.uncached + self.cached
 
     @property
-    def told(self) -> bool:
+    def has_usage(self) -> bool:
         """Whether any row reports how large the prompt was."""
         return self.prompt > 0
 
     @property
     def hit_share(self) -> float | None:
-        """The share of the prompt that came from the cache; None where the prompt's size is not told."""
+        """The share of the prompt that came from the cache; None if the prompt's size is unknown."""
         return self.cache_read / self.prompt if self.prompt else None
 
     def __repr__(self) -> str:
-        return f"Window({self.number}, {self.prompt} tokens, read={self.cache_read}, line {self.place.line})"
+        return f"ContextWindow({self.number}, {self.prompt} tokens, read={self.cache_read}, line {self.place.line})"
 
 
 class BreakCause(StrEnum):
-    """Why a request probably found less in the cache than the one before had left there, in the order of asking."""
+    """Why a request probably read less from the cache than the previous one left there, in the order of checking."""
 
     MODEL = "model"
     COMPACTION = "compaction"
@@ -75,10 +76,10 @@ class BreakCause(StrEnum):
 
 
 class CacheBreak(Struct, frozen=True):
-    """A request that read much less from the cache than the one before had left there.
+    """A request that read much less from the cache than the previous one left there.
 
-    `shortfall` is what it did not find, `rewritten` how much of that it sent anew (after a compaction the window is
-    smaller, so less). `gap` is the time since the request before, `evidence` what the cause rests on.
+    `shortfall` is the difference. `rewritten` is how much of it was sent again, which is less after a compaction,
+    because the window is smaller. `gap` is the time since the previous request. `evidence` supports the cause.
     """
 
     request: int
@@ -98,16 +99,16 @@ class CacheBreak(Struct, frozen=True):
 
 
 class ContextLimit(Struct, frozen=True):
-    """How large the window may grow, and why that is believed."""
+    """How large the window may grow, and the evidence for it."""
 
     tokens: int
     why: str
 
 
 class TurnContext(Struct, frozen=True):
-    """The window over one turn. `window` is None where no request of the turn tells its size.
+    """The window over one turn. `window` is None if no request of the turn reports its size.
 
-    `growth` is how much larger the window is than when the turn before it ended; less than nothing after a compaction.
+    `growth` is how much larger the window is than at the end of the previous turn; negative after a compaction.
     """
 
     number: int
@@ -126,7 +127,7 @@ class TurnContext(Struct, frozen=True):
 
     @property
     def hit_share(self) -> float | None:
-        """The share of all that its requests sent that came from the cache."""
+        """The share of the tokens that its requests sent that came from the cache."""
         return self.cache_read / self.sent if self.sent else None
 
     @property
@@ -136,8 +137,8 @@ class TurnContext(Struct, frozen=True):
 
     @property
     def rewritten(self) -> int:
-        """How many tokens were sent anew because the cache did not have them any more."""
-        return sum(one.rewritten for one in self.breaks)
+        """How many tokens were sent again because they were no longer in the cache."""
+        return sum(break_.rewritten for break_ in self.breaks)
 
     def __repr__(self) -> str:
         return f"TurnContext({self.number}, {self.requests} requests, window={self.window}, breaks={len(self.breaks)})"
@@ -161,8 +162,8 @@ class ContextCategory(StrEnum):
 class ContextPart(Struct, frozen=True):
     """How many tokens of the window one category takes.
 
-    `name` is the tool of a result and the kind of what was injected. `measured` is how many of the tokens are a
-    difference of two prompts that nothing else shares; the rest is an estimate.
+    `name` is the tool of a result, or the kind of injected text. `measured` is how many of the tokens are the exact
+    difference of two prompts; the rest is an estimate.
     """
 
     category: ContextCategory
@@ -177,15 +178,15 @@ class ContextPart(Struct, frozen=True):
 
     def __repr__(self) -> str:
         name = f" {self.name}" if self.name else ""
-        return f"Filling('{self.category}{name}', {self.tokens} tokens, {self.measured} measured)"
+        return f"ContextPart('{self.category}{name}', {self.tokens} tokens, {self.measured} measured)"
 
 
 class Context(Struct, frozen=True):
     """The context of one agent: every request, every cache break, every turn, and what filled the window at a place.
 
-    `place` is the request whose window `filling` tells of, the last one at or before the place that was asked for; its
-    sum is `window`. Where no usage tells the size (`measured` False), the window is the sum of estimates. `dropped` is
-    how many tokens of what the transcript shows had left the window by then without a compaction.
+    `place` is the request whose window `filling` describes: the last one at or before the requested place. The sum of
+    `filling` is `window`. If no usage reports the size (`measured` is False), the window is the sum of estimates.
+    `dropped` is how many tokens of the transcript had left the window by then without a compaction.
     """
 
     agent: AgentId | None
@@ -207,13 +208,13 @@ class Context(Struct, frozen=True):
 
     @property
     def hit_share(self) -> float | None:
-        """The share of all that was sent that came from the cache."""
+        """The share of all sent tokens that came from the cache."""
         sent = sum(window.prompt for window in self.windows)
         return sum(window.cache_read for window in self.windows) / sent if sent else None
 
     def __repr__(self) -> str:
-        said = f"{len(self.windows)} requests, {len(self.breaks)} breaks, window={self.window}"
-        return f"Context({self.agent or 'main'!r}, {said})"
+        counts = f"{len(self.windows)} requests, {len(self.breaks)} breaks, window={self.window}"
+        return f"Context({self.agent or 'main'!r}, {counts})"
 
 
 class MessageSource(StrEnum):
@@ -229,8 +230,8 @@ class MessageSource(StrEnum):
 class RequestMessage(Struct, frozen=True):
     """One message of a request as it was sent, without its cache marks.
 
-    `verified`: its content has the hash that the request names. `place` is the row it was found in, the first of them
-    where it is made of several.
+    `verified` says that its content has the hash that the request names. `place` is the row that contains it, or the
+    first of several.
     """
 
     hash: str
@@ -258,11 +259,11 @@ class RequestOutline(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """One request: system prompt, tools, parameters and messages, as far as the transcript gives them back.
+    """One request: system prompt, tools, parameters and messages, as far as the transcript contains them.
 
-    `missing` are the hashes that nothing in the transcript has; `unknown_before` counts messages of an earlier request
-    that is not here. `shape_verified` speaks for system prompt and tools, `digest_verified` for all of it together;
-    None where there is nothing to hold it against.
+    `missing` are the hashes of messages that are not in the transcript. `unknown_before` counts the messages of an
+    earlier request that is missing. `shape_verified` covers system prompt and tools, `digest_verified` the whole
+    request; it is None if there is no hash to compare with.
     """
 
     id: str
@@ -289,5 +290,5 @@ class Request(Struct, frozen=True):
         return parts and self.digest_verified is not False
 
     def __repr__(self) -> str:
-        said = f"{len(self.messages)} messages, model={self.model!r}, verified={self.verified}"
-        return f"Request({self.number}, {self.id!r}, {said})"
+        summary = f"{len(self.messages)} messages, model={self.model!r}, verified={self.verified}"
+        return f"Request({self.number}, {self.id!r}, {summary})"

@@ -1,9 +1,10 @@
 """Turn the entries of transcripts into a session.
 
-`assemble_agents` is the entry point of `threadline.read`: it splits off agents (`side_agents` recognises those that the
-program started for itself), links each to the call that started it, and threads each one's entries (`build_history`:
-active thread, branches, compactions, acts, turns). `find_calls` pairs calls with their results and decides how each
-ended. `session_title` and `title_from_parts` name a session; `detect_continuations` finds forks and resumed copies.
+`assemble_agents` is the entry point of `threadline.read`: it splits off agents (`SideAgentFold` recognises those that
+Claude Code started for itself), links each to the call that started it, and threads each one's entries
+(`build_history`: active thread, branches, compactions, acts, turns). `find_calls` pairs calls with their results and
+decides how each ended. `session_title` and `title_from_parts` name a session; `detect_continuations` finds forks and
+resumed copies.
 
 `state_at` replays files, lists and settings to any place, `analyze_context` measures the context window, and `Requests`
 rebuilds what was sent to the API. The other names are single rules that the index and summaries apply entry by entry.

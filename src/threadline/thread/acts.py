@@ -1,7 +1,7 @@
 """Find what a person did in a transcript: prompts, commands, shell lines, steering, feedback, interrupts.
 
-Four in five entries of kind `user` are tool results, and most of the rest is text that the program inserted. The rule
-is a table of steps, applied in order; each act names the step that decided.
+Four in five entries of kind `user` are tool results, and most of the rest is text that Claude Code inserted. The rule
+is a table of steps, applied in order. Each act names the step that decided.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from threadline.model.session import Act, ActKind
 from threadline.model.text import extract_text
 from threadline.thread.calls import INTERRUPT_MESSAGES, feedback_in_results
 
-# Text that the program puts before a person's own in the same row. It is removed before the rest is judged.
+# Text that Claude Code puts before a person's own in the same row. It is removed before the rest is judged.
 _PREFACES = re.compile(
     r"\s*<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|user-prompt-submit-hook"
     r"|session-start-hook|post-tool-use-hook)>.*?</\1>\s*",
     re.DOTALL,
 )
-# How texts begin that the program writes in the person's place.
+# How texts begin that Claude Code writes in the person's place.
 _MACHINE_PREFIXES = (
     "<local-command-stdout>",
     "<local-command-stderr>",
@@ -90,7 +90,7 @@ def act_of(entry: Entry, *, agent: bool = False) -> Act | None:
 
 
 def _plan_act(entry: UserEntry) -> Act:
-    """Step 4: an approved plan that the program gives to the model to carry out."""
+    """Step 4: an approved plan that Claude Code gives to the model to carry out."""
     return Act(ActKind.PLAN, (entry.plan_content or "").strip(), entry, "4 planContent")
 
 
@@ -109,7 +109,7 @@ def _typed_act(entry: UserEntry, content: Any) -> Act | None:
 
 
 def strip_prefaces(text: str) -> str:
-    """Return the text without what the program put before it."""
+    """Return the text without what Claude Code put before it."""
     at = 0
     while match := _PREFACES.match(text, at):
         at = match.end()
@@ -149,7 +149,7 @@ def _is_machine_written(entry: UserEntry) -> bool:
 
 
 def _kind_of_text(text: str) -> ActKind | None:
-    """Step 8: the kind that the text itself shows; None for the program's own text."""
+    """Step 8: the kind that the text itself shows; None for Claude Code's own text."""
     if text.startswith(INTERRUPT_MESSAGES):
         return ActKind.INTERRUPT
     if text.startswith(("<command-name>", "<command-message>")):
@@ -227,16 +227,16 @@ def normalise_spaces(text: str) -> str:
 
 def _without_repeats(acts: list[Act]) -> list[Act]:
     """Remove acts that are recorded twice in a row: queued and then sent, or refusals of parallel calls."""
-    kept: list[Act] = []
+    unique: list[Act] = []
     for act in acts:
-        last = kept[-1] if kept else None
+        last = unique[-1] if unique else None
         if (
             last is None
             or not is_repeat(last.kind, act.kind)
             or normalise_spaces(last.text) != normalise_spaces(act.text)
         ):
-            kept.append(act)
-    return kept
+            unique.append(act)
+    return unique
 
 
 def is_repeat(before: str, after: str) -> bool:

@@ -25,7 +25,7 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 class UnlinkedAgent(Struct, frozen=True):
     """An agent before it is linked. `number` is its position in the session.
 
-    One that `is_single_reply` consists of that reply alone: no prompt, no call.
+    If `is_single_reply`, its transcript is one reply: no prompt, no call.
     """
 
     number: int
@@ -43,11 +43,11 @@ class UnlinkedAgent(Struct, frozen=True):
 
 
 class _LinkMatch(Struct, frozen=True):
-    """What one step found: the agent, the call, the confidence, and a remark."""
+    """The result of a step: the agent, the call, the confidence, and a remark."""
 
     agent: UnlinkedAgent
     call: CallId | None
-    sureness: Confidence
+    confidence: Confidence
     why: str = ""
     by: AgentId | None = None
 
@@ -89,14 +89,16 @@ def fork_point(entries: Sequence[Entry]) -> EntryId | None:
 def _make_link(step: LinkEvidence, match: _LinkMatch, evidence: AgentEvidence) -> AgentLink:
     call = evidence.calls.get(match.call) if match.call is not None else None
     if call is not None:
-        return AgentLink(match.call, step, match.sureness, call.by.id, match.why)
+        return AgentLink(match.call, step, match.confidence, call.by.id, match.why)
     meta = match.agent.meta
     by = match.by or (meta.parent_agent_id if meta is not None else None)
-    why = match.why or ("the call is in no transcript that is there" if match.call is not None else "")
-    return AgentLink(match.call, step, match.sureness, by, why)
+    why = match.why or ("the call is in no available transcript" if match.call is not None else "")
+    return AgentLink(match.call, step, match.confidence, by, why)
 
 
-def _lookup_step(find: Callable[[AgentEvidence, UnlinkedAgent], CallId | None], sureness: Confidence) -> _StepFunction:
+def _lookup_step(
+    find: Callable[[AgentEvidence, UnlinkedAgent], CallId | None], confidence: Confidence
+) -> _StepFunction:
     """Make a step that looks up what names the agent."""
 
     def step(state: _LinkingState) -> Iterator[_LinkMatch]:
@@ -104,7 +106,7 @@ def _lookup_step(find: Callable[[AgentEvidence, UnlinkedAgent], CallId | None], 
             call = find(state.evidence, agent)
             call_made = state.evidence.calls.get(call) if call is not None else None
             if call is not None and (call_made is None or call_made.by.number != agent.number):
-                yield _LinkMatch(agent, call, sureness)
+                yield _LinkMatch(agent, call, confidence)
 
     return step
 
@@ -136,21 +138,25 @@ def _fork_step(state: _LinkingState) -> Iterator[_LinkMatch]:
     for agent in state.left:
         if agent.forked_from is None:
             continue
-        here = [
+        candidates = [
             candidate
             for candidate in state.evidence.at_entry.get(agent.forked_from, ())
             if state.is_free(candidate, agent)
         ]
-        same = [
-            candidate for candidate in here if _prompt_of(candidate) and _prompt_of(candidate) in (agent.prompt or "")
+        same_prompt = [
+            candidate
+            for candidate in candidates
+            if _prompt_of(candidate) and _prompt_of(candidate) in (agent.prompt or "")
         ]
-        chosen = next(iter(same or here), None)
+        chosen = next(iter(same_prompt or candidates), None)
         if chosen is not None:
-            sureness = Confidence.LIKELY if len(same or here) == 1 else Confidence.GUESS
+            confidence = Confidence.LIKELY if len(same_prompt or candidates) == 1 else Confidence.GUESS
             state.claimed.add(chosen.call.id)
-            yield _LinkMatch(agent, chosen.call.id, sureness)
+            yield _LinkMatch(agent, chosen.call.id, confidence)
         elif (owner := state.evidence.owner.get(agent.forked_from)) is not None:
-            yield _LinkMatch(agent, None, Confidence.LIKELY, "forked off there, by no call that is there", owner.id)
+            yield _LinkMatch(
+                agent, None, Confidence.LIKELY, "forked from that entry; no available call started it", owner.id
+            )
 
 
 def _prompt_of(call: CallByAgent) -> str:
@@ -180,14 +186,14 @@ def _pair_by_time(agents: list[UnlinkedAgent], calls: list[CallByAgent]) -> Iter
         return
     waiting = iter(sorted(calls, key=lambda call: call.call.timestamp or _LATEST))
     why = f"one of {len(agents)} agents and {len(calls)} calls with the same prompt, paired in order of time"
-    held = next(waiting, None)
+    candidate = next(waiting, None)
     for agent in sorted(agents, key=lambda agent: agent.started or _LATEST):
-        while held is not None and held.by.number == agent.number:
-            held = next(waiting, None)
+        while candidate is not None and candidate.by.number == agent.number:
+            candidate = next(waiting, None)
         # An agent that began before all remaining calls was started by one that is missing.
-        if held is not None and not _is_earlier(agent, held):
-            yield _LinkMatch(agent, held.call.id, Confidence.GUESS, why)
-            held = next(waiting, None)
+        if candidate is not None and not _is_earlier(agent, candidate):
+            yield _LinkMatch(agent, candidate.call.id, Confidence.GUESS, why)
+            candidate = next(waiting, None)
 
 
 def _is_earlier(agent: UnlinkedAgent, call: CallByAgent) -> bool:
@@ -197,18 +203,18 @@ def _is_earlier(agent: UnlinkedAgent, call: CallByAgent) -> bool:
 def _why_unlinked(agent: UnlinkedAgent, evidence: AgentEvidence) -> str:
     """Return the first reason that applies."""
     reasons = (
-        (agent.side is not None, f"a side agent ({agent.side}): the program started it, no call did"),
+        (agent.side is not None, f"a side agent ({agent.side}): Claude Code started it, not a call"),
         (
             agent.is_single_reply,
-            "one reply without a prompt, and nothing names it: a warm-up, such as 2.0.x makes at each start",
+            "one reply without a prompt, and nothing names it: a warm-up, as 2.0.x starts each time",
         ),
-        (not evidence.has_main, "the transcript of the session that started it is not there"),
-        (agent.forked_from is not None, "forked from an entry that is in no transcript that is there"),
-        (agent.run is not None, f"no call that is there started the run {agent.run}"),
-        (agent.teammate is not None, "no call that is there asked for a teammate of that name"),
-        (not agent.prompt, "its transcript holds no prompt, and nothing that is there names it"),
+        (not evidence.has_main, "the transcript of the session that started it is missing"),
+        (agent.forked_from is not None, "forked from an entry that is in no available transcript"),
+        (agent.run is not None, f"no available call started the run {agent.run}"),
+        (agent.teammate is not None, "no available call asked for a teammate of that name"),
+        (not agent.prompt, "its transcript contains no prompt, and nothing names it"),
     )
-    return next((why for holds, why in reasons if holds), "no call that is there has its prompt, and nothing names it")
+    return next((why for applies, why in reasons if applies), "no available call has its prompt, and nothing names it")
 
 
 _STEPS: tuple[tuple[LinkEvidence, _StepFunction], ...] = (

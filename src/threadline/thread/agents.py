@@ -1,11 +1,11 @@
 """Assemble a session's agents: the main one and all others, with their links, status and turns.
 
-Up to version 2.0.27 the rows of agents were written into the main transcript itself; they are split off here.
+Up to version 2.0.27 the rows of agents were written into the main transcript itself. `split_inline_agents` separates
+them.
 
-Recognise side agents: those the program starts for itself, which are not counted as work.
-
-Most are recognised by their ids. A warm-up is recognised by its task, the word `Warmup`. Version 2.0.60 does not write
-the task into an agent's transcript; there, a warm-up is a single reply and nothing else, and no call started it.
+Side agents are those that Claude Code starts for itself. They are not counted as work. Most are recognised by their
+ids. A warm-up is recognised by its task, the word `Warmup`. Version 2.0.60 does not write the task into an agent's
+transcript; there, a warm-up is a single reply and nothing else, and no call started it.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ class AgentFile(Struct, frozen=True):
 
 
 class _AgentDraft(Struct, frozen=True):
-    """An agent before it is linked: everything that its own entries tell."""
+    """An agent before it is linked: everything that its own entries contain."""
 
-    known: UnlinkedAgent
-    loop: AgentHistory
+    agent: UnlinkedAgent
+    history: AgentHistory
     calls: tuple[Call, ...]
     transcript: Path | None
     side_fold: SideAgentFold
@@ -118,21 +118,18 @@ def assemble_agents(
 ) -> tuple[Agent, tuple[Agent, ...]]:
     """Return the main agent and all others, in order of their start, each linked to the call that started it.
 
-    Every given entry is in exactly one agent's `entries`. `journal` are the rows of workflows' journals, which belong
-    to no agent: they follow those of the main one.
+    Every entry is in exactly one agent's `entries`. `journal` are the rows of workflow journals, which belong to no
+    agent: they are appended to those of the main one.
     """
-    own, inline = split_inline_agents(main, {file.id for file in files})
+    main_entries, inline = split_inline_agents(main, {file.id for file in files})
     path = _transcript_path(main)
-    inline_files = [
-        AgentFile(path or Path(), inline_agent.id, AgentKind.INLINE, entries=inline_agent.entries)
-        for inline_agent in inline
-    ]
+    inline_files = [AgentFile(path or Path(), split.id, AgentKind.INLINE, entries=split.entries) for split in inline]
     # Of several results for one call the main agent's counts, so it comes last.
-    elsewhere = results_by_call(chain(*(file.entries for file in (*files, *inline_files)), own))
+    elsewhere = results_by_call(chain(*(file.entries for file in (*files, *inline_files)), main_entries))
     drafts = [_draft_agent(number, file, elsewhere) for number, file in enumerate([*inline_files, *files], 1)]
     # If all rows are marked as an agent's, an agent's transcript is read as if it were a session's.
-    history = build_history(own, agent=_is_agent_transcript(own), transcript=main if inline else None)
-    first = Agent(
+    history = build_history(main_entries, agent=_is_agent_transcript(main_entries), transcript=main if inline else None)
+    main_agent = Agent(
         id=None,
         kind=AgentKind.MAIN,
         entries=(*history.entries, *journal),
@@ -142,22 +139,22 @@ def assemble_agents(
         compactions=history.compactions,
         acts=history.acts,
         turns=history.turns,
-        calls=tuple(find_calls(own, turns=history.turns, elsewhere=elsewhere)),
+        calls=tuple(find_calls(main_entries, turns=history.turns, elsewhere=elsewhere)),
         transcript=path,
-        model=_most_used_model(own),
+        model=_most_used_model(main_entries),
     )
-    evidence = AgentEvidence(_witnesses(first, own, drafts))
-    links = link_agents([draft.known for draft in drafts], evidence)
+    evidence = AgentEvidence(_witnesses(main_agent, main_entries, drafts))
+    links = link_agents([draft.agent for draft in drafts], evidence)
     statuses = journal_statuses(journal)
     depths = _depths(drafts, links)
     turns = _starting_turns(drafts, links, evidence)
     agents = [
         _make_agent(_with_turn(draft, turns[number]), links[number], depths[number], evidence, statuses)
         for draft in drafts
-        for number in [draft.known.number]
+        for number in [draft.agent.number]
     ]
-    order = sorted(zip(drafts, agents, strict=True), key=lambda both: both[0].known.started or _LATEST)
-    return first, tuple(agent for _, agent in order)
+    order = sorted(zip(drafts, agents, strict=True), key=lambda pair: pair[0].agent.started or _LATEST)
+    return main_agent, tuple(agent for _, agent in order)
 
 
 def _draft_agent(number: int, file: AgentFile, elsewhere: Mapping[CallId, CallResult]) -> _AgentDraft:
@@ -182,30 +179,30 @@ def _draft_agent(number: int, file: AgentFile, elsewhere: Mapping[CallId, CallRe
     return _AgentDraft(agent, history, tuple(calls), file.path, fold)
 
 
-def _witnesses(first: Agent, own: Sequence[Entry], drafts: Sequence[_AgentDraft]) -> list[Witness]:
+def _witnesses(main: Agent, main_entries: Sequence[Entry], drafts: Sequence[_AgentDraft]) -> list[Witness]:
     """Return all agents as witnesses, side agents last: they repeat what the others say."""
-    ordered = sorted(drafts, key=lambda draft: draft.known.side is not None)
-    others = [Witness(draft.known.number, draft.known.id, draft.known.entries, draft.calls) for draft in ordered]
-    return [Witness(0, None, own, first.calls), *others]
+    ordered = sorted(drafts, key=lambda draft: draft.agent.side is not None)
+    others = [Witness(draft.agent.number, draft.agent.id, draft.agent.entries, draft.calls) for draft in ordered]
+    return [Witness(0, None, main_entries, main.calls), *others]
 
 
 def _make_agent(
     draft: _AgentDraft, link: AgentLink, depth: int, evidence: AgentEvidence, statuses: dict[AgentId, AgentStatus]
 ) -> Agent:
-    agent, meta = draft.known, draft.known.meta
+    agent, meta = draft.agent, draft.agent.meta
     call_made = evidence.calls.get(link.call) if link.call is not None else None
     call = call_made.call if call_made is not None else None
     details = _AgentDetails(agent, call)
     return Agent(
         id=agent.id,
         kind=agent.kind,
-        entries=draft.loop.entries,
-        thread=draft.loop.thread,
-        conversation=draft.loop.conversation,
-        branches=draft.loop.branches,
-        compactions=draft.loop.compactions,
-        acts=draft.loop.acts,
-        turns=draft.loop.turns,
+        entries=draft.history.entries,
+        thread=draft.history.thread,
+        conversation=draft.history.conversation,
+        branches=draft.history.branches,
+        compactions=draft.history.compactions,
+        acts=draft.history.acts,
+        turns=draft.history.turns,
         calls=draft.calls,
         side=draft.side_fold.kind(agent.id, is_started=link.step is not None),
         transcript=draft.transcript,
@@ -244,11 +241,11 @@ class _AgentDetails:
 
 def _depths(drafts: Sequence[_AgentDraft], links: dict[int, AgentLink]) -> dict[int, int]:
     """Return how far each agent is from the main one: what the main one starts is at depth 1."""
-    numbers: dict[AgentId | None, int] = {draft.known.id: draft.known.number for draft in reversed(drafts)}
+    numbers: dict[AgentId | None, int] = {draft.agent.id: draft.agent.number for draft in reversed(drafts)}
     depths = {0: 0}
     for draft in drafts:
         path: dict[int, None] = {}
-        here = draft.known.number
+        here = draft.agent.number
         while here not in depths and here not in path:
             path[here] = None
             here = numbers.get(links[here].agent, 0)
@@ -265,7 +262,7 @@ def _starting_turns(
     turns: dict[int, int | None] = {}
     for draft in drafts:
         path: dict[int, None] = {}
-        here, turn = draft.known.number, None
+        here, turn = draft.agent.number, None
         while here not in turns and here not in path:
             path[here] = None
             call = links[here].call
@@ -286,7 +283,7 @@ def _with_turn(draft: _AgentDraft, turn: int | None) -> _AgentDraft:
 
 
 def _first_prompt(entries: Sequence[Entry]) -> str | None:
-    """Return the task that an agent was given: the first text in its transcript that is a prompt."""
+    """Return an agent's task: the first text in its transcript that is a prompt."""
     for entry in entries:
         if (
             isinstance(entry, UserEntry)
@@ -400,7 +397,7 @@ def status_by_last_message(entries: Sequence[Entry]) -> AgentStatus:
 
 
 class InlineAgent(Struct, frozen=True):
-    """An agent inside a main transcript: the id made for it, and its entries in file order."""
+    """An agent inside a main transcript: an id derived from its first row, and its entries in file order."""
 
     id: AgentId
     entries: tuple[Entry, ...]
@@ -412,8 +409,8 @@ def split_inline_agents(entries: Sequence[Entry], taken: Container[str] = ()) ->
     Agents that work in parallel interleave; each is a tree of its own. `taken` are ids that must not be used again.
     """
     marked = [entry for entry in entries if isinstance(entry, ChainEntry) and entry.is_agent]
-    others = any(isinstance(entry, ChainEntry) and not entry.is_agent for entry in entries)
-    if not marked or not others:
+    has_others = any(isinstance(entry, ChainEntry) and not entry.is_agent for entry in entries)
+    if not marked or not has_others:
         # If every row is marked, the transcript is an agent's own, whatever its name.
         return list(entries), []
     roots = _find_roots(marked)
@@ -460,8 +457,8 @@ def _make_agent_id(first: ChainEntry, taken: Container[str], used_ids: set[str])
     if first.agent_id is not None and first.agent_id not in taken:
         names = [str(first.agent_id)]
     else:
-        whole = str(first.agent_id or first.uuid or f"line{first.line.number}")
-        names = [f"inline-{whole[:8]}", f"inline-{whole}"]
+        full_id = str(first.agent_id or first.uuid or f"line{first.line.number}")
+        names = [f"inline-{full_id[:8]}", f"inline-{full_id}"]
     numbered = (f"{names[-1]}-{number}" for number in count(len(used_ids)))
     name = next(name for name in chain(names, numbered) if name not in used_ids and name not in taken)
     used_ids.add(name)

@@ -1,8 +1,8 @@
 """Pair every tool call with its result and decide how it ended.
 
-The word "error" in an output proves nothing. What counts is what the program itself wrote for the purpose: flags on
-the row, the shape of the tool's own result, and the fixed sentences it writes instead of a result. The rules are a
-table, the best evidence first. A refused call is also the only tool result that can contain a person's words.
+The word "error" in an output proves nothing. Only what Claude Code writes for the purpose counts: flags on the row,
+the shape of the tool's own result, and the fixed sentences it writes instead of a result. The rules are a table, the
+best evidence first. A refused call is also the only tool result that can contain a person's words.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ INTERRUPT_MESSAGES = ("[Request interrupted by user]", "[Request interrupted by 
 
 
 AGENT_STARTING_TOOLS = AGENT_TOOLS | {"Skill"}
-"""The tools that start agents. Other links of agents come from what names their ids."""
+"""The tools that start agents. Other links to agents come from rows that contain their ids."""
 
 _SPEAKERS = (UserEntry, AssistantEntry)
 _USE_BLOCKS = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
@@ -78,11 +78,13 @@ def find_calls(
     calls that have none in their own.
     """
     uses = _find_uses(entries)
-    own, loose = _find_results(entries)
+    own_results, unnamed_results = _find_results(entries)
     number = {id(entry): turn.number for turn in turns for entry in turn.entries}
     # A result without an id is matched by its parent row, if the call has no id either.
     paired = [
-        own.get(use.id) or elsewhere.get(use.id) or (None if use.block.id else loose.get(use.entry.uuid))
+        own_results.get(use.id)
+        or elsewhere.get(use.id)
+        or (None if use.block.id else unnamed_results.get(use.entry.uuid))
         for use in uses
     ]
     ends = _unanswered_verdicts(entries, [use for use, result in zip(uses, paired, strict=True) if result is None])
@@ -157,7 +159,7 @@ def _find_uses(entries: Sequence[Entry]) -> list[_ToolUse]:
 def _find_results(entries: Iterable[Entry]) -> tuple[dict[CallId, CallResult], dict[EntryId | None, CallResult]]:
     """Return results by the call they answer, and those that name none by the row they follow."""
     by_call: dict[CallId, CallResult] = {}
-    loose: dict[EntryId | None, CallResult] = {}
+    unnamed: dict[EntryId | None, CallResult] = {}
     for entry in entries:
         if isinstance(entry, _SPEAKERS):
             for block in result_blocks(entry):
@@ -165,9 +167,9 @@ def _find_results(entries: Iterable[Entry]) -> tuple[dict[CallId, CallResult], d
                 if block.tool_use_id:
                     by_call[block.tool_use_id] = result
                 elif isinstance(entry, UserEntry):
-                    loose[entry.source_tool_assistant_uuid or entry.parent_uuid] = result
-    loose.pop(None, None)
-    return by_call, loose
+                    unnamed[entry.source_tool_assistant_uuid or entry.parent_uuid] = result
+    unnamed.pop(None, None)
+    return by_call, unnamed
 
 
 def _answered_call(use: _ToolUse, result: CallResult, agent: AgentId | None, turn: int | None) -> Call:
@@ -264,7 +266,7 @@ def _is_same_message(speaker: _SpeakerEntry, other: _SpeakerEntry | None) -> boo
 
 Verdict = tuple[Outcome, str]
 
-# How sentences begin that the program writes instead of a result.
+# How sentences begin that Claude Code writes instead of a result.
 _REFUSALS = (
     "The user doesn't want to proceed with this tool use.",
     "User rejected tool use",
@@ -355,8 +357,10 @@ def _error_element(answer: Answer) -> Verdict | None:
 
 
 def _string_result(answer: Answer) -> Verdict | None:
-    odd = isinstance(answer.value, str) and answer.tool in TOOL_RESULTS and answer.tool not in _STRING_RESULT_TOOLS
-    return (Outcome.ERROR, "a string in place of its result") if odd and answer.is_error is None else None
+    is_error_text = (
+        isinstance(answer.value, str) and answer.tool in TOOL_RESULTS and answer.tool not in _STRING_RESULT_TOOLS
+    )
+    return (Outcome.ERROR, "a string in place of its result") if is_error_text and answer.is_error is None else None
 
 
 def _success_flag(answer: Answer) -> Verdict | None:
@@ -389,7 +393,7 @@ _OUTCOME_RULES: tuple[Callable[[Answer], Verdict | None], ...] = (
 
 
 _FEEDBACK_MARKER = "the user said:"
-# A button, not words: the program writes this if the person chose to discuss the questions first.
+# A button, not words: Claude Code writes this if the person chose to discuss the questions first.
 _CLARIFY_BUTTON = "The user wants to clarify these questions."
 _TRAILING_NOTE = "\n\nNote: The user's next message may contain a correction or preference."
 
@@ -398,8 +402,8 @@ def refusal_feedback(entry: UserEntry | AssistantEntry, text: str) -> str | None
     """Return the person's own words in a result that is a refusal. `text` is what the model saw of it."""
     _, marker, words = text.partition(_FEEDBACK_MARKER)
     words = "" if words.lstrip().startswith(_CLARIFY_BUTTON) else words.partition(_TRAILING_NOTE)[0].strip()
-    noted = entry.user_feedback if isinstance(entry, UserEntry) else None
-    return words if marker and words else noted if isinstance(noted, str) and noted else None
+    recorded = entry.user_feedback if isinstance(entry, UserEntry) else None
+    return words if marker and words else recorded if isinstance(recorded, str) and recorded else None
 
 
 def feedback_in_results(entry: UserEntry, blocks: list[ResultBlock]) -> str | None:

@@ -59,12 +59,12 @@ def detect_continuations(
         if named:
             continuations.append(Continuation(ContinuationKind.SUMMARY, other.id, f"its title names {named[0]}"))
             titles = [uuid for uuid in titles if uuid not in theirs.uuids]
-    unknown = (f"a title names {uuid}, which is not here" for uuid in titles)
+    unknown = (f"a title names {uuid}, which is missing" for uuid in titles)
     return [*continuations, *(Continuation(ContinuationKind.SUMMARY, None, evidence) for evidence in unknown)]
 
 
 class EntryFingerprints:
-    """What entries can be recognised by in another transcript: their ids, their message, or their text."""
+    """Identifies entries in another transcript: by their ids, their message, or their text."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.uuids: dict[EntryId, ChainEntry] = {}
@@ -141,7 +141,7 @@ def _foreign_rows(id_: SessionId | None, entries: Sequence[Entry]) -> Iterator[C
 
 
 def _foreign_leaves(entries: Sequence[Entry], mine: EntryFingerprints) -> list[EntryId]:
-    """Return leaves that titles at the top of the file name and that are not in it: titles of other sessions."""
+    """Return the leaves that titles at the top of the file name but the file lacks: titles of other sessions."""
     leaves = (entry.leaf_uuid for entry in entries if isinstance(entry, SummaryEntry))
     return list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in mine.uuids))
 
@@ -174,27 +174,27 @@ def _is_original(mine: EntryFingerprints, theirs: EntryFingerprints, id_: Sessio
     """Whether this session has the originals.
 
     More of the rows name it; or it has rows of its own (titles, queue, bookkeeping) among those that both have, while a
-    copy has those in one run; or the rows that only it has began first.
+    copy has those in one run; or the rows that only it has begin first.
     """
     shared = {uuid for uuid in mine.uuids if uuid in theirs.uuids}
     named = Counter(mine.uuids[uuid].session_id for uuid in shared)
     named.update(theirs.uuids[uuid].session_id for uuid in shared)
     if named[id_] != named[other] and len(named) > 1:
         return named[id_] > named[other]
-    among = mine.rows_between(shared), theirs.rows_between(shared)
-    if among[0] != among[1]:
-        return among[0] > among[1]
+    rows_among = mine.rows_between(shared), theirs.rows_between(shared)
+    if rows_among[0] != rows_among[1]:
+        return rows_among[0] > rows_among[1]
     return (_own_start(mine, theirs), str(id_)) < (_own_start(theirs, mine), str(other))
 
 
 def _own_start(fingerprints: EntryFingerprints, other: EntryFingerprints) -> str:
     """Return when the rows that are only here began: a copy continues later than its original was when copied."""
-    own = [
+    times = [
         entry.timestamp_text
         for uuid, entry in fingerprints.uuids.items()
         if uuid not in other.uuids and isinstance(entry.timestamp_text, str)
     ]
-    return min(own, default="")
+    return min(times, default="")
 
 
 def _copy_kind(entries: Sequence[Entry]) -> ContinuationKind:

@@ -1,7 +1,7 @@
 """Collect what a session's entries say about its agents: calls, results, progress and task notifications.
 
-The program tells the model that a background task ended, or has something to say, in a `<task-notification>` element.
-It can be in three rows: in the queue it waited in, and then in a user row or in an attachment.
+Claude Code reports to the model in a `<task-notification>` element that a background task ended or has output. The
+element can be in three rows: in the queue it waited in, and then in a user row or in an attachment.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CallByAgent(Struct, frozen=True):
 
 
 class AgentEvidence:
-    """What names agents, by kind of evidence. The first to name an agent counts: later ones resume it."""
+    """The calls that name agents, by kind of evidence. The first that names an agent counts: later ones resume it."""
 
     def __init__(self, speakers: Iterable[Witness]) -> None:
         self.has_main = False
@@ -92,12 +92,8 @@ class AgentEvidence:
         call = call_made.call
         if call.tool == "Workflow" and isinstance(result := call.result, WorkflowResult) and result.run_id:
             self.of_run.setdefault(result.run_id, call.id)
-        if (
-            call.tool in _STATUS_TOOLS
-            and isinstance(asked_for := call.result, OutputResult)
-            and asked_for.task is not None
-        ):
-            self.task_status[asked_for.task.task_id or ""] = asked_for.task.status or ""
+        if call.tool in _STATUS_TOOLS and isinstance(output := call.result, OutputResult) and output.task is not None:
+            self.task_status[output.task.task_id or ""] = output.task.status or ""
         if call.tool not in AGENT_STARTING_TOOLS:
             return
         for uuid in (call.entry.uuid, call.entry.parent_uuid):
@@ -164,7 +160,7 @@ class Notification(Struct, frozen=True):
 
 
 def find_notifications(entries: Iterable[Entry]) -> list[Notification]:
-    """Return every notification once. If it was queued and then given to the model, the latter's row counts."""
+    """Return every notification once. If it was queued and then delivered to the model, the later row counts."""
     listed = list(entries)
     queued: list[tuple[int, str]] = []
     delivered: dict[object, list[tuple[int, str]]] = {}
@@ -183,21 +179,21 @@ def find_notifications(entries: Iterable[Entry]) -> list[Notification]:
 
 
 def _can_contain_tag(entry: Entry) -> bool:
-    """Whether its line names a notification, or could do so in escapes. An entry made by hand has no line."""
+    """Whether its line can contain a notification, perhaps in escapes. An entry that was not read has no line."""
     raw = entry.line.raw
     return not raw or _TAG_NAME in raw or b"\\u" in raw
 
 
 def _program_text(entry: Entry) -> str:
-    """Return the text of a row that may contain a notification: the program's own, not a person's who quotes one."""
+    """Return the text of a row that may contain a notification: Claude Code's own, not a person's who quotes one."""
     if isinstance(entry, AttachmentEntry) and isinstance(entry.attachment, QueuedCommand):
         return extract_text(entry.attachment.prompt)
     if isinstance(entry, UserEntry):
         text = entry.text
-        machine = entry.origin is not None and entry.origin.kind == "task-notification"
+        is_program = entry.origin is not None and entry.origin.kind == "task-notification"
         return (
             text
-            if machine or text.lstrip().startswith((_OPEN_TAG, "<system-reminder>", "[SYSTEM NOTIFICATION"))
+            if is_program or text.lstrip().startswith((_OPEN_TAG, "<system-reminder>", "[SYSTEM NOTIFICATION"))
             else ""
         )
     return ""

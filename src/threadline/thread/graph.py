@@ -3,7 +3,7 @@
 Transcripts contain orphans, cycles, repeated ids, children before their parents, and several roots. In the graph
 every entry has an existing parent or none, no walk loops, and everything takes time linear in the number of entries.
 
-A reply with several calls is written as several entries that share a message id, and each result hangs off its own
+A reply with several calls is written as several entries that share a message id, and each result is a child of its own
 call. A path from root to leaf passes through only one of them; `ParallelReplies` adds the others.
 """
 
@@ -19,19 +19,19 @@ from threadline.model.places import CallId, EntryId, MessageId
 class Graph:
     """Entries by id, with their parents and children.
 
-    Of entries that share an id, the last one counts. `position` is its position, by which Claude Code decides which
-    leaf is the last; `first` is the position where the id first occurs, which is when it was said.
+    If entries share an id, the last one counts. `position` is its position, by which Claude Code decides which leaf is
+    the last. `first_position` is where the id first occurs, which is when the entry was written.
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries: dict[EntryId, ChainEntry] = {}
         self.position: dict[EntryId, int] = {}
-        self.first: dict[EntryId, int] = {}
+        self.first_position: dict[EntryId, int] = {}
         for at, entry in enumerate(entries):
             if isinstance(entry, ChainEntry) and entry.uuid is not None:
                 self.entries[entry.uuid] = entry
                 self.position[entry.uuid] = at
-                self.first.setdefault(entry.uuid, at)
+                self.first_position.setdefault(entry.uuid, at)
         self.children: dict[EntryId, list[EntryId]] = {}
         self._opened: set[EntryId] = set()
         self.roots: list[EntryId] = []
@@ -44,7 +44,7 @@ class Graph:
         self._open_cycles()
 
     def _named_parent(self, uuid: EntryId) -> EntryId | None:
-        """Return the parent that an entry names, if it exists; an empty name is none."""
+        """Return the parent that an entry names, if it exists; an empty name counts as none."""
         parent = self.entries[uuid].parent_uuid or None
         return parent if parent in self.entries else None
 
@@ -58,12 +58,12 @@ class Graph:
         return bool(self.entries[uuid].parent_uuid) and self._named_parent(uuid) is None
 
     def path_to_root(self, uuid: EntryId | None) -> Iterator[ChainEntry]:
-        """Yield the entries from one to its root."""
+        """Yield the entries from this one to its root."""
         while uuid is not None and uuid in self.entries:
             yield self.entries[uuid]
             uuid = self.parent(uuid)
 
-    def walk(self, uuid: EntryId | None) -> Iterator[ChainEntry]:
+    def walk_parents(self, uuid: EntryId | None) -> Iterator[ChainEntry]:
         """Follow the parents as they are named, once round a cycle, as Claude Code does."""
         visited: set[EntryId] = set()
         while uuid is not None and uuid in self.entries and uuid not in visited:
@@ -71,13 +71,13 @@ class Graph:
             yield self.entries[uuid]
             uuid = self._named_parent(uuid)
 
-    def ends(self) -> list[EntryId]:
-        """Return entries that no entry names as its parent, itself and cycles included, in file order."""
+    def unreferenced(self) -> list[EntryId]:
+        """Return the entries that no entry names as its parent, in file order. Entries in a cycle are named."""
         named = {entry.parent_uuid for entry in self.entries.values()}
         return [uuid for uuid in self.entries if uuid not in named]
 
-    def below(self, uuid: EntryId) -> Iterator[EntryId]:
-        """Return an entry and all its descendants, in no particular order."""
+    def subtree(self, uuid: EntryId) -> Iterator[EntryId]:
+        """Yield an entry and all its descendants, in no particular order."""
         waiting = [uuid]
         while waiting:
             here = waiting.pop()
@@ -85,11 +85,11 @@ class Graph:
             waiting.extend(self.children.get(here, ()))
 
     def leaves(self) -> Iterator[EntryId]:
-        """Return entries that no entry names as its parent, in file order."""
+        """Yield the entries without children, in file order; opened cycles have one, too."""
         return (uuid for uuid in self.entries if uuid not in self.children)
 
-    def parents_first(self) -> list[EntryId]:
-        """Yield every entry after its parent."""
+    def topological_order(self) -> list[EntryId]:
+        """Return every entry, each after its parent."""
         ordered: list[EntryId] = []
         waiting = list(reversed(self.roots))
         while waiting:
@@ -102,7 +102,7 @@ class Graph:
         """Make the first entry of each cycle a root: entries in a cycle, or below one, have no root."""
         reached: set[EntryId] = set()
         for root in self.roots:
-            reached.update(self.below(root))
+            reached.update(self.subtree(root))
         for uuid in self.entries:
             if uuid not in reached:
                 first = self._first_of_cycle(uuid)
@@ -112,7 +112,7 @@ class Graph:
                     del self.children[above]
                 self._opened.add(first)
                 self.roots.append(first)
-                reached.update(self.below(first))
+                reached.update(self.subtree(first))
 
     def _first_of_cycle(self, uuid: EntryId) -> EntryId:
         """Return the first entry of the cycle that an entry is in, or descends from."""
@@ -122,7 +122,7 @@ class Graph:
             path[here] = None
             here = self.parent(here)
         ring = list(path)
-        return min(ring[ring.index(here or uuid) :], key=self.first.__getitem__)
+        return min(ring[ring.index(here or uuid) :], key=self.first_position.__getitem__)
 
 
 def call_ids(entry: ChainEntry) -> Iterator[CallId]:
@@ -161,7 +161,7 @@ class ParallelReplies:
             reply = message_id(entry)
             if reply is not None and isinstance(entry, AssistantEntry):
                 self.replies.setdefault(reply, []).append(entry)
-                self._own(entry, reply)
+                self._claim_calls(entry, reply)
             elif (
                 isinstance(entry, UserEntry) and entry.parent_uuid and next(answered_call_ids(entry), None) is not None
             ):
@@ -171,7 +171,7 @@ class ParallelReplies:
             for owner in self._owners(result):
                 self._results.setdefault(owner, []).append(result)
 
-    def _own(self, entry: AssistantEntry, reply: MessageId) -> None:
+    def _claim_calls(self, entry: AssistantEntry, reply: MessageId) -> None:
         """Remember which entry made a call. A call that two replies claim belongs to neither."""
         for call in call_ids(entry):
             other = self._owner.get(call)
@@ -192,46 +192,49 @@ class ParallelReplies:
 
     def complete(self, chain: list[ChainEntry]) -> list[ChainEntry]:
         """Return the chain with the missing entries and results of each reply, after the last entry of the reply."""
-        there = {entry.uuid for entry in chain}
+        present = {entry.uuid for entry in chain}
         last = {reply: entry.uuid for entry in chain if (reply := message_id(entry)) is not None}
         answered: set[CallId] = {call for entry in chain for call in answered_call_ids(entry)}
-        missed: dict[EntryId | None, list[ChainEntry]] = {}
+        missing: dict[EntryId | None, list[ChainEntry]] = {}
         for reply, anchor in last.items():
-            added = self._missed(reply, there, answered)
-            there.update(entry.uuid for entry in added)
-            missed[anchor] = added
-        return [both for entry in chain for both in (entry, *missed.get(entry.uuid, ()))]
+            added = self._missing_entries(reply, present, answered)
+            present.update(entry.uuid for entry in added)
+            missing[anchor] = added
+        return [member for entry in chain for member in (entry, *missing.get(entry.uuid, ()))]
 
-    def _missed(self, reply: MessageId, there: set[EntryId | None], answered: set[CallId]) -> list[ChainEntry]:
+    def _missing_entries(
+        self, reply: MessageId, present: set[EntryId | None], answered: set[CallId]
+    ) -> list[ChainEntry]:
         members = self.replies.get(reply, [])
-        own = {member.uuid for member in members}
-        siblings: list[ChainEntry] = [member for member in members if member.uuid not in there]
+        member_ids = {member.uuid for member in members}
+        siblings: list[ChainEntry] = [member for member in members if member.uuid not in present]
         results: list[ChainEntry] = []
         strays: list[ChainEntry] = []
         taken: set[EntryId | None] = set()
         for member in members:
             for result in self._results.get(member.uuid, ()) if member.uuid is not None else ():
-                if result.uuid not in there and result.uuid not in taken:
+                if result.uuid not in present and result.uuid not in taken:
                     taken.add(result.uuid)
-                    (results if result.parent_uuid in own else strays).append(result)
-        closed = {call for result in results for call in answered_call_ids(result)}
+                    (results if result.parent_uuid in member_ids else strays).append(result)
+        answered_here = {call for result in results for call in answered_call_ids(result)}
         # A result with another parent counts only if it answers a call that nothing else answers.
-        for stray in sorted(
-            strays, key=lambda chain_entry: self._graph.position[chain_entry.uuid] if chain_entry.uuid else 0
-        ):
+        for stray in sorted(strays, key=lambda entry: self._graph.position[entry.uuid] if entry.uuid else 0):
             calls = list(answered_call_ids(stray))
-            if any(call not in closed and call not in answered and self._is_own(call, own) for call in calls):
-                closed.update(calls)
+            if any(
+                call not in answered_here and call not in answered and self._is_call_of(call, member_ids)
+                for call in calls
+            ):
+                answered_here.update(calls)
                 results.append(stray)
         return [*sorted(siblings, key=_time_key), *sorted(results, key=_time_key)]
 
-    def _is_own(self, call: CallId, own: set[EntryId | None]) -> bool:
+    def _is_call_of(self, call: CallId, member_ids: set[EntryId | None]) -> bool:
         owner = self._owner.get(call)
-        return owner is not None and owner.uuid in own
+        return owner is not None and owner.uuid in member_ids
 
 
-def _is_same_agent(chain_entry: ChainEntry, other: ChainEntry) -> bool:
-    return bool(chain_entry.is_agent) == bool(other.is_agent) and chain_entry.agent_id == other.agent_id
+def _is_same_agent(entry: ChainEntry, other: ChainEntry) -> bool:
+    return bool(entry.is_agent) == bool(other.is_agent) and entry.agent_id == other.agent_id
 
 
 def _time_key(entry: ChainEntry) -> str:

@@ -41,7 +41,7 @@ class _DerivedMessage(Struct, frozen=True):
 
 
 class _GrowingMessage(Struct):
-    """A message that grows row by row, and the hash of its current content."""
+    """A message that grows row by row, and a running hash of its content."""
 
     role: str
     source: MessageSource
@@ -69,7 +69,7 @@ class Requests:
         return (self.rebuild(number) for number in range(1, len(self.rows) + 1))
 
     def outline(self) -> Iterator[RequestOutline]:
-        """Return all requests for a list. Each costs what it adds, however long the conversation is."""
+        """Yield all requests, for a list. Each takes time for what it adds, not for the whole conversation."""
         counts: dict[str | None, int] = {}
         for number, row in enumerate(self.rows, 1):
             tail = row.tail or []
@@ -90,7 +90,7 @@ class Requests:
             )
 
     def rebuild(self, number: int) -> Request:
-        """Request `number`, counted from 1.
+        """Rebuild request `number`, counted from 1.
 
         Raises:
             NotFound: there are not that many.
@@ -104,7 +104,7 @@ class Requests:
         parts: dict[str, Any] = shape if isinstance(shape, dict) else {}
         params = row.params if isinstance(row.params, dict) else {}
         missing = tuple(dict.fromkeys(message.hash for message in messages if message.source is MessageSource.UNKNOWN))
-        whole = not missing and not unknown and bool(parts)
+        is_complete = not missing and not unknown and bool(parts)
         return Request(
             id=row.id or "",
             number=number,
@@ -122,7 +122,7 @@ class Requests:
             shape_verified=bool(parts) and message_hash(shape) == row.shape_hash,
             digest=row.request_digest,
             digest_verified=_body_digest(row, params, parts, messages) == row.request_digest
-            if whole and row.request_digest
+            if is_complete and row.request_digest
             else None,
         )
 
@@ -180,15 +180,17 @@ class Requests:
                         if isinstance(call := _get(block, "id"), str):
                             reply_of_call[call] = message.id
                 case UserEntry():
-                    self._person(entry, results, reply_of_call)
+                    self._add_user_entry(entry, results, reply_of_call)
 
-    def _person(self, entry: UserEntry, results: dict[str, _GrowingMessage], reply_of_call: dict[str, str]) -> None:
+    def _add_user_entry(
+        self, entry: UserEntry, results: dict[str, _GrowingMessage], reply_of_call: dict[str, str]
+    ) -> None:
         """Add a row in the person's place: a message of its own, and possibly one more result of a reply's calls."""
         blocks = _raw_blocks(entry)
         is_result = any(_get(block, "type") == "tool_result" for block in blocks)
-        alone = _start_message("user", MessageSource.RESULT if is_result else MessageSource.PROMPT, entry.place)
+        message = _start_message("user", MessageSource.RESULT if is_result else MessageSource.PROMPT, entry.place)
         for block in blocks:
-            self._grow(alone, block)
+            self._grow(message, block)
             answers = _get(block, "tool_use_id")
             reply = reply_of_call.get(answers) if isinstance(answers, str) else None
             if reply is not None:
@@ -201,10 +203,10 @@ class Requests:
             return
         message.running.update((b"," if message.blocks else b"") + text)
         message.blocks.append(block)
-        whole = message.running.copy()
-        whole.update(f'],"role":"{message.role}"}}'.encode())
+        hash_ = message.running.copy()
+        hash_.update(f'],"role":"{message.role}"}}'.encode())
         derived = _DerivedMessage(message.role, message.blocks, len(message.blocks), message.source, message.place)
-        self._derived.setdefault(whole.hexdigest(), derived)
+        self._derived.setdefault(hash_.hexdigest(), derived)
 
 
 def _model_of(row: ApiRequestEntry) -> str | None:
@@ -217,7 +219,7 @@ def _start_message(role: str, source: MessageSource, place: Place) -> _GrowingMe
 
 
 def rebuild_request(entries: Sequence[Entry], number: int) -> Request:
-    """Request `number`, counted from 1, of one agent's entries.
+    """Rebuild request `number`, counted from 1, of one agent's entries.
 
     Raises:
         NotFound: there are not that many.
@@ -258,10 +260,10 @@ def _body_digest(
         _with_text_block({"role": message.role, "content": message.content, **message.fields}) for message in messages
     ]
     # Copied through JSON: the same blob may be used in several places, and only one of them has the mark.
-    written = canonical_json({**params, **shape, "messages": sent})
-    if written is None:
+    encoded = canonical_json({**params, **shape, "messages": sent})
+    if encoded is None:
         return None
-    body = json.loads(written)
+    body = json.loads(encoded)
     for mark in row.cache_control or ():
         if not _insert_cache_mark(body, _get(mark, "path"), _get(mark, "value")):
             return None

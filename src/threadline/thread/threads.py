@@ -47,7 +47,7 @@ def active_thread(entries: list[Entry], graph: Graph, parallel: ParallelReplies,
             if not _has_later_entries(entries, at):
                 return Thread(source=LeafSource.REWOUND_TO_START, agent=agent)
         elif row.leaf_uuid in graph.entries:
-            below = set(graph.below(row.leaf_uuid))
+            below = set(graph.subtree(row.leaf_uuid))
             later = {entry.uuid for entry in entries[at + 1 :] if isinstance(entry, ChainEntry) and entry.uuid}
             if later <= below:
                 leaf = _last_leaf(graph, below, agent=agent) or _nearest_speaker(graph, row.leaf_uuid)
@@ -60,7 +60,7 @@ def active_thread(entries: list[Entry], graph: Graph, parallel: ParallelReplies,
 
 def thread_to(graph: Graph, parallel: ParallelReplies, leaf: EntryId | None) -> list[ChainEntry]:
     """Return the path from the root to an entry, with parallel calls added."""
-    chain = list(graph.walk(leaf))
+    chain = list(graph.walk_parents(leaf))
     chain.reverse()
     return parallel.complete(chain)
 
@@ -85,7 +85,7 @@ def _last_leaf(graph: Graph, within: set[EntryId] | None, *, agent: bool) -> Ent
     """
     nearest = _nearest_speakers(graph)
     speakers: list[EntryId] = []
-    for ends in (graph.ends(), graph.leaves()):
+    for ends in (graph.unreferenced(), graph.leaves()):
         above = (nearest[end] for end in ends if within is None or end in within)
         speakers = speakers or [
             speaker for speaker in above if speaker is not None and (within is None or speaker in within)
@@ -95,9 +95,9 @@ def _last_leaf(graph: Graph, within: set[EntryId] | None, *, agent: bool) -> Ent
 
 
 def _nearest_speakers(graph: Graph) -> dict[EntryId, EntryId | None]:
-    """Map each entry to itself or its nearest ancestor that a person or the model said."""
+    """Map each entry to itself or its nearest ancestor that a person or the model wrote."""
     nearest: dict[EntryId, EntryId | None] = {}
-    for uuid in graph.parents_first():
+    for uuid in graph.topological_order():
         parent = graph.parent(uuid)
         above = nearest.get(parent) if parent is not None else None
         nearest[uuid] = uuid if isinstance(graph.entries[uuid], UserEntry | AssistantEntry) else above
@@ -125,7 +125,7 @@ def find_compactions(graph: Graph) -> list[Compaction]:
         elif isinstance(entry, SystemEntry) and entry.subtype == "microcompact_boundary":
             compactions.append(_micro_compaction(entry))
         elif isinstance(entry, UserEntry) and entry.is_compact_summary and not _follows_boundary(entry, graph):
-            before = _last_speaker_before(speakers, graph.first[uuid])
+            before = _last_speaker_before(speakers, graph.first_position[uuid])
             compactions.append(Compaction(CompactionKind.SUMMARY, entry.place, summary=entry, before=before))
     return sorted(compactions, key=lambda compaction: compaction.place.offset)
 
@@ -138,7 +138,7 @@ def find_resumptions(graph: Graph, *, agent: bool = False) -> dict[EntryId, Entr
     """
     speakers = _speaker_positions(graph)
     roots = (root for root in graph.roots if agent or graph.is_orphan(root))
-    return {root: _last_speaker_before(speakers, graph.first[root]) for root in roots}
+    return {root: _last_speaker_before(speakers, graph.first_position[root]) for root in roots}
 
 
 def whole_conversation(
@@ -166,12 +166,12 @@ def whole_conversation(
         segments.append(thread_to(graph, parallel, before.get(first)))
     segments.pop()  # nothing, or a tree that was walked already
     included: set[EntryId | None] = set()
-    whole: list[ChainEntry] = []
+    conversation: list[ChainEntry] = []
     for entry in (member for segment in reversed(segments) for member in segment):
         if entry.uuid not in included:
             included.add(entry.uuid)
-            whole.append(entry)
-    return whole
+            conversation.append(entry)
+    return conversation
 
 
 def _start_id(compaction: Compaction) -> EntryId | None:
@@ -185,7 +185,9 @@ def _boundary_compaction(
     metadata = entry.compact_metadata
     logical = entry.logical_parent_uuid
     # A pointer to a later entry, or to the boundary itself, is dangling as well.
-    dangling = logical is None or logical not in graph.entries or graph.first[logical] >= graph.first[uuid]
+    dangling = (
+        logical is None or logical not in graph.entries or graph.first_position[logical] >= graph.first_position[uuid]
+    )
     summary = next(
         (child_entry for child in graph.children.get(uuid, ()) if _is_summary(child_entry := graph.entries[child])),
         None,
@@ -195,7 +197,7 @@ def _boundary_compaction(
         entry.place,
         boundary=entry,
         summary=summary if isinstance(summary, UserEntry) else None,
-        before=_last_speaker_before(speakers, graph.first[uuid]) if dangling else logical,
+        before=_last_speaker_before(speakers, graph.first_position[uuid]) if dangling else logical,
         dangling=dangling,
         trigger=metadata.trigger if metadata else None,
         tokens_before=metadata.pre_tokens if metadata else None,
@@ -226,16 +228,15 @@ def _preserved_ids(entry: SystemEntry, graph: Graph) -> list[EntryId]:
         return []
     if metadata.preserved_messages is not None and metadata.preserved_messages.uuids:
         return [uuid for uuid in metadata.preserved_messages.uuids if uuid in graph.entries]
-    stretch = metadata.preserved_segment
-    if stretch is None or stretch.tail_uuid is None:
+    segment = metadata.preserved_segment
+    if segment is None or segment.tail_uuid is None:
         return []
     kept: list[EntryId] = []
-    for id_ in islice(
-        graph.path_to_root(stretch.tail_uuid), _MAX_PRESERVED if stretch.head_uuid in graph.entries else 0
-    ):
-        if id_.uuid is not None:
-            kept.append(id_.uuid)
-        if id_.uuid == stretch.head_uuid:
+    limit = _MAX_PRESERVED if segment.head_uuid in graph.entries else 0
+    for ancestor in islice(graph.path_to_root(segment.tail_uuid), limit):
+        if ancestor.uuid is not None:
+            kept.append(ancestor.uuid)
+        if ancestor.uuid == segment.head_uuid:
             return kept[::-1]
     return []
 
@@ -251,7 +252,7 @@ def _follows_boundary(entry: UserEntry, graph: Graph) -> bool:
 
 def _speaker_positions(graph: Graph) -> list[tuple[int, EntryId]]:
     return [
-        (graph.first[uuid], uuid)
+        (graph.first_position[uuid], uuid)
         for uuid, entry in graph.entries.items()
         if isinstance(entry, UserEntry | AssistantEntry) and not entry.is_meta
     ]
@@ -274,28 +275,30 @@ def find_branches(
     entries of the conversation that was kept.
     """
     reach = _Reachability(graph, prompts, commands, kept)
-    left = {root for root in graph.roots if root not in kept and reach.is_exchange(root)}
+    abandoned = {root for root in graph.roots if root not in kept and reach.is_exchange(root)}
     for fork, children in graph.children.items():
         if len(children) > 1:
-            left.update(way for way in reach.left(reach.ways(fork, children)) if reach.has_content(way))
-    begun: dict[EntryId, EntryId] = {}
+            abandoned.update(way for way in reach.abandoned(reach.ways(fork, children)) if reach.has_content(way))
+    branch_of: dict[EntryId, EntryId] = {}
     branches: dict[EntryId, list[EntryId]] = {}
-    passed: set[EntryId] = set()
-    for uuid in graph.parents_first():
+    inside: set[EntryId] = set()
+    for uuid in graph.topological_order():
         above = graph.parent(uuid)
         if uuid in kept:
             # The results of parallel calls are kept, whatever their parent: a branch continues from there.
-            if uuid in left or above in passed or above in begun:
-                passed.add(uuid)
-        elif above in begun or above in passed or uuid in left:
-            first = begun.get(above, uuid) if above is not None else uuid
-            begun[uuid] = first
+            if uuid in abandoned or above in inside or above in branch_of:
+                inside.add(uuid)
+        elif above in branch_of or above in inside or uuid in abandoned:
+            first = branch_of.get(above, uuid) if above is not None else uuid
+            branch_of[uuid] = first
             branches.setdefault(first, []).append(uuid)
-    return [_make_branch(graph, first, branches[first]) for first in sorted(branches, key=graph.first.__getitem__)]
+    return [
+        _make_branch(graph, first, branches[first]) for first in sorted(branches, key=graph.first_position.__getitem__)
+    ]
 
 
 class _Reachability:
-    """Where each entry leads: to a prompt, to a finished reply, to anything said. One pass from the leaves up."""
+    """What each entry leads to: a prompt, a finished reply, any content. Computed in one pass from the leaves up."""
 
     def __init__(
         self, graph: Graph, prompts: Container[EntryId], commands: Container[EntryId], kept: Container[EntryId]
@@ -305,8 +308,8 @@ class _Reachability:
         self._to_kept_prompt: set[EntryId] = set()
         self._to_prompt: set[EntryId] = set()
         self._finished: set[EntryId] = set()
-        self._told: set[EntryId] = set()
-        for uuid in reversed(graph.parents_first()):
+        self._with_content: set[EntryId] = set()
+        for uuid in reversed(graph.topological_order()):
             below = graph.children.get(uuid, ())
             if uuid in prompts or any(child in self._to_prompt for child in below):
                 self._to_prompt.add(uuid)
@@ -315,15 +318,15 @@ class _Reachability:
             if _is_finished(graph.entries[uuid]) or any(child in self._finished for child in below):
                 self._finished.add(uuid)
             is_content = (uuid in prompts and uuid not in commands) or _is_reply(graph.entries[uuid])
-            if is_content or any(child in self._told for child in below):
-                self._told.add(uuid)
+            if is_content or any(child in self._with_content for child in below):
+                self._with_content.add(uuid)
 
     def has_content(self, uuid: EntryId) -> bool:
         """Whether anything was said there, other than commands that nobody replied to."""
-        return uuid in self._told
+        return uuid in self._with_content
 
     def is_exchange(self, uuid: EntryId) -> bool:
-        """Whether a person said something there and was answered.
+        """Whether it leads to a prompt and a finished reply.
 
         A command before the first prompt is not a beginning.
         """
@@ -346,18 +349,18 @@ class _Reachability:
         ]
         return [*prompting, *replied]
 
-    def left(self, ways: list[EntryId]) -> list[EntryId]:
+    def abandoned(self, ways: list[EntryId]) -> list[EntryId]:
         """Return the ways that were not kept. If none was kept, the last in the file counts as kept.
 
         A way was kept if it leads to a prompt that was kept. If the conversation was rewound into a reply, its blocks
         are kept with the rest of the reply, and what followed it is still abandoned.
         """
-        if len(ways) < 2:  # noqa: PLR2004 - one way on is no fork
+        if len(ways) < 2:  # noqa: PLR2004 - a single way is not a fork
             return []
         last = max(ways, key=self._graph.position.__getitem__)
         kept = [way for way in ways if way in self._to_kept_prompt] or [way for way in ways if way in self._kept]
-        stays = kept[0] if kept else last
-        return [way for way in ways if way != stays]
+        active = kept[0] if kept else last
+        return [way for way in ways if way != active]
 
 
 def _is_reply(entry: ChainEntry) -> bool:
@@ -379,7 +382,7 @@ def _is_finished(entry: ChainEntry) -> bool:
 
 
 def _make_branch(graph: Graph, first: EntryId, uuids: list[EntryId]) -> Branch:
-    rest = sorted((uuid for uuid in uuids if uuid != first), key=graph.first.__getitem__)
+    rest = sorted((uuid for uuid in uuids if uuid != first), key=graph.first_position.__getitem__)
     return Branch(graph.parent(first), tuple(graph.entries[uuid] for uuid in (first, *rest)))
 
 
@@ -387,7 +390,7 @@ _PROMPT_KINDS = frozenset({ActKind.PROMPT, ActKind.COMMAND, ActKind.SHELL, ActKi
 
 
 class AgentHistory(Struct, frozen=True):
-    """What one agent's entries form, without its calls and links."""
+    """One agent's entries, threaded, without its calls and links."""
 
     entries: tuple[Entry, ...]
     thread: Thread
@@ -403,7 +406,7 @@ def build_history(
 ) -> AgentHistory:
     """Thread one agent's entries. `agent` says that they are a subagent's, so that no act in them is a person's.
 
-    `transcript` is the whole file, if it contains rows of other agents as well: the active thread may lead through
+    `transcript` is the complete file, if it also contains rows of other agents: the active thread may lead through
     them.
     """
     listed = list(entries)
@@ -413,26 +416,26 @@ def build_history(
     if transcript is not None:
         thread = _thread_through(transcript, thread)
     compactions = find_compactions(graph)
-    whole = whole_conversation(thread, compactions, graph, parallel, find_resumptions(graph, agent=agent))
-    done = find_acts(listed, agent=agent)
-    prompts = {act.entry.uuid for act in done if act.kind in _PROMPT_KINDS and act.entry.uuid is not None}
-    commands = {act.entry.uuid for act in done if act.kind is ActKind.COMMAND and act.entry.uuid is not None}
-    kept = {entry.uuid for entry in whole if entry.uuid is not None}
+    conversation = whole_conversation(thread, compactions, graph, parallel, find_resumptions(graph, agent=agent))
+    acts = find_acts(listed, agent=agent)
+    prompts = {act.entry.uuid for act in acts if act.kind in _PROMPT_KINDS and act.entry.uuid is not None}
+    commands = {act.entry.uuid for act in acts if act.kind is ActKind.COMMAND and act.entry.uuid is not None}
+    kept = {entry.uuid for entry in conversation if entry.uuid is not None}
     return AgentHistory(
         entries=tuple(listed),
         thread=thread,
-        conversation=tuple(whole),
+        conversation=tuple(conversation),
         branches=tuple(find_branches(graph, prompts, kept, commands)),
         compactions=tuple(compactions),
-        acts=tuple(done),
-        turns=tuple(split_into_turns(listed, done)),
+        acts=tuple(acts),
+        turns=tuple(split_into_turns(listed, acts)),
     )
 
 
-def _thread_through(transcript: Sequence[Entry], alone: Thread) -> Thread:
-    """Return the active thread of a whole transcript, without the rows of others that it leads through."""
+def _thread_through(transcript: Sequence[Entry], separate: Thread) -> Thread:
+    """Return the active thread of a complete transcript, without the rows of other agents on it."""
     listed = list(transcript)
     graph = Graph(listed)
-    whole = active_thread(listed, graph, ParallelReplies(graph))
-    own = tuple(entry for entry in whole.entries if not entry.is_agent)
-    return Thread(own, whole.leaf, whole.source) if own else alone
+    thread = active_thread(listed, graph, ParallelReplies(graph))
+    entries = tuple(entry for entry in thread.entries if not entry.is_agent)
+    return Thread(entries, thread.leaf, thread.source) if entries else separate

@@ -40,7 +40,7 @@ def session_title(entries: Iterable[Entry], acts: Iterable[Act]) -> Title:
 
 
 def title_from_parts(head: Iterable[Entry], titles: Iterable[Entry]) -> Title:
-    """Return the title of a transcript that was not read whole.
+    """Return the title of a transcript that was read only in part.
 
     `head` are its first entries, in which the first prompt is found. `titles` are the entries with titles, last prompts
     and summaries, which may be anywhere in the file.

@@ -1,7 +1,7 @@
 """Split an agent's entries into turns: an act and everything up to the next one.
 
-The program writes some rows just before the act they belong to: the caveat before a command, what it notes when a
-session is resumed, and the result of `/compact`, which precedes the command. Those belong to the act's turn.
+Claude Code writes some rows just before the act they belong to: the caveat before a command, notes when a session is
+resumed, and the result of `/compact`, which precedes the command. They belong to the act's turn.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from threadline.model.entries import (
 )
 from threadline.model.session import Act, ActKind, Turn
 
-# An interrupt ends a turn, and steering and feedback join the current one: none of them begins a turn. A plan is given
-# to the model by the program, and begins a turn.
+# An interrupt ends a turn, and steering and feedback join the current one: none of them begins a turn. A plan, which
+# Claude Code gives to the model, begins a turn.
 _TURN_KINDS = frozenset(
     {ActKind.PROMPT, ActKind.COMMAND, ActKind.SHELL, ActKind.MEMORY, ActKind.PROGRAMMATIC, ActKind.PLAN}
 )
@@ -38,22 +38,22 @@ _RESUME_HOOKS = frozenset({"SessionStart:resume", "SessionStart:startup"})
 def split_into_turns(entries: Sequence[Entry], acts: Iterable[Act]) -> list[Turn]:
     """Split one agent's entries into turns: every entry is in exactly one, in file order.
 
-    What is before the first act is turn 0, which has no act. A turn begins with the rows that lead in to its act.
+    Entries before the first act are turn 0, which has no act. A turn begins with the rows that lead in to its act.
     """
-    begins = {id(act.entry): act for act in acts if begins_turn(act)}
+    acts_by_entry = {id(act.entry): act for act in acts if begins_turn(act)}
     turns: list[Turn] = []
     act: Act | None = None
-    held: list[Entry] = []
+    pending: list[Entry] = []
     for entry in entries:
-        begun = begins.get(id(entry))
-        if begun is not None:
-            cut = _lead_in_start(held, begun, first=act is None)
-            if held[:cut]:
-                turns.append(_make_turn(turns, act, held[:cut]))
-            act, held = begun, held[cut:]
-        held.append(entry)
-    if held:
-        turns.append(_make_turn(turns, act, held))
+        next_act = acts_by_entry.get(id(entry))
+        if next_act is not None:
+            cut = _lead_in_start(pending, next_act, first=act is None)
+            if pending[:cut]:
+                turns.append(_make_turn(turns, act, pending[:cut]))
+            act, pending = next_act, pending[cut:]
+        pending.append(entry)
+    if pending:
+        turns.append(_make_turn(turns, act, pending))
     return turns
 
 
@@ -62,14 +62,14 @@ def begins_turn(act: Act) -> bool:
     return act.kind in _TURN_KINDS
 
 
-def _lead_in_start(held: list[Entry], act: Act, *, first: bool) -> int:
+def _lead_in_start(pending: list[Entry], act: Act, *, first: bool) -> int:
     """Return the position at which the rows that lead in to an act begin. `first`: no act came before.
 
     Rows that are not part of the conversation may be between them.
     """
-    cut = len(held)
-    for at in range(len(held) - 1, -1, -1):
-        entry = held[at]
+    cut = len(pending)
+    for at in range(len(pending) - 1, -1, -1):
+        entry = pending[at]
         if _is_caveat(entry, act) or _is_compact_output(entry, act) or (not first and _is_resume_note(entry)):
             cut = at
         elif isinstance(entry, ChainEntry) and not isinstance(entry, AttachmentEntry | ProgressEntry):
@@ -87,29 +87,29 @@ def _is_compact_output(entry: Entry, act: Act) -> bool:
     """Whether it is the boundary or the summary that `/compact` wrote, and not older than the command."""
     if act.kind is not ActKind.COMMAND or act.text.split(maxsplit=1)[:1] != ["/compact"]:
         return False
-    boundary = isinstance(entry, SystemEntry) and entry.subtype == "compact_boundary"
-    if not boundary and not (isinstance(entry, UserEntry) and entry.is_compact_summary):
+    is_boundary = isinstance(entry, SystemEntry) and entry.subtype == "compact_boundary"
+    if not is_boundary and not (isinstance(entry, UserEntry) and entry.is_compact_summary):
         return False
     written, typed = entry.timestamp, act.timestamp
     return written is not None and typed is not None and typed <= written
 
 
 def _is_resume_note(entry: Entry) -> bool:
-    """Whether it is what the program notes before a prompt, or when a session is resumed."""
+    """Whether it is a note that Claude Code writes before a prompt, or when a session is resumed."""
     if isinstance(entry, FileHistorySnapshotEntry):
         return not entry.is_snapshot_update
-    text = (
+    hook = (
         entry.attachment
         if isinstance(entry, AttachmentEntry)
         else entry.progress
         if isinstance(entry, ProgressEntry)
         else None
     )
-    if isinstance(text, HookAttachment | HookProgress):
-        return text.hook_name in _RESUME_HOOKS
+    if isinstance(hook, HookAttachment | HookProgress):
+        return hook.hook_name in _RESUME_HOOKS
     return isinstance(entry, ModeEntry | PermissionModeEntry)
 
 
-def _make_turn(before: list[Turn], act: Act | None, held: list[Entry]) -> Turn:
+def _make_turn(before: list[Turn], act: Act | None, entries: list[Entry]) -> Turn:
     number = before[-1].number + 1 if before else int(act is not None)
-    return Turn(number, act, tuple(held))
+    return Turn(number, act, tuple(entries))

@@ -117,7 +117,7 @@ class SessionSpending(Struct, frozen=True):
         return {
             window.message: MessageStats(
                 model=window.model,
-                context=window.prompt if window.told else None,
+                context=window.prompt if window.has_usage else None,
                 output=window.output,
                 amount=self.costs.get(window.message),
             )
@@ -282,7 +282,7 @@ class CachedSession:
         with self._lock:
             if name not in self._limits:
                 agent, windows = self.agent(name), self.windows(name)
-                last = next((window for window in reversed(windows) if window.told), None)
+                last = next((window for window in reversed(windows) if window.has_usage), None)
                 self._limits[name] = ContextLimits(agent, [agent.entries], windows).of(last.model) if last else None
             return self._limits[name]
 

@@ -1,6 +1,6 @@
 """The context of an agent: the window at each request, cache breaks, and what filled the window.
 
-`context` gives all of it. What is measured and what is an estimate is in docs/context.md.
+`analyze_context` returns all of it. docs/context.md explains what is measured and what is an estimate.
 """
 
 from threadline.thread.context.report import analyze_context

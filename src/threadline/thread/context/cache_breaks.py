@@ -37,7 +37,7 @@ def find_cache_breaks(agent: Agent, sent: Sequence[SentRequest]) -> list[CacheBr
     What a request could have read is what the previous one read and wrote. The first request is skipped, and so are
     requests of unknown size.
     """
-    sized = [sent_request for sent_request in sent if sent_request.window.told]
+    sized = [request for request in sent if request.window.has_usage]
     causes = _BreakCauses(agent, sent)
     breaks = []
     lifetime = _FIVE_MINUTES
@@ -95,34 +95,34 @@ class _BreakCauses:
         self._compacted, self._compactions = [pair[0] for pair in at], [pair[1] for pair in at]
 
     def of(
-        self, before: SentRequest, sent_request: SentRequest, gap: timedelta | None, lifetime: timedelta
+        self, before: SentRequest, request: SentRequest, gap: timedelta | None, lifetime: timedelta
     ) -> tuple[BreakCause, str]:
         """Return the likely cause and its evidence: the first that applies."""
         questions: tuple[tuple[BreakCause, Callable[[], str | None]], ...] = (
-            (BreakCause.MODEL, lambda: _model_change(before.window, sent_request.window)),
-            (BreakCause.COMPACTION, lambda: self._compaction(before, sent_request)),
-            (BreakCause.BRANCH, lambda: self._branch(before, sent_request)),
+            (BreakCause.MODEL, lambda: _model_change(before.window, request.window)),
+            (BreakCause.COMPACTION, lambda: self._compaction(before, request)),
+            (BreakCause.BRANCH, lambda: self._branch(before, request)),
             (BreakCause.IDLE, lambda: _idle_time(gap, lifetime)),
-            (BreakCause.TOOLS, lambda: self._changes.tools(before, sent_request)),
-            (BreakCause.SETTINGS, lambda: self._changes.settings(before, sent_request)),
-            (BreakCause.RESTART, lambda: self._changes.restart(before, sent_request)),
+            (BreakCause.TOOLS, lambda: self._changes.tools(before, request)),
+            (BreakCause.SETTINGS, lambda: self._changes.settings(before, request)),
+            (BreakCause.RESTART, lambda: self._changes.restart(before, request)),
         )
         answers = ((cause, answer) for cause, ask in questions if (answer := ask()) is not None)
-        return next(answers, (BreakCause.UNKNOWN, _unknown_cause(sent_request.window)))
+        return next(answers, (BreakCause.UNKNOWN, _unknown_cause(request.window)))
 
-    def _compaction(self, before: SentRequest, sent_request: SentRequest) -> str | None:
+    def _compaction(self, before: SentRequest, request: SentRequest) -> str | None:
         """A compaction between the two requests."""
         at = bisect_right(self._compacted, before.first)
-        if at == len(self._compacted) or self._compacted[at] >= sent_request.first:
+        if at == len(self._compacted) or self._compacted[at] >= request.first:
             return None
         compaction = self._compactions[at]
         blanked = compaction.kind is CompactionKind.MICRO
         what = "old results were blanked" if blanked else "the conversation was replaced by a summary"
         return f"{what} at line {compaction.place.line}"
 
-    def _branch(self, before: SentRequest, sent_request: SentRequest) -> str | None:
+    def _branch(self, before: SentRequest, request: SentRequest) -> str | None:
         """The conversation went back: the request continues an earlier one than the previous one."""
-        above = self._parents.request_before(sent_request)
+        above = self._parents.request_before(request)
         if above is None or above >= before.window.number:
             return None
         back = before.window.number - above
@@ -132,7 +132,7 @@ class _BreakCauses:
 def _model_change(before: ContextWindow, after: ContextWindow) -> str | None:
     if not before.model or not after.model or before.model == after.model:
         return None
-    return f"{before.model} answered before, {after.model} now; each model has a cache of its own"
+    return f"{before.model} answered before, {after.model} now; each model has its own cache"
 
 
 def _idle_time(gap: timedelta | None, lifetime: timedelta) -> str | None:
@@ -140,19 +140,19 @@ def _idle_time(gap: timedelta | None, lifetime: timedelta) -> str | None:
         return None
     kept = "an hour" if lifetime == _HOUR else "5 minutes"
     passed = f"{gap // _MINUTE} minutes" if gap < _SHOW_HOURS_FROM else f"{gap // _HOUR} hours"
-    return f"{passed} since the request before, and what that wrote is kept for {kept}"
+    return f"{passed} since the previous request, whose cache is kept for {kept}"
 
 
 def _unknown_cause(after: ContextWindow) -> str:
     if not after.cache_read:
-        return "nothing was read from the cache, and the transcript does not tell why"
-    return f"only the first {after.cache_read:,} tokens were read, and the transcript does not tell why"
+        return "nothing was read from the cache, and the transcript does not show why"
+    return f"only the first {after.cache_read:,} tokens were read, and the transcript does not show why"
 
 
 _RESUME_HOOKS = frozenset({"SessionStart:resume", "SessionStart:startup"})
 _MAX_NAMES = 4
 _MAX_LENGTH = 60
-# The parameters of a request that are part of the cache key, beside model, system prompt and tools.
+# The parameters of a request that are part of the cache key, besides model, system prompt and tools.
 _CACHE_PARAMETERS = ("thinking", "output_config", "tool_choice", "speed", "betas")
 _SettingChange = tuple[str, str, str]
 
@@ -164,7 +164,7 @@ class RequestChanges:
         self._entries = entries
         self._requests: dict[str, ApiRequestEntry] = {}
         self._shapes: dict[str, Any] = {}
-        self._asked: list[int] = []
+        self._prompts: list[int] = []
         for at, entry in enumerate(entries):
             match entry:
                 case ApiRequestEntry(id=str(name)):
@@ -172,33 +172,33 @@ class RequestChanges:
                 case ApiRequestShapeEntry(shape_hash=str(name)):
                     self._shapes[name] = entry.shape
                 case UserEntry() if entry.thinking_metadata is not None:
-                    self._asked.append(at)
+                    self._prompts.append(at)
 
-    def tools(self, before: SentRequest, sent_request: SentRequest) -> str | None:
+    def tools(self, before: SentRequest, request: SentRequest) -> str | None:
         """The system prompt or the tools changed: by the requests as they were sent, else by rows that say so."""
-        old, new = self._request(before), self._request(sent_request)
+        old, new = self._request(before), self._request(request)
         if old is not None and new is not None:
             return self._other_shape(old.shape_hash, new.shape_hash) if old.shape_hash != new.shape_hash else None
-        between = self._entries[before.first : sent_request.first]
+        between = self._entries[before.first : request.first]
         return next((change for entry in between if (change := _tool_change(entry)) is not None), None)
 
-    def settings(self, before: SentRequest, sent_request: SentRequest) -> str | None:
+    def settings(self, before: SentRequest, request: SentRequest) -> str | None:
         """Effort, speed, thinking or another parameter changed."""
         pairs = [
-            *self._parameters(before, sent_request),
-            *_reply_settings(before, sent_request),
-            *self._prompted(before, sent_request),
+            *self._parameters(before, request),
+            *_reply_settings(before, request),
+            *self._prompt_settings(before, request),
         ]
-        return next((f"{name} was {old}, and is {new} now" for name, old, new in pairs if old != new), None)
+        return next((f"{name} was {old}, now {new}" for name, old, new in pairs if old != new), None)
 
-    def restart(self, before: SentRequest, sent_request: SentRequest) -> str | None:
-        """Another version wrote it, or the session was resumed: the program was started again."""
-        old, new = before.rows[-1].version, sent_request.rows[0].version
+    def restart(self, before: SentRequest, request: SentRequest) -> str | None:
+        """Another version wrote it, or the session was resumed: Claude Code was restarted."""
+        old, new = before.rows[-1].version, request.rows[0].version
         if old and new and old != new:
-            return f"Claude Code {_shorten(old)} sent the request before, {_shorten(new)} this one"
-        between = self._entries[before.first : sent_request.first]
+            return f"Claude Code {_shorten(old)} sent the previous request, {_shorten(new)} this one"
+        between = self._entries[before.first : request.first]
         at = next((entry.line.number for entry in between if _is_resume_hook(entry)), None)
-        return f"the session was taken up again at line {at}" if at is not None else None
+        return f"the session was resumed at line {at}" if at is not None else None
 
     def _request(self, sent: SentRequest) -> ApiRequestEntry | None:
         """Return the row with the request as it was sent."""
@@ -206,22 +206,24 @@ class RequestChanges:
         return self._requests.get(name) if name is not None else None
 
     def _other_shape(self, old: str | None, new: str | None) -> str:
-        had, has = _tool_names(self._shapes.get(old or "")), _tool_names(self._shapes.get(new or ""))
-        if had == has:
-            return "the system prompt or a tool's description is another than in the request before"
-        came, went = [tool for tool in has if tool not in had], [tool for tool in had if tool not in has]
-        return f"the tools are others than in the request before{_list_names('came', came)}{_list_names('went', went)}"
+        old_tools, new_tools = _tool_names(self._shapes.get(old or "")), _tool_names(self._shapes.get(new or ""))
+        if old_tools == new_tools:
+            return "the system prompt or a tool's description differs from the previous request"
+        added = [tool for tool in new_tools if tool not in old_tools]
+        removed = [tool for tool in old_tools if tool not in new_tools]
+        names = f"{_list_names('added', added)}{_list_names('removed', removed)}"
+        return f"the tools differ from the previous request{names}"
 
-    def _parameters(self, before: SentRequest, sent_request: SentRequest) -> Iterator[_SettingChange]:
-        old, new = self._request(before), self._request(sent_request)
+    def _parameters(self, before: SentRequest, request: SentRequest) -> Iterator[_SettingChange]:
+        old, new = self._request(before), self._request(request)
         if old is None or new is None or not isinstance(old.params, dict) or not isinstance(new.params, dict):
             return
         for name in _CACHE_PARAMETERS:
             yield name, _shorten(old.params.get(name)), _shorten(new.params.get(name))
 
-    def _prompted(self, before: SentRequest, sent_request: SentRequest) -> Iterator[_SettingChange]:
+    def _prompt_settings(self, before: SentRequest, request: SentRequest) -> Iterator[_SettingChange]:
         """Compare the settings of the prompts before the two requests."""
-        old, new = self._prompt_before(before.first), self._prompt_before(sent_request.first)
+        old, new = self._prompt_before(before.first), self._prompt_before(request.first)
         if old is None or new is None or old is new:
             return
         if old.thinking_metadata is not None and new.thinking_metadata is not None:
@@ -229,8 +231,8 @@ class RequestChanges:
 
     def _prompt_before(self, at: int) -> UserEntry | None:
         """Return the nearest row before that has settings."""
-        here = bisect_left(self._asked, at)
-        entry = self._entries[self._asked[here - 1]] if here else None
+        here = bisect_left(self._prompts, at)
+        entry = self._entries[self._prompts[here - 1]] if here else None
         return entry if isinstance(entry, UserEntry) else None
 
 
@@ -247,18 +249,18 @@ def _list_names(verb: str, names: Sequence[str]) -> str:
 
 
 def _tool_change(entry: Entry) -> str | None:
-    """Describe tools, agents, servers or the style that a row says came or went. A first list is no change."""
+    """Describe the tools, agents, servers or output style that a row adds or removes. A first list is not a change."""
     attachment = entry.attachment if isinstance(entry, AttachmentEntry) else None
     if isinstance(attachment, OutputStyle):
         return f"the output style was set at line {entry.line.number}"
     if not isinstance(attachment, Delta) or attachment.is_initial:
         return None
-    came = attachment.added_names or attachment.added_types or []
-    went = attachment.removed_names or attachment.removed_types or []
-    if not came and not went:
+    added = attachment.added_names or attachment.added_types or []
+    removed = attachment.removed_names or attachment.removed_types or []
+    if not added and not removed:
         return None
     what = attachment.type.removesuffix("_delta").replace("_", " ")
-    return f"{what} changed at line {entry.line.number}{_list_names('came', came)}{_list_names('went', went)}"
+    return f"{what} changed at line {entry.line.number}{_list_names('added', added)}{_list_names('removed', removed)}"
 
 
 def _shorten(value: Any) -> str:
@@ -266,10 +268,10 @@ def _shorten(value: Any) -> str:
     return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"
 
 
-def _reply_settings(before: SentRequest, sent_request: SentRequest) -> Iterator[tuple[str, str, str]]:
-    """Compare the settings in the rows of both replies. What one does not say is no change."""
+def _reply_settings(before: SentRequest, request: SentRequest) -> Iterator[tuple[str, str, str]]:
+    """Compare the settings in the rows of both replies. A setting that one of them lacks is not a change."""
     for name, of in (("effort", _effort_of), ("speed", _speed_of)):
-        old, new = of(before), of(sent_request)
+        old, new = of(before), of(request)
         if old and new:
             yield name, old, new
 
@@ -286,7 +288,7 @@ def _speed_of(sent: SentRequest) -> str | None:
 def _thinking_of(prompt: UserEntry) -> str:
     metadata = prompt.thinking_metadata
     if metadata is None:
-        return "not told"
+        return "unknown"
     level = metadata.level or ("off" if metadata.disabled else "on")
     return (
         f"{level}, at most {metadata.max_thinking_tokens} tokens" if metadata.max_thinking_tokens is not None else level
@@ -309,14 +311,12 @@ class RequestParents:
             if isinstance(entry, ChainEntry) and entry.uuid is not None:
                 self._above.setdefault(entry.uuid, entry.parent_uuid or None)
         self._number: dict[EntryId, int | None] = {}
-        for sent_request in reversed(sent):
-            self._number.update(
-                (row.uuid, sent_request.window.number) for row in sent_request.rows if row.uuid is not None
-            )
+        for request in reversed(sent):
+            self._number.update((row.uuid, request.window.number) for row in request.rows if row.uuid is not None)
 
-    def request_before(self, sent_request: SentRequest) -> int | None:
+    def request_before(self, request: SentRequest) -> int | None:
         """Return the number of the request whose reply an entry continues; None if the rows lead nowhere."""
-        return self._nearest(sent_request.rows[0].parent_uuid or None)
+        return self._nearest(request.rows[0].parent_uuid or None)
 
     def _nearest(self, uuid: EntryId | None) -> int | None:
         path: list[EntryId] = []

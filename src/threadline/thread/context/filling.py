@@ -36,7 +36,7 @@ from threadline.model.blocks import (
 from threadline.model.context import ContextCategory, ContextPart, ContextWindow
 from threadline.model.entries import AssistantEntry, AttachmentEntry, Entry, UserEntry
 
-# Text that the program puts before a person's own in the same row.
+# Text that Claude Code puts before a person's own in the same row.
 _PREFACE_TAG = re.compile(
     r"\s*<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|user-prompt-submit-hook"
     r"|session-start-hook|post-tool-use-hook)>.*?</\1>\s*",
@@ -125,7 +125,7 @@ def _user_pieces(
 
 
 def _prompt_pieces(text: str) -> Iterator[Piece]:
-    """Return the pieces of a person's text, and of what the program put before it."""
+    """Yield the pieces of a person's text, and of what Claude Code put before it."""
     start = 0
     while (match := _PREFACE_TAG.match(text, start)) is not None:
         yield Piece(ContextCategory.INJECTED, match[1].replace("_", "-"), estimate_tokens(match[0]))
@@ -217,10 +217,10 @@ class WindowFiller:
         parts = [
             ContextPart(*key, amount.tokens, amount.measured) for key, amount in self._amounts.items() if amount.tokens
         ]
-        return tuple(sorted(parts, key=lambda amount: (-amount.tokens, amount.category, amount.name or "")))
+        return tuple(sorted(parts, key=lambda part: (-part.tokens, part.category, part.name or "")))
 
     def guess(self, pieces: Iterable[Piece]) -> None:
-        """Add pieces whose size no usage tells: each is as large as estimated."""
+        """Add pieces whose size no usage contains: each counts as estimated."""
         for key, weight in self._weights(pieces).items():
             self._add(key, weight)
 
@@ -245,15 +245,15 @@ class WindowFiller:
         other_weights = self._weights(piece for piece in pieces if not piece.reply)
         expected = sum(reply_weights.values()) + sum(other_weights.values())
         if more * _MAX_FACTOR < expected:
-            more += self._leave(expected - more, at_least=-more)
+            more += self._drop(expected - more, at_least=-more)
             self._share(self._weights(pieces), more)
             return
         reply = self._reply(sum(reply_weights.values()), more)
         if reply is None:
-            self._shared_or_unseen(self._weights(pieces), more)
+            self._share_or_mark_unseen(self._weights(pieces), more)
         else:
             self._share(reply_weights, reply, measured=len(reply_weights) == 1)
-            self._shared_or_unseen(other_weights, more - reply)
+            self._share_or_mark_unseen(other_weights, more - reply)
 
     def _weights(self, pieces: Iterable[Piece]) -> dict[FillingKey, int]:
         return {key: max(1, round(weight * self._scale)) for key, weight in _weights_by_key(pieces).items()}
@@ -263,14 +263,14 @@ class WindowFiller:
         output = self._output
         return output if weight and weight <= output * _MAX_FACTOR and output <= more else None
 
-    def _shared_or_unseen(self, weights: dict[FillingKey, int], more: int) -> None:
+    def _share_or_mark_unseen(self, weights: dict[FillingKey, int], more: int) -> None:
         """Share out an amount, but no more than the estimates allow: the rest is not in the transcript."""
         expected = sum(weights.values())
         recorded = min(more, expected * _MAX_FACTOR + _SLACK) if weights else 0
         self._share(weights, recorded, measured=len(weights) == 1 and recorded == more)
         self._add(_UNSEEN, more - recorded)
 
-    def _leave(self, amount: int, at_least: int) -> int:
+    def _drop(self, amount: int, at_least: int) -> int:
         """Remove what must have left the window, because it grew too little or shrank.
 
         Thinking may have left at any time; of anything else, only what is certainly missing is removed.
@@ -286,9 +286,9 @@ class WindowFiller:
         return taken
 
     def _take(self, keys: Sequence[FillingKey], needed: int) -> int:
-        held = {key: self._amounts[key].tokens for key in keys if key in self._amounts}
-        taken = max(0, min(needed, sum(held.values())))
-        for key, part in share_out(held, taken).items():
+        tokens_by_key = {key: self._amounts[key].tokens for key in keys if key in self._amounts}
+        taken = max(0, min(needed, sum(tokens_by_key.values())))
+        for key, part in share_out(tokens_by_key, taken).items():
             amount = self._amounts[key]
             amount.tokens -= part
             amount.measured = 0 if part else amount.measured
@@ -330,7 +330,7 @@ def share_out(weights: dict[FillingKey, int], tokens: int) -> dict[FillingKey, i
     return shares
 
 
-# Notes for the program itself or the person: the model does not get them. The system prompt is counted separately.
+# Notes for Claude Code itself or the person: the model does not get them. The system prompt is counted separately.
 _NOT_SENT = frozenset(
     {
         "prompt_snapshot",
@@ -437,7 +437,7 @@ def _hook_part(attachment: Any) -> Any:
 _PARTS_BY_TYPE: tuple[tuple[type[Attached], Callable[[Any], Any]], ...] = (
     (Delta, _delta_part),
     (HookAttachment, _hook_part),
-    (OtherAttachment, lambda told: told.data),
+    (OtherAttachment, lambda attachment: attachment.data),
 )
 
 

@@ -26,8 +26,8 @@ def analyze_context(
     transcript selects that agent.
 
     Raises:
-        NotFound: there is no such agent, turn or place.
-        BadQuery: both a place and a turn were given.
+        NotFound: the agent, turn or place does not exist.
+        BadQuery: both a place and a turn are specified.
     """
     if at is not None and turn is not None:
         raise BadQuery("Give a place or a turn, not both.")
@@ -39,19 +39,19 @@ def analyze_context(
         position = _end_of_turn(selected, turn)
     sent = find_requests(selected.entries, selected.turns)
     windows = [request.window for request in sent]
-    limits = ContextLimits(selected, (request.entries for request in (session.main, *session.agents)), windows)
-    broken = find_cache_breaks(selected, sent)
+    limits = ContextLimits(selected, (member.entries for member in (session.main, *session.agents)), windows)
+    breaks = find_cache_breaks(selected, sent)
     last, filler = _fill_window(selected, sent, entries_in_window(selected, position))
     filling = filler.filling()
     model = last.model if last is not None else windows[-1].model if windows else None
     return Context(
         agent=selected.id,
         windows=tuple(windows),
-        breaks=tuple(broken),
-        turns=tuple(_turn_contexts(selected, windows, broken, limits)),
+        breaks=tuple(breaks),
+        turns=tuple(_turn_contexts(selected, windows, breaks, limits)),
         place=last.place if last is not None else None,
         model=model,
-        window=last.prompt if last is not None else sum(request.tokens for request in filling),
+        window=last.prompt if last is not None else sum(part.tokens for part in filling),
         measured=last is not None,
         limit=limits.of(model),
         filling=filling,
@@ -81,8 +81,8 @@ def _end_of_turn(agent: Agent, number: int) -> int:
         if turn.number == number:
             return ends - 1
     last = agent.turns[-1].number if agent.turns else None
-    there = f"its turns are {agent.turns[0].number} to {last}" if last is not None else "it has none"
-    raise NotFound(f"There is no turn {number}: {there}.")
+    turns = f"The turns are {agent.turns[0].number} to {last}" if last is not None else "The agent has no turns"
+    raise NotFound(f"There is no turn {number}. {turns}.")
 
 
 def _fill_window(
@@ -102,9 +102,7 @@ def _window_steps(
     agent: Agent, sent: Sequence[SentRequest], path: Sequence[ChainEntry]
 ) -> tuple[list[WindowStep], list[Piece]]:
     """Return the requests on the way, each with what was added since the previous one; and what came after the last."""
-    by_row = {
-        id(row): sent_request.window for sent_request in sent if sent_request.window.told for row in sent_request.rows
-    }
+    by_row = {id(row): request.window for request in sent if request.window.has_usage for row in request.rows}
     tools = {str(call.id): call.tool for call in agent.calls}
     acts = {id(act.entry) for act in agent.acts}
     starting: set[int] = set()
@@ -129,14 +127,14 @@ def _tools_by_call(entry: AssistantEntry) -> dict[str, str]:
 
 
 def _turn_contexts(
-    agent: Agent, windows: Sequence[ContextWindow], broken: Sequence[CacheBreak], limits: ContextLimits
+    agent: Agent, windows: Sequence[ContextWindow], breaks: Sequence[CacheBreak], limits: ContextLimits
 ) -> Iterator[TurnContext]:
     by_turn: dict[int, list[ContextWindow]] = {}
-    for context_window in windows:
-        by_turn.setdefault(context_window.turn, []).append(context_window)
+    for request_window in windows:
+        by_turn.setdefault(request_window.turn, []).append(request_window)
     breaks_by_turn: dict[int, list[CacheBreak]] = {}
-    for each in broken:
-        breaks_by_turn.setdefault(each.turn, []).append(each)
+    for break_ in breaks:
+        breaks_by_turn.setdefault(break_.turn, []).append(break_)
     compacted = {
         id(compaction.boundary or compaction.summary)
         for compaction in agent.compactions
@@ -144,20 +142,20 @@ def _turn_contexts(
     }
     before = 0
     for turn in agent.turns:
-        own = by_turn.get(turn.number, [])
-        sized = [turn_window for turn_window in own if turn_window.told]
+        turn_windows = by_turn.get(turn.number, [])
+        sized = [w for w in turn_windows if w.has_usage]
         window = sized[-1].prompt if sized else None
         yield TurnContext(
             number=turn.number,
             place=turn.entries[0].place if turn.act is None else turn.act.place,
             started=turn.started,
             prompt=turn.act.text if turn.act is not None else "",
-            requests=len(own),
+            requests=len(turn_windows),
             window=window,
-            largest=max((turn_window.prompt for turn_window in sized), default=None),
+            largest=max((w.prompt for w in sized), default=None),
             growth=window - before if window is not None else None,
-            sent=sum(turn_window.prompt for turn_window in own),
-            cache_read=sum(turn_window.cache_read for turn_window in own),
+            sent=sum(w.prompt for w in turn_windows),
+            cache_read=sum(w.cache_read for w in turn_windows),
             limit=limits.of(sized[-1].model) if sized else None,
             breaks=tuple(breaks_by_turn.get(turn.number, ())),
             compactions=sum(id(entry) in compacted for entry in turn.entries),
@@ -184,9 +182,9 @@ def agent_at(session: Session, place: Place) -> tuple[Agent, int]:
 
 
 def entries_in_window(agent: Agent, at: int | None) -> list[ChainEntry]:
-    """Return what is in the window after an entry, or at the end: everything since a compaction, and what it kept."""
-    whole = agent.conversation if at is None else _conversation_to(agent, at)
-    return _since_compaction(agent, list(whole))
+    """Return the entries in the window after an entry, or at the end: those since a compaction, and those it kept."""
+    conversation = agent.conversation if at is None else _conversation_to(agent, at)
+    return _since_compaction(agent, list(conversation))
 
 
 def _conversation_to(agent: Agent, at: int) -> Sequence[ChainEntry]:
@@ -196,22 +194,22 @@ def _conversation_to(agent: Agent, at: int) -> Sequence[ChainEntry]:
     )
     if leaf is None:
         return ()
-    where = next((n for n, chain_entry in enumerate(agent.conversation) if chain_entry.uuid == leaf.uuid), None)
-    if where is not None:
+    position = next((n for n, entry in enumerate(agent.conversation) if entry.uuid == leaf.uuid), None)
+    if position is not None:
         earlier = {id(entry) for entry in agent.entries[: at + 1]}
-        return [chain_entry for chain_entry in agent.conversation[: where + 1] if id(chain_entry) in earlier]
+        return [entry for entry in agent.conversation[: position + 1] if id(entry) in earlier]
     listed: list[Entry] = list(agent.entries[: at + 1])
     graph = Graph(listed)
     return thread_to(graph, ParallelReplies(graph), leaf.uuid)
 
 
-def _since_compaction(agent: Agent, whole: list[ChainEntry]) -> list[ChainEntry]:
-    starts = {id(row): each for each in agent.compactions if (row := _compaction_start(each)) is not None}
-    for at in range(len(whole) - 1, -1, -1):
-        compaction = starts.get(id(whole[at]))
+def _since_compaction(agent: Agent, conversation: list[ChainEntry]) -> list[ChainEntry]:
+    starts = {id(row): c for c in agent.compactions if (row := _compaction_start(c)) is not None}
+    for at in range(len(conversation) - 1, -1, -1):
+        compaction = starts.get(id(conversation[at]))
         if compaction is not None:
-            return [*_preserved_entries(agent, compaction.preserved, whole[at:]), *whole[at:]]
-    return whole
+            return [*_preserved_entries(agent, compaction.preserved, conversation[at:]), *conversation[at:]]
+    return conversation
 
 
 def _compaction_start(compaction: Compaction) -> ChainEntry | None:

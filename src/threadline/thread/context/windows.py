@@ -28,14 +28,14 @@ class _RequestRows(Struct):
 
     first: int
     rows: list[AssistantEntry]
-    triple: _PromptCounts = _NO_COUNTS
+    counts: _PromptCounts = _NO_COUNTS
 
 
 def find_requests(entries: Sequence[Entry], turns: Iterable[Turn]) -> list[SentRequest]:
     """Return every request of an agent with its window, in the order of their first rows.
 
     Rows that share a message id are one request, unless neither a uuid nor the prompt's counts agree: gateways use the
-    same id twice. What the program wrote itself is not a request.
+    same id twice. What Claude Code wrote itself is not a request.
     """
     turn_of = {id(entry): turn.number for turn in turns for entry in turn.entries}
     requests: dict[object, list[_RequestRows]] = {}
@@ -44,22 +44,24 @@ def find_requests(entries: Sequence[Entry], turns: Iterable[Turn]) -> list[SentR
         if not isinstance(entry, AssistantEntry) or entry.message is None or not is_model_reply(entry):
             continue
         same = requests.setdefault(_request_key(entry), [])
-        triple = _prompt_counts(entry.message.usage)
-        one = next((one for one in same if _is_same_request(one, entry, triple)), None)
-        if one is None:
-            one = _RequestRows(at, [])
-            same.append(one)
-            order.append(one)
-        one.rows.append(entry)
-        one.triple = one.triple if triple == _NO_COUNTS else triple
+        counts = _prompt_counts(entry.message.usage)
+        request = next((known for known in same if _is_same_request(known, entry, counts)), None)
+        if request is None:
+            request = _RequestRows(at, [])
+            same.append(request)
+            order.append(request)
+        request.rows.append(entry)
+        request.counts = request.counts if counts == _NO_COUNTS else counts
     return [
-        SentRequest(_make_window(number, one.rows, turn_of.get(id(one.rows[0]), 0)), one.rows, one.first)
-        for number, one in enumerate(order, 1)
+        SentRequest(
+            _make_window(number, request.rows, turn_of.get(id(request.rows[0]), 0)), request.rows, request.first
+        )
+        for number, request in enumerate(order, 1)
     ]
 
 
 def is_model_reply(entry: AssistantEntry) -> bool:
-    """Whether a model said it: not the program itself, and not a notice that the request failed."""
+    """Whether a model wrote it: not Claude Code itself, and not a notice that the request failed."""
     return not entry.is_synthetic and not entry.is_api_error_message
 
 
@@ -68,8 +70,8 @@ def _request_key(entry: AssistantEntry) -> object:
     return message or entry.request_id or entry.uuid or id(entry)
 
 
-def _is_same_request(request: _RequestRows, entry: AssistantEntry, triple: _PromptCounts) -> bool:
-    if _NO_COUNTS in (triple, request.triple) or triple == request.triple:
+def _is_same_request(request: _RequestRows, entry: AssistantEntry, counts: _PromptCounts) -> bool:
+    if _NO_COUNTS in (counts, request.counts) or counts == request.counts:
         return True
     return entry.uuid is not None and any(row.uuid == entry.uuid for row in request.rows)
 
@@ -131,15 +133,13 @@ _LONG_SUFFIX, _LONG_BETA = "[1m]", "context-1m"
 class ContextLimits:
     """The context limits of one agent's models. Other agents of the session may show a model's limit, too."""
 
-    def __init__(self, agent: Agent, every: Iterable[Sequence[Entry]], windows: Sequence[ContextWindow]) -> None:
+    def __init__(self, agent: Agent, transcripts: Iterable[Sequence[Entry]], windows: Sequence[ContextWindow]) -> None:
         self._limits: dict[str, ContextLimit] = {}
-        for entries in every:
+        for entries in transcripts:
             for entry in entries:
                 self._add_entry(entry)
-        for context_window in windows:
-            self._raise_to(
-                context_window.model, context_window.prompt, f"request {context_window.number} was larger than {{}}"
-            )
+        for window in windows:
+            self._raise_to(window.model, window.prompt, f"request {window.number} was larger than {{}}")
         last = windows[-1].model if windows else None
         for compaction in agent.compactions:
             self._raise_to(last, compaction.tokens_before or 0, "a compaction began at more than {}")
@@ -147,7 +147,7 @@ class ContextLimits:
     def of(self, model: str | None) -> ContextLimit:
         """Return the limit of a model."""
         return self._limits.get(_without_suffix(model)) or ContextLimit(
-            DEFAULT_LIMIT, "nothing tells of more than 200,000 tokens"
+            DEFAULT_LIMIT, "no evidence of more than 200,000 tokens"
         )
 
     def _add_entry(self, entry: Entry) -> None:
@@ -156,9 +156,9 @@ class ContextLimits:
                 for name, used in (entry.model_usage or {}).items():
                     window = used.context_window or 0
                     if window > 0:
-                        self._set(name, window, "the session's own totals name the window's size")
+                        self._set(name, window, "the session's own totals contain the window's size")
                     elif _LONG_SUFFIX in name:
-                        self._set(name, LONG_LIMIT, f"the session's own totals name {name}")
+                        self._set(name, LONG_LIMIT, f"the session's own totals contain {name}")
             case ApiRequestEntry(params=dict(params)):
                 betas, model = params.get("betas"), params.get("model")
                 if (

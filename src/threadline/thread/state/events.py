@@ -53,13 +53,13 @@ def replay_events(session: Session) -> list[ReplayEvent]:
                 answered.add(call.id)
             events.append(ReplayEvent(key, entry, agent.id, call))
             for path, backup in _backups_in(entry):
-                mark = (path, backup.backup_file_name, backup.version, backup.backup_time)
-                if mark not in backups:
-                    backups.add(mark)
+                identity = (path, backup.backup_file_name, backup.version, backup.backup_time)
+                if identity not in backups:
+                    backups.add(identity)
                     moment = parse_timestamp(backup.backup_time)
                     at = (moment.timestamp(), *key[1:]) if moment is not None else key
                     events.append(ReplayEvent(at, entry, agent.id, None, (path, backup)))
-    events.sort(key=lambda replay_event: replay_event.key)
+    events.sort(key=lambda event: event.key)
     return events
 
 
@@ -81,7 +81,7 @@ def _backups_in(entry: Entry) -> Iterator[tuple[str, FileBackup]]:
         yield entry.tracking_path, entry.backup
 
 
-# A function inside the program that watches its own tools, not a user's hook.
+# A function inside Claude Code that watches its own tools, not a user's hook.
 _INTERNAL_COMMAND = "callback"
 
 

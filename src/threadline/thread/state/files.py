@@ -66,8 +66,8 @@ class TrackedFiles:
         agents: frozenset[AgentId] = frozenset(),
         watch: ReadObserver | None = None,
     ) -> None:
-        """`agents` are those whose own transcripts are replayed: what other agents do is not known."""
-        self._known: dict[str, TrackedFile] = {}
+        """`agents` are those whose transcripts are replayed. What other agents do is unknown."""
+        self._files: dict[str, TrackedFile] = {}
         self._by_name: dict[str, NameMentions] = {}
         self._backup = backup
         self._agents = agents
@@ -85,68 +85,68 @@ class TrackedFiles:
             self._cwd = entry.cwd
             self._root = self._root or entry.cwd
         if moment.backup is not None:
-            self._backed_up(moment)
+            self._apply_backup(moment)
         elif moment.call is not None:
-            self._called(moment, moment.call)
+            self._apply_call(moment, moment.call)
             self._after_change(moment, moment.call)
         elif (hook := hook_run_in(entry)) is not None:
-            self._hook(hook, moment)
+            self._apply_hook(hook, moment)
         elif isinstance(entry, AttachmentEntry):
-            self._attached(moment, entry)
+            self._apply_attachment(moment, entry)
         elif isinstance(entry, UserEntry) and entry.text.startswith(_SHELL_INPUT_TAG):
-            self._ran(entry.text, moment)
+            self._record_command(entry.text, moment)
 
     @property
-    def ran(self) -> int:
+    def command_count(self) -> int:
         """How many commands and hooks have run that may have changed any file."""
         return len(self.log)
 
     def states(self) -> dict[str, FileState]:
         """Return the state of each file, in the order of first mention."""
-        return {path: file.state(self.ran) for path, file in self._known.items() if file.evidence}
+        return {path: file.state(self.command_count) for path, file in self._files.items() if file.evidence}
 
     def _file(self, path: str) -> TrackedFile:
         name = full_path(path, self._cwd)
-        file = self._known.get(name)
+        file = self._files.get(name)
         if file is None:
             named = self._by_name.setdefault(base_name(name), NameMentions())
-            file = self._known[name] = TrackedFile(name, named)
+            file = self._files[name] = TrackedFile(name, named)
         return file
 
-    def _called(self, moment: ReplayEvent, call: Call) -> None:
+    def _apply_call(self, moment: ReplayEvent, call: Call) -> None:
         if call.tool in _SHELL_TOOLS or call.tool.startswith("mcp__"):
             if call.outcome not in _NOT_RUN:
-                self._ran("\n".join(_top_level_strings(call.input)), moment)
+                self._record_command("\n".join(_top_level_strings(call.input)), moment)
             return
         if call.tool in AGENT_TOOLS and call.started not in self._agents:
-            self._ran("", moment)
+            self._record_command("", moment)
             return
         match call.result:
             case WriteResult() as result:
-                self._write(result, moment)
+                self._apply_write(result, moment)
             case EditResult() as result:
-                self._edit(result, moment)
+                self._apply_edit(result, moment)
             case MultiEditResult() as result:
-                self._multi_edit(result, moment)
+                self._apply_multi_edit(result, moment)
             case NotebookEditResult() as result:
-                self._notebook(result, moment, call)
+                self._apply_notebook_edit(result, moment, call)
             case ReadResult() as result:
-                self._read(result, moment, EvidenceKind.READ)
+                self._apply_read(result, moment, EvidenceKind.READ)
             case None if call.outcome is Outcome.OK and isinstance(call.input, dict):
-                self._by_input(call, moment)
+                self._apply_input(call, moment)
 
-    def _write(self, result: WriteResult, moment: ReplayEvent) -> None:
+    def _apply_write(self, result: WriteResult, moment: ReplayEvent) -> None:
         if result.file_path is None or result.content is None:
             return
         file, evidence = self._file(result.file_path), _evidence(moment, EvidenceKind.WRITE, user=result.user_modified)
         if result.original_file is not None or result.type == "create":
-            file.was(_normalise_newlines(result.original_file), evidence, self.ran)
+            file.record_before(_normalise_newlines(result.original_file), evidence, self.command_count)
         if result.memdir_stamped:
-            file.lost(evidence, self.ran)  # the program added a stamp of its own to the text
+            file.record_unknown_change(evidence, self.command_count)  # Claude Code added a stamp to the text
         else:
-            file.written(_normalise_newlines(result.content), evidence, self.ran)
+            file.record_write(_normalise_newlines(result.content), evidence, self.command_count)
 
-    def _edit(self, result: EditResult, moment: ReplayEvent) -> None:
+    def _apply_edit(self, result: EditResult, moment: ReplayEvent) -> None:
         if result.file_path is None or result.old_string is None or result.new_string is None:
             return
         file, evidence = self._file(result.file_path), _evidence(moment, EvidenceKind.EDIT, user=result.user_modified)
@@ -156,49 +156,49 @@ class TrackedFiles:
             result.structured_patch,
         )
         if result.original_file is not None:
-            file.was(_normalise_newlines(result.original_file), evidence, self.ran)
+            file.record_before(_normalise_newlines(result.original_file), evidence, self.command_count)
         elif result.stale_recovered:
-            file.lost(evidence, self.ran)  # the text that was edited is not recorded
+            file.record_unknown_change(evidence, self.command_count)  # the text that was edited is not recorded
         if result.memdir_stamped:
-            file.lost(evidence, self.ran)
+            file.record_unknown_change(evidence, self.command_count)
         else:
-            file.edited(old, new, hunks, evidence, self.ran, all_=bool(result.replace_all))
+            file.record_edit(old, new, hunks, evidence, self.command_count, all_=bool(result.replace_all))
 
-    def _multi_edit(self, result: MultiEditResult, moment: ReplayEvent) -> None:
+    def _apply_multi_edit(self, result: MultiEditResult, moment: ReplayEvent) -> None:
         if result.file_path is None or result.edits is None:
             return
         file, evidence = self._file(result.file_path), _evidence(moment, EvidenceKind.EDIT, user=result.user_modified)
         if result.original_file_contents is not None:
-            file.was(_normalise_newlines(result.original_file_contents), evidence, self.ran)
+            file.record_before(_normalise_newlines(result.original_file_contents), evidence, self.command_count)
         after = _apply_edits(file.content, result.edits)
         if file.content is not None and (after is None or not matches_patch(after, result.structured_patch)):
             after = apply_patch(
                 file.content, result.structured_patch, "".join(edit.new_string or "" for edit in result.edits)
             )
         if after is not None:
-            file.written(after, evidence, self.ran)
+            file.record_write(after, evidence, self.command_count)
         else:
-            file.edited("", "", result.structured_patch, evidence, self.ran, all_=False)
+            file.record_edit("", "", result.structured_patch, evidence, self.command_count, all_=False)
 
-    def _notebook(self, result: NotebookEditResult, moment: ReplayEvent, call: Call) -> None:
+    def _apply_notebook_edit(self, result: NotebookEditResult, moment: ReplayEvent, call: Call) -> None:
         path = result.notebook_path or _string_input(call, "notebook_path")
         if not path or result.error:
             return
         file, evidence = self._file(path), _evidence(moment, EvidenceKind.EDIT)
         if result.original_file is not None:
-            file.was(_normalise_newlines(result.original_file), evidence, self.ran)
+            file.record_before(_normalise_newlines(result.original_file), evidence, self.command_count)
         if result.updated_file is not None:
-            file.written(_normalise_newlines(result.updated_file), evidence, self.ran)
+            file.record_write(_normalise_newlines(result.updated_file), evidence, self.command_count)
         else:
-            file.lost(evidence, self.ran)
+            file.record_unknown_change(evidence, self.command_count)
 
-    def _read(self, result: ReadResult, moment: ReplayEvent, how: EvidenceKind) -> None:
+    def _apply_read(self, result: ReadResult, moment: ReplayEvent, how: EvidenceKind) -> None:
         file = result.file
         if file is None or file.file_path is None:
             return
         tracked, evidence = self._file(file.file_path), _evidence(moment, how)
         if result.type == "file_unchanged":
-            tracked.unchanged(evidence, self.ran)
+            tracked.record_unchanged(evidence, self.command_count)
         elif result.type != "text" or file.content is None:
             tracked.evidence.append(evidence)  # an image or a notebook: read, but not as text
         else:
@@ -209,42 +209,51 @@ class TrackedFiles:
     def _read_text(self, tracked: TrackedFile, file: ReadFile, evidence: Evidence) -> None:
         start, count, total = max(1, file.start_line or 1), file.num_lines, file.total_lines
         if start == 1 and count == total and count and not file.truncated_by_token_cap:
-            tracked.found(_normalise_newlines(file.content), evidence, self.ran)
+            tracked.record_content(_normalise_newlines(file.content), evidence, self.command_count)
         else:
-            tracked.record_lines(lines_by_number(file), total, evidence, self.ran)
+            tracked.record_lines(lines_by_number(file), total, evidence, self.command_count)
 
-    def _by_input(self, call: Call, moment: ReplayEvent) -> None:
+    def _apply_input(self, call: Call, moment: ReplayEvent) -> None:
         """Apply calls of agents, whose own results are often not written: only the input and the output are known."""
         path = _string_input(call, "file_path")
         if not path:
             return
         match call.tool:
             case "Write" if (content := _string_input(call, "content")) is not None:
-                self._file(path).written(_normalise_newlines(content), _evidence(moment, EvidenceKind.WRITE), self.ran)
+                self._file(path).record_write(
+                    _normalise_newlines(content), _evidence(moment, EvidenceKind.WRITE), self.command_count
+                )
             case "Edit":
                 old, new = _string_input(call, "old_string"), _string_input(call, "new_string")
                 if old is not None and new is not None:
                     every = bool(call.input.get("replace_all"))
                     evidence = _evidence(moment, EvidenceKind.EDIT)
-                    self._file(path).edited(
-                        _normalise_newlines(old), _normalise_newlines(new), None, evidence, self.ran, all_=every
+                    self._file(path).record_edit(
+                        _normalise_newlines(old),
+                        _normalise_newlines(new),
+                        None,
+                        evidence,
+                        self.command_count,
+                        all_=every,
                     )
             case "MultiEdit" | "NotebookEdit":
-                self._file(path).lost(_evidence(moment, EvidenceKind.EDIT), self.ran)
+                self._file(path).record_unknown_change(_evidence(moment, EvidenceKind.EDIT), self.command_count)
             case "Read" if lines := parse_numbered_lines(call.output):
-                self._file(path).record_lines(lines, None, _evidence(moment, EvidenceKind.READ), self.ran)
+                self._file(path).record_lines(lines, None, _evidence(moment, EvidenceKind.READ), self.command_count)
 
-    def _attached(self, moment: ReplayEvent, entry: AttachmentEntry) -> None:
+    def _apply_attachment(self, moment: ReplayEvent, entry: AttachmentEntry) -> None:
         match entry.attachment:
             case EditedTextFile(filename=str(path), snippet=snippet):
                 lines = parse_numbered_lines(snippet or "")
-                self._file(path).record_outside_change(lines, _evidence(moment, EvidenceKind.OUTSIDE), self.ran)
+                self._file(path).record_outside_change(
+                    lines, _evidence(moment, EvidenceKind.OUTSIDE), self.command_count
+                )
             case FileAttachment(content=dict(content)):
                 result = typed_result(content, "Read")
                 if isinstance(result, ReadResult):
-                    self._read(result, moment, EvidenceKind.ATTACHED)
+                    self._apply_read(result, moment, EvidenceKind.ATTACHED)
 
-    def _backed_up(self, moment: ReplayEvent) -> None:
+    def _apply_backup(self, moment: ReplayEvent) -> None:
         if moment.backup is None:
             return
         path, backup = moment.backup
@@ -252,30 +261,30 @@ class TrackedFiles:
         file = self._file(full_path(base_name(path) if backup.real_parent_dir else path, cwd))
         evidence = _evidence(moment, EvidenceKind.BACKUP)
         if backup.backup_file_name is None:
-            file.missing(evidence, self.ran)
+            file.record_absence(evidence, self.command_count)
             return
         data = self._backup(backup.backup_file_name) if self._backup is not None else None
         try:
             text = data.decode() if data is not None else None
         except UnicodeDecodeError:
             text = None
-        file.record_backup(_normalise_newlines(text), evidence, self.ran)
+        file.record_backup(_normalise_newlines(text), evidence, self.command_count)
 
     def _after_change(self, moment: ReplayEvent, call: Call) -> None:
-        """Apply what is known about a change itself: that it was refused, or that a hook followed it."""
+        """Apply what follows a change: it was refused, or a hook ran after it."""
         path = _string_input(call, "file_path") or _string_input(call, "notebook_path")
-        file = self._known.get(full_path(path, self._cwd)) if path and call.tool in _EDIT_TOOLS else None
+        file = self._files.get(full_path(path, self._cwd)) if path and call.tool in _EDIT_TOOLS else None
         if file is None:
             return
         if call.outcome is Outcome.OK:
             self._changed_by[call.id] = file
             hooked = self._hooked.pop(call.id, None)
             if hooked is not None:
-                self._hook(HookRun(_AFTER_CALL_EVENT, call.id), hooked)
+                self._apply_hook(HookRun(_AFTER_CALL_EVENT, call.id), hooked)
         elif _NEWER_FILE_ERROR in call.output:
             file.add_doubt(_evidence(moment, EvidenceKind.OUTSIDE))
 
-    def _hook(self, hook: HookRun, moment: ReplayEvent) -> None:
+    def _apply_hook(self, hook: HookRun, moment: ReplayEvent) -> None:
         """Apply a hook, which may change what was just written. Its row may come before or after the result's."""
         if hook.event == _AFTER_TURN_EVENT:
             self.log.append(PossibleChange(moment.entry.place, EvidenceKind.HOOK))
@@ -287,12 +296,12 @@ class TrackedFiles:
                 self.log.append(PossibleChange(moment.entry.place, EvidenceKind.HOOK))
                 file.add_doubt(_evidence(moment, EvidenceKind.HOOK))
 
-    def _ran(self, command: str, moment: ReplayEvent) -> None:
+    def _record_command(self, command: str, moment: ReplayEvent) -> None:
         """Note something that may have changed any file. Files that it names are in doubt."""
         self.log.append(PossibleChange(moment.entry.place, EvidenceKind.COMMAND, command))
         for name in file_names_in(command):
             if (named := self._by_name.get(name)) is not None:
-                named.said.append(_evidence(moment, EvidenceKind.COMMAND))
+                named.evidence.append(_evidence(moment, EvidenceKind.COMMAND))
 
 
 def lines_by_number(file: ReadFile) -> dict[int, str]:
@@ -303,10 +312,10 @@ def lines_by_number(file: ReadFile) -> dict[int, str]:
 
 
 def _apply_edits(content: str | None, edits: list[OneEdit]) -> str | None:
-    for one_edit in edits:
+    for edit in edits:
         if content is not None:
-            old, new = _normalise_newlines(one_edit.old_string or ""), _normalise_newlines(one_edit.new_string or "")
-            content = replace_text(content, old, new, all_=bool(one_edit.replace_all))
+            old, new = _normalise_newlines(edit.old_string or ""), _normalise_newlines(edit.new_string or "")
+            content = replace_text(content, old, new, all_=bool(edit.replace_all))
     return content
 
 

@@ -25,7 +25,7 @@ class TrackedLists:
     """The lists of a session, replayed event by event: todos by agent, and the one list of tasks."""
 
     def __init__(self, tasks: Iterable[TaskState] = ()) -> None:
-        """`tasks` are those known from before."""
+        """`tasks` are those of an earlier replay."""
         self._todos: dict[AgentId | None, TodoState] = {}
         self._tasks: dict[str, TaskState] = {state.task.id: state for state in tasks if state.task.id is not None}
 
@@ -33,11 +33,11 @@ class TrackedLists:
         """Apply the next event."""
         entry = moment.entry
         if moment.call is not None and moment.call.outcome is Outcome.OK:
-            self._called(moment, moment.call)
+            self._apply_call(moment, moment.call)
         elif isinstance(entry, AttachmentEntry):
             self._apply_reminder(moment, entry)
         elif isinstance(entry, UserEntry) and entry.todos:
-            self._todo(moment, _parse_items(entry.todos, Todo))
+            self._set_todos(moment, _parse_items(entry.todos, Todo))
 
     def todos(self) -> tuple[TodoState, ...]:
         """Return each agent's list, the main one's first."""
@@ -47,13 +47,13 @@ class TrackedLists:
         """Return the tasks in the order of their creation."""
         return tuple(self._tasks.values())
 
-    def _called(self, moment: ReplayEvent, call: Call) -> None:
+    def _apply_call(self, moment: ReplayEvent, call: Call) -> None:
         fields = call.input if isinstance(call.input, dict) else {}
         match call.tool, call.result:
             case "TodoWrite", TodoWriteResult(new_todos=list(todos)):
-                self._todo(moment, todos)
+                self._set_todos(moment, todos)
             case "TodoWrite", _:
-                self._todo(moment, _parse_items(fields.get("todos"), Todo))
+                self._set_todos(moment, _parse_items(fields.get("todos"), Todo))
             case "TaskCreate", TaskResult(task=Task(id=str(name)) as task):
                 created = _updated_task(Task(id=name, status="pending"), fields)
                 self._tasks[name] = TaskState(
@@ -62,24 +62,24 @@ class TrackedLists:
             case "TaskGet", TaskResult(task=Task(id=str(name)) as task):
                 self._tasks[name] = TaskState(_merge_task(self._tasks.get(name), task), moment.entry.place)
             case "TaskUpdate", TaskUpdateResult(success=True, task_id=str(name)):
-                self._update(moment, name, fields)
+                self._update_task(moment, name, fields)
             case "TaskUpdate", None if isinstance(fields.get("taskId"), str):
-                self._update(moment, fields["taskId"], fields)
+                self._update_task(moment, fields["taskId"], fields)
             case "TaskList", TaskListResult(tasks=list(tasks)):
-                self._all_tasks(moment, tasks)
+                self._set_tasks(moment, tasks)
 
     def _apply_reminder(self, moment: ReplayEvent, entry: AttachmentEntry) -> None:
-        """Apply a reminder: the program repeats whole lists to the model from time to time."""
+        """Apply a reminder: Claude Code repeats complete lists to the model from time to time."""
         match entry.attachment:
             case TodoReminder(content=list(items)) if items:
-                self._todo(moment, _parse_items(items, Todo))
+                self._set_todos(moment, _parse_items(items, Todo))
             case TaskReminder(content=list(items)) if items:
-                self._all_tasks(moment, _parse_items(items, Task))
+                self._set_tasks(moment, _parse_items(items, Task))
 
-    def _todo(self, moment: ReplayEvent, todos: Iterable[Todo]) -> None:
+    def _set_todos(self, moment: ReplayEvent, todos: Iterable[Todo]) -> None:
         self._todos[moment.agent] = TodoState(moment.agent, moment.entry.place, tuple(todos))
 
-    def _update(self, moment: ReplayEvent, name: str, fields: dict[str, Any]) -> None:
+    def _update_task(self, moment: ReplayEvent, name: str, fields: dict[str, Any]) -> None:
         if fields.get("status") == _DELETED:
             self._tasks.pop(name, None)
             return
@@ -87,8 +87,8 @@ class TrackedLists:
         task = before.task if before is not None else Task(id=name)
         self._tasks[name] = TaskState(_updated_task(task, fields), moment.entry.place)
 
-    def _all_tasks(self, moment: ReplayEvent, tasks: Iterable[Task]) -> None:
-        """Apply a whole list: missing tasks are gone. Listings have no order, so known tasks keep theirs."""
+    def _set_tasks(self, moment: ReplayEvent, tasks: Iterable[Task]) -> None:
+        """Apply a complete list: other tasks were removed. Listings have no order, so known tasks keep theirs."""
         listed = {task.id: task for task in tasks if task.id is not None}
         ordered = [name for name in self._tasks if name in listed] + [
             name for name in listed if name not in self._tasks

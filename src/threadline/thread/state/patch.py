@@ -54,9 +54,9 @@ def matches_patch(text: str, hunks: Sequence[Hunk] | None, *, old: bool = False)
 
 
 def _matches_side(lines: list[str], start: int, side: list[str]) -> bool:
-    there = lines[start : start + len(side)]
-    return len(there) == len(side) and all(
-        shown in (line, tabs_as_spaces(line)) for line, shown in zip(there, side, strict=True)
+    span = lines[start : start + len(side)]
+    return len(span) == len(side) and all(
+        shown in (line, tabs_as_spaces(line)) for line, shown in zip(span, side, strict=True)
     )
 
 
@@ -112,7 +112,7 @@ def shift_lines(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int
         # A last line without a newline ends the file: a known line after it is the empty one after a newline.
         end = sys.maxsize if _ends_without_newline(hunk) else start + len(removed)
         ranges.append((start, end, len(_hunk_side(hunk, "+")) - len(removed)))
-    kept: dict[int, str] = {}
+    shifted: dict[int, str] = {}
     ranges.sort()
     at = delta = 0
     for number in sorted(lines):
@@ -120,21 +120,21 @@ def shift_lines(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int
             delta += ranges[at][2]
             at += 1
         if (at == len(ranges) or number < ranges[at][0]) and number + delta >= 1:
-            kept[number + delta] = lines[number]
-    return kept
+            shifted[number + delta] = lines[number]
+    return shifted
 
 
 def unchanged_lines(lines: dict[int, str], hunks: Sequence[Hunk] | None) -> dict[int, str]:
     """Return the known lines that a patch shows unchanged, by their new numbers: their exact text is known."""
-    kept: dict[int, str] = {}
+    unchanged: dict[int, str] = {}
     for hunk in hunks or ():
         old, new = hunk.old_start or 1, hunk.new_start or 1
         for line in (hunk.lines or ()) if _has_valid_start(hunk) else ():
             if line[:1] == " " and old in lines:
-                kept[new] = lines[old]
+                unchanged[new] = lines[old]
             old += line[:1] in ("-", " ")
             new += line[:1] in ("+", " ")
-    return kept
+    return unchanged
 
 
 def proven_lines(hunks: Sequence[Hunk] | None) -> dict[int, str]:
@@ -170,9 +170,9 @@ def parse_numbered_lines(text: str) -> dict[int, str]:
     for line in text.split("\n"):
         if line.strip() == _GAP_LINE:
             continue
-        written = _NUMBERED_LINE.fullmatch(line)
-        if written is None or int(written[1]) <= last:
+        match = _NUMBERED_LINE.fullmatch(line)
+        if match is None or int(match[1]) <= last:
             break
-        last = int(written[1])
-        numbered[last] = written[2]
+        last = int(match[1])
+        numbered[last] = match[2]
     return numbered

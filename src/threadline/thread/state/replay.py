@@ -35,13 +35,13 @@ def state_at(session: Session, place: Place | None = None, backup: BackupReader 
     Raises:
         NotFound: the session has no entry at the place.
     """
-    everything = replay_events(session)
-    at = _event_at(everything, place) if place is not None else None
+    events = replay_events(session)
+    at = _event_at(events, place) if place is not None else None
     agent = at.agent if at is not None else None
     files, lists = TrackedFiles(backup, agents=agent_ids(session)), TrackedLists()
     state = State(place=at.entry.place if at is not None else None, agent=agent)
     last = None
-    for moment in everything:
+    for moment in events:
         if at is not None and moment.key > at.key:
             break
         last = moment
@@ -58,14 +58,10 @@ def state_at(session: Session, place: Place | None = None, backup: BackupReader 
     )
 
 
-def _event_at(everything: list[ReplayEvent], place: Place) -> ReplayEvent:
+def _event_at(events: list[ReplayEvent], place: Place) -> ReplayEvent:
     """Return the event at a place. Its transcript may be named by the end of its path."""
-    near = [
-        replay_event
-        for replay_event in everything
-        if replay_event.backup is None and replay_event.entry.line.number == place.line
-    ]
-    named = [replay_event for replay_event in near if replay_event.entry.line.transcript.endswith(place.transcript)]
+    near = [candidate for candidate in events if candidate.backup is None and candidate.entry.line.number == place.line]
+    named = [candidate for candidate in near if candidate.entry.line.transcript.endswith(place.transcript)]
     exact = [event for event in named if event.entry.line.transcript == place.transcript]
     if named:
         return (exact or named)[-1]
@@ -145,8 +141,8 @@ def _file_difference(path: str, old: FileState | None, new: FileState | None) ->
         return None
     text = unified_text(path, start.content, end.content)
     if first is not None:
-        met = f"It was first met at {first.evidence.place}; what it was before that is not proven"
-        return FileDifference(path, start, end, text, proven=False, statement=f"{met}. After: {new.statement}")
+        origin = f"First seen at {first.evidence.place}; its content before that is not proven"
+        return FileDifference(path, start, end, text, proven=False, statement=f"{origin}. After: {new.statement}")
     doubtful = _is_doubtful(old) or _is_doubtful(new)
     statement = f"Before: {old.statement if old is not None else ''} After: {new.statement}"
     return FileDifference(path, start, end, text, proven=not doubtful, statement=statement)
@@ -167,7 +163,7 @@ def _missing_statement(
 ) -> str:
     before = "" if start is not None else f" Before: {old.statement if old is not None else 'Nothing is known.'}"
     after = "" if end is not None else f" After: {new.statement}"
-    return f"No diff: one side is not proven whole.{before}{after}"
+    return f"No diff: one side is not completely proven.{before}{after}"
 
 
 def unified_text(path: str, old: str | None, new: str | None) -> str:
@@ -216,9 +212,9 @@ class Explanation(StrEnum):
 
 
 class ReadCheck(Struct, frozen=True):
-    """A text that was read after the session had changed the file: whether it is what was known, or why not.
+    """A text that was read after the session had changed the file: whether it equals the replay, or why not.
 
-    `compared` counts the lines that were known; `because` is the place of what explains a difference.
+    `compared` counts the lines that were known. `because` is the place of the event that explains a difference.
     """
 
     place: Place
@@ -233,14 +229,16 @@ def check_reads(session: Session, backup: BackupReader | None = None) -> list[Re
     """Compare every text that was read with what was known, for files that the session had changed before."""
     checks: list[ReadCheck] = []
 
-    def watch(known: TrackedFile, file: ReadFile, moment: ReplayEvent) -> None:
+    def watch(tracked: TrackedFile, file: ReadFile, moment: ReplayEvent) -> None:
         lines = lines_by_number(file)
-        compared = sum(number in known.lines for number in lines) if known.proven is ProofLevel.PARTIAL else len(lines)
-        if known.changed is None or known.proven is ProofLevel.UNKNOWN or not compared:
+        compared = (
+            sum(number in tracked.lines for number in lines) if tracked.proven is ProofLevel.PARTIAL else len(lines)
+        )
+        if tracked.changed is None or tracked.proven is ProofLevel.UNKNOWN or not compared:
             return
-        agrees = known.agrees(lines, file.total_lines)
-        why, because = (Explanation.AGREES, None) if agrees else _explain(known, files.log[known.ran :])
-        checks.append(ReadCheck(moment.entry.place, known.path, known.proven, compared, why, because))
+        agrees = tracked.matches_lines(lines, file.total_lines)
+        why, because = (Explanation.AGREES, None) if agrees else _explain(tracked, files.log[tracked.command_count :])
+        checks.append(ReadCheck(moment.entry.place, tracked.path, tracked.proven, compared, why, because))
 
     files = TrackedFiles(backup, agents=agent_ids(session), watch=watch)
     for moment in replay_events(session):
@@ -249,11 +247,11 @@ def check_reads(session: Session, backup: BackupReader | None = None) -> list[Re
 
 
 def agent_ids(session: Session) -> frozenset[AgentId]:
-    """Return the agents whose own entries are here."""
+    """Return the agents whose entries the session contains."""
     return frozenset(agent.id for agent in session.agents if agent.id is not None)
 
 
-def _explain(tracked: TrackedFile, ran: list[PossibleChange]) -> tuple[Explanation, Place | None]:
+def _explain(tracked: TrackedFile, changes: list[PossibleChange]) -> tuple[Explanation, Place | None]:
     kinds = {
         EvidenceKind.HOOK: Explanation.HOOK,
         EvidenceKind.OUTSIDE: Explanation.OUTSIDE,
@@ -263,8 +261,8 @@ def _explain(tracked: TrackedFile, ran: list[PossibleChange]) -> tuple[Explanati
         for doubt in tracked.doubts:
             if doubt.how is how:
                 return why, doubt.place
-    for change in ran:
+    for change in changes:
         if _REWRITING_COMMANDS.search(change.command):
             return Explanation.REWRITING_COMMAND, change.place
-    named = next((doubt.place for doubt in tracked.doubts), None)
-    return (Explanation.NONE, None) if named is None else (Explanation.NAMING_COMMAND, named)
+    mention = next((doubt.place for doubt in tracked.doubts), None)
+    return (Explanation.NONE, None) if mention is None else (Explanation.NAMING_COMMAND, mention)

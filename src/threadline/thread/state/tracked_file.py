@@ -20,27 +20,30 @@ _CHANGE_KINDS = frozenset({EvidenceKind.WRITE, EvidenceKind.EDIT, EvidenceKind.P
 
 
 class NameMentions:
-    """Commands that mention a base name. All files of that name share this, as they may be many."""
+    """The commands that mention a base name. All files of that name share this object, as there may be many."""
 
     def __init__(self) -> None:
-        self.said: list[Evidence] = []
-        self._told: tuple[tuple[int, int], tuple[Evidence, ...]] = ((0, 0), ())
+        self.evidence: list[Evidence] = []
+        self._cached: tuple[tuple[int, int], tuple[Evidence, ...]] = ((0, 0), ())
 
     def since(self, start: int) -> tuple[Evidence, ...]:
         """Return the mentions from a position on."""
-        key = (start, len(self.said))
-        if self._told[0] != key:
-            self._told = (key, tuple(self.said[start:]))
-        return self._told[1]
+        key = (start, len(self.evidence))
+        if self._cached[0] != key:
+            self._cached = (key, tuple(self.evidence[start:]))
+        return self._cached[1]
 
 
 class TrackedFile:
-    """What is known about one file. `ran` is always the number of commands that may have changed any file."""
+    """What is known about one file.
+
+    A `command_count` is always the number of commands so far that may have changed any file.
+    """
 
     def __init__(self, path: str, named: NameMentions) -> None:
         self.path = path
         self._named = named
-        self._sure_since = len(named.said)
+        self._sure_since = len(named.evidence)
         self._own_doubts: list[tuple[int, Evidence]] = []
         self.proven = ProofLevel.UNKNOWN
         self.content: str | None = None
@@ -48,7 +51,7 @@ class TrackedFile:
         self.total: int | None = None
         self.evidence: list[Evidence] = []
         self.proof: Evidence | None = None
-        self.ran = 0
+        self.command_count = 0
         self.first: FileVersion | None = None
         self.changed: Evidence | None = None
         self.backup_is_current = False
@@ -61,60 +64,60 @@ class TrackedFile:
         doubts: list[Evidence] = []
         before = self._sure_since
         for at, evidence in self._own_doubts:
-            doubts += self._named.said[before:at]
+            doubts += self._named.evidence[before:at]
             doubts.append(evidence)
             before = at
-        return (*doubts, *self._named.said[before:])
+        return (*doubts, *self._named.evidence[before:])
 
     def add_doubt(self, evidence: Evidence) -> None:
         """Note that something may have changed it."""
-        self._own_doubts.append((len(self._named.said), evidence))
+        self._own_doubts.append((len(self._named.evidence), evidence))
 
     def _prove(self, proof: Evidence | None) -> None:
         """Note what proves the current knowledge, without doubts."""
-        self.proof, self._own_doubts, self._sure_since = proof, [], len(self._named.said)
+        self.proof, self._own_doubts, self._sure_since = proof, [], len(self._named.evidence)
 
-    def written(self, content: str, evidence: Evidence, ran: int) -> None:
-        """The session wrote this text."""
-        self._whole(content, evidence, ran)
+    def record_write(self, content: str, evidence: Evidence, command_count: int) -> None:
+        """Record that the session wrote this text."""
+        self._set_content(content, evidence, command_count)
 
-    def was(self, content: str | None, evidence: Evidence, ran: int) -> None:
-        """Evidence proves the text just before a change; None: there was no file. A difference came from outside."""
+    def record_before(self, content: str | None, evidence: Evidence, command_count: int) -> None:
+        """Record the text just before a change; None if there was no file. A difference came from outside."""
         if self.first is None and self.changed is None:
             self.first = FileVersion(content, evidence)
         if self.contradicts(content):
             self.evidence.append(Evidence(evidence.place, EvidenceKind.OUTSIDE, evidence.agent))
-        self.content, self.lines, self.ran = content, {}, ran
+        self.content, self.lines, self.command_count = content, {}, command_count
         self.proven = ProofLevel.ABSENT if content is None else ProofLevel.WHOLE
         self._prove(evidence)
 
-    def found(self, content: str, evidence: Evidence, ran: int) -> None:
-        """The whole text was seen: read, attached or backed up."""
-        self.was(content, evidence, ran)
+    def record_content(self, content: str, evidence: Evidence, command_count: int) -> None:
+        """Record the complete text: it was read, attached or backed up."""
+        self.record_before(content, evidence, command_count)
         self.evidence.append(evidence)
         self.total = content.count("\n") + 1
 
-    def missing(self, evidence: Evidence, ran: int) -> None:
-        """Evidence shows that the file does not exist."""
-        self.was(None, evidence, ran)
+    def record_absence(self, evidence: Evidence, command_count: int) -> None:
+        """Record that the file does not exist."""
+        self.record_before(None, evidence, command_count)
         self.evidence.append(evidence)
         self.total = None
 
-    def record_backup(self, content: str | None, evidence: Evidence, ran: int) -> None:
-        """A new backup was made; None if the backup is gone.
+    def record_backup(self, content: str | None, evidence: Evidence, command_count: int) -> None:
+        """Record a new backup; None if the backup no longer exists.
 
         Backups are made if the text differs from the last one: if the session did not change it, something else did.
         """
         if content is not None:
-            self.found(content, evidence, ran)
+            self.record_content(content, evidence, command_count)
         elif self.backup_is_current:
             self.add_doubt(evidence)
         self.backup_is_current = True
 
-    def edited(
-        self, old: str, new: str, hunks: Sequence[Hunk] | None, evidence: Evidence, ran: int, *, all_: bool
+    def record_edit(
+        self, old: str, new: str, hunks: Sequence[Hunk] | None, evidence: Evidence, command_count: int, *, all_: bool
     ) -> None:
-        """A part was replaced. What is known about the rest stays known."""
+        """Record that a part was replaced. What is known about the rest stays known."""
         before = self.content if self.proven is ProofLevel.WHOLE else None
         after = replace_text(before, old, new, all_=all_) if before is not None else None
         if before is not None and (after is None or not matches_patch(after, hunks)):
@@ -125,66 +128,66 @@ class TrackedFile:
                 else None
             )
         if after is not None:
-            self._whole(after, evidence, ran)
+            self._set_content(after, evidence, command_count)
         else:
-            self._patch(hunks, evidence, ran)
+            self._apply_patch(hunks, evidence, command_count)
 
-    def record_lines(self, lines: dict[int, str], total: int | None, evidence: Evidence, ran: int) -> None:
-        """Some of its lines were seen."""
+    def record_lines(self, lines: dict[int, str], total: int | None, evidence: Evidence, command_count: int) -> None:
+        """Record some of its lines."""
         self.evidence.append(evidence)
-        if self.proven is ProofLevel.WHOLE and self.agrees(lines, total):
+        if self.proven is ProofLevel.WHOLE and self.matches_lines(lines, total):
             return  # the rest is unchanged
-        if self.proven is ProofLevel.PARTIAL and self.agrees(lines, total):
+        if self.proven is ProofLevel.PARTIAL and self.matches_lines(lines, total):
             # Lines seen at different times are one text only if nothing ran in between.
-            same_moment = ran == self.ran
-            self._partial({**self.lines, **lines}, total or self.total, evidence, self.ran)
+            same_moment = command_count == self.command_count
+            self._set_lines({**self.lines, **lines}, total or self.total, evidence, self.command_count)
             if same_moment and self.total and all(n in self.lines for n in range(1, self.total + 1)):
-                self._whole("\n".join(self.lines[n] for n in range(1, self.total + 1)), None, ran)
+                self._set_content("\n".join(self.lines[n] for n in range(1, self.total + 1)), None, command_count)
             return
         if self.proven is not ProofLevel.UNKNOWN:
             self.evidence.append(Evidence(evidence.place, EvidenceKind.OUTSIDE, evidence.agent))
-        self._partial(lines, total, evidence, ran)
+        self._set_lines(lines, total, evidence, command_count)
 
-    def unchanged(self, evidence: Evidence, ran: int) -> None:
-        """It was seen to be the same as when it was last read."""
+    def record_unchanged(self, evidence: Evidence, command_count: int) -> None:
+        """Record that it is the same as when it was last read."""
         self.evidence.append(evidence)
         if self.proven is not ProofLevel.UNKNOWN:
-            self.ran = ran
+            self.command_count = command_count
             self._prove(evidence)
 
-    def record_outside_change(self, lines: dict[int, str], evidence: Evidence, ran: int) -> None:
-        """Something else changed it; these are the new lines.
+    def record_outside_change(self, lines: dict[int, str], evidence: Evidence, command_count: int) -> None:
+        """Record that something else changed it; these are the new lines.
 
-        Changes of other agents are reported this way, too, and then nothing new happened.
+        Changes by other agents are reported this way, too. Those are known already.
         """
         last = self.changed
-        if last is not None and last.agent != evidence.agent and lines and self.agrees(lines, None):
+        if last is not None and last.agent != evidence.agent and lines and self.matches_lines(lines, None):
             self.evidence.append(evidence)
             return
         self.evidence.append(evidence)
-        self._partial(lines, None, evidence, ran)
+        self._set_lines(lines, None, evidence, command_count)
 
-    def lost(self, evidence: Evidence, ran: int) -> None:
-        """It was changed in a way that is not recorded."""
+    def record_unknown_change(self, evidence: Evidence, command_count: int) -> None:
+        """Record that it was changed in a way that the transcript does not contain."""
         self.evidence.append(evidence)
         self._note_change(evidence)
         self.proven, self.content, self.lines, self.total = ProofLevel.UNKNOWN, None, {}, None
-        self.ran = ran
+        self.command_count = command_count
         self._prove(None)
 
-    def agrees(self, lines: dict[int, str], total: int | None) -> bool:
+    def matches_lines(self, lines: dict[int, str], total: int | None) -> bool:
         """Whether lines that were seen equal the known ones."""
         if self.proven is ProofLevel.WHOLE and self.content is not None:
-            mine = self.content.split("\n")
-            is_possible = total is None or total == len(mine)
-            return is_possible and _are_lines_equal(mine, lines)
+            known_lines = self.content.split("\n")
+            is_possible = total is None or total == len(known_lines)
+            return is_possible and _are_lines_equal(known_lines, lines)
         if self.proven is ProofLevel.ABSENT:
             return False
         is_possible = total is None or self.total is None or total == self.total
         return is_possible and all(self.lines.get(number, text) == text for number, text in lines.items())
 
     def contradicts(self, content: str | None) -> bool:
-        """Whether a whole text differs from the known one."""
+        """Whether a complete text differs from the known one."""
         if self.proven is ProofLevel.UNKNOWN:
             return False
         if content is None or self.proven is ProofLevel.ABSENT:
@@ -193,8 +196,8 @@ class TrackedFile:
             return content != self.content
         return not _contains_lines(content, self.lines)
 
-    def state(self, ran: int) -> FileState:
-        """Return its state, after `ran` commands."""
+    def state(self, command_count: int) -> FileState:
+        """Return its state, after `command_count` commands."""
         return FileState(
             path=self.path,
             proven=self.proven,
@@ -204,27 +207,27 @@ class TrackedFile:
             evidence=tuple(self.evidence),
             proof=self.proof,
             doubts=self.doubts,
-            ran_since=ran - self.ran if self.proof is not None else 0,
+            ran_since=command_count - self.command_count if self.proof is not None else 0,
             first=self.first,
             changed=self.changed.place if self.changed is not None else None,
         )
 
-    def _whole(self, content: str, evidence: Evidence | None, ran: int) -> None:
+    def _set_content(self, content: str, evidence: Evidence | None, command_count: int) -> None:
         self.proven, self.content, self.lines = ProofLevel.WHOLE, content, {}
         self.total = content.count("\n") + 1
-        self.ran = ran
+        self.command_count = command_count
         if evidence is not None:
             self.evidence.append(evidence)
             self._prove(evidence)
             self._note_change(evidence)
 
-    def _partial(self, lines: dict[int, str], total: int | None, evidence: Evidence, ran: int) -> None:
+    def _set_lines(self, lines: dict[int, str], total: int | None, evidence: Evidence, command_count: int) -> None:
         self.proven = ProofLevel.PARTIAL if lines else ProofLevel.UNKNOWN
         self.content, self.lines, self.total = None, lines, total
-        self.ran = ran
+        self.command_count = command_count
         self._prove(evidence if lines else None)
 
-    def _patch(self, hunks: Sequence[Hunk] | None, evidence: Evidence, ran: int) -> None:
+    def _apply_patch(self, hunks: Sequence[Hunk] | None, evidence: Evidence, command_count: int) -> None:
         """Apply a change to a file that is not completely known: lines move, and those of the patch become known."""
         before, total = self.lines, self.total
         if self.proven is ProofLevel.WHOLE and self.content is not None:
@@ -236,12 +239,12 @@ class TrackedFile:
                 self.evidence.append(Evidence(evidence.place, EvidenceKind.OUTSIDE, evidence.agent))
         else:
             moved |= unchanged_lines(before, hunks)
-            more = line_growth(hunks)
-            total = total + more if total is not None and more is not None else None
+            growth = line_growth(hunks)
+            total = total + growth if total is not None and growth is not None else None
             total = total if total is not None and total >= 1 else None
         patch_evidence = Evidence(evidence.place, EvidenceKind.PATCH, evidence.agent)
         self.evidence.append(evidence)
-        self._partial({**proven_lines(hunks), **(moved or {})}, total, patch_evidence, ran)
+        self._set_lines({**proven_lines(hunks), **(moved or {})}, total, patch_evidence, command_count)
         self._note_change(evidence)
 
     def _note_change(self, evidence: Evidence) -> None:
@@ -254,5 +257,5 @@ def _contains_lines(content: str, lines: dict[int, str]) -> bool:
     return _are_lines_equal(content.split("\n"), lines)
 
 
-def _are_lines_equal(mine: list[str], lines: dict[int, str]) -> bool:
-    return all(1 <= number <= len(mine) and mine[number - 1] == text for number, text in lines.items())
+def _are_lines_equal(known_lines: list[str], lines: dict[int, str]) -> bool:
+    return all(1 <= number <= len(known_lines) and known_lines[number - 1] == text for number, text in lines.items())

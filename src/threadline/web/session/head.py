@@ -86,7 +86,7 @@ def build_head(
 ) -> SessionHead:
     """Collect what the head shows; `with_related` looks up sessions that this one continues, or that continue it."""
     windows = session.windows(links.agent_name)
-    last = next((window for window in reversed(windows) if window.told), None)
+    last = next((window for window in reversed(windows) if window.has_usage), None)
     spending = session.spending(archive)
     own_windows = windows if agent.id is not None else ()  # the session's own total comes from the ledger
     costs = [

@@ -74,7 +74,7 @@ def usage_bands(
         if item not in items:
             continue
         at = _band_of(edges, item)
-        if window.told:
+        if window.has_usage:
             contexts[at] = max(contexts[at] or 0, window.prompt)
         amounts[at] = _add(amounts[at], costs.get(window.message) if window.message is not None else None)
     return tuple(
@@ -211,7 +211,7 @@ def turn_usage(
         row["requests"] += 1
         row["cache_read"] += window.cache_read
         row["output"] += window.output
-        if window.told:
+        if window.has_usage:
             row["context"] = max(row["context"] or 0, window.prompt)
         row["amount"] = _add(row["amount"], costs.get(window.message) if window.message is not None else None)
     return list(rows.values())
