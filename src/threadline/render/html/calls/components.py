@@ -44,7 +44,8 @@ def output_block(text: str, call: Call, scene: Scene, class_: str = "output") ->
     """Output as it was printed; empty if it is blank."""
     if not text.strip():
         return EMPTY
-    return cut_text(text.strip("\n"), call, scene, lambda part: el("pre", visible(part), class_=class_))
+    # A block that scrolls sideways must be reachable by keyboard.
+    return cut_text(text.strip("\n"), call, scene, lambda part: el("pre", visible(part), class_=class_, tabindex=0))
 
 
 def code_block(text: str, language: str | None, call: Call, scene: Scene, class_: str = "code") -> Markup:
