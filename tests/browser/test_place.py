@@ -72,7 +72,7 @@ def test_the_tools_go_to_the_item_that_is_pointed_at(visit: Visitor) -> None:
     items = page.locator("article.reply")
     for at in (1, 0):
         items.nth(at).hover()
-        expect(items.nth(at).locator(".tools-of")).to_be_visible()
-    assert page.locator(".tools-of").count() == 1
-    page.locator(".tools-of [data-action=raw]").click()
+        expect(items.nth(at).locator(".item-buttons")).to_be_visible()
+    assert page.locator(".item-buttons").count() == 1
+    page.locator(".item-buttons [data-action=raw]").click()
     page.wait_for_url(re.compile(rf"raw={items.first.get_attribute('id')}"))

@@ -71,7 +71,7 @@ def test_turns_that_were_left_are_marked(rewound: Client) -> None:
     assert f"?at={anchor}&amp;branch=1#{anchor}" in outline
     assert outline.count('class="left"') == 1
     assert "3 turns, 1 of them on branches" in text
-    note = text.partition('class="left-note">')[2].partition("</p>")[0]
+    note = text.partition('class="branch-note">')[2].partition("</p>")[0]
     assert "1 turn not shown here" in note
     assert f'href="{_PAGE}?branch=1"' in note
 

@@ -140,7 +140,7 @@ def _render_header(session: Session, scene: Scene, total: Sum | None) -> Markup:
     title = el("h1", shorten(session.title.text, _MAX_TITLE) or "(no title)")
     hidden_branches = describe_hidden_branches(session.main, scene.view.branch)
     if hidden_branches:
-        notes.append(el("p", hidden_branches, class_="left-note"))
+        notes.append(el("p", hidden_branches, class_="branch-note"))
     return el("header", title, facts, ids, *notes, class_="head")
 
 

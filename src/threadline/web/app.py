@@ -33,7 +33,7 @@ from threadline.web.pages.sessions import palette_page, sessions_page
 from threadline.web.pages.usage import usage_page
 from threadline.web.request import PageFunction, PageRequest, PageResult
 from threadline.web.response import JSON_SUFFIX, build_response, find_asset
-from threadline.web.session.page import session_page, session_surroundings
+from threadline.web.session.page import session_frame_page, session_page
 from threadline.web.session.parts import (
     call_page,
     entry_page,
@@ -89,7 +89,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(_SESSION, session_page, on_missing=orphan_page),
     PageRoute(f"{_SESSION}/agent/{{agent}}", session_page, on_missing=orphan_page),
     PageRoute(f"{_SESSION}/part/{{number}}", section_page),
-    PageRoute(f"{_SESSION}/about", session_surroundings),
+    PageRoute(f"{_SESSION}/about", session_frame_page),
     PageRoute(f"{_SESSION}/shape", sections_page, on_missing=gone_page),
     PageRoute(f"{_SESSION}/where", position_page),
     PageRoute(f"{_SESSION}/turns", turns_page),
@@ -202,4 +202,4 @@ async def _no_icon(_request: Request) -> Response:
 
 
 async def _unknown_path(request: Request) -> Response:
-    return error_response(NotFound("There is no page at this address."), request.url.path)
+    return error_response(NotFound("There is no page at this URL."), request.url.path)

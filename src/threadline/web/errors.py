@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -33,13 +32,11 @@ _STATUS_OF_ERROR: dict[type[Exception], HTTPStatus] = {
 def error_response(error: Exception, path: str) -> Response:
     """Build the response for an error, as a page or as data.
 
-    It has the text of our own errors. Of any other error it says nothing: that is logged where the server runs.
+    It shows the text of threadline's own errors. Other errors are only logged, on the terminal of the server.
     """
     status = next((status for kind, status in _STATUS_OF_ERROR.items() if isinstance(error, kind)), None)
     if isinstance(error, Error):
         message = str(error)
-    elif isinstance(error, sqlite3.Error):
-        status, message = HTTPStatus.SERVICE_UNAVAILABLE, f"The index cannot be read now ({error}). Try again."
     else:
         _LOG.error("threadline: cannot show %s.", path, exc_info=error)
         message = "This page failed. The terminal in which `threadline serve` runs shows the reason."
@@ -59,7 +56,7 @@ def add_notice(result: PageResult, notice: str) -> PageResult:
 
 
 def gone_page(request: PageRequest, error: NotFound) -> PageResult | None:
-    """Answer an open page (`seen=1`) whose session has been deleted: for a script, that is not an error."""
+    """Answer an open page (`seen=1`) whose session has been deleted: for its script, that is not an error."""
     if not request.flag("seen"):
         return None
     message = "This session no longer exists. What is shown was loaded before."

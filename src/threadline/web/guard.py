@@ -127,10 +127,10 @@ class Guard:
 
     def _redirect_without_token(self, scope: Scope, query: Iterable[tuple[str, str]]) -> Response:
         """Redirect to the same URL without the token, and set the cookie."""
-        kept = urlencode([(name, value) for name, value in query if name != "token"])
+        query_string = urlencode([(name, value) for name, value in query if name != "token"])
         raw = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1").partition("?")[0]
         path = "/" + raw.lstrip("/\\")  # two slashes, or `/\\`, which browsers read the same, would name another host
-        response = RedirectResponse(f"{path}?{kept}" if kept else path, HTTPStatus.SEE_OTHER)
+        response = RedirectResponse(f"{path}?{query_string}" if query_string else path, HTTPStatus.SEE_OTHER)
         self._set_cookie(response)
         return response
 

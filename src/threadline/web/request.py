@@ -127,8 +127,8 @@ class PageRequest(Struct, frozen=True):
 
     def url_with(self, **changes: QueryValue) -> str:
         """The URL of this page with some parameters changed; None removes one."""
-        kept = [(name, value) for name, value in self.query if name not in changes and value]
-        return build_url(self.path, kept, **changes)
+        unchanged = [(name, value) for name, value in self.query if name not in changes and value]
+        return build_url(self.path, unchanged, **changes)
 
     def _values(self, name: str) -> list[str]:
         return [value for key, value in self.query if key == name and value.strip()]
@@ -173,9 +173,9 @@ class Page(Struct, frozen=True):
 
 
 class Fragment(Struct, frozen=True):
-    """A piece of a page for scripts. A person who opens its URL gets it framed, with `title` and `kind`.
+    """A piece of a page for scripts.
 
-    With `is_bare`, it is never framed.
+    If its URL is opened in a browser, it is shown as a page with `title` and `kind`; with `is_bare`, never.
     """
 
     title: str

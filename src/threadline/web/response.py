@@ -39,7 +39,7 @@ _NAVIGATION: tuple[tuple[str, str, str], ...] = (
 def build_response(result: PageResult, path: str, *, bare: bool = False) -> Response:
     """Build the response for a result: JSON if the path ends in `.json`, otherwise a document.
 
-    With `bare`, a script asks, which wants a fragment without the frame.
+    With `bare`, the request comes from a script, which needs a fragment without the frame of a page.
     """
     is_data = path.endswith(JSON_SUFFIX)
     match result:
@@ -168,7 +168,7 @@ def find_asset(name: str) -> Asset:
     """
     asset = _assets().get(name)
     if asset is None:
-        raise NotFound("There is no such asset.")
+        raise NotFound("Unknown asset.")
     return asset
 
 

@@ -210,9 +210,9 @@ class CachedSession:
         agent = self.session.main if name in self._other_files else self.agent(name)
         with self._lock:
             if name not in self._entries_by_line:
-                own = self._other_files.get(name, agent.entries[0].line.transcript if agent.entries else "")
+                path = self._other_files.get(name, agent.entries[0].line.transcript if agent.entries else "")
                 self._entries_by_line[name] = {
-                    entry.line.number: entry for entry in agent.entries if entry.line.transcript == own
+                    entry.line.number: entry for entry in agent.entries if entry.line.transcript == path
                 }
         entry = self._entries_by_line[name].get(line)
         if entry is not None:
@@ -226,21 +226,20 @@ class CachedSession:
     def _other_files(self) -> dict[str | None, str]:
         """Other files that contain entries of the main agent, by their names in anchors."""
         entries = self.session.main.entries
-        own = entries[0].line.transcript if entries else ""
-        return {
-            foreign_transcript_slug(path): path for path in {entry.line.transcript for entry in entries} if path != own
-        }
+        main_path = entries[0].line.transcript if entries else ""
+        paths = {entry.line.transcript for entry in entries} - {main_path}
+        return {foreign_transcript_slug(path): path for path in paths}
 
     @cached_property
     def _inline_agent_entries(self) -> dict[int, tuple[Entry, Agent]]:
         """Entries of agents that are in the main transcript, by line."""
         main = self.session.main.entries
-        own = main[0].line.transcript if main else str(self.session.path or "")
+        main_path = main[0].line.transcript if main else str(self.session.path or "")
         return {
             entry.line.number: (entry, agent)
             for agent in self.session.agents
             for entry in agent.entries
-            if entry.line.transcript == own
+            if entry.line.transcript == main_path
         }
 
     def drawing(

@@ -36,7 +36,7 @@ _CARRIED: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("carried", defaul
 def carry_query(*pairs: tuple[str, str]) -> Iterator[None]:
     """Add parameters to every URL built meanwhile, unless the URL sets them itself.
 
-    A person who chose a time zone wants it on the next page, too, and no page should have to think of it.
+    A time zone that was chosen applies to the next page, too, without each page having to pass it on.
     """
     token = _CARRIED.set(pairs)
     try:
@@ -45,20 +45,20 @@ def carry_query(*pairs: tuple[str, str]) -> Iterator[None]:
         _CARRIED.reset(token)
 
 
-def build_url(path: str, kept: Iterable[tuple[str, str]] = (), /, **query: QueryValue) -> str:
+def build_url(path: str, query_pairs: Iterable[tuple[str, str]] = (), /, **query: QueryValue) -> str:
     """Build a URL from a path, pairs of an existing query, and parameters.
 
     >>> build_url("/sessions", project="a & b", limit=5, after=None)
     '/sessions?project=a+%26+b&limit=5'
     """
-    pairs = [*kept, *((name.rstrip("_"), text) for name, value in query.items() for text in _query_texts(value))]
+    pairs = [*query_pairs, *((name.rstrip("_"), text) for name, value in query.items() for text in _query_texts(value))]
     names = {name for name, _value in pairs} | query.keys()
     pairs += [pair for pair in _CARRIED.get() if pair[0] not in names]
     return f"{path}?{urlencode(pairs, errors='replace')}" if pairs else path
 
 
 def session_url(
-    id_: str, *below: str, at: str | None = None, kept: Iterable[tuple[str, str]] = (), **query: QueryValue
+    id_: str, *below: str, at: str | None = None, query_pairs: Iterable[tuple[str, str]] = (), **query: QueryValue
 ) -> str:
     """Build the URL of a session's page, or of a page `below` it; `at` is the anchor to begin at.
 
@@ -70,7 +70,7 @@ def session_url(
     '/session/5560/agent/a~2Fb'
     """
     path = "/".join((SESSION, *(quote(escape_segment(part), safe="", errors="replace") for part in (id_, *below))))
-    return build_url(path, kept, at=at, **query) + (f"#{quote(at, safe='')}" if at else "")
+    return build_url(path, query_pairs, at=at, **query) + (f"#{quote(at, safe='')}" if at else "")
 
 
 def entry_url(session: str | None, agent: str | None, line: int) -> str | None:
@@ -156,18 +156,18 @@ class SessionLinks(Struct, frozen=True):
     agents: Collection[str] = ()
 
     def page(self, *, at: str | None = None, agent: str | None = None, **query: QueryValue) -> str:
-        """The page of the session or of one of its agents, in the current view but for the given parameters."""
+        """The page of the session or of one of its agents, in the current view, with these parameters changed."""
         below = ("agent", agent) if agent is not None else ()
-        kept = [(name, value) for name, value in self.query if name not in query]
-        return session_url(self.id, *below, kept=kept, at=at, **query)
+        pairs = [(name, value) for name, value in self.query if name not in query]
+        return session_url(self.id, *below, query_pairs=pairs, at=at, **query)
 
-    def own(self, *, at: str | None = None, **query: QueryValue) -> str:
-        """The current page but for the given parameters."""
+    def this_page(self, *, at: str | None = None, **query: QueryValue) -> str:
+        """The current page with these parameters changed."""
         return self.page(at=at, agent=self.agent_name, **query)
 
     def below(self, *parts: str, **query: QueryValue) -> str:
         """A page below the session's."""
-        return session_url(self.id, *parts, at=None, kept=(), **query)
+        return session_url(self.id, *parts, at=None, query_pairs=(), **query)
 
     def session(self, session: SessionId | str) -> str | None:
         """The page of another session."""
@@ -175,14 +175,14 @@ class SessionLinks(Struct, frozen=True):
 
     def agent(self, agent: AgentId | str) -> str | None:
         """The page of an agent of this session, without parameters that apply to the current agent only."""
-        kept = [(name, value) for name, value in self.query if name not in _AGENT_PARAMETERS]
-        return session_url(self.id, "agent", agent_slug(agent), kept=kept)
+        pairs = [(name, value) for name, value in self.query if name not in _AGENT_PARAMETERS]
+        return session_url(self.id, "agent", agent_slug(agent), query_pairs=pairs)
 
     def entry(self, anchor: str) -> str:
         """An entry on the page of its agent."""
         parts = parse_anchor(entry_anchor(anchor))
         name = parts[0] if parts is not None and parts[0] in self.agents else None
-        return self.own(at=anchor) if name == self.agent_name else self.page(at=anchor, agent=name, branch=None)
+        return self.this_page(at=anchor) if name == self.agent_name else self.page(at=anchor, agent=name, branch=None)
 
     def raw(self, anchor: str) -> str | None:
         """The page with an entry's JSON."""
@@ -202,7 +202,7 @@ class SessionLinks(Struct, frozen=True):
 
     def branch(self, number: int | None) -> str | None:
         """The page of a branch; None is the main conversation."""
-        return self.own(branch=number)
+        return self.this_page(branch=number)
 
     def image(self, anchor: str, number: int, media_type: str, data: str) -> str | None:  # noqa: ARG002 - by place
         """An image of an entry."""

@@ -46,7 +46,7 @@ def render_table(
     summed = el("tfoot", _render_row(TableRow(foot), columns, heading)) if foot is not None else EMPTY
     held = el(
         "table",
-        el("caption", caption, class_="unseen" if hidden_caption else None),
+        el("caption", caption, class_="visually-hidden" if hidden_caption else None),
         el("thead", el("tr", named)),
         el("tbody", body_rows),
         summed,

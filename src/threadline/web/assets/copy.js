@@ -51,7 +51,7 @@ function copySelection(text) {
   const focused = document.activeElement;
   const box = document.createElement("textarea");
   box.value = text;
-  box.className = "unseen";
+  box.className = "visually-hidden";
   box.style.position = "fixed";
   box.style.opacity = "0";
   document.body.append(box);

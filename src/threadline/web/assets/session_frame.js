@@ -77,7 +77,7 @@ export class SessionFrame {
 }
 
 /** The parts of the frame, in the order of the document. */
-const PARTS = ["header.head", "nav.filters", ".left-note", ".side", ".along"];
+const PARTS = ["header.head", "nav.filters", ".branch-note", ".side", ".along"];
 
 function replaceAll(root, frame) {
   let previous = null;

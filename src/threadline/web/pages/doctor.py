@@ -173,7 +173,7 @@ def _indexed_problems(archive: Archive, problems: list[ListedProblem]) -> Child:
         ]
         for problem in problems[:_MAX_ROWS]
     ]
-    note = el("p", f"The first {_MAX_ROWS} are shown.", class_="note") if len(problems) > _MAX_ROWS else EMPTY
+    note = el("p", f"Showing the first {_MAX_ROWS}.", class_="note") if len(problems) > _MAX_ROWS else EMPTY
     table = render_table("Problems in transcripts", columns, rows, kind="list", hidden_caption=True) if rows else EMPTY
     return el("section", el("h2", f"Found while indexing ({len(problems):,})"), note, table, class_="block")
 

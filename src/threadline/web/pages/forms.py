@@ -43,15 +43,15 @@ class FormField(Struct, frozen=True):
     kind: str = "text"
 
 
-def filter_form(request: PageRequest, fields: Sequence[FormField], *, kept: Iterable[str] = ()) -> Markup:
+def filter_form(request: PageRequest, fields: Sequence[FormField], *, preserve: Iterable[str] = ()) -> Markup:
     """Render the form with its current values, and a link for each value that removes it.
 
-    `kept` are parameters that stay as they are when the form is sent.
+    `preserve` are parameters that stay as they are when the form is sent.
     """
     form = el(
         "form",
         [_labelled_input(request, field) for field in fields],
-        hidden_inputs((name, text) for name in kept if (text := request.text(name))),
+        hidden_inputs((name, text) for name in preserve if (text := request.text(name))),
         carried_inputs(),
         el("button", "Apply", type="submit"),
         action=request.path,
@@ -93,7 +93,7 @@ def _input(field: FormField, value: str | None) -> Markup:
         name_=field.name,
         value=value or "",
         placeholder=field.hint or None,
-        list_=f"{field.name}-offered" if field.suggestions else None,
+        list_=f"{field.name}-suggestions" if field.suggestions else None,
         autocomplete="off",
     )
 
@@ -102,7 +102,7 @@ def _suggestion_list(field: FormField) -> Child:
     if not field.suggestions:
         return EMPTY
     options = [el("option", value=text) for text in field.suggestions[:_MAX_SUGGESTIONS] if is_safe_value(text)]
-    return el("datalist", options, id=f"{field.name}-offered")
+    return el("datalist", options, id=f"{field.name}-suggestions")
 
 
 def _filter_chips(request: PageRequest, fields: Sequence[FormField]) -> Markup:
@@ -126,9 +126,9 @@ def _filter_chips(request: PageRequest, fields: Sequence[FormField]) -> Markup:
 
 
 def form_on_error(
-    title: str, fields: Callable[[PageRequest], Iterable[FormField]], *kept: str
+    title: str, fields: Callable[[PageRequest], Iterable[FormField]], *preserve: str
 ) -> Callable[[_ListPage], _ListPage]:
-    """Decorate a page so that it shows its form and the error if it rejects a value; `kept` is as in `filter_form`."""
+    """Decorate a page to show its form and the error if it rejects a value; `preserve` is as in `filter_form`."""
 
     def decorate(page: _ListPage) -> _ListPage:
         @wraps(page)
@@ -136,7 +136,7 @@ def form_on_error(
             try:
                 return page(request)
             except BadQuery as error:
-                return _error_page(request, error, title, fields(request), kept)
+                return _error_page(request, error, title, fields(request), preserve)
 
         return page_or_form
 
@@ -144,14 +144,14 @@ def form_on_error(
 
 
 def _error_page(
-    request: PageRequest, error: BadQuery, title: str, fields: Iterable[FormField], kept: Iterable[str]
+    request: PageRequest, error: BadQuery, title: str, fields: Iterable[FormField], preserve: Iterable[str]
 ) -> Page:
     # A rejected value that has no field would be rejected again whenever the form is sent.
     main = join(
         (
             el("div", el("h1", title), class_="head"),
             el("p", visible(str(error)), class_="refused", role="alert"),
-            filter_form(request, list(fields), kept=[name for name in kept if f"{name}=" not in str(error)]),
+            filter_form(request, list(fields), preserve=[name for name in preserve if f"{name}=" not in str(error)]),
             el("p", el("a", "Remove all filters", href=request.path), class_="note"),
         )
     )
@@ -193,5 +193,5 @@ def pager(request: PageRequest, shown: PageRange, count: int, total: int | None,
         el("span", rows),
         following if more else EMPTY,
         class_="pager",
-        aria_label="Pages of the list",
+        aria_label="Pagination",
     )

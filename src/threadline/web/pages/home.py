@@ -82,7 +82,7 @@ def home_page(request: PageRequest) -> Page:
     problems = request.archive.open_index().problem_counts()
     main = join(
         (
-            el("h1", "threadline", class_="unseen"),
+            el("h1", "threadline", class_="visually-hidden"),
             _totals_section(spans, problems),
             _block("Activity", _calendar_chart(calendar, today)),
             _block(f"Busiest hours ({name})", weekday_hour_map(calendar.hours, unit="replies", zone=name)),
@@ -165,7 +165,7 @@ def _project_rows(request: PageRequest) -> list[ProjectRow]:
 
 
 def _totals_section(spans: list[TimeSpan], problems: Mapping[str, int]) -> Child:
-    columns = (Column(el("span", "What", class_="unseen")), *(Column(span.name, "number") for span in spans))
+    columns = (Column(el("span", "What", class_="visually-hidden")), *(Column(span.name, "number") for span in spans))
     figures = (
         ("Sessions", [f"{span.done.sessions:,}" for span in spans]),
         ("Prompts", [f"{span.done.prompts:,}" for span in spans]),

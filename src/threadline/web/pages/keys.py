@@ -90,7 +90,7 @@ def keys_page(_request: PageRequest) -> Page:
         for group, keys in keys_by_group()
     ]
     note = el(
-        "p", "Shortcuts work while no text field has the focus. They need scripts; everything else works without."
+        "p", "Shortcuts work while no text field has the focus. They need JavaScript; everything else works without it."
     )
     title = "Keyboard shortcuts"
     return Page(title, "keys", join((el("div", el("h1", title), note, class_="head"), *tables)), KEYS)

@@ -107,7 +107,7 @@ def calls_page(request: PageRequest) -> Page:
     main = join(
         (
             el("div", el("h1", "Calls"), time_zone_note(zone), class_="head"),
-            filter_form(request, _call_fields(request), kept=("limit",)),
+            filter_form(request, _call_fields(request), preserve=("limit",)),
             _call_table(calls, summaries, titles, zone)
             if calls
             else el("p", visible(_explain_no_calls(archive, tools)), class_="nothing"),
@@ -148,7 +148,7 @@ def _call_row(call: ListedCall, summary: str, titles: Mapping[str, str], zone: t
 
 def _explain_no_calls(archive: Archive, tools: tuple[str, ...]) -> str:
     reason = archive.never_called(tools) if tools else None
-    return f"No call matches: {reason}." if reason else "No call matches. Remove a filter."
+    return f"No matching calls: {reason}." if reason else "No matching calls. Remove a filter."
 
 
 def _file_fields(request: PageRequest) -> list[FormField]:
@@ -185,7 +185,7 @@ def files_page(request: PageRequest) -> Page:
                 time_zone_note(zone),
                 class_="head",
             ),
-            filter_form(request, _file_fields(request), kept=("limit",)),
+            filter_form(request, _file_fields(request), preserve=("limit",)),
             _file_table(files, titles, zone) if files else el("p", _explain_no_files(path), class_="nothing"),
             pager(request, shown, len(files), None, more=more),
             _history_section(touches, titles, zone) if touches else EMPTY,
@@ -255,5 +255,5 @@ def _touch_row(touch: FileTouch, titles: Mapping[str, str], zone: tzinfo) -> lis
 
 def _explain_no_files(path: str | None) -> str:
     if path is None:
-        return "No file matches. Remove a filter."
-    return f"No session used a file whose path is {shorten(path, 200)} or ends with it. Write whole folder names."
+        return "No matching files. Remove a filter."
+    return f"No session used a file whose path is {shorten(path, 200)} or ends with it. Enter complete folder names."

@@ -42,7 +42,9 @@ def search_page(request: PageRequest) -> Page:
     """A query and its hits."""
     query = (request.text("q") or "").strip()
     if not query:
-        main = join((el("h1", "Search", class_="unseen"), _search_form(request, ""), _syntax_help(is_open=True)))
+        main = join(
+            (el("h1", "Search", class_="visually-hidden"), _search_form(request, ""), _syntax_help(is_open=True))
+        )
         return Page("Search", "search", main, {"query": "", "hits": []})
     title = f"{shorten(query, 60)} · Search"
     zone = request.zone()
@@ -52,7 +54,7 @@ def search_page(request: PageRequest) -> Page:
     except BadQuery as error:
         main = join(
             (
-                el("h1", "Search", class_="unseen"),
+                el("h1", "Search", class_="visually-hidden"),
                 _search_form(request, query),
                 _query_error(error),
                 _syntax_help(is_open=True),
@@ -62,7 +64,7 @@ def search_page(request: PageRequest) -> Page:
     why = request.archive.why(query, zone=zone, now=request.now) if not hits.hits else None
     main = join(
         (
-            el("h1", f"Search: {shorten(query, 80)}", class_="unseen"),
+            el("h1", f"Search: {shorten(query, 80)}", class_="visually-hidden"),
             _search_form(request, query),
             _result_head(request, hits, options, zone),
             el("p", visible(why), class_="nothing") if why is not None else EMPTY,
@@ -108,12 +110,12 @@ def _search_form(request: PageRequest, query: str) -> Child:
         spellcheck="false",
         autocomplete="off",
     )
-    kept = [
+    hidden = [
         *hidden_inputs((name, text) for name in ("sort", "every") if (text := request.text(name))),
         *carried_inputs(),
     ]
     button = el("button", "Search", type="submit")
-    return el("form", box, kept, button, action=request.path, method="get", class_="asking")
+    return el("form", box, hidden, button, action=request.path, method="get", class_="search-form")
 
 
 def _query_error(error: BadQuery) -> Child:
@@ -187,7 +189,7 @@ def _syntax_help(*, is_open: bool) -> Child:
         [el("dt", el("a", el("code", query), href=urls.build_url(urls.SEARCH, q=query))), el("dd", meaning)]
         for query, meaning in _EXAMPLES
     ]
-    return el("details", el("summary", "Search syntax"), el("dl", rows), class_="asking-help", open=is_open)
+    return el("details", el("summary", "Search syntax"), el("dl", rows), class_="search-help", open=is_open)
 
 
 def _hits_record(hits: Hits) -> dict[str, Any]:

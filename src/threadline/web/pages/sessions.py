@@ -1,4 +1,4 @@
-"""The list of all sessions and the jump palette, and the session rows that other pages share."""
+"""The list of all sessions and the command palette, and the session rows that other pages share."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def sessions_page(request: PageRequest) -> Page:
     main = join(
         (
             el("div", el("h1", count(total, "session")), time_zone_note(zone), class_="head"),
-            filter_form(request, list(_fields(request)), kept=("sort", "limit")),
+            filter_form(request, list(_fields(request)), preserve=("sort", "limit")),
             _session_table(request, rows, zone, sort) if rows else el("p", _explain_nothing(request), class_="nothing"),
             pager(request, shown, len(rows), total, more=more),
         )
@@ -124,7 +124,7 @@ def _session_table(request: PageRequest, rows: list[SessionRow], zone: tzinfo, s
 def _explain_nothing(request: PageRequest) -> str:
     briefs = all_sessions(request)
     if briefs:
-        return "No session matches. Remove a filter."
+        return "No matching sessions. Remove a filter."
     homes = shorten(", ".join(str(home.path) for home in request.archive.homes), 400)
     return f"There are no sessions in {homes}." if homes else "No home found. Name one with --home."
 

@@ -45,7 +45,7 @@ _DEFAULT_DAYS = 30
 _TIME_SPANS = (("7d", "7 days", 7), ("30d", "30 days", 30), ("90d", "90 days", 90), ("365d", "a year", 365))
 _DAY = timedelta(days=1)
 _TIME_KEYS = frozenset({"day", "week", "month"})
-_NO_PAGE = "Other sessions name this one, but it has no transcript."
+_NO_PAGE = "Other sessions refer to this one, but its transcript does not exist."
 _FIGURE_COLUMNS = ("Replies", "Input", "Output", "Cache write", "Cache read", "Cost")
 _MAX_ROWS = 2000
 _MAX_DAYS, _MAX_WEEKS = 120, 120
@@ -113,7 +113,7 @@ def usage_page(request: PageRequest) -> Page:
         (
             el("div", el("h1", "Usage"), facts_row(_span_facts(usage_filter, zone)), class_="head"),
             _choices(request, keys, measure, is_all=usage_filter.since is None),
-            filter_form(request, list(_fields(request)), kept=("by", "measure", "limit")),
+            filter_form(request, list(_fields(request)), preserve=("by", "measure", "limit")),
             _totals_block(usage.total),
             el("section", render_usage_chart(usage, usage_filter, measure, zone), class_="block"),
             el("section", render_usage_table(request, usage, keys), class_="block"),
@@ -239,7 +239,7 @@ def compute_usage(request: PageRequest, usage_filter: UsageFilter) -> UsageAnswe
 
 
 def _sessions_with_page(request: PageRequest, archive: Archive, sessions: Collection[str]) -> Iterator[str]:
-    """The sessions that have a page, if only one that leads to the transcripts of their agents."""
+    """The sessions that have a page, even if that page only links to the transcripts of their agents."""
     listed = {brief.name for brief in all_sessions(request)}
     listed |= {
         transcript.session
@@ -257,7 +257,7 @@ def render_usage_table(request: PageRequest, usage: UsageAnswer, keys: tuple[str
     title = f"By {' and '.join(keys)}"
     rows = list(usage.rows.rows)
     if not rows:
-        return el("h2", title), el("p", "No usage matches. Remove a filter.", class_="nothing")
+        return el("h2", title), el("p", "No matching usage. Remove a filter.", class_="nothing")
     if usage.rows.by[0] in _TIME_KEYS:
         rows.reverse()
     columns = (*(Column(key.capitalize()) for key in keys), *(Column(name, "number") for name in _FIGURE_COLUMNS))
@@ -301,18 +301,18 @@ def _row_url(request: PageRequest, key: str, value: str) -> str | None:
     if key == "session":
         return urls.session_url(value)
     if key == "tool":
-        return urls.build_url(urls.CALLS, tool=value, **_kept_filters(request, "project", "since", "until"))
+        return urls.build_url(urls.CALLS, tool=value, **_current_filters(request, "project", "since", "until"))
     if key in _TIME_KEYS:
         since, until = unit_days(value, key)
-        return urls.build_url(urls.SESSIONS, since=since, until=until, **_kept_filters(request, "project", "model"))
+        return urls.build_url(urls.SESSIONS, since=since, until=until, **_current_filters(request, "project", "model"))
     if key in {"project", "model", "branch"}:
-        kept = _kept_filters(request, "project", "model", "since", "until")
-        return urls.build_url(urls.SESSIONS, **{**kept, key: value})
+        filters = _current_filters(request, "project", "model", "since", "until")
+        return urls.build_url(urls.SESSIONS, **{**filters, key: value})
     return None
 
 
-def _kept_filters(request: PageRequest, *names: str) -> dict[str, str]:
-    """The current filters that the other page has, too."""
+def _current_filters(request: PageRequest, *names: str) -> dict[str, str]:
+    """The current filters of these names, which the linked page also has."""
     return {name: text for name in names if (text := request.text(name)) and text != ALL}
 
 
@@ -336,7 +336,7 @@ def render_usage_chart(usage: UsageAnswer, usage_filter: UsageFilter, measure: s
         columns.setdefault(row.keys[usage.unit], {})[model] = value
     ordered = sorted((model for model in models if models[model] > 0), key=lambda model: (-models[model], model))
     if not ordered:
-        return el("p", "Nothing to draw: there is no usage here, or its price is unknown.", class_="nothing")
+        return el("p", "Nothing to show: there is no usage in this range, or its price is unknown.", class_="nothing")
     separate = ordered[: MAX_PARTS - 1] if len(ordered) > MAX_PARTS else ordered
     others = ordered[len(separate) :]
     names = _column_names(sorted(name for name in columns if name[:1].isdigit()), usage.unit, usage_filter, zone)

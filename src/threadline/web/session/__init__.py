@@ -1,5 +1,5 @@
-"""The pages of one session: the conversation, what surrounds it, and the pages below it.
+"""The pages of one session: the conversation with its frame, and the pages below it.
 
-`page` is the session's page, `parts` the pages below it. `view` parses what a request wants to see, `head`, `side` and
-`usage` render what surrounds the conversation. The routes are in `web/app.py`.
+`page` is the session's page, `parts` the pages below it. `view` parses what a request wants to see. `head`, `side` and
+`usage` render the frame of the conversation. The routes are in `web/app.py`.
 """

@@ -193,7 +193,14 @@ def _action_links(head: SessionHead) -> Markup:
     return el(
         "p",
         el("button", icon("search"), "Find", type="button", data_action="find", title="Find in this session (/)"),
-        el("a", icon("link"), "Link", href=links.own(), data_action="copy-link", title="Copy a link to this page (y)"),
+        el(
+            "a",
+            icon("link"),
+            "Link",
+            href=links.this_page(),
+            data_action="copy-link",
+            title="Copy a link to this page (y)",
+        ),
         el(
             "a",
             icon("markdown"),

@@ -45,7 +45,7 @@ LONG_BYTES = 6 * 1024 * 1024
 FILLED_SECTIONS = 3
 """How many sections a page is sent with: the requested one and its neighbours."""
 _MAX_QUICK_BYTES, _MAX_QUICK_FILES = 4 * 1024 * 1024, 60
-"""Up to this size and this many neighbours, related sessions are looked up without asking: about a millisecond each."""
+"""Up to this size and this many neighbours, related sessions are looked up for every page: about a millisecond each."""
 _PREVIEW_BYTES, _PREVIEW_ENTRIES = 1024 * 1024, 1000
 _PREVIEW_PARAMETERS = frozenset({"find", "tz", "raw", "state"})
 
@@ -88,43 +88,43 @@ def session_page(request: PageRequest) -> PageResult:
     if isinstance(position, Redirect):
         return _keep_find(position, request)
     if position is not None and at is not None and position.anchor != at and not position.near:
-        return Redirect(view.links.own(at=position.anchor, find=request.text("find"), side=request.text("side")))
+        return Redirect(view.links.this_page(at=position.anchor, find=request.text("find"), side=request.text("side")))
     section, part = request.optional_number("section", least=1), request.optional_number("part", least=1)
     window = feed_window(drawing, section, position, part)
     turn = request.optional_number("turn") or _first_turn(drawing, window, position)
-    around = _build_surroundings(request, opened, window.part, turn)
+    frame = _build_frame(request, opened, window.part, turn)
     agent = session.agent(view.agent)
-    body = el("div", around.side, render_feed(drawing, window, view.links), around.usage_strip, class_="session")
-    data = {**head_record(around.facts), **feed_record(drawing), "turns_of": list(turn_rows(agent))}
+    body = el("div", frame.side, render_feed(drawing, window, view.links), frame.usage_strip, class_="session")
+    data = {**head_record(frame.facts), **feed_record(drawing), "turns_of": list(turn_rows(agent))}
     return Page(
-        title=around.facts.title,
+        title=frame.facts.title,
         kind="session" if view.agent is None else "agent",
-        main=join((around.head, around.filters, around.branch_note, _panel_links(request, session), body)),
+        main=join((frame.head, frame.filters, frame.branch_note, _panel_links(request, session), body)),
         data=data if request.wants_data else None,
         attributes=_main_attributes(opened, window.part),
         after=ENTRY_TOOLS,
     )
 
 
-def session_surroundings(request: PageRequest) -> PageResult:
-    """Everything on a session's page but the conversation: what an open page updates as the session grows."""
+def session_frame_page(request: PageRequest) -> PageResult:
+    """The frame of the conversation: all of a session's page except the conversation, for updating an open page."""
     opened = open_session(request, with_new_costs=True)
     part = min(request.number("part", 1, least=1), opened.drawing.positions.parts)
-    around = _build_surroundings(request, opened, part, request.number("turn", 0))
+    frame = _build_frame(request, opened, part, request.number("turn", 0))
     main = el(
         "div",
-        around.head,
-        around.filters,
-        around.branch_note,
-        around.side,
-        around.usage_strip,
+        frame.head,
+        frame.filters,
+        frame.branch_note,
+        frame.side,
+        frame.usage_strip,
         data_about=True,
         **_main_attributes(opened, part),
     )
-    return Fragment(around.facts.title, "about", main, head_record(around.facts), is_bare=True)
+    return Fragment(frame.facts.title, "about", main, head_record(frame.facts), is_bare=True)
 
 
-class _Surroundings(Struct, frozen=True):
+class _SessionFrame(Struct, frozen=True):
     facts: SessionHead
     head: Markup
     filters: Markup
@@ -133,13 +133,13 @@ class _Surroundings(Struct, frozen=True):
     usage_strip: Markup
 
 
-def _build_surroundings(request: PageRequest, opened: OpenedSession, part: int, turn: int) -> _Surroundings:
+def _build_frame(request: PageRequest, opened: OpenedSession, part: int, turn: int) -> _SessionFrame:
     session, view, archive, zone = opened.session, opened.view, request.archive, request.zone()
     agent = session.agent(view.agent)
     head = build_head(session, agent, view.links, archive, with_related=_is_quick(session), zone=zone)
     lists_sessions = request.choice("side", ("turns", "sessions"), "turns") == "sessions"
     recent = recent_sessions(archive, session.id, zone) if lists_sessions else None
-    return _Surroundings(
+    return _SessionFrame(
         facts=head,
         head=render_head(head),
         filters=render_filters(session.session, agent, view),
@@ -321,16 +321,16 @@ def render_feed(drawing: AgentDrawing, window: FeedWindow, links: SessionLinks, 
 def _empty_feed(links: SessionLinks) -> Markup:
     if not links.query:
         return el("p", "This conversation is empty.", class_="nothing")
-    all_entries = links.own(**dict.fromkeys(dict(links.query)))
+    all_entries = links.this_page(**dict.fromkeys(dict(links.query)))
     return el("p", "Nothing matches this filter. ", el("a", "Show all", href=all_entries), class_="nothing")
 
 
 def _part_link(links: SessionLinks, part: int, word: str) -> Markup:
-    return el("p", el("a", f"{word}: part {part}", href=links.own(part=part)), class_="parts")
+    return el("p", el("a", f"{word}: part {part}", href=links.this_page(part=part)), class_="parts")
 
 
 def _render_section(drawing: AgentDrawing, section: Section, links: SessionLinks, *, is_filled: bool) -> Markup:
-    url = f"{links.own(section=section.number)}#{section.first}"
+    url = f"{links.this_page(section=section.number)}#{section.first}"
     content = (
         drawing.renderer.articles(section)
         if is_filled
@@ -393,7 +393,7 @@ ENTRY_TOOLS = el(
             el("button", icon(name), type="button", data_action=action, title=label, aria_label=label)
             for name, action, label in _ENTRY_ACTIONS
         ),
-        class_="tools-of",
+        class_="item-buttons",
         role="group",
         aria_label="This entry",
     ),

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.errors import BadQuery, NotFound
+from threadline.model.text import count
 from threadline.render import (
     BranchItem,
     CallItem,
@@ -95,7 +96,7 @@ def sections_page(request: PageRequest) -> PageResult:
     opened = open_session(request)
     links = opened.view.links
     rows = [
-        el("li", el("a", section.first, href=links.own(section=section.number)))
+        el("li", el("a", section.first, href=links.this_page(section=section.number)))
         for section in opened.drawing.renderer.sections
     ]
     data = {"version": opened.session.version, **feed_record(opened.drawing)}
@@ -120,7 +121,7 @@ def position_page(request: PageRequest) -> PageResult:
     if position is None:
         return Page("Position", "where", el("p", "This page has no such entry."), {"section": None, "anchor": None})
     data = {"section": position.section, "part": position.part, "anchor": position.anchor, "near": position.near}
-    link = el("a", position.anchor, href=opened.view.links.own(at=position.anchor))
+    link = el("a", position.anchor, href=opened.view.links.this_page(at=position.anchor))
     return Page("Position", "where", el("p", link), data)
 
 
@@ -278,7 +279,7 @@ def related_page(request: PageRequest) -> PageResult:
         )
         for each in session.continuations
     ]
-    content = el("ul", rows) if rows else el("p", "No other session in this project is related.", class_="nothing")
+    content = el("ul", rows) if rows else el("p", "No related sessions in this project.", class_="nothing")
     title = "Related sessions"
     return Page(title, "related", _with_title(session, title, content), continuation_rows(session.continuations))
 
@@ -296,10 +297,17 @@ def find_page(request: PageRequest) -> PageResult:
     words = request.text("q") or ""
     matches, total = find_text(opened.drawing, words)
     rows = [
-        el("li", el("a", match.anchor, href=opened.view.links.own(at=match.anchor, find=words)), " ", match.snippet)
+        el(
+            "li",
+            el("a", match.anchor, href=opened.view.links.this_page(at=match.anchor, find=words)),
+            " ",
+            match.snippet,
+        )
         for match in matches[:_MAX_LISTED]
     ]
-    main = join((el("h1", f"{total:,} with “{shorten(words, 80)}”"), el("ol", rows, class_="hits")))
+    main = join(
+        (el("h1", f"{count(total, 'match', 'matches')} for “{shorten(words, 80)}”"), el("ol", rows, class_="hits"))
+    )
     return Page("Find", "find", main, {"q": words, "total": total, "hits": matches})
 
 

@@ -1,4 +1,4 @@
-"""What surrounds the conversation: the outline of turns, recent sessions, and the filters."""
+"""The column beside the conversation (turns or recent sessions), and the filters above it."""
 
 from __future__ import annotations
 
@@ -40,9 +40,21 @@ def render_side(agent: Agent, links: SessionLinks, around: int, recent: Markup |
     """Render the column at the left: turns around a turn, or recent sessions."""
     tabs = el(
         "p",
-        el("a", "Turns", href=links.own(side=None), class_="chip", aria_current="true" if recent is None else None),
+        el(
+            "a",
+            "Turns",
+            href=links.this_page(side=None),
+            class_="chip",
+            aria_current="true" if recent is None else None,
+        ),
         " ",
-        el("a", "Sessions", href=links.own(side="sessions"), class_="chip", aria_current="true" if recent else None),
+        el(
+            "a",
+            "Sessions",
+            href=links.this_page(side="sessions"),
+            class_="chip",
+            aria_current="true" if recent else None,
+        ),
         class_="ways",
     )
     content = turn_outline(agent, links, around) if recent is None else recent
@@ -74,7 +86,7 @@ def _more_turns_link(links: SessionLinks, turns: Sequence[Turn], word: str) -> M
     middle = turns[len(turns) // 2].number
     label = f"{word}: turns {turns[0].number:,} to {turns[-1].number:,}"
     fragment = links.below("turns", around=middle, agent=links.agent_name)
-    return el("p", el("a", label, href=links.own(turn=middle), data_fragment=fragment), class_="more")
+    return el("p", el("a", label, href=links.this_page(turn=middle), data_fragment=fragment), class_="more")
 
 
 def _turn_link(
@@ -88,7 +100,7 @@ def _turn_link(
         "a",
         el("span", f"{turn.number:,}", class_="number"),
         el("span", words or "(no text)", class_="words-of"),
-        href=links.own(at=anchor, branch=branch) if branch is not None else links.own(at=anchor),
+        href=links.this_page(at=anchor, branch=branch) if branch is not None else links.this_page(at=anchor),
         class_="left" if branch is not None else None,
         title=f"abandoned, on branch {branch}" if branch is not None else None,
         data_turn=turn.number,
@@ -145,16 +157,18 @@ def render_filters(session: Session, agent: Agent, view: SessionView) -> Markup:
 def _view_chips(view: SessionView) -> Iterator[Markup]:
     options, links, full = view.view, view.links, Detail.FULL
     thinking, calls = options.thinking is full, options.calls is full
-    yield _chip("Focus", links.own(focus=not view.focus), is_chosen=view.focus, data_action="focus")
-    yield _chip("Errors", links.own(errors=not options.errors), is_chosen=options.errors, data_action="errors")
+    yield _chip("Focus", links.this_page(focus=not view.focus), is_chosen=view.focus, data_action="focus")
+    yield _chip("Errors", links.this_page(errors=not options.errors), is_chosen=options.errors, data_action="errors")
     yield _chip(
         "Expand thinking",
-        links.own(thinking=None if thinking else str(full)),
+        links.this_page(thinking=None if thinking else str(full)),
         is_chosen=thinking,
         data_action="thinking",
     )
-    yield _chip("Expand calls", links.own(calls=None if calls else str(full)), is_chosen=calls, data_action="calls")
-    yield _chip("Show system entries", links.own(everything=not options.everything), is_chosen=options.everything)
+    yield _chip(
+        "Expand calls", links.this_page(calls=None if calls else str(full)), is_chosen=calls, data_action="calls"
+    )
+    yield _chip("Show system entries", links.this_page(everything=not options.everything), is_chosen=options.everything)
     if links.query:
         cleared = links.page(agent=links.agent_name, **dict.fromkeys(dict(links.query)))
         yield el("a", "clear", href=cleared, class_="chip clear")
@@ -177,11 +191,11 @@ def _branch_chips(agent: Agent, view: SessionView) -> Iterator[Markup]:
     if not agent.branches:
         return
     links, chosen = view.links, view.view.branch
-    yield _chip("Conversation", links.own(branch=None), is_chosen=chosen is None, data_branch="")
+    yield _chip("Conversation", links.this_page(branch=None), is_chosen=chosen is None, data_branch="")
     for number, branch in list(enumerate(agent.branches, 1))[:_MAX_BRANCHES]:
         yield _chip(
             f"Branch {number}",
-            links.own(branch=number),
+            links.this_page(branch=number),
             is_chosen=number == chosen,
             data_branch=number,
             title=f"Abandoned: {len(branch.entries):,} entries",
@@ -193,12 +207,12 @@ def _branch_chips(agent: Agent, view: SessionView) -> Iterator[Markup]:
 def _filter_form(session: Session, agent: Agent, view: SessionView) -> Markup:
     """Choose kinds and tools, or go to an agent. Other filters are kept."""
     options = view.view
-    kept = [(name, value) for name, value in view.links.query if name not in {"kind", "tool", "find"}]
+    other_filters = [(name, value) for name, value in view.links.query if name not in {"kind", "tool", "find"}]
     tools = list(count_tools(agent).items())[:_MAX_CHOICES]
     kind = "" if view.focus or len(options.kinds) != 1 else options.kinds[0]
     return el(
         "form",
-        *hidden_inputs(kept),
+        *hidden_inputs(other_filters),
         *carried_inputs(),
         _select("kind", "Kind", [("", "all kinds"), *((word, word) for word in ALL_KINDS)], kind),
         _select(

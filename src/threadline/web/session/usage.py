@@ -103,7 +103,7 @@ def _band(
     drawing: AgentDrawing, view: SessionView, items: range, context: int | None, amount: Decimal | None
 ) -> UsageBand:
     first = drawing.renderer.items[items.start]
-    return UsageBand(items.start, items.stop, view.links.own(at=first.anchor), context, amount, first.turn)
+    return UsageBand(items.start, items.stop, view.links.this_page(at=first.anchor), context, amount, first.turn)
 
 
 def _marks(drawing: AgentDrawing, items: range) -> StripMarks:
@@ -132,7 +132,7 @@ def usage_table(session: CachedSession, view: SessionView, archive: Archive) -> 
     if view.agent is None and spending.total.amount is not None:
         rest = EXACT.subtract(spending.total.amount, total["amount"] or Decimal(0))
         if abs(rest) >= _MIN_AMOUNT:
-            cells.append(("in no turn and no agent", "", "", "", "", _format_dollars(rest)))
+            cells.append(("not in any turn or agent", "", "", "", "", _format_dollars(rest)))
         total["amount"] = spending.total.amount
     table = render_table("Context and cost by turn", _COLUMNS, cells, foot=_row_cells("Total", total))
     return join((table, *(el("p", note, class_="note") for note in _table_notes(rows, spending, total)))), rows
@@ -149,7 +149,7 @@ def _table_notes(
 
 def _turn_link(row: Mapping[str, Any], view: SessionView) -> Markup:
     label = f"{row['turn']:,}" if row["turn"] else "0, before the first prompt"
-    return el("a", label, href=view.links.own(at=row["anchor"]))
+    return el("a", label, href=view.links.this_page(at=row["anchor"]))
 
 
 def _row_cells(head: Child, row: Mapping[str, Any]) -> tuple[Child, ...]:

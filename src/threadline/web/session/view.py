@@ -234,7 +234,7 @@ def _redirect_to_branch(agent: Agent, view: SessionView, entry: Entry, anchor: s
     branch = branch_number(branch_numbers(agent), entry)
     if branch == view.view.branch or (branch is None and not is_off_branch(agent, view.view.branch, entry)):
         return None
-    return Redirect(view.links.own(at=anchor, branch=branch, thread=None), branch=branch)
+    return Redirect(view.links.this_page(at=anchor, branch=branch, thread=None), branch=branch)
 
 
 def is_off_branch(agent: Agent, branch: int | None, entry: Entry) -> bool:
@@ -249,13 +249,13 @@ def branch_note(agent: Agent, view: SessionView) -> Markup:
         return EMPTY
     links, chosen = view.links, view.view.branch
     if chosen is not None:
-        back = el("a", "Back to the main conversation", href=links.own(branch=None))
-        return el("p", f"Abandoned branch {chosen} of {len(agent.branches)}. ", back, class_="left-note")
+        back = el("a", "Back to the main conversation", href=links.this_page(branch=None))
+        return el("p", f"Abandoned branch {chosen} of {len(agent.branches)}. ", back, class_="branch-note")
     turns = sum(map(len, abandoned.values()))
     more = len(abandoned) - _MAX_BRANCH_LINKS
     rest = f", and {count(more, 'more branch', 'more branches')}" if more > 0 else ""
     text = f"Rewound or edited: {count(turns, 'turn')} not shown here, on "
-    return el("p", text, *_branch_links(abandoned, view), rest, class_="left-note")
+    return el("p", text, *_branch_links(abandoned, view), rest, class_="branch-note")
 
 
 def _branch_links(abandoned: Mapping[int, list[Turn]], view: SessionView) -> Iterator[Child]:
@@ -264,5 +264,5 @@ def _branch_links(abandoned: Mapping[int, list[Turn]], view: SessionView) -> Ite
         label = f"turn {first:,}" if first == last else f"turns {first:,} to {last:,}"
         if at:
             yield ", "
-        yield el("a", f"branch {number}", href=view.links.own(branch=number))
+        yield el("a", f"branch {number}", href=view.links.this_page(branch=number))
         yield f" ({label})"
