@@ -28,6 +28,8 @@ EXCEPTED: dict[str, dict[str, set[str]]] = {
         "archive_pool": {"threadline.index"},
         # An error of SQLite becomes a message.
         "errors": {"sqlite3"},
+        # Open pages are told when a home changes.
+        "live": {"threadline.find"},
         # The files of a session whose main transcript the archive found.
         "session_cache": {"threadline.find"},
     },
