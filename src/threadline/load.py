@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
 from pathlib import Path
@@ -17,7 +17,7 @@ from threadline.find import parse_session_id, session_transcripts, sibling_trans
 from threadline.model import session as model
 from threadline.model.context import Context, Request
 from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
-from threadline.model.homes import Transcript, TranscriptKind, counterpart_paths
+from threadline.model.homes import NO_HOMES, Home, Homes, Transcript, TranscriptKind
 from threadline.model.places import AgentId, Place, Problem, ProblemKind, SessionId
 from threadline.model.session import AgentKind
 from threadline.model.state import State
@@ -85,12 +85,13 @@ class Session(model.Session, frozen=True):
         return rebuild_request(self.main.entries, number)
 
 
-def read(path: str | Path, *, continued: bool = True) -> Session:
+def read(path: str | Path, *, continued: bool = True, homes: Sequence[Home] = ()) -> Session:
     """Read a session: its main transcript and the transcripts of its agents.
 
     Args:
         path: the main transcript. An agent's transcript is read as a session of its own.
         continued: also find the sessions of the same folder that this one continues or that continue it.
+        homes: the homes of an archive (`Archive.homes`). Some files of the session may exist only in kept homes.
 
     Raises:
         NotFound: the file does not exist.
@@ -99,9 +100,10 @@ def read(path: str | Path, *, continued: bool = True) -> Session:
     main_path = Path(path)
     main_entries = tuple(entries(main_path))
     id_ = _session_id(main_path, main_entries)
-    files, journal, problems = _read_agent_files(main_path, id_)
+    all_homes = Homes(homes)
+    files, journal, problems = _read_agent_files(main_path, id_, all_homes)
     main, agents = assemble_agents(main_entries, files, journal)
-    others = _related_sessions(main_path, main_entries) if continued else []
+    others = _related_sessions(main_path, main_entries, all_homes) if continued else []
     return Session(
         id=id_,
         path=main_path,
@@ -112,10 +114,11 @@ def read(path: str | Path, *, continued: bool = True) -> Session:
         continuations=tuple(detect_continuations(id_, main_entries, others)),
         pr_links=tuple({entry.pr_url: entry for entry in main_entries if isinstance(entry, PrLinkEntry)}.values()),
         file_problems=tuple(problems),
+        homes=all_homes,
     )
 
 
-def read_beginning(path: str | Path, *, max_bytes: int, max_entries: int) -> Session:
+def read_beginning(path: str | Path, *, max_bytes: int, max_entries: int, homes: Homes = NO_HOMES) -> Session:
     """Read the beginning of a session, without its agents: enough to show a first page.
 
     Raises:
@@ -132,6 +135,7 @@ def read_beginning(path: str | Path, *, max_bytes: int, max_entries: int) -> Ses
         main=main,
         agents=agents,
         title=session_title(first, main.acts),
+        homes=homes,
     )
 
 
@@ -142,7 +146,8 @@ def find_continuations(session: model.Session) -> tuple[model.Continuation, ...]
     # The entries of agents inside the main transcript belong to those agents, so they are not in `session.main`.
     unordered = [entry for entry in session if entry.line.transcript == str(session.path)]
     main_entries = tuple(sorted(unordered, key=lambda entry: entry.line.offset))
-    return tuple(detect_continuations(session.id, main_entries, _related_sessions(session.path, main_entries)))
+    others = _related_sessions(session.path, main_entries, session.homes)
+    return tuple(detect_continuations(session.id, main_entries, others))
 
 
 def session_ledger(session: model.Session) -> Ledger:
@@ -157,15 +162,16 @@ def session_ledger(session: model.Session) -> Ledger:
         path
         for continuation in session.continuations
         if continuation.session
-        for path in _transcripts_beside(session.path, continuation.session)
+        for path in _transcripts_beside(session.path, continuation.session, session.homes)
     ]
     sightings: list[Sighting] = []
     problems: list[Problem] = []
     session_paths = [session.path, *_same_session_elsewhere(session.path)]
     for path in (*session_paths, *related):
-        below, beside = session_transcripts(path)
+        main = transcript_at(path, homes=session.homes)
+        below, beside = session_transcripts(path, homes=session.homes)
         id_ = session.id if path in session_paths else SessionId(path.stem.lower())
-        for transcript in (transcript_at(path), *below, *(agent for agent in beside if _names_session(agent, id_))):
+        for transcript in (main, *below, *(agent for agent in beside if _names_session(agent, id_))):
             reading = read_sightings(transcript)
             if reading.problem is not None:
                 place = Place(str(transcript.path))
@@ -185,7 +191,7 @@ def backup_reader(session: model.Session) -> Callable[[str], bytes | None]:
     def read_backup(name: str) -> bytes | None:
         if folder is None or not _BACKUP_NAME.fullmatch(name):
             return None
-        for path in (folder / name, *map(Path, counterpart_paths(folder / name))):
+        for path in (folder / name, *session.homes.counterparts(folder / name)):
             with suppress(Error, OSError), os.fdopen(open_transcript(path), "rb") as file:
                 return file.read(_MAX_BACKUP_BYTES)
         return None
@@ -203,8 +209,8 @@ def _same_session_elsewhere(main: Path) -> list[Path]:
     return []
 
 
-def _transcripts_beside(main: Path, session: SessionId) -> list[Path]:
-    """Return the transcripts of another session of the same folder, in its home and in the keep.
+def _transcripts_beside(main: Path, session: SessionId, homes: Homes) -> list[Path]:
+    """Return the transcripts of another session of the same folder, in its home and in kept homes.
 
     The id is what a row says: it may contain slashes or be too long for a file name. Then there are none.
     """
@@ -212,7 +218,7 @@ def _transcripts_beside(main: Path, session: SessionId) -> list[Path]:
     if os.path.basename(name) != name:  # noqa: PTH119 - text
         return []
     path = main.with_name(name)
-    candidates = [path, *map(Path, counterpart_paths(path))]
+    candidates = [path, *homes.counterparts(path)]
     return [path for path in candidates if os.path.isfile(path)]  # noqa: PTH113 - Path's raises
 
 
@@ -227,9 +233,11 @@ def _session_id(path: Path, main_entries: tuple[Entry, ...]) -> SessionId | None
     return max(named, key=named.__getitem__, default=None)
 
 
-def _read_agent_files(main: Path, id_: SessionId | None) -> tuple[list[AgentFile], list[Entry], list[Problem]]:
+def _read_agent_files(
+    main: Path, id_: SessionId | None, homes: Homes
+) -> tuple[list[AgentFile], list[Entry], list[Problem]]:
     """Read the agents' transcripts, and the entries of all others (workflow journals), with problems."""
-    below, beside = session_transcripts(main)
+    below, beside = session_transcripts(main, homes=homes)
     agents_beside = [agent for agent in beside if agent.path != main and _names_session(agent, id_)]
     files: list[AgentFile] = []
     journal: list[Entry] = []
@@ -268,12 +276,12 @@ def _read_agent_file(transcript: Transcript) -> AgentFile:
     )
 
 
-def _related_sessions(main: Path, main_entries: tuple[Entry, ...]) -> list[OtherSession]:
+def _related_sessions(main: Path, main_entries: tuple[Entry, ...], homes: Homes) -> list[OtherSession]:
     """Return the sessions of the same folder whose first entries are also in this one."""
     ids = {id_ for entry in main_entries for id_ in _entry_ids(entry)}
     return [
         OtherSession(SessionId(other.path.stem.lower()), tuple(entries(other.path)))
-        for other in sibling_transcripts(main)
+        for other in sibling_transcripts(main, homes=homes)
         if other.kind is TranscriptKind.MAIN and _shares_beginning(other.path, ids)
     ]
 

@@ -16,7 +16,7 @@ import msgspec
 
 from threadline.find import homes
 from threadline.index import FIELDS, TABLES, VIEWS, Vocabulary, refresh_index
-from threadline.index.sightings import StoredSightings, home_ranks
+from threadline.index.sightings import StoredSightings
 from threadline.index.state import decode_state
 
 Content = dict[str, list[Any]]
@@ -164,7 +164,7 @@ class _Reading:
 
     def sightings(self) -> list[Any]:
         """What transcripts tell of each message, joined where it was read in parts."""
-        seen = StoredSightings(self._connection, home_ranks(self._connection))
+        seen = StoredSightings(self._connection)
         return sorted(map(repr, self._sightings(seen)))
 
     def _sightings(self, seen: StoredSightings) -> Iterator[tuple[Any, ...]]:

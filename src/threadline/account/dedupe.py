@@ -320,10 +320,12 @@ def with_origin(
     `lines` returns the number of the line that begins at an offset.
     """
     path, home = os.fspath(transcript.path), os.fspath(transcript.home.path)
+    home_name, machine = transcript.home.name, transcript.home.machine
     began = read.began or timestamp_from_mtime(transcript.mtime_ns)
     for origin in read.origins:
         origin.lines, origin.rank = lines, rank
         origin.transcript, origin.project, origin.home, origin.began = path, project, home, began
+        origin.home_name, origin.machine = home_name, machine
         origin.side = origin.agent is not None and side_agent_kind_by_id(origin.agent) is not None
     origins = read.origins
     for sighting in read.sightings:

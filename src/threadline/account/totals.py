@@ -12,7 +12,6 @@ from decimal import Decimal
 from operator import attrgetter
 
 from threadline.errors import BadQuery
-from threadline.model.homes import home_name, machine_name
 from threadline.model.ledger import EXACT, Charge, Rate, Row, sum_amounts
 from threadline.model.times import parse_timestamp
 
@@ -85,8 +84,8 @@ _KEY_FUNCTIONS: dict[str, Key] = {
     "skill": lambda charge: charge.origin.skill or NONE,
     "branch": lambda charge: charge.origin.git_branch or NONE,
     "version": lambda charge: charge.origin.version or NONE,
-    "home": lambda charge: home_name(charge.origin.home) or NONE,
-    "machine": lambda charge: machine_name(charge.origin.home),
+    "home": lambda charge: charge.origin.home_name or NONE,
+    "machine": lambda charge: charge.origin.machine or NONE,
     "part": _part_of,
 }
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from threadline.errors import Error, NotFound
 from threadline.find import PROJECTS
 from threadline.find import homes as find_homes
-from threadline.model.homes import KEEP_SOURCE, Home, TranscriptKind
+from threadline.model.homes import Home, Homes, TranscriptKind
 
 if TYPE_CHECKING:
     import sqlite3
@@ -77,7 +77,7 @@ class Archive:
         without_keep: bool = False,
         stale_ok: bool = False,
     ) -> None:
-        self.homes = tuple(homes)
+        self.homes = Homes(homes)
         self.keep_problems: tuple[str, ...] = ()
         self.missing_homes: tuple[str, ...] = ()
         """Homes that no longer exist, and are read from the keep."""
@@ -167,7 +167,7 @@ class Archive:
         from threadline.index import Index
 
         self.close()
-        self._set_index(Index.open(self.index))
+        self._set_index(Index.open(self.index, self.homes))
 
     def open_index(self) -> Index:
         """The index, updated or built if needed, however long that takes. It is closed with the archive.
@@ -235,7 +235,7 @@ class Archive:
         from threadline.index import Index
 
         try:
-            return Index.open(self.index)
+            return Index.open(self.index, self.homes)
         except Error:
             return None
 
@@ -258,7 +258,7 @@ class Archive:
                 folder, living, cache_folder(), lost=lost, only=only, planned=bar.begin, progress=bar.advance
             )
         self.keep, self._keep_only_these, self._missing = folder, only, tuple(lost)
-        self.homes = (*living, *kept.homes)
+        self.homes = Homes((*living, *kept.homes))
         self.keep_problems, self.missing_homes = kept.problems, kept.gone
 
     def enable_keep_later(self, *, only: bool) -> None:
@@ -278,17 +278,17 @@ class Archive:
     @property
     def kept_sessions(self) -> frozenset[str]:
         """The ids of sessions that exist only in the keep."""
-        if all(home.source != KEEP_SOURCE for home in self.homes):
+        if not any(home.is_kept for home in self.homes):
             return frozenset()
         return frozenset(
             transcript.session
             for found in self.found
-            if found.home.source == KEEP_SOURCE
+            if found.home.is_kept
             for transcript in found.transcripts
             if transcript.kind is TranscriptKind.MAIN and transcript.session is not None
         )
 
-    def reload_kept_homes(self) -> tuple[Home, ...]:
+    def reload_kept_homes(self) -> Homes:
         """The homes as they are now: sessions deleted meanwhile are in a kept home."""
         folder = self.keep
         if folder is None and self._awaits_keep:
@@ -301,7 +301,7 @@ class Archive:
         return self.homes
 
     def _living_homes(self) -> list[Home]:
-        return [home for home in self.homes if home.source != KEEP_SOURCE]
+        return [home for home in self.homes if not home.is_kept]
 
     # --- files
 
@@ -337,7 +337,7 @@ class Archive:
         from threadline.find import add_session_transcripts, look_at_path
 
         found = look_at_path(path)
-        return add_session_transcripts(found) if session else found
+        return add_session_transcripts(found, self.homes) if session else found
 
     def path(self, name: str) -> Path:
         """The path of a session's or agent's transcript, by a prefix of its id; `last` is the newest session's.
@@ -421,7 +421,7 @@ class Archive:
         """
         from threadline.load import read
 
-        return read(self.path(name))
+        return read(self.path(name), homes=self.homes)
 
     def titles(self, sessions: Collection[str]) -> dict[str, str]:
         """The titles of these sessions, without those that have none."""
@@ -826,7 +826,7 @@ class HomePresence:
     """Remembers which homes exist, to tell later which are missing."""
 
     def __init__(self, homes: Sequence[Home]) -> None:
-        living = [home.path for home in homes if home.source != KEEP_SOURCE]
+        living = [home.path for home in homes if not home.is_kept]
         # The mount point of a missing disk may still exist, empty: so `projects` has to exist if it did before.
         self._folders = {path: projects if (projects := path / PROJECTS).is_dir() else path for path in living}
 

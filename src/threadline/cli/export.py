@@ -36,6 +36,7 @@ from threadline.export import (
     total_transcript_size,
     write_report,
 )
+from threadline.model.homes import Homes
 from threadline.model.text import count
 from threadline.render import AgentDetail, Detail, View, plain
 from threadline.summary import SessionFilter
@@ -152,9 +153,13 @@ def export(
         target = output_path(options.form, out, site, mains, is_site=options.site)
         protected = protected_folders(mains, (home.path for home in archive.homes))
         check_destinations([path for path in (target, report) if path is not None], protected, force=force)
-        with _unwind_on_signals(), make_staging_folder() as folder, _export_progress(mains, options) as advance:
+        with (
+            _unwind_on_signals(),
+            make_staging_folder() as folder,
+            _export_progress(mains, options, archive.homes) as advance,
+        ):
             with _report_full_disk(folder):
-                result = export_sessions(mains, options, Path(folder), advance)
+                result = export_sessions(mains, options, Path(folder), advance, homes=archive.homes)
             rows = _write_files(result, options, target, report)
     _print_summary(rows, result, options, target, as_json=as_json)
     return EXIT_OK
@@ -306,8 +311,10 @@ def output_path(
     return Path(out) / name if is_folder(out) else Path(out)
 
 
-def _export_progress(mains: list[Path], options: ExportOptions) -> AbstractContextManager[Callable[[int], None]]:
-    total = sum(total_transcript_size(list_session_files(main)) for main in mains if main.is_file())
+def _export_progress(
+    mains: list[Path], options: ExportOptions, homes: Homes
+) -> AbstractContextManager[Callable[[int], None]]:
+    total = sum(total_transcript_size(list_session_files(main, homes)) for main in mains if main.is_file())
     return out.progress_bar("Exporting", count_passes(options) * total)
 
 

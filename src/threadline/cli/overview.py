@@ -10,7 +10,6 @@ import click
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.resolve import open_archive
-from threadline.model.homes import KEEP_SOURCE
 from threadline.model.text import count
 from threadline.render import display_width, plain
 from threadline.summary import Overview
@@ -53,7 +52,7 @@ def format_overview(overview: Overview, homes: Sequence[str] = ()) -> str:
 
 def _fact_lines(overview: Overview) -> Iterator[str]:
     for home in overview.homes:
-        if home.source != KEEP_SOURCE:
+        if not home.is_kept:
             yield f"  {'home':<14}{plain(str(home.path))}"
     for label, text in _labelled_facts(overview):
         yield out.wrap_text(text, f"  {label:<14}")

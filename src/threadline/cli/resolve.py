@@ -184,10 +184,14 @@ def session_path(name: str, homes: Sequence[str] = ()) -> Path:
 
 
 def read_session(name: str, homes: Sequence[str] = ()) -> Session:
-    """Read the session that `session_path` finds."""
+    """Read the session that `session_path` finds. In an archive, some of its files may exist only in the keep."""
     from threadline.load import read  # noqa: PLC0415 - loads the reader, which `list` and `usage` do without
 
-    return read(session_path(name, homes))
+    path = transcript_path(name)
+    if path is not None:
+        return read(path)
+    with open_archive(homes) as archive:
+        return archive.session(name)
 
 
 def find_agent(session: SessionData, prefix: str) -> Agent:

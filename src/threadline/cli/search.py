@@ -313,7 +313,7 @@ def _open_hit(archive: Archive, hits: Sequence[Hit], number: int, *, colour: boo
         for line in archive.typed(hit).split("\n"):
             click.echo(plain(line))
         return EXIT_OK
-    session = read(hit.place.transcript)
+    session = read(hit.place.transcript, homes=archive.homes)
     turn, branch = _find_turn_or_branch(session, hit.place.line)
     colour = out.use_colour(enabled=colour)
     options = TextOptions(

@@ -29,6 +29,7 @@ from threadline.export.leak_check import StreamChecker, find_leftovers, raise_if
 from threadline.export.output import write_output
 from threadline.export.redacted_copies import RedactedCopies, SessionCopy, list_originals
 from threadline.load import Session, read, session_ledger
+from threadline.model.homes import NO_HOMES, Homes
 from threadline.model.ledger import Sum
 from threadline.model.text import count
 from threadline.redact import Finding, Redactor, Settings
@@ -78,11 +79,17 @@ class ExportResult(Struct, frozen=True):
 
 
 def export_sessions(
-    mains: Iterable[Path], options: ExportOptions, folder: Path, advance: Advance = _ignore_progress
+    mains: Iterable[Path],
+    options: ExportOptions,
+    folder: Path,
+    advance: Advance = _ignore_progress,
+    *,
+    homes: Homes = NO_HOMES,
 ) -> ExportResult:
     """Create the files in a folder, checked and ready to be put in place.
 
-    `advance` is called with the bytes done: those of all transcripts, `count_passes(options)` times.
+    `advance` is called with the bytes done: those of all transcripts, `count_passes(options)` times. Some files of a
+    session may exist only in kept homes among `homes`.
 
     Raises:
         UnsafeExport: something that must not be shared would be left.
@@ -96,14 +103,14 @@ def export_sessions(
     redactor: Redactor | None = None
     unique = list(dict.fromkeys(mains))
     if options.settings is None:
-        copies = list_originals(unique, advance)
+        copies = list_originals(unique, homes, advance)
     else:
         redacted = RedactedCopies(folder / "copies", options.settings, images=options.view.images)
         redactor = redacted.redactor
-        copies = redacted.make(unique, advance)
+        copies = redacted.make(unique, homes, advance)
     # Copied before rendering: whatever rendering adds to the findings was not in the session.
     findings = tuple(redactor.findings) if redactor is not None else ()
-    files = _Exporter(options, folder / "made", redactor, advance).export(copies)
+    files = _Exporter(options, folder / "made", redactor, advance, homes).export(copies)
     return ExportResult(tuple(files), findings)
 
 
@@ -120,9 +127,15 @@ class _Exporter:
     """Creates the files of one export, and checks each of them for leftovers."""
 
     def __init__(
-        self, options: ExportOptions, folder: Path, redactor: Redactor | None, advance: Advance = _ignore_progress
+        self,
+        options: ExportOptions,
+        folder: Path,
+        redactor: Redactor | None,
+        advance: Advance = _ignore_progress,
+        homes: Homes = NO_HOMES,
     ) -> None:
         self._options = options
+        self._homes = homes
         self._advance = advance
         self._folder = folder
         self._redactor = redactor
@@ -152,7 +165,7 @@ class _Exporter:
         return file
 
     def _read(self, copy: SessionCopy) -> Session:
-        session = read(copy.main)
+        session = read(copy.main, homes=self._homes)
         _check_view(session, self._options.view)
         return session
 

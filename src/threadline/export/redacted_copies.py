@@ -22,7 +22,7 @@ from threadline.export.output import make_unique, safe_name
 from threadline.export.redaction_settings import format_vocabulary
 from threadline.files import open_transcript
 from threadline.find import session_transcripts
-from threadline.model.homes import Transcript
+from threadline.model.homes import NO_HOMES, Homes, Transcript
 from threadline.model.places import SessionId
 from threadline.parse import heads
 from threadline.redact import Redactor, Settings
@@ -40,9 +40,9 @@ class SessionCopy(Struct, frozen=True):
     size: int
 
 
-def list_originals(mains: Iterable[Path], advance: Callable[[int], None] = lambda _done: None) -> list[SessionCopy]:
+def list_originals(mains: Iterable[Path], homes: Homes, advance: Callable[[int], None]) -> list[SessionCopy]:
     """The sessions as they are, without redaction."""
-    sessions = [(main, list_session_files(main)) for main in mains]
+    sessions = [(main, list_session_files(main, homes)) for main in mains]
     names = make_unique(safe_name(main.stem) for main, _files in sessions)
     for _main, files in sessions:
         advance(total_transcript_size(files))
@@ -66,9 +66,14 @@ class RedactedCopies:
         self._folder = folder
         self._lines = LineRedactor(self.redactor, images=images)
 
-    def make(self, mains: Iterable[Path], advance: Callable[[int], None] = lambda _done: None) -> list[SessionCopy]:
+    def make(
+        self,
+        mains: Iterable[Path],
+        homes: Homes = NO_HOMES,
+        advance: Callable[[int], None] = lambda _done: None,
+    ) -> list[SessionCopy]:
         """Make the copies, in the order of the sessions. `advance` gets the bytes done, each counted twice."""
-        sessions = [(main, list_session_files(main)) for main in mains]
+        sessions = [(main, list_session_files(main, homes)) for main in mains]
         for _main, files in sessions:
             for file in files:
                 self.redactor.learn(file.path.name)
@@ -243,9 +248,9 @@ class SessionFile(Struct, frozen=True):
     is_lines: bool = True
 
 
-def list_session_files(main: Path) -> list[SessionFile]:
-    """The files of a session, its main transcript first."""
-    inside, beside = session_transcripts(main)
+def list_session_files(main: Path, homes: Homes = NO_HOMES) -> list[SessionFile]:
+    """The files of a session, its main transcript first. Some may exist only in kept homes among `homes`."""
+    inside, beside = session_transcripts(main, homes=homes)
     id_ = _read_session_id(main)
     own = [
         transcript

@@ -23,7 +23,7 @@ from threadline.find.layout import (
 )
 from threadline.find.listing import DirectoryWalk, look
 from threadline.find.session_files import session_transcripts
-from threadline.model.homes import Found, Home, SideFileKind, Transcript, TranscriptKind
+from threadline.model.homes import NO_HOMES, Found, Home, Homes, SideFileKind, Transcript, TranscriptKind
 
 _ID_PREFIX = re.compile(r"[0-9a-f][0-9a-f-]{0,35}", re.IGNORECASE)
 _MIN_ID_LENGTH = 4
@@ -58,9 +58,9 @@ def look_at_path(path: str | Path) -> Found:
     return Found(home, (), (_transcript_outside_home(place, home, status),), (), ())
 
 
-def add_session_transcripts(found: Found) -> Found:
+def add_session_transcripts(found: Found, homes: Homes = NO_HOMES) -> Found:
     """Add the other transcripts of its session to a transcript that was found alone, possibly outside of any home."""
-    below, beside = session_transcripts(found.transcripts[0].path)
+    below, beside = session_transcripts(found.transcripts[0].path, homes=homes)
     return replace(found, transcripts=(*found.transcripts, *below, *beside))
 
 

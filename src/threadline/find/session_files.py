@@ -29,35 +29,38 @@ from threadline.find.listing import (
     is_regular_file,
     list_project_folders,
 )
-from threadline.model.homes import Home, Transcript, TranscriptKind, counterpart_paths
+from threadline.model.homes import NO_HOMES, Home, Homes, Transcript, TranscriptKind
 
 _PROJECT_DEPTH = 1
 
 
-def session_transcripts(main: Path, home: Home | None = None) -> tuple[list[Transcript], list[Transcript]]:
+def session_transcripts(
+    main: Path, home: Home | None = None, homes: Homes = NO_HOMES
+) -> tuple[list[Transcript], list[Transcript]]:
     """Return the agents' transcripts and journals below the session's directories, and the agents' beside `main`.
 
     Those beside it may belong to other sessions; their content names the session. An agent's own transcript has no
-    others: they belong to its session. Some of the files, or all except `main`, may exist only in the keep.
+    others: they belong to its session. Some of the files, or all except `main`, may exist only in kept homes among
+    `homes`.
     """
     below = [
-        _make_transcript(Path(entry.path), home, directory.parts[0], (*directory.parts[1:], entry.name))
-        for own in session_directories(main)
+        _make_transcript(Path(entry.path), home, homes, directory.parts[0], (*directory.parts[1:], entry.name))
+        for own in session_directories(main, homes)
         for directory in DirectoryWalk().walk(str(own), (own.parent.name, own.name))
         for entry in _transcript_entries(directory)
     ]
     agents = [transcript for transcript in below if transcript.kind is not TranscriptKind.OTHER]
     if parse_agent_id(main.name) is not None:
         return sorted(agents, key=_path), []
-    return sorted(agents, key=_path), list(sibling_transcripts(main, home, agents_only=True))
+    return sorted(agents, key=_path), list(sibling_transcripts(main, home, homes, agents_only=True))
 
 
-def session_directories(main: Path) -> Iterator[Path]:
+def session_directories(main: Path, homes: Homes = NO_HOMES) -> Iterator[Path]:
     """Yield the session's own directories: beside its transcript, and in other projects that it continued in.
 
     In a folder that has a transcript of the same session, the directory belongs to that transcript.
     """
-    for beside in (main.with_suffix(""), *map(Path, counterpart_paths(main.with_suffix("")))):
+    for beside in (main.with_suffix(""), *homes.counterparts(main.with_suffix(""))):
         if is_directory(beside):
             yield beside
     folder = main.absolute().parent
@@ -70,12 +73,14 @@ def session_directories(main: Path) -> Iterator[Path]:
             yield elsewhere
 
 
-def sibling_transcripts(main: Path, home: Home | None = None, *, agents_only: bool = False) -> Iterator[Transcript]:
-    """Yield the other transcripts in the same folder, sorted by name, and those that the keep has of it.
+def sibling_transcripts(
+    main: Path, home: Home | None = None, homes: Homes = NO_HOMES, *, agents_only: bool = False
+) -> Iterator[Transcript]:
+    """Yield the other transcripts in the same folder, sorted by name, and those in its counterparts in `homes`.
 
     With `agents_only`, other files are not looked at: a folder may have thousands of sessions.
     """
-    for folder in (main.parent, *map(Path, counterpart_paths(main.parent))):
+    for folder in (main.parent, *homes.counterparts(main.parent)):
         entries = _transcript_entries(DirectoryWalk().scan(str(folder)))
         if agents_only:
             entries = [entry for entry in entries if parse_agent_id(entry.name) is not None]
@@ -83,16 +88,16 @@ def sibling_transcripts(main: Path, home: Home | None = None, *, agents_only: bo
             path = folder / entry.name
             if path != main:
                 with suppress(FileNotFoundError):  # vanished after it was listed
-                    yield _make_transcript(path, home, folder.name, (entry.name,))
+                    yield _make_transcript(path, home, homes, folder.name, (entry.name,))
 
 
-def transcript_at(path: Path, home: Home | None = None) -> Transcript:
+def transcript_at(path: Path, home: Home | None = None, homes: Homes = NO_HOMES) -> Transcript:
     """Return the transcript at a path, with what the file's name says.
 
     Raises:
         OSError: there is no such file, or it may not be looked at.
     """
-    return _make_transcript(path, home, path.parent.name, (path.name,))
+    return _make_transcript(path, home, homes, path.parent.name, (path.name,))
 
 
 def find_main_transcript(session: str, home: Home) -> Path | None:
@@ -150,11 +155,10 @@ def _transcript_entries(directory: Directory) -> list[os.DirEntry[str]]:
     return [entry for entry in directory.files if is_transcript_name(entry.name)]
 
 
-def _make_transcript(path: Path, home: Home | None, folder: str, below: tuple[str, ...]) -> Transcript:
+def _make_transcript(path: Path, home: Home | None, homes: Homes, folder: str, below: tuple[str, ...]) -> Transcript:
     meta = find_meta(str(path))
     if meta is None and parse_agent_id(path.name) is not None:
-        counterparts = map(Path, counterpart_paths(meta_path(str(path))))
-        meta = next((counterpart for counterpart in counterparts if is_regular_file(counterpart)), None)
+        meta = next(filter(is_regular_file, homes.counterparts(meta_path(str(path)))), None)
     return make_transcript(path, home or Home(path.parent, "path"), folder, path.stat(), below, meta=meta)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from threadline.account import (
@@ -39,8 +39,7 @@ from threadline.index.sightings import (
 )
 from threadline.index.store import QUARTER_MS, decode_time, encode_path, encode_time
 from threadline.index.totals import RateIds, ShareIds
-from threadline.model.homes import Home
-from threadline.model.homes import rank_homes as ranks_of
+from threadline.model.homes import NO_HOMES, Homes
 from threadline.model.ledger import EXACT, Charge, Rate, format_decimal
 from threadline.model.usage import Sighting
 from threadline.parse import is_compacted_at_end
@@ -57,7 +56,7 @@ _Parts = list[list[Sighting]]
 _ChargeRow = tuple[object, ...]
 
 
-def charge_stale(connection: sqlite3.Connection, homes: Sequence[Home] = ()) -> int:
+def charge_stale(connection: sqlite3.Connection, homes: Homes = NO_HOMES) -> int:
     """Make the charges of stale messages anew; how many there are. New prices make all of them stale."""
     table = shipped_rates()
     connection.execute("BEGIN IMMEDIATE")
@@ -65,7 +64,7 @@ def charge_stale(connection: sqlite3.Connection, homes: Sequence[Home] = ()) -> 
     _update_home_ranks(connection, homes)
     made = 0
     if connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is not None:
-        made = _ChargeRun(connection, table).run()
+        made = _ChargeRun(connection, homes, table).run()
         _delete_unused(connection)
     connection.execute("COMMIT")
     return made
@@ -80,10 +79,10 @@ def _update_prices(connection: sqlite3.Connection, table: Rates) -> None:
         connection.execute("INSERT OR REPLACE INTO meta VALUES('prices', ?)", (table.digest,))
 
 
-def _update_home_ranks(connection: sqlite3.Connection, homes: Sequence[Home]) -> None:
+def _update_home_ranks(connection: sqlite3.Connection, homes: Homes) -> None:
     """Of copies that nothing tells apart, the one in the home that was named first is the original."""
-    named = json.dumps([os.fspath(home.path) for home in homes])
-    if homes and home_ranks(connection) != ranks_of(json.loads(named)):
+    if homes and home_ranks(connection, homes) != homes.ranks():
+        named = json.dumps([os.fspath(home.path) for home in homes])
         connection.execute("INSERT OR IGNORE INTO stale(message_id) SELECT DISTINCT message_id FROM ties")
         connection.execute("INSERT OR REPLACE INTO meta VALUES('ranks', ?)", (named,))
 
@@ -104,10 +103,10 @@ def _delete_unused(connection: sqlite3.Connection) -> None:
 class _ChargeRun:
     """One charging, while it lasts."""
 
-    def __init__(self, connection: sqlite3.Connection, table: Rates) -> None:
+    def __init__(self, connection: sqlite3.Connection, homes: Homes, table: Rates) -> None:
         self._connection = connection
         self._table = table
-        self._seen = StoredSightings(connection, home_ranks(connection))
+        self._seen = StoredSightings(connection, homes)
         self._rates = RateIds(connection)
         self._shares = ShareIds(connection)
         self._earliest: dict[int, str] = {}
@@ -390,15 +389,17 @@ def add_charges(connection: sqlite3.Connection) -> None:
 
 def rebuild_charges(
     connection: sqlite3.Connection,
+    messages: str,
+    parameters: Iterable[object],
+    *,
+    homes: Homes,
     rates: Rates,
     types: Mapping[int, str | None],
-    messages: str,
-    given: Iterable[object] = (),
 ) -> Iterator[Charge]:
-    """The charges of messages that a query names. `types` are those of agents whose rows do not say it."""
-    seen = StoredSightings(connection, home_ranks(connection), types)
+    """Yield the charges of the messages that a query selects. `types` are those of agents whose rows do not say it."""
+    seen = StoredSightings(connection, homes, types)
     spread = StoredCopyEvidence(connection, seen.numbers)
-    for _number, key, group in seen.groups(messages, given):
+    for _number, key, group in seen.groups(messages, parameters):
         if len(group) == 1:
             yield from charge_single(group[0], rates)
         else:
@@ -410,18 +411,20 @@ _LAST_MESSAGES = """(SELECT DISTINCT message_id FROM (
     SELECT message_id FROM sightings WHERE transcript_id = ? ORDER BY offset DESC LIMIT 20))"""
 
 
-def recent_usage(connection: sqlite3.Connection, named: SessionRef, rates: Rates, *, since: datetime) -> RecentUsage:
+def recent_usage(
+    connection: sqlite3.Connection, homes: Homes, named: SessionRef, rates: Rates, *, since: datetime
+) -> RecentUsage:
     """What `survey.today.recent` gives; all of it, for everything has been read."""
-    last = _last_request(connection, named) if named.main is not None else None
-    return RecentUsage(named, since, Ledger.from_source(IndexedCharges(connection, rates)), last)
+    last = _last_request(connection, homes, named) if named.main is not None else None
+    return RecentUsage(named, since, Ledger.from_source(IndexedCharges(connection, homes, rates)), last)
 
 
-def _last_request(connection: sqlite3.Connection, named: SessionRef) -> Sighting | None:
+def _last_request(connection: sqlite3.Connection, homes: Homes, named: SessionRef) -> Sighting | None:
     """The last request of the session's main agent; None where a compaction came after it."""
     path = str(named.main)
     number = connection.execute("SELECT transcript_id FROM transcripts WHERE path = ?", (encode_path(path),)).fetchone()
     if number is None or named.main is None or is_compacted_at_end(named.main):
         return None
-    groups = StoredSightings(connection, home_ranks(connection)).groups(_LAST_MESSAGES, number)
+    groups = StoredSightings(connection, homes).groups(_LAST_MESSAGES, number)
     found = [one for _number, _key, some in groups for one in some if one.origin.transcript == path]
     return max(filter(is_main_request, found), key=lambda one: one.offsets[0], default=None)

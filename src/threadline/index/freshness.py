@@ -68,7 +68,7 @@ def _open_compared(
         with read_transaction(connection):
             changes = detect_changes(IndexedTranscripts(connection), homes)
             if _is_current(connection, changes):
-                return Index(connection, path, changes.problems)
+                return Index(connection, path, homes, changes.problems)
             pending = PendingChanges(changes, read_generation(connection))
     except sqlite3.Error as error:
         connection.close()
@@ -80,7 +80,7 @@ def _open_compared(
     if max_bytes is not None and _pending_bytes(changes) > max_bytes:
         return None
     refresh(pending)
-    return Index(open_read_only(path), path, changes.problems)
+    return Index(open_read_only(path), path, homes, changes.problems)
 
 
 def _run_refresh(

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from threadline.index.store import open_read_only, read_transaction
+from threadline.model.homes import Homes
 
 if TYPE_CHECKING:
     from threadline.account import Ledger, Rates
@@ -43,20 +44,27 @@ class Index:
     index was compared with the homes.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, problems: Sequence[Problem] = ()) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        homes: Sequence[Home] = (),
+        problems: Sequence[Problem] = (),
+    ) -> None:
         self.path = path
+        self._homes = Homes(homes)
         self.problems = tuple(problems)
         self._connection = connection
         self._cache: dict[Hashable, tuple[object, object]] = {}
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open an index as it is, without comparing it with the transcripts.
+    def open(cls, path: Path, homes: Sequence[Home] = ()) -> Self:
+        """Open an index of these homes as it is, without comparing it with the transcripts.
 
         Raises:
             Unreadable: there is no index at that path, or it is damaged.
         """
-        return cls(open_read_only(path), path)
+        return cls(open_read_only(path), path, homes)
 
     @classmethod
     def open_fresh(
@@ -179,6 +187,10 @@ class Index:
             self._connection, homes, problems_by_home(self.problems, homes) if problems is None else problems
         )
 
+    def is_kept(self, path: str) -> bool:
+        """Whether a file is in a kept home: only the keep still has it."""
+        return self._homes.is_kept(path)
+
     def home_paths(self) -> list[str]:
         """The paths of the homes that are indexed."""
         from threadline.index.queries import home_paths
@@ -196,13 +208,13 @@ class Index:
         from threadline.account import Ledger
         from threadline.index.ledger import IndexedCharges
 
-        return Ledger.from_source(IndexedCharges(self._connection, rates))
+        return Ledger.from_source(IndexedCharges(self._connection, self._homes, rates))
 
     def recent_usage(self, session: SessionRef, rates: Rates, *, since: datetime) -> RecentUsage:
         """A session, and what was spent since a time."""
         from threadline.index.charges import recent_usage
 
-        return recent_usage(self._connection, session, rates, since=since)
+        return recent_usage(self._connection, self._homes, session, rates, since=since)
 
     def session_costs(self) -> dict[str | None, Decimal]:
         """The amount each session cost, for those whose prices are known."""
@@ -222,7 +234,7 @@ class Index:
         """All sessions, newest first."""
         from threadline.index.summaries import list_sessions
 
-        return list_sessions(self._connection)
+        return list_sessions(self._connection, self._homes)
 
     def titles(self, sessions: Collection[str]) -> dict[str, str]:
         """The titles of these sessions, without those that have none."""

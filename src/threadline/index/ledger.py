@@ -43,6 +43,7 @@ from threadline.model.times import parse_timestamp
 
 if TYPE_CHECKING:
     from threadline.account import Rates
+    from threadline.model.homes import Homes
 
 _CHARGED_MESSAGES = """(SELECT DISTINCT message_id FROM charged c JOIN origins o USING(origin_id)
 LEFT JOIN transcripts t USING(transcript_id) {0})"""
@@ -67,11 +68,13 @@ class IndexedCharges:
     def __init__(
         self,
         connection: sqlite3.Connection,
+        homes: Homes,
         rates: Rates | None = None,
         selection: ChargeFilter = _NO_FILTER,
         agent_types: dict[int, str | None] | None = None,
     ) -> None:
         self._connection = connection
+        self._homes = homes
         self._rates = rates
         self._selection = selection
         self._agent_types: dict[int, str | None] = {} if agent_types is None else agent_types
@@ -95,14 +98,15 @@ class IndexedCharges:
 
     def select(self, selection: ChargeFilter) -> IndexedCharges:
         """Return the matching charges. They share the agent types that were filled in."""
-        return IndexedCharges(self._connection, self._rates, self._selection.combine(selection), self._agent_types)
+        combined = self._selection.combine(selection)
+        return IndexedCharges(self._connection, self._homes, self._rates, combined, self._agent_types)
 
     def sums(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> list[Row]:
         """Return the sums by keys."""
         if extra or not self._has_prices or not TOTAL_KEYS.issuperset(names):
             return self._list().sums(names, zone, extra)
         with read_transaction(self._connection):
-            totals = ChargeTotals(self._connection, self._selection, self._agent_types).by(names, zone)
+            totals = ChargeTotals(self._connection, self._homes, self._selection, self._agent_types).by(names, zone)
         return rows_from_counts(totals, names)
 
     def holding(self, session: str | None, transcripts: Collection[str]) -> Sequence[Charge]:
@@ -181,7 +185,7 @@ class IndexedCharges:
 
     def _count(self) -> int:
         with read_transaction(self._connection):
-            totals = ChargeTotals(self._connection, self._selection, self._agent_types).by((), UTC)
+            totals = ChargeTotals(self._connection, self._homes, self._selection, self._agent_types).by((), UTC)
         return sum(counts[0] + counts[-1] for counts in totals.values())
 
     def _build(self) -> Iterator[Charge]:
@@ -197,7 +201,10 @@ class IndexedCharges:
         from threadline.index.charges import rebuild_charges  # noqa: PLC0415 - takes a while, and sums do without
 
         with read_transaction(self._connection):
-            for charge in rebuild_charges(self._connection, self.rates, self._agent_types, messages, values):
+            charges = rebuild_charges(
+                self._connection, messages, values, homes=self._homes, rates=self.rates, types=self._agent_types
+            )
+            for charge in charges:
                 if self._selection == _NO_FILTER or self._selection.matches(charge):
                     yield charge
 

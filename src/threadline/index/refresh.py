@@ -41,7 +41,7 @@ from threadline.index.sighting_rows import MARK_STALE
 from threadline.index.state import ReadRequest, TranscriptRows, read_rows
 from threadline.index.store import NEW_SUFFIX, open_locked, open_new, remove_index, remove_older_versions, write_lock
 from threadline.index.vocabulary import VocabularyWriter
-from threadline.model.homes import Home, Transcript
+from threadline.model.homes import Home, Homes, Transcript
 from threadline.parallel import can_fork, cpu_count, fork_map, relaxed_gc
 
 _MIN_PARALLEL_BYTES = 4 * 1024 * 1024
@@ -156,7 +156,7 @@ def _run(  # noqa: PLR0917 - as they were given
     with writer.finish():
         if are_projects_stale(connection):
             update_project_paths(connection, homes)
-        charges = charge_stale(connection, homes)
+        charges = charge_stale(connection, Homes(homes))
     return RefreshResult(len(plan.steps), plan.size, writer.entries, len(plan.gone), charges)
 
 

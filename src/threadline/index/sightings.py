@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from threadline.account import timestamp_from_mtime
 from threadline.index.store import decode_path, decode_time, storable_text
-from threadline.model import homes as kept_homes
+from threadline.model.homes import NO_HOMES, Homes
 from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Origin, Sighting, UsagePass, lacks_final_usage, parse_amount
 from threadline.parse import LineNumbers
 
@@ -48,15 +48,16 @@ SightingGroup = tuple[int, str, list[Sighting]]
 class StoredSightings:
     """Restores sightings from the index, by message.
 
-    `ranks` are the ranks of homes. `types` are the types of agents whose rows do not contain it, by transcript id.
+    `homes` are those of the archive. `types` are the types of agents whose rows do not contain it, by transcript id.
     `numbers` are the ids of the transcripts that occurred so far, by path.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, ranks: dict[str, int], types: Mapping[int, str | None] | None = None
+        self, connection: sqlite3.Connection, homes: Homes = NO_HOMES, types: Mapping[int, str | None] | None = None
     ) -> None:
         self._connection = connection
-        self._ranks = ranks
+        self._homes = homes
+        self._ranks = home_ranks(connection, homes)
         self._types = types or {}
         self._lines: dict[str, LineNumbers] = {}
         self.models: dict[int | None, str | None] = {None: None}
@@ -104,6 +105,7 @@ class StoredSightings:
         origin.side = bool(side)
         if origin.agent is not None and origin.agent_type is None:
             origin.agent_type = self._types.get(transcript)
+        origin.home_name, origin.machine = self._homes.name_of(origin.home), self._homes.machine_of(origin.home)
         origin.rank = self._ranks.get(origin.home, 0)
         origin.lines = self._lines.get(origin.transcript)
         if origin.lines is None:
@@ -112,10 +114,10 @@ class StoredSightings:
         return origin
 
 
-def home_ranks(connection: sqlite3.Connection) -> dict[str, int]:
-    """The rank of each home: its position in the order in which the homes were named."""
+def home_ranks(connection: sqlite3.Connection, homes: Homes) -> dict[str, int]:
+    """The rank of each home, in the order of the last refresh."""
     row = connection.execute("SELECT value FROM meta WHERE name = 'ranks'").fetchone()
-    return kept_homes.rank_homes(json.loads(row[0])) if row is not None else {}
+    return homes.ranks(json.loads(row[0])) if row is not None else {}
 
 
 _MAX_ROWS_CHARS = 8 * 1024  # beyond that, `SightingCollector` begins another sighting, too

@@ -21,7 +21,7 @@ from msgspec import Raw, Struct
 from threadline.errors import Error
 from threadline.index.schema import SIDE_SQL, WORKING_AGENT_SQL
 from threadline.index.store import decode_path
-from threadline.model.homes import SideAgentKind, Transcript, is_kept
+from threadline.model.homes import Homes, SideAgentKind, Transcript
 from threadline.model.times import parse_timestamp
 from threadline.summary import (
     AgentHead,
@@ -225,7 +225,7 @@ class SessionBrief(Struct, frozen=True):
         return self.id or self.path.replace("\\", "/").rpartition("/")[2].removesuffix(".jsonl")
 
 
-def list_sessions(connection: sqlite3.Connection) -> tuple[SessionBrief, ...]:
+def list_sessions(connection: sqlite3.Connection, homes: Homes) -> tuple[SessionBrief, ...]:
     """All sessions, newest first: the same as `Archive.sessions` lists, in the same order."""
     agents: dict[str | None, int] = dict(connection.execute(_COUNT_AGENTS).fetchall())
     sessions = [
@@ -241,7 +241,7 @@ def list_sessions(connection: sqlite3.Connection) -> tuple[SessionBrief, ...]:
             entries=entries,
             size=size,
             path=decode_path(path),
-            kept=is_kept(decode_path(path)),
+            kept=homes.is_kept(decode_path(path)),
         )
         for session, title, project, first, last, turns, model, entries, size, path, mtime in connection.execute(
             _SELECT_SESSIONS

@@ -28,7 +28,7 @@ from threadline.account import (
     utc_offset,
 )
 from threadline.index.store import QUARTER_MS, decode_path, decode_time, epoch_milliseconds
-from threadline.model.homes import home_name, machine_name
+from threadline.model.homes import Homes
 from threadline.model.ledger import Rate
 from threadline.model.times import parse_timestamp
 
@@ -87,6 +87,7 @@ class GroupLabels:
     def __init__(
         self,
         connection: sqlite3.Connection,
+        homes: Homes,
         names: GroupKey,
         rates: Mapping[int, ModelRate],
         types: Mapping[int, str | None],
@@ -97,8 +98,8 @@ class GroupLabels:
         self._paths: dict[str, dict[int | None, str]] = {}
         if "project" in names:
             self._paths["project"] = _load_paths(connection, "SELECT project_id, COALESCE(path, folder) FROM projects")
-        # The machine of a kept home is not in the index, so it is looked up now.
-        for name, label in (("home", home_name), ("machine", machine_name)):
+        # The index has only the paths of homes.
+        for name, label in (("home", homes.name_of), ("machine", homes.machine_of)):
             if name in names:
                 paths = _load_paths(connection, "SELECT home_id, path FROM homes")
                 self._paths[name] = {number: label(path) for number, path in paths.items()}
@@ -187,9 +188,10 @@ class ChargeTotals:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, selection: ChargeFilter, types: Mapping[int, str | None]
+        self, connection: sqlite3.Connection, homes: Homes, selection: ChargeFilter, types: Mapping[int, str | None]
     ) -> None:
         self._connection = connection
+        self._homes = homes
         self._selection = selection
         self._types = types
         self._conditions = sql_conditions(connection, selection)
@@ -199,7 +201,7 @@ class ChargeTotals:
     def by(self, names: GroupKey, zone: tzinfo) -> dict[RatedGroup, list[int]]:
         """The counts of each group and rate."""
         self._sums = {}
-        labels = GroupLabels(self._connection, names, self._rates, self._types)
+        labels = GroupLabels(self._connection, self._homes, names, self._rates, self._types)
         timed = any(name in TIME_KEYS for name in names)
         if not timed and not self._selection.has_time_range:
             self._add(labels, self._ask("charged c" if labels.shares else "spent s", "NULL", labels, []))

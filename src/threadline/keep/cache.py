@@ -120,7 +120,7 @@ def open_damaged_packs(folder: Path | None, keep: str) -> DamagedPacks | None:
     return DamagedPacks(folder / f"{keep}.doubted") if folder is not None else None
 
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 _HASH_LENGTH = 16
 _MTIME_GRANULARITY_NS = 2_000_000_000
 """Some file systems store mtimes in steps of two seconds: a later change may have the mtime that was noted."""

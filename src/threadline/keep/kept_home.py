@@ -37,7 +37,7 @@ from threadline.keep.cache import (
 )
 from threadline.keep.machine import KEEP_JSON, machine_folder, read_machine_id
 from threadline.keep.sessions import has_unique_name
-from threadline.model.homes import KEEP_SOURCE, Home, KeptHome, register_kept_home
+from threadline.model.homes import KEEP_SOURCE, Home, OriginalHome
 
 _COMPLETE = "whole"
 _STATE_SUFFIX, _LISTING_SUFFIX = ".state", ".listing"
@@ -55,6 +55,11 @@ class KeptHomes(Struct, frozen=True):
     gone: tuple[str, ...] = ()
 
 
+class _KeptHome(Struct, frozen=True):
+    path: str
+    original: OriginalHome
+
+
 class _State(SavedState, frozen=True):
     """What the kept homes were made from: they are current as long as all of it is the same.
 
@@ -62,7 +67,7 @@ class _State(SavedState, frozen=True):
     """
 
     runs: str
-    homes: tuple[KeptHome, ...]
+    homes: tuple[_KeptHome, ...]
     watched: dict[str, int]
     unlisted: dict[str, bool]
     gone: tuple[str, ...] = ()
@@ -130,7 +135,7 @@ class _KeptHomesUpdate:
         has_new_runs = state is None or state.runs != runs
         if state is None or has_new_runs or not self._is_current(state):
             state = self._update(runs, planned, progress, has_new_runs=has_new_runs)
-        return self._register(state)
+        return _load_kept_homes(state)
 
     def load_previous(self, problem: str) -> KeptHomes:
         """The kept homes as they were, and a problem: what was listed yesterday does not vanish today."""
@@ -138,12 +143,7 @@ class _KeptHomesUpdate:
         if state is None:
             return KeptHomes(problems=(problem,))
         existing = tuple(home for home in state.homes if os.path.isdir(home.path))  # noqa: PTH112 - as below
-        return self._register(replace(state, homes=existing, problems=(problem,)))
-
-    def _register(self, state: _State) -> KeptHomes:
-        for home in state.homes:
-            register_kept_home(home)
-        return KeptHomes(tuple(Home(Path(home.path), KEEP_SOURCE) for home in state.homes), state.problems, state.gone)
+        return _load_kept_homes(replace(state, homes=existing, problems=(problem,)))
 
     def _is_current(self, state: _State) -> bool:
         return (
@@ -190,8 +190,12 @@ class _KeptHomesUpdate:
             for files, folder in missing:
                 kept_files.remove_stale_files(folder, files.rows)
             watched = {path: get_settled_mtime_ns(path, began) for files, _folder in missing for path in files.watched}
-            homes = tuple(self._describe(files, folder) for files, folder in missing if files.rows and folder.is_dir())
-            gone = tuple(self._describe(files, folder).name for files, folder in missing if self._is_gone(files))
+            homes = tuple(
+                _KeptHome(os.path.realpath(folder), self._original_home(files))
+                for files, folder in missing
+                if files.rows and folder.is_dir()
+            )
+            gone = tuple(self._original_home(files).name for files, _folder in missing if self._is_gone(files))
             state = _State(STATE_VERSION, runs, homes, watched, unlisted, gone, tuple(problems))
             save_state(self._state_file, state)
             return state
@@ -209,11 +213,16 @@ class _KeptHomesUpdate:
         variant = () if is_living else (_COMPLETE,) if files.is_complete else self._selection_key
         return self._folder / short_hash(origin.machine, origin.home, *variant)
 
-    def _describe(self, files: MissingFiles, folder: Path) -> KeptHome:
+    def _original_home(self, files: MissingFiles) -> OriginalHome:
         origin = files.origin
         if origin.machine != self._selection.own_machine:
-            return KeptHome(os.path.realpath(folder), origin.home, self._machine_names[origin.machine])
-        return KeptHome(os.path.realpath(folder), origin.home, projects=real_projects_dir(origin.home))
+            return OriginalHome(origin.home, self._machine_names[origin.machine])
+        return OriginalHome(origin.home, projects=real_projects_dir(origin.home))
+
+
+def _load_kept_homes(state: _State) -> KeptHomes:
+    homes = tuple(Home(Path(home.path), KEEP_SOURCE, home.original) for home in state.homes)
+    return KeptHomes(homes, state.problems, state.gone)
 
 
 def _machine_names(origins: Sequence[HomeOrigin], own: str | None) -> dict[str, str]:

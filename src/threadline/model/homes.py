@@ -1,7 +1,7 @@
 """Homes (Claude configuration directories), projects, transcripts and side files, and how they change.
 
-A kept home is a folder with what was kept of a home after Claude Code deleted it there. Which folders are kept homes
-is registered once per process, by whoever created them.
+A kept home is a folder with files that only the keep still has: Claude Code deleted them from the original home, or
+the original home is on another machine. `Homes` answers questions about paths in the homes of an archive.
 """
 
 from __future__ import annotations
@@ -10,22 +10,133 @@ import os
 import platform
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
 
 from threadline.model.places import AgentId, Problem, SessionId
 
+KEEP_SOURCE = "keep"
+"""The `Home.source` of a kept home."""
+
+
+class OriginalHome(Struct, frozen=True):
+    """The home that the files of a kept home come from.
+
+    `machine` is the name of the machine it is on; None for this one. `projects` is the real path of its `projects/`, if
+    that is a symlink to another place.
+    """
+
+    path: str
+    machine: str | None = None
+    projects: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its path, with the machine if that is another one."""
+        return f"{self.machine}:{self.path}" if self.machine is not None else self.path
+
 
 class Home(Struct, frozen=True):
     """One Claude configuration directory.
 
-    `path` is its real path; `source` says how it was found: `option`, `CLAUDE_CONFIG_DIR`,
-    `CLAUDE_CONFIG_DIRS`, `default`, `xdg` or `desktop`.
+    `path` is its real path. `source` says how it was found: `option`, `CLAUDE_CONFIG_DIR`, `CLAUDE_CONFIG_DIRS`,
+    `default`, `xdg`, `desktop`, `path` or `keep`. `original` is set if it is a kept home.
     """
 
     path: Path
     source: str
+    original: OriginalHome | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it has files that only the keep still has."""
+        return self.original is not None
+
+    @property
+    def name(self) -> str:
+        """What reports call it: its path, or the name of the original home."""
+        return self.original.name if self.original is not None else os.fspath(self.path)
+
+    @property
+    def machine(self) -> str:
+        """The name of the machine that its files were written on."""
+        machine = self.original.machine if self.original is not None else None
+        return machine if machine is not None else this_machine_name()
+
+
+def this_machine_name() -> str:
+    """Return the name of this machine."""
+    return platform.node() or "machine"
+
+
+class Homes(tuple[Home, ...]):  # noqa: SLOT001 - cached properties need a __dict__
+    """The homes of an archive, living ones and kept ones.
+
+    A session may be split: some of its files are in a living home, others only in the kept home of the same original.
+    `counterparts` finds the other ones.
+    """
+
+    def name_of(self, path: str) -> str:
+        """Return what reports call the home with this path; the path itself if it is not among these homes."""
+        home = self._by_path.get(path)
+        return home.name if home is not None else path
+
+    def machine_of(self, path: str) -> str:
+        """Return the machine of the home with this path; this machine if it is not among these homes."""
+        home = self._by_path.get(path)
+        return home.machine if home is not None else this_machine_name()
+
+    def is_kept(self, path: str | os.PathLike[str]) -> bool:
+        """Whether a file is in a kept home."""
+        return os.fspath(path).startswith(self._kept_prefixes)
+
+    def counterparts(self, path: str | os.PathLike[str]) -> Iterator[Path]:
+        """Yield the paths that a file or folder of a living home may have in kept homes, and the reverse."""
+        text = os.fspath(path)
+        for pairs in self._folder_pairs:
+            for folder, counterpart in pairs:
+                if text.startswith(folder + os.sep):
+                    yield Path(counterpart + text[len(folder) :])
+                    break
+
+    def ranks(self, paths: Iterable[str] | None = None) -> dict[str, int]:
+        """Return the rank of each home by path: its position. A kept home has the rank of its original.
+
+        `paths` are those of the homes to rank, if not of all.
+        """
+        ranks: dict[str, int] = {}
+        ranked = paths if paths is not None else (os.fspath(home.path) for home in self)
+        return {path: ranks.setdefault(self.name_of(path), rank) for rank, path in enumerate(ranked)}
+
+    @cached_property
+    def _by_path(self) -> dict[str, Home]:
+        return {os.fspath(home.path): home for home in self}
+
+    @cached_property
+    def _kept_prefixes(self) -> tuple[str, ...]:
+        return tuple(os.fspath(home.path) + os.sep for home in self if home.is_kept)
+
+    @cached_property
+    def _folder_pairs(self) -> list[list[tuple[str, str]]]:
+        """For each kept home of this machine, the folders that have counterparts; subfolders come first."""
+        return [
+            _folder_pairs(os.fspath(home.path), home.original)
+            for home in self
+            if home.original is not None and home.original.machine is None
+        ]
+
+
+NO_HOMES = Homes()
+
+
+def _folder_pairs(kept: str, original: OriginalHome) -> list[tuple[str, str]]:
+    pairs = [(kept, original.path), (original.path, kept)]
+    if original.projects is None:
+        return pairs
+    kept_projects = kept + os.sep + "projects"
+    return [(kept_projects, original.projects), (original.projects, kept_projects), *pairs]
 
 
 class PathSource(StrEnum):
@@ -247,83 +358,6 @@ class TranscriptChanges(Struct, frozen=True):
     renewed: tuple[TranscriptFingerprint, ...]
     unchanged: int
     problems: tuple[Problem, ...]
-
-
-KEEP_SOURCE = "keep"
-"""How a kept home was found, as `Home.source` says it."""
-
-
-class KeptHome(Struct, frozen=True):
-    """A kept home: where it lies, the home its files come from, and the machine that was on, if not this one.
-
-    `projects` is where the projects of that home really lie, if that is elsewhere.
-    """
-
-    path: str
-    home: str
-    machine: str | None = None
-    projects: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The home that it stands for, as people know it."""
-        return f"{self.machine}:{self.home}" if self.machine is not None else self.home
-
-    def equivalent_folders(self) -> Iterator[tuple[str, str]]:
-        """Folders that hold the same, kept and living, and the other way round; the narrower ones first."""
-        if self.projects is not None:
-            own = self.path + os.sep + "projects"
-            yield from ((own, self.projects), (self.projects, own))
-        yield from ((self.path, self.home), (self.home, self.path))
-
-
-_kept_homes: dict[str, KeptHome] = {}
-
-
-def register_kept_home(kept: KeptHome) -> None:
-    """Tell that a folder is a kept home."""
-    _kept_homes[kept.path] = kept
-
-
-def home_name(home: str | os.PathLike[str]) -> str:
-    """What a home is called: its path; for a kept one, that of the home its files come from."""
-    found = _kept_homes.get(os.fspath(home)) if _kept_homes else None
-    return found.name if found is not None else os.fspath(home)
-
-
-def machine_name(home: str | os.PathLike[str]) -> str:
-    """The machine that a home is on, or was on, as people call it: this one, unless it was kept by another."""
-    found = _kept_homes.get(os.fspath(home)) if _kept_homes else None
-    return found.machine if found is not None and found.machine is not None else platform.node() or "machine"
-
-
-def is_kept(path: str | os.PathLike[str]) -> bool:
-    """Whether a file lies in a kept home."""
-    return _kept_home_of(os.fspath(path)) is not None if _kept_homes else False
-
-
-def counterpart_paths(path: str | os.PathLike[str]) -> Iterator[str]:
-    """The same place in the homes that hold the rest of what one home held: living, and kept."""
-    if not _kept_homes:
-        return
-    text = os.fspath(path)
-    for home in _kept_homes.values():
-        if home.machine is not None:
-            continue
-        for here, there in home.equivalent_folders():
-            if text.startswith(here + os.sep):
-                yield there + text[len(here) :]
-                break
-
-
-def rank_homes(homes: Iterable[str]) -> dict[str, int]:
-    """The place of each home among those that were named; a kept one has that of the home it stands for."""
-    named: dict[str, int] = {}
-    return {home: named.setdefault(home_name(home), number) for number, home in enumerate(homes)}
-
-
-def _kept_home_of(path: str) -> KeptHome | None:
-    return next((home for home in _kept_homes.values() if path.startswith(home.path + os.sep)), None)
 
 
 WARM_UP_PROMPT = "Warmup"

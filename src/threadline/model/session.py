@@ -12,7 +12,7 @@ from msgspec import Struct
 from threadline.model.blocks import ToolResultBlock
 from threadline.model.calls import Call
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, PrLinkEntry, SystemEntry, UserEntry
-from threadline.model.homes import SideAgentKind, is_kept
+from threadline.model.homes import NO_HOMES, Homes, SideAgentKind
 from threadline.model.places import AgentId, CallId, EntryId, Place, Problem, SessionId
 from threadline.model.side_files import AgentMeta
 from threadline.model.text import Title
@@ -360,11 +360,12 @@ class Session(Struct, frozen=True):
     continuations: tuple[Continuation, ...] = ()
     pr_links: tuple[PrLinkEntry, ...] = ()
     file_problems: tuple[Problem, ...] = ()
+    homes: Homes = NO_HOMES
 
     @property
     def kept(self) -> bool:
         """Whether Claude Code has deleted it, and it was read from what the keep has."""
-        return self.path is not None and is_kept(self.path)
+        return self.path is not None and self.homes.is_kept(self.path)
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -191,8 +191,8 @@ class Origin(Struct, array_like=True, gc=False):
     """What the rows of a run of messages have in common: where they stand and who wrote them.
 
     `agent` is None for the main one; `forked` are copies that say so. What follows `agent_type` is not in the
-    transcript: the survey adds it, knowing the whole home. `lines` numbers the line that begins at an offset;
-    `rank` is the place of its home among those that were named.
+    transcript; `with_origin` adds it. `home` is the path of the home, `home_name` its name in reports, and `rank` its
+    position among the homes of the archive. `lines` numbers the line that begins at an offset.
     """
 
     session: str | None = None
@@ -210,6 +210,8 @@ class Origin(Struct, array_like=True, gc=False):
     side: bool = False
     rank: int = 0
     lines: Any = None
+    home_name: str = ""
+    machine: str = ""
 
 
 class UsagePass(Struct, array_like=True, gc=False, frozen=True):

@@ -28,7 +28,7 @@ from threadline.find import (
     sibling_transcripts,
     transcript_at,
 )
-from threadline.model.homes import Home, Transcript
+from threadline.model.homes import Home, Homes, Transcript
 from threadline.model.ledger import Sum, UsageWindow
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.times import parse_timestamp
@@ -116,10 +116,11 @@ def read_recent_usage(
     named: SessionRef, homes: Iterable[Home], table: Rates, *, since: datetime, seconds: float = DEFAULT_SECONDS
 ) -> RecentUsage:
     """Read a session, and for at most `seconds` what changed in homes since a moment."""
-    reader = _RecentReader(f"{since:%Y-%m-%dT%H:%M:%S}")
+    searched = Homes(homes)
+    reader = _RecentReader(f"{since:%Y-%m-%dT%H:%M:%S}", searched)
     last = reader.session(named) if named.main is not None else None
     until = monotonic() + seconds
-    listed, not_read = reader.others(homes, since, lambda: monotonic() >= until)
+    listed, not_read = reader.others(searched, since, lambda: monotonic() >= until)
     ledger = Ledger(compute_charges(reader.sightings, table), table, reader.problems)
     return RecentUsage(named, since, ledger, last, not_read, listed)
 
@@ -127,8 +128,9 @@ def read_recent_usage(
 class _RecentReader:
     """Reads transcripts and collects their sightings."""
 
-    def __init__(self, since: str) -> None:
+    def __init__(self, since: str, homes: Homes) -> None:
         self.since = since
+        self._homes = homes
         self.sightings: list[Sighting] = []
         self.problems: list[Problem] = []
         self._read: set[str] = set()
@@ -140,10 +142,10 @@ class _RecentReader:
         ids, began_ns = _read_beginning(main)
         last: Sighting | None = None
         with suppress(OSError):
-            transcript = transcript_at(main, home)
+            transcript = transcript_at(main, home, self._homes)
             own = self._add(transcript, read_sightings(transcript))
             last = next((sighting for sighting in reversed(own) if is_main_request(sighting)), None)
-        below, beside = session_transcripts(main, home)
+        below, beside = session_transcripts(main, home, self._homes)
         # Agents' transcripts beside the session's may be those of others; older ones than the session are.
         newer = [agent for agent in beside if agent.mtime_ns >= began_ns]
         for transcript in (*below, *(t for t in newer if _mentions_session(t.path, named.session or ""))):
@@ -170,7 +172,7 @@ class _RecentReader:
 
     def _read_related(self, main: Path, home: Home, ids: set[str], began_ns: int) -> None:
         """Read sessions that begin like this one: a fork or a continuation copies what the other spent."""
-        for sibling in sibling_transcripts(main, home):
+        for sibling in sibling_transcripts(main, home, self._homes):
             is_session = parse_session_id(sibling.path.name) is not None and sibling.mtime_ns >= began_ns
             is_read = os.fspath(sibling.path) in self._read
             if is_session and not is_read and ids & _read_beginning(sibling.path)[0]:

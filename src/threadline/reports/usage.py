@@ -34,7 +34,7 @@ from threadline.account import (
 from threadline.errors import Error
 from threadline.find import drop_shared_transcripts, look
 from threadline.find import homes as all_homes
-from threadline.model.homes import Found, Home, SideFile, SideFileKind, Transcript, home_name, rank_homes
+from threadline.model.homes import Found, Home, Homes, SideFile, SideFileKind, Transcript
 from threadline.model.ledger import ReportedDay, ReportedUsage, Row, Rows, Sum, format_decimal, sum_fields
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.text import count
@@ -95,7 +95,7 @@ def _placed_sightings(
     progress: Callable[[int], None] | None,
 ) -> Iterator[list[Sighting]]:
     projects = {(home.home, project.folder): project.name for home in found for project in home.projects}
-    ranks = rank_homes(str(home.home.path) for home in found)
+    ranks = Homes(home.home for home in found).ranks()
     for transcript, sightings in read:
         if sightings.problem is not None:
             place = Place(str(transcript.path))
@@ -334,7 +334,7 @@ def find_deleted_days(
     `zone` is the time zone of the statistics. Transcripts are needed only if there are several homes, which may share
     some.
     """
-    named_homes = [(home_found, home_name(home_found.home.path)) for home_found in found]
+    named_homes = [(home_found, home_found.home.name) for home_found in found]
     days_of = {
         home_found.home: [
             day

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from threadline.index import EntryRow, Index, extract_fields
 from threadline.model.hits import Hit, Hits
-from threadline.model.homes import is_kept
 from threadline.model.places import Place
 from threadline.model.text import count
 from threadline.model.times import parse_timestamp
@@ -161,7 +160,7 @@ def add_partial_matches(index: Index, query: Query, exact: Hits, limit: int, now
             hit = by_session.pop(match.row.session or match.row.transcript, None)
             if hit is None and matches(all_of(words.filters), documents.indexed_document(match.row)):
                 hit = replace(
-                    _make_hit(any_word, match.row, 0, documents), score=round(match.score, 6), lacks=match.lacks
+                    _make_hit(index, any_word, match.row, 0, documents), score=round(match.score, 6), lacks=match.lacks
                 )
             hits += [hit] if hit is not None else []
             if len(hits) == limit:
@@ -220,7 +219,7 @@ def run_query(
         if not phrases or deleted:
             collector.sort(best_first_key if is_ranked else newest_first_key)
         hits = [
-            _make_hit(expanded, row, more, documents)
+            _make_hit(index, expanded, row, more, documents)
             if row.entry_id > 0
             else _deleted_prompt_hit(expanded, row, more, deleted[-row.entry_id - 1])
             for row, more in collector.best(limit, ranked=is_ranked)
@@ -404,7 +403,7 @@ def _original_first_key(row: EntryRow) -> tuple[bool, int]:
     return not row.is_own, row.entry_id
 
 
-def _make_hit(query: Query, row: EntryRow, more: int, documents: DocumentReader) -> Hit:
+def _make_hit(index: Index, query: Query, row: EntryRow, more: int, documents: DocumentReader) -> Hit:
     entry = documents.entry(row)
     shown = snippet(query, extract_fields(entry) if entry is not None else {})
     return Hit(
@@ -421,7 +420,7 @@ def _make_hit(query: Query, row: EntryRow, more: int, documents: DocumentReader)
         shown.highlights,
         None,
         more,
-        kept=is_kept(row.transcript),
+        kept=index.is_kept(row.transcript),
     )
 
 

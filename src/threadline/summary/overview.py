@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.find import drop_shared_transcripts
-from threadline.model.homes import KEEP_SOURCE, Found, Home, Project, Transcript, TranscriptKind, home_name
+from threadline.model.homes import Found, Home, Project, Transcript, TranscriptKind
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.times import parse_timestamp
 from threadline.summary.sessions import FileSource, SessionAgents, SessionKey, TranscriptSource
@@ -171,11 +171,11 @@ class _AgentCounts:
 
 
 def _session_key(transcript: Transcript) -> SessionKey:
-    return home_name(transcript.home.path), transcript.session
+    return transcript.home.name, transcript.session
 
 
 def _project_key(transcript: Transcript) -> _ProjectKey:
-    return home_name(transcript.home.path), transcript.folder
+    return transcript.home.name, transcript.folder
 
 
 def _combine_stats(
@@ -217,7 +217,7 @@ def _combine_stats(
         ),
         side_files=dict(side_files.most_common()),
         problems=tuple(problems),
-        kept=_count_sessions([pair for pair in mains if pair[0].home.source == KEEP_SOURCE]),
+        kept=_count_sessions([pair for pair in mains if pair[0].home.is_kept]),
     )
 
 
@@ -265,11 +265,11 @@ def _project_overviews(homes: list[Found], read: list[_ReadTranscript], agents: 
         by_key.setdefault(_project_key(transcript), []).append((transcript, stats))
     # A kept transcript counts for the project it was in. If the home still has that project, its name is taken.
     projects = {
-        (home_name(project.home.path), project.folder): project
-        for home in sorted(homes, key=lambda home: home.home.source != KEEP_SOURCE)
+        (project.home.name, project.folder): project
+        for home in sorted(homes, key=lambda home: not home.home.is_kept)
         for project in home.projects
     }
-    order = dict.fromkeys((home_name(project.home.path), project.folder) for home in homes for project in home.projects)
+    order = dict.fromkeys((project.home.name, project.folder) for home in homes for project in home.projects)
     rows = [_project_overview(projects[key], by_key.get(key, []), agents.of_project(key)) for key in order]
     return sorted(rows, key=lambda row: row.last.timestamp() if row.last else 0, reverse=True)
 
@@ -279,7 +279,7 @@ def _project_overview(project: Project, read: list[_ReadTranscript], agents: int
     return ProjectOverview(
         project=project.name,
         folder=project.folder,
-        home=Path(home_name(project.home.path)),
+        home=Path(project.home.name),
         sessions=_count_sessions([pair for pair in read if pair[0].kind is TranscriptKind.MAIN]),
         agents=agents,
         bytes=sum(transcript.size for transcript, _ in read),

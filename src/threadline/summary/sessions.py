@@ -20,16 +20,13 @@ from msgspec import Struct
 from threadline.errors import Error
 from threadline.find import drop_shared_transcripts, list_live_session_files
 from threadline.model.homes import (
-    KEEP_SOURCE,
     Found,
+    Homes,
     SideAgentKind,
     SideFile,
     SideFileKind,
     Transcript,
     TranscriptKind,
-    counterpart_paths,
-    home_name,
-    machine_name,
 )
 from threadline.model.places import SessionId
 from threadline.model.side_files import LiveSession
@@ -244,6 +241,7 @@ class _SummaryBuilder:
 
     def __init__(self, found: list[Found], filter_: SessionFilter, source: TranscriptSource) -> None:
         self._found = found
+        self._homes = Homes(home.home for home in found)
         self._source = source
         self._filter = filter_
         self._projects = {(project.home, project.folder): project.name for home in found for project in home.projects}
@@ -271,7 +269,7 @@ class _SummaryBuilder:
 
     def _is_of_machine(self, transcript: Transcript) -> bool:
         machine = self._filter.machine
-        return machine is None or machine_name(transcript.home.path).casefold() == machine.casefold()
+        return machine is None or transcript.home.machine.casefold() == machine.casefold()
 
     def _is_of_project(self, transcript: Transcript) -> bool:
         return self._filter.project is None or _contains(self._project(transcript), self._filter.project)
@@ -288,6 +286,7 @@ class _SummaryBuilder:
         missing = set(read.started) - agents
         # Old versions do not name the agents in results: `unnamed` of them are among those that no result names.
         unnamed = max(0, read.unnamed - len(agents - set(read.started)))
+        types = Counter(read.agent_types) | Counter(_types_in_meta(files.values(), self._homes))
         summary = SessionSummary(
             id=transcript.session,
             title=read.title,
@@ -298,15 +297,15 @@ class _SummaryBuilder:
             turns=read.turns,
             agents=len(agents),
             agents_started=len(agents) + len(missing) + unnamed,
-            agent_types=dict((Counter(read.agent_types) | Counter(_types_in_meta(files.values()))).most_common()),
+            agent_types=dict(types.most_common()),
             model=read.model,
             entries=read.entries,
             size=transcript.size,
             running=transcript.session in self._running,
             path=transcript.path,
             problem=read.problem,
-            kept=transcript.home.source == KEEP_SOURCE,
-            machine=machine_name(transcript.home.path),
+            kept=transcript.home.is_kept,
+            machine=transcript.home.machine,
         )
         return summary if self._matches(summary) else None
 
@@ -368,14 +367,14 @@ class SessionAgents:
 
 
 def _session_key(transcript: Transcript, session: SessionId | None) -> SessionKey:
-    return home_name(transcript.home.path), session  # some transcripts of a home may be only in the keep
+    return transcript.home.name, session  # some transcripts of a home may be only in the keep
 
 
-def _types_in_meta(agents: Iterable[Transcript]) -> Iterator[str]:
+def _types_in_meta(agents: Iterable[Transcript], homes: Homes) -> Iterator[str]:
     """Yield the types of agents that their side files name, in the home or in the keep."""
     for agent in agents:
         beside = agent.meta or agent.path.with_suffix(".meta.json")
-        paths = (*([agent.meta] if agent.meta is not None else []), *map(Path, counterpart_paths(beside)))
+        paths = (*([agent.meta] if agent.meta is not None else []), *homes.counterparts(beside))
         type_ = next((type_ for path in paths if (type_ := _agent_type(path)) is not None), None)
         if type_ is not None:
             yield type_

@@ -29,7 +29,6 @@ from msgspec import Struct
 from threadline.archive import Archive, HomePresence
 from threadline.errors import Error, IndexBusy, NotFound, Unreadable
 from threadline.index import DamagedIndex
-from threadline.model.homes import KEEP_SOURCE
 from threadline.web.examiner import Examiner
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ class ArchivePool:
         if not missing:
             return None
         with self._homes_lock:
-            is_kept = any(home.source == KEEP_SOURCE for home in self._reload_homes())
+            is_kept = any(home.is_kept for home in self._reload_homes())
         names = ", ".join(repr(str(home)) for home in missing)
         is_one = len(missing) == 1
         sentence = f"{'Home' if is_one else 'Homes'} {names} no longer {'exists' if is_one else 'exist'}."

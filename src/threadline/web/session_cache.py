@@ -33,7 +33,7 @@ from threadline.archive import Archive
 from threadline.errors import Error, NotFound
 from threadline.find import session_transcripts
 from threadline.load import Session, find_continuations, read
-from threadline.model.homes import TranscriptKind
+from threadline.model.homes import Homes, TranscriptKind
 from threadline.model.ledger import EXACT
 from threadline.model.places import MessageId
 from threadline.model.times import zone_name
@@ -299,10 +299,11 @@ class CachedSession:
 
 
 class SessionPlace(Struct, frozen=True):
-    """A session's name in the archive, and the path of its main transcript."""
+    """A session's name in the archive, the path of its main transcript, and the homes of the archive."""
 
     id: str
     path: Path
+    homes: Homes
 
 
 class _CacheEntry(Struct):
@@ -367,11 +368,12 @@ class SessionCache:
         """
         with self._lock:
             entry = self._entries.get(name)
-        place = SessionPlace(name, entry.path) if entry is not None and entry.session is not None else None
-        status = _fingerprint(place.path) if place is not None else None
+        path = entry.path if entry is not None and entry.session is not None else None
+        place = SessionPlace(name, path, archive.homes) if path is not None else None
+        status = _fingerprint(place) if place is not None else None
         if place is None or status is None:  # not read yet, or moved
             place = _find_session(name, archive)
-            status = _fingerprint(place.path)
+            status = _fingerprint(place)
         if status is None:
             raise NotFound("This session's transcript no longer exists. The list of sessions shows what is left.")
         return place, *status
@@ -398,7 +400,7 @@ class SessionCache:
         timer.start()
 
     def _read_in_background(self, place: SessionPlace) -> None:
-        status = _fingerprint(place.path)
+        status = _fingerprint(place)
         if status is None:
             return
         try:
@@ -418,7 +420,8 @@ class SessionCache:
             began = monotonic()
             try:
                 with _garbage_collection_paused():
-                    session = CachedSession(place.id, read(place.path, continued=False), version, size)
+                    content = read(place.path, continued=False, homes=place.homes)
+                    session = CachedSession(place.id, content, version, size)
             except Error:
                 with self._lock:
                     if entry.session is None and self._entries.get(place.id) is entry:
@@ -450,12 +453,12 @@ def _find_session(name: str, archive: Archive) -> SessionPlace:
     ]
     exact = min(listed, key=_largest_first, default=None)
     if exact is None and (path := _find_by_content(name, archive)) is not None:
-        return SessionPlace(name, path)
+        return SessionPlace(name, path, archive.homes)
     transcript = exact or archive.transcript(name)
     if transcript.kind is TranscriptKind.MAIN and transcript.session is not None:
-        return SessionPlace(str(transcript.session), transcript.path)
+        return SessionPlace(str(transcript.session), transcript.path, archive.homes)
     # An agent's transcript beside the sessions is shown as a session.
-    return SessionPlace(f"agent-{transcript.agent}", transcript.path)
+    return SessionPlace(f"agent-{transcript.agent}", transcript.path, archive.homes)
 
 
 def _find_by_content(name: str, archive: Archive) -> Path | None:
@@ -470,11 +473,11 @@ def _largest_first(transcript: Transcript) -> tuple[int, int, str]:
     return -transcript.size, -transcript.mtime_ns, str(transcript.path)
 
 
-def _fingerprint(path: Path) -> tuple[str, int] | None:
+def _fingerprint(place: SessionPlace) -> tuple[str, int] | None:
     """Identify the state of a session's files, and add up their sizes; None if the main transcript is gone."""
     try:
-        status = path.stat()
-        below, beside = session_transcripts(path)
+        status = place.path.stat()
+        below, beside = session_transcripts(place.path, homes=place.homes)
     except OSError:
         return None
     digest = hashlib.blake2b(f"{status.st_size} {status.st_mtime_ns} {status.st_ino}".encode(), digest_size=9)

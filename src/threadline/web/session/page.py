@@ -226,7 +226,7 @@ def session_preview(request: PageRequest) -> Page | None:
     place = request.session_cache.find_unread(request.path_values["session"], request.archive, LONG_BYTES)
     if place is None:
         return None
-    session = read_beginning(place.path, max_bytes=_PREVIEW_BYTES, max_entries=_PREVIEW_ENTRIES)
+    session = read_beginning(place.path, max_bytes=_PREVIEW_BYTES, max_entries=_PREVIEW_ENTRIES, homes=place.homes)
     links = SessionLinks(place.id)
     cached = CachedSession(place.id, session, "", 0)
     # Agents are not read yet: the page must not say that their transcripts are missing.
