@@ -541,3 +541,40 @@ def test_two_cuts_are_told_in_order(place: Place) -> None:
     with place.open() as archive:
         (home,) = (one.path for one in archive.homes if one.source == KEEP_SOURCE)
     assert (home / path).read_bytes() == b"".join(lines)
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_archives_with_different_keeps_do_not_influence_each_other(place: Place, tmp_path: Path, index: bool) -> None:
+    """What one archive reads from its keep does not appear in another archive of the same process."""
+    place.run()
+    main = next(main for main in place.transcripts() if any(main.with_suffix("").rglob("agent-*.jsonl")))
+    expected = len(threadline.read(main).agents)
+    deleted = [path for path in main.with_suffix("").rglob("*") if path.is_file()]
+    for path in deleted:
+        path.unlink()
+    Store.make(tmp_path / "empty")
+    with (
+        place.open(keep=place.keep, index=index) as full,
+        place.open(keep=tmp_path / "empty", index=tmp_path / "empty.sqlite" if index else False) as empty,
+    ):
+        assert len(full.session(main.stem).agents) == expected
+        assert len(empty.session(main.stem).agents) < expected
+        assert len(threadline.read(main).agents) < expected
+        assert full.session(main.stem).ledger.total.charges > empty.session(main.stem).ledger.total.charges
+        (kept,) = (home for home in full.homes if home.is_kept)
+        assert [row.keys["home"] for row in full.ledger().by("home")] == [str(place.home)]
+    with threadline.open(kept.path, keep=tmp_path / "empty", index=index) as other:
+        assert {row.keys["home"] for row in other.ledger().by("home")} == {str(kept.path)}
+        assert not any(session.kept for session in other.sessions().sessions)
+
+
+def test_a_kept_session_knows_that_it_is_kept(place: Place) -> None:
+    """A session of the archive is kept if only the keep has it; the same file read by its path alone is not."""
+    place.run()
+    main = place.transcripts()[0]
+    main.unlink()
+    with place.open() as archive:
+        session = archive.session(main.stem)
+    assert session.kept
+    assert session.path is not None
+    assert not threadline.read(session.path).kept

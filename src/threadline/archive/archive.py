@@ -258,7 +258,10 @@ class Archive:
                 folder, living, cache_folder(), lost=lost, only=only, planned=bar.begin, progress=bar.advance
             )
         self.keep, self._keep_only_these, self._missing = folder, only, tuple(lost)
-        self.homes = Homes((*living, *kept.homes))
+        homes = Homes((*living, *kept.homes))
+        if homes != self.homes:
+            self.close()  # the index was compared with other homes
+            self.homes = homes
         self.keep_problems, self.missing_homes = kept.problems, kept.gone
 
     def enable_keep_later(self, *, only: bool) -> None:
