@@ -114,9 +114,10 @@ class Contender:
 
     def keep(self) -> Measured:
         """A first run of `keep` into a new folder."""
-        folder = self.folder / "kept"
-        shutil.rmtree(folder, ignore_errors=True)
-        return self.command("keep", "--keep", str(folder), "--quiet", THREADLINE_KEEP=str(folder))
+        folder = Path(tempfile.mkdtemp(dir=self.folder)) / "kept"
+        measured = self.command("keep", "--keep", str(folder), "--quiet", THREADLINE_KEEP=str(folder))
+        shutil.rmtree(folder)
+        return measured
 
     @contextmanager
     def served(self) -> Iterator[Callable[[str], Measured]]:
