@@ -5,8 +5,8 @@ transcripts into API calls (`dedupe`: which copies are one call, who owns it) an
 `Ledger` holds the charges and sums them by any `KEY_DESCRIPTIONS`; `usage_windows` groups them into five-hour windows.
 
 `load_rates` returns the price table, the shipped one by default. `explain_total` compares Claude Code's own totals with
-charges, and `why_counted` and `charge_notes` explain single lines. `shipped_digest` is separate so that commands can
-check the index without loading prices. All amounts are exact decimals.
+charges, and `why_counted` and `charge_notes` explain single lines. `shipped_digest` identifies
+the shipped prices without loading them. All amounts are exact decimals.
 """
 
 from __future__ import annotations

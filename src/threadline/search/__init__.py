@@ -1,10 +1,10 @@
 """Search: the query language, and what it finds.
 
-`search` runs a query on an `Index` and returns `Hits`, best first. `parse` reads the query language into the tree of
-`query`; `fts` translates it to FTS5; `ranking` finds and orders entries; `documents` reads them and `match` decides
-whether they match, which full text has to agree with. `suggest` looks for partial matches, other spellings and values
-that exist; `explain_no_hits` says why nothing was found. `deleted_prompts` finds prompts of deleted sessions. `regex`
-bounds the time of regular expressions.
+`search` runs a query on an `Index` and returns `Hits`, best first. `query` parses the query language into a tree;
+`ranking` translates the tree to FTS5, and finds and orders entries; `documents` reads them, and the prompts of deleted
+sessions; `match` decides whether they match, which full text has to agree with, and cuts snippets. `suggest` looks for
+partial matches, other spellings and values that exist; `explain_no_hits` says why nothing was found. `regex` bounds the
+time of regular expressions.
 """
 
 from __future__ import annotations

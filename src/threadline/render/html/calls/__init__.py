@@ -1,8 +1,8 @@
 """Tool calls as HTML.
 
 `render_call` renders a summary line with the outcome of the call, and below it a view for the tool. Each module defines
-the views of related tools in a table of `ToolView`s: `agents`, `files`, `planning`, `search`, `shell`, `web` and
-`other` (which has the default view). `view` joins these tables, `components` contains what they share, and `diff`
+the views of related tools in a table of `ToolView`s: `agents`, `files`, `planning`, `search` (files and the web), `shell`
+and `other` (which has the default view). `view` joins these tables, `components` contains what they share, and `diff`
 compares and renders changed lines.
 """
 
