@@ -101,13 +101,14 @@ def test_the_index_is_really_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         quick.refresh()
         torn = {path for (path,) in quick.connection.execute("SELECT path FROM transcripts WHERE read_to < size")}
         opened: set[str] = set()
-        really = files.open_regular
+        really = files.open_transcript
 
         def noted(path: str | Path) -> int:
             opened.add(str(path))
             return really(path)
 
-        monkeypatch.setattr(files, "open_regular", noted)
+        monkeypatch.setattr("threadline.parse.lines.open_transcript", noted)
+        monkeypatch.setattr("threadline.parse.usage.open_transcript", noted)
         quick.overview()
         quick.sessions()
         assert quick.ledger().by("day", "session").total.charges

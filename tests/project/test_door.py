@@ -26,6 +26,8 @@ EXCEPTED: dict[str, dict[str, set[str]]] = {
     "web": {
         # A damaged index is replaced.
         "archive_pool": {"threadline.index"},
+        # What changed in the homes, without reading it.
+        "live": {"threadline.find"},
         # An error of SQLite becomes a message.
         "errors": {"sqlite3"},
         # Open pages are told when a home changes.

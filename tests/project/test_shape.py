@@ -22,9 +22,9 @@ _FROM = re.compile(r"^ *from (threadline\.\w+\.[\w.]+) import", re.MULTILINE)
 LIMITS = {
     "files": 339,
     "lines": 79_400,
-    "files under 60 lines": 21,
+    "files under 60 lines": 23,
     "files in the biggest folder": 38,
-    "modules imported from other packages": 21,
+    "modules imported from other packages": 20,
     "imports inside functions": 200,
     "modules that tests import": 124,
 }

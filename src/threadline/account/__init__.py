@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         has_sighting_in,
         is_within,
     )
-    from threadline.account.prices import SHIPPED, FastMode, encode_price_file, shipped_digest
+    from threadline.account.prices import FastMode, encode_price_file
     from threadline.account.rates import PriceSource, RateRow, Rates, load_rates, read_price_source, shipped_rates
     from threadline.account.receipts import (
         TRANSCRIPT_CHANGED,
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         tokens_by_model,
         total_amount,
     )
+    from threadline.account.shipped_prices import SHIPPED, shipped_digest
     from threadline.account.totals import (
         COUNTS,
         KEY_DESCRIPTIONS,
@@ -98,7 +99,7 @@ __getattr__ = lazy_exports(
             "with_origin",
         ],
         "ledger": ["ChargeFilter", "ChargeList", "Ledger", "has_sighting_in", "is_within"],
-        "prices": ["FastMode", "SHIPPED", "encode_price_file", "shipped_digest"],
+        "prices": ["FastMode", "encode_price_file"],
         "rates": ["PriceSource", "RateRow", "Rates", "load_rates", "read_price_source", "shipped_rates"],
         "receipts": ["TRANSCRIPT_CHANGED", "charge_notes", "is_still_as_counted", "why_counted", "why_not_counted"],
         "reconcile": [
@@ -113,6 +114,7 @@ __getattr__ = lazy_exports(
             "tokens_by_model",
             "total_amount",
         ],
+        "shipped_prices": ["SHIPPED", "shipped_digest"],
         "totals": [
             "COUNTS",
             "Calendar",

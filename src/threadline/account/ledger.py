@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from threadline.account.prices import combine_digests
+from threadline.account.shipped_prices import combine_digests
 from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, GroupKey, Key, sum_charges, time_zone
 from threadline.account.windows import WINDOW_HOURS, usage_windows
 from threadline.errors import BadQuery

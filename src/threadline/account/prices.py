@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
-from hashlib import sha256
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -337,23 +335,3 @@ def _without_modes(name: str) -> str:
     for mode in _MODE_SUFFIXES:
         name = name.removesuffix(mode)
     return _DATE.sub("", name)
-
-
-SHIPPED = "threadline"
-"""The name of the shipped prices, used instead of a file name."""
-
-
-def shipped_bytes() -> bytes:
-    """Return the content of the shipped price file."""
-    return Path(__file__).with_name("prices.json").read_bytes()
-
-
-def shipped_digest() -> str:
-    """Return the SHA-256 of the shipped price file."""
-    return sha256(shipped_bytes()).hexdigest()
-
-
-def combine_digests(files: Sequence[tuple[str, str]]) -> str:
-    """Return what identifies a set of price files: the SHA-256 of the only file, or of all digests, concatenated."""
-    digests = [digest for _, digest in files]
-    return digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()

@@ -17,7 +17,6 @@ from msgspec import Raw, Struct
 from threadline.account.litellm import is_litellm, read_litellm
 from threadline.account.prices import (
     MAX_ID_LENGTH,
-    SHIPPED,
     FastMode,
     LongContext,
     ModelPrices,
@@ -25,14 +24,13 @@ from threadline.account.prices import (
     PriceFile,
     Prices,
     cloud_region,
-    combine_digests,
     is_price_file,
     lower_ascii,
     normalise_model_id,
     read_price_file,
-    shipped_bytes,
     with_dashes,
 )
+from threadline.account.shipped_prices import SHIPPED, combine_digests, shipped_bytes
 from threadline.errors import BadQuery, NotFound, Unreadable
 from threadline.model.ledger import EXACT, Rate
 

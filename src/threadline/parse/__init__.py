@@ -32,13 +32,8 @@ if TYPE_CHECKING:
         read_cost_states,
         read_mentions,
     )
-    from threadline.parse.side_files import (
-        SideReading,
-        decode_side_value,
-        read_agent_meta,
-        read_side_bytes,
-        read_side_file,
-    )
+    from threadline.parse.side_files import read_agent_meta, read_side_file
+    from threadline.parse.side_values import decode_side_value, read_side_bytes
     from threadline.parse.usage import (
         USAGE_NEEDLE,
         ContentRow,
@@ -76,7 +71,8 @@ __getattr__ = lazy_exports(
             "read_cost_states",
             "read_mentions",
         ],
-        "side_files": ["SideReading", "decode_side_value", "read_agent_meta", "read_side_bytes", "read_side_file"],
+        "side_files": ["read_agent_meta", "read_side_file"],
+        "side_values": ["decode_side_value", "read_side_bytes"],
         "usage": [
             "ContentRow",
             "EntryRow",

@@ -1,18 +1,14 @@
-"""Read side files (todos, tasks, agent metadata, statistics, history), leniently, as the type of their kind."""
+"""Read the files beside the transcripts."""
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from threadline.errors import Error
-from threadline.files import open_transcript
 from threadline.model.homes import SideFile, SideFileKind
-from threadline.model.places import Place, Problem, ProblemKind
+from threadline.model.places import Place, Problem
 from threadline.model.results import Task, Todo
 from threadline.model.side_files import (
     AgentMeta,
@@ -28,48 +24,10 @@ from threadline.model.side_files import (
 )
 from threadline.model.usage import StatsCache
 from threadline.parse.lines import read_chunks
-from threadline.shape import UnknownPart, find_unknown, fit, lenient_loads
+from threadline.parse.side_values import SideReading, decode_side_value, read_side_bytes
+from threadline.shape import UnknownPart
 
 # Side files are small. A larger file is not one of these types.
-_MAX_SIZE = 64 * 1024 * 1024
-# An editor's lock file contains the token for talking to the editor. It is never returned.
-_SECRET_KEYS = frozenset({"authToken"})
-
-
-class SideReading(Struct, frozen=True):
-    """The content of a side file, with its problems and unknown fields. None if its kind has no type."""
-
-    content: Any
-    problems: tuple[Problem, ...] = ()
-    unknown: tuple[UnknownPart, ...] = ()
-
-
-def read_side_bytes(path: Path) -> bytes:
-    """Return the bytes of a side file, 64 MB at most."""
-    descriptor = open_transcript(path)
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(_MAX_SIZE)
-
-
-def decode_side_value(data: bytes, shape: Any, place: Place) -> SideReading:
-    """Decode a JSON value leniently, with its problems."""
-    bare = data.strip(b"\0 \t\r\n")
-    if not bare:
-        return SideReading(None)
-    try:
-        loaded = lenient_loads(bare)
-    except (ValueError, RecursionError):
-        problem = Problem(ProblemKind.FOREIGN, place, "not JSON", recovered=False, lost=len(data))
-        return SideReading(None, (problem,))
-    value = loaded.value
-    if isinstance(value, dict):
-        value = {key: item for key, item in value.items() if key not in _SECRET_KEYS}
-    content, misfits = fit(value, shape)
-    problems = [Problem(ProblemKind(kind), place, message) for kind, message in loaded.defects]
-    problems += [Problem(ProblemKind.WRONG_TYPE, place.within(misfit.json_path), misfit.message) for misfit in misfits]
-    return SideReading(content, tuple(problems), tuple(find_unknown(value, shape)))
-
-
 SIDE_SHAPES: dict[SideFileKind, Any] = {
     SideFileKind.TODOS: list[Todo],
     SideFileKind.TASK: Task,

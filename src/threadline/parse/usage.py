@@ -19,7 +19,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -27,9 +26,8 @@ from msgspec.structs import replace
 
 from threadline.errors import Error, Unreadable
 from threadline.files import open_transcript
-from threadline.model.entries import AssistantEntry, Entry, ProgressEntry
 from threadline.model.homes import Transcript
-from threadline.model.places import NOWHERE, strip_line
+from threadline.model.places import strip_line
 from threadline.model.times import parse_timestamp
 from threadline.model.usage import (
     MAX_PLACEHOLDER_OUTPUT,
@@ -47,14 +45,12 @@ from threadline.model.usage import (
 )
 from threadline.parse.lines import (
     DECODE_ERRORS,
-    Chunk,
     MatchingLines,
     find_lines,
     find_lines_in_block,
     make_lines_decoder,
     read_first_lines,
 )
-from threadline.parse.reader import TranscriptReader
 from threadline.parse.recover import split_damaged_line
 
 _NO_VALUE = Raw()
@@ -214,6 +210,8 @@ def recover_rows(path: Path, offset: int, line: bytes) -> Iterator[EntryRow]:
             if span.lost is None
         ]
     except DECODE_ERRORS:
+        from threadline.parse.usage_recovery import rows_from_lenient_entries  # noqa: PLC0415 - loads all entry structs
+
         yield from rows_from_lenient_entries(path, offset, line)
 
 
@@ -284,40 +282,6 @@ def _read_search_count(result: Raw) -> int:
     except DECODE_ERRORS:
         count = None
     return 1 if count is None else count
-
-
-def rows_from_lenient_entries(path: Path, offset: int, line: bytes) -> Iterator[EntryRow]:
-    """Yield the rows of a line as the lenient reader decodes them."""
-    for entry in TranscriptReader(str(path)).decode_line_by_line(Chunk([line], offset), 0):
-        row = _row_from_entry(entry)
-        if row is not None:
-            yield row
-
-
-def _row_from_entry(entry: Entry) -> EntryRow | None:
-    if not isinstance(entry, AssistantEntry | ProgressEntry):
-        return None
-    try:
-        values = _replace_lone_surrogates(msgspec.to_builtins(replace(entry, line=NOWHERE)))
-        for message in (values.get("message"), (values.get("data") or {}).get("message", {}).get("message")):
-            if message and isinstance(message.get("content"), list):
-                message["content"] = [block for block in message["content"] if _is_valid_block(block)]
-        return _decode_row(msgspec.json.encode(values))
-    except (*DECODE_ERRORS, TypeError, AttributeError):
-        return None
-
-
-def _is_valid_block(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(value.get(name, ""), str) for name in ("type", "name", "id"))
-
-
-def _replace_lone_surrogates(value: Any) -> Any:
-    """Make a value encodable: the lenient reader keeps lone surrogates, which UTF-8 cannot encode."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_replace_lone_surrogates(key): _replace_lone_surrogates(item) for key, item in value.items()}
-    return [_replace_lone_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
 USAGE_NEEDLE = b'put_tokens"'

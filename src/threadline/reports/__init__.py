@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from threadline.reports.doctor import Examination, examine_homes
     from threadline.reports.failures import Failure, find_failures, session_failures
     from threadline.reports.history import PromptFilter, PromptHistory, TypedPrompt
+    from threadline.reports.ledger import build_ledger, fill_agent_types, read_ledger
     from threadline.reports.receipts import (
         ReceiptQuery,
         build_receipt,
@@ -41,13 +42,10 @@ if TYPE_CHECKING:
     )
     from threadline.reports.usage import (
         UsageReport,
-        build_ledger,
         build_usage_report,
-        fill_agent_types,
         find_deleted_days,
         is_day_within,
         price_digests,
-        read_ledger,
         row_as_json,
         usage_document,
         usage_notes,
@@ -61,6 +59,7 @@ __getattr__ = lazy_exports(
         "doctor": ["Examination", "examine_homes"],
         "failures": ["Failure", "find_failures", "session_failures"],
         "history": ["PromptFilter", "PromptHistory", "TypedPrompt"],
+        "ledger": ["build_ledger", "fill_agent_types", "read_ledger"],
         "receipts": [
             "ReceiptQuery",
             "build_receipt",
@@ -82,13 +81,10 @@ __getattr__ = lazy_exports(
         ],
         "usage": [
             "UsageReport",
-            "build_ledger",
             "build_usage_report",
-            "fill_agent_types",
             "find_deleted_days",
             "is_day_within",
             "price_digests",
-            "read_ledger",
             "row_as_json",
             "usage_document",
             "usage_notes",

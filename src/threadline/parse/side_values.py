@@ -1,0 +1,54 @@
+"""Decode the JSON value of a side file leniently.
+
+This is a module of its own because the types of all side files take time to load, and most commands need one.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from threadline.files import open_transcript
+from threadline.model.places import Place, Problem, ProblemKind
+from threadline.shape import UnknownPart, find_unknown, fit, lenient_loads
+
+_MAX_SIZE = 64 * 1024 * 1024
+# An editor's lock file contains the token for talking to the editor. It is never returned.
+_SECRET_KEYS = frozenset({"authToken"})
+
+
+class SideReading(Struct, frozen=True):
+    """The content of a side file, with its problems and unknown fields. None if its kind has no type."""
+
+    content: Any
+    problems: tuple[Problem, ...] = ()
+    unknown: tuple[UnknownPart, ...] = ()
+
+
+def read_side_bytes(path: Path) -> bytes:
+    """Return the bytes of a side file, 64 MB at most."""
+    descriptor = open_transcript(path)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(_MAX_SIZE)
+
+
+def decode_side_value(data: bytes, shape: Any, place: Place) -> SideReading:
+    """Decode a JSON value leniently, with its problems."""
+    bare = data.strip(b"\0 \t\r\n")
+    if not bare:
+        return SideReading(None)
+    try:
+        loaded = lenient_loads(bare)
+    except (ValueError, RecursionError):
+        problem = Problem(ProblemKind.FOREIGN, place, "not JSON", recovered=False, lost=len(data))
+        return SideReading(None, (problem,))
+    value = loaded.value
+    if isinstance(value, dict):
+        value = {key: item for key, item in value.items() if key not in _SECRET_KEYS}
+    content, misfits = fit(value, shape)
+    problems = [Problem(ProblemKind(kind), place, message) for kind, message in loaded.defects]
+    problems += [Problem(ProblemKind.WRONG_TYPE, place.within(misfit.json_path), misfit.message) for misfit in misfits]
+    return SideReading(content, tuple(problems), tuple(find_unknown(value, shape)))
