@@ -28,8 +28,6 @@ EXCEPTED: dict[str, dict[str, set[str]]] = {
         "archive_pool": {"threadline.index"},
         # What changed in the homes, without reading it.
         "live": {"threadline.find"},
-        # An error of SQLite becomes a message.
-        "errors": {"sqlite3"},
         # Open pages are told when a home changes.
         "live": {"threadline.find"},
         # The files of a session whose main transcript the archive found.
