@@ -26,8 +26,6 @@ EXCEPTED: dict[str, dict[str, set[str]]] = {
     "web": {
         # A damaged index is replaced.
         "archive_pool": {"threadline.index"},
-        # What changed in the homes, without reading it.
-        "live": {"threadline.find"},
         # Open pages are told when a home changes.
         "live": {"threadline.find"},
         # The files of a session whose main transcript the archive found.
