@@ -31,7 +31,7 @@ from threadline.index import Index, refresh_index, store
 SOURCE = str(Path(__file__).parents[2] / "src")
 pytestmark = pytest.mark.crash
 
-KILLS = tries(20)
+KILLS = max(3, tries(20))
 SMALL = [
     ("-work-lib", "1", ["prompt", "Bash", "title", "shared"]),
     ("-work-app", "1", ["prompt", "reply", "Edit", "compaction", "compact summary", "TodoWrite", "elsewhere"]),

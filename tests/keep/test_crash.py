@@ -34,7 +34,7 @@ from threadline.keep import Catalogue, Store, forget_session, merge_keeps, repac
 
 pytestmark = pytest.mark.crash
 
-KILLS = tries(20)
+KILLS = max(3, tries(20))
 _OFTEN = 10
 _BEGIN = """
 import sys, pathlib
