@@ -1,0 +1,41 @@
+"""The scripts of the page fit together: no browser is needed to see that an import has no export."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ASSETS = Path(__file__).parents[2] / "src/threadline/web/assets"
+SCRIPTS = {path.name: path.read_text(encoding="utf-8") for path in sorted(ASSETS.glob("*.js"))}
+MAX_REQUESTS = 27
+"""Each module is a request. A page must not need more of them than it does now."""
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w.]+)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
+_TYPE = re.compile(r'import\("\./([\w.]+)"\)\.(\w+)')
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_import_has_an_export(name: str) -> None:
+    """A script imports only what another one exports, and uses all of it; types in comments exist, too."""
+    text = SCRIPTS[name]
+    imports = [(file, word.strip()) for words, file in _IMPORT.findall(text) for word in words.split(",")]
+    assert [pair for pair in imports if pair[1] not in _EXPORT.findall(SCRIPTS.get(pair[0], ""))] == []
+    body = _IMPORT.sub("", text)
+    assert [word for _file, word in imports if not re.search(rf"\b{word}\b", body)] == []
+    types = _TYPE.findall(text)
+    assert [(file, word) for file, word in types if not re.search(rf"(?:class|\}}) {word}\b", SCRIPTS[file])] == []
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_export_is_imported(name: str) -> None:
+    """Nothing is exported that no other script imports."""
+    lists = [words for text in SCRIPTS.values() for words, _file in _IMPORT.findall(text)]
+    imported = {word.strip() for words in lists for word in words.split(",")}
+    assert set(_EXPORT.findall(SCRIPTS[name])) - imported == set()
+
+
+def test_a_page_needs_few_requests() -> None:
+    """Scripts are not split further: each file is one more request before a page works."""
+    assert len(SCRIPTS) <= MAX_REQUESTS
