@@ -96,7 +96,7 @@ def test_a_fresh_index_is_asked_without_a_reader(command: list[str], tmp_path: P
     )
     python("-c", code)  # makes the index
     loaded = modules_after(code)
-    assert "threadline.index.freshness" in loaded
+    assert "threadline.index.index" in loaded
     assert not {name for name in loaded if name.startswith(("threadline.model.entries", "threadline.thread"))}
     assert not loaded & {
         "threadline.parse.reader",

@@ -13,7 +13,7 @@ from tests.web.conftest import session_rows, write_home
 
 from threadline.errors import IndexBusy
 from threadline.find import homes
-from threadline.index import freshness
+from threadline.index import index
 from threadline.web import ArchivePool
 from threadline.web import archive_pool as module
 
@@ -69,7 +69,7 @@ def test_an_index_that_is_being_written_is_asked_as_it_is(pool: ArchivePool, mon
     def busy(*_: object, **__: object) -> None:
         raise IndexBusy("Another process is at it.")
 
-    monkeypatch.setattr(freshness, "_run_refresh", busy)
+    monkeypatch.setattr(index, "_run_refresh", busy)
     monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
     with pool.archive() as archive:
         assert archive.is_indexed

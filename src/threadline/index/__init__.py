@@ -17,8 +17,7 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.index.calls import read_call_input
-    from threadline.index.freshness import IndexStatus
-    from threadline.index.index import Index
+    from threadline.index.index import Index, IndexStatus
     from threadline.index.listings import CallFilter, FileTouch
     from threadline.index.queries import (
         Activity,
@@ -42,8 +41,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "calls": ["read_call_input"],
-        "freshness": ["IndexStatus"],
-        "index": ["Index"],
+        "index": ["Index", "IndexStatus"],
         "listings": ["CallFilter", "FileTouch"],
         "queries": [
             "Activity",

@@ -24,7 +24,7 @@ from threadline.errors import Error, Unreadable
 from threadline.files import open_transcript
 from threadline.index.calls import has_unlinked, mark_unlinked, relink_results
 from threadline.index.charges import charge_stale
-from threadline.index.freshness import PendingChanges, read_generation
+from threadline.index.index import PendingChanges, read_generation
 from threadline.index.plan import (
     PlaceIds,
     ReadStep,

@@ -19,6 +19,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.render.call_summary import (
         FILE_TOOLS,
+        change_tally,
         list_of,
         number_of,
         summarize_call,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
         text_of,
         value_of,
     )
-    from threadline.render.call_text import OUTCOME_MARKS, change_tally
+    from threadline.render.call_text import OUTCOME_MARKS
     from threadline.render.context import draw_context, padded_bar, short_tokens
     from threadline.render.items import (
         ITEM_KINDS,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         anchor_of,
         count_tools,
         foreign_transcript_slug,
+        leading_entries,
         parse_anchor,
         place_items,
     )
@@ -80,7 +82,7 @@ if TYPE_CHECKING:
     )
     from threadline.render.session_json import session_to_json
     from threadline.render.session_markdown import entry_to_markdown, session_to_markdown
-    from threadline.render.session_text import EventSource, leading_entries, live_line, session_to_text
+    from threadline.render.session_text import EventSource, live_line, session_to_text
     from threadline.render.text import (
         Role,
         Span,
@@ -113,6 +115,7 @@ __getattr__ = lazy_exports(
     {
         "call_summary": [
             "FILE_TOOLS",
+            "change_tally",
             "list_of",
             "number_of",
             "summarize_call",
@@ -120,7 +123,7 @@ __getattr__ = lazy_exports(
             "text_of",
             "value_of",
         ],
-        "call_text": ["OUTCOME_MARKS", "change_tally"],
+        "call_text": ["OUTCOME_MARKS"],
         "context": ["draw_context", "padded_bar", "short_tokens"],
         "items": [
             "ITEM_KINDS",
@@ -129,6 +132,7 @@ __getattr__ = lazy_exports(
             "anchor_of",
             "count_tools",
             "foreign_transcript_slug",
+            "leading_entries",
             "parse_anchor",
             "place_items",
         ],
@@ -172,7 +176,7 @@ __getattr__ = lazy_exports(
         ],
         "session_json": ["session_to_json"],
         "session_markdown": ["entry_to_markdown", "session_to_markdown"],
-        "session_text": ["EventSource", "leading_entries", "live_line", "session_to_text"],
+        "session_text": ["EventSource", "live_line", "session_to_text"],
         "text": [
             "Role",
             "Span",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
+
+from threadline.model.calls import Call
+from threadline.model.results import EditResult, MultiEditResult, WriteResult
 
 # The input fields that summarize a call. Other tools use the first of `_FALLBACK_FIELDS` that they have.
 _SUMMARY_FIELDS: dict[str, tuple[str, ...]] = {
@@ -134,3 +138,15 @@ def number_of(holder: Any, name: str) -> int | None:
     """A field if it is an integer and not a boolean, or None."""
     value = value_of(holder, name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def change_tally(call: Call) -> str:
+    """`+12 -3`; empty if the result does not contain it."""
+    result = call.result
+    if not isinstance(result, EditResult | MultiEditResult | WriteResult):
+        return ""
+    lines = list(chain.from_iterable(hunk.lines or () for hunk in result.structured_patch or ()))
+    added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
+    if not lines and isinstance(result, WriteResult) and result.content is not None:
+        added = len(result.content.splitlines())
+    return f"+{added} -{removed}" if added or removed else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -22,7 +21,7 @@ from threadline.model.results import (
     WriteResult,
 )
 from threadline.model.text import count, format_duration
-from threadline.render.call_summary import FILE_TOOLS, summarize_input
+from threadline.render.call_summary import FILE_TOOLS, change_tally, summarize_input
 from threadline.render.terminal_markdown import markdown_lines
 from threadline.render.text import (
     PROMPT_SIGN,
@@ -53,18 +52,6 @@ def changed_lines(call: Call) -> Iterator[Spans]:
         yield from _whole_text_lines(result.content, "+")
     else:
         yield from _requested_changes(call.input)
-
-
-def change_tally(call: Call) -> str:
-    """`+12 -3`; empty if the result does not contain it."""
-    result = call.result
-    if not isinstance(result, EditResult | MultiEditResult | WriteResult):
-        return ""
-    lines = list(chain.from_iterable(hunk.lines or () for hunk in result.structured_patch or ()))
-    added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
-    if not lines and isinstance(result, WriteResult) and result.content is not None:
-        added = len(result.content.splitlines())
-    return f"+{added} -{removed}" if added or removed else ""
 
 
 def _hunk_lines(hunk: Hunk) -> Iterator[Spans]:

@@ -34,7 +34,6 @@ from threadline.render.outline import (
     View,
     build_outline,
 )
-from threadline.render.session_text import leading_entries
 
 _ANCHOR = re.compile(r"(?:(?P<agent>[0-9A-Za-z_-]+)\.)?L(?P<line>[0-9]{1,12})")
 _UNSAFE = re.compile(r"[^0-9A-Za-z_-]")
@@ -182,3 +181,19 @@ def _count_names(names: Iterable[str]) -> dict[str, int]:
     for name in names:
         counts[name] = counts.get(name, 0) + 1
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def leading_entries(agent: Agent, *, thread: bool = False, branch: int | None = None) -> Sequence[ChainEntry]:
+    """The leading entries: the conversation, the current thread only, or a branch with the path that leads to it."""
+    if branch is not None:
+        return _path_to_branch(agent, agent.branches[branch - 1])
+    return agent.thread.entries if thread else agent.conversation
+
+
+def _path_to_branch(agent: Agent, branch: Branch) -> list[ChainEntry]:
+    before: list[ChainEntry] = []
+    for entry in agent.conversation:
+        before.append(entry)
+        if entry.uuid is not None and entry.uuid == branch.fork:
+            return [*before, *branch.entries]
+    return list(branch.entries)

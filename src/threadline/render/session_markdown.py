@@ -16,8 +16,8 @@ from threadline.model.entries import Entry
 from threadline.model.ledger import Sum
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
 from threadline.model.text import count, format_duration, format_time, short_model_name
-from threadline.render.call_summary import summarize_input
-from threadline.render.call_text import change_tally, changed_lines
+from threadline.render.call_summary import change_tally, summarize_input
+from threadline.render.call_text import changed_lines
 from threadline.render.items import PlacedItem, place_items
 from threadline.render.outline import AgentDetail, Detail, TaskNotification, View
 from threadline.render.session_facts import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -10,10 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.model.calls import Outcome
-from threadline.model.entries import ChainEntry
-from threadline.model.session import ActKind, Agent, Branch, CompactionKind, Session
+from threadline.model.session import ActKind, Agent, CompactionKind, Session
 from threadline.model.text import count, format_time, short_model_name
 from threadline.render.call_text import OUTCOME_MARKS, call_body, call_line
+from threadline.render.items import leading_entries
 from threadline.render.outline import (
     AgentDetail,
     BranchItem,
@@ -83,27 +83,11 @@ def session_to_text(
         yield style.line(line)
 
 
-def leading_entries(agent: Agent, *, thread: bool = False, branch: int | None = None) -> Sequence[ChainEntry]:
-    """The leading entries: the conversation, the current thread only, or a branch with the path that leads to it."""
-    if branch is not None:
-        return _path_to_branch(agent, agent.branches[branch - 1])
-    return agent.thread.entries if thread else agent.conversation
-
-
 def _is_turn_shown(number: int, options: TextOptions) -> bool:
     if options.turn is not None:
         return number == options.turn
     first, last = options.from_turn, options.to_turn
     return (first is None or number >= first) and (last is None or number <= last)
-
-
-def _path_to_branch(agent: Agent, branch: Branch) -> list[ChainEntry]:
-    before: list[ChainEntry] = []
-    for entry in agent.conversation:
-        before.append(entry)
-        if entry.uuid is not None and entry.uuid == branch.fork:
-            return [*before, *branch.entries]
-    return list(branch.entries)
 
 
 class _TextRenderer:
