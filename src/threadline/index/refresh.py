@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count, repeat
@@ -18,7 +18,7 @@ from secrets import token_hex
 from time import monotonic
 
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import asdict
 
 from threadline.errors import Error, Unreadable
 from threadline.files import open_transcript
@@ -38,8 +38,16 @@ from threadline.index.plan import (
 )
 from threadline.index.schema import FIELDS, OF_ENTRIES, OF_TRANSCRIPT
 from threadline.index.sighting_rows import MARK_STALE
-from threadline.index.state import ReadRequest, TranscriptRows, read_rows
-from threadline.index.store import NEW_SUFFIX, open_locked, open_new, remove_index, remove_older_versions, write_lock
+from threadline.index.state import EntryColumns, ReadRequest, TranscriptRows, read_rows
+from threadline.index.store import (
+    NEW_SUFFIX,
+    open_locked,
+    open_new,
+    prepare_to_index,
+    remove_index,
+    remove_older_versions,
+    write_lock,
+)
 from threadline.index.vocabulary import VocabularyWriter
 from threadline.model.homes import Home, Homes, Transcript
 from threadline.parallel import can_fork, cpu_count, fork_map, relaxed_gc
@@ -47,8 +55,8 @@ from threadline.parallel import can_fork, cpu_count, fork_map, relaxed_gc
 _MIN_PARALLEL_BYTES = 4 * 1024 * 1024
 _COMMIT_SECONDS = 2.0  # seconds: how much a killed refresh may lose
 _INSERT_TEXT = f"INSERT INTO text(rowid, {', '.join(FIELDS)}) VALUES({', '.join('?' * (len(FIELDS) + 1))})"
+_NULLABLE_COLUMNS = frozenset({"uuid", "session", "agent", "timestamp", "message"})
 _EXTEND_LINE = "UPDATE entries SET length = length + 1 WHERE transcript_id = ? AND line = ?"
-_INSERT_ENTRY = "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class RefreshResult(Struct, frozen=True):
@@ -208,6 +216,18 @@ def _next_entry(connection: sqlite3.Connection) -> int:
     return int(row[0])
 
 
+def _entry_rows(first: int, number: int, entries: EntryColumns) -> tuple[str, Iterable[tuple[object, ...]]]:
+    """The statement that inserts entries, and its rows. A column without any value takes time, and is left out."""
+    columns = {
+        name: values
+        for name, values in asdict(entries).items()
+        if name not in _NULLABLE_COLUMNS or values.count(None) < len(values)
+    }
+    names = ("entry_id", "transcript_id", *columns)
+    statement = f"INSERT INTO entries({', '.join(names)}) VALUES({', '.join('?' * len(names))})"
+    return statement, zip(count(first), repeat(number), *columns.values())
+
+
 class IndexWriter:
     """Writes the rows of transcripts, and commits every few seconds.
 
@@ -225,6 +245,8 @@ class IndexWriter:
     def prepare(self, plan: RefreshPlan) -> None:
         """Delete the rows of transcripts that are gone, and write what is known of others without reading them."""
         self._begin()
+        if self._new_file is not None:
+            prepare_to_index(self.connection, plan.size)
         for number in plan.gone:
             self._delete_rows(number)
             self.connection.execute("DELETE FROM transcripts WHERE transcript_id = ?", (number,))
@@ -259,7 +281,7 @@ class IndexWriter:
         first = self._next
         number = step.transcript_id
         execute = self.connection.executemany
-        execute(_INSERT_ENTRY, zip(count(first), repeat(number), *astuple(rows.entries)))
+        execute(*_entry_rows(first, number, rows.entries))
         execute(_INSERT_TEXT, [(first + at, *fields) for at, fields in rows.texts])
         execute(
             "INSERT INTO problems(transcript_id, line, kind, message, recovered) VALUES(?, ?, ?, ?, ?)",

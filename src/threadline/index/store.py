@@ -26,7 +26,10 @@ from threadline.model.times import parse_timestamp
 
 _PAGE_BYTES = 8192
 _CACHE_KB = 32 * 1024
-_HASH_BYTES = 32 * 1024 * 1024
+_MIN_HASH_BYTES = 8 * 1024 * 1024
+_MAX_HASH_BYTES = 32 * 1024 * 1024
+# The words of transcripts take a seventh of their size.
+_TRANSCRIPT_BYTES_PER_HALF = 14
 _BUSY_TIMEOUT_MS = 5_000
 _HASH_LENGTH = 12
 _VERSIONED_NAME = re.compile(r"(?P<name>index-[0-9a-f]+)-v(?P<version>[0-9]{1,6})\.sqlite")
@@ -364,14 +367,29 @@ def _prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
 
         for statement in (*TABLES.values(), *VIEWS.values(), *INDEXES):
             connection.execute(statement)
-        # Words are collected in memory and written in long runs: many short runs would be merged again and again.
-        connection.execute("INSERT INTO text(text, rank) VALUES('hashsize', ?)", (_HASH_BYTES,))
+        _set_hash_size(connection, _MAX_HASH_BYTES)
         if is_new:
             connection.execute("INSERT INTO text(text, rank) VALUES('automerge', 0)")
         connection.execute(
             "INSERT INTO meta VALUES('schema', ?), ('next_entry', '1'), ('generation', '')", (str(VERSION),)
         )
     connection.execute("COMMIT")
+
+
+def prepare_to_index(connection: sqlite3.Connection, size: int) -> None:
+    """Prepare a new index for transcripts of that many bytes.
+
+    Half of their words are written while workers still read; the other half has to wait for the last transcript.
+    """
+    _set_hash_size(connection, min(max(size // _TRANSCRIPT_BYTES_PER_HALF, _MIN_HASH_BYTES), _MAX_HASH_BYTES))
+
+
+def _set_hash_size(connection: sqlite3.Connection, size: int) -> None:
+    """Set how many bytes of words full-text search collects in memory before it writes them in a run.
+
+    Many short runs would be merged again and again.
+    """
+    connection.execute("INSERT INTO text(text, rank) VALUES('hashsize', ?)", (size,))
 
 
 VERSION = 3

@@ -47,11 +47,14 @@ VOCABULARY = TableGroup(
 )
 
 _RUN_BYTES = 1024 * 1024
-_FETCH_ROWS = 20_000
+_WORDS_PER_QUERY = 50_000
 # Above this share of what is there, asking full text for all words is quicker than to take new text apart.
 _REBUILD_SHARE = 12
 # As much as full text keeps of a word: what stood behind that may be anything.
 _MAX_WORD_BYTES = 32_000
+# A word may end in the middle of a character, where full text has cut it off: words are passed as bytes.
+_SELECT_WORDS = """SELECT CAST(group_concat(term, char(10)) AS BLOB)
+    FROM (SELECT term FROM temp.all_words WHERE term > CAST(? AS TEXT) LIMIT ?)"""
 _SELECT_COVERED = "SELECT name, CAST(value AS INTEGER) FROM meta WHERE name IN ('next_entry', 'terms_to')"
 
 
@@ -157,14 +160,14 @@ class VocabularyWriter:
     def _merge(self, words: set[bytes]) -> None:
         """Add a run, together with those before it that are no longer: so there are few, and each grows seldom."""
         last = "SELECT run, length(words) FROM terms ORDER BY run DESC LIMIT 1"
-        made = _pack_words(words)
+        made = _join_words(sorted(words))
         while (run := self._connection.execute(last).fetchone()) is not None and run[1] < min(
             2 * len(made), _RUN_BYTES
         ):
             (old,) = self._connection.execute("SELECT words FROM terms WHERE run = ?", run[:1]).fetchone()
             self._connection.execute("DELETE FROM terms WHERE run = ?", run[:1])
             words.update(old[1:-1].split(b"\n"))
-            made = _pack_words(words)
+            made = _join_words(sorted(words))
         self._connection.execute("INSERT INTO terms(words) VALUES(?)", (made,))
 
     @contextmanager
@@ -217,19 +220,20 @@ def rebuild_vocabulary(connection: sqlite3.Connection) -> None:
 
 
 def collect_runs(connection: sqlite3.Connection) -> Iterator[bytes]:
-    """All that full text has, in runs; outside of a transaction."""
+    """All words of the full-text index, in runs; outside of a transaction."""
     # It cannot be made in a transaction, nor dropped in one: other statements may still read.
     connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.all_words USING fts5vocab('main', 'text', 'row')")
-    asked = connection.execute("SELECT CAST(term AS BLOB) FROM temp.all_words")
-    words: list[bytes] = []
-    size = 0
-    while some := asked.fetchmany(_FETCH_ROWS):
-        words += (word for (word,) in some)
-        size += sum(map(len, words[-len(some) :]))
-        if size > _RUN_BYTES:
-            yield _pack_words(words)
-            words, size = [], 0
-    yield _pack_words(words)
+    run: list[bytes] = []
+    last = b""
+    # SQLite joins the words, in their order. It works without the interpreter's lock meanwhile, so that another thread
+    # can charge messages. Fetching words row by row, both waited for each other, which cost 0.13 s per 200 MB.
+    while (words := connection.execute(_SELECT_WORDS, (last, _WORDS_PER_QUERY)).fetchone()[0]) is not None:
+        run.append(words)
+        last = words[words.rfind(b"\n") + 1 :]
+        if sum(map(len, run)) > _RUN_BYTES:
+            yield _join_words(run)
+            run = []
+    yield _join_words(run)
     connection.execute("DROP TABLE temp.all_words")
 
 
@@ -250,8 +254,8 @@ def _mark_covered(connection: sqlite3.Connection, next_entry: int | str) -> None
     connection.execute("INSERT OR REPLACE INTO meta VALUES('terms_to', ?)", (str(next_entry),))
 
 
-def _pack_words(words: Iterable[bytes]) -> bytes:
-    return b"\n" + b"".join(word + b"\n" for word in sorted(words))
+def _join_words(words: Iterable[bytes]) -> bytes:
+    return b"\n" + b"".join(word + b"\n" for word in words)
 
 
 TOKENIZER = "unicode61 remove_diacritics 2"
