@@ -44,9 +44,9 @@ def bare(home: Path) -> int:
 def known(home: Home) -> list[TranscriptFingerprint]:
     """Everything known of a home, as after a first reading."""
     return [
-        make_fingerprint(change.looked, whole(change.looked.path))
+        make_fingerprint(change.stat, whole(change.stat.path))
         for change in detect_changes([], [home], now_ns=NEVER).changed
-        if change.looked
+        if change.stat
     ]
 
 

@@ -35,7 +35,7 @@ class HeldLines:
         found = detect_changes(self.known.values(), self.homes, now_ns=now_ns)
         for change in found.changed:
             self._apply(change)
-        for one in found.renewed:
+        for one in found.touched:
             self.known[one.path] = one
         return found
 
@@ -47,10 +47,10 @@ class HeldLines:
         if change.kind is ChangeKind.UNREADABLE:
             return
         kept: list[bytes] = []
-        if change.known is not None:
-            del self.known[change.known.path]
-            kept = self.lines.pop(change.known.path)
-        if change.transcript is None or change.looked is None:
+        if change.before is not None:
+            del self.known[change.before.path]
+            kept = self.lines.pop(change.before.path)
+        if change.transcript is None or change.stat is None:
             return
         path = os.fspath(change.transcript.path)
         assert path not in self.known  # what is applied in order never meets a name that is taken
@@ -63,6 +63,6 @@ class HeldLines:
         self.read += len(data)
         self.lines[path] = kept + whole_lines(data)
         read_to = sum(map(len, self.lines[path]))
-        before = change.known if change.kind in KEEPS else None
+        before = change.before if change.kind in KEEPS else None
         last = self.lines[path][-1] if self.lines[path] else b""
-        self.known[path] = make_fingerprint(change.looked, read_to, before=before, last=last)
+        self.known[path] = make_fingerprint(change.stat, read_to, before=before, last=last)

@@ -108,7 +108,7 @@ def test_nothing_is_opened_where_nothing_changed(tmp_path: Path, opened: list[st
     lines = held(tmp_path)
     opened.clear()
     found = lines.refresh(LATER)
-    assert (found.changed, found.renewed, found.unchanged, opened) == ((), (), 2, [])
+    assert (found.changed, found.touched, found.unchanged, opened) == ((), (), 2, [])
 
 
 def test_an_appended_line_costs_that_line(tmp_path: Path, sizes_read: list[int]) -> None:
@@ -145,7 +145,7 @@ def test_a_torn_line_that_is_cut_off_changes_no_line(tmp_path: Path) -> None:
     lines = held(tmp_path)
     overwrite(file, LINES)
     found = lines.refresh(LATER)
-    assert (found.changed, len(found.renewed)) == ((), 1)
+    assert (found.changed, len(found.touched)) == ((), 1)
     assert is_right(lines)
 
 
@@ -168,7 +168,7 @@ def test_a_touched_file_is_compared_and_not_read_again(tmp_path: Path) -> None:
     lines = held(tmp_path)
     os.utime(file, ns=(THEN + SECOND, THEN + SECOND))
     found = lines.refresh(LATER)
-    assert (found.changed, [one.mtime_ns for one in found.renewed]) == ((), [THEN + SECOND])
+    assert (found.changed, [one.mtime_ns for one in found.touched]) == ((), [THEN + SECOND])
     assert lines.refresh(LATER).unchanged == 1
 
 
@@ -346,7 +346,7 @@ def test_a_restored_file_with_its_size_and_time_is_the_same(tmp_path: Path) -> N
     shutil.copy2(file, tmp_path / "restored")
     (tmp_path / "restored").rename(file)
     found = lines.refresh(LATER)
-    assert (found.changed, len(found.renewed)) == ((), 1)
+    assert (found.changed, len(found.touched)) == ((), 1)
     assert lines.refresh(LATER).unchanged == 1
 
 
@@ -488,8 +488,8 @@ def test_a_write_within_the_grain_of_time_is_found(tmp_path: Path, opened: list[
     overwrite(file, LINES[:-5] + b"#" + LINES[-4:], at=THEN)
     assert lines.kinds(THEN + SECOND) == ["rewritten"]
     assert is_right(lines)
-    assert lines.refresh(THEN + SECOND).renewed[0].racy
-    assert not lines.refresh(LATER).renewed[0].racy
+    assert lines.refresh(THEN + SECOND).touched[0].racy
+    assert not lines.refresh(LATER).touched[0].racy
     opened.clear()
     assert lines.refresh(LATER).unchanged == 1
     assert opened == []
@@ -508,10 +508,10 @@ def test_a_file_just_written_to_is_compared_by_its_ends(tmp_path: Path, sizes_re
 def test_what_is_written_while_it_is_read_is_found_next_time(tmp_path: Path) -> None:
     """What is known is from before the reading: bytes that come meanwhile are not taken for read."""
     file = put(tmp_path, MAIN, LINES)
-    looked = detect_changes([], [Home(tmp_path, "option")], now_ns=LATER).changed[0].looked
-    assert looked is not None
+    stat = detect_changes([], [Home(tmp_path, "option")], now_ns=LATER).changed[0].stat
+    assert stat is not None
     append(file, b'{"more":1}\n')
-    known = make_fingerprint(looked, len(LINES), last=LINES[-100:])
+    known = make_fingerprint(stat, len(LINES), last=LINES[-100:])
     found = detect_changes([known], [Home(tmp_path, "option")], now_ns=LATER).changed
     assert [(change.kind, change.read_from) for change in found] == [(ChangeKind.GROWN, len(LINES))]
 
@@ -524,10 +524,10 @@ def test_what_is_written_while_it_is_read_is_found_next_time(tmp_path: Path) -> 
 def test_what_is_rewritten_while_it_is_read_is_read_again(tmp_path: Path, data: bytes, last: bytes) -> None:
     """If the last bytes that were read are not there any more, or no line ends there, the file will not match."""
     file = put(tmp_path, MAIN, LINES)
-    looked = detect_changes([], [Home(tmp_path, "option")], now_ns=LATER).changed[0].looked
-    assert looked is not None
+    stat = detect_changes([], [Home(tmp_path, "option")], now_ns=LATER).changed[0].stat
+    assert stat is not None
     overwrite(file, data, at=THEN)
-    known = make_fingerprint(looked, len(LINES), last=last)
+    known = make_fingerprint(stat, len(LINES), last=last)
     found = detect_changes([known], [Home(tmp_path, "option")], now_ns=LATER).changed
     assert [(change.kind, change.read_from) for change in found] == [(ChangeKind.REWRITTEN, 0)]
 
@@ -539,9 +539,9 @@ def test_a_fingerprint_is_of_the_bytes_before_its_end(tmp_path: Path, read_to: i
     before = hash_ends(file, read_to)
     append(file, b"more")
     assert hash_ends(file, read_to) == before
-    looked = TranscriptStat(str(file), 1, 1, len(LINES), 1, racy=False)
-    part = make_fingerprint(looked, read_to)
-    assert make_fingerprint(looked, len(LINES), before=part) == make_fingerprint(looked, len(LINES))
+    stat = TranscriptStat(str(file), 1, 1, len(LINES), 1, racy=False)
+    part = make_fingerprint(stat, read_to)
+    assert make_fingerprint(stat, len(LINES), before=part) == make_fingerprint(stat, len(LINES))
     if read_to:
         overwrite(file, b"#" + LINES[1:])
         assert hash_ends(file, read_to)[0] != before[0]
@@ -643,7 +643,7 @@ def test_the_clock_is_the_machines_unless_told(tmp_path: Path) -> None:
     put(tmp_path, MAIN, LINES, at=time.time_ns())
     put(tmp_path, OTHER, LINES)
     found = detect_changes([], [Home(tmp_path, "option")]).changed
-    assert [one.looked and one.looked.racy for one in found] == [True, False]
+    assert [one.stat and one.stat.racy for one in found] == [True, False]
 
 
 def test_a_large_file_is_compared_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,7 +165,7 @@ class Transcripts(RuleBasedStateMachine):
         self.check()
         left = self.held.refresh(self.now + later * SECOND)
         racy_and_torn = {one.path for one in self.held.known.values() if one.racy and one.size > one.read_to}
-        assert {change.known.path for change in left.changed if change.known} <= racy_and_torn
+        assert {change.before.path for change in left.changed if change.before} <= racy_and_torn
         assert {change.kind for change in left.changed} <= {ChangeKind.GROWN}
 
     @rule()

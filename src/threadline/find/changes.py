@@ -48,19 +48,19 @@ class KnownTranscripts(Protocol):
     def statuses(self) -> dict[str, StatKey]:
         """Return the status of every known transcript by its path."""
 
-    def known(self, path: str) -> TranscriptFingerprint:
+    def fingerprint(self, path: str) -> TranscriptFingerprint:
         """Return the whole fingerprint of one of them."""
 
 
 def detect_changes(
-    known: Iterable[TranscriptFingerprint] | KnownTranscripts, homes: Iterable[Home], *, now_ns: int | None = None
+    before: Iterable[TranscriptFingerprint] | KnownTranscripts, homes: Iterable[Home], *, now_ns: int | None = None
 ) -> TranscriptChanges:
-    """Compare the transcripts of these homes with what is known about them.
+    """Compare the transcripts of these homes with their fingerprints from an earlier read.
 
     A caller who reads each file from `TranscriptChange.read_from` and stores the new fingerprints, including the
-    `renewed` ones, has exactly the lines that are in the transcripts.
+    `touched` ones, has exactly the lines that are in the transcripts.
     """
-    memory = _FingerprintList(known) if isinstance(known, Iterable) else known
+    memory = _FingerprintList(before) if isinstance(before, Iterable) else before
     comparison = _Comparison(memory, time.time_ns() if now_ns is None else now_ns)
     for home in homes:
         comparison.compare_home(TranscriptWalk(home))
@@ -88,21 +88,21 @@ class _FingerprintList:
     def statuses(self) -> dict[str, StatKey]:
         return {path: (f.mtime_ns, f.size, f.inode, f.device, int(f.racy)) for path, f in self._by_path.items()}
 
-    def known(self, path: str) -> TranscriptFingerprint:
+    def fingerprint(self, path: str) -> TranscriptFingerprint:
         return self._by_path[path]
 
 
 class _Suspect(NamedTuple):
-    """A transcript whose status is not as before; `known` is None if it is at a new path."""
+    """A transcript whose status is not as before; `before` is None if it is at a new path."""
 
     walk: TranscriptWalk
     path: str
     status: os.stat_result
-    known: TranscriptFingerprint | None
+    before: TranscriptFingerprint | None
 
 
 class _Comparison:
-    """One comparison of homes with what is known; `_unmet` shrinks to the transcripts that are gone."""
+    """One comparison of homes with earlier fingerprints; `_unmet` shrinks to the transcripts that are gone."""
 
     def __init__(self, memory: KnownTranscripts, now_ns: int) -> None:
         self._memory = memory
@@ -115,7 +115,7 @@ class _Comparison:
         self._problems: list[Problem] = []
         self._suspects: list[_Suspect] = []
         self._changes: list[TranscriptChange] = []
-        self._renewed: list[TranscriptFingerprint] = []
+        self._touched: list[TranscriptFingerprint] = []
 
     def compare_home(self, walk: TranscriptWalk) -> None:
         """Count the transcripts whose status is as before, and collect the others."""
@@ -130,71 +130,71 @@ class _Comparison:
             if key == (status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, 0):
                 unchanged += 1
             else:
-                known = self._memory.known(path) if key is not None else None
-                self._suspects.append(_Suspect(walk, path, status, known))
+                before = self._memory.fingerprint(path) if key is not None else None
+                self._suspects.append(_Suspect(walk, path, status, before))
         self._unchanged += unchanged
         self._problems += walk.problems
         self._refused += walk.refused
 
     def result(self) -> TranscriptChanges:
         """Compare the bytes of the collected files, and look for missing transcripts among the new ones."""
-        self._gone = {path: self._memory.known(path) for path in self._unmet}
+        self._gone = {path: self._memory.fingerprint(path) for path in self._unmet}
         others = [suspect for suspect in self._suspects if not self._is_settled(suspect)]
         for suspect in self._not_moved(others):
             self._add_read_from_start(suspect)
-        for known in self._gone.values():
-            self._add_missing(known)
+        for before in self._gone.values():
+            self._add_missing(before)
         changes = sorted(self._changes, key=_sort_key)
-        return TranscriptChanges(tuple(changes), tuple(self._renewed), self._unchanged, tuple(self._problems))
+        return TranscriptChanges(tuple(changes), tuple(self._touched), self._unchanged, tuple(self._problems))
 
     def _is_settled(self, suspect: _Suspect) -> bool:
         """Whether the file continues what was read from it, or cannot be read at all."""
-        known = suspect.known
-        if known is None:
+        before = suspect.before
+        if before is None:
             return False
         try:
-            if not has_known_prefix(suspect.path, suspect.status, known):
+            if not has_known_prefix(suspect.path, suspect.status, before):
                 return False
         except (FileNotFoundError, NotADirectoryError):
-            self._changes.append(TranscriptChange(ChangeKind.VANISHED, known))
+            self._changes.append(TranscriptChange(ChangeKind.VANISHED, before))
         except OSError as error:
-            self._changes.append(TranscriptChange(ChangeKind.UNREADABLE, known))
+            self._changes.append(TranscriptChange(ChangeKind.UNREADABLE, before))
             message = f"could not be read: {error.strerror or error}"
-            self._problems.append(Problem(ProblemKind.UNREADABLE, Place(known.path), message))
+            self._problems.append(Problem(ProblemKind.UNREADABLE, Place(before.path), message))
         else:
-            self._add_continued(suspect, known)
+            self._add_continued(suspect, before)
         return True
 
-    def _add_continued(self, suspect: _Suspect, known: TranscriptFingerprint) -> None:
-        looked = self._stat(suspect)
-        if looked.size > known.read_to:
+    def _add_continued(self, suspect: _Suspect, before: TranscriptFingerprint) -> None:
+        stat = self._stat(suspect)
+        if stat.size > before.read_to:
             transcript = suspect.walk.transcript(suspect.path, suspect.status)
-            self._changes.append(TranscriptChange(ChangeKind.GROWN, known, transcript, looked, known.read_to))
+            self._changes.append(TranscriptChange(ChangeKind.GROWN, before, transcript, stat, before.read_to))
         else:
-            self._renewed.append(with_new_stat(known, looked))
+            self._touched.append(with_new_stat(before, stat))
 
     def _not_moved(self, suspects: list[_Suspect]) -> Iterator[_Suspect]:
         """Yield the files that contain nothing of the missing ones; record the others as moved."""
         missing = MissingTranscripts(self._gone.values())
         for suspect in suspects:
-            known = missing.identify(suspect.path, suspect.status)
-            if known is None:
+            original = missing.identify(suspect.path, suspect.status)
+            if original is None:
                 yield suspect
                 continue
-            del self._gone[known.path]
-            if suspect.known is not None:
-                self._changes.append(TranscriptChange(ChangeKind.VANISHED, suspect.known))
+            del self._gone[original.path]
+            if suspect.before is not None:
+                self._changes.append(TranscriptChange(ChangeKind.VANISHED, suspect.before))
             transcript = suspect.walk.transcript(suspect.path, suspect.status)
-            looked = self._stat(suspect)
-            self._changes.append(TranscriptChange(ChangeKind.MOVED, known, transcript, looked, known.read_to))
+            stat = self._stat(suspect)
+            self._changes.append(TranscriptChange(ChangeKind.MOVED, original, transcript, stat, original.read_to))
 
     def _add_read_from_start(self, suspect: _Suspect) -> None:
         transcript = suspect.walk.transcript(suspect.path, suspect.status)
-        self._changes.append(TranscriptChange(_change_kind(suspect), suspect.known, transcript, self._stat(suspect)))
+        self._changes.append(TranscriptChange(_change_kind(suspect), suspect.before, transcript, self._stat(suspect)))
 
-    def _add_missing(self, known: TranscriptFingerprint) -> None:
-        is_refused = any(known.path == path or known.path.startswith(path + os.sep) for path in self._refused)
-        self._changes.append(TranscriptChange(ChangeKind.UNREADABLE if is_refused else ChangeKind.VANISHED, known))
+    def _add_missing(self, before: TranscriptFingerprint) -> None:
+        is_refused = any(before.path == path or before.path.startswith(path + os.sep) for path in self._refused)
+        self._changes.append(TranscriptChange(ChangeKind.UNREADABLE if is_refused else ChangeKind.VANISHED, before))
 
     def _stat(self, suspect: _Suspect) -> TranscriptStat:
         return make_stat(suspect.path, suspect.status, self._now_ns)
@@ -202,16 +202,16 @@ class _Comparison:
 
 def _change_kind(suspect: _Suspect) -> ChangeKind:
     """Return the kind of change of a file that does not start with what was read from it."""
-    known, status = suspect.known, suspect.status
-    if known is None:
+    before, status = suspect.before, suspect.status
+    if before is None:
         return ChangeKind.NEW
-    if stat_change(known, status) is ChangeKind.REPLACED:
+    if stat_change(before, status) is ChangeKind.REPLACED:
         return ChangeKind.REPLACED
-    return ChangeKind.TRUNCATED if status.st_size < known.read_to else ChangeKind.REWRITTEN
+    return ChangeKind.TRUNCATED if status.st_size < before.read_to else ChangeKind.REWRITTEN
 
 
 def _sort_key(change: TranscriptChange) -> tuple[int, str]:
-    path = change.looked.path if change.looked else change.known.path if change.known else ""
+    path = change.stat.path if change.stat else change.before.path if change.before else ""
     return _ORDER[change.kind], path
 
 

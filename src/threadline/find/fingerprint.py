@@ -41,7 +41,7 @@ def hash_ends(path: str | os.PathLike[str], read_to: int) -> tuple[bytes, bytes]
 
 
 def make_fingerprint(
-    looked: TranscriptStat,
+    stat: TranscriptStat,
     read_to: int,
     *,
     before: TranscriptFingerprint | None = None,
@@ -55,7 +55,7 @@ def make_fingerprint(
     during the read. The fingerprint is then one that never matches, so the file is read again next time.
 
     Args:
-        looked: the status from before the read, so that bytes written during it do not count as read.
+        stat: the status from before the read, so that bytes written during it do not count as read.
         read_to: the offset after the last line that was read.
         before: the previous fingerprint, if its lines were kept. Only the bytes after it are added to the checksum.
         last: the last bytes that were read, as many as are at hand.
@@ -65,37 +65,37 @@ def make_fingerprint(
     Raises:
         OSError: it can no longer be read, or is not a regular file.
     """
-    with opened_regular(looked.path) as file:
+    with opened_regular(stat.path) as file:
         head, tail = _read_ends(file, read_to)
         is_kept = before is None or not before.head_hash or _has_ends(file, before, head)
         start, so_far = (before.read_to, before.checksum) if before is not None else (0, 0)
         checksum = _checksum(file, start, read_to, so_far) if summed is None else summed
     fingerprint = TranscriptFingerprint(
-        path=looked.path,
-        device=looked.device,
-        inode=looked.inode,
-        size=looked.size,
-        mtime_ns=looked.mtime_ns,
+        path=stat.path,
+        device=stat.device,
+        inode=stat.inode,
+        size=stat.size,
+        mtime_ns=stat.mtime_ns,
         read_to=read_to,
         head_hash=_hash(head),
         tail_hash=_hash(tail),
         checksum=checksum,
-        racy=looked.racy,
+        racy=stat.racy,
     )
     is_as_read = is_kept and tail.endswith(last[-END:]) and (read_to == 0 or is_open or tail.endswith(b"\n"))
     return fingerprint if is_as_read else replace(fingerprint, head_hash=b"", tail_hash=b"", racy=True)
 
 
-def with_new_stat(fingerprint: TranscriptFingerprint, looked: TranscriptStat) -> TranscriptFingerprint:
+def with_new_stat(fingerprint: TranscriptFingerprint, stat: TranscriptStat) -> TranscriptFingerprint:
     """Return the fingerprint of the same lines in a file with another path, inode or mtime."""
     return replace(
         fingerprint,
-        path=looked.path,
-        device=looked.device,
-        inode=looked.inode,
-        size=looked.size,
-        mtime_ns=looked.mtime_ns,
-        racy=looked.racy,
+        path=stat.path,
+        device=stat.device,
+        inode=stat.inode,
+        size=stat.size,
+        mtime_ns=stat.mtime_ns,
+        racy=stat.racy,
     )
 
 

@@ -475,7 +475,7 @@ def _run_refresh(
 
 def _is_current(connection: sqlite3.Connection, changes: TranscriptChanges) -> bool:
     """Whether nothing is left to do, neither for these changes nor after a refresh that was killed."""
-    if changes.changed or changes.renewed:
+    if changes.changed or changes.touched:
         return False
     if connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is not None:
         return False
@@ -485,7 +485,7 @@ def _is_current(connection: sqlite3.Connection, changes: TranscriptChanges) -> b
 
 
 def _pending_bytes(changes: TranscriptChanges) -> int:
-    return sum(change.looked.size - change.read_from for change in changes.changed if change.looked is not None)
+    return sum(change.stat.size - change.read_from for change in changes.changed if change.stat is not None)
 
 
 KNOWN_COLUMNS = "path, device, inode, size, mtime_ns, read_to, head_hash, tail_hash, checksum, racy"
@@ -510,7 +510,7 @@ class IndexedTranscripts:
         rows = self._connection.execute("SELECT path, mtime_ns, size, inode, device, racy FROM transcripts")
         return {_decode(row[0]): row[1:] for row in rows}
 
-    def known(self, path: str) -> TranscriptFingerprint:
+    def fingerprint(self, path: str) -> TranscriptFingerprint:
         """The fingerprint of a transcript."""
         select = f"SELECT {KNOWN_COLUMNS} FROM transcripts WHERE path = ?"  # noqa: S608 - our own names
         stored, *columns = self._connection.execute(select, (encode_path(path),)).fetchone()

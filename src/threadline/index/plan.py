@@ -80,14 +80,14 @@ _UPDATE_FINGERPRINT = (
 
 
 class ReadStep(Struct, frozen=True, gc=False):
-    """One transcript to be read: on from where it was read to (`before` says what was known of it), or all of it.
+    """A transcript to read: from the end of the previous read, which `before` describes, or from its start.
 
-    `is_renamed` says that its name tells of another session or agent than before, `is_open` that the last line that
-    was read has no end, `is_new` that the index has nothing of it.
+    `has_new_name` says that its path names another session or agent than before. `is_open` says that the last line that
+    was read has no newline. `is_new` says that the index has no row of it.
     """
 
     transcript: Transcript
-    looked: TranscriptStat
+    stat: TranscriptStat
     transcript_id: int
     offset: int = 0
     line: int = 1
@@ -100,51 +100,55 @@ class ReadStep(Struct, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        """How many bytes of it are to be read."""
-        return max(0, self.looked.size - self.offset)
+        """How many bytes of it have to be read."""
+        return max(0, self.stat.size - self.offset)
 
-    def note(self, connection: sqlite3.Connection, made: TranscriptRows) -> None:
-        """Write down how far it has been read; where it cannot be looked at any more, it is read again next time."""
-        before = self.before if not made.was_reread else None
+    def store_fingerprint(self, connection: sqlite3.Connection, rows: TranscriptRows) -> None:
+        """Store how far it has been read. If the file cannot be opened now, it is read again next time."""
+        before = self.before if not rows.was_reread else None
         try:
-            known = make_fingerprint(
-                self.looked,
-                made.read_to,
+            fingerprint = make_fingerprint(
+                self.stat,
+                rows.read_to,
                 before=before,
-                last=made.last,
-                is_open=made.is_open,
-                summed=made.checksum if before is None else None,
+                last=rows.last,
+                is_open=rows.is_open,
+                summed=rows.checksum if before is None else None,
             )
         except OSError:
-            known = TranscriptFingerprint(self.looked.path, 0, 0, 0, 0, 0, b"", b"", 0, racy=True)
-        update_fingerprint(connection, self.transcript_id, known)
-        told = (made.lines, made.is_open, self.transcript_id)
-        connection.execute("UPDATE transcripts SET lines = ?, is_open = ? WHERE transcript_id = ?", told)
+            fingerprint = TranscriptFingerprint(self.stat.path, 0, 0, 0, 0, 0, b"", b"", 0, racy=True)
+        update_fingerprint(connection, self.transcript_id, fingerprint)
+        values = (rows.lines, rows.is_open, self.transcript_id)
+        connection.execute("UPDATE transcripts SET lines = ?, is_open = ? WHERE transcript_id = ?", values)
 
 
-def update_fingerprint(connection: sqlite3.Connection, number: int, known: TranscriptFingerprint) -> None:
-    """Write down what is known of a transcript."""
-    path, *rest = astuple(known)
+def update_fingerprint(connection: sqlite3.Connection, number: int, fingerprint: TranscriptFingerprint) -> None:
+    """Store the fingerprint of a transcript."""
+    path, *rest = astuple(fingerprint)
     connection.execute(_UPDATE_FINGERPRINT, (encode_path(path), *rest, number))
 
 
 def stored_names(transcript: Transcript) -> tuple[str | None, str | None]:
-    """The session and agent that a transcript's path names, as the index keeps them."""
+    """Return the session and agent that a transcript's path names, as the index stores them."""
     return storable_text(transcript.session), storable_text(transcript.agent)
 
 
 class RefreshPlan(Struct, frozen=True):
-    """All that a refresh has to do: what to read, what to forget, and which transcripts are known by another status."""
+    """What a refresh has to do.
+
+    `steps` are the transcripts to read, `gone` those whose rows are deleted, `touched` those with a new status but the
+    same lines, and `moved` those with a new path.
+    """
 
     steps: list[ReadStep]
     gone: list[int]
-    renewed: list[tuple[int, TranscriptFingerprint]]
+    touched: list[tuple[int, TranscriptFingerprint]]
     moved: list[tuple[int, Transcript]]
     unsure: set[int] = set()
 
     @property
     def may_change_project_paths(self) -> bool:
-        """Whether a project's true path may be another afterwards: transcripts tell it, mostly by their first lines."""
+        """Whether a project's true path may change: it is taken from transcripts, mostly from their first lines."""
         new = any(
             step.before is None or step.transcript_id in self.unsure or not has_cwd(step.state) for step in self.steps
         )
@@ -152,33 +156,35 @@ class RefreshPlan(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """How many bytes are to be read."""
+        """How many bytes have to be read."""
         return sum(step.size for step in self.steps)
 
 
 def make_plan(
-    connection: sqlite3.Connection, homes: Sequence[Home], told: TranscriptChanges | None = None
+    connection: sqlite3.Connection, homes: Sequence[Home], changes: TranscriptChanges | None = None
 ) -> RefreshPlan:
-    """Compare the homes with what the index has of them; `told` is what such a comparison has given just now."""
-    told = detect_changes(IndexedTranscripts(connection), homes) if told is None else told
-    paths = [one.path for one in told.renewed] + [one.known.path for one in told.changed if one.known is not None]
-    numbers = {path: _load_row(connection, path) for path in paths}
+    """Plan what to read. `changes` is the result of comparing the homes with the index, if that was just done."""
+    changes = detect_changes(IndexedTranscripts(connection), homes) if changes is None else changes
+    paths = [fingerprint.path for fingerprint in changes.touched]
+    paths += [change.before.path for change in changes.changed if change.before is not None]
+    rows = {path: _load_row(connection, path) for path in paths}
     places = PlaceIds(connection)
-    renewed = [(numbers[one.path].number, one) for one in told.renewed]
-    made = RefreshPlan([], [], renewed, [], transcripts_of_uncertain_projects(connection) if told.changed else set())
-    for change in told.changed:
-        _add_change(made, change, numbers, places)
-    return made
+    touched = [(rows[fingerprint.path].number, fingerprint) for fingerprint in changes.touched]
+    unsure = transcripts_of_uncertain_projects(connection) if changes.changed else set[int]()
+    plan = RefreshPlan([], [], touched, [], unsure)
+    for change in changes.changed:
+        _add_change(plan, change, rows, places)
+    return plan
 
 
 def _load_row(connection: sqlite3.Connection, path: str) -> _TranscriptRow:
-    asked = "SELECT transcript_id, lines, session, agent, state, is_open FROM transcripts WHERE path = ?"
-    number, lines, session, agent, state, is_open = connection.execute(asked, (encode_path(path),)).fetchone()
+    select = "SELECT transcript_id, lines, session, agent, state, is_open FROM transcripts WHERE path = ?"
+    number, lines, session, agent, state, is_open = connection.execute(select, (encode_path(path),)).fetchone()
     return _TranscriptRow(number, lines, (session, agent), state, bool(is_open))
 
 
 class _TranscriptRow(NamedTuple):
-    """A transcript's row: its number, how many lines of it were read, and the session and agent that its path names."""
+    """A transcript's row: its number, the number of lines read, and the session and agent that its path names."""
 
     number: int
     lines: int
@@ -187,32 +193,32 @@ class _TranscriptRow(NamedTuple):
     is_open: bool = False
 
 
-def _add_change(made: RefreshPlan, change: TranscriptChange, rows: dict[str, _TranscriptRow], places: PlaceIds) -> None:
-    known, transcript, looked = change.known, change.transcript, change.looked
-    row = rows[known.path] if known is not None else _TranscriptRow(0, 0, (None, None))
+def _add_change(plan: RefreshPlan, change: TranscriptChange, rows: dict[str, _TranscriptRow], places: PlaceIds) -> None:
+    before, transcript, stat = change.before, change.transcript, change.stat
+    row = rows[before.path] if before is not None else _TranscriptRow(0, 0, (None, None))
     if change.kind is ChangeKind.VANISHED:
-        made.gone.append(row.number)
-    elif transcript is None or looked is None:
-        return  # the machine refuses for now: its rows stay as they were
+        plan.gone.append(row.number)
+    elif transcript is None or stat is None:
+        return  # it cannot be read now; its rows stay as they are
     elif change.kind is ChangeKind.NEW:
-        made.steps.append(ReadStep(transcript, looked, places.new(transcript, looked.path), is_new=True))
+        plan.steps.append(ReadStep(transcript, stat, places.new(transcript, stat.path), is_new=True))
     elif change.kind is ChangeKind.MOVED and row.named != stored_names(transcript):
-        # Rows leave out what their transcript's name says, and now it says something else.
-        made.steps.append(ReadStep(transcript, looked, row.number, has_new_name=True))
+        # Rows omit what the transcript's path says, and now it says something else.
+        plan.steps.append(ReadStep(transcript, stat, row.number, has_new_name=True))
     elif change.kind in _REREAD_KINDS:
-        made.steps.append(ReadStep(transcript, looked, row.number))
+        plan.steps.append(ReadStep(transcript, stat, row.number))
     else:
         if change.kind is ChangeKind.MOVED:
-            made.moved.append((row.number, transcript))
+            plan.moved.append((row.number, transcript))
         calls = tuple(places.waiting.get(row.number, ()))
-        made.steps.append(
+        plan.steps.append(
             ReadStep(
                 transcript,
-                looked,
+                stat,
                 row.number,
                 change.read_from,
                 row.lines + 1,
-                known,
+                before,
                 waiting=calls,
                 state=row.state,
                 is_open=row.is_open,

@@ -192,7 +192,7 @@ _BATCH_FILES = 50
 
 
 def _sort_key(step: ReadStep) -> str:
-    return last_timestamp(step.looked.path, step.looked.size, step.looked.mtime_ns)
+    return last_timestamp(step.stat.path, step.stat.size, step.stat.mtime_ns)
 
 
 def _batches(steps: Sequence[ReadStep]) -> Iterator[list[ReadStep]]:
@@ -250,7 +250,7 @@ class IndexWriter:
         for number in plan.gone:
             self._delete_rows(number)
             self.connection.execute("DELETE FROM transcripts WHERE transcript_id = ?", (number,))
-        for number, fingerprint in plan.renewed:
+        for number, fingerprint in plan.touched:
             update_fingerprint(self.connection, number, fingerprint)
         for number, transcript in plan.moved:
             self._move(number, transcript)
@@ -292,7 +292,7 @@ class IndexWriter:
         self._vocabulary.add(fields for _, fields in rows.texts)
         self._next += len(rows.entries)
         self.entries += len(rows.entries)
-        step.note(self.connection, rows)
+        step.store_fingerprint(self.connection, rows)
         if self._new_file is None and monotonic() - self._transaction_start > _COMMIT_SECONDS:
             self.commit()
 

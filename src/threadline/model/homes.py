@@ -140,7 +140,7 @@ def _folder_pairs(kept: str, original: OriginalHome) -> list[tuple[str, str]]:
 
 
 class PathSource(StrEnum):
-    """How a project's true path became known, best evidence first."""
+    """Where a project's true path was found, best evidence first."""
 
     CWD = "cwd"
     RELOCATED = "relocated"
@@ -152,10 +152,10 @@ class PathSource(StrEnum):
 
 
 class Project(Struct, frozen=True):
-    """The directory sessions were started in.
+    """The directory that sessions were started in.
 
-    `folder` is the name under `projects/`, which is lossy; `path` is the true path, or None when no
-    evidence of it is left; `path_source` is that evidence.
+    `folder` is its name under `projects/`, which is lossy. `path` is the true path, or None if there is no evidence of
+    it. `path_source` says where the path was found.
     """
 
     home: Home
@@ -165,12 +165,12 @@ class Project(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The true path, or the folder's name where the path is not known."""
+        """The true path, or the folder's name if the path is unknown."""
         return self.path if self.path is not None else self.folder
 
 
 class TranscriptKind(StrEnum):
-    """Which of the layouts a transcript lies in."""
+    """The kind of a transcript, by its path."""
 
     MAIN = "main"
     AGENT = "agent"
@@ -180,11 +180,11 @@ class TranscriptKind(StrEnum):
 
 
 class Transcript(Struct, frozen=True):
-    """One `.jsonl` file below a project, with what its path alone says.
+    """One `.jsonl` file below `projects/`, described by its path and status.
 
-    `session` is the session id that the path names (None for an `agent-*.jsonl` beside the sessions,
-    whose session is named inside it); `meta` is the `.meta.json` beside an agent's transcript. `folder` is
-    empty for a file that lies in `projects/` itself.
+    `session` is the session id in the path. It is None for an `agent-*.jsonl` in the folder of the sessions, whose
+    entries name the session. `meta` is the `.meta.json` of an agent's transcript. `folder` is empty for a file in
+    `projects/` itself.
     """
 
     path: Path
@@ -200,12 +200,12 @@ class Transcript(Struct, frozen=True):
 
     @property
     def is_agent(self) -> bool:
-        """Whether it is a subagent's own transcript."""
+        """Whether it is a subagent's transcript."""
         return self.kind in (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT)
 
 
 class SideFileKind(StrEnum):
-    """What a file beside the transcripts is. The value is also its heading in `docs/format/shapes/side-files.md`."""
+    """The kind of a file that is not a transcript. The value is its heading in `docs/format/shapes/side-files.md`."""
 
     HISTORY = "history"
     TODOS = "todos"
@@ -240,9 +240,9 @@ class SideFileKind(StrEnum):
 
 
 class SideFile(Struct, frozen=True):
-    """One file beside the transcripts. `session` is the session id its path names, where it names one.
+    """One file of a home that is not a transcript. `session` is the session id in its path, if there is one.
 
-    Secrets and settings are listed from their directory entry alone, so their `size` is 0.
+    Secrets and settings are listed without a call to `stat`, so their `size` is 0.
     """
 
     path: Path
@@ -253,10 +253,10 @@ class SideFile(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """All that lies in one home, and what could not be looked at.
+    """The files of one home, and problems with listing them.
 
-    `not_entered` are directories of the home that hold no traces of sessions (plugins, skills, caches) or
-    that are not known; they are named so that nothing is passed over in silence.
+    `not_entered` are directories that were not searched, because they contain no sessions (plugins, skills, caches) or
+    are unknown. They are listed so that nothing is left out silently.
     """
 
     home: Home
@@ -267,20 +267,20 @@ class Found(Struct, frozen=True):
     not_entered: tuple[Path, ...] = ()
 
     def project_of(self, transcript: Transcript) -> Project | None:
-        """The project that a transcript belongs to."""
+        """Return the project that a transcript belongs to."""
         return next((project for project in self.projects if project.folder == transcript.folder), None)
 
 
 class TranscriptFingerprint(Struct, frozen=True, array_like=True, gc=False):
-    """A transcript as it was when it was last read.
+    """Identifies the state of a transcript when it was last read.
 
-    `read_to` is the offset up to which lines were read: 0, just after a newline, or the end of a whole line that has
-    none. `size` and `mtime_ns` are from before the reading, so that nothing written meanwhile is taken for read.
-    `head_hash` and `tail_hash` are of the first and the last bytes before `read_to`, `checksum` (CRC-32, which an
-    appended line extends) is of them all.
+    `read_to` is the offset up to which lines were read: 0, just after a newline, or the end of a complete line without
+    one. `size` and `mtime_ns` are from before the read, so that bytes written during it do not count as read.
+    `head_hash` and `tail_hash` cover the first and the last bytes before `read_to`. `checksum` covers all of them; it
+    is a CRC-32, which an appended line extends.
 
-    `racy` says that it was written to so shortly before it was looked at that a later write may bear the same time:
-    then equal times prove nothing, and its ends are compared.
+    `racy` says that the file was modified so shortly before the status was taken that a later write may have the same
+    mtime. An equal mtime then proves nothing, and the ends are compared.
     """
 
     path: str
@@ -301,14 +301,14 @@ class ChangeKind(StrEnum):
     ==========  ============================================================  =====================
     kind        what happened                                                 its lines
     ==========  ============================================================  =====================
-    vanished    it is gone, and its content is nowhere else                   drop
-    moved       the same content lies at another path                         keep, then read on
-    grown       more bytes follow what was read                               keep, then read on
+    vanished    it is gone, and its content is at no other path               drop
+    moved       the same content is at another path                           keep, then read on
+    grown       bytes were appended                                           keep, then read on
     truncated   the same file is shorter than what was read                   drop, then read from 0
-    rewritten   the same file holds other bytes                               drop, then read from 0
-    replaced    another file with other bytes lies at its path                drop, then read from 0
-    new         nothing is known of it                                        read from 0
-    unreadable  the machine refuses to show it                                as they were
+    rewritten   the same file has other bytes                                 drop, then read from 0
+    replaced    another file with other bytes is at its path                  drop, then read from 0
+    new         it was never read                                             read from 0
+    unreadable  the system does not allow reading it                          keep
     ==========  ============================================================  =====================
     """
 
@@ -323,21 +323,21 @@ class ChangeKind(StrEnum):
 
 
 class TranscriptChange(Struct, frozen=True):
-    """One transcript that is not as it was.
+    """One transcript that changed.
 
-    `known` is what was known of it (of a moved one: at its old path), None for a new one; `transcript` and `looked` are
-    what it is now, None if it is gone or unreadable. Lines before `read_from` are kept, and reading goes on there.
+    `before` is its earlier fingerprint, with the old path if it moved; None for a new transcript. `transcript` and
+    `stat` describe it now; None if it is gone or unreadable. Lines before `read_from` stay; reading continues there.
     """
 
     kind: ChangeKind
-    known: TranscriptFingerprint | None = None
+    before: TranscriptFingerprint | None = None
     transcript: Transcript | None = None
-    looked: TranscriptStat | None = None
+    stat: TranscriptStat | None = None
     read_from: int = 0
 
 
 class TranscriptStat(Struct, frozen=True, gc=False):
-    """What a directory says of a transcript, before it is opened: all that `Known` has from there."""
+    """The file status of a transcript, taken before it is opened. It becomes part of the fingerprint."""
 
     path: str
     device: int
@@ -348,24 +348,24 @@ class TranscriptStat(Struct, frozen=True, gc=False):
 
 
 class TranscriptChanges(Struct, frozen=True):
-    """All that happened since last time, in the order in which it can be applied: what vanished comes first.
+    """All changes since the last comparison, in an order in which they can be applied: vanished transcripts first.
 
-    `renewed` hold the same lines as before, but are to be stored again: another time or inode, or no longer racy.
-    `unchanged` counts those of which nothing need be stored.
+    `touched` are new fingerprints of transcripts that have the same lines, but another mtime or inode, or are no longer
+    racy. `unchanged` counts the transcripts whose fingerprint is still valid.
     """
 
     changed: tuple[TranscriptChange, ...]
-    renewed: tuple[TranscriptFingerprint, ...]
+    touched: tuple[TranscriptFingerprint, ...]
     unchanged: int
     problems: tuple[Problem, ...]
 
 
 WARM_UP_PROMPT = "Warmup"
-"""What an agent is asked that only makes the program ready."""
+"""The prompt of an agent that Claude Code starts only to warm up."""
 
 
 class SideAgentKind(StrEnum):
-    """Agents that are not work the model gave away: they are not counted as such."""
+    """Agents that Claude Code starts for itself. They are not counted as subagents."""
 
     COMPACT = "compact"
     SUGGESTION = "prompt-suggestion"
@@ -387,13 +387,13 @@ _ALL_PREFIXES = tuple(prefix for prefix, _kind in _KIND_BY_PREFIX)
 
 
 def side_agent_kind_by_id(id_: str) -> SideAgentKind | None:
-    """Which kind of side agent an id names; None where it names none."""
+    """Return the kind of side agent that an id names; None if it names none."""
     if not id_.startswith(_ALL_PREFIXES):
         return None
     return next((kind for prefix, kind in _KIND_BY_PREFIX if id_.startswith(prefix)), None)
 
 
 def side_agent_kind(id_: str, prompt: str | None) -> SideAgentKind | None:
-    """Which kind of side agent it is, by its id or its first words; None for one that does the model's work."""
+    """Return the kind of side agent, by its id or its first prompt; None for an agent that the model started."""
     kind = side_agent_kind_by_id(id_)
     return SideAgentKind.WARM_UP if kind is None and prompt is not None and prompt.strip() == WARM_UP_PROMPT else kind
