@@ -212,7 +212,7 @@ def test_a_bad_time_is_an_error_with_a_sentence(ask: Asker, sample: Path, option
     answer = ask("entries", sample, f"{option}={word}")
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith("threadline: ")
-    assert "is no time; write 2026-11-03" in answer.err
+    assert "is not a time. Write 2026-11-03" in answer.err
     assert "\x1b" not in answer.err
 
 
@@ -247,12 +247,12 @@ def test_problems_are_shown_and_named(ask: Asker, tmp_path: Path, monkeypatch: p
     glued, both = ask("entries", path, "--problems").out.splitlines()[1:]
     assert glued.rstrip().endswith("glued: on one line with the object before it")
     assert "wrong-type: " in both
-    assert both.endswith("; bad-timestamp: 'yesterday' names no moment")
+    assert both.endswith("; bad-timestamp: 'yesterday' is not a time")
     (row,) = [row for row in ask("entries", path, "--jsonl").jsonl if row["kind"] == "user"]
     assert row["problems"][-1] == {
         "kind": "bad-timestamp",
         "place": f"{path}:2$.timestamp",
-        "message": "'yesterday' names no moment",
+        "message": "'yesterday' is not a time",
     }
     assert set(ask("doctor", path, "--json").json["problems"]) == {"glued", "wrong-type", "bad-timestamp"}
 

@@ -255,7 +255,7 @@ def test_a_command_that_names_a_file_is_a_doubt(command: str) -> None:
     session = session_of(wrote(A, "1\n"), call("Bash", command, "ok", own={"stdout": "ok", "stderr": ""}))
     file = file_of(session)
     assert (file.content, file.ran_since, [doubt.how for doubt in file.doubts]) == ("1\n", 1, [EvidenceKind.COMMAND])
-    assert "1 later acts could have changed it, 1 of them naming it" in file.statement
+    assert "1 later command could have changed it (mentioned by 1)" in file.statement
 
 
 def test_a_command_that_was_refused_ran_not() -> None:

@@ -1,4 +1,4 @@
-"""Attachments: what an `attachment` entry carries, one struct per type."""
+"""The attachments of `attachment` entries, one struct per type."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from threadline.shape import OTHER_TAG, Shape
 
 
 class Attached(Shape, frozen=True):
-    """What every attachment has. `type` is the wire's own word for it."""
+    """Base class of attachments. `type` is the name in the transcript."""
 
     timestamp: str | None = None
 
     @property
     def type(self) -> str:
-        """The wire's word for this attachment."""
+        """The attachment's type in the transcript."""
         return str(type(self).__struct_config__.tag)
 
 
 class OtherAttachment(Attached, frozen=True, tag=OTHER_TAG):
-    """An attachment of a type that threadline does not know: its tag, and the whole of it in `data`."""
+    """An attachment of an unknown type: its tag, and the complete object in `data`."""
 
     tag: str = ""
     data: Any = None
 
     @property
     def type(self) -> str:
-        """The wire's word for this attachment."""
+        """The attachment's type in the transcript."""
         return self.tag
 
 
 class FileAttachment(Attached, frozen=True, tag="file"):
-    """A file the prompt named."""
+    """A file that the prompt mentions."""
 
     filename: str | None = None
     content: Any = None
@@ -50,7 +50,7 @@ class CompactFileReference(Attached, frozen=True, tag="compact_file_reference"):
 
 
 class DirectoryAttachment(Attached, frozen=True, tag="directory"):
-    """A directory the prompt named."""
+    """A directory that the prompt mentions."""
 
     path: str | None = None
     content: Any = None
@@ -66,7 +66,7 @@ class EditedTextFile(Attached, frozen=True, tag="edited_text_file"):
 
 
 class NestedMemory(Attached, frozen=True, tag="nested_memory"):
-    """A memory file that belongs to a directory the model came to."""
+    """A memory file of a directory that the model accessed."""
 
     path: str | None = None
     content: Any = None
@@ -80,13 +80,13 @@ class Instructions(Attached, frozen=True, tag="instructions"):
 
 
 class RelevantMemories(Attached, frozen=True, tag="relevant_memories"):
-    """Memories that fit the prompt."""
+    """Memories that match the prompt."""
 
     memories: list[Any] | None = None
 
 
 class ReadTruncationNotice(Attached, frozen=True, tag="read_truncation_notice"):
-    """A file was not read to its end."""
+    """A file was read only in part."""
 
     banner: str | None = None
     path: str | None = None
@@ -95,7 +95,7 @@ class ReadTruncationNotice(Attached, frozen=True, tag="read_truncation_notice"):
 
 
 class Diagnostics(Attached, frozen=True, tag="diagnostics"):
-    """What the editor's checkers say."""
+    """Diagnostics from the editor."""
 
 
 class TotalTokensReminder(Attached, frozen=True, tag="total_tokens_reminder"):
@@ -105,25 +105,25 @@ class TotalTokensReminder(Attached, frozen=True, tag="total_tokens_reminder"):
 
 
 class TaskReminder(Attached, frozen=True, tag="task_reminder"):
-    """The task list, once more."""
+    """A reminder of the task list."""
 
     content: list[Any] | None = None
     item_count: int | None = None
 
 
 class TodoReminder(Attached, frozen=True, tag="todo_reminder"):
-    """The todo list, once more."""
+    """A reminder of the todo list."""
 
     content: list[Any] | None = None
     item_count: int | None = None
 
 
 class BatchingReminderSent(Attached, frozen=True, tag="batching_reminder_sent"):
-    """The model was reminded to make calls together."""
+    """A reminder to the model to make calls in parallel."""
 
 
 class SilentTurnReminder(Attached, frozen=True, tag="silent_turn_reminder"):
-    """The model was reminded to say something."""
+    """A reminder to the model to write something."""
 
     text: str | None = None
 
@@ -149,7 +149,7 @@ class EnvironmentSnapshot(Attached, frozen=True, tag="environment"):
 
 
 class ModelIdentity(Attached, frozen=True, tag="model"):
-    """The model that is spoken to."""
+    """The current model."""
 
     identity: Any = None
     text: str | None = None
@@ -162,7 +162,7 @@ class SessionContext(Attached, frozen=True, tag="session_context"):
 
 
 class RemoteSessionChange(Attached, frozen=True, tag="remote_session_change"):
-    """How commits and pull requests are to be attributed, and where the session can be seen."""
+    """How to attribute commits and pull requests, and where to view the session."""
 
     url: str | None = None
     commit: Any = None
@@ -209,7 +209,7 @@ class QueuedCommand(Attached, frozen=True, tag="queued_command"):
 
 
 class PlanAttachment(Attached, frozen=True):
-    """What every attachment about a plan can have."""
+    """Base class of attachments about plan mode."""
 
     plan_file_path: str | None = None
     plan_exists: bool | None = None
@@ -235,7 +235,7 @@ class PlanFileReference(PlanAttachment, frozen=True, tag="plan_file_reference"):
 
 
 class AutoModeAttachment(Attached, frozen=True):
-    """What every attachment about auto mode can have."""
+    """Base class of attachments about auto mode."""
 
     reminder_type: str | None = None
     auto_mode_consent_flow: bool | None = None
@@ -255,7 +255,7 @@ class AutoModeExit(AutoModeAttachment, frozen=True, tag="auto_mode_exit"):
 
 
 class OutputStyle(Attached, frozen=True, tag="output_style"):
-    """The style replies are asked for."""
+    """The requested style of replies."""
 
     style: str | None = None
 
@@ -283,7 +283,7 @@ class BudgetUsd(Attached, frozen=True, tag="budget_usd"):
 
 
 class MaxTurnsReached(Attached, frozen=True, tag="max_turns_reached"):
-    """The session may not go on."""
+    """The session may not continue."""
 
     max_turns: int | None = None
     turn_count: int | None = None
@@ -291,7 +291,7 @@ class MaxTurnsReached(Attached, frozen=True, tag="max_turns_reached"):
 
 
 class TaskStatus(Attached, frozen=True, tag="task_status"):
-    """How a background task is doing."""
+    """The state of a background task."""
 
     task_id: str | None = None
     task_type: str | None = None
@@ -318,7 +318,7 @@ class WorkflowKeywordRequest(Attached, frozen=True, tag="workflow_keyword_reques
 
 
 class SkillListing(Attached, frozen=True, tag="skill_listing"):
-    """The skills there are."""
+    """The available skills."""
 
     content: str | None = None
     skill_count: int | None = None
@@ -328,7 +328,7 @@ class SkillListing(Attached, frozen=True, tag="skill_listing"):
 
 
 class Delta(Attached, frozen=True):
-    """What every change of a listing can have."""
+    """Base class of changes to a list: tools, servers, agent types."""
 
     added_names: list[str] | None = None
     added_types: list[str] | None = None
@@ -349,15 +349,15 @@ class Delta(Attached, frozen=True):
 
 
 class DeferredToolsDelta(Delta, frozen=True, tag="deferred_tools_delta"):
-    """Tools that can be searched for came or went."""
+    """Searchable tools were added or removed."""
 
 
 class McpInstructionsDelta(Delta, frozen=True, tag="mcp_instructions_delta"):
-    """What MCP servers say of themselves came or went."""
+    """Instructions of MCP servers were added or removed."""
 
 
 class AgentListingDelta(Delta, frozen=True, tag="agent_listing_delta"):
-    """Agent types came or went."""
+    """Agent types were added or removed."""
 
 
 class InvokedSkills(Attached, frozen=True, tag="invoked_skills"):
@@ -367,14 +367,14 @@ class InvokedSkills(Attached, frozen=True, tag="invoked_skills"):
 
 
 class DynamicSkill(Attached, frozen=True, tag="dynamic_skill"):
-    """Skills found in a directory the model came to."""
+    """Skills in a directory that the model accessed."""
 
     skill_dir: str | None = None
     skill_names: list[str] | None = None
 
 
 class AgentMention(Attached, frozen=True, tag="agent_mention"):
-    """The prompt named an agent type."""
+    """The prompt mentions an agent type."""
 
     agent_type: str | None = None
 
@@ -387,13 +387,13 @@ class CommandPermissions(Attached, frozen=True, tag="command_permissions"):
 
 
 class DeferredToolsRecord(Attached, frozen=True, tag="deferred_tools_record"):
-    """The tools that can be searched for, whole."""
+    """The complete list of searchable tools."""
 
     entries: list[Any] | None = None
 
 
 class UnknownCommandFallback(Attached, frozen=True, tag="unknown_command_fallback"):
-    """The prompt named a command that does not exist."""
+    """The prompt contains a command that does not exist."""
 
     command_name: str | None = None
     available_command_names: list[str] | None = None
@@ -401,14 +401,14 @@ class UnknownCommandFallback(Attached, frozen=True, tag="unknown_command_fallbac
 
 
 class StructuredOutput(Attached, frozen=True, tag="structured_output"):
-    """An answer in the shape that was asked for."""
+    """An answer in the requested format."""
 
     data: Any = None
     tool_use_id: str | None = field(default=None, name="toolUseID")
 
 
 class HookAttachment(Attached, frozen=True):
-    """What every hook's attachment can have."""
+    """Base class of attachments of hooks."""
 
     hook_name: str | None = None
     tool_use_id: str | None = field(default=None, name="toolUseID")
@@ -426,11 +426,11 @@ class HookSuccess(HookAttachment, frozen=True, tag="hook_success"):
 
 
 class HookNonBlockingError(HookAttachment, frozen=True, tag="hook_non_blocking_error"):
-    """A hook failed and nothing was held up."""
+    """A hook failed without blocking anything."""
 
 
 class HookBlockingError(HookAttachment, frozen=True, tag="hook_blocking_error"):
-    """A hook stopped what was about to happen."""
+    """A hook blocked an action."""
 
     blocking_error: Any = None
 
@@ -444,11 +444,11 @@ class HookErrorDuringExecution(HookAttachment, frozen=True, tag="hook_error_duri
 
 
 class HookAdditionalContext(HookAttachment, frozen=True, tag="hook_additional_context"):
-    """Text a hook gave the model."""
+    """Text from a hook to the model."""
 
 
 class HookSystemMessage(HookAttachment, frozen=True, tag="hook_system_message"):
-    """Text a hook gave the person."""
+    """Text from a hook to the person."""
 
 
 class HookStoppedContinuation(HookAttachment, frozen=True, tag="hook_stopped_continuation"):
@@ -464,7 +464,7 @@ class HookPermissionDecision(HookAttachment, frozen=True, tag="hook_permission_d
 
 
 class HookDeferredTool(HookAttachment, frozen=True, tag="hook_deferred_tool"):
-    """A hook put a call off."""
+    """A hook deferred a call."""
 
     tool_name: str | None = None
     tool_input: Any = None
@@ -542,7 +542,7 @@ Attachment = (
     | WorkflowKeywordRequest
     | OtherAttachment
 )
-"""Every attachment type that is known, and the stand-in for those that are not."""
+"""Every known attachment type, and `OtherAttachment` for unknown ones."""
 
 __all__ = [
     "AgentListingDelta",

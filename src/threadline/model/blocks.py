@@ -1,4 +1,4 @@
-"""Messages and the content blocks they are made of."""
+"""Messages and their content blocks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from threadline.shape import OTHER_TAG, Shape
 
 
 class Block(Shape, frozen=True, rename=None):
-    """What every block has. `type` is the wire's own word for it."""
+    """Base class of blocks. `type` is the name in the transcript."""
 
     @property
     def type(self) -> str:
-        """The wire's word for this block."""
+        """The block's type in the transcript."""
         return str(type(self).__struct_config__.tag)
 
 
@@ -38,13 +38,13 @@ class ThinkingBlock(Block, frozen=True, tag="thinking"):
 
 
 class RedactedThinkingBlock(Block, frozen=True, tag="redacted_thinking"):
-    """Thinking that was encrypted before it was given out."""
+    """Encrypted thinking."""
 
     data: str | None = None
 
 
 class ToolUseBlock(Block, frozen=True, tag="tool_use"):
-    """The model asks for a tool. `input` is an object in all but broken rows."""
+    """The model calls a tool. `input` is an object, except in damaged rows."""
 
     id: CallId | None = None
     name: str = ""
@@ -60,7 +60,7 @@ class ToolReferenceBlock(Block, frozen=True, tag="tool_reference"):
 
 
 class ImageBlock(Block, frozen=True, tag="image"):
-    """A picture: base64 data, an address or a file id, in `source`."""
+    """An image: base64 data, a URL or a file id, in `source`."""
 
     source: Any = None
     cache_control: Any = None
@@ -77,7 +77,7 @@ class DocumentBlock(Block, frozen=True, tag="document"):
 
 
 class ResourceBlock(Block, frozen=True, tag="resource"):
-    """A resource an MCP server gave."""
+    """A resource that an MCP server returned."""
 
     resource: Any = None
 
@@ -93,7 +93,7 @@ class ResourceLinkBlock(Block, frozen=True, tag="resource_link"):
 
 
 class AudioBlock(Block, frozen=True, tag="audio"):
-    """Sound an MCP server gave, in base64."""
+    """Audio that an MCP server returned, in base64."""
 
     data: str | None = None
     mime_type: str | None = field(default=None, name="mimeType")
@@ -126,31 +126,31 @@ class ServerResultBlock(Block, frozen=True):
 
 
 class AdvisorResultBlock(ServerResultBlock, frozen=True, tag="advisor_tool_result"):
-    """What the advisor model said."""
+    """The advisor model's answer."""
 
 
 class WebSearchResultBlock(ServerResultBlock, frozen=True, tag="web_search_tool_result"):
-    """What the API's web search found."""
+    """The result of the API's web search."""
 
 
 class WebFetchResultBlock(ServerResultBlock, frozen=True, tag="web_fetch_tool_result"):
-    """What the API's web fetch brought."""
+    """The result of the API's web fetch."""
 
 
 class CodeExecutionResultBlock(ServerResultBlock, frozen=True, tag="code_execution_tool_result"):
-    """What code run by the API printed."""
+    """The output of code that the API ran."""
 
 
 class BashCodeExecutionResultBlock(ServerResultBlock, frozen=True, tag="bash_code_execution_tool_result"):
-    """What a shell command run by the API printed."""
+    """The output of a shell command that the API ran."""
 
 
 class TextEditorResultBlock(ServerResultBlock, frozen=True, tag="text_editor_code_execution_tool_result"):
-    """What the API's text editor did."""
+    """The result of the API's text editor."""
 
 
 class ToolSearchResultBlock(ServerResultBlock, frozen=True, tag="tool_search_tool_result"):
-    """Which tools the API's tool search found."""
+    """The result of the API's tool search."""
 
 
 class McpToolUseBlock(Block, frozen=True, tag="mcp_tool_use"):
@@ -163,7 +163,7 @@ class McpToolUseBlock(Block, frozen=True, tag="mcp_tool_use"):
 
 
 class McpToolResultBlock(Block, frozen=True, tag="mcp_tool_result"):
-    """What that MCP server answered."""
+    """The MCP server's answer."""
 
     tool_use_id: CallId | None = None
     content: Any = None
@@ -178,20 +178,20 @@ class FallbackBlock(Block, frozen=True, tag="fallback"):
 
 
 class ContainerUploadBlock(Block, frozen=True, tag="container_upload"):
-    """A file put into the API's container."""
+    """A file uploaded to the API's container."""
 
     file_id: str | None = None
 
 
 class OtherBlock(Block, frozen=True, tag=OTHER_TAG):
-    """A block of a type that threadline does not know: its tag, and the whole of it in `data`."""
+    """A block of an unknown type: its tag, and the complete object in `data`."""
 
     tag: str = ""
     data: Any = None
 
     @property
     def type(self) -> str:
-        """The wire's word for this block."""
+        """The block's type in the transcript."""
         return self.tag
 
 
@@ -206,11 +206,11 @@ ResultItem = (
     | SearchResultBlock
     | OtherBlock
 )
-"""What the list inside a tool's result can hold."""
+"""An item of the list inside a tool's result."""
 
 
 class ToolResultBlock(Block, frozen=True, tag="tool_result"):
-    """What a tool gave back, as the model saw it. `is_error` is absent more often than it is false."""
+    """A tool's result as the model saw it. `is_error` is absent more often than it is false."""
 
     tool_use_id: CallId | None = None
     content: str | list[ResultItem | str] | None = None
@@ -245,14 +245,14 @@ ContentBlock = (
     | ContainerUploadBlock
     | OtherBlock
 )
-"""What a message's content can hold, beside bare strings."""
+"""A block of a message's content."""
 
 Content = str | list[ContentBlock | str] | None
-"""A message's content: a string, a list of blocks with the odd bare string among them, or nothing."""
+"""A message's content: a string, a list of blocks (occasionally mixed with strings), or nothing."""
 
 
 class Message(Shape, frozen=True, rename=None):
-    """One API message, or the part of it that one entry holds: as a rule a single block."""
+    """One API message, or the part of it in one entry: usually a single block."""
 
     model: str | None = None
     id: MessageId | None = None

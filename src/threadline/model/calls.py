@@ -31,17 +31,19 @@ class Outcome(StrEnum):
 
 
 ResultBlock = ToolResultBlock | ServerResultBlock | McpToolResultBlock
-"""What a call's result can stand in: most are `tool_result`, those of tools the API runs have types of their own."""
+"""The blocks that contain a call's result. Most are `tool_result`; tools that the API runs have their own types."""
 
 
 class Call(Struct, frozen=True):
     """A tool use paired with its result.
 
-    `answer` is the entry that holds the result: a user's, save for tools that the API runs itself. `evidence` says what
-    the outcome rests on; `agent` is the agent that made the call (None: the main one), `turn` the number of the
-    session's turn it was made in (of an agent's call: in which the agent was started; None where that is not known),
-    `agent_turn` that of the agent's own, `started` the agent it started, `persisted` the file its output was put into.
-    `feedback` is what the person said when refusing it, in their own words.
+    - `answer` is the entry with the result: a user entry, except for tools that the API runs itself.
+    - `evidence` says how the outcome was determined.
+    - `agent` is the agent that made the call (None for the main one).
+    - `turn` is the number of the session's turn; for an agent's call, the turn in which the agent was started (None if
+      unknown). `agent_turn` is the number of the agent's own turn.
+    - `started` is the agent that it started, `persisted` the file with its output.
+    - `feedback` is what the person wrote when refusing it.
     """
 
     id: CallId
@@ -61,7 +63,7 @@ class Call(Struct, frozen=True):
 
     @property
     def place(self) -> Place:
-        """Where the call stands."""
+        """The place of the call."""
         return self.entry.place
 
     @property
@@ -71,13 +73,13 @@ class Call(Struct, frozen=True):
 
     @property
     def duration(self) -> timedelta | None:
-        """The time from the call to its result, as the two rows tell it."""
+        """The time between the rows of the call and its result."""
         start, end = self.entry.timestamp, self.answer.timestamp if self.answer else None
         return end - start if start and end and end >= start else None
 
     @property
     def result(self) -> ResultValue:
-        """The tool's own result, typed by tool; None when there is none."""
+        """The tool's own result, typed by tool; None if there is none."""
         return typed_result(self.answer.tool_use_result, self.tool) if isinstance(self.answer, UserEntry) else None
 
     @property
@@ -89,7 +91,7 @@ class Call(Struct, frozen=True):
         return f"Call({self.tool!r}, {_summarize_input(self.input)!r}, {str(self.outcome)!r}, line {self.place.line})"
 
 
-# The inputs that tell best what a call is about, best first; where there is none of them, the first that is text.
+# The inputs that best describe a call, best first. If it has none of them, the first text is used.
 _SUMMARY_KEYS = (
     "command",
     "description",
@@ -105,18 +107,18 @@ _SUMMARY_KEYS = (
 _SUMMARY_LENGTH = 40
 
 
-def _summarize_input(given: Any) -> str:
-    """The input that tells what the call is about: its first line, short."""
-    inputs = given if isinstance(given, dict) else {}
-    texts = (value for value in (*map(inputs.get, _SUMMARY_KEYS), *inputs.values()) if isinstance(value, str))
+def _summarize_input(value: Any) -> str:
+    """Return the first line of the input that best describes the call, shortened."""
+    inputs = value if isinstance(value, dict) else {}
+    texts = (item for item in (*map(inputs.get, _SUMMARY_KEYS), *inputs.values()) if isinstance(item, str))
     line = next((line.strip() for text in texts for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= _SUMMARY_LENGTH else line[: _SUMMARY_LENGTH - 1] + "…"
 
 
 class ListedCall(Struct, frozen=True):
-    """A call: what tool, how it ended, by whom, and where it and its result stand.
+    """A call in a list: tool, outcome, agent, and the places of the call and its result.
 
-    `agent` made it (None: the main one), and `started_agent` is the one that it started.
+    `agent` is the agent that made it (None for the main one). `started_agent` is the agent that it started.
     """
 
     id: CallId
@@ -134,7 +136,7 @@ class ListedCall(Struct, frozen=True):
 
     @property
     def duration(self) -> timedelta | None:
-        """The time from the call to its result, as the two entries tell it."""
+        """The time between the entries of the call and its result."""
         start, end = self.timestamp, self.ended
         return end - start if start is not None and end is not None and end >= start else None
 

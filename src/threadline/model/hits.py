@@ -9,17 +9,18 @@ from msgspec import Struct
 from threadline.model.places import Place
 
 SNIPPET_LENGTH = 200
-"""How many characters a snippet has, more or less."""
+"""The approximate length of a snippet."""
 
 
 class Hit(Struct, frozen=True):
     """An entry that a query finds.
 
-    `field` is the one that matched best, and `snippet` the words around, of which `highlights` were asked for (from
-    where to where, in characters). `more` is how many other entries of the session match, as far as they were counted.
-    `lacks` are the words that the entry has not, where others of its session have them or nothing has them all.
-    What is `gone` is a prompt that only `history.jsonl` still has: it has no entry, and its `entry_id` is 0. What is
-    `kept` is in a transcript that only the keep still has.
+    - `field` is the field that matched best, `snippet` the text around the match. `highlights` are the matching ranges
+      in the snippet (start and end, in characters).
+    - `more` is how many other entries of the session match, as far as they were counted.
+    - `lacks` are the words that the entry does not contain, if it is a partial match.
+    - `gone` hits are prompts that exist only in `history.jsonl`. They have no entry, and their `entry_id` is 0.
+    - `kept` hits are in a transcript that exists only in the keep.
     """
 
     place: Place
@@ -41,12 +42,12 @@ class Hit(Struct, frozen=True):
 
 
 class Hits(Struct, frozen=True):
-    """What a query finds. There are `total` matching entries, or `at_least` so many.
+    """The result of a query. There are `total` matching entries, or (`at_least`) at least that many.
 
-    `listed` is how many hits there would be if no limit were set: one a session, or one an entry if all are asked for.
-    `note` says what the hits match instead, where some do not match exactly; where none does, they are only `near`.
-    Where entries had to be read and that took long, it is `cut_short`: others may match as well, and `note` says so.
-    `maybe_more`: there may be sessions beyond those that were looked at, since enough were found.
+    - `listed` is how many hits there would be without a limit: one per session, or one per entry if all are requested.
+    - `note` explains what the hits match if some do not match exactly. If none does, they are only `near`.
+    - `cut_short` says that entries had to be read and the time limit was reached: others may match, and `note` says so.
+    - `maybe_more` says that there may be more sessions: the search stopped when it had enough.
     """
 
     hits: tuple[Hit, ...]

@@ -21,7 +21,7 @@ from threadline.model.places import Place, Problem
 from threadline.model.times import parse_timestamp
 from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Origin, Sighting, parse_amount
 
-# Wide enough for every price that a file may hold times every count that JSON may: nothing is ever rounded.
+# Wide enough for every price in a price file times every count in JSON: nothing is ever rounded.
 EXACT = Context(prec=200)
 """Arithmetic that does not round, whatever context the caller has set."""
 
@@ -29,11 +29,11 @@ _PER_MILLION = -6  # prices are per million
 
 
 class Rate(Struct, frozen=True, gc=False, cache_hash=True):
-    """What one call is charged by: USD per million tokens of each kind, after all multipliers.
+    """The prices of one call: USD per million tokens of each kind, after all multipliers.
 
     `model` is the key in the price file. `begins` and `ends` are the first day of the period and the day after its
-    last (`YYYY-MM-DD`, UTC), None where it is open. `long_context` is the threshold when these are the prices for
-    prompts above it. `multipliers` are those that have been applied, by name. `source` says where the prices are from;
+    last (`YYYY-MM-DD`, UTC), or None if it is open. `long_context` is the threshold if these are the prices for
+    prompts above it. `multipliers` are those that have been applied, by name. `source` says where the prices are from.
     `web_search` is the fee for one search, in USD.
     """
 
@@ -59,7 +59,7 @@ class Rate(Struct, frozen=True, gc=False, cache_hash=True):
         cache_write_1h: int = 0,
         cache_read: int = 0,
     ) -> Decimal:
-        """What so many tokens cost, in USD, exact to the last digit.
+        """Return the cost of this many tokens, in USD, exact to the last digit.
 
         >>> Rate("m", Decimal(4), Decimal(20), Decimal(5), Decimal(8), Decimal("0.2")).amount(input=3, cache_read=7)
         Decimal('0.0000134')
@@ -71,16 +71,16 @@ class Rate(Struct, frozen=True, gc=False, cache_hash=True):
         return EXACT.scaleb(EXACT.fma(self.cache_read, cache_read, total), _PER_MILLION)
 
     def describe(self) -> str:
-        """The row in words, for a receipt.
+        """Describe the rate in words, for a receipt.
 
         >>> Rate("m", Decimal(4), Decimal(20), Decimal(5), Decimal(8), Decimal("0.2"), ends="2026-03-13").describe()
         'm until 2026-03-13: input 4, output 20, cache write 5m 5, 1h 8, cache read 0.2 per million'
         """
-        which = " ".join(filter(None, (self.model, describe_period(self.begins, self.ends))))
-        told = [which]
+        model_and_period = " ".join(filter(None, (self.model, describe_period(self.begins, self.ends))))
+        parts = [model_and_period]
         if self.long_context is not None:
-            told.append(f"long context over {self.long_context:,}")
-        told += [f"{name} ×{format_decimal(by)}" for name, by in self.multipliers]  # noqa: RUF001 - the sign for times
+            parts.append(f"long context over {self.long_context:,}")
+        parts += [f"{name} ×{format_decimal(by)}" for name, by in self.multipliers]  # noqa: RUF001 - the sign for times
         prices = (
             f"input {format_decimal(self.input)}",
             f"output {format_decimal(self.output)}",
@@ -88,11 +88,11 @@ class Rate(Struct, frozen=True, gc=False, cache_hash=True):
             f"1h {format_decimal(self.cache_write_1h)}",
             f"cache read {format_decimal(self.cache_read)} per million",
         )
-        return f"{', '.join(told)}: {', '.join(prices)}"
+        return f"{', '.join(parts)}: {', '.join(prices)}"
 
 
 def describe_period(begins: str | None, ends: str | None) -> str:
-    """A period in words; nothing where it is open at both ends.
+    """Describe a period in words; empty if it is open at both ends.
 
     >>> describe_period("2026-02-07", "2026-03-13")
     'from 2026-02-07 until 2026-03-13'
@@ -101,7 +101,7 @@ def describe_period(begins: str | None, ends: str | None) -> str:
 
 
 def format_decimal(number: Decimal) -> str:
-    """A number without exponent and without zeros at its end.
+    """Format a number without exponent and trailing zeros.
 
     >>> format_decimal(Decimal("1E+1")), format_decimal(Decimal("0.50"))
     ('10', '0.5')
@@ -113,10 +113,10 @@ def format_decimal(number: Decimal) -> str:
 class Flag(StrEnum):
     """What is special about a charge.
 
-    `lower-bound`: the final output was never written, so that more was spent. `unpriced`: no price is known for the
-    model. `copied`: other transcripts hold it, too. `side-agent`: the program spent it for itself (compaction, side
+    `lower-bound`: the final output was never written, so more was spent. `unpriced`: no price is known for the model.
+    `copied`: other transcripts contain it, too. `side-agent`: Claude Code spent it for itself (compaction, side
     questions, suggestions). `advisor` and `fallback`: a pass of the message by another model. `timeless`: its rows
-    say no time, so that it stands at that of the row before.
+    have no time, so it gets that of the row before.
     """
 
     LOWER_BOUND = "lower-bound"
@@ -129,16 +129,16 @@ class Flag(StrEnum):
 
 
 class UncountedReason(StrEnum):
-    """Why a line that tells of a message was not counted."""
+    """Why a line that mentions a message was not counted."""
 
-    LESS = "tells no more than the line that counted"
+    LESS = "reports no more than the counted line"
     COPY = "a copy in another transcript"
     REPEATED = "repeated as an agent's progress"
     EMPTY = "its counters are zero: the stream had only begun"
 
 
 class UncountedLine(Struct, frozen=True):
-    """A line that tells of a message and was not counted, and why."""
+    """A line that mentions a message and was not counted, and why."""
 
     place: Place
     reason: UncountedReason
@@ -147,9 +147,9 @@ class UncountedLine(Struct, frozen=True):
 class Charge(Struct, frozen=True, gc=False):
     """One message, counted once.
 
-    `counted` is the sighting whose counts these are; `owner` is the earliest original, which says when, where and by
-    whom it was spent; `sightings` are all of them. `rate` is None where no price is known: then the amount is, too.
-    `part` is empty for the message itself, and names a pass of another model that is charged on its own.
+    `counted` is the sighting whose counts these are. `owner` is the earliest original, which determines when, where and
+    by whom it was spent. `sightings` are all of them. `rate` is None if no price is known; then the amount is None,
+    too. `part` is empty for the message itself, or names a pass of another model that is charged separately.
     """
 
     counted: Sighting
@@ -161,7 +161,7 @@ class Charge(Struct, frozen=True, gc=False):
 
     @property
     def message(self) -> str:
-        """The message's id; where it has none, the request's or the entry's."""
+        """The message's id; if it has none, the request's or the entry's."""
         return self.counted.key
 
     @property
@@ -181,27 +181,27 @@ class Charge(Struct, frozen=True, gc=False):
 
     @property
     def cache_write(self) -> int:
-        """All that was written to the cache."""
+        """Tokens written to the cache."""
         return self.counted.cache_write_5m + self.counted.cache_write_1h
 
     @property
     def cache_write_5m(self) -> int:
-        """What was written to the cache for five minutes."""
+        """Tokens written to the cache for five minutes."""
         return self.counted.cache_write_5m
 
     @property
     def cache_write_1h(self) -> int:
-        """What was written to the cache for an hour."""
+        """Tokens written to the cache for an hour."""
         return self.counted.cache_write_1h
 
     @property
     def cache_read(self) -> int:
-        """What was read from the cache."""
+        """Tokens read from the cache."""
         return self.counted.cache_read
 
     @property
     def prompt_tokens(self) -> int:
-        """The size of what was sent."""
+        """The size of the prompt."""
         return self.counted.prompt_tokens
 
     @property
@@ -211,7 +211,7 @@ class Charge(Struct, frozen=True, gc=False):
 
     @property
     def amount(self) -> Decimal | None:
-        """What it costs in USD, exact; None where no price is known."""
+        """The cost in USD, exact; None if no price is known."""
         if self.rate is None:
             return None
         counted = self.counted
@@ -226,15 +226,15 @@ class Charge(Struct, frozen=True, gc=False):
 
     @property
     def reported(self) -> Decimal | None:
-        """What Claude Code said that it costs (`costUSD`, up to about 1.0.8): the greatest, over all copies."""
+        """The cost that Claude Code reported (`costUSD`, up to about 1.0.8): the largest of all copies."""
         most = max(parse_amount(sighting.reported) for sighting in self.sightings)
         return most if most >= 0 else None
 
     @property
     def origin(self) -> Origin:
         """Where it was spent."""
-        found: Origin = self.owner.origin
-        return found
+        origin: Origin = self.owner.origin
+        return origin
 
     @property
     def session(self) -> str | None:
@@ -261,11 +261,12 @@ class Charge(Struct, frozen=True, gc=False):
         """The tools that the message calls, one name a call."""
         if len(self.sightings) == 1:
             return tuple([call.partition(" ")[2] for call in self.counted.calls])
-        # Transcripts may each hold a part of the message: calls are told apart by id, or where they stand.
-        # In the order of paths: that of sightings is the one in which files happened to be read.
-        some = sorted(self.sightings, key=lambda sighting: (sighting.origin.transcript, sighting.offset))
-        told = {id_ or str(at): name for one in some for at, (id_, name) in enumerate(_call_ids_and_names(one))}
-        return tuple(told.values())
+        # Each transcript may have a part of the message: calls are distinguished by id, or by position.
+        # In the order of paths, because the order of sightings is the one in which files happened to be read.
+        ordered = sorted(self.sightings, key=lambda sighting: (sighting.origin.transcript, sighting.offset))
+        calls = (enumerate(_call_ids_and_names(sighting)) for sighting in ordered)
+        names = {id_ or str(at): name for numbered in calls for at, (id_, name) in numbered}
+        return tuple(names.values())
 
     @property
     def place(self) -> Place:
@@ -275,7 +276,7 @@ class Charge(Struct, frozen=True, gc=False):
 
     @property
     def set_aside(self) -> tuple[UncountedLine, ...]:
-        """Every other line that tells of the message, and why it was not counted."""
+        """Every other line that mentions the message, and why it was not counted."""
         return tuple(self._iter_uncounted())
 
     def _iter_uncounted(self) -> Iterator[UncountedLine]:
@@ -313,12 +314,12 @@ class Charge(Struct, frozen=True, gc=False):
 
     @property
     def is_copied(self) -> bool:
-        """Whether several transcripts hold it."""
+        """Whether several transcripts contain it."""
         return len(self.sightings) > 1 and len({sighting.origin.transcript for sighting in self.sightings}) > 1
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether the final output was never written: old versions kept what the stream began with."""
+        """Whether the final output was never written: old versions kept the count from the start of the stream."""
         if self.part:
             return False
         counted = self.counted
@@ -337,9 +338,9 @@ def _call_ids_and_names(sighting: Sighting) -> list[list[str]]:
 
 
 class Sum(Struct, frozen=True):
-    """Charges added up. `amount` is in USD and leaves out the `unpriced` charges; None where none has a price.
+    """The sum of charges. `amount` is in USD, without the `unpriced` charges; None if none has a price.
 
-    `lower_bound` is how many charges have an output that is only the least that was spent.
+    `lower_bound` is how many charges have an output that is only a minimum.
     """
 
     charges: int = 0
@@ -355,7 +356,7 @@ class Sum(Struct, frozen=True):
 
     @property
     def cache_write_5m(self) -> int:
-        """What was written to the cache for five minutes."""
+        """Tokens written to the cache for five minutes."""
         return self.cache_write - self.cache_write_1h
 
     @property
@@ -365,20 +366,20 @@ class Sum(Struct, frozen=True):
 
     @staticmethod
     def of(sums: Iterable[Sum]) -> Sum:
-        """Several sums as one."""
-        some = list(sums)
-        amounts = [one.amount for one in some if one.amount is not None]
+        """Add several sums."""
+        parts = list(sums)
+        amounts = [part.amount for part in parts if part.amount is not None]
         return Sum(
-            charges=sum(one.charges for one in some),
-            input=sum(one.input for one in some),
-            output=sum(one.output for one in some),
-            cache_write=sum(one.cache_write for one in some),
-            cache_write_1h=sum(one.cache_write_1h for one in some),
-            cache_read=sum(one.cache_read for one in some),
-            web_searches=sum(one.web_searches for one in some),
+            charges=sum(part.charges for part in parts),
+            input=sum(part.input for part in parts),
+            output=sum(part.output for part in parts),
+            cache_write=sum(part.cache_write for part in parts),
+            cache_write_1h=sum(part.cache_write_1h for part in parts),
+            cache_read=sum(part.cache_read for part in parts),
+            web_searches=sum(part.web_searches for part in parts),
             amount=sum_amounts(amounts) if amounts else None,
-            unpriced=sum(one.unpriced for one in some),
-            lower_bound=sum(one.lower_bound for one in some),
+            unpriced=sum(part.unpriced for part in parts),
+            lower_bound=sum(part.lower_bound for part in parts),
         )
 
 
@@ -388,12 +389,12 @@ class Row(Sum, frozen=True):
     keys: dict[str, str] = {}
 
     def record(self) -> dict[str, Any]:
-        """The row as one flat record: the keys, and then the figures."""
+        """Return the row as a flat record: the keys, then the figures."""
         return {**self.keys, **sum_fields(self)}
 
 
 class Rows(Struct, frozen=True):
-    """The rows of a report by one or more keys, in order; its charges are in exactly one row each."""
+    """The rows of a report by one or more keys, in order. Each charge is in exactly one row."""
 
     by: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -413,63 +414,63 @@ class Rows(Struct, frozen=True):
         return Sum.of(self.rows)
 
     def subtotals(self, depth: int = 1) -> tuple[Row, ...]:
-        """The sums by the first `depth` keys alone, in the order of the rows."""
+        """Return the sums by the first `depth` keys only, in the order of the rows."""
         parts: dict[tuple[str, ...], list[Row]] = {}
         names = self.by[:depth]
         for row in self.rows:
             parts.setdefault(tuple(row.keys[name] for name in names), []).append(row)
-        return tuple(make_row(dict(zip(names, key, strict=True)), Sum.of(some)) for key, some in parts.items())
+        return tuple(make_row(dict(zip(names, key, strict=True)), Sum.of(rows)) for key, rows in parts.items())
 
     def records(self) -> list[dict[str, Any]]:
-        """The rows as flat records, for a program; amounts are exact decimals."""
+        """Return the rows as flat records; amounts are exact decimals."""
         return [row.record() for row in self.rows]
 
     @property
     def columns(self) -> dict[str, type]:
-        """The columns of a frame: the keys, and then the figures."""
+        """The columns of a data frame: the keys, then the figures."""
         kinds = {"amount": Decimal}
         return {**dict.fromkeys(self.by, str), **{name: kinds.get(name, int) for name in Sum.__struct_fields__}}
 
     def arrow(self) -> Any:
-        """The rows as a `pyarrow.Table`, where pyarrow is installed."""
+        """Return the rows as a `pyarrow.Table`; requires pyarrow."""
         return to_arrow(self.columns, self.records())
 
     def polars(self) -> Any:
-        """The rows as a `polars.DataFrame`, where polars is installed."""
+        """Return the rows as a `polars.DataFrame`; requires polars."""
         return to_polars(self.columns, self.records())
 
     def pandas(self) -> Any:
-        """The rows as a `pandas.DataFrame`, where pandas is installed."""
+        """Return the rows as a `pandas.DataFrame`; requires pandas."""
         return to_pandas(self.columns, self.records())
 
 
 def sum_amounts(amounts: Iterable[Decimal]) -> Decimal:
-    """The exact sum of amounts."""
+    """Return the exact sum of amounts."""
     total = Decimal(0)
     for amount in amounts:
         total = EXACT.add(total, amount)
     return total
 
 
-def sum_fields(one: Sum) -> dict[str, Any]:
-    """The figures of a sum by name, in the order in which reports show them."""
-    return {name: getattr(one, name) for name in Sum.__struct_fields__}
+def sum_fields(sum_: Sum) -> dict[str, Any]:
+    """Return the figures of a sum by name, in the order in which reports show them."""
+    return {name: getattr(sum_, name) for name in Sum.__struct_fields__}
 
 
-def make_row(keys: dict[str, str], one: Sum) -> Row:
-    """A row of a sum."""
-    return Row(**sum_fields(one), keys=keys)
+def make_row(keys: dict[str, str], sum_: Sum) -> Row:
+    """Build a row from its keys and its sum."""
+    return Row(**sum_fields(sum_), keys=keys)
 
 
 MILLIONTH, CENT = Decimal("0.000001"), Decimal("0.01")
-# Wide enough for all that JSON may count within a millionth of a second; whatever context the caller has set.
+# Wide enough for any count in JSON divided by a microsecond, whatever context the caller has set.
 _ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)
 
 
 class BurnRate(Struct, frozen=True):
     """How fast a window is being used up: its sum over the time from its first to its last charge.
 
-    `new_tokens_per_minute` leaves the cache out: what ccusage takes for its indicator. Quotients have 28 digits.
+    `new_tokens_per_minute` is without the cache, which is what ccusage's indicator uses. Quotients have 28 digits.
     """
 
     tokens_per_minute: Decimal
@@ -478,9 +479,9 @@ class BurnRate(Struct, frozen=True):
 
 
 class Projection(Struct, frozen=True):
-    """What a window comes to if it goes on as it did: its sum, and its burn for the minutes that remain.
+    """The sum of a window at its end if usage continues at the same rate: its sum, plus its burn rate for the rest.
 
-    Minutes and tokens are whole, and the amount is in whole cents: it is an estimate.
+    Minutes and tokens are whole numbers, and the amount is in whole cents: it is an estimate.
     """
 
     remaining_minutes: int
@@ -489,26 +490,26 @@ class Projection(Struct, frozen=True):
 
 
 class WindowLimit(Struct, frozen=True):
-    """What windows are measured by: tokens that were given, or those of the biggest window that is over."""
+    """The limit that windows are compared with: a number of tokens (`is_given`), or the largest finished window."""
 
     tokens: int
     is_given: bool
 
     def share(self, tokens: int) -> Decimal:
-        """The share of it, to four places."""
+        """Return the tokens as a share of the limit, to four places."""
         return _ROUNDING.quantize(_ROUNDING.divide(Decimal(tokens), Decimal(self.tokens)), Decimal("0.0001"))
 
     def status(self, tokens: int) -> str:
-        """`ok`, `warning` above four fifths of it, `exceeds` above it."""
+        """Return `ok`, `warning` above four fifths of the limit, or `exceeds` above it."""
         return "exceeds" if tokens > self.tokens else "warning" if tokens * 5 > self.tokens * 4 else "ok"
 
 
 class UsageWindow(Struct, frozen=True):
-    """A time that a limit of five hours counts together, or a gap between two of them.
+    """A five-hour usage window, or a gap between two of them.
 
-    It begins with the hour (in UTC) of its first charge. `first` and `last` are the times of its charges; a gap has
-    none, and reaches from when nothing had happened for five hours to the next charge. `burn` and `projection` are the
-    active one's alone.
+    It begins with the hour (in UTC) of its first charge. `first` and `last` are the times of its charges. A gap has
+    none: it extends from five hours after the last charge to the next charge. Only the active window has `burn` and
+    `projection`.
     """
 
     begins: datetime
@@ -528,16 +529,17 @@ class UsageWindow(Struct, frozen=True):
 
     @property
     def duration(self) -> timedelta:
-        """From its begin to its last charge; of a gap, all of it."""
+        """From its beginning to its last charge; the length of a gap."""
         return (self.last or self.ends) - self.begins
 
     def record(self, limit: WindowLimit | None = None) -> dict[str, Any]:
-        """The window as one flat record. What was divided is rounded: rates to a millionth, shares to four places.
+        """Return the window as a flat record. Quotients are rounded: rates to a millionth, shares to four places.
 
-        The rest of a limit and its status are the active window's: what remains now, and where the projection leads.
+        Only the active window has `limit_remaining`, which is what remains now, and `limit_status`, which compares the
+        projection with the limit.
         """
         burn, projection = self.burn, self.projection
-        measured = limit if self.is_active else None
+        active_limit = limit if self.is_active else None
         return {
             "begins": self.begins,
             "ends": self.ends,
@@ -555,8 +557,10 @@ class UsageWindow(Struct, frozen=True):
             "projected_tokens": projection and projection.tokens,
             "projected_amount": projection and projection.amount,
             "share": float(limit.share(self.sum.tokens)) if limit is not None and not self.is_gap else None,
-            "limit_remaining": max(0, measured.tokens - self.sum.tokens) if measured is not None else None,
-            "limit_status": measured.status(projection.tokens if projection else self.sum.tokens) if measured else None,
+            "limit_remaining": max(0, active_limit.tokens - self.sum.tokens) if active_limit is not None else None,
+            "limit_status": active_limit.status(projection.tokens if projection else self.sum.tokens)
+            if active_limit
+            else None,
         }
 
 
@@ -565,12 +569,12 @@ def _round_rate(number: Decimal | None) -> Decimal | None:
 
 
 Record = dict[str, Any]
-# Wider than any sum of prices per token comes to: amounts stay exact.
+# Wider than any sum of prices per token: amounts stay exact.
 _DECIMAL_DIGITS, _DECIMAL_PLACES = 38, 18
 
 
 def to_arrow(columns: Mapping[str, type], records: list[Record]) -> Any:
-    """The records as a `pyarrow.Table`; amounts are exact decimals, of one type whatever the records hold."""
+    """Return the records as a `pyarrow.Table`. Amounts are exact decimals, of the same type for all records."""
     library = _import_library("pyarrow")
     types = {str: library.string(), int: library.int64(), Decimal: library.decimal128(_DECIMAL_DIGITS, _DECIMAL_PLACES)}
     schema = library.schema([(name, types[kind]) for name, kind in columns.items()])
@@ -578,12 +582,12 @@ def to_arrow(columns: Mapping[str, type], records: list[Record]) -> Any:
 
 
 def to_polars(columns: Mapping[str, type], records: list[Record]) -> Any:
-    """The records as a `polars.DataFrame`; amounts are exact decimals."""
+    """Return the records as a `polars.DataFrame`; amounts are exact decimals."""
     return _import_library("polars").from_arrow(to_arrow(columns, records))
 
 
 def to_pandas(columns: Mapping[str, type], records: list[Record]) -> Any:
-    """The records as a `pandas.DataFrame`; amounts are Python's decimals, exact as they are."""
+    """Return the records as a `pandas.DataFrame`; amounts are Python decimals."""
     return _import_library("pandas").DataFrame.from_records(records, columns=list(columns))
 
 
@@ -595,7 +599,7 @@ def _import_library(name: str) -> Any:
 
 
 TOLERANCE = Decimal("1e-9")
-"""Claude Code adds up in floats, we exactly; no token costs as little as this, so that less is the floats' doing."""
+"""Claude Code adds floats, threadline adds exactly. No token costs this little, so a smaller difference is rounding."""
 
 
 class ReportedSource(StrEnum):
@@ -606,14 +610,14 @@ class ReportedSource(StrEnum):
 
 
 class DifferenceCause(StrEnum):
-    """Why a reported amount is another than the computed one.
+    """Why a reported amount differs from the computed one.
 
-    `continues`: the total goes on from another session's. `unclosed`: a run ended without writing its total, or has
-    not ended yet. `restarted`: the total began again at nothing. `cut`: a reply that broke off, of which Claude Code
-    counts nothing. `compaction` and `web`: calls for these are in no transcript. `side-calls`: neither are others.
-    `unpriced`: we know no price for a model. `prices`: the tokens are the same, the prices are not. `lower-bound`: the
-    transcript does not hold the final output. `silent`: messages that report nothing. `larger`: more was computed than
-    reported, and nothing explains it.
+    `continues`: the total continues another session's. `unclosed`: a run ended without writing its total, or has not
+    ended yet. `restarted`: the total started again at zero. `cut`: an interrupted reply, which Claude Code does not
+    count. `compaction` and `web`: calls for these are in no transcript. `side-calls`: other calls that are in no
+    transcript. `unpriced`: no price is known for a model. `prices`: the tokens are the same, the prices are not.
+    `lower-bound`: the transcript does not contain the final output. `silent`: messages without a reported amount.
+    `larger`: more was computed than reported, and nothing explains it.
     """
 
     AGREES = "agrees"
@@ -634,7 +638,7 @@ class DifferenceCause(StrEnum):
 class DifferenceReason(Struct, frozen=True):
     """One reason for a difference, and the part of it that it accounts for.
 
-    `proven` where that part was found to be equal to something else that is known; otherwise it is what is left.
+    `proven` says that this part equals another known amount. Otherwise it is the remainder.
     """
 
     cause: DifferenceCause
@@ -659,16 +663,16 @@ class ModelTokens(Struct, frozen=True):
         return self.input, self.output, self.cache_write, self.cache_read, self.web_searches
 
     def minus(self, other: ModelTokens | None) -> ModelTokens:
-        """How many more these are."""
+        """Return the difference of the counts."""
         if other is None:
             return self
-        return ModelTokens(self.model, *(mine - its for mine, its in zip(self.counts, other.counts, strict=True)))
+        return ModelTokens(self.model, *(left - right for left, right in zip(self.counts, other.counts, strict=True)))
 
 
 class CostState(Struct, frozen=True):
-    """A session's total as Claude Code wrote it down when a run closed.
+    """A session's total as Claude Code wrote it when a run closed.
 
-    `costs` is what it says each model cost; `began` is the start (in milliseconds) that a continued total keeps.
+    `costs` is the reported cost of each model. `began` is the start (in milliseconds) that a continued total keeps.
     """
 
     place: Place
@@ -681,11 +685,11 @@ class CostState(Struct, frozen=True):
 
 
 class ReportedSession(Struct, frozen=True):
-    """One session's reported amount, and how it goes together with the computed one.
+    """One session's reported amount, compared with the computed one.
 
-    `difference` is reported less computed. `is_floor`: Claude Code did not know the price of a model, either. `tokens`
-    are the differences by model, where there are any. `why` has one reason or more; their amounts add up to the
-    difference, but for what floats lose.
+    `difference` is reported minus computed. `is_floor`: Claude Code did not know the price of a model, either.
+    `tokens` are the differences by model, if any. `why` has one or more reasons. Their amounts add up to the
+    difference, except for rounding of floats.
     """
 
     session: str
@@ -701,7 +705,7 @@ class ReportedSession(Struct, frozen=True):
 
     @property
     def difference(self) -> Decimal:
-        """Reported less computed."""
+        """Reported minus computed."""
         return EXACT.subtract(self.reported, self.computed)
 
     @property
@@ -711,15 +715,15 @@ class ReportedSession(Struct, frozen=True):
 
     @property
     def is_explained(self) -> bool:
-        """Whether nothing here says that counting may have gone wrong."""
+        """Whether every part of the difference has a known cause."""
         return all(why.cause is not DifferenceCause.LARGER for why in self.why)
 
 
 class ReportedDay(Struct, frozen=True):
-    """A day as `stats-cache.json` has it, whose transcripts are gone: all of them, or some (`is_partly`).
+    """A day in `stats-cache.json` whose transcripts were deleted: all of them, or some (`is_partly`).
 
-    Its figures are never added to any total. `tokens` are by model, with or without the cache (`with_cache`) as that
-    version of the program counted them. What is `left` is in the ledger, counted alike.
+    Its figures are never added to any total. `tokens` are by model, with or without the cache (`with_cache`), as that
+    version of Claude Code counted them. The `left_` figures are those of the ledger, counted the same way.
     """
 
     home: str
@@ -741,9 +745,9 @@ class ReportedDay(Struct, frozen=True):
 
 
 class ReportedUsage(Struct, frozen=True):
-    """All that Claude Code reports about the sessions of a ledger, and about days that are gone.
+    """Everything that Claude Code reports about the sessions of a ledger, and about days whose transcripts are deleted.
 
-    `silent` is how many of the ledger's sessions report no amount, and `silent_computed` what they cost.
+    `silent` is how many of the ledger's sessions report no amount, and `silent_computed` is what they cost.
     """
 
     sessions: tuple[ReportedSession, ...] = ()
@@ -754,17 +758,17 @@ class ReportedUsage(Struct, frozen=True):
 
     @property
     def reported(self) -> Decimal:
-        """What the sessions that report an amount report."""
+        """The reported amount, over the sessions that report one."""
         return sum_amounts(session.reported for session in self.sessions)
 
     @property
     def computed(self) -> Decimal:
-        """What those sessions come to by the ledger."""
+        """The computed amount of those sessions."""
         return sum_amounts(session.computed for session in self.sessions)
 
     @property
     def difference(self) -> Decimal:
-        """Reported less computed, over those sessions."""
+        """Reported minus computed, over those sessions."""
         return EXACT.subtract(self.reported, self.computed)
 
     @property
@@ -779,12 +783,12 @@ class ReportedUsage(Struct, frozen=True):
 
     @property
     def causes(self) -> Counter[DifferenceCause]:
-        """How many sessions each cause is named for."""
+        """How many sessions each cause applies to."""
         return Counter(cause for session in self.sessions for cause in {why.cause for why in session.why})
 
 
 def sum_by_cause(reasons: Iterable[DifferenceReason]) -> dict[DifferenceCause, Decimal]:
-    """The amounts of reasons, added up by cause."""
+    """Add up the amounts of reasons by cause."""
     sums: dict[DifferenceCause, Decimal] = {}
     for why in reasons:
         sums[why.cause] = EXACT.add(sums.get(why.cause, Decimal(0)), why.amount)

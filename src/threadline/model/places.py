@@ -13,17 +13,17 @@ from msgspec import Struct
 
 from threadline.errors import BadQuery
 
-# A file's name may hold colons and dollars, and so may a JSON path: the line is the first number that ends the
-# text or that a path follows.
+# File names and JSON paths may contain colons and dollar signs. The line is the first number that ends the text or is
+# followed by a path.
 _PLACE_TEXT = re.compile(r"(?P<transcript>.+?):(?P<line>[0-9]{1,18})(?P<json_path>\$(?:[.\[].*)?)?", re.DOTALL)
 _WITHOUT_LINE = re.compile(r"\.jsonl:[^/\\]*\Z")
 
 
 class Place(Struct, frozen=True, order=True):
-    """A transcript, a line in it, and where needed a JSON path within that line.
+    """A transcript, a line in it, and optionally a JSON path within that line.
 
-    A line of 0 means the file as a whole. The text form, `file.jsonl:12` or `file.jsonl:12$.message.usage`,
-    is what every command prints and takes.
+    Line 0 means the whole file. Every command prints and accepts the text form, `file.jsonl:12` or
+    `file.jsonl:12$.message.usage`.
 
     >>> str(Place("a.jsonl", 12, json_path="$.message.usage"))
     'a.jsonl:12$.message.usage'
@@ -39,16 +39,16 @@ class Place(Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str) -> Place:
-        """Read the text form back; the offset is not part of it."""
-        written = _PLACE_TEXT.fullmatch(text)
-        if written is not None:
-            return cls(written["transcript"], int(written["line"]), json_path=written["json_path"] or "")
+        """Parse the text form; the offset is not part of it."""
+        match = _PLACE_TEXT.fullmatch(text)
+        if match is not None:
+            return cls(match["transcript"], int(match["line"]), json_path=match["json_path"] or "")
         if _WITHOUT_LINE.search(text):
             raise BadQuery(f"{text!r} is not a place; write FILE:LINE, for example session.jsonl:12.")
         return cls(text)
 
     def within(self, json_path: str) -> Place:
-        """The same line, pointing at one value inside it."""
+        """Return the place of a value inside the line."""
         return Place(self.transcript, self.line, self.offset, self.length, json_path)
 
     def __str__(self) -> str:
@@ -81,10 +81,10 @@ class ProblemKind(StrEnum):
 
 
 class Problem(Struct, frozen=True):
-    """One thing that is wrong, and where.
+    """Something wrong in a transcript, and where.
 
-    `lost` counts the bytes that no entry could be made of; `recovered` says whether everything the
-    bytes held is still reachable as entries.
+    `lost` counts the bytes that are in no entry. `recovered` says whether the content of the bytes is still available
+    as entries.
     """
 
     kind: ProblemKind
@@ -98,11 +98,10 @@ class Problem(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True, gc=False):
-    """The bytes an entry was made of, and where they stand.
+    """The bytes of an entry, and their position.
 
-    `raw` ends with the line's own ending (none on a last line that has none), so that the raw bytes
-    of a transcript's entries, joined, are the file. Where damage put two entries on one physical line,
-    each has its share of the bytes and both have the same `number`.
+    `raw` includes the newline, if the line has one, so the raw bytes of a transcript's entries, joined, are the file.
+    If damage put two entries on one physical line, each has its part of the bytes and both have the same `number`.
     """
 
     transcript: str
@@ -113,12 +112,12 @@ class Line(Struct, frozen=True, gc=False):
 
     @property
     def place(self) -> Place:
-        """Where to find it again."""
+        """The place of the line."""
         return Place(self.transcript, self.number, self.offset, len(self.raw))
 
 
 NOWHERE = Line("", 0, 0, b"")
-"""The line of an entry that was made by hand rather than read."""
+"""The line of an entry that was not read from a file."""
 
 
 SessionId = NewType("SessionId", str)

@@ -15,7 +15,7 @@ _PER_MILLION = -6  # prices are per million
 
 
 class LineCounts(Struct, frozen=True, gc=False):
-    """What one line itself tells of a message."""
+    """The counts of one line that mentions a message."""
 
     input: int = 0
     output: int = 0
@@ -26,14 +26,14 @@ class LineCounts(Struct, frozen=True, gc=False):
 
     @property
     def sent(self) -> tuple[int, int, int]:
-        """What was sent, by which rows of one call know one another."""
+        """Uncached input, cache writes and cache reads: rows of one API call agree on them."""
         return self.input, self.cache_write_5m + self.cache_write_1h, self.cache_read
 
 
 class Mention(Struct, frozen=True, gc=False):
-    """One line that tells of a message: its own counts, whether it is the one that counted, and why.
+    """One line that mentions a message: its own counts, whether it is the one that counted, and why.
 
-    `counts` is None where the line could not be read again as it was; `why` says so.
+    `counts` is None if the line could not be read again or has changed; `why` says so.
     """
 
     place: Place
@@ -45,7 +45,7 @@ class Mention(Struct, frozen=True, gc=False):
 
 
 class PricedTokens(Struct, frozen=True, gc=False):
-    """Tokens of one kind times their price; `price` is per million, that of a web search for one."""
+    """Tokens of one kind times their price. `price` is per million tokens, or for one web search."""
 
     kind: str
     number: int
@@ -54,9 +54,9 @@ class PricedTokens(Struct, frozen=True, gc=False):
 
 
 class ReceiptItem(Struct, frozen=True, gc=False):
-    """One charge of a receipt. `here` is False where another session owns the message: then it is not in the sum.
+    """One charge of a receipt. `here` is False if another session owns the message: then it is not in the sum.
 
-    `notes` are its flags in words.
+    `notes` describe its flags.
     """
 
     charge: Charge
@@ -66,13 +66,13 @@ class ReceiptItem(Struct, frozen=True, gc=False):
 
     @property
     def products(self) -> tuple[PricedTokens, ...]:
-        """The multiplication, kind by kind; empty where no price is known."""
-        one = self.charge
-        return tuple(_price_tokens(one.rate, (one,))) if one.rate is not None else ()
+        """The multiplication for each kind of token; empty if no price is known."""
+        charge = self.charge
+        return tuple(_price_tokens(charge.rate, (charge,))) if charge.rate is not None else ()
 
 
 class RateSum(Struct, frozen=True):
-    """All that was charged by one rate."""
+    """The sum of all charges with one rate."""
 
     rate: Rate
     charges: int
@@ -80,12 +80,12 @@ class RateSum(Struct, frozen=True):
 
     @property
     def amount(self) -> Decimal:
-        """What it comes to, in USD, exact."""
+        """The amount in USD, exact."""
         return sum_amounts(product.amount for product in self.products)
 
 
 class ReceiptGap(Struct, frozen=True):
-    """Something that the sum is known to lack, in words. `number` is how often, `places` are where that shows."""
+    """Something that is missing from the sum. `number` is how often, `places` are the evidence."""
 
     kind: str
     text: str
@@ -96,8 +96,8 @@ class ReceiptGap(Struct, frozen=True):
 class Receipt(Struct, frozen=True):
     """How a sum came to be.
 
-    `kind` is what was asked for (`session`, `agent`, `message`, `day`, `place`) and `name` which. `total` is the sum of
-    the items that are counted here, and so are the `rates`. `reported` is what Claude Code itself says of a session.
+    `kind` is the kind of subject (`session`, `agent`, `message`, `day`, `place`), and `name` identifies it. `total` and
+    `rates` cover the items that are counted here. `reported` is what Claude Code itself reports for a session.
     """
 
     kind: str
@@ -111,38 +111,38 @@ class Receipt(Struct, frozen=True):
 
     @property
     def lines(self) -> int:
-        """How many lines tell of its messages."""
+        """How many lines mention its messages."""
         return sum(len(item.mentions) for item in self.items)
 
     @property
     def times(self) -> tuple[datetime, datetime] | None:
-        """When the first and the last message was, in UTC."""
-        when = [moment for item in self.items if (moment := item.charge.timestamp) is not None]
-        return (min(when), max(when)) if when else None
+        """The times of the first and the last message, in UTC."""
+        times = [moment for item in self.items if (moment := item.charge.timestamp) is not None]
+        return (min(times), max(times)) if times else None
 
 
 def sum_by_rate(charges: Iterable[Charge]) -> Iterator[RateSum]:
-    """Charges added up by the rate that applies to each, the dearest first. What has no price is left out."""
+    """Yield the sum of charges for each rate, the most expensive first. Charges without a price are left out."""
     by_rate: dict[Rate, list[Charge]] = {}
     for charge in charges:
         if charge.rate is not None:
             by_rate.setdefault(charge.rate, []).append(charge)
-    sums = [RateSum(rate, len(some), tuple(_price_tokens(rate, some))) for rate, some in by_rate.items()]
-    yield from sorted(sums, key=lambda one: (one.amount.copy_negate(), one.rate.describe()))
+    sums = [RateSum(rate, len(group), tuple(_price_tokens(rate, group))) for rate, group in by_rate.items()]
+    yield from sorted(sums, key=lambda rate_sum: (rate_sum.amount.copy_negate(), rate_sum.rate.describe()))
 
 
 def _price_tokens(rate: Rate, charges: Iterable[Charge]) -> Iterator[PricedTokens]:
-    some = tuple(charges)
+    charges = tuple(charges)
     kinds = (
-        ("input", sum(charge.input for charge in some), rate.input),
-        ("output", sum(charge.output for charge in some), rate.output),
-        ("cache write 5m", sum(charge.cache_write_5m for charge in some), rate.cache_write_5m),
-        ("cache write 1h", sum(charge.cache_write_1h for charge in some), rate.cache_write_1h),
-        ("cache read", sum(charge.cache_read for charge in some), rate.cache_read),
+        ("input", sum(charge.input for charge in charges), rate.input),
+        ("output", sum(charge.output for charge in charges), rate.output),
+        ("cache write 5m", sum(charge.cache_write_5m for charge in charges), rate.cache_write_5m),
+        ("cache write 1h", sum(charge.cache_write_1h for charge in charges), rate.cache_write_1h),
+        ("cache read", sum(charge.cache_read for charge in charges), rate.cache_read),
     )
     for kind, number, price in kinds:
         if number:
             yield PricedTokens(kind, number, price, EXACT.scaleb(EXACT.multiply(price, number), _PER_MILLION))
-    searches = sum(charge.web_searches for charge in some)
+    searches = sum(charge.web_searches for charge in charges)
     if searches:
         yield PricedTokens("web search", searches, rate.web_search, EXACT.multiply(rate.web_search, searches))

@@ -19,17 +19,17 @@ from threadline.shape import Shape, fit
 
 
 class ToolResult(Shape, frozen=True):
-    """A tool's own result, richer than what the model saw. Each tool's is a class of its own."""
+    """A tool's own result, with more detail than the model saw. Each tool has its own class."""
 
 
 class OtherResult(ToolResult, frozen=True):
-    """A result of a tool, or in a shape, that threadline does not know: whole in `data`."""
+    """A result of an unknown tool or shape: the complete object is in `data`."""
 
     data: Any = None
 
 
 class ShellResult(ToolResult, frozen=True):
-    """`Bash`, `PowerShell`: what the command printed. There is no exit code: the text says it."""
+    """`Bash`, `PowerShell`: the output of a command. There is no exit code: only the text has it."""
 
     stdout: str | None = None
     stderr: str | None = None
@@ -52,7 +52,7 @@ class ShellResult(ToolResult, frozen=True):
 
 
 class ShellOutputResult(ToolResult, frozen=True):
-    """`BashOutput` (old): what a background command has printed since."""
+    """`BashOutput` (old): the new output of a background command."""
 
     shell_id: str | None = None
     command: str | None = None
@@ -92,7 +92,7 @@ class OutputTask(ToolResult, frozen=True):
 
 
 class OutputResult(ToolResult, frozen=True, rename=None):
-    """`TaskOutput`: how a background task is doing."""
+    """`TaskOutput`: the state of a background task."""
 
     retrieval_status: str | None = None
     task: OutputTask | None = None
@@ -142,7 +142,7 @@ class Hunk(Shape, frozen=True):
 
 
 class EditResult(ToolResult, frozen=True):
-    """`Edit`: what was replaced by what. `original_file` is null when it was big, since 2.1.97."""
+    """`Edit`: the old and the new text. Since 2.1.97, `original_file` is null if the file is large."""
 
     file_path: str | None = None
     old_string: str | None = None
@@ -204,7 +204,7 @@ class NotebookEditResult(ToolResult, frozen=True, rename=None):
 
 
 class LspResult(ToolResult, frozen=True):
-    """`LSP`: what a language server answered."""
+    """`LSP`: the answer of a language server."""
 
     operation: str | None = None
     result: Any = None
@@ -225,7 +225,7 @@ class ArtifactResult(ToolResult, frozen=True):
 
 
 class SendUserFileResult(ToolResult, frozen=True):
-    """`SendUserFile`: files were given to the person."""
+    """`SendUserFile`: files were sent to the person."""
 
     attachments: list[Any] | None = None
     caption: str | None = None
@@ -234,7 +234,7 @@ class SendUserFileResult(ToolResult, frozen=True):
 
 
 class GlobResult(ToolResult, frozen=True):
-    """`Glob`: the files whose names fit."""
+    """`Glob`: the files whose names match."""
 
     filenames: list[str] | None = None
     duration_ms: float | None = None
@@ -245,7 +245,7 @@ class GlobResult(ToolResult, frozen=True):
 
 
 class GrepResult(ToolResult, frozen=True):
-    """`Grep`: the lines, files or counts that fit."""
+    """`Grep`: the matching lines, files or counts."""
 
     mode: str | None = None
     num_files: int | None = None
@@ -260,7 +260,7 @@ class GrepResult(ToolResult, frozen=True):
 
 
 class WebFetchResult(ToolResult, frozen=True):
-    """`WebFetch`: what a page says."""
+    """`WebFetch`: the content of a page."""
 
     url: str | None = None
     code: int | None = None
@@ -271,7 +271,7 @@ class WebFetchResult(ToolResult, frozen=True):
 
 
 class WebSearchResult(ToolResult, frozen=True):
-    """`WebSearch`: what a search found."""
+    """`WebSearch`: the results of a search."""
 
     query: str | None = None
     results: list[Any] | None = None
@@ -280,13 +280,13 @@ class WebSearchResult(ToolResult, frozen=True):
 
 
 class McpResourceResult(ToolResult, frozen=True):
-    """`ReadMcpResourceTool`: what a resource of an MCP server holds."""
+    """`ReadMcpResourceTool`: the content of an MCP server's resource."""
 
     contents: list[Any] | None = None
 
 
 class ToolSearchResult(ToolResult, frozen=True):
-    """`ToolSearch`: the tools that fit."""
+    """`ToolSearch`: the matching tools."""
 
     matches: list[Any] | None = None
     query: str | None = None
@@ -313,7 +313,7 @@ class TodoWriteResult(ToolResult, frozen=True):
 
 
 class Task(Shape, frozen=True):
-    """One task, as a tool's result or a file under `tasks/` has it."""
+    """One task, in a tool's result or in a file under `tasks/`."""
 
     id: str | None = None
     subject: str | None = None
@@ -339,7 +339,7 @@ class TaskListResult(ToolResult, frozen=True):
 
 
 class StatusChange(Shape, frozen=True):
-    """From which status to which."""
+    """The old and the new status."""
 
     from_: str | None = field(default=None, name="from")
     to: str | None = None
@@ -390,7 +390,7 @@ class ToolStats(Shape, frozen=True):
 
 
 class AgentResult(ToolResult, frozen=True):
-    """`Task`, `Agent`: the agent's answer, or that it was launched or joined a team. `status` tells which."""
+    """`Task`, `Agent`: the agent's answer, or a note that it was launched or joined a team, depending on `status`."""
 
     status: str | None = None
     prompt: str | None = None
@@ -462,7 +462,7 @@ class SendMessageResult(ToolResult, frozen=True):
 
 
 class TeamResult(ToolResult, frozen=True, rename=None):
-    """`TeamCreate`, `TeamDelete`: a team came or went."""
+    """`TeamCreate`, `TeamDelete`: a team was created or deleted."""
 
     success: bool | None = None
     message: str | None = None
@@ -472,7 +472,7 @@ class TeamResult(ToolResult, frozen=True, rename=None):
 
 
 class ListAgentsResult(ToolResult, frozen=True):
-    """`ListAgents`: the agents there are."""
+    """`ListAgents`: the existing agents."""
 
     listing: Any = None
     sections: list[Any] | None = None
@@ -480,7 +480,7 @@ class ListAgentsResult(ToolResult, frozen=True):
 
 
 class AskUserQuestionResult(ToolResult, frozen=True):
-    """`AskUserQuestion`: what was asked and what the person answered."""
+    """`AskUserQuestion`: the questions and the person's answers."""
 
     questions: list[Any] | None = None
     answers: Any = None
@@ -528,7 +528,7 @@ class SkillResult(ToolResult, frozen=True):
 
 
 class ReportFindingsResult(ToolResult, frozen=True):
-    """`ReportFindings`: what a review found."""
+    """`ReportFindings`: the findings of a review."""
 
     count: int | None = None
     findings: list[Any] | None = None
@@ -536,7 +536,7 @@ class ReportFindingsResult(ToolResult, frozen=True):
 
 
 class McpResult(ToolResult, frozen=True):
-    """`mcp__server__tool`, where it is not a list of blocks: what an MCP server sent."""
+    """`mcp__server__tool`: the answer of an MCP server, if it is not a list of blocks."""
 
     content: Any = None
     structured_content: Any = None
@@ -597,7 +597,7 @@ TOOL_RESULTS: dict[str, type[ToolResult]] = {
     "ReportFindings": ReportFindingsResult,
     "ReadMcpResourceTool": McpResourceResult,
 }
-"""The shape of each tool's result. `LS`, `TodoRead` and refusals are strings; `mcp__…` tools give lists."""
+"""The shape of each tool's result. `LS`, `TodoRead` and refusals are strings; `mcp__…` tools return lists."""
 
 _SIGNATURE_KEYS: tuple[tuple[str, type[ToolResult]], ...] = (
     ("shellId stdout", ShellOutputResult),
@@ -645,14 +645,14 @@ _SIGNATURE_KEYS: tuple[tuple[str, type[ToolResult]], ...] = (
     ("contents", McpResourceResult),
 )
 SIGNATURES = tuple((frozenset(keys.split()), shape) for keys, shape in _SIGNATURE_KEYS)
-"""Keys that tell a result's tool when its call is not known; the first set that is all there counts."""
+"""Keys that identify a result's tool if its call is not known. The first set that is completely present counts."""
 
 ResultValue = ToolResult | str | list[ResultItem | str] | None
 """A tool's own result: an object typed by tool, a string (an error or a refusal), blocks, or nothing."""
 
 
 def typed_result(value: Any, tool: str | None = None) -> ResultValue:
-    """A result as the type that `tool` gives, or as its keys suggest.
+    """Convert a result to the type of its tool, or to the type that its keys suggest.
 
     >>> typed_result({"stdout": "hi", "stderr": "", "interrupted": False})
     ShellResult(stdout='hi', stderr='', interrupted=False)
@@ -669,11 +669,11 @@ def typed_result(value: Any, tool: str | None = None) -> ResultValue:
 
 
 def result_type(value: dict[str, Any], tool: str | None) -> type[ToolResult] | None:
-    """Which type an object's result has; None when no tool is known to give it."""
+    """Return the type of a result object; None if no known tool returns it."""
     if tool is not None:
-        known = TOOL_RESULTS.get(tool)
-        if known is not None:
-            return known
+        type_ = TOOL_RESULTS.get(tool)
+        if type_ is not None:
+            return type_
         if tool.startswith("mcp__"):
             return McpResult
     return _result_type_by_keys(tuple(value))
@@ -682,16 +682,16 @@ def result_type(value: dict[str, Any], tool: str | None) -> type[ToolResult] | N
 @lru_cache(maxsize=4096)
 def _result_type_by_keys(keys: tuple[str, ...]) -> type[ToolResult] | None:
     names = set(keys)
-    found = next((shape for signature, shape in SIGNATURES if signature <= names), None)
-    return found or (EnterPlanModeResult if names == {"message"} else None)
+    shape = next((shape for signature, shape in SIGNATURES if signature <= names), None)
+    return shape or (EnterPlanModeResult if names == {"message"} else None)
 
 
 def _convert_result(value: dict[str, Any], shape: type[ToolResult]) -> ToolResult:
     try:
         return msgspec.convert(value, shape)
     except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):  # a wrong type, half a surrogate pair, depth
-        made: ToolResult = fit(value, shape)[0]
-        return made
+        result: ToolResult = fit(value, shape)[0]
+        return result
 
 
 __all__ = [

@@ -22,7 +22,7 @@ from threadline.model.times import time_range
 def is_visible(entry: ChainEntry, *, agent: bool = False) -> bool:
     """Whether Claude Code itself would show the entry as part of the conversation.
 
-    `agent`: of a subagent's own conversation, where every entry is marked as a subagent's or a team's.
+    `agent` is for a subagent's own conversation, where every entry is marked as a subagent's or a team's.
     """
     if not isinstance(entry, UserEntry | AssistantEntry) or entry.is_meta:
         return False
@@ -30,7 +30,7 @@ def is_visible(entry: ChainEntry, *, agent: bool = False) -> bool:
 
 
 class LeafSource(StrEnum):
-    """How the leaf of the active thread became known."""
+    """How the leaf of the active thread was determined."""
 
     LAST_IN_FILE = "last-in-file"
     LAST_PROMPT = "last-prompt"
@@ -39,7 +39,7 @@ class LeafSource(StrEnum):
 
 
 class Thread(Struct, frozen=True):
-    """A path from a root to a leaf, with what parallel calls hung beside it put back in its place.
+    """A path from a root to a leaf, including the parallel calls that are not on the path itself.
 
     `agent` says that it is a subagent's.
     """
@@ -59,10 +59,10 @@ class Thread(Struct, frozen=True):
 
 
 class Branch(Struct, frozen=True):
-    """A path that was left: an edit, a retry or a rewind made another.
+    """An abandoned path: an edit, a retry or a rewind started another.
 
-    `fork` is the entry at which it parts from the path that was kept (None: it starts the conversation anew), and
-    `entries` is all that was abandoned, in file order.
+    `fork` is the last entry that it shares with the path that was kept (None if it starts a new conversation).
+    `entries` is everything that was abandoned, in file order.
     """
 
     fork: EntryId | None
@@ -78,7 +78,7 @@ class Branch(Struct, frozen=True):
 
 
 class CompactionKind(StrEnum):
-    """The three ways a conversation is made smaller."""
+    """The three ways to shorten a conversation."""
 
     BOUNDARY = "boundary"
     SUMMARY = "summary"
@@ -88,8 +88,8 @@ class CompactionKind(StrEnum):
 class Compaction(Struct, frozen=True):
     """A point where earlier entries were replaced by a summary, or (micro) old results were blanked.
 
-    `before` is the entry the conversation had come to; when the boundary's own pointer leads nowhere (`dangling`), it
-    is the last entry before it in the file. `preserved` are entries from before that stay after it.
+    `before` is the last entry of the conversation before it. If the boundary's own pointer leads nowhere (`dangling`),
+    it is the last entry before it in the file. `preserved` are earlier entries that stay in the conversation.
     """
 
     kind: CompactionKind
@@ -105,8 +105,8 @@ class Compaction(Struct, frozen=True):
 
     def __repr__(self) -> str:
         tokens = f"{self.tokens_before} -> {self.tokens_after}" if self.tokens_before is not None else "unknown"
-        said = f", trigger={self.trigger!r}" if self.trigger else ""
-        return f"Compaction({str(self.kind)!r}{said}, tokens {tokens}, line {self.place.line})"
+        trigger = f", trigger={self.trigger!r}" if self.trigger else ""
+        return f"Compaction({str(self.kind)!r}{trigger}, tokens {tokens}, line {self.place.line})"
 
 
 class ActKind(StrEnum):
@@ -124,11 +124,11 @@ class ActKind(StrEnum):
 
 
 class Act(Struct, frozen=True):
-    """Something a person did: its kind, its clean text, and the entry that tells of it.
+    """Something a person did: its kind, its clean text, and the entry that records it.
 
-    `rule` is the step of the rule that decided. A `steering` act was typed while the model was working; of a
-    `programmatic` one it cannot be told whether a person or a script wrote it. `feedback` is what was said when a call
-    was refused; its entry is the call's result. A `plan` nobody typed: it was approved, and the program put it to the
+    `rule` is the step of the rule that decided. A `steering` act was typed while the model was working. A
+    `programmatic` one was written by a person or a script; the transcript does not say which. `feedback` is the reason
+    for refusing a call; its entry is the call's result. A `plan` was approved, not typed: Claude Code sent it to the
     model, which begins a turn.
     """
 
@@ -140,7 +140,7 @@ class Act(Struct, frozen=True):
 
     @property
     def place(self) -> Place:
-        """Where it stands."""
+        """Where it is recorded."""
         return self.entry.place
 
     @property
@@ -156,7 +156,7 @@ _TURN_END_SUBTYPES = frozenset({"turn_duration", "stop_hook_summary"})
 
 
 def _is_turn_work(entry: Entry) -> bool:
-    """Whether it is part of what a turn took: a reply, a tool's result, or the note that the turn ended."""
+    """Whether it counts for the duration of a turn: a reply, a tool's result, or the note that the turn ended."""
     if isinstance(entry, SystemEntry):
         return entry.subtype in _TURN_END_SUBTYPES
     if isinstance(entry, UserEntry):
@@ -166,9 +166,9 @@ def _is_turn_work(entry: Entry) -> bool:
 
 
 class Turn(Struct, frozen=True):
-    """An act and all that follows until the next. Turn 0, where there is one, is what came before the first act.
+    """An act and everything until the next. Turn 0, if it exists, is what came before the first act.
 
-    Rows that the program wrote just before the act, and for it, are part of the turn.
+    Rows that Claude Code wrote just before the act, and because of it, are part of the turn.
     """
 
     number: int
@@ -177,40 +177,40 @@ class Turn(Struct, frozen=True):
 
     @property
     def started(self) -> datetime | None:
-        """When its act was done; where that is not told, the first time in it."""
-        told = self.act.timestamp if self.act is not None else None
-        return told or min((moment for entry in self.entries if (moment := entry.timestamp)), default=None)
+        """When its act was done; if that is unknown, the first time in the turn."""
+        acted = self.act.timestamp if self.act is not None else None
+        return acted or min((moment for entry in self.entries if (moment := entry.timestamp)), default=None)
 
     @property
     def ended(self) -> datetime | None:
-        """When the last reply, result or note of its end came; where there is none of them, the last time in it."""
-        worked = [moment for entry in self.entries if _is_turn_work(entry) and (moment := entry.timestamp)]
-        return max(worked or (moment for entry in self.entries if (moment := entry.timestamp)), default=None)
+        """The time of the last reply, result or end note; if there is none, the last time in the turn."""
+        times = [moment for entry in self.entries if _is_turn_work(entry) and (moment := entry.timestamp)]
+        return max(times or (moment for entry in self.entries if (moment := entry.timestamp)), default=None)
 
     @property
     def duration(self) -> timedelta | None:
-        """How long it took, from its act to its end; None where no reply came, as for local commands.
+        """How long it took, from its act to its end; None if there was no reply, as for local commands.
 
-        The times are those of the rows in every version. What `turn_duration` rows claim is not used: old versions
-        write none, and a turn that went on after a notification has several.
+        The times are those of the rows in every version. `turn_duration` rows are not used: old versions write none,
+        and a turn that continued after a notification has several.
         """
         start, end = self.started, self.ended
-        replied = any(isinstance(entry, AssistantEntry) and not entry.is_synthetic for entry in self.entries)
-        return end - start if replied and start and end and end >= start else None
+        has_reply = any(isinstance(entry, AssistantEntry) and not entry.is_synthetic for entry in self.entries)
+        return end - start if has_reply and start and end and end >= start else None
 
     @property
     def reply(self) -> str:
-        """What the model said in it, as a person reads it: the text of its replies."""
+        """The text of the model's replies in the turn."""
         texts = (entry.text for entry in self.entries if isinstance(entry, AssistantEntry))
         return "\n\n".join(text for text in texts if text.strip())
 
     def __repr__(self) -> str:
-        said = f"{self.act.kind}: {self.act.text[:60]!r}" if self.act else "no act"
-        return f"Turn({self.number}, {said}, {len(self.entries)} entries)"
+        act = f"{self.act.kind}: {self.act.text[:60]!r}" if self.act else "no act"
+        return f"Turn({self.number}, {act}, {len(self.entries)} entries)"
 
 
 class AgentKind(StrEnum):
-    """Which of the layouts an agent lies in."""
+    """Where an agent's entries are stored."""
 
     MAIN = "main"
     INLINE = "inline"
@@ -222,10 +222,11 @@ class AgentKind(StrEnum):
 class LinkEvidence(StrEnum):
     """Which evidence links an agent to the call that started it, best first.
 
-    The agent's own side file names the call; the call's result names the agent; a workflow's result names the run the
-    agent belongs to; progress of the call names the agent; the text of the result does; a notification that it ended
-    does; the agent was forked off at the call; the call has the agent's prompt; it asked for a teammate of that name;
-    (agents inside the main transcript) it has the agent's prompt and stands before it.
+    `meta`: the agent's side file names the call. `result`: the call's result names the agent. `workflow`: a workflow's
+    result names the run the agent belongs to. `progress`: progress of the call names the agent. `result-text`: the text
+    of the result does. `notification`: a notification that the agent ended does. `fork`: the agent was forked at the
+    call. `prompt`: the call has the agent's prompt. `team`: the call asked for a teammate of that name. `inline` (for
+    agents inside the main transcript): the call has the agent's prompt and comes before it.
     """
 
     META = "meta"
@@ -241,7 +242,7 @@ class LinkEvidence(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How sure a link is."""
+    """How certain a link is."""
 
     CERTAIN = "certain"
     LIKELY = "likely"
@@ -249,9 +250,9 @@ class Confidence(StrEnum):
 
 
 class AgentLink(Struct, frozen=True):
-    """The call that started an agent and how that is known, or why it is not.
+    """The call that started an agent and the evidence, or why none is known.
 
-    `call` is None where no call was found; `agent` is the agent that made the call (None: the main one).
+    `call` is None if no call was found. `agent` is the agent that made the call (None for the main one).
     """
 
     call: CallId | None = None
@@ -272,9 +273,9 @@ class AgentStatus(StrEnum):
 
 
 class Agent(Struct, frozen=True):
-    """One model loop: its entries, each once and in file order, and what they make.
+    """One model loop: its entries, each once and in file order, and what they form.
 
-    `id` is None for the main one. `conversation` is the whole of what was said, across compactions; `thread` is what
+    `id` is None for the main one. `conversation` is everything that was said, across compactions. `thread` is what
     would be resumed.
     """
 
@@ -303,15 +304,15 @@ class Agent(Struct, frozen=True):
 
     @property
     def result(self) -> str:
-        """What it said last: the text of its final reply. Empty where it said nothing."""
-        replies = [one for one in self.conversation if isinstance(one, AssistantEntry) and one.text.strip()]
+        """The text of its final reply; empty if there is none."""
+        replies = [entry for entry in self.conversation if isinstance(entry, AssistantEntry) and entry.text.strip()]
         if not replies:
             return ""
         last = replies[-1].message.id if replies[-1].message is not None else None
         same = [
             reply for reply in replies if last is not None and reply.message is not None and reply.message.id == last
         ]
-        return "\n\n".join(one.text for one in same or replies[-1:])
+        return "\n\n".join(reply.text for reply in same or replies[-1:])
 
     def __repr__(self) -> str:
         name = self.id or "main"
@@ -320,7 +321,7 @@ class Agent(Struct, frozen=True):
 
 
 class ContinuationKind(StrEnum):
-    """How one session goes on from another."""
+    """How one session continues another."""
 
     RESUMED_COPY = "resumed-copy"
     FORK = "fork"
@@ -333,9 +334,9 @@ class ContinuationKind(StrEnum):
 
 
 class Continuation(Struct, frozen=True):
-    """That this session goes on from another (`forward` False) or that another goes on from it (`forward` True).
+    """A link between sessions: this one continues another, or (`forward`) another continues this one.
 
-    `session` is the other one, where it is known; `copies` maps each entry that is a copy to its original.
+    `session` is the other one, if known. `copies` maps each entry that is a copy to its original.
     """
 
     kind: ContinuationKind
@@ -346,9 +347,9 @@ class Continuation(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True):
-    """One session: the main agent and the others, each with its own entries, and what is known of the whole.
+    """One session: the main agent and the others, each with its own entries, and facts about the whole session.
 
-    Every entry of every transcript stands in exactly one agent's `entries`.
+    Every entry of every transcript is in exactly one agent's `entries`.
     """
 
     id: SessionId | None
@@ -364,7 +365,7 @@ class Session(Struct, frozen=True):
 
     @property
     def kept(self) -> bool:
-        """Whether Claude Code has deleted it, and it was read from what the keep has."""
+        """Whether Claude Code has deleted it, and it was read from the keep."""
         return self.path is not None and self.homes.is_kept(self.path)
 
     @property
@@ -386,12 +387,12 @@ class Session(Struct, frozen=True):
 
     @property
     def conversation(self) -> tuple[ChainEntry, ...]:
-        """The whole main conversation as a person lived it, across compactions."""
+        """The whole main conversation as the person saw it, across compactions."""
         return self.main.conversation
 
     @property
     def branches(self) -> tuple[Branch, ...]:
-        """What was left of the main conversation by edits, retries and rewinds."""
+        """The branches of the main conversation that edits, retries and rewinds abandoned."""
         return self.main.branches
 
     @property
@@ -415,7 +416,7 @@ class Session(Struct, frozen=True):
         return tuple(call for agent in (self.main, *self.agents) for call in agent.calls)
 
     def calls_of(self, turn: Turn | int) -> tuple[Call, ...]:
-        """Every call of a turn, by the turn or its number: the main agent's, and those of the agents started in it."""
+        """Return the calls of a turn (or of its number): the main agent's, and those of the agents started in it."""
         number = turn if isinstance(turn, int) else turn.number
         return tuple(call for call in self.calls if call.turn == number)
 
@@ -425,11 +426,11 @@ class Session(Struct, frozen=True):
         return (*self.file_problems, *(problem for entry in self for problem in entry.all_problems))
 
     def agent(self, id_: AgentId | str | None) -> Agent | None:
-        """The agent of that id; the main one for None."""
+        """Return the agent with this id; None is the main one."""
         return next((agent for agent in (self.main, *self.agents) if agent.id == id_), None)
 
     def find(self, place: Place) -> Entry | None:
-        """The entry that stands at a place."""
+        """Return the entry at a place."""
         return next((entry for entry in self if _is_at(entry, place)), None)
 
     @property
@@ -439,8 +440,8 @@ class Session(Struct, frozen=True):
         Agents do not count: one that continues in the background, or whose transcript was copied from an older session,
         does not make the session longer. Their times are used only if the main conversation has none.
         """
-        own = _time_range(self.main.entries)
-        return own if own[0] is not None else _time_range(self)
+        main_span = _time_range(self.main.entries)
+        return main_span if main_span[0] is not None else _time_range(self)
 
     @property
     def started(self) -> datetime | None:
@@ -487,8 +488,8 @@ class Session(Struct, frozen=True):
 
     def __repr__(self) -> str:
         turns = sum(turn.act is not None for turn in self.turns)
-        said = f"{turns} turns, {len(self.agents)} agents, {len(self.calls)} calls, {len(self)} entries"
-        return f"Session({str(self.id)!r}, {self.title.text[:50]!r}, {said})"
+        counts = f"{turns} turns, {len(self.agents)} agents, {len(self.calls)} calls, {len(self)} entries"
+        return f"Session({str(self.id)!r}, {self.title.text[:50]!r}, {counts})"
 
 
 def _time_range(entries: Iterable[Entry]) -> tuple[datetime | None, datetime | None]:

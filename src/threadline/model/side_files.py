@@ -1,4 +1,4 @@
-"""Contents of the files beside the transcripts: history, agent metadata, teams, workflow runs, live sessions."""
+"""Contents of side files: history, agent metadata, teams, workflow runs, live sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from threadline.shape import Shape
 
 
 class HistoryPrompt(Shape, frozen=True):
-    """A row of `history.jsonl`: one prompt as it was typed. Old rows do not name their session."""
+    """A row of `history.jsonl`: one prompt as it was typed. Old rows have no session id."""
 
     display: str | None = None
     pasted_contents: dict[str, Any] | None = None
@@ -30,7 +30,7 @@ class HistoryPrompt(Shape, frozen=True):
 
 
 class AgentMeta(Shape, frozen=True):
-    """An agent's `.meta.json`. Every key is optional; `tool_use_id` leads to the call that started it."""
+    """An agent's `.meta.json`. Every key is optional. `tool_use_id` is the call that started the agent."""
 
     agent_type: str | None = None
     description: str | None = None
@@ -83,7 +83,7 @@ class SessionsIndex(Shape, frozen=True):
 
 
 class LiveSession(Shape, frozen=True):
-    """`sessions/<pid>.json`: a session that was running when it was written. Its id goes stale."""
+    """`sessions/<pid>.json`: a session that was running when the file was written. The id may be outdated."""
 
     pid: int | None = None
     session_id: SessionId | None = None
@@ -182,7 +182,7 @@ class Job(Shape, frozen=True):
 
 
 class IdeLock(Shape, frozen=True):
-    """`ide/<port>.lock`: an editor that can be talked to. Its token is a secret and is not kept."""
+    """`ide/<port>.lock`: an editor that accepts connections. Its token is a secret and is not read."""
 
     pid: int | None = None
     workspace_folders: list[str] | None = None
@@ -215,4 +215,4 @@ SideContent = (
     | bytes
     | None
 )
-"""What a side file can hold, read."""
+"""The content of a side file."""

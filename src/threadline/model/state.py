@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from threadline.model.places import AgentId, Place
 from threadline.model.results import Task, Todo
+from threadline.model.text import count
 
 
 class ProofLevel(StrEnum):
@@ -21,7 +22,7 @@ class ProofLevel(StrEnum):
 
 
 class EvidenceKind(StrEnum):
-    """What kind of evidence speaks for a file, or against what was known of it."""
+    """The kind of evidence for a file's content, or against what was known about it."""
 
     WRITE = "write"
     EDIT = "edit"
@@ -37,7 +38,7 @@ class EvidenceKind(StrEnum):
 
 
 class Evidence(Struct, frozen=True):
-    """Where something about a file is told, what kind of telling it is, and which agent's (None: the main one's)."""
+    """Evidence about a file: its place, its kind, and its agent (None for the main one)."""
 
     place: Place
     how: EvidenceKind
@@ -45,9 +46,9 @@ class Evidence(Struct, frozen=True):
 
 
 class FileVersion(Struct, frozen=True):
-    """A file's text as one piece of evidence proves it; no content means that the file was not there.
+    """A file's text as proven by one piece of evidence. `content` is None if the file did not exist.
 
-    Line ends are newlines whatever the file has on disk: Claude Code reads and edits it so.
+    Line ends are always newlines, as when Claude Code reads and edits a file.
     """
 
     content: str | None
@@ -55,12 +56,12 @@ class FileVersion(Struct, frozen=True):
 
 
 class FileState(Struct, frozen=True):
-    """One file as it stood.
+    """The state of one file.
 
-    `content` is the whole text where every line of it is proven; `lines` the lines that are, by number, where only
-    some are. The proof is as old as the last of `evidence` that gave one; `doubts` are later acts that name the file
-    and may have changed it, and `ran_since` counts all commands since then. `first` is what the file was when the
-    session first met it, `changed` the last change that the session made.
+    `content` is the complete text if every line is proven. Otherwise `lines` are the proven lines, by number. `proof`
+    is the last evidence that proves them. `doubts` are later events that mention the file and may have changed it.
+    `ran_since` counts all commands since the proof. `first` is the file's first known version in the session.
+    `changed` is the last change that the session made.
     """
 
     path: str
@@ -77,33 +78,33 @@ class FileState(Struct, frozen=True):
 
     @property
     def size(self) -> int | None:
-        """How many bytes the text takes, with newlines as line ends; None where it is not proven whole."""
+        """The size of the text in bytes, with newlines as line ends; None if it is not completely proven."""
         return len(self.content.encode(errors="surrogatepass")) if self.content is not None else None
 
     @property
     def statement(self) -> str:
-        """What is proven of it and what is not, as a sentence."""
+        """A sentence that says what is proven and what is not."""
         sentence = _PROOF_SENTENCES[self.proven].format(known=len(self.lines), total=self.total_lines or "?")
-        return f"{sentence}{self._until()}."
+        return f"{sentence}{self._describe_proof()}."
 
-    def _until(self) -> str:
+    def _describe_proof(self) -> str:
         if self.proof is None:
             return ""
-        named = f", {len(self.doubts)} of them naming it" if self.doubts else ""
-        since = f"; {self.ran_since} later acts could have changed it{named}" if self.ran_since else ""
+        named = f" (mentioned by {len(self.doubts)})" if self.doubts else ""
+        since = f"; {count(self.ran_since, 'later command')} could have changed it{named}" if self.ran_since else ""
         return f" by {self.proof.how} at {self.proof.place}{since}"
 
 
 _PROOF_SENTENCES = {
     ProofLevel.WHOLE: "Every line is proven",
     ProofLevel.PARTIAL: "{known} of {total} lines are proven",
-    ProofLevel.ABSENT: "That it was not there is proven",
-    ProofLevel.UNKNOWN: "Nothing of its text is proven",
+    ProofLevel.ABSENT: "Its absence is proven",
+    ProofLevel.UNKNOWN: "None of its text is proven",
 }
 
 
 class TodoState(Struct, frozen=True):
-    """The todo list of one agent (None: the main one) as it stood, and where it was last told."""
+    """The todo list of one agent (None for the main one), and the place of its last update."""
 
     agent: AgentId | None
     place: Place
@@ -111,17 +112,17 @@ class TodoState(Struct, frozen=True):
 
 
 class TaskState(Struct, frozen=True):
-    """One task as it stood, and where it was last told."""
+    """One task, and the place of its last update."""
 
     task: Task
     place: Place
 
 
 class State(Struct, frozen=True):
-    """How things stood at a place; `place` is None for the end of the session.
+    """The state at a place. `place` is None for the end of the session.
 
-    `agent` is the agent that the place belongs to: model, mode, directory, branch and context are its own. Files,
-    todos and tasks are those of all agents.
+    `agent` is the agent that the place belongs to. Model, mode, directory, branch and context are those of this agent.
+    Files, todos and tasks are those of all agents.
     """
 
     place: Place | None
@@ -138,14 +139,14 @@ class State(Struct, frozen=True):
     context_tokens: int | None = None
 
     def __repr__(self) -> str:
-        said = f"{len(self.files)} files, {len(self.todos)} todo lists, {len(self.tasks)} tasks"
-        return f"State({str(self.place or 'end')!r}, {said}, context_tokens={self.context_tokens})"
+        counts = f"{len(self.files)} files, {len(self.todos)} todo lists, {len(self.tasks)} tasks"
+        return f"State({str(self.place or 'end')!r}, {counts}, context_tokens={self.context_tokens})"
 
 
 class FileDifference(Struct, frozen=True):
-    """How one file differs between two states: a unified diff where both sides are proven, else none.
+    """How one file differs between two states: a unified diff if both sides are known, else an empty text.
 
-    `proven` says whether the diff is; `statement` says why not, or on what it rests.
+    `proven` says whether the diff is proven. `statement` gives the evidence, or says what is missing.
     """
 
     path: str

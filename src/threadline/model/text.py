@@ -14,10 +14,10 @@ from msgspec import Struct
 
 
 def extract_text(content: Any) -> str:
-    r"""The text of a content: a string as it is, text blocks joined with newlines, else nothing.
+    r"""Return the text of a message's content: a string as it is, text blocks joined with newlines, else nothing.
 
-    Takes what the format has been seen to hold: a string, a list of blocks (as structs or as plain
-    objects, with bare strings among them), one block, a whole message or entry, or nothing.
+    Accepts everything that occurs in transcripts: a string, a list of blocks (structs or plain objects, mixed with
+    strings), one block, a complete message or entry, or None.
 
     >>> extract_text("hello")
     'hello'
@@ -40,12 +40,12 @@ def _iter_texts(content: Any) -> Iterator[str]:
                 yield from _block_text(item)
     elif content is not None:
         inner = _get_field(content, "message", None)
-        holder = content if inner is None else inner
-        nested = _get_field(holder, "content", None)
-        if _get_field(holder, "type", None) in (None, "message", "user", "assistant") and nested is not None:
+        message = content if inner is None else inner
+        nested = _get_field(message, "content", None)
+        if _get_field(message, "type", None) in (None, "message", "user", "assistant") and nested is not None:
             yield from _iter_texts(nested)
         else:
-            yield from _block_text(holder)
+            yield from _block_text(message)
 
 
 def _block_text(block: Any) -> Iterator[str]:
@@ -54,15 +54,15 @@ def _block_text(block: Any) -> Iterator[str]:
         yield text
 
 
-def _get_field(thing: Any, name: str, default: Any) -> Any:
-    return thing.get(name, default) if isinstance(thing, dict) else getattr(thing, name, default)
+def _get_field(value: Any, name: str, default: Any) -> Any:
+    return value.get(name, default) if isinstance(value, dict) else getattr(value, name, default)
 
 
 _MAX_TITLE_LENGTH = 200
 
 
 class TitleSource(StrEnum):
-    """Where a session's title comes from, best first: the official order, and then the plan that began it."""
+    """Where a session's title comes from, best first: Claude Code's order, then the plan that began the session."""
 
     CUSTOM = "custom-title"
     AI = "ai-title"
@@ -74,7 +74,7 @@ class TitleSource(StrEnum):
 
 
 class Title(Struct, frozen=True):
-    """What a session is called, and why."""
+    """A session's title, and its source."""
 
     text: str = ""
     source: TitleSource = TitleSource.NONE
@@ -83,57 +83,57 @@ class Title(Struct, frozen=True):
         return self.text
 
 
-# The first prompt; where there is none, the first plan, and where there is no plan either, the first command.
-_FIRST_WORDS_SOURCES = {
+# The first prompt, else the first plan, else the first command.
+_SOURCES_BY_RANK = {
     "prompt": TitleSource.FIRST_PROMPT,
     "plan": TitleSource.PLAN,
     "command": TitleSource.FIRST_PROMPT,
 }
 
 
-def choose_title(given: Mapping[str, str], words: Mapping[str, str]) -> Title:
-    """The title, of those that entries give by source, and of the first words that acts do by rank."""
-    titles = dict(given)
-    for rank, source in _FIRST_WORDS_SOURCES.items():
-        if rank in words:
-            titles[source.value] = words[rank]
+def choose_title(entry_titles: Mapping[str, str], act_titles: Mapping[str, str]) -> Title:
+    """Choose the title from those in entries, by source, and the first texts of acts, by rank."""
+    titles = dict(entry_titles)
+    for rank, source in _SOURCES_BY_RANK.items():
+        if rank in act_titles:
+            titles[source.value] = act_titles[rank]
             break
     source = next((source for source in TitleSource if source.value in titles), TitleSource.NONE)
     return Title(shorten_title(titles.get(source.value, "")), source)
 
 
 def shorten_title(text: str) -> str:
-    """A text as a title: in one line, and not too long."""
+    """Return a text as a title: in one line, at most 200 characters."""
     folded = " ".join(text.split())
     return folded if len(folded) <= _MAX_TITLE_LENGTH else folded[: _MAX_TITLE_LENGTH - 1] + "…"
 
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_EXACT = 10
-_FEW = 8
+_SHOW_TENTHS_BELOW = 10
+_MAX_LISTED = 8
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
-    """`1 call`, `1,204 calls`."""
+    """Format a count with its noun: `1 call`, `1,204 calls`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def join_some(words: Iterable[str]) -> str:
-    """A few words of many: `Bash, Read and 3 more`."""
+    """Join the first words of a list: `Bash, Read and 3 more`."""
     listed = list(words)
-    more = f" and {len(listed) - _FEW} more" if len(listed) > _FEW else ""
-    return ", ".join(listed[:_FEW]) + more
+    more = f" and {len(listed) - _MAX_LISTED} more" if len(listed) > _MAX_LISTED else ""
+    return ", ".join(listed[:_MAX_LISTED]) + more
 
 
 def count_agents(kept: int, started: int) -> str:
-    """`3 agents`, `26 agents, none kept`, `5 agents, 3 kept`; nothing where there was none."""
+    """Format a number of agents: `3 agents`, `26 agents, none kept`, `5 agents, 3 kept`; empty if there were none."""
     if started <= kept:
         return count(kept, "agent") if kept else ""
     return f"{count(started, 'agent')}, {kept or 'none'} kept"
 
 
 def format_duration(duration: timedelta | None) -> str:
-    """`340ms`, `3.2s`, `1m 12s`, `2h 03m`, `3d 4h`; nothing where it is not known.
+    """Format a duration: `340ms`, `3.2s`, `1m 12s`, `2h 03m`, `3d 4h`; empty if unknown.
 
     >>> format_duration(timedelta(seconds=72))
     '1m 12s'
@@ -141,25 +141,25 @@ def format_duration(duration: timedelta | None) -> str:
     if duration is None:
         return ""
     seconds = duration.total_seconds()
-    whole = round(seconds)
+    rounded = round(seconds)
     if seconds < 1:
         return f"{seconds * 1000:.0f}ms"
-    if whole < _MINUTE:
-        return f"{seconds:.1f}s" if seconds < _EXACT else f"{whole}s"
-    if whole < _HOUR:
-        return f"{whole // _MINUTE}m {whole % _MINUTE:02d}s"
-    if whole < _DAY:
-        return f"{whole // _HOUR}h {whole % _HOUR // _MINUTE:02d}m"
-    return f"{whole // _DAY}d {whole % _DAY // _HOUR}h"
+    if rounded < _MINUTE:
+        return f"{seconds:.1f}s" if seconds < _SHOW_TENTHS_BELOW else f"{rounded}s"
+    if rounded < _HOUR:
+        return f"{rounded // _MINUTE}m {rounded % _MINUTE:02d}s"
+    if rounded < _DAY:
+        return f"{rounded // _HOUR}h {rounded % _HOUR // _MINUTE:02d}m"
+    return f"{rounded // _DAY}d {rounded % _DAY // _HOUR}h"
 
 
 def format_time(when: datetime | None) -> str:
-    """`2026-01-05 09:00`: times are in UTC throughout."""
+    """Format a time in UTC: `2026-01-05 09:00`."""
     return when.strftime("%Y-%m-%d %H:%M") if when is not None else ""
 
 
 def short_model_name(model: str | None) -> str:
-    """`sonnet-4-5` for `claude-sonnet-4-5-20250929`."""
+    """Shorten a model's name: `sonnet-4-5` for `claude-sonnet-4-5-20250929`."""
     if not model:
         return ""
     name = model.removeprefix("claude-")

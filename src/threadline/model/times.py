@@ -1,6 +1,6 @@
-"""Parse timestamps, moments as people write them, and time zones.
+"""Parse timestamps, times as people write them, and time zones.
 
-All moments are aware and in UTC. Days are days in a zone: the reader's own, unless another is given.
+All times are aware and in UTC. Days are days in a time zone: the user's own, unless another is specified.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _MAX_DIGITS = len("253402300799999")  # the last millisecond of the year 9999
 
 
 def parse_timestamp(text: Any) -> datetime | None:
-    """The moment a timestamp names, aware and in UTC; None when it names none.
+    """Parse a timestamp to an aware datetime in UTC; None if it is not a time.
 
-    Takes ISO 8601 with `Z`, an offset or nothing (read as UTC), and counts of milliseconds or seconds
-    since 1970, as numbers or as digits.
+    Accepts ISO 8601 with `Z`, an offset or nothing (read as UTC), and milliseconds or seconds since 1970, as numbers or
+    digits.
 
     >>> parse_timestamp("2025-07-01T10:43:45.885Z")
     datetime.datetime(2025, 7, 1, 10, 43, 45, 885000, tzinfo=datetime.timezone.utc)
@@ -53,7 +53,7 @@ def _parse_text(text: str) -> datetime | None:
     try:
         return _to_utc(datetime.fromisoformat(text))
     except ValueError:
-        # The sixtieth second exists in the standard and in no datetime: the same minute's last one.
+        # ISO 8601 allows second 60, datetime does not: use the last second of the minute.
         leap = _LEAP_SECOND.sub(r"\1:59", text)
         return _parse_text(leap) if leap != text else None
 
@@ -80,10 +80,10 @@ _USUAL_TIME = re.compile(
 
 
 def sortable_time(timestamp: Any) -> str | None:
-    """Return a timestamp as text that sorts like the moment it names, or None if it names none.
+    """Return a timestamp as text that sorts by time, or None if it is not a time.
 
-    The text is ISO 8601 in UTC without the final `Z`; `parse_timestamp(text)` gives the moment back. Timestamps
-    written the usual way are not parsed, so that this is cheap enough for every entry.
+    The text is ISO 8601 in UTC without the final `Z`; `parse_timestamp(text)` returns the time. Timestamps in the
+    usual format are not parsed, so this is cheap enough for every entry.
 
     >>> sortable_time("2025-07-01T10:43:45.885Z")
     '2025-07-01T10:43:45.885'
@@ -93,7 +93,7 @@ def sortable_time(timestamp: Any) -> str | None:
     return _sortable_text(timestamp) if timestamp.__class__ is str else _format_moment(parse_timestamp(timestamp))
 
 
-@lru_cache(maxsize=1024)  # several folds ask for the time of the same entry
+@lru_cache(maxsize=1024)  # several folds need the time of the same entry
 def _sortable_text(timestamp: str) -> str | None:
     if _USUAL_TIME.fullmatch(timestamp):
         return timestamp[:-1]
@@ -113,7 +113,7 @@ def format_sortable(time: str | None) -> str | None:
 
 
 def time_range(timestamps: Iterable[Any]) -> tuple[datetime | None, datetime | None]:
-    """Return the first and the last moment that these timestamps name."""
+    """Return the first and the last time of these timestamps."""
     times = [time for timestamp in set(timestamps) if (time := sortable_time(timestamp)) is not None]
     return (parse_timestamp(min(times)), parse_timestamp(max(times))) if times else (None, None)
 
@@ -129,11 +129,11 @@ _ONE_DAY = timedelta(days=1)
 
 
 def parse_moment(text: str, *, now: datetime | None = None, end: bool = False, zone: tzinfo | None = None) -> datetime:
-    """The moment that `2026-11-03`, `2026-11-03T14:00`, `12h`, `7d`, `2w`, `now`, `today` or `yesterday` means, in UTC.
+    """Parse a time as people write it: `2026-11-03`, `2026-11-03T14:00`, `12h`, `7d`, `2w`, `now`, `yesterday`.
 
-    So do `2026-11`, `2026-W45`, `20261103`, `this week`, `last month` and more. A day, week, month or year means its
-    first moment, or with `end` its last; weeks begin on Monday. Days are days in `zone`, which is UTC unless one is
-    given, however many hours they have there; `7d` is always seven times 24 hours ago.
+    `2026-11`, `2026-W45`, `20261103`, `this week`, `last month` and similar also work. A day, week, month or year means
+    its first moment, or with `end` its last. Weeks begin on Monday. Days are days in `zone` (default UTC), however many
+    hours they have there; `7d` is always seven times 24 hours ago.
     """
     present = now or datetime.now(UTC)
     here = zone or UTC
@@ -149,17 +149,17 @@ def parse_moment(text: str, *, now: datetime | None = None, end: bool = False, z
     days = _parse_days(word, _to_zone(present, here).date())
     if days is not None:
         return _day_end(days[1], here) if end else _day_start(days[0], here)
-    written = _parse_iso(text.strip(), here) if "-" in text else None
-    if written is None:
+    moment = _parse_iso(text.strip(), here) if "-" in text else None
+    if moment is None:
         raise BadQuery(
-            f"{text!r} is no time; write 2026-11-03, 2026-11-03T14:00, 2026-11, 12h, 7d, 2w, now, today, yesterday, "
+            f"{text!r} is not a time. Write 2026-11-03, 2026-11-03T14:00, 2026-11, 12h, 7d, 2w, now, today, yesterday, "
             "'this week' or 'last month'."
         )
-    return written
+    return moment
 
 
 def _to_zone(moment: datetime, zone: tzinfo) -> datetime:
-    """A moment as the clocks of a zone show it; as it is on the first and last day of all time, where they cannot."""
+    """Convert a time to a zone; unchanged if that overflows, on the first and last day of the calendar."""
     try:
         return moment.astimezone(zone)
     except OverflowError:
@@ -167,7 +167,7 @@ def _to_zone(moment: datetime, zone: tzinfo) -> datetime:
 
 
 def _parse_days(word: str, today: date) -> tuple[date, date] | None:
-    """The days that are meant: the first one and the last one."""
+    """Return the first and the last day of a period."""
     ago = {"today": 0, "yesterday": 1}.get(word)
     try:
         if ago is not None:
@@ -181,17 +181,17 @@ def _parse_days(word: str, today: date) -> tuple[date, date] | None:
         month = _MONTH.fullmatch(word)
         if month is not None:
             return _whole_month(date(int(month[1]), int(month[2]), 1))
-        named = _PERIOD.fullmatch(word)
-        return _named_period(named[2], today, before=named[1] == "last") if named is not None else None
+        match = _PERIOD.fullmatch(word)
+        return _named_period(match[2], today, before=match[1] == "last") if match is not None else None
     except (ValueError, OverflowError):  # no such day
         return None
 
 
-def _named_period(what: str, today: date, *, before: bool) -> tuple[date, date]:
-    if what == "week":
+def _named_period(unit: str, today: date, *, before: bool) -> tuple[date, date]:
+    if unit == "week":
         monday = today - (today.weekday() + 7 * before) * _ONE_DAY
         return monday, monday + 6 * _ONE_DAY
-    if what == "year":
+    if unit == "year":
         year = today.year - before
         return date(year, 1, 1), date(year, 12, 31)
     first = today.replace(day=1)
@@ -203,15 +203,15 @@ def _whole_month(first: date) -> tuple[date, date]:
 
 
 def _day_start(day: date, zone: tzinfo) -> datetime:
-    """The first moment of a day. Where the clocks skip midnight, that is when they do."""
+    """Return the first moment of a day. If clocks skip midnight, that is the moment of the change."""
     try:
         return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
-    except OverflowError:  # the first day of all time
+    except OverflowError:  # the first day of the calendar
         return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 def _day_end(day: date, zone: tzinfo) -> datetime:
-    """The last moment of a day: the next one begins with the moment after it."""
+    """Return the last moment of a day: the next one begins a microsecond later."""
     try:
         return _day_start(day + _ONE_DAY, zone) - timedelta(microseconds=1)
     except OverflowError:
@@ -219,7 +219,7 @@ def _day_end(day: date, zone: tzinfo) -> datetime:
 
 
 def _parse_iso(text: str, zone: tzinfo) -> datetime | None:
-    """A time that is written out; one that says no offset is in the zone."""
+    """Parse an ISO 8601 time. Without an offset, it is in the zone."""
     try:
         bare = datetime.fromisoformat(text)
         if bare.tzinfo is None:
@@ -236,21 +236,21 @@ _MAX_NAME_LENGTH = 64
 
 
 class LocalZone(tzinfo):
-    """This machine's own zone, by its own rules: no zone database is needed, and every past change is known."""
+    """This machine's time zone, by the system's own rules: no zone database is needed, and past changes are known."""
 
     def __init__(self) -> None:
         self.key = _local_zone_name()
 
     def fromutc(self, dt: datetime) -> datetime:
-        """A moment as the clocks here show it."""
+        """Convert a time to local time."""
         try:
             local = dt.replace(tzinfo=UTC).astimezone()
-        except (OSError, OverflowError, ValueError):  # beyond what the system's clock can tell
+        except (OSError, OverflowError, ValueError):  # beyond the range of the system's functions
             return dt
         return local.replace(tzinfo=self, fold=self._fold(local))
 
     def utcoffset(self, dt: datetime | None) -> timedelta | None:
-        """How far ahead of UTC the clocks here are at a time that they show."""
+        """Return the UTC offset at a local time."""
         if dt is None:
             return None
         try:
@@ -259,19 +259,19 @@ class LocalZone(tzinfo):
             return timedelta(0)
 
     def ahead(self, moment: datetime) -> timedelta | None:
-        """How far ahead of UTC the clocks here are at a moment: what `utcoffset` says of it when they show it."""
+        """Return the UTC offset at a moment, equal to `utcoffset` at its local time."""
         try:
             return moment.astimezone().utcoffset()
         except (OSError, OverflowError, ValueError):
             return moment.astimezone(self).utcoffset()
 
     def dst(self, dt: datetime | None) -> timedelta | None:
-        """Not told apart from the offset."""
+        """Return None: daylight saving time is not known separately."""
         del dt
         return None
 
     def tzname(self, dt: datetime | None) -> str:
-        """Its name."""
+        """Return the zone's name."""
         del dt
         return self.key
 
@@ -280,19 +280,19 @@ class LocalZone(tzinfo):
 
     @staticmethod
     def _fold(local: datetime) -> int:
-        """Whether a time is the second of two that the clocks show, when they are set back."""
+        """Return 1 if a local time is the second of two equal ones, when clocks are set back."""
         try:
             shown = local.replace(tzinfo=None).astimezone()
-        except (OSError, OverflowError, ValueError):  # the first and last day of all time
+        except (OSError, OverflowError, ValueError):  # the first and last day of the calendar
             return 0
         return int(shown.utcoffset() != local.utcoffset())
 
 
 def parse_zone(name: str | None = None) -> tzinfo:
-    """The time zone of that name; this machine's own for `local`, or when none is given.
+    """Return the time zone of this name. `local`, the default, is this machine's own.
 
     Raises:
-        BadQuery: there is no such zone; the sentence says which were near.
+        BadQuery: the zone does not exist; the message suggests similar names.
     """
     word = (name if name is not None else _LOCAL).strip()
     if word.lower() == _LOCAL:
@@ -302,15 +302,15 @@ def parse_zone(name: str | None = None) -> tzinfo:
     return _find_zone(word)
 
 
-def zone_name(one: tzinfo) -> str:
-    """What a zone is called: `Europe/Berlin`; `local` where this machine does not say its own zone's name."""
-    return "UTC" if one is UTC else str(getattr(one, "key", one))
+def zone_name(zone: tzinfo) -> str:
+    """Return the name of a zone, such as `Europe/Berlin`; `local` if the name of this machine's zone is unknown."""
+    return "UTC" if zone is UTC else str(getattr(zone, "key", zone))
 
 
-def in_zone(moment: datetime, one: tzinfo) -> datetime:
-    """A moment as the clocks of a zone show it; as it is where they cannot, on the first and last day of all time."""
+def in_zone(moment: datetime, zone: tzinfo) -> datetime:
+    """Convert a time to a zone; unchanged if that overflows, on the first and last day of the calendar."""
     try:
-        return moment.astimezone(one)
+        return moment.astimezone(zone)
     except OverflowError:
         return moment
 
@@ -318,55 +318,55 @@ def in_zone(moment: datetime, one: tzinfo) -> datetime:
 def _find_zone(name: str) -> tzinfo:
     from zoneinfo import ZoneInfo  # noqa: PLC0415 - most never name a zone
 
-    known = _zone_names()
-    if name in known:
+    names = _zone_names()
+    if name in names:
         return ZoneInfo(name)
-    folded = {one.casefold(): one for one in known}
+    folded = {zone.casefold(): zone for zone in names}
     spelt = name.casefold().replace(" ", "_")
     if spelt in folded:
         return ZoneInfo(folded[spelt])
-    if not known:
-        raise BadQuery("This machine has no time zones by name; write UTC or local, or run: pip install tzdata")
+    if not names:
+        raise BadQuery("This machine has no time zone database. Use UTC or local, or run: pip install tzdata")
     near = list(_suggest_zones(spelt, folded))
-    meant = f"did you mean {' or '.join(near)}?" if near else "write one such as Europe/Berlin, UTC or local."
-    raise BadQuery(f"There is no time zone {name[:_MAX_NAME_LENGTH]!r}; {meant}")
+    advice = f"Did you mean {' or '.join(near)}?" if near else "Examples: Europe/Berlin, UTC, local."
+    raise BadQuery(f"Unknown time zone {name[:_MAX_NAME_LENGTH]!r}. {advice}")
 
 
 @cache
 def _zone_names() -> frozenset[str]:
-    """The names of all zones. To list them takes 20 ms, so this is done once per process."""
+    """Return the names of all zones. Listing them takes 20 ms, so this is done once per process."""
     from zoneinfo import available_timezones  # noqa: PLC0415 - most never name a zone
 
     return frozenset(available_timezones())
 
 
 def _suggest_zones(spelt: str, folded: dict[str, str]) -> Iterator[str]:
-    """Zones that may have been meant: a city's, or one that is spelt nearly so."""
+    """Yield zones of the same city, or of a city with a similar name."""
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 
-    cities = {one: one.rpartition("/")[2] for one in sorted(folded) if not one.startswith(("posix/", "right/"))}
+    cities = {zone: zone.rpartition("/")[2] for zone in sorted(folded) if not zone.startswith(("posix/", "right/"))}
     word = spelt.rpartition("/")[2][:_MAX_NAME_LENGTH]
-    exact = [one for one, city in cities.items() if city == word]
-    # A word in common with many is cheap to look for; likeness is not, so that is asked of cities alone.
-    like = set(get_close_matches(word, set(cities.values()), n=3, cutoff=0.75)) if not exact else set()
-    found = exact or [one for one, city in cities.items() if city in like]
-    yield from (folded[one] for one in found[:_MAX_SUGGESTIONS])
+    exact = [zone for zone, city in cities.items() if city == word]
+    # Similarity is expensive to compute, so only the names of cities are compared.
+    similar = set(get_close_matches(word, set(cities.values()), n=3, cutoff=0.75)) if not exact else set()
+    zones = exact or [zone for zone, city in cities.items() if city in similar]
+    yield from (folded[zone] for zone in zones[:_MAX_SUGGESTIONS])
 
 
 def _local_zone_name() -> str:
-    """The IANA name of this machine's zone: by TZ, or by where /etc/localtime leads."""
-    said = os.environ.get("TZ")
-    if said is not None:
-        return "UTC" if said in {"", "UTC", "UTC0"} else _zone_name_from_path(said.removeprefix(":"))
+    """Return the IANA name of this machine's zone, from TZ or the target of /etc/localtime."""
+    tz = os.environ.get("TZ")
+    if tz is not None:
+        return "UTC" if tz in {"", "UTC", "UTC0"} else _zone_name_from_path(tz.removeprefix(":"))
     try:
-        return _zone_name_from_path(os.path.realpath("/etc/localtime"), leads=True)
+        return _zone_name_from_path(os.path.realpath("/etc/localtime"), is_link_target=True)
     except OSError:
         return _LOCAL
 
 
-def _zone_name_from_path(path: str, *, leads: bool = False) -> str:
-    """The name at the end of a path into the zone database. TZ may be such a name itself, or a rule, which is none."""
+def _zone_name_from_path(path: str, *, is_link_target: bool = False) -> str:
+    """Return the name at the end of a path into the zone database. TZ may be a name, or a rule without one."""
     _, inside, name = path.rpartition(_ZONEINFO_FOLDER)
-    if not inside and (leads or "," in path or any(map(str.isdigit, path))):
+    if not inside and (is_link_target or "," in path or any(map(str.isdigit, path))):
         return _LOCAL
     return {"Etc/UTC": "UTC", "Universal": "UTC", "Etc/Universal": "UTC"}.get(name, name) or _LOCAL

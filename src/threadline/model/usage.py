@@ -17,7 +17,7 @@ from threadline.model.times import parse_timestamp
 from threadline.shape import Shape
 
 TokenCount = Annotated[int, Meta(ge=0, le=2**53)]
-"""A count of tokens. Less than nothing, or more than a double can hold, is damage and not a count."""
+"""A count of tokens. A negative number, or one that a double cannot represent, is damage."""
 
 
 class CacheCreation(Shape, frozen=True, rename=None):
@@ -28,7 +28,7 @@ class CacheCreation(Shape, frozen=True, rename=None):
 
 
 class ServerToolUse(Shape, frozen=True, rename=None):
-    """Requests to the API's own tools."""
+    """How often server-side tools were used."""
 
     web_search_requests: TokenCount | None = None
     web_fetch_requests: TokenCount | None = None
@@ -37,7 +37,7 @@ class ServerToolUse(Shape, frozen=True, rename=None):
 
 
 class OutputTokensDetails(Shape, frozen=True, rename=None):
-    """What the output was made of."""
+    """The parts of the output."""
 
     thinking_tokens: TokenCount | None = None
 
@@ -73,7 +73,7 @@ class Usage(Shape, frozen=True, rename=None):
 
     @property
     def prompt_tokens(self) -> int:
-        """The size of what was sent: uncached input, cache writes and cache reads."""
+        """The size of the prompt: uncached input, cache writes and cache reads."""
         return (self.input_tokens or 0) + (self.cache_creation_input_tokens or 0) + (self.cache_read_input_tokens or 0)
 
     @property
@@ -94,7 +94,7 @@ class MessageHead(Shape, frozen=True, rename=None):
 class Head(Shape, frozen=True):
     """An entry without its content: kind, ids, time, parents, usage, and the number of its line.
 
-    Of a line that is no entry there is a head, too: its kind is `blank`, `damaged`, `pending` or `untyped`.
+    A line that is not an entry has a head, too. Its kind is `blank`, `damaged`, `pending` or `untyped`.
     """
 
     kind: str = field(default="", name="type")
@@ -114,17 +114,17 @@ class Head(Shape, frozen=True):
 
     @property
     def timestamp(self) -> datetime | None:
-        """When the entry was written, in UTC; None when the line does not say."""
+        """When the entry was written, in UTC; None if unknown."""
         return parse_timestamp(self.timestamp_text)
 
     @property
     def usage(self) -> Usage | None:
-        """The token counts, where the entry is a reply's."""
+        """The token counts, if the entry is part of a reply."""
         return self.message.usage if self.kind == "assistant" and self.message is not None else None
 
 
 class ModelUsage(Shape, frozen=True):
-    """What one model used, as the program counts it."""
+    """The usage of one model, as Claude Code counts it."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -160,7 +160,7 @@ class DayTokens(Shape, frozen=True):
 
 
 class StatsCache(Shape, frozen=True):
-    """`stats-cache.json`: Claude Code's own statistics. A floor for history that is already gone."""
+    """`stats-cache.json`: Claude Code's own statistics. A lower bound for transcripts that were deleted."""
 
     version: int | None = None
     last_computed_date: str | None = None
@@ -177,22 +177,22 @@ class StatsCache(Shape, frozen=True):
 
 
 SYNTHETIC_MODEL = "<synthetic>"
-"""The model of rows that the program made up itself; nothing was spent on them."""
+"""The model of rows that Claude Code wrote itself; nothing was spent on them."""
 MAX_PLACEHOLDER_OUTPUT = 8
-"""An output no greater than this may be what the stream began with, not what it came to."""
+"""An output count up to this may be the placeholder from the start of the stream, not the final count."""
 MAX_PLACEHOLDER_TEXT = 40
-"""A text or call longer than this takes more tokens than that."""
+"""A text or tool input longer than this takes more tokens than that."""
 _FIRST_FINAL_VERSION = (2, 1, 59)
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _MAX_AMOUNT = 10**9
 
 
 class Origin(Struct, array_like=True, gc=False):
-    """What the rows of a run of messages have in common: where they stand and who wrote them.
+    """What the rows of a run of messages have in common: which transcript, session and agent they belong to.
 
-    `agent` is None for the main one; `forked` are copies that say so. What follows `agent_type` is not in the
-    transcript; `with_origin` adds it. `home` is the path of the home, `home_name` its name in reports, and `rank` its
-    position among the homes of the archive. `lines` numbers the line that begins at an offset.
+    `agent` is None for the main one. `forked` rows say that they are copies. The fields after `agent_type` are not in
+    the transcript: `account.with_origin` adds them. `home` is the path of the home, `home_name` its name in reports,
+    and `rank` its position among the homes of the archive. `lines` returns the number of the line at an offset.
     """
 
     session: str | None = None
@@ -215,7 +215,7 @@ class Origin(Struct, array_like=True, gc=False):
 
 
 class UsagePass(Struct, array_like=True, gc=False, frozen=True):
-    """One pass of a message that took several, with what that pass alone used."""
+    """One pass of a message that took several, with the usage of that pass."""
 
     type: str | None = None
     model: str | None = None
@@ -227,7 +227,7 @@ class UsagePass(Struct, array_like=True, gc=False, frozen=True):
 
 
 class Sighting(Struct, array_like=True, gc=False):
-    """One message in one transcript: its rows that agree on what was sent, with the best of their counts.
+    """One message in one transcript: its rows that agree on what was sent, with the most complete counts.
 
     `key` is the message's id, or else the request's or the row's. `rows` are the offsets and uuids of its rows in file
     order, `"1200 uuid 4711 uuid"`; lines are numbered only on request, since counting lines takes as long as finding
@@ -263,29 +263,29 @@ class Sighting(Struct, array_like=True, gc=False):
 
     @property
     def sent(self) -> tuple[int, int, int]:
-        """What was sent, by which rows of one call know one another: uncached input, cache writes, cache reads."""
+        """Uncached input, cache writes and cache reads: rows of one API call agree on them."""
         return self.input, self.cache_write, self.cache_read
 
     @property
     def tie_break_key(self) -> tuple[Any, ...]:
-        """What decides between this and another that tells as much."""
+        """Decides between this sighting and another with equal counts."""
         return tie_break_key(
             self.stopped, self.cache_write_1h, self.model, self.speed, self.geo, self.tier, self.passes
         )
 
     @property
     def prompt_tokens(self) -> int:
-        """The size of what was sent."""
+        """The size of the prompt."""
         return self.input + self.cache_write + self.cache_read
 
     @property
     def offsets(self) -> list[int]:
-        """Where the rows that mention the message begin, in file order."""
+        """The offsets of the rows that mention the message, in file order."""
         return [int(number) for number in self.rows.split(" ")[::2]]
 
     @property
     def uuids(self) -> list[str]:
-        """The uuids of those rows; empty text where a row has none."""
+        """The uuids of those rows; an empty string if a row has none."""
         return self.rows.split(" ")[1::2]
 
     @property
@@ -304,7 +304,7 @@ class Sighting(Struct, array_like=True, gc=False):
 
 
 class TranscriptSightings(Struct, array_like=True, gc=False):
-    """All that one transcript tells of messages. `began` is its first time; `problem` says why it could not be read."""
+    """The sightings of one transcript. `began` is its first time. `problem` says why it could not be read."""
 
     began: str = ""
     origins: list[Origin] = []
@@ -312,7 +312,7 @@ class TranscriptSightings(Struct, array_like=True, gc=False):
     problem: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as packed bytes: workers hand those over many times faster than objects."""
+        """Pickle as msgpack bytes, which workers send many times faster than objects."""
         return decode_sightings, (msgspec.msgpack.encode(self),)
 
 
@@ -320,7 +320,7 @@ _decode_sightings = msgspec.msgpack.Decoder(TranscriptSightings).decode
 
 
 def decode_sightings(packed: bytes) -> TranscriptSightings:
-    """What was packed to be handed over."""
+    """Decode sightings that were pickled."""
     return _decode_sightings(packed)
 
 
@@ -329,16 +329,16 @@ def lacks_final_usage(version: str | None) -> bool:
     """Whether a version did not yet write the final output of every message."""
     if version is None:
         return False
-    numbers = tuple(int(found[0]) for part in version.split(".")[:3] if (found := _NUMBER.match(part)))
+    numbers = tuple(int(match[0]) for part in version.split(".")[:3] if (match := _NUMBER.match(part)))
     return bool(numbers) and numbers < _FIRST_FINAL_VERSION
 
 
 def split_cache_writes(flat: int, five_minutes: int, one_hour: int) -> tuple[int, int]:
-    """Cache writes by lifetime: what the split leaves of the flat total was written for five minutes."""
+    """Return cache writes by lifetime. The part of the flat total that the split lacks counts as five minutes."""
     return five_minutes + max(0, flat - five_minutes - one_hour), one_hour
 
 
-def tie_break_key(  # noqa: PLR0917 - on the path of every row, where a struct made for it takes as long as the rest
+def tie_break_key(  # noqa: PLR0917 - called for every row, where building a struct would double the time
     stopped: bool,
     one_hour: int,
     model: str | None,
@@ -347,18 +347,18 @@ def tie_break_key(  # noqa: PLR0917 - on the path of every row, where a struct m
     tier: str | None,
     passes: list[UsagePass] | None,
 ) -> tuple[Any, ...]:
-    """Which of two rows with equal counts tells more: the finished one.
+    """Sort key that decides between two rows with equal counts: the finished one wins.
 
-    All else only makes the answer the same in whatever order rows are found, and in whatever files.
+    The other fields only make the result independent of the order of rows and files.
     """
-    told = repr([astuple(usage_pass) for usage_pass in passes]) if passes else ""
-    return stopped, one_hour, told, model or "", speed or "", geo or "", tier or ""
+    passes_text = repr([astuple(usage_pass) for usage_pass in passes]) if passes else ""
+    return stopped, one_hour, passes_text, model or "", speed or "", geo or "", tier or ""
 
 
-def parse_amount(told: str | None) -> Decimal:
-    """An amount as a row writes it; less than nothing where it is none, or more than anyone could spend."""
+def parse_amount(text: str | None) -> Decimal:
+    """Parse an amount in a row. Returns -1 if it is not an amount, or is impossibly large."""
     try:
-        number = Decimal(told or "-1")
+        number = Decimal(text or "-1")
     except ArithmeticError:
         return Decimal(-1)
     return number if number.is_finite() and 0 <= number < _MAX_AMOUNT else Decimal(-1)

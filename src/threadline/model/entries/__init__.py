@@ -1,4 +1,4 @@
-"""Entries: one struct a kind. `AnyEntry` is their union and `KINDS` finds one by the wire's word."""
+"""Entries: one struct per kind. `AnyEntry` is their union, and `KINDS` maps the type in the transcript to the class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries beside the conversation: state, titles, file backups, queue, costs, requests and workflow journals.
+"""Entries outside the conversation: state, titles, file backups, queue, costs, requests and workflow journals.
 
 Of the rows that name a session, the last of each kind counts: they are written again and again. The internal and
 experimental kinds at the end are known by name only; their fields are in `extra`.
@@ -18,7 +18,7 @@ from threadline.shape import Shape
 
 
 class LastPromptEntry(Entry, frozen=True, tag="last-prompt"):
-    """The newest prompt and the leaf that is active. `explicit` with no leaf: rewound to the very start."""
+    """The newest prompt and the active leaf. `explicit` without a leaf: rewound to the start."""
 
     last_prompt: str | None = None
     leaf_uuid: EntryId | None = None
@@ -46,7 +46,7 @@ class PrLinkEntry(Entry, frozen=True, tag="pr-link"):
 
 
 class BridgeSessionEntry(Entry, frozen=True, tag="bridge-session"):
-    """The session is controlled from elsewhere."""
+    """The session is controlled remotely."""
 
     bridge_session_id: str | None = None
     last_sequence_num: int | None = None
@@ -81,7 +81,7 @@ class RelocatedEntry(Entry, frozen=True, tag="relocated"):
 
 
 class TeleportedFromEntry(Entry, frozen=True, tag="teleported-from"):
-    """The session was brought here from the cloud."""
+    """The session was moved here from the cloud."""
 
     remote_session_id: str | None = None
     branch: str | None = None
@@ -89,7 +89,7 @@ class TeleportedFromEntry(Entry, frozen=True, tag="teleported-from"):
 
 
 class ContinuedInEntry(Entry, frozen=True, tag="continued-in"):
-    """The session goes on under another id."""
+    """The session continues under another id."""
 
     continued_in_session_id: SessionId | None = None
 
@@ -112,13 +112,13 @@ class FrameLinkEntry(Entry, frozen=True, tag="frame-link"):
 
 
 class ToolsUsedEntry(Entry, frozen=True, tag="tools-used"):
-    """The tools that have run so far, agents' among them."""
+    """The tools that have run so far, including those of agents."""
 
     tools: list[Any] | None = None
 
 
 class SpeculationAcceptEntry(Entry, frozen=True, tag="speculation-accept"):
-    """A guess at the next step was taken."""
+    """A suggested next step was accepted."""
 
     time_saved_ms: float | None = None
 
@@ -136,7 +136,7 @@ class AtisLatchEntry(Entry, frozen=True, tag="atis-latch"):
 
 
 class AgentMetadataEntry(Entry, frozen=True, tag="agent_metadata"):
-    """An agent's `.meta.json`, in line: only in streams of the SDK's session store."""
+    """An agent's `.meta.json` as an entry: only in streams of the SDK's session store."""
 
     agent_id: str | None = None
     agent_type: str | None = None
@@ -145,7 +145,7 @@ class AgentMetadataEntry(Entry, frozen=True, tag="agent_metadata"):
 
 
 class SummaryEntry(Entry, frozen=True, tag="summary"):
-    """The title a model gave a conversation, named by its leaf, which may be in another transcript."""
+    """A title from a model for the conversation with this leaf, which may be in another transcript."""
 
     summary: str | None = None
     leaf_uuid: EntryId | None = None
@@ -154,25 +154,25 @@ class SummaryEntry(Entry, frozen=True, tag="summary"):
 
 
 class AiTitleEntry(Entry, frozen=True, tag="ai-title"):
-    """The title a model gave the session."""
+    """A title from a model for the session."""
 
     ai_title: str | None = None
 
 
 class CustomTitleEntry(Entry, frozen=True, tag="custom-title"):
-    """The title a person gave the session."""
+    """A title from a person for the session."""
 
     custom_title: str | None = None
 
 
 class TagEntry(Entry, frozen=True, tag="tag"):
-    """A tag on the session; an empty one takes it away."""
+    """A tag on the session; an empty one removes it."""
 
     tag: str | None = None
 
 
 class AgentNameEntry(Entry, frozen=True, tag="agent-name"):
-    """The name the session goes by."""
+    """The name of the session."""
 
     agent_name: str | None = None
 
@@ -196,7 +196,7 @@ class TaskSummaryEntry(Entry, frozen=True, tag="task-summary"):
 
 
 class FileBackup(Shape, frozen=True):
-    """A copy of a file as it was before an edit. No name: the file did not exist yet."""
+    """A copy of a file from before an edit. Without a name, the file did not exist yet."""
 
     backup_file_name: str | None = None
     version: int | None = None
@@ -205,7 +205,7 @@ class FileBackup(Shape, frozen=True):
 
 
 class FileSnapshot(Shape, frozen=True):
-    """All files being tracked at one moment."""
+    """All tracked files at one time."""
 
     message_id: EntryId | None = None
     tracked_file_backups: dict[str, FileBackup] | None = None
@@ -213,7 +213,7 @@ class FileSnapshot(Shape, frozen=True):
 
 
 class FileHistorySnapshotEntry(Entry, frozen=True, tag="file-history-snapshot"):
-    """The files as they were when a prompt was sent."""
+    """The files when a prompt was sent."""
 
     message_id: EntryId | None = None
     snapshot: FileSnapshot | None = None
@@ -221,7 +221,7 @@ class FileHistorySnapshotEntry(Entry, frozen=True, tag="file-history-snapshot"):
 
 
 class FileHistoryDeltaEntry(Entry, frozen=True, tag="file-history-delta"):
-    """One file more in a snapshot."""
+    """Another file of a snapshot."""
 
     message_id: EntryId | None = None
     snapshot_message_id: EntryId | None = None
@@ -247,12 +247,12 @@ class QueueOperationEntry(Entry, frozen=True, tag="queue-operation"):
 
     @property
     def text(self) -> str:
-        """What was queued, where the row says it."""
+        """The queued text, if the row has it."""
         return extract_text(self.content)
 
 
 class CostStateEntry(Entry, frozen=True, tag="cost-state"):
-    """The session's total so far, written when it closes; with calls that are nowhere else in the transcript."""
+    """The session's total so far, written when it closes. It includes calls that are not in the transcript."""
 
     total_cost_usd: float | None = field(default=None, name="totalCostUSD")
     total_api_duration: float | None = field(default=None, name="totalAPIDuration")
@@ -267,7 +267,7 @@ class CostStateEntry(Entry, frozen=True, tag="cost-state"):
 
 
 class ApiRequestShapeEntry(Entry, frozen=True, tag="api-request-shape"):
-    """System prompt and tool list as sent, once for each that differs."""
+    """System prompt and tool list as sent, once for each version."""
 
     shape_hash: str | None = None
     version: str | None = None
@@ -276,7 +276,7 @@ class ApiRequestShapeEntry(Entry, frozen=True, tag="api-request-shape"):
 
 
 class ApiRequestBlobEntry(Entry, frozen=True, tag="api-request-blob"):
-    """One message of a request that no other row gives."""
+    """One message of a request that no other row contains."""
 
     hash: str | None = None
     message: Any = None
@@ -284,7 +284,7 @@ class ApiRequestBlobEntry(Entry, frozen=True, tag="api-request-blob"):
 
 
 class ApiRequestEntry(Entry, frozen=True, tag="api-request"):
-    """One request: which earlier one it builds on, how much of it is kept, and what follows."""
+    """One request: the earlier one that it extends, how much of that it keeps, and what follows."""
 
     id: str | None = None
     version: str | None = None
@@ -324,7 +324,7 @@ class LaunchedEntry(Entry, frozen=True, tag="launched"):
 
 
 class ResultEntry(Entry, frozen=True, tag="result"):
-    """In a journal: what an agent of the workflow gave. In a stream-json dump: how the session ended."""
+    """In a journal, the result of a workflow's agent. In a stream-json dump, how the session ended."""
 
     key: str | None = None
     agent_id: AgentId | None = None
@@ -350,7 +350,7 @@ class ResultEntry(Entry, frozen=True, tag="result"):
 
 
 class InternalEntry(Entry, frozen=True):
-    """A kind whose name is known and whose fields are not: they are all in `data`."""
+    """A kind whose fields are unknown: they are all in `data`."""
 
 
 class AttributionSnapshotEntry(InternalEntry, frozen=True, tag="attribution-snapshot"):
@@ -358,7 +358,7 @@ class AttributionSnapshotEntry(InternalEntry, frozen=True, tag="attribution-snap
 
 
 class SavedHookContextEntry(InternalEntry, frozen=True, tag="saved_hook_context"):
-    """Text that hooks gave, kept for a resume."""
+    """Text from hooks, saved for a resume."""
 
 
 class IsolationLatchEntry(InternalEntry, frozen=True, tag="isolation-latch"):
@@ -382,7 +382,7 @@ class ArtifactCommentMonitorEntry(InternalEntry, frozen=True, tag="artifact-comm
 
 
 class GoalEntry(InternalEntry, frozen=True, tag="goal"):
-    """The goal a session was given."""
+    """The goal of a session."""
 
 
 class MarbleOrigamiCommitEntry(InternalEntry, frozen=True, tag="marble-origami-commit"):

@@ -33,9 +33,9 @@ from threadline.shape import OTHER_TAG, OWN_PREFIX, Shape, lenient_loads
 
 
 class Entry(Shape, frozen=True, tag_field="type"):
-    """One line understood. Each kind is a class of its own; all have these.
+    """A decoded line. Each kind has its own class; all have these fields.
 
-    `line` is set by the reader, whatever the JSON says.
+    `line` is set by the reader, whatever the JSON contains.
     """
 
     line: Line = field(default=NOWHERE, name="threadline:line")
@@ -45,40 +45,40 @@ class Entry(Shape, frozen=True, tag_field="type"):
 
     @property
     def kind(self) -> str:
-        """The wire's word for this entry, such as `user` or `ai-title`."""
+        """The entry's type in the transcript, such as `user` or `ai-title`."""
         return str(type(self).__struct_config__.tag)
 
     @property
     def raw(self) -> bytes:
-        """The bytes this entry was made of, line ending included."""
+        """The bytes of this entry, with the newline."""
         return self.line.raw
 
     @property
     def place(self) -> Place:
-        """Where to find it again."""
+        """The place of the entry."""
         return self.line.place
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What was wrong with the line, if anything."""
+        """What is wrong with the line, if anything."""
         return self.line.problems
 
     @property
     def all_problems(self) -> tuple[Problem, ...]:
-        """What was wrong with the line, including a timestamp that names no moment."""
+        """What is wrong with the line, including a timestamp that is not a time."""
         if self.timestamp_text is None or self.timestamp is not None:
             return self.problems
-        message = f"{str(self.timestamp_text)[:40]!r} names no moment"
+        message = f"{str(self.timestamp_text)[:40]!r} is not a time"
         return (*self.problems, Problem(ProblemKind.BAD_TIMESTAMP, self.place.within("$.timestamp"), message))
 
     @property
     def timestamp(self) -> datetime | None:
-        """When it was written, in UTC; None when the line does not say."""
+        """When it was written, in UTC; None if unknown."""
         return parse_timestamp(self.timestamp_text)
 
     @property
     def data(self) -> Any:
-        """The line's JSON as it stands, decoded anew: every field, known or not. None when it is not JSON."""
+        """The line's JSON, decoded on each access: every field, known or not. None if it is not JSON."""
         try:
             return lenient_loads(strip_line(self.raw)).value
         except (ValueError, RecursionError):
@@ -86,7 +86,7 @@ class Entry(Shape, frozen=True, tag_field="type"):
 
     @property
     def extra(self) -> dict[str, Any]:
-        """The top-level fields that this kind has no attribute for."""
+        """The top-level fields for which this kind has no attribute."""
         data = self.data
         if not isinstance(data, dict):
             return {}
@@ -94,24 +94,24 @@ class Entry(Shape, frozen=True, tag_field="type"):
         return {key: value for key, value in data.items() if key not in known}
 
     def __repr__(self) -> str:
-        said = (f"{name}={value!r}" for name, value in self._said() if value is not None)
-        return f"{type(self).__name__}({', '.join(said)})"
+        fields = (f"{name}={value!r}" for name, value in self._repr_fields() if value is not None)
+        return f"{type(self).__name__}({', '.join(fields)})"
 
-    def _said(self) -> tuple[tuple[str, Any], ...]:
-        """What is worth showing in a notebook; kinds add their own."""
+    def _repr_fields(self) -> tuple[tuple[str, Any], ...]:
+        """The fields shown by `repr`; kinds add their own."""
         place = str(self.place) if self.line is not NOWHERE else None
         return (("place", place), ("uuid", self.uuid), ("timestamp", self.timestamp_text))
 
 
 class ForkedFrom(Shape, frozen=True):
-    """The entry that a branched session's copy was made of."""
+    """The original of an entry that a branched session copied."""
 
     session_id: SessionId | None = None
     message_uuid: EntryId | None = None
 
 
 class ChainEntry(Entry, frozen=True):
-    """What the five kinds of the conversation graph share."""
+    """The fields that the five kinds of the conversation graph share."""
 
     parent_uuid: EntryId | None = None
     logical_parent_uuid: EntryId | None = None
@@ -135,22 +135,22 @@ class ChainEntry(Entry, frozen=True):
 
 
 class OtherEntry(Entry, frozen=True, tag=OTHER_TAG):
-    """A line kept whole because no kind fits it.
+    """A line that no kind fits, kept unchanged.
 
-    `tag` is the line's own `type` when it is an object of an unknown kind, else one of these words:
-    `blank` (an empty line), `damaged` (no entry could be made of it), `pending` (a last line still being
-    written), `untyped` (an object without a `type`).
+    `tag` is the line's own `type` if it is an object of an unknown kind. Otherwise it is `blank` (an empty line),
+    `damaged` (not decodable), `pending` (a last line that is still being written) or `untyped` (an object without a
+    `type`).
     """
 
     tag: str = field(default="", name=f"{OWN_PREFIX}tag")
 
     @property
     def kind(self) -> str:
-        """The line's own word for itself, or `blank`, `damaged`, `pending`, `untyped`."""
+        """The line's own `type`, or `blank`, `damaged`, `pending`, `untyped`."""
         return self.tag
 
-    def _said(self) -> tuple[tuple[str, Any], ...]:
-        return (("kind", self.tag), *super()._said())
+    def _repr_fields(self) -> tuple[tuple[str, Any], ...]:
+        return (("kind", self.tag), *super()._repr_fields())
 
 
 class Origin(Shape, frozen=True):
@@ -171,7 +171,7 @@ class Origin(Shape, frozen=True):
 
 
 class ThinkingMetadata(Shape, frozen=True):
-    """How much thinking the prompt asked for."""
+    """How much thinking the prompt requested."""
 
     level: str | None = None
     disabled: bool | None = None
@@ -180,14 +180,14 @@ class ThinkingMetadata(Shape, frozen=True):
 
 
 class TurnPosition(Shape, frozen=True):
-    """Where in the session the turn stands."""
+    """The position of the turn in the session."""
 
     prompt_index: int | None = None
     turn_index: int | None = None
 
 
 class McpMeta(Shape, frozen=True):
-    """What an MCP server sent beside its content."""
+    """What an MCP server sent in addition to its content."""
 
     structured_content: Any = None
     meta: Any = field(default=None, name="_meta")
@@ -195,7 +195,7 @@ class McpMeta(Shape, frozen=True):
 
 
 class UserEntry(ChainEntry, frozen=True, tag="user"):
-    """A prompt, a tool's result, or text the program put in: the fields tell which."""
+    """A prompt, a tool's result, or text that Claude Code inserted; the fields show which."""
 
     prompt_id: str | None = None
     message: Message | None = None
@@ -240,7 +240,7 @@ class UserEntry(ChainEntry, frozen=True, tag="user"):
 
     @property
     def call_id(self) -> CallId | None:
-        """The call that this entry is the result of, if it is one."""
+        """The call whose result this entry is, if it is one."""
         content = self.message.content if self.message is not None else None
         for item in content if isinstance(content, list) else ():
             if isinstance(item, ToolResultBlock):
@@ -249,16 +249,16 @@ class UserEntry(ChainEntry, frozen=True, tag="user"):
 
     @property
     def result(self) -> ResultValue:
-        """The tool's own result, typed by its keys; None when there is none.
+        """The tool's own result, typed by its keys; None if there is none.
 
-        A string is an error or a refusal (and normal for old `LS`), a list holds blocks, and what no tool is
-        known to give is an `OtherResult`. Whoever knows the call asks `typed_result(value, tool)` instead.
+        A string is an error or a refusal (and normal for old `LS`), a list contains blocks, and an unknown object is an
+        `OtherResult`. If the call is known, use `typed_result(value, tool)` instead.
         """
         return typed_result(self.tool_use_result)
 
 
 class AssistantEntry(ChainEntry, frozen=True, tag="assistant"):
-    """One block of a reply, as a rule: entries that share `message.id` are one message."""
+    """Usually one block of a reply: entries that share `message.id` are one message."""
 
     message: Message | None = None
     request_id: RequestId | None = None
@@ -298,12 +298,12 @@ class AssistantEntry(ChainEntry, frozen=True, tag="assistant"):
 
     @property
     def is_synthetic(self) -> bool:
-        """Whether the program wrote it itself (`<synthetic>`): no model said it and nothing was spent."""
+        """Whether Claude Code wrote it itself (`<synthetic>`): it is not from a model, and nothing was spent."""
         return self.message is not None and self.message.model == "<synthetic>"
 
 
 class AttachmentEntry(ChainEntry, frozen=True, tag="attachment"):
-    """Context the program adds for the model; `queued_command` holds what a person typed meanwhile."""
+    """Context that Claude Code adds for the model. `queued_command` is what a person typed meanwhile."""
 
     attachment: Attachment | None = None
     rendered: list[Any] | None = None
@@ -363,7 +363,7 @@ class HookInfo(Shape, frozen=True):
 
 
 class SystemEntry(ChainEntry, frozen=True, tag="system"):
-    """What the program has to say. `subtype` tells which of the fields below are there: see `SUBTYPES`."""
+    """A message from Claude Code itself. `subtype` determines which of the fields are present: see `SUBTYPES`."""
 
     subtype: str | None = None
     content: Any = None
@@ -410,7 +410,7 @@ class SystemEntry(ChainEntry, frozen=True, tag="system"):
     # remote control
     url: str | None = None
     upgrade_nudge: str | None = None
-    # stream-json dumps: never on disk by the program itself
+    # stream-json dumps: Claude Code itself never writes them to disk
     tools: list[Any] | None = None
     mcp_servers: list[Any] | None = field(default=None, name="mcp_servers")
     model: str | None = None
@@ -445,7 +445,7 @@ class SystemEntry(ChainEntry, frozen=True, tag="system"):
 
     @property
     def text(self) -> str:
-        """The content, where it is text."""
+        """The content, if it is text."""
         return self.content if isinstance(self.content, str) else ""
 
     @property
@@ -477,13 +477,13 @@ def _innermost_text(value: Any, name: str) -> str:
 SUBTYPES: dict[str, str] = {
     "compact_boundary": "earlier entries were replaced by a summary",
     "microcompact_boundary": "old tool results were blanked for the model",
-    "local_command": "a command that ran in the program itself, or its output",
+    "local_command": "a command that ran in Claude Code itself, or its output",
     "turn_duration": "a turn ended",
     "stop_hook_summary": "the hooks that ran when a turn stopped",
     "api_error": "a request failed and will be tried again",
     "away_summary": "what happened while the person was away",
     "scheduled_task_fire": "a scheduled prompt was sent",
-    "bridge_status": "remote control came or went",
+    "bridge_status": "remote control started or ended",
     "informational": "a notice",
     "model_refusal_fallback": "a model refused and another answered",
     "model_refusal_no_fallback": "a model refused and none answered",
@@ -499,7 +499,7 @@ SUBTYPES: dict[str, str] = {
     # stream-json only
     "init": "stream-json: a session began",
     "summary": "stream-json: a summary",
-    "status": "stream-json: what the program is doing",
+    "status": "stream-json: what Claude Code is doing",
     "task_started": "stream-json: a background task began",
     "task_progress": "stream-json: how a background task is doing",
     "task_notification": "stream-json: a background task ended",
@@ -507,7 +507,7 @@ SUBTYPES: dict[str, str] = {
     "hook_progress": "stream-json: a hook is running",
     "hook_response": "stream-json: a hook answered",
 }
-"""Every subtype that is known, and what it means; an entry without one is an early notice."""
+"""Every known subtype and its meaning. An entry without one is an early notice."""
 
 
 class HookProgress(Shape, frozen=True, tag="hook_progress"):
@@ -520,7 +520,7 @@ class HookProgress(Shape, frozen=True, tag="hook_progress"):
 
 
 class ShellProgress(Shape, frozen=True):
-    """What a command has printed so far."""
+    """The output of a command so far."""
 
     output: str | None = None
     full_output: str | None = None
@@ -532,7 +532,7 @@ class ShellProgress(Shape, frozen=True):
 
 
 class BashProgress(ShellProgress, frozen=True, tag="bash_progress"):
-    """What a shell command has printed so far."""
+    """The output of a shell command so far."""
 
 
 class PowershellProgress(ShellProgress, frozen=True, tag="powershell_progress"):
@@ -540,7 +540,7 @@ class PowershellProgress(ShellProgress, frozen=True, tag="powershell_progress"):
 
 
 class AgentMessage(Shape, frozen=True):
-    """An agent's entry, repeated here: the same message id as in the agent's own transcript."""
+    """An agent's entry, repeated with the same message id as in the agent's own transcript."""
 
     type: str | None = None
     message: Message | None = None
@@ -576,7 +576,7 @@ class SkillProgress(Shape, frozen=True, tag="skill_progress"):
 
 
 class McpProgress(Shape, frozen=True, tag="mcp_progress"):
-    """How a call to an MCP server is doing."""
+    """The progress of a call to an MCP server."""
 
     status: str | None = None
     server_name: str | None = None
@@ -592,20 +592,20 @@ class WaitingForTask(Shape, frozen=True, tag="waiting_for_task"):
 
 
 class QueryUpdate(Shape, frozen=True, tag="query_update"):
-    """The words a web search is made with."""
+    """The query of a web search."""
 
     query: str | None = None
 
 
 class SearchResultsReceived(Shape, frozen=True, tag="search_results_received"):
-    """How much a web search found."""
+    """The number of results of a web search."""
 
     result_count: int | None = None
     query: str | None = None
 
 
 class TaskProgress(Shape, frozen=True, tag="task_progress"):
-    """How a background task is doing."""
+    """The progress of a background task."""
 
 
 class ReplToolCall(Shape, frozen=True, tag="repl_tool_call"):
@@ -613,7 +613,7 @@ class ReplToolCall(Shape, frozen=True, tag="repl_tool_call"):
 
 
 class OtherProgress(Shape, frozen=True, tag=OTHER_TAG):
-    """Progress of a type that threadline does not know: its tag, and the whole of it in `data`."""
+    """Progress of an unknown type: its tag, and the complete object in `data`."""
 
     tag: str = ""
     data: Any = None
@@ -636,7 +636,7 @@ ProgressData = (
 
 
 class ProgressEntry(ChainEntry, frozen=True, tag="progress"):
-    """What was going on while a call ran. It stands in the parent chain."""
+    """The progress of a call. Progress rows are part of the parent chain."""
 
     progress: ProgressData | None = field(default=None, name="data")
     parent_tool_use_id: str | None = field(default=None, name="parentToolUseID")

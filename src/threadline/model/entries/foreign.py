@@ -12,27 +12,27 @@ from threadline.shape import Shape
 
 
 class ForeignTool(Shape, frozen=True, rename=None):
-    """A tool's name and input, as one description has it."""
+    """A tool's name and input, in one documented format."""
 
     name: str | None = None
     input: Any = None
 
 
 class ForeignResult(Shape, frozen=True, rename=None):
-    """A tool's output, as one description has it."""
+    """A tool's output, in one documented format."""
 
     output: Any = None
     error: Any = None
 
 
 class ToolUseEntry(Entry, frozen=True, tag="tool_use"):
-    """A tool call as a line of its own."""
+    """A tool call as a separate line."""
 
     tool: ForeignTool | None = None
 
 
 class ToolResultEntry(Entry, frozen=True, tag="tool_result"):
-    """A tool's result as a line of its own."""
+    """A tool's result as a separate line."""
 
     result: ForeignResult | None = None
 
@@ -42,11 +42,11 @@ class TurnEndEntry(Entry, frozen=True, tag="turn_end"):
 
 
 class CheckpointEntry(Entry, frozen=True, tag="checkpoint"):
-    """A checkpoint, as old descriptions have it."""
+    """A checkpoint, in an old documented format."""
 
 
 class HumanEntry(Entry, frozen=True, tag="human"):
-    """What a person said, in an export."""
+    """A person's message, in an export."""
 
     text: Any = None
     content: Any = None
@@ -54,7 +54,7 @@ class HumanEntry(Entry, frozen=True, tag="human"):
 
 
 class AiEntry(Entry, frozen=True, tag="ai"):
-    """What the model said, in an export."""
+    """The model's message, in an export."""
 
     text: Any = None
     content: Any = None
