@@ -7,13 +7,13 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account import KEY_DESCRIPTIONS, NONE, SESSION_KEY_DESCRIPTIONS, TIME_KEYS, Ledger, Rates, load_rates
+from threadline.account import KEY_DESCRIPTIONS, NONE, SESSION_KEY_DESCRIPTIONS, TIME_KEYS, Ledger
 from threadline.archive import Archive
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
@@ -54,7 +54,9 @@ from threadline.render import (
     sparkline,
 )
 from threadline.reports import UsageReport, build_usage_report, price_digests, row_as_json, usage_document, usage_notes
-from threadline.summary import SessionFilter
+
+if TYPE_CHECKING:
+    from threadline.account import Rates
 
 _TIME_KEYS = frozenset({"day", "week", "month", "hour"})
 _DEFAULT_LIMIT = 40
@@ -167,7 +169,11 @@ def usage(
         colour=colour,
         pager=pager,
     )
-    rates = load_rates(*options.price_files) if options.price_files else None
+    rates = None
+    if options.price_files:
+        from threadline.account import load_rates  # noqa: PLC0415 - the index knows what the shipped prices give
+
+        rates = load_rates(*options.price_files)
     with open_archive(options.homes, options.jobs) as archive:
         return _report_usage(options, archive, rates)
 
@@ -271,6 +277,8 @@ def _resolve_session_id(prefix: str, ledger: Ledger, archive: Archive) -> str:
         Ambiguous: several ids start with it.
     """
     if prefix == "last":
+        from threadline.summary import SessionFilter  # noqa: PLC0415 - seldom needed
+
         newest = archive.sessions(SessionFilter(limit=1)).sessions
         return str(newest[0].id) if newest else prefix
     start = prefix.lower()

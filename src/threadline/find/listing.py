@@ -34,7 +34,6 @@ from threadline.find.layout import (
     session_in_path,
     side_file_kind,
 )
-from threadline.find.project_paths import resolve_projects
 from threadline.model.homes import Found, Home, SideFile, SideFileKind, Transcript
 from threadline.model.places import Place, Problem, ProblemKind
 
@@ -492,6 +491,8 @@ class _HomeListing:
                     SideFile(self._path(path), self.home, side_file_kind(parts), size, session_in_path(parts))
                 )
         transcripts = listed if transcripts is None else transcripts
+        from threadline.find.project_paths import resolve_projects  # noqa: PLC0415 - not needed to detect changes
+
         projects, problems = resolve_projects(self.home, self._folders, transcripts, side_files)
         problems += self.walk.problems if listing_problems is None else listing_problems
         return Found(

@@ -17,12 +17,12 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.summary.fold import SummaryFold, fold_entries, read_session_titles, summarize_transcript
     from threadline.summary.overview import Overview, build_overview, read_stats, version_key
+    from threadline.summary.running import find_running_sessions
     from threadline.summary.sessions import (
         AgentHead,
         SessionFilter,
         SessionList,
         SessionSummary,
-        find_running_sessions,
         list_sessions,
         read_agent_head,
         read_last_timestamp,
@@ -40,12 +40,12 @@ __getattr__ = lazy_exports(
     {
         "fold": ["SummaryFold", "fold_entries", "read_session_titles", "summarize_transcript"],
         "overview": ["Overview", "build_overview", "read_stats", "version_key"],
+        "running": ["find_running_sessions"],
         "sessions": [
             "AgentHead",
             "SessionFilter",
             "SessionList",
             "SessionSummary",
-            "find_running_sessions",
             "list_sessions",
             "read_agent_head",
             "read_last_timestamp",

@@ -6,7 +6,6 @@ files. `TranscriptSource` is the seam: `FileSource` reads transcripts, the index
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -23,66 +22,11 @@ from threadline.model.homes import (
     Found,
     Homes,
     SideAgentKind,
-    SideFile,
-    SideFileKind,
     Transcript,
     TranscriptKind,
 )
 from threadline.model.places import SessionId
-from threadline.model.side_files import LiveSession
-from threadline.parse import read_side_file
 from threadline.summary.transcripts import TranscriptStats, TranscriptSummary
-
-_START_TIME_FIELD = 19
-"""The index of the start time in `/proc/<pid>/stat`, counted after the name."""
-
-
-def find_running_sessions(side_files: Iterable[SideFile]) -> set[SessionId]:
-    """Return the sessions whose process is alive.
-
-    After `/clear`, the id in the registry is stale: it names the previous session.
-    """
-    sessions: set[SessionId] = set()
-    for side in side_files:
-        if side.kind is not SideFileKind.LIVE_SESSION or not side.path.stem.isdecimal():
-            continue
-        with suppress(Error):
-            live = read_side_file(side).content
-            if isinstance(live, LiveSession) and live.session_id is not None and _is_alive(live):
-                sessions.add(live.session_id)
-    return sessions
-
-
-def _is_alive(live: LiveSession) -> bool:
-    if live.pid is None or live.pid <= 0 or not _process_exists(live.pid):
-        return False
-    started = _process_start_time(live.pid)
-    recorded = str(live.proc_start) if live.proc_start is not None else None
-    # Pids are reused: if both start times are known, they must agree.
-    return started is None or recorded is None or not recorded.isdecimal() or recorded == started
-
-
-def _process_exists(pid: int) -> bool:
-    if os.name == "nt":  # signal 0 would end the process there
-        return False
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True  # another user's process
-    except (OSError, OverflowError):
-        return False
-    return True
-
-
-def _process_start_time(pid: int) -> str | None:
-    """Return when a process began, as Linux counts it; None if that is unknown."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return None
-    after_name = stat.rpartition(")")[2].split()
-    return after_name[_START_TIME_FIELD] if len(after_name) > _START_TIME_FIELD else None
-
 
 _TAIL_BYTES = 16 * 1024
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -442,6 +386,7 @@ def _running_sessions(found: list[Found]) -> set[SessionId]:
     registered = [side_file for home in found for side_file in list_live_session_files(home.home)]
     if not registered:
         return set()
+    from threadline.summary.running import find_running_sessions  # loads the types of all side files
 
     return find_running_sessions(registered)
 
