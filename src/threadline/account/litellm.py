@@ -22,7 +22,8 @@ from threadline.account.prices import (
     normalise_model_id,
 )
 from threadline.errors import BadQuery
-from threadline.model.ledger import EXACT, format_decimal
+from threadline.model.ledger import EXACT
+from threadline.model.text import format_decimal
 
 _SIGNATURES = (b'"input_cost_per_token"', b'"litellm_provider"')
 _SAMPLE_ENTRY = "sample_spec"  # an entry that explains the fields

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from threadline.errors import BadQuery
-from threadline.model.ledger import format_decimal
+from threadline.model.text import format_decimal
 
 SCHEMA = 1
 UNIT = "USD per 1,000,000 tokens"

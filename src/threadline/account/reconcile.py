@@ -24,9 +24,9 @@ from threadline.model.ledger import (
     DifferenceCause,
     DifferenceReason,
     ModelTokens,
-    format_decimal,
     sum_amounts,
 )
+from threadline.model.text import format_decimal
 
 _WEB_TOOLS = ("WebSearch", "WebFetch")
 _TOKEN_KINDS = ("input", "output", "cache write", "cache read", "web searches")

@@ -27,8 +27,9 @@ from threadline.cli.options import (
 from threadline.cli.resolve import expand_path, is_file, open_archive
 from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.model.homes import Found, Transcript
-from threadline.model.ledger import format_decimal, sum_fields
+from threadline.model.ledger import sum_fields
 from threadline.model.receipts import Mention, PricedTokens, RateSum, Receipt, ReceiptItem
+from threadline.model.text import format_decimal
 from threadline.model.times import parse_zone
 from threadline.render import draw_receipt
 from threadline.reports import (

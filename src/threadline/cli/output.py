@@ -19,8 +19,7 @@ import click
 import msgspec
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
-from threadline.model.ledger import format_decimal
-from threadline.model.text import count
+from threadline.model.text import count, format_decimal
 from threadline.render import Role, Span, Spans, Style, clip, clip_left, display_width, plain, should_use_colour, wrap
 
 if TYPE_CHECKING:

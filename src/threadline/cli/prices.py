@@ -26,8 +26,8 @@ from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import colour_option, output_options, prices_option
 from threadline.errors import BadQuery
-from threadline.model.ledger import describe_period, format_decimal
-from threadline.model.text import count, join_some
+from threadline.model.ledger import describe_period
+from threadline.model.text import count, format_decimal, join_some
 from threadline.model.times import parse_moment
 from threadline.render import Role, Span, Spans, Style, cut_line, display_width, plain, wrap
 

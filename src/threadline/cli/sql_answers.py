@@ -31,7 +31,7 @@ from threadline.cli.output import print_message
 from threadline.errors import BadQuery, Missing
 from threadline.index import PRIVATE, TABLES, VIEWS
 from threadline.model.homes import Home
-from threadline.model.ledger import format_decimal
+from threadline.model.text import format_decimal
 from threadline.render import one_line, plain
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from threadline.account import Ledger
 from threadline.cli.output import GAP, pad_cells
 from threadline.cli.usage import ChargeFilter
 from threadline.model.homes import Found
-from threadline.model.ledger import ReportedSession, ReportedUsage, format_decimal, sum_amounts
+from threadline.model.ledger import ReportedSession, ReportedUsage, sum_amounts
+from threadline.model.text import format_decimal
 from threadline.render import (
     Role,
     Span,

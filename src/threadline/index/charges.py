@@ -40,7 +40,8 @@ from threadline.index.sightings import (
 from threadline.index.store import QUARTER_MS, decode_time, encode_path, encode_time
 from threadline.index.totals import RateIds, ShareIds
 from threadline.model.homes import NO_HOMES, Homes
-from threadline.model.ledger import EXACT, Charge, Rate, format_decimal
+from threadline.model.ledger import EXACT, Charge, Rate
+from threadline.model.text import format_decimal
 from threadline.model.usage import Sighting
 from threadline.parse import is_compacted_at_end
 from threadline.reports import RecentUsage, SessionRef, is_main_request

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from threadline.index.schema import FIELDS, WORKING_AGENT_SQL
-from threadline.index.store import decode_path, encode_path, storable_text
+from threadline.index.store import FIELDS, WORKING_AGENT_SQL, decode_path, encode_path, storable_text
 from threadline.model.ledger import EXACT
 from threadline.model.times import parse_timestamp
 

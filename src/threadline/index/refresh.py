@@ -36,10 +36,11 @@ from threadline.index.plan import (
     update_fingerprint,
     update_project_paths,
 )
-from threadline.index.schema import FIELDS, OF_ENTRIES, OF_TRANSCRIPT
+from threadline.index.schema import OF_ENTRIES, OF_TRANSCRIPT
 from threadline.index.sighting_rows import MARK_STALE
 from threadline.index.state import EntryColumns, ReadRequest, TranscriptRows, read_rows
 from threadline.index.store import (
+    FIELDS,
     NEW_SUFFIX,
     open_locked,
     open_new,

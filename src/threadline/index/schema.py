@@ -6,7 +6,7 @@ behind a column says what it means; `threadline sql --schema` and docs/index.md 
 
 from __future__ import annotations
 
-from threadline.index.store import VERSION
+from threadline.index.store import FIELDS, IS_AGENT_SQL, SIDE_SQL, VERSION, WORKING_AGENT_SQL
 from threadline.index.vocabulary import VOCABULARY, TableGroup
 
 PLACES = TableGroup(
@@ -51,9 +51,6 @@ PLACES = TableGroup(
     },
 )
 
-
-FIELDS = ("title", "prompt", "reply", "thinking", "command", "path", "input", "result", "injected")
-"""What full text has of an entry, each with a weight of its own."""
 
 ENTRIES = TableGroup(
     tables={
@@ -113,15 +110,6 @@ ENTRIES = TableGroup(
     of_transcript=("problems", "entries"),
 )
 
-
-# Whether a row of agent_rows is an agent beside a main one: the main agent has no name, and in a transcript without a
-# main agent, all rows are marked as an agent's.
-IS_AGENT_SQL = """a.agent <> '' AND ({transcript}.kind <> 'main'
-            OR EXISTS(SELECT 1 FROM agent_rows m WHERE m.transcript_id = a.transcript_id AND m.agent = ''))"""
-# The kind of side agent; NULL for an agent that works for the model. As `threadline.thread.agents` decides.
-SIDE_SQL = """CASE WHEN a.side IS NULL AND a.is_single_reply AND NOT EXISTS(
-            SELECT 1 FROM start_rows b WHERE b.agent = a.agent) THEN 'warm-up' ELSE a.side END"""
-WORKING_AGENT_SQL = f"{IS_AGENT_SQL} AND {SIDE_SQL} IS NULL"
 
 SESSIONS = TableGroup(
     tables={

@@ -19,8 +19,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from threadline.errors import Error
-from threadline.index.schema import SIDE_SQL, WORKING_AGENT_SQL
-from threadline.index.store import decode_path
+from threadline.index.store import SIDE_SQL, WORKING_AGENT_SQL, decode_path
 from threadline.model.homes import Homes, SideAgentKind, Transcript
 from threadline.model.times import parse_timestamp
 from threadline.summary import (

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.index.schema import FIELDS
+from threadline.index.store import FIELDS
 from threadline.index.vocabulary import normalize_text
 from threadline.model.attachments import PromptSnapshot, QueuedCommand
 from threadline.model.blocks import (

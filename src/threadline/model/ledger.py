@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from threadline.errors import Missing
 from threadline.model.places import Place, Problem
+from threadline.model.text import format_decimal
 from threadline.model.times import parse_timestamp
 from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Origin, Sighting, parse_amount
 
@@ -98,16 +99,6 @@ def describe_period(begins: str | None, ends: str | None) -> str:
     'from 2026-02-07 until 2026-03-13'
     """
     return " ".join(f"{word} {day}" for word, day in (("from", begins), ("until", ends)) if day is not None)
-
-
-def format_decimal(number: Decimal) -> str:
-    """Format a number without exponent and trailing zeros.
-
-    >>> format_decimal(Decimal("1E+1")), format_decimal(Decimal("0.50"))
-    ('10', '0.5')
-    """
-    text = format(number, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 class Flag(StrEnum):

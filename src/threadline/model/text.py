@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -165,3 +166,13 @@ def short_model_name(model: str | None) -> str:
     name = model.removeprefix("claude-")
     head, _, tail = name.rpartition("-")
     return head if head and len(tail) == len("20250929") and tail.isdecimal() else name
+
+
+def format_decimal(number: Decimal) -> str:
+    """Format a number without exponent and trailing zeros.
+
+    >>> format_decimal(Decimal("1E+1")), format_decimal(Decimal("0.50"))
+    ('10', '0.5')
+    """
+    text = format(number, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 
-from threadline.model.ledger import format_decimal
 from threadline.model.receipts import LineCounts, Mention, PricedTokens, RateSum, Receipt, ReceiptGap, ReceiptItem
-from threadline.model.text import count, short_model_name
+from threadline.model.text import count, format_decimal, short_model_name
 from threadline.render.reconciliation import reported_session_lines
 from threadline.render.text import (
     Role,

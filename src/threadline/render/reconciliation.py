@@ -11,9 +11,8 @@ from threadline.model.ledger import (
     ReportedSession,
     ReportedSource,
     ReportedUsage,
-    format_decimal,
 )
-from threadline.model.text import count
+from threadline.model.text import count, format_decimal
 from threadline.render.text import plain
 
 _CENT = Decimal("0.01")

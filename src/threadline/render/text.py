@@ -12,10 +12,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from threadline.model.ledger import Sum, format_decimal
-from threadline.model.text import count
+from threadline.model.text import count, format_decimal
+
+if TYPE_CHECKING:
+    from threadline.model.ledger import Sum
 
 # Format and control characters, lone surrogates and private use characters must not reach a terminal unescaped.
 _CONTROL_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})

@@ -35,10 +35,10 @@ from threadline.model.ledger import (
     ReportedSession,
     ReportedSource,
     ReportedUsage,
-    format_decimal,
     sum_amounts,
 )
 from threadline.model.places import Problem
+from threadline.model.text import format_decimal
 from threadline.parallel import map_transcripts
 from threadline.parse import CostStates, find_compaction_offsets, read_cost_states
 from threadline.reports.usage import find_deleted_days

@@ -24,9 +24,9 @@ from threadline.account import (
 )
 from threadline.errors import Error
 from threadline.model.homes import Found, SideFile, SideFileKind
-from threadline.model.ledger import ReportedDay, ReportedUsage, Row, Rows, Sum, format_decimal, sum_fields
+from threadline.model.ledger import ReportedDay, ReportedUsage, Row, Rows, Sum, sum_fields
 from threadline.model.places import Place, Problem, ProblemKind
-from threadline.model.text import count
+from threadline.model.text import count, format_decimal
 from threadline.model.times import in_zone, zone_name
 from threadline.model.usage import StatsCache
 from threadline.parse import decode_side_value, read_side_bytes

@@ -16,7 +16,7 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.summary.fold import SummaryFold, fold_entries, read_session_titles, summarize_transcript
-    from threadline.summary.overview import Overview, build_overview, read_stats, version_key
+    from threadline.summary.overview import Overview, build_overview, version_key
     from threadline.summary.running import find_running_sessions
     from threadline.summary.sessions import (
         AgentHead,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         SummaryState,
         TranscriptStats,
         TranscriptSummary,
+        read_stats,
         summary_from_state,
     )
 
@@ -39,7 +40,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "fold": ["SummaryFold", "fold_entries", "read_session_titles", "summarize_transcript"],
-        "overview": ["Overview", "build_overview", "read_stats", "version_key"],
+        "overview": ["Overview", "build_overview", "version_key"],
         "running": ["find_running_sessions"],
         "sessions": [
             "AgentHead",
@@ -50,6 +51,13 @@ __getattr__ = lazy_exports(
             "read_agent_head",
             "read_last_timestamp",
         ],
-        "transcripts": ["StatsFold", "SummaryState", "TranscriptStats", "TranscriptSummary", "summary_from_state"],
+        "transcripts": [
+            "StatsFold",
+            "SummaryState",
+            "TranscriptStats",
+            "TranscriptSummary",
+            "read_stats",
+            "summary_from_state",
+        ],
     },
 )

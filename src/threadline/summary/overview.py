@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
-from threadline.errors import Error
 from threadline.find import drop_shared_transcripts
 from threadline.model.homes import Found, Home, Project, Transcript, TranscriptKind
-from threadline.model.places import Place, Problem, ProblemKind
+from threadline.model.places import Problem
 from threadline.model.times import parse_timestamp
 from threadline.summary.sessions import FileSource, SessionAgents, SessionKey, TranscriptSource
-from threadline.summary.transcripts import StatsFold, TranscriptStats
+from threadline.summary.transcripts import TranscriptStats
 
 _MAX_LARGEST = 5
-_HEADS_AT_ONCE = 1000
 
 _ReadTranscript = tuple[Transcript, TranscriptStats]
 _ProjectKey = tuple[str, str]
@@ -76,21 +73,6 @@ class Overview(Struct, frozen=True):
     side_files: dict[str, int]
     problems: tuple[Problem, ...]
     kept: int = 0
-
-
-def read_stats(transcript: Transcript) -> TranscriptStats:
-    """Count what is in a transcript. If it cannot be read, the statistics have a `problem`."""
-    from threadline.parse import heads
-
-    fold = StatsFold()
-    try:
-        every = heads(transcript.path)
-        while batch := list(islice(every, _HEADS_AT_ONCE)):
-            fold.add(batch, [head.kind for head in batch], [head.line for head in batch])
-    except Error as error:
-        problem = Problem(ProblemKind.UNREADABLE, Place(str(transcript.path)), str(error), recovered=False)
-        return TranscriptStats(problem=problem)
-    return fold.stats(transcript.kind)
 
 
 def build_overview(

@@ -26,7 +26,7 @@ from threadline.model.homes import (
     TranscriptKind,
 )
 from threadline.model.places import SessionId
-from threadline.summary.transcripts import TranscriptStats, TranscriptSummary
+from threadline.summary.transcripts import TranscriptStats, TranscriptSummary, read_stats
 
 _TAIL_BYTES = 16 * 1024
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -140,7 +140,6 @@ class FileSource:
     def stats(self, transcripts: Iterable[Transcript]) -> Iterable[tuple[Transcript, TranscriptStats]]:
         """Count what is in transcripts."""
         from threadline.parallel import map_transcripts
-        from threadline.summary.overview import read_stats
 
         return map_transcripts(read_stats, transcripts, jobs=self._jobs)
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from threadline.model.homes import TranscriptKind
-from threadline.model.places import Problem, SessionId
+from threadline.errors import Error
+from threadline.model.homes import Transcript, TranscriptKind
+from threadline.model.places import Place, Problem, ProblemKind, SessionId
 from threadline.model.text import choose_title
 from threadline.model.times import parse_timestamp, sortable_time
 from threadline.model.usage import Head
@@ -201,3 +202,21 @@ class StatsFold(Struct, array_like=True):
             first_message=self.first_message,
             spoken=self.spoken,
         )
+
+
+_HEADS_AT_ONCE = 1000
+
+
+def read_stats(transcript: Transcript) -> TranscriptStats:
+    """Count what is in a transcript. If it cannot be read, the statistics have a `problem`."""
+    from threadline.parse import heads  # noqa: PLC0415 - a fresh index needs no reader
+
+    fold = StatsFold()
+    try:
+        every = heads(transcript.path)
+        while batch := list(islice(every, _HEADS_AT_ONCE)):
+            fold.add(batch, [head.kind for head in batch], [head.line for head in batch])
+    except Error as error:
+        problem = Problem(ProblemKind.UNREADABLE, Place(str(transcript.path)), str(error), recovered=False)
+        return TranscriptStats(problem=problem)
+    return fold.stats(transcript.kind)
