@@ -337,10 +337,9 @@ class Archive:
             Unreadable: it cannot be read.
             BadQuery: it is a file of a home, but not a transcript.
         """
-        from threadline.find import add_session_transcripts, look_at_path
+        from threadline.find import look_at_path
 
-        found = look_at_path(path)
-        return add_session_transcripts(found, self.homes) if session else found
+        return look_at_path(path, session=session, homes=self.homes)
 
     def path(self, name: str) -> Path:
         """The path of a session's or agent's transcript, by a prefix of its id; `last` is the newest session's.

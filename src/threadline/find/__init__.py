@@ -26,11 +26,8 @@ if TYPE_CHECKING:
         TRANSCRIPT_SUFFIX,
         folder_matches,
         folder_name,
-        is_non_transcript_path,
-        is_secret_path,
         is_transcript_name,
         is_transcript_path,
-        make_transcript,
         parse_agent_id,
         parse_session_id,
         parse_transcript_name,
@@ -49,7 +46,7 @@ if TYPE_CHECKING:
         real_projects_dir,
         stat_transcripts,
     )
-    from threadline.find.lookup import add_session_transcripts, find_by_id, look_at_path
+    from threadline.find.lookup import find_by_id, look_at_path
     from threadline.find.project_paths import decode_or_none
     from threadline.find.session_files import (
         find_main_transcript,
@@ -58,7 +55,7 @@ if TYPE_CHECKING:
         sibling_transcripts,
         transcript_at,
     )
-    from threadline.find.watch import FileChange, HomeWatcher
+    from threadline.find.watch import HomeWatcher
 
 __getattr__ = lazy_exports(
     __name__,
@@ -72,11 +69,8 @@ __getattr__ = lazy_exports(
             "TRANSCRIPT_SUFFIX",
             "folder_matches",
             "folder_name",
-            "is_non_transcript_path",
-            "is_secret_path",
             "is_transcript_name",
             "is_transcript_path",
-            "make_transcript",
             "parse_agent_id",
             "parse_session_id",
             "parse_transcript_name",
@@ -95,7 +89,7 @@ __getattr__ = lazy_exports(
             "real_projects_dir",
             "stat_transcripts",
         ],
-        "lookup": ["add_session_transcripts", "find_by_id", "look_at_path"],
+        "lookup": ["find_by_id", "look_at_path"],
         "project_paths": ["decode_or_none"],
         "session_files": [
             "find_main_transcript",
@@ -104,6 +98,6 @@ __getattr__ = lazy_exports(
             "sibling_transcripts",
             "transcript_at",
         ],
-        "watch": ["FileChange", "HomeWatcher"],
+        "watch": ["HomeWatcher"],
     },
 )

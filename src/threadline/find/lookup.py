@@ -7,11 +7,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from threadline.errors import Ambiguous, BadQuery, NotFound, Unreadable
 from threadline.files import is_secret_name
-from threadline.find.home_dirs import homes
+from threadline.find.home_dirs import homes as find_homes
 from threadline.find.layout import (
     HOME_MARKERS,
     NEVER_OPENED,
@@ -31,8 +29,11 @@ _MAX_SHOWN = 8
 _MAX_NAME_LENGTH = 200
 
 
-def look_at_path(path: str | Path) -> Found:
+def look_at_path(path: str | Path, *, session: bool = False, homes: Homes = NO_HOMES) -> Found:
     """Return all transcripts at a path: those of a home, those below a folder, or a single file.
+
+    With `session`, the path is that of a transcript, possibly outside of any home, and the other transcripts of its
+    session are added. Some of them may exist only in kept homes among `homes`.
 
     Raises:
         NotFound: there is nothing at that path.
@@ -42,7 +43,7 @@ def look_at_path(path: str | Path) -> Found:
     place = Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises if there is no such user
     if os.path.isdir(place):  # noqa: PTH112 - Path.is_dir raises if a parent may not be entered
         try:
-            return look(homes(place)[0])
+            return look(find_homes(place)[0])
         except NotFound:
             return _look_below(place)
     name = _shorten(str(path))
@@ -55,13 +56,8 @@ def look_at_path(path: str | Path) -> Found:
         raise Unreadable(f"{name!r} cannot be looked at: {reason}.") from None
     _refuse_side_file(place)
     home = Home(place.parent, "path")
-    return Found(home, (), (_transcript_outside_home(place, home, status),), (), ())
-
-
-def add_session_transcripts(found: Found, homes: Homes = NO_HOMES) -> Found:
-    """Add the other transcripts of its session to a transcript that was found alone, possibly outside of any home."""
-    below, beside = session_transcripts(found.transcripts[0].path, homes=homes)
-    return replace(found, transcripts=(*found.transcripts, *below, *beside))
+    below, beside = session_transcripts(place, homes=homes) if session else ((), ())
+    return Found(home, (), (_transcript_outside_home(place, home, status), *below, *beside), (), ())
 
 
 def find_by_id(prefix: str, found: Iterable[Found]) -> Transcript:

@@ -18,27 +18,17 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.keep.cache import open_damaged_packs
     from threadline.keep.catalogue import Catalogue, Version
-    from threadline.keep.encryption import (
-        IDENTITY_FILE,
-        KEY_FILE_VARIABLE,
-        PASSPHRASE_VARIABLE,
-        create_passphrase_key,
-        key_from_file,
-        key_from_passphrase,
-        load_or_create_key_file,
-    )
+    from threadline.keep.encryption import KEY_FILE_VARIABLE, PASSPHRASE_VARIABLE
     from threadline.keep.forget import forget_session, repack
     from threadline.keep.keep import KeepResult, recognise_machine, run_keep
     from threadline.keep.kept_home import clear_kept_homes, kept_homes
     from threadline.keep.machine import (
         Machine,
         existing_keep_folder,
-        has_completed_run,
         is_keep_enabled,
         machine_folder,
         missing_keep_folder,
         missing_keep_message,
-        read_last_run,
         this_machine,
     )
     from threadline.keep.merge import merge_keeps
@@ -76,27 +66,17 @@ __getattr__ = lazy_exports(
     {
         "cache": ["open_damaged_packs"],
         "catalogue": ["Catalogue", "Version"],
-        "encryption": [
-            "IDENTITY_FILE",
-            "KEY_FILE_VARIABLE",
-            "PASSPHRASE_VARIABLE",
-            "create_passphrase_key",
-            "key_from_file",
-            "key_from_passphrase",
-            "load_or_create_key_file",
-        ],
+        "encryption": ["KEY_FILE_VARIABLE", "PASSPHRASE_VARIABLE"],
         "forget": ["forget_session", "repack"],
         "keep": ["KeepResult", "recognise_machine", "run_keep"],
         "kept_home": ["clear_kept_homes", "kept_homes"],
         "machine": [
             "Machine",
             "existing_keep_folder",
-            "has_completed_run",
             "is_keep_enabled",
             "machine_folder",
             "missing_keep_folder",
             "missing_keep_message",
-            "read_last_run",
             "this_machine",
         ],
         "merge": ["merge_keeps"],

@@ -26,7 +26,7 @@ from threadline.errors import Unreadable
 from threadline.keep import forget, repair
 from threadline.keep.cache import open_damaged_packs
 from threadline.keep.catalogue import Catalogue, PieceList, Version
-from threadline.keep.machine import MACHINE_FILE, Machine, has_completed_run, save_last_run, save_machine_id
+from threadline.keep.machine import MACHINE_FILE, Machine, save_last_run, save_machine_id
 from threadline.keep.manifest import AnyRow, EndRow, FileRow, GoneRow, format_timestamp, path_to_json
 from threadline.keep.pack import Chunker, DictionaryTrainer, PackWriter, Piece
 from threadline.keep.sessions import SourceFile, find_source_files
@@ -360,7 +360,7 @@ def recognise_machine(catalogue: Catalogue, machine: Machine, homes: Sequence[Ho
     Raises:
         Unreadable: the id cannot be saved.
     """
-    if machine.folder is None or catalogue.last_run(machine.id) is not None or has_completed_run(machine.folder):
+    if machine.folder is None or catalogue.last_run(machine.id) is not None or machine.has_completed_run:
         return machine, None
     paths = {os.fspath(home.path) for home in homes}
     candidates: dict[str, list[Version]] = {}

@@ -97,6 +97,15 @@ class Machine(Struct, frozen=True):
     label: str
     folder: Path | None = None
 
+    @property
+    def has_completed_run(self) -> bool:
+        """Whether it has completed a run into any keep."""
+        return self.folder is not None and bool(_read_last_runs(self.folder))
+
+    def last_run(self, folder: Path) -> LastRun | None:
+        """The last run of this machine into the keep in a folder."""
+        return read_last_run(self.folder, folder)
+
 
 def this_machine(folder: Path | None = None) -> Machine:
     """This machine. Its id is created on first use.
@@ -145,11 +154,6 @@ class LastRun(Struct, frozen=True):
 def read_last_run(machine: Path | None, folder: Path) -> LastRun | None:
     """The last run of this machine, whose own folder is `machine`, into the keep in `folder`."""
     return _read_last_runs(machine).get(os.path.realpath(folder)) if machine is not None else None
-
-
-def has_completed_run(machine: Path) -> bool:
-    """Whether this machine has completed a run into any keep."""
-    return bool(_read_last_runs(machine))
 
 
 def save_last_run(machine: Path | None, folder: Path, id_: str, ended: str) -> None:

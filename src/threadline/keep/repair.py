@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from threadline import files
 from threadline.errors import Unreadable
 from threadline.keep import encryption
-from threadline.keep.machine import Machine, read_last_run
+from threadline.keep.machine import Machine
 from threadline.keep.pack import PackReader
 from threadline.keep.store import (
     KEEP_FORMAT,
@@ -55,7 +55,7 @@ def _is_copy(store: Store, other: Store) -> bool:
 
 def _reconstruct_keep_info(store: Store, machine: Machine) -> KeepInfo:
     """The content of keep.json as far as it is certain. Its id matters only to this machine's cache."""
-    last_run = read_last_run(machine.folder, store.folder)
+    last_run = machine.last_run(store.folder)
     info = KeepInfo(KEEP_FORMAT, KEEP_VERSION, last_run.id if last_run is not None else str(uuid4()))
     runs = store.run_files()
     if not store.is_encrypted and runs:

@@ -23,7 +23,6 @@ from msgspec import Struct
 from threadline.errors import Ambiguous, NotFound, Unreadable
 from threadline.find import (
     PROJECTS,
-    is_secret_path,
     is_transcript_name,
     is_transcript_path,
     look_with_names,
@@ -99,8 +98,6 @@ def find_source_files(home: Home, problems: list[Problem]) -> Iterator[SourceFil
 def is_kept_path(path: str) -> bool:
     """Whether a run keeps the file at this path. Only a crafted manifest contains other paths."""
     parts = path.split("/")
-    if is_secret_path(parts):
-        return False
     return is_transcript_path(parts) or side_file_kind(parts) in KEPT_KINDS
 
 

@@ -120,6 +120,38 @@ class Store:
             )
         return store
 
+    @classmethod
+    def make_encrypted(cls, folder: Path, *, key_file: Path | None = None, passphrase: str = "") -> Store:
+        """The encrypted keep in a folder, created if there is none.
+
+        Its key is in `key_file`, which is created if it does not exist; without one, in the keep itself, encrypted with
+        the passphrase.
+
+        Raises:
+            Missing: age is not installed.
+            Unreadable: as for `make`; or the key file cannot be read or created; or the passphrase is empty.
+        """
+        if key_file is not None:
+            return cls.make(folder, encryption.load_or_create_key_file(key_file))
+        return cls.make(folder, encryption.create_passphrase_key(passphrase))
+
+    @classmethod
+    def unlock(cls, folder: Path, *, key_file: Path | None = None, passphrase: str = "") -> Store:
+        """Open an encrypted keep with its key file, or else with its passphrase.
+
+        Raises:
+            NotFound: the key file does not exist, or the keep has no passphrase.
+            Unreadable: the key file cannot be read, or the passphrase is wrong.
+        """
+        if key_file is not None:
+            return cls(folder, encryption.key_from_file(key_file))
+        return cls(folder, encryption.key_from_passphrase(folder, passphrase))
+
+    @property
+    def has_passphrase(self) -> bool:
+        """Whether its key is stored in the keep itself, encrypted with a passphrase."""
+        return (self.folder / encryption.IDENTITY_FILE).exists()
+
     @property
     def is_encrypted(self) -> bool:
         """Whether its files are encrypted."""

@@ -124,13 +124,10 @@ def open_keep(folder: Path | None, key_file: Path | None = None) -> Store:
     where = keep_path(folder)
     from threadline.errors import Unreadable
     from threadline.keep import (
-        IDENTITY_FILE,
         KEY_FILE_VARIABLE,
         PASSPHRASE_VARIABLE,
         Store,
         is_keep,
-        key_from_file,
-        key_from_passphrase,
         machine_folder,
         missing_keep_message,
     )
@@ -142,12 +139,12 @@ def open_keep(folder: Path | None, key_file: Path | None = None) -> Store:
         if missing is not None:
             raise Unreadable(missing)
         raise KeepNotFound(f"There is no keep in {str(where)!r} yet. Run `threadline keep` to create one.")
-    store = Store(where, key_from_file(key_file) if key_file is not None else None)
+    store = Store.unlock(where, key_file=key_file) if key_file is not None else Store(where)
     if not store.is_key_missing:
         return store
-    if (where / IDENTITY_FILE).exists() and sys.stdin is not None and sys.stdin.isatty():
+    if store.has_passphrase and sys.stdin is not None and sys.stdin.isatty():
         passphrase = click.prompt("Passphrase of the keep", hide_input=True, err=True)
-        return Store(where, key_from_passphrase(where, passphrase))
+        return Store.unlock(where, passphrase=passphrase)
     raise Unreadable(
         f"The keep {str(where)!r} is encrypted. Name its key file with --key-file or {KEY_FILE_VARIABLE}, or"
         f" set {PASSPHRASE_VARIABLE} to its passphrase."

@@ -64,7 +64,7 @@ def status(*, everything: bool, folder: Path | None, key_file: Path | None, home
     living = find_homes(*homes)
     store = catalogue.store
     damaged = keep.open_damaged_packs(machine.folder, store.info.id)
-    run = keep.read_last_run(machine.folder, store.folder)
+    run = machine.last_run(store.folder)
     current = keep.read_status(
         catalogue,
         living,

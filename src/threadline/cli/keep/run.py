@@ -24,14 +24,10 @@ from threadline.keep import (
     KeepResult,
     Machine,
     Store,
-    create_passphrase_key,
-    has_completed_run,
     is_keep,
     is_kept_only,
-    key_from_file,
     list_differences,
     list_sessions,
-    load_or_create_key_file,
     missing_keep_message,
     recognise_machine,
     run_keep,
@@ -74,7 +70,7 @@ def run(
 
 def _recognise_machine(catalogue: Catalogue, machine: Machine, homes: Sequence[Home]) -> Machine:
     """This machine with the id that it has in the keep: with a new one, everything would be kept twice."""
-    if machine.folder is None or has_completed_run(machine.folder):
+    if machine.folder is None or machine.has_completed_run:
         return machine
     if catalogue.store.is_key_missing and catalogue.store.run_files():
         print_message(
@@ -102,15 +98,14 @@ def _open_or_create(
         raise Unreadable(f"{missing} If it is gone for good, use --begin to create a new one.")
     if not encrypt:
         store = Store.make(where)
-        has_key = store.is_encrypted and key_file is not None
-        return Store(where, key_from_file(key_file)) if has_key and key_file is not None else store
+        return Store.unlock(where, key_file=key_file) if store.is_encrypted and key_file is not None else store
     if key_file is not None:
-        return Store.make(where, load_or_create_key_file(key_file))
+        return Store.make_encrypted(where, key_file=key_file)
     if (where / "keep.json").exists():
         raise BadQuery(
             f"There is a keep in {str(where)!r} already. --encrypt creates a new one: name another folder with --keep."
         )
-    return Store.make(where, create_passphrase_key(_ask_passphrase()))
+    return Store.make_encrypted(where, passphrase=_ask_passphrase())
 
 
 def _ask_passphrase() -> str:
