@@ -143,6 +143,7 @@ def test_a_hard_link_counts_once(tmp_path: Path) -> None:
     assert _ledger(top).total.charges == 1
 
 
+@pytest.mark.slow
 def test_a_line_of_thirty_megabytes_is_counted(tmp_path: Path) -> None:
     """Usage behind thirty megabytes of a tool's input is usage."""
     long = _row(1)

@@ -379,6 +379,7 @@ def test_a_transcript_that_cannot_be_read(ask: Asker, sample: Path, monkeypatch:
     assert ask("entries", other).code == 0
 
 
+@pytest.mark.slow
 def test_deep_and_big_values_are_printed(tmp_path: Path) -> None:
     """Values nested 900 deep, and integers of any size, come out of `--data` in every format."""
     deep = b'{"type":"user","x":' + b"[" * 900 + b"]" * 900 + b"}\n"

@@ -198,6 +198,7 @@ def test_backwards_is_forwards(
         assert list(_lines_backwards(path)) == wanted[::-1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc to see a process's own memory in")
 def test_a_large_history_is_not_held(tmp_path: Path) -> None:
     """Of a history of 200 MB, all rows come in a fraction of its size."""

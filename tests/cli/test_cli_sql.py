@@ -157,9 +157,6 @@ def test_nothing_but_reading_is_allowed(ask: Asker, home: Path, question: str) -
         ("", "There is no statement. Give a SELECT;"),
         ("/* only a comment */", "There is no statement. Give a SELECT;"),
         ("SELECT 'a", "SQL, column 8: unrecognized token"),
-        ("SELECT zeroblob(1000000000)", "SQL: string or blob too big."),
-        ("SELECT hex(randomblob(1000000000))", "SQL: string or blob too big."),
-        ("SELECT " + ", ".join(["randomblob(60000000)"] * 30), "The query needs more memory than allowed."),
         ("SELECT 1 FROM text WHERE text MATCH '\"'", "SQL: "),
         ("SELECT ?", "SQL: "),
         ("SELECT abs(-9223372036854775808)", "SQL: integer overflow."),
@@ -167,6 +164,23 @@ def test_nothing_but_reading_is_allowed(ask: Asker, home: Path, question: str) -
 )
 def test_what_sqlite_does_not_understand_is_a_sentence(ask: Asker, home: Path, question: str, sentence: str) -> None:
     """Exit code 2, one line that says what is wrong, and no traceback."""
+    answer = ask("sql", question, "--home", home)
+    assert (answer.code, answer.out) == (2, "")
+    assert sentence in answer.err
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.slow
+@for_each(
+    "question, sentence",
+    [
+        ("SELECT zeroblob(1000000000)", "SQL: string or blob too big."),
+        ("SELECT hex(randomblob(1000000000))", "SQL: string or blob too big."),
+        ("SELECT " + ", ".join(["randomblob(60000000)"] * 30), "The query needs more memory than allowed."),
+    ],
+)
+def test_too_much_memory_is_a_sentence(ask: Asker, home: Path, question: str, sentence: str) -> None:
+    """The same if a query needs a value or an amount of memory beyond the limit."""
     answer = ask("sql", question, "--home", home)
     assert (answer.code, answer.out) == (2, "")
     assert sentence in answer.err

@@ -168,6 +168,7 @@ def test_what_happens_in_one_line(home: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_bookkeeping_is_left_out_of_the_table(home: Path) -> None:
     """What the program notes for itself is shown with `--all`, or where its kind is asked for."""
     parts = (meta("mode", mode="plan"), prompt("hello"))
@@ -176,6 +177,7 @@ def test_bookkeeping_is_left_out_of_the_table(home: Path) -> None:
     assert shown(home, *parts, words=("--kind", "mode")) == ["◦ mode: plan"]
 
 
+@pytest.mark.slow
 def test_filters(home: Path) -> None:
     """`--tool` keeps calls of a tool and their results, `--agent` what an agent wrote, `--kind` a kind of entry."""
     parts = (prompt("go"), call("Read", "x", result="y"), call("Bash", "ls", result="a"), reply("done"))
@@ -188,6 +190,7 @@ def test_filters(home: Path) -> None:
     assert shown(home, *parts, words=("--agent", "main")) == ["❯ go"]  # noqa: RUF001 - its sign
 
 
+@pytest.mark.slow
 def test_one_session_and_its_agents(home: Path) -> None:
     """A session is named by its id's start, its path or `last`; what others write is not shown."""
     write(main(home, OTHER), *transcript(prompt("another's"), pen=Pen(OTHER)))

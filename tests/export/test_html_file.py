@@ -95,7 +95,6 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
-@pytest.mark.smoke
 def test_nothing_runs_and_nothing_is_asked_for(site: Path, browser: Browser) -> None:
     """Opened from disk, no page shows a dialog, logs an error or asks for anything; the search finds what is there."""
     happened: list[str] = []

@@ -26,6 +26,7 @@ def long_session(tmp_path: Path) -> Path:
     return write(tmp_path / f"home/projects/-work-app/{SESSION}.jsonl", *transcript(*parts))
 
 
+@pytest.mark.slow
 def test_no_piece_holds_much_of_a_long_session(long_session: Path, tmp_path: Path) -> None:
     """Together the pieces are the file, to the byte, none of them much of it; the work is told to its end."""
     made = render_session_page(read(long_session), View())

@@ -260,6 +260,7 @@ def test_a_file_moved_across_disks_is_known_by_its_content(tmp_path: Path) -> No
         assert is_right(lines)
 
 
+@pytest.mark.slow
 def test_a_thousand_alike_files_are_each_found_again(tmp_path: Path) -> None:
     """Copied elsewhere and deleted here, all of them move, and each file takes the lines of one other."""
     for number in range(1000):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.changing import Changing
+from tests.effort import tries
 from tests.index.content import anew, content
 from tests.index.test_refresh import _refreshed
 from tests.make import write as write_lines
@@ -33,7 +34,7 @@ def test_growing_in_several_places_at_once(tmp_path: Path, seed: int) -> None:
     """Appends up to anywhere in a line, forks among them, cuts, replacements, renames, deletions: always the same."""
     growing = Changing(tmp_path / "home", seed, most=40_000)
     index = tmp_path / "index.sqlite"
-    for _ in range(6):
+    for _ in range(max(3, tries(6))):
         _refreshed(growing.path, index)
         assert content(index) == anew(growing.path, tmp_path)
         growing.change()

@@ -78,7 +78,7 @@ def _alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.smoke] * (name in DISPUTED)) for name in CASES])
 def test_every_case_has_one_answer(name: str, tmp_path: Path) -> None:
     """All interfaces answer all questions about a case alike."""

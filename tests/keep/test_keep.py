@@ -226,13 +226,14 @@ def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
 
 def test_a_file_that_never_holds_still_is_told(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What changes at every try is kept as it was read, marked, told, and read again by the next run."""
-    home = home_with(tmp_path / "home", {transcript(1): lines(1, 8000)})
+    monkeypatch.setattr("threadline.keep.pack._MIN_SAMPLE_SIZE", 20_000)
+    home = home_with(tmp_path / "home", {transcript(1): lines(1, 1000)})
     numbers = iter(range(2, 99))
     hear = DictionaryTrainer.sample
 
     def meanwhile(self: DictionaryTrainer, data: bytes) -> None:
         hear(self, data)
-        (home / transcript(1)).write_bytes(lines(next(numbers), 8000))
+        (home / transcript(1)).write_bytes(lines(next(numbers), 1000))
 
     with monkeypatch.context() as patched:
         patched.setattr(DictionaryTrainer, "sample", meanwhile)

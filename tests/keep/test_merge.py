@@ -206,6 +206,7 @@ def test_paths_that_lead_out_lead_nowhere(tmp_path: Path, path: str) -> None:
     assert {*tmp_path.rglob("*")} == before
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     """A frame or manifest that would fill the memory is told, whatever it claims, and not taken."""
     store = _keep(tmp_path / "a", [{1: 1}], HERE)

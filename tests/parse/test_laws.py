@@ -212,6 +212,7 @@ def test_the_size_of_chunks_changes_nothing(path: Path, data: bytes, chunk: int,
         check(path)
 
 
+@pytest.mark.slow
 @given(data=_fragments, chunk=st.sampled_from([1, 7, 64]), longest=st.sampled_from([8, 64, 500]))
 def test_lines_too_long_are_kept_in_pieces(path: Path, data: bytes, chunk: int, longest: int) -> None:
     """A line longer than the longest that is decoded comes in pieces that are damaged; all others are as ever."""

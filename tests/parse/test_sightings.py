@@ -276,6 +276,7 @@ def test_results_of_searches_are_found_whether_few_are_waited_for_or_many(tmp_pa
     assert [one.web_searches for one in seen] == [3, 0, 1, *[0] * (count - 3)]
 
 
+@pytest.mark.slow
 def test_a_line_of_thirty_megabytes_is_seen(tmp_path: Path) -> None:
     """A long line is a line."""
     long = _rows({"input_tokens": 5, "output_tokens": 6}, padding="x" * 30_000_000)

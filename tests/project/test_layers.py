@@ -116,4 +116,7 @@ def _imports(node: ast.AST) -> Iterator[str]:
 
 
 def _name(function: ast.expr) -> str:
-    return ast.unparse(function) if isinstance(function, ast.Name | ast.Attribute) else ""
+    """The dotted name of what is called; empty if it is not a name."""
+    if isinstance(function, ast.Attribute):
+        return f"{owner}.{function.attr}" if (owner := _name(function.value)) else ""
+    return function.id if isinstance(function, ast.Name) else ""

@@ -275,6 +275,7 @@ def test_the_owner_of_a_home_is_hidden_as_a_word() -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_corpus_and_the_demo_hold_no_secrets(tmp_path: Path) -> None:
     """In all that the project wrote itself nothing is taken for a credential, but for what a case plants on purpose."""
     write(tmp_path / "home")

@@ -293,7 +293,7 @@ def test_filters_that_the_index_answers_read_nothing(archive: Archive, monkeypat
         monkeypatch.setattr(DocumentReader, "entry", _never)
         with pytest.raises(AssertionError):
             search(index, "tool:Bash")
-        monkeypatch.setattr("threadline.search.engine._make_hit", lambda _query, row, _more, _documents: row)
+        monkeypatch.setattr("threadline.search.engine._make_hit", lambda _index, _query, row, *_: row)
         monkeypatch.setattr("threadline.search.engine._with_titles", lambda _connection, found: found)
         assert search(index, "timeout project:shop kind:user since:2026-02-01").total == 2
 

@@ -100,6 +100,7 @@ def test_a_misfit_says_what_was_expected_and_what_came() -> None:
     assert fit({"flag": "sk-ant-made-up"}, Tree)[1] == [Misfit("$.flag", "Expected `bool | null`, got `str`")]
 
 
+@pytest.mark.slow
 def test_an_open_field_costs_nothing() -> None:
     """A value in an open field is passed on as it is, however deep."""
     deep: list[Any] = []

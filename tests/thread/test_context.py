@@ -361,6 +361,7 @@ def test_any_rows_have_a_context(folder: Path, rows: list[dict[str, Any]], data:
             _check(analyze_context(session, agent.id, turn=data.draw(st.sampled_from(agent.turns)).number), session)
 
 
+@pytest.mark.slow
 def test_time_grows_with_the_session() -> None:
     """Four times the requests, each a cache break, take no more than some ten times as long."""
 

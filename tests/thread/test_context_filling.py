@@ -228,6 +228,7 @@ def test_amounts_always_sum_to_the_window(steps: list[tuple[int, int, list[Piece
         assert all(one.tokens > 0 and 0 <= one.measured <= one.tokens for one in filling)
 
 
+@pytest.mark.slow
 def test_a_value_is_measured_without_recursion() -> None:
     """However deep a value is nested; characters beyond ASCII count by their bytes."""
     deep: Any = "x"

@@ -101,6 +101,7 @@ def stretches(count: int) -> list[Entry]:
     return read(*chain, *(row(f"b{at}", None, "system", **told) for at in range(count)))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("make", [many_sessions, long_usage, unclosed, stretches])
 def test_odd_rows_take_time_in_proportion(make: Any) -> None:
     """Four times as much of it takes about four times as long, not sixteen times."""

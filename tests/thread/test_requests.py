@@ -175,6 +175,7 @@ def test_requests_in_a_circle_end() -> None:
     assert found == [(1, 1), (1, 1), (0, 2)]
 
 
+@pytest.mark.slow
 def test_a_long_conversation_is_rebuilt_without_recursion() -> None:
     """Ten thousand requests, each on the one before, are one walk."""
     rows = [request(f"r{n}", [f"{n:064d}"], f"r{n - 1}" if n else None, n) for n in range(10_000)]

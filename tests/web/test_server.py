@@ -135,6 +135,7 @@ def test_curl_gets_403_without_the_token_and_the_page_with_it(home: Path) -> Non
         assert "pixel" in text
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_a_sentence(home: Path) -> None:
     """What to do is said, and the exit code is 2."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -154,6 +155,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     assert "pip install 'threadline[web]'" in str(result.exception)
 
 
+@pytest.mark.slow
 def test_a_home_that_is_not_there_is_said(tmp_path: Path) -> None:
     """A wrong --home is an error in one sentence."""
     command = [sys.executable, "-m", "threadline", "serve", "--no-open", "--home", str(tmp_path / "none")]

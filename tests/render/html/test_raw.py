@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.make import prompt, transcript, write
@@ -68,6 +69,7 @@ def test_a_line_that_is_no_json_is_shown_as_it_is(tmp_path: Path) -> None:
     assert not is_json('{"a":')
 
 
+@pytest.mark.slow
 def test_a_huge_line_is_cut_with_a_note(tmp_path: Path) -> None:
     """A page stays small whatever a line holds, and says what it left out; a whole view leaves out nothing."""
     line = json.dumps({"type": "user", "data": "A" * 500_000, "last": "end of it"}).encode() + b"\n"
