@@ -103,3 +103,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items() if key not in _OTHER}
     return value
+
+
+def test_the_overview_describes_a_kept_home_like_any_other(home: Path, ask: Asker) -> None:
+    """As JSON, every home has a path and a source, also one that only the keep has."""
+    shutil.rmtree(home)
+    (kept,) = ask("--home", home, "--json").json["homes"]
+    assert set(kept) == {"path", "source"}
+    assert kept["source"] == "keep"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from shlex import quote
+from typing import Any
 
 import click
+from msgspec.structs import asdict
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
@@ -27,15 +29,19 @@ def print_overview(homes: tuple[str, ...], jobs: int | None, output: str) -> int
     if not overview.homes:
         out.report_no_home()
         if output == "json":
-            out.print_json(overview)
+            out.print_json(_overview_record(overview))
         return EXIT_NOTHING
     if output == "json":
-        out.print_json(overview)
+        out.print_json(_overview_record(overview))
     elif output == "table":
         click.echo(format_overview(overview, homes))
     else:
         out.print_rows((out.to_json_value(project) for project in overview.projects), output)
     return EXIT_OK if overview.transcripts else EXIT_NOTHING
+
+
+def _overview_record(overview: Overview) -> dict[str, Any]:
+    return {**asdict(overview), "homes": [{"path": home.path, "source": home.source} for home in overview.homes]}
 
 
 def format_overview(overview: Overview, homes: Sequence[str] = ()) -> str:

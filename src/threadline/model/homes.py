@@ -38,7 +38,7 @@ class OriginalHome(Struct, frozen=True):
         return f"{self.machine}:{self.path}" if self.machine is not None else self.path
 
 
-class Home(Struct, frozen=True):
+class Home(Struct, frozen=True, omit_defaults=True):
     """One Claude configuration directory.
 
     `path` is its real path. `source` says how it was found: `option`, `CLAUDE_CONFIG_DIR`, `CLAUDE_CONFIG_DIRS`,
