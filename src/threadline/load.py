@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import islice, takewhile
 from pathlib import Path
 
-from threadline.account import Ledger, compute_charges, shipped_rates, with_origin
+from threadline.account import Ledger, ledger_from_sightings, shipped_rates, with_origin
 from threadline.errors import Error
 from threadline.files import open_transcript
 from threadline.find import parse_session_id, session_transcripts, sibling_transcripts, transcript_at
@@ -178,8 +178,8 @@ def session_ledger(session: model.Session) -> Ledger:
                 problems.append(Problem(ProblemKind.UNREADABLE, place, reading.problem, recovered=False))
             project = session.cwds[0] if session.cwds else transcript.folder
             sightings.extend(with_origin(reading, transcript, project, LineNumbers(str(transcript.path))))
-    charges = (charge for charge in compute_charges(sightings, table) if charge.session == session.id)
-    return Ledger(charges, table, problems)
+    ledger = ledger_from_sightings(sightings, table, problems)
+    return Ledger(ledger.of_sessions((session.id,)), table, problems)
 
 
 def backup_reader(session: model.Session) -> Callable[[str], bytes | None]:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.account import NO_TIME, Calendar
+from threadline.account import Calendar
+from threadline.model.ledger import NO_TIME
 
 BERLIN, NEW_YORK, KOLKATA, LORD_HOWE, APIA = (
     ZoneInfo(name)

@@ -16,7 +16,8 @@ import pytest
 from tests import make
 from tools.demo import write
 
-from threadline.account import Ledger, usage_windows, window_limit
+from threadline.account import Ledger, window_limit
+from threadline.account.windows import usage_windows
 from threadline.errors import BadQuery
 from threadline.reports import ccusage_blocks, ccusage_report, read_ledger
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from threadline.account import compute_charges, load_rates
+from threadline.account import load_rates
+from threadline.account.charges import compute_charges
 from threadline.model.ledger import Charge, Flag, UncountedReason
 from threadline.model.usage import Origin, Sighting, UsagePass, lacks_final_usage, parse_amount, split_cache_writes
 

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from tests.make import START, Pen, Row, write
 
-from threadline.account import Ledger, compute_charges, load_rates, usage_windows, window_limit
+from threadline.account import Ledger, load_rates, window_limit
+from threadline.account.charges import compute_charges
+from threadline.account.windows import usage_windows
 from threadline.find import look
 from threadline.model.usage import Origin, Sighting
 from threadline.reports import build_receipt, ccusage_report, read_ledger, receipts, reconcile, reconciliation_record

@@ -9,17 +9,9 @@ import pytest
 from tests.account.made_homes import Made, Row, home
 
 import threadline
-from threadline.account import (
-    KEY_DESCRIPTIONS,
-    MAIN,
-    NO_CALL,
-    NONE,
-    TIME_KEYS,
-    Calendar,
-    Ledger,
-    key_function,
-    tool_shares,
-)
+from threadline.account import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, Ledger
+from threadline.account.totals import key_function, tool_shares
+from threadline.model.ledger import MAIN, NO_CALL, NONE
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
 

@@ -15,7 +15,8 @@ from tests.account.ledger_cases import CASES, homes
 from tests.account.made_homes import Made, copied, cut, home, ledger, spent, transcripts, word
 
 import threadline
-from threadline.account import KEY_DESCRIPTIONS, compute_charges, load_rates, with_origin
+from threadline.account import KEY_DESCRIPTIONS, load_rates, with_origin
+from threadline.account.charges import compute_charges
 from threadline.find import look
 from threadline.model.homes import Transcript
 from threadline.model.ledger import sum_fields

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import make
 
-from threadline.account import Ledger, active_window, compute_charges, shipped_rates, usage_windows, window_limit
+from threadline.account import Ledger, active_window, shipped_rates, window_limit
+from threadline.account.charges import compute_charges
+from threadline.account.windows import usage_windows
 from threadline.model.ledger import Charge, Projection, Sum, UsageWindow, WindowLimit
 from threadline.model.usage import Origin, Sighting
 from threadline.reports import read_ledger

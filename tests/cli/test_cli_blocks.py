@@ -12,7 +12,7 @@ import pytest
 from tests import make
 from tests.cli.asking import Asker, steering
 
-from threadline.account import usage_windows
+from threadline.account.windows import usage_windows
 from threadline.reports import read_ledger
 
 NOW = "2026-03-05T12:40:14"
@@ -194,8 +194,8 @@ def test_models_without_a_price_are_said(ask: Asker, tmp_path: Path) -> None:
         (("--limit-tokens", "0"), "not '0'"),
         (("--shape", "ccusage", "--csv"), "cannot be combined with --jsonl or --csv"),
         (("--hours", "0"), "--hours"),
-        (("--since", "someday"), "is no time"),
-        (("--tz", "Nowhere/Land"), "no time zone"),
+        (("--since", "someday"), "is not a time"),
+        (("--tz", "Nowhere/Land"), "Unknown time zone"),
         (("--prices", "/no/such/file"), "no"),
     ],
 )

@@ -23,7 +23,8 @@ from tests.cli.asking import COMMAND, Answer, Asker, environment, steering
 from tests.once import made_once
 from tools import demo
 
-from threadline.account import active_window, usage_windows
+from threadline.account import active_window
+from threadline.account.windows import usage_windows
 from threadline.cli import statusline as command
 from threadline.parse import usage
 from threadline.reports import read_ledger
@@ -430,7 +431,7 @@ def test_what_the_user_wrote_wrong_is_a_sentence(line: Ask, tmp_path: Path) -> N
     """A part, a zone, a home or a price file that is none: exit code 2, and what to write instead."""
     wrong: dict[str, list[str | Path]] = {
         "Unknown part {cost} in --format. Parts: {model}": ["--format", "{cost}"],
-        "no time zone 'Berlin-on-Sea'": ["--tz", "Berlin-on-Sea"],
+        "Unknown time zone 'Berlin-on-Sea'": ["--tz", "Berlin-on-Sea"],
         "There is no directory": ["--home", tmp_path / "gone"],
         "not found": ["--prices", str(tmp_path / "gone.json")],
     }
@@ -448,7 +449,7 @@ def test_a_mistake_of_ours_does_not_break_the_prompt(
     def fails(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("threadline.reports.statusline.compute_charges", fails)
+    monkeypatch.setattr("threadline.reports.statusline.ledger_from_sightings", fails)
     given = told(session(tmp_path, make.reply("a")), model={"display_name": "Opus"}, cost={"total_cost_usd": 2.5})
     answer = line(given)
     assert (answer.code, answer.out) == (0, "Opus | session $2.50 reported\n")

@@ -244,7 +244,7 @@ def test_a_reader_that_has_seen_enough_ends_it(home: Path) -> None:
     [
         (["/nowhere/x.jsonl"], "There is no file '/nowhere/x.jsonl'"),
         (["ffffffff"], "No session or agent has an id that starts with 'ffffffff'"),
-        (["--since", "soon"], "'soon' is no time"),
+        (["--since", "soon"], "'soon' is not a time"),
         (["--poll", "0"], "--poll"),
     ],
 )

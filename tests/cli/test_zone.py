@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.account import utc_offset
 from threadline.errors import BadQuery
-from threadline.model.times import LocalZone, in_zone, parse_zone, zone_name
+from threadline.model.times import LocalZone, in_zone, parse_zone, utc_offset, zone_name
 
 pytestmark = pytest.mark.skipif(not hasattr(time, "tzset"), reason="a process cannot change its zone here")
 SINCE_1971 = st.integers(366 * 86400, 68 * 365 * 86400)

@@ -10,7 +10,8 @@ from tests.claims import for_each
 
 from threadline.model.blocks import Message
 from threadline.model.entries import KINDS, AnyEntry, UserEntry
-from threadline.shape import Shape, find_unknown, strict_type, wire_fields
+from threadline.shape import Shape, find_unknown, strict_type
+from threadline.shape.lenient import wire_fields
 
 CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     "nothing new": ({"type": "user", "uuid": "u"}, []),

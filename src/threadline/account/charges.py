@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from threadline.account.dedupe import ApiCall, resolve_calls
+from threadline.account.dedupe import ApiCall, CopyEvidence, resolve_calls, resolve_owner
+from threadline.account.ledger import Ledger
 from threadline.account.rates import Rates, Tiers
 from threadline.model.ledger import Charge, Rate
+from threadline.model.places import Problem
 from threadline.model.times import parse_timestamp
 from threadline.model.usage import Sighting, UsagePass
 
@@ -16,8 +18,18 @@ _ADVISOR, _FALLBACK = "advisor_message", "fallback_message"
 _DAY_LENGTH = 10
 
 
+def ledger_from_sightings(
+    sightings: Iterable[Sighting], rates: Rates, problems: Iterable[Problem] = (), *, calls: bool = True
+) -> Ledger:
+    """Return the ledger of sightings that were read from transcripts. `Index.ledger` returns that of an index.
+
+    `problems` may be filled while the sightings are consumed.
+    """
+    return Ledger(compute_charges(sightings, rates), rates, problems, calls=calls)
+
+
 def compute_charges(sightings: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:
-    """Charge every call that the sightings tell of once, by the rate of its day.
+    """Charge every API call once, by the rate of its day.
 
     Each sighting is charged as it comes, as if there were no other with its key: nine of ten are the only one. Only
     keys with several sightings are held until all have been read, and then deduplicated.
@@ -59,6 +71,12 @@ def charge_single(sighting: Sighting, rates: Rates) -> Iterator[Charge]:
     yield Charge(sighting, sighting, (sighting,), rate, "", sighting.web_searches)
 
 
+def charge_groups(groups: Iterable[list[Sighting]], evidence: CopyEvidence, rates: Rates) -> Iterator[Charge]:
+    """Charge API calls with several sightings. Each group is one call, as `group_by_call` returns them."""
+    for sightings in groups:
+        yield from charge_call(resolve_owner(sightings, evidence), rates)
+
+
 def has_special_pricing(sighting: Sighting) -> bool:
     """Whether something about a message has a price of its own."""
     return bool(
@@ -94,15 +112,17 @@ def _charge_passes(call: ApiCall, rates: Rates) -> Iterator[Charge]:
     """Charge each pass of a message by its own model. An advisor's pass comes on top of the message's counts."""
     counted = call.counted
     passes = counted.passes or []
-    own = [usage_pass for usage_pass in passes if usage_pass.type != _ADVISOR]
-    others = [usage_pass for usage_pass in own if usage_pass.model is not None and usage_pass.model != counted.model]
-    if others and _sum_passes(own) == _token_counts(counted):
+    included = [usage_pass for usage_pass in passes if usage_pass.type != _ADVISOR]
+    others = [
+        usage_pass for usage_pass in included if usage_pass.model is not None and usage_pass.model != counted.model
+    ]
+    if others and _sum_passes(included) == _token_counts(counted):
         rest = _without_passes(counted, others)
         yield _make_charge(call, rest, rates)
         for usage_pass in others:
             yield _make_charge(call, _pass_as_sighting(counted, usage_pass), rates, "fallback")
     else:
-        serving = [usage_pass.model for usage_pass in own if usage_pass.type == _FALLBACK and usage_pass.model]
+        serving = [usage_pass.model for usage_pass in included if usage_pass.type == _FALLBACK and usage_pass.model]
         yield _make_charge(call, replace(counted, model=serving[-1]) if serving else counted, rates)
     for usage_pass in passes:
         if usage_pass.type == _ADVISOR:
@@ -118,7 +138,7 @@ def _sum_passes(passes: list[UsagePass]) -> tuple[int, ...]:
 
 
 def _without_passes(counted: Sighting, others: list[UsagePass]) -> Sighting:
-    counts = [whole - other for whole, other in zip(_token_counts(counted), _sum_passes(others), strict=True)]
+    counts = [total - other for total, other in zip(_token_counts(counted), _sum_passes(others), strict=True)]
     return _with_counts(counted, counts)
 
 

@@ -18,7 +18,6 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import itemgetter
@@ -27,7 +26,7 @@ from sys import intern
 from msgspec import Struct
 
 from threadline.model.homes import Transcript, side_agent_kind_by_id
-from threadline.model.times import parse_timestamp
+from threadline.model.times import timestamp_from_mtime
 from threadline.model.usage import Sighting, TranscriptSightings
 
 _MIN_UNIQUE_LENGTH = 16
@@ -335,9 +334,3 @@ def with_origin(
         if not sighting.time:
             sighting.time = began
     return read.sightings
-
-
-def timestamp_from_mtime(mtime_ns: int) -> str:
-    """Return a file's mtime as a timestamp, for rows without one. File systems may report impossible times."""
-    moment = parse_timestamp(mtime_ns // 1_000_000)
-    return (moment or datetime.min.replace(tzinfo=UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")

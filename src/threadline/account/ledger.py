@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from threadline.account.shipped_prices import combine_digests
-from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, GroupKey, Key, sum_charges, time_zone
+from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, sum_charges, time_zone
 from threadline.account.windows import WINDOW_HOURS, usage_windows
 from threadline.errors import BadQuery
-from threadline.model.ledger import Charge, Row, Rows, Sum, UsageWindow
+from threadline.model.ledger import Charge, GroupKey, Key, Row, Rows, Sum, UsageWindow
 from threadline.model.places import Problem
-from threadline.model.times import parse_timestamp
+from threadline.model.times import is_within, parse_timestamp
 
 if TYPE_CHECKING:
     from threadline.account.rates import Rates
@@ -140,7 +140,7 @@ class ChargeList:
 
     def holding(self, session: str | None, transcripts: Collection[str]) -> Sequence[Charge]:
         """Return the charges that a session or one of the transcripts contains."""
-        return [charge for charge in self.charges if has_sighting_in(charge, session, transcripts)]
+        return [charge for charge in self.charges if _has_sighting_in(charge, session, transcripts)]
 
     def messages(self, start: str) -> list[str]:
         """Return the ids of messages that start with a text, sorted."""
@@ -340,7 +340,7 @@ class Ledger:
         return Rows(names, tuple(sort_rows(self._source.sums(names, zone, extra), names)))
 
 
-def has_sighting_in(charge: Charge, session: str | None, transcripts: Collection[str]) -> bool:
+def _has_sighting_in(charge: Charge, session: str | None, transcripts: Collection[str]) -> bool:
     """Whether a session or one of the transcripts contains a charge."""
     return any(
         (session is not None and sighting.origin.session == session) or sighting.origin.transcript in transcripts
@@ -360,11 +360,6 @@ def parse_moment(value: datetime | date | str | None, *, end: bool = False) -> d
     if not isinstance(value, datetime):
         return datetime.combine(value, time.max if end else time.min, UTC)
     return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-
-
-def is_within(when: datetime | None, since: datetime | None, until: datetime | None) -> bool:
-    """Whether a moment is in a period. What has no time is in none."""
-    return when is not None and (since is None or when >= since) and (until is None or when <= until)
 
 
 def sort_rows(rows: list[Row], names: GroupKey) -> list[Row]:

@@ -126,6 +126,10 @@ class Rates:
         """Return the key of the model that an id names; None if there is no such model. The whole id must match."""
         return self._names.get(lower_ascii(name)) or self._names.get(normalise_model_id(name))
 
+    def model_name(self, id_: str) -> str:
+        """Return one name for every id of a model, whether it has a price or not."""
+        return self.model(id_) or normalise_model_id(id_)
+
     def rate(
         self,
         model: str | None,

@@ -9,16 +9,25 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
+from itertools import product
 from operator import attrgetter
 
 from threadline.errors import BadQuery
-from threadline.model.ledger import EXACT, Charge, Rate, Row, sum_amounts
+from threadline.model.ledger import (
+    EXACT,
+    MAIN,
+    NO_CALL,
+    NO_TIME,
+    NONE,
+    Charge,
+    GroupKey,
+    Key,
+    Rate,
+    RatedGroup,
+    Row,
+    sum_amounts,
+)
 from threadline.model.times import parse_timestamp
-
-Key = Callable[[Charge], str]
-MAIN = "main"
-NONE = "(none)"
-NO_CALL = "(no call)"
 
 TIME_KEYS = ("day", "week", "month", "hour")
 """Keys whose rows are sorted by time. Rows by any other key are sorted by cost."""
@@ -65,6 +74,18 @@ def key_function(name: str, calendar: Calendar) -> Key:
     return _KEY_FUNCTIONS[name]
 
 
+def group_function(names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> Callable[[Charge], set[GroupKey]]:
+    """Return a function that returns the groups of a charge by these keys: one, or one for each tool."""
+    calendar = Calendar(zone)
+    keys = [extra.get(name) or key_function(name, calendar) if name != "tool" else None for name in names]
+
+    def groups(charge: Charge) -> set[GroupKey]:
+        values = [(key(charge),) if key is not None else tool_shares(charge) for key in keys]
+        return set(product(*values))
+
+    return groups
+
+
 def tool_shares(charge: Charge) -> tuple[str, ...]:
     """Return the tools that share a charge, one share a call."""
     return charge.calls or (NO_CALL,)
@@ -93,8 +114,6 @@ _KEY_FUNCTIONS: dict[str, Key] = {
 HOUR_LENGTH = 13
 """The length of a timestamp up to its hour."""
 _ONE_HOUR = timedelta(hours=1)
-NO_TIME = "(no time)"
-"""The day of charges without a time."""
 
 
 class Calendar:
@@ -163,13 +182,6 @@ class Calendar:
         return local.date().isoformat(), f"{local:%H}:00"
 
 
-def utc_offset(zone: tzinfo, moment: datetime) -> timedelta | None:
-    """Return how far a zone is ahead of UTC at a moment. A zone of ours has a faster way to compute it."""
-    short = getattr(zone, "ahead", None)
-    offset: timedelta | None = short(moment) if short is not None else moment.astimezone(zone).utcoffset()
-    return offset
-
-
 def time_zone(name: str) -> tzinfo:
     """Return the zone of a name such as `Europe/Berlin`.
 
@@ -184,8 +196,6 @@ def time_zone(name: str) -> tzinfo:
         raise BadQuery(f"Unknown time zone {name!r}. Use a name such as 'Europe/Berlin', or UTC.") from None
 
 
-GroupKey = tuple[str, ...]
-RatedGroup = tuple[GroupKey, Rate | None]
 COUNTS = (
     "charges",
     "input",

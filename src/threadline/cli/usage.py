@@ -13,7 +13,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account import KEY_DESCRIPTIONS, NONE, SESSION_KEY_DESCRIPTIONS, TIME_KEYS, Ledger
+from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS, TIME_KEYS, Ledger
 from threadline.archive import Archive
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
@@ -34,7 +34,7 @@ from threadline.cli.output import GAP, shorten_path, wrap_note
 from threadline.cli.resolve import TimeRange, open_archive
 from threadline.errors import Ambiguous, BadQuery, did_you_mean
 from threadline.model.homes import Found
-from threadline.model.ledger import Charge, ReportedDay, Row, Sum
+from threadline.model.ledger import NONE, Charge, ReportedDay, Row, Sum
 from threadline.model.text import count, join_some, short_model_name
 from threadline.model.times import in_zone, parse_zone
 from threadline.render import (

@@ -18,17 +18,14 @@ from threadline.account import (
     CopyEvidence,
     Ledger,
     Rates,
-    charge_call,
+    charge_groups,
     charge_single,
     earliest,
     group_by_call,
     most_complete,
-    resolve_owner,
     shipped_rates,
-    timestamp_from_mtime,
     transcripts_of,
 )
-from threadline.index.ledger import IndexedCharges
 from threadline.index.sightings import (
     STALE_MESSAGES,
     WIDENED_MESSAGES,
@@ -42,6 +39,7 @@ from threadline.index.totals import RateIds, ShareIds
 from threadline.model.homes import NO_HOMES, Homes
 from threadline.model.ledger import EXACT, Charge, Rate
 from threadline.model.text import format_decimal
+from threadline.model.times import timestamp_from_mtime
 from threadline.model.usage import Sighting
 from threadline.parse import is_compacted_at_end
 from threadline.reports import RecentUsage, SessionRef, is_main_request
@@ -133,9 +131,7 @@ class _ChargeRun:
             row
             for some in (several, wider)
             for number, parts in some.items()
-            for row in self._rows(
-                number, [one for part in parts for one in charge_call(resolve_owner(part, spread), self._table)]
-            )
+            for row in self._rows(number, list(charge_groups(parts, spread, self._table)))
         )
         add_charges(self._connection)
         return self._made
@@ -404,8 +400,7 @@ def rebuild_charges(
         if len(group) == 1:
             yield from charge_single(group[0], rates)
         else:
-            for part in group_by_call(key, group):
-                yield from charge_call(resolve_owner(part, spread), rates)
+            yield from charge_groups(group_by_call(key, group), spread, rates)
 
 
 _LAST_MESSAGES = """(SELECT DISTINCT message_id FROM (
@@ -413,11 +408,11 @@ _LAST_MESSAGES = """(SELECT DISTINCT message_id FROM (
 
 
 def recent_usage(
-    connection: sqlite3.Connection, homes: Homes, named: SessionRef, rates: Rates, *, since: datetime
+    connection: sqlite3.Connection, homes: Homes, named: SessionRef, ledger: Ledger, *, since: datetime
 ) -> RecentUsage:
-    """What `survey.today.recent` gives; all of it, for everything has been read."""
+    """Return the same as `reports.read_recent_usage`. It is always complete: everything has been read."""
     last = _last_request(connection, homes, named) if named.main is not None else None
-    return RecentUsage(named, since, Ledger.from_source(IndexedCharges(connection, homes, rates)), last)
+    return RecentUsage(named, since, ledger, last)
 
 
 def _last_request(connection: sqlite3.Connection, homes: Homes, named: SessionRef) -> Sighting | None:

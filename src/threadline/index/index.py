@@ -228,7 +228,7 @@ class Index:
         """A session, and what was spent since a time."""
         from threadline.index.charges import recent_usage
 
-        return recent_usage(self._connection, self._homes, session, rates, since=since)
+        return recent_usage(self._connection, self._homes, session, self.ledger(rates), since=since)
 
     def session_costs(self) -> dict[str | None, Decimal]:
         """The amount each session cost, for those whose prices are known."""

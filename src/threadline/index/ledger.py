@@ -19,12 +19,7 @@ from threadline.account import (
     Calendar,
     ChargeFilter,
     ChargeList,
-    GroupKey,
-    Key,
-    RatedGroup,
     append_window,
-    has_sighting_in,
-    is_within,
     rows_from_counts,
     shipped_digest,
     split_into_windows,
@@ -38,8 +33,8 @@ from threadline.index.store import (
     storable_text,
 )
 from threadline.index.totals import CHARGE_SUMS, TOTAL_KEYS, ChargeTotals, load_rates, sql_conditions, time_range_ms
-from threadline.model.ledger import Charge, Row, Sum, UsageWindow
-from threadline.model.times import parse_timestamp
+from threadline.model.ledger import Charge, GroupKey, Key, RatedGroup, Row, Sum, UsageWindow
+from threadline.model.times import is_within, parse_timestamp
 
 if TYPE_CHECKING:
     from threadline.account import Rates
@@ -113,11 +108,8 @@ class IndexedCharges:
         """Return the charges that a session or one of the transcripts contains."""
         paths = [encode_path(transcript) for transcript in transcripts]
         messages = _HELD_MESSAGES.format(", ".join("?" * len(paths)))
-        return [
-            charge
-            for charge in self._rebuild(messages, (storable_text(session), *paths))
-            if has_sighting_in(charge, session, transcripts)
-        ]
+        charges = self._rebuild(messages, (storable_text(session), *paths))
+        return ChargeList(charges, self.rates).holding(session, transcripts)
 
     def messages(self, start: str) -> list[str]:
         """Return the ids of messages that start with a text, sorted."""

@@ -19,9 +19,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from threadline.account import timestamp_from_mtime
 from threadline.index.store import decode_path, decode_time, storable_text
 from threadline.model.homes import NO_HOMES, Homes
+from threadline.model.times import timestamp_from_mtime
 from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Origin, Sighting, UsagePass, lacks_final_usage, parse_amount
 from threadline.parse import LineNumbers
 

@@ -14,23 +14,11 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-from threadline.account import (
-    COUNTS,
-    MAIN,
-    NO_CALL,
-    NONE,
-    TIME_KEYS,
-    Calendar,
-    ChargeFilter,
-    GroupKey,
-    RatedGroup,
-    is_within,
-    utc_offset,
-)
+from threadline.account import COUNTS, TIME_KEYS, Calendar, ChargeFilter
 from threadline.index.store import QUARTER_MS, decode_path, decode_time, epoch_milliseconds
 from threadline.model.homes import Homes
-from threadline.model.ledger import Rate
-from threadline.model.times import parse_timestamp
+from threadline.model.ledger import MAIN, NO_CALL, NONE, GroupKey, Rate, RatedGroup
+from threadline.model.times import is_within, parse_timestamp, utc_offset
 
 
 def sql_conditions(connection: sqlite3.Connection, selection: ChargeFilter) -> list[str]:

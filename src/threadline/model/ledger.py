@@ -7,7 +7,7 @@ are imported only when a data frame is requested.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from enum import StrEnum
@@ -326,6 +326,22 @@ def _usage_place(sighting: Sighting, line: int, offset: int) -> Place:
 
 def _call_ids_and_names(sighting: Sighting) -> list[list[str]]:
     return [call.split(" ", 1) for call in sighting.calls]
+
+
+Key = Callable[[Charge], str]
+"""Returns the value of a charge for a key, such as its model."""
+GroupKey = tuple[str, ...]
+"""The values of the keys of a group of charges; also the names of the keys."""
+RatedGroup = tuple[GroupKey, Rate | None]
+"""The charges of a group that have the same rate."""
+MAIN = "main"
+"""The value for the main agent."""
+NONE = "(none)"
+"""The value of a key that a charge does not have."""
+NO_CALL = "(no call)"
+"""The tool of messages that call none."""
+NO_TIME = "(no time)"
+"""The day of charges without a time."""
 
 
 class Sum(Struct, frozen=True):

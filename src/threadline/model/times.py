@@ -118,6 +118,17 @@ def time_range(timestamps: Iterable[Any]) -> tuple[datetime | None, datetime | N
     return (parse_timestamp(min(times)), parse_timestamp(max(times))) if times else (None, None)
 
 
+def is_within(when: datetime | None, since: datetime | None, until: datetime | None) -> bool:
+    """Whether a moment is in a period. What has no time is in none."""
+    return when is not None and (since is None or when >= since) and (until is None or when <= until)
+
+
+def timestamp_from_mtime(mtime_ns: int) -> str:
+    """Return a file's mtime as a timestamp, for rows without one. File systems may report impossible times."""
+    moment = parse_timestamp(mtime_ns // 1_000_000)
+    return (moment or datetime.min.replace(tzinfo=UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 _AGO = re.compile(r"(\d{1,6})\s*(m|min|h|d|w)")
 _UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -313,6 +324,11 @@ def in_zone(moment: datetime, zone: tzinfo) -> datetime:
         return moment.astimezone(zone)
     except OverflowError:
         return moment
+
+
+def utc_offset(zone: tzinfo, moment: datetime) -> timedelta | None:
+    """Return how far a zone is ahead of UTC at a moment. `LocalZone` has a faster way to compute it."""
+    return zone.ahead(moment) if isinstance(zone, LocalZone) else moment.astimezone(zone).utcoffset()
 
 
 def _find_zone(name: str) -> tzinfo:

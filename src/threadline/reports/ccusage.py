@@ -13,9 +13,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from threadline.account import NO_TIME, Calendar, Ledger, sum_of, usage_windows
+from threadline.account import Calendar, Ledger, sum_of
 from threadline.errors import BadQuery
-from threadline.model.ledger import BurnRate, Charge, Projection, Sum, UsageWindow, WindowLimit
+from threadline.model.ledger import NO_TIME, BurnRate, Charge, Projection, Sum, UsageWindow, WindowLimit
 
 ReportName = Literal["daily", "weekly", "monthly", "session", "blocks"]
 REPORT_NAMES: tuple[ReportName, ...] = ("daily", "weekly", "monthly", "session", "blocks")
@@ -45,7 +45,7 @@ def ccusage_report(
         BadQuery: there is no such report or weekday.
     """
     if report == "blocks":
-        return ccusage_blocks(usage_windows(ledger, now=now or datetime.now(UTC)), order=order)
+        return ccusage_blocks(ledger.windows(now=now or datetime.now(UTC)), order=order)
     if report == "session":
         rows = _session_rows(ledger)
         return {"session": rows, "sessions": rows, "totals": _totals(ledger)}

@@ -11,7 +11,7 @@ from pathlib import Path
 from threadline.account import (
     Ledger,
     Rates,
-    compute_charges,
+    ledger_from_sightings,
     load_rates,
     with_origin,
 )
@@ -65,7 +65,7 @@ def build_ledger(
         jobs=jobs,
     )
     sightings = chain.from_iterable(_placed_sightings(read, homes_found, problems, progress))
-    return Ledger(compute_charges(sightings, rates), rates, problems, calls=calls)
+    return ledger_from_sightings(sightings, rates, problems, calls=calls)
 
 
 def _placed_sightings(

@@ -10,19 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.account import (
-    AncestorSession,
-    Ledger,
-    explain_row_amounts,
-    explain_total,
-    first_offset,
-    model_namer,
-    reported_tokens,
-    split_into_runs,
-    token_surplus,
-    tokens_by_model,
-    total_amount,
-)
+from threadline.account import Ledger
 from threadline.find import drop_shared_transcripts
 from threadline.model.homes import Found, Transcript, TranscriptKind
 from threadline.model.ledger import (
@@ -41,6 +29,17 @@ from threadline.model.places import Problem
 from threadline.model.text import format_decimal
 from threadline.parallel import map_transcripts
 from threadline.parse import CostStates, find_compaction_offsets, read_cost_states
+from threadline.reports.cost_differences import (
+    AncestorSession,
+    explain_row_amounts,
+    explain_total,
+    first_offset,
+    reported_tokens,
+    split_into_runs,
+    token_surplus,
+    tokens_by_model,
+    total_amount,
+)
 from threadline.reports.usage import find_deleted_days
 
 
@@ -112,7 +111,7 @@ class _SessionLedger:
     """The ledger by session, and which session may continue which."""
 
     def __init__(self, ledger: Ledger, states: dict[str, _SessionTotals]) -> None:
-        self._rates, self._states, self._name = ledger.rates, states, model_namer(ledger.rates)
+        self._rates, self._states, self._name = ledger.rates, states, ledger.rates.model_name
         self.charges: dict[str, list[Charge]] = {}
         self._copies: dict[str, dict[str, list[Charge]]] = {}
         self._sessions_by_start: dict[str, list[str]] = {}

@@ -16,7 +16,7 @@ from time import monotonic
 import msgspec
 from msgspec import Struct
 
-from threadline.account import WINDOW_HOURS, Ledger, Rates, active_window, compute_charges, with_origin
+from threadline.account import WINDOW_HOURS, Ledger, Rates, active_window, ledger_from_sightings, with_origin
 from threadline.errors import Error
 from threadline.find import (
     OutOfTime,
@@ -121,7 +121,7 @@ def read_recent_usage(
     last = reader.session(named) if named.main is not None else None
     until = monotonic() + seconds
     listed, not_read = reader.others(searched, since, lambda: monotonic() >= until)
-    ledger = Ledger(compute_charges(reader.sightings, table), table, reader.problems)
+    ledger = ledger_from_sightings(reader.sightings, table, reader.problems)
     return RecentUsage(named, since, ledger, last, not_read, listed)
 
 

@@ -8,23 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
-from itertools import product
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account import (
-    TIME_KEYS,
-    Calendar,
-    Key,
-    Ledger,
-    key_function,
-    tool_shares,
-)
+from threadline.account import TIME_KEYS, Ledger, group_function
 from threadline.errors import Error
 from threadline.model.homes import Found, SideFile, SideFileKind
-from threadline.model.ledger import ReportedDay, ReportedUsage, Row, Rows, Sum, sum_fields
+from threadline.model.ledger import Key, ReportedDay, ReportedUsage, Row, Rows, Sum, sum_fields
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.text import count, format_decimal
 from threadline.model.times import in_zone, zone_name
@@ -122,22 +114,14 @@ def _last_times(
     """Return when each group of the report was last spent on; empty if the order does not need it."""
     if order != "time" or all(name in TIME_KEYS for name in names):
         return {}
-    calendar = Calendar(zone)
-    keys = [
-        tool_shares if name == "tool" else _single_value(extra.get(name) or key_function(name, calendar))
-        for name in names
-    ]
+    groups_of = group_function(names, zone, extra)
     last: dict[_KeyPath, datetime] = {}
     for charge in ledger:
         when = charge.timestamp or _EARLIEST
-        for path in set(product(*(key(charge) for key in keys))):
+        for path in groups_of(charge):
             for depth in range(1, len(path) + 1):
                 last[path[:depth]] = max(when, last.get(path[:depth], _EARLIEST))
     return last
-
-
-def _single_value(key: Key) -> Any:
-    return lambda charge: (key(charge),)
 
 
 def _apply_limit(rows: Rows, limit: int | None, *, newest: bool) -> tuple[tuple[Row, ...], tuple[Row, ...]]:

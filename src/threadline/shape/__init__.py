@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         Shape,
         fit,
         lenient_loads,
-        wire_fields,
     )
 
 __getattr__ = lazy_exports(
@@ -37,7 +36,6 @@ __getattr__ = lazy_exports(
             "Shape",
             "fit",
             "lenient_loads",
-            "wire_fields",
         ],
     },
 )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         parse_version,
         strip_prefaces,
     )
-    from threadline.thread.agents import AgentFile, SideAgentFold, assemble_agents, fold_agent, split_inline_agents
+    from threadline.thread.agents import AgentFile, SideAgentFold, assemble_agents, split_inline_agents
     from threadline.thread.calls import (
         AGENT_STARTING_TOOLS,
         BACKGROUND_OUTPUT_TOOLS,
@@ -75,7 +75,7 @@ __getattr__ = lazy_exports(
             "parse_version",
             "strip_prefaces",
         ],
-        "agents": ["AgentFile", "SideAgentFold", "assemble_agents", "fold_agent", "split_inline_agents"],
+        "agents": ["AgentFile", "SideAgentFold", "assemble_agents", "split_inline_agents"],
         "calls": [
             "AGENT_STARTING_TOOLS",
             "Answer",

@@ -14,8 +14,7 @@ from decimal import Decimal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account.prices import normalise_model_id
-from threadline.account.rates import Rates
+from threadline.account import Rates
 from threadline.model.ledger import (
     EXACT,
     TOLERANCE,
@@ -81,7 +80,7 @@ class _RunDifference:
         compactions: Callable[[], Sequence[int]],
         rates: Rates,
     ) -> None:
-        name = model_namer(rates)
+        name = rates.model_name
         self._run, self._state, self._ancestors, self._name, self._rates = run, state, ancestors, name, rates
         self._compactions = compactions
         self._reported = reported_tokens(state, name)
@@ -306,11 +305,11 @@ def join_words(words: Sequence[str]) -> str:
 
 
 ModelNamer = Callable[[str], str]
-"""The one name of a model that has many."""
+"""Maps every id of a model to one name."""
 
 
 class Run(Struct, frozen=True):
-    """One run of the program, as far as totals tell: from the total `before` to `state`, its last one.
+    """One run of Claude Code, according to the totals: from the total `before` to `state`, its last one.
 
     `state` is None for what came after the last total. `charges` are sorted by time.
     """
@@ -321,7 +320,7 @@ class Run(Struct, frozen=True):
 
     @property
     def computed(self) -> Decimal:
-        """What its charges cost."""
+        """The cost of its charges."""
         return total_amount(self.charges)
 
     @property
@@ -404,7 +403,7 @@ def add_tokens(model_tokens: ModelTokens | None, other: ModelTokens) -> ModelTok
     if model_tokens is None:
         return other
     return ModelTokens(
-        model_tokens.model, *(mine + its for mine, its in zip(model_tokens.counts, other.counts, strict=True))
+        model_tokens.model, *(left + right for left, right in zip(model_tokens.counts, other.counts, strict=True))
     )
 
 
@@ -429,11 +428,6 @@ def amount_without_long_context(charges: Iterable[Charge], rates: Rates) -> Deci
             rate = rates.rate(counted.model, charge.owner.time[:10], 0, **mode)
         total = EXACT.add(total, replace(charge, rate=rate).amount or Decimal(0))
     return total
-
-
-def model_namer(rates: Rates) -> ModelNamer:
-    """Return a function that gives each model one name, by the rates that know it."""
-    return lambda model: rates.model(model) or normalise_model_id(model)
 
 
 def explain_row_amounts(charges: Sequence[Charge]) -> list[DifferenceReason]:
