@@ -12,6 +12,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from operator import mul
 
 from threadline.account import (
     COUNTS,
@@ -229,46 +230,75 @@ class _ChargeRun:
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _DATE_LENGTH = 10
-_Numbered = tuple[Rate | None, int]
+_MILLION_DIGITS = 6
+
+
+class _StoredRate:
+    """The id of a rate, and its prices as integers.
+
+    A sum of integers is as exact as one of `Decimal`, and takes a third of the time.
+    """
+
+    def __init__(self, number: int, rate: Rate | None) -> None:
+        self.number = number
+        self._prices: tuple[int, ...] | None = None
+        if rate is not None:
+            per_million = (rate.input, rate.output, rate.cache_write_5m, rate.cache_write_1h, rate.cache_read)
+            prices = (*(EXACT.scaleb(price, -_MILLION_DIGITS) for price in per_million), rate.web_search)
+            self._digits = max(_MILLION_DIGITS, *(-int(price.as_tuple().exponent) for price in prices))
+            self._prices = tuple(int(EXACT.scaleb(price, self._digits)) for price in prices)
+
+    def amount(self, counts: tuple[int, ...]) -> str | None:
+        """The price of tokens and web searches in USD, as text without zeros at the end; None without a price."""
+        if self._prices is None:
+            return None
+        text = str(sum(map(mul, counts, self._prices))).zfill(self._digits + 1)
+        fraction = text[-self._digits :].rstrip("0")
+        return f"{text[: -self._digits]}.{fraction}" if fraction else text[: -self._digits]
 
 
 class PlainCharges:
-    """Rows of `charged`, by the rates of a table; `models` are by their numbers."""
+    """Makes rows of `charged` for messages with one sighting and usual prices, which most are.
+
+    `rates` are the price list, `rate_ids` and `share_ids` its numbers in the index; `models` are by their numbers.
+    """
 
     def __init__(
-        self, table: Rates, numbers: RateIds, shares: ShareIds, models: Mapping[int | None, str | None]
+        self, rates: Rates, rate_ids: RateIds, share_ids: ShareIds, models: Mapping[int | None, str | None]
     ) -> None:
-        self._table = table
-        self._shares = shares
-        self._numbers = numbers
+        self._rates = rates
+        self._rate_ids = rate_ids
+        self._share_ids = share_ids
         self._models = models
-        self._tiers: dict[tuple[int | None, int], tuple[int, Rate | None, Rate | None]] = {}
-        self._rate_ids: dict[tuple[int | None, int, bool], int] = {}  # rates take long to compare
+        self._thresholds: dict[tuple[int | None, int], int] = {}  # by model and day: the tokens of a long prompt
+        self._stored_rates: dict[tuple[int | None, int, bool], _StoredRate] = {}
 
-    def row(self, message: int, kept: StoredSighting) -> tuple[object, ...] | None:
-        """What a message is charged; None where something about it has a price of its own."""
-        _offset, origin, model, time, packed = kept
-        told = decode_sighting(packed)
-        if isinstance(time, str) or told.speed or told.geo or told.tier or told.passes is not None:
+    def row(self, message: int, sighting: StoredSighting) -> tuple[object, ...] | None:
+        """The charge of a message; None if something about it has a price of its own."""
+        _offset, origin, model, time, encoded = sighting
+        usage = decode_sighting(encoded)
+        if isinstance(time, str) or usage.speed or usage.geo or usage.tier or usage.passes is not None:
             return None
-        day = model, time // _DAY_MS
-        tiers = self._tiers.get(day)
-        if tiers is None:
-            tiers = self._tiers[day] = self._table.tiers(self._models[model], decode_time(time)[:_DATE_LENGTH])
-        sent, output, read = told.input, told.output, told.cache_read
-        five, hour, searches = told.cache_write_5m, told.cache_write_1h, told.web_searches
-        is_long = sent + five + hour + read > tiers[0]
-        rate = tiers[2] if is_long else tiers[1]
-        amount = None
-        if rate is not None:
-            cost = rate.amount(input=sent, output=output, cache_write_5m=five, cache_write_1h=hour, cache_read=read)
-            amount = format_decimal(EXACT.add(cost, EXACT.multiply(rate.web_search, searches)) if searches else cost)
-        number = self._rate_ids.get((*day, is_long))
-        if number is None:
-            number = self._rate_ids[*day, is_long] = self._numbers.of(self._models[model], rate)
-        shared = self._shares.of(tuple(told.calls[1::2]))
-        counts = sent, output, five, hour, read, searches
-        return (message, 0, origin, number, time, None, *counts, amount, told.partial, 0, shared)
+        day = time // _DAY_MS
+        threshold = self._thresholds.get((model, day))
+        if threshold is None:
+            threshold = self._thresholds[model, day] = self._find_tiers(model, time)[0]
+        sent, five, hour, read = usage.input, usage.cache_write_5m, usage.cache_write_1h, usage.cache_read
+        is_long = sent + five + hour + read > threshold
+        rate = self._stored_rates.get((model, day, is_long))
+        if rate is None:
+            rate = self._stored_rates[model, day, is_long] = self._store_rate(model, time, is_long=is_long)
+        counts = (sent, usage.output, five, hour, read, usage.web_searches)
+        share = self._share_ids.of(tuple(usage.calls[1::2]))
+        return (message, 0, origin, rate.number, time, None, *counts, rate.amount(counts), usage.partial, 0, share)
+
+    def _find_tiers(self, model: int | None, time: int) -> tuple[int, Rate | None, Rate | None]:
+        return self._rates.tiers(self._models[model], decode_time(time)[:_DATE_LENGTH])
+
+    def _store_rate(self, model: int | None, time: int, *, is_long: bool) -> _StoredRate:
+        _, short, long = self._find_tiers(model, time)
+        rate = long if is_long else short
+        return _StoredRate(self._rate_ids.of(self._models[model], rate), rate)
 
 
 _SELECT_RANGE = "SELECT MIN(offset), MAX(offset) FROM ties WHERE transcript_id = ? AND sharers = ? AND is_end = 1"

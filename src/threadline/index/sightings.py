@@ -12,8 +12,6 @@ import sqlite3
 from binascii import Error as NoBase64
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -73,9 +71,18 @@ class StoredSightings:
         """The same, as stored rows."""
         self.models |= dict(self._connection.execute("SELECT model_id, model FROM models"))
         cursor = self._connection.execute(_SELECT_SIGHTINGS.format(messages), tuple(parameters))
-        for number, group in groupby(cursor, key=itemgetter(0)):
-            rows = list(group)
-            yield number, rows[0][1], [row[2:] for row in rows]
+        # A loop, not `groupby`: nearly all messages have one row, and there are many.
+        number, key = 0, ""
+        rows: list[StoredSighting] = []
+        for row in cursor:
+            if row[0] == number:
+                rows.append(row[2:])
+                continue
+            if rows:
+                yield number, key, rows
+            number, key, rows = row[0], row[1], [row[2:]]
+        if rows:
+            yield number, key, rows
 
     def sightings(self, key: str, rows: list[StoredSighting]) -> list[Sighting]:
         """The sightings of a message, from its rows."""
