@@ -1,14 +1,17 @@
 """Open and write files safely.
 
-For reading, `open_regular` never opens a pipe or a device, and never waits for a writer.
+Only regular files are opened for reading: never a pipe or a device, and never waiting for a writer. Callers say whether
+symlinks are followed.
 
-For writing, files are written atomically: to a temporary file first, then renamed into place.
-All files that threadline writes go through here. A reader sees the old file or the new one, never a part of it.
+- `open_descriptor` and `open_regular` open a file, `read_file` reads a small one.
+- `open_transcript` also refuses files with secrets, and raises errors with a message for users.
+
+Files are written atomically: to a temporary file first, then renamed into place. All files that threadline writes go
+through here. A reader sees the old file or the new one, never a part of it.
 
 - `write_file` writes a small file. `AtomicFile` writes a large one, or one whose name is known only at the end.
 - `staged_path` is for libraries that want a path to write to; `move_file` and `copy_file` place a finished file.
 - `BatchWriter` writes many files and waits for the disk once per batch.
-- `open_regular_file` and `read_small_file` read without following symlinks or waiting for pipes.
 
 `durable` files are on disk before they get their name, and so is the name before the call returns. `private` files
 are readable by their owner only, from the first byte on. Everything here raises `OSError`; callers add the message.
@@ -38,13 +41,15 @@ _OPEN_FLAGS = (
     | getattr(os, "O_BINARY", 0)
 )
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+SMALL_FILE_LIMIT = 64 * 1024
+"""How much of a file `read_file` returns by default: the files that threadline writes itself are smaller."""
 
 
 class NotRegularFileError(OSError):
     """The path is a directory, a pipe, a socket or a device."""
 
 
-def open_regular(path: str | os.PathLike[str], *, follow_symlinks: bool = True) -> int:
+def open_descriptor(path: str | os.PathLike[str], *, follow_symlinks: bool) -> int:
     """Open a regular file for reading and return its descriptor.
 
     Raises:
@@ -62,20 +67,48 @@ def open_regular(path: str | os.PathLike[str], *, follow_symlinks: bool = True) 
 
 
 @contextmanager
-def opened_regular(path: str | os.PathLike[str]) -> Iterator[int]:
-    """Open a regular file for reading for the duration of a `with` block; raises what `open_regular` raises."""
-    descriptor = open_regular(path)
+def opened_descriptor(path: str | os.PathLike[str], *, follow_symlinks: bool) -> Iterator[int]:
+    """Open a regular file for the duration of a `with` block; raises what `open_descriptor` raises."""
+    descriptor = open_descriptor(path, follow_symlinks=follow_symlinks)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
 
 
+def open_regular(path: str | os.PathLike[str], *, follow_symlinks: bool) -> BinaryIO:
+    """Open a regular file for reading, unbuffered; raises what `open_descriptor` raises."""
+    return os.fdopen(open_descriptor(path, follow_symlinks=follow_symlinks), "rb", buffering=0)
+
+
+def read_file(path: str | os.PathLike[str], *, follow_symlinks: bool, limit: int = SMALL_FILE_LIMIT) -> bytes:
+    """Return the content of a regular file, or its first `limit` bytes.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file.
+    """
+    with os.fdopen(open_descriptor(path, follow_symlinks=follow_symlinks), "rb") as file:
+        return file.read(limit)
+
+
+def read_lines(path: str | os.PathLike[str], limit: int) -> Iterator[bytes]:
+    """Yield the lines in the first `limit` bytes, without a last line that the limit cuts. Symlinks are followed.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file.
+    """
+    with os.fdopen(open_descriptor(path, follow_symlinks=True), "rb") as file:
+        while limit > 0 and (line := file.readline(limit)):
+            limit -= len(line)
+            if limit > 0 or line.endswith(b"\n"):
+                yield line
+
+
 _SECRET_LAST_LETTERS = frozenset("yY")
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a file of that name holds credentials, in whatever folder."""
+    """Whether a file of this name contains credentials, in any folder."""
     if name[:1] != "." and name[-1:] not in _SECRET_LAST_LETTERS:  # as nearly all are
         return False
     lower = name.lower()
@@ -83,12 +116,17 @@ def is_secret_name(name: str) -> bool:
 
 
 def open_transcript(path: str | Path) -> int:
-    """Open a regular file for reading and nothing else; say in a sentence why not."""
+    """Open a transcript, or another file that a user may name, and return its descriptor. Symlinks are followed.
+
+    Raises:
+        NotFound: it does not exist.
+        Unreadable: it cannot be opened, is not a regular file, or contains secrets.
+    """
     try:
         target = os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - a path may be text
         if is_secret_name(os.path.basename(path)) or is_secret_name(os.path.basename(target)):  # noqa: PTH119 - the same
             raise Unreadable(f"{os.fspath(path)!r} holds secrets by its name, and threadline never opens those.")
-        return open_regular(path)
+        return open_descriptor(path, follow_symlinks=True)
     except FileNotFoundError:
         raise NotFound(f"There is no file {os.fspath(path)!r}; check the path.") from None
     except NotRegularFileError:
@@ -96,30 +134,6 @@ def open_transcript(path: str | Path) -> int:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise Unreadable(f"{os.fspath(path)!r} cannot be opened: {reason}.") from None
-
-
-def read_lines(path: str | os.PathLike[str], limit: int) -> Iterator[bytes]:
-    """Yield the lines in the first `limit` bytes, without a last line that the limit cuts.
-
-    Raises:
-        OSError: it cannot be read, or is not a regular file.
-    """
-    with os.fdopen(open_regular(path), "rb") as file:
-        while limit > 0 and (line := file.readline(limit)):
-            limit -= len(line)
-            if limit > 0 or line.endswith(b"\n"):
-                yield line
-
-
-def read_whole(path: str | os.PathLike[str], limit: int) -> bytes:
-    """Return the file's bytes, or `b""` if it is larger than `limit`.
-
-    Raises:
-        OSError: it cannot be read, or is not a regular file.
-    """
-    with os.fdopen(open_regular(path), "rb") as file:
-        data = file.read(limit + 1)
-    return data if len(data) <= limit else b""
 
 
 def read_at(descriptor: int, start: int, stop: int) -> bytes:
@@ -139,7 +153,7 @@ def _check_regular(status: os.stat_result, path: str | os.PathLike[str]) -> None
 TEMPORARY_SUFFIX = ".new"
 """Ends the name of every temporary file: OWNER-PID-TOKEN.new."""
 _TEMPORARY_NAME = re.compile(rf"(?P<owner>.*)-(?P<pid>[0-9]+)-[0-9a-z]+{re.escape(TEMPORARY_SUFFIX)}", re.DOTALL)
-_SMALL_FILE_LIMIT = 64 * 1024
+
 _COPY_SIZE = 1024 * 1024
 _MAX_NAME_PART = 80
 _TOKEN = os.urandom(4).hex()
@@ -150,27 +164,8 @@ _CREATE_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES})
 
 
-def open_regular_file(path: Path) -> BinaryIO:
-    """Open a regular file for reading, without following a symlink or waiting for a pipe.
-
-    Raises:
-        OSError: it cannot be read, or is not a regular file.
-    """
-    return os.fdopen(open_regular(path, follow_symlinks=False), "rb", buffering=0)
-
-
-def read_small_file(path: Path) -> bytes:
-    """Read a regular file of a few kB. Of a larger one, only the first 64 kB are returned.
-
-    Raises:
-        OSError: it cannot be read, or is not a regular file.
-    """
-    with open_regular_file(path) as file:
-        return file.read(_SMALL_FILE_LIMIT)
-
-
 def write_all(file: BinaryIO, data: bytes) -> None:
-    """Write all of the data to an unbuffered file, however little the system takes at a time."""
+    """Write all of the data to an unbuffered file, with as many calls as the system needs."""
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]

@@ -505,18 +505,18 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_kept(
 ) -> None:
     """Exit code 2 and its place, also when quiet; all other sessions are kept."""
     main = counting.mains(home)[0]
-    opened = files.open_regular_file
+    opened = files.open_regular
 
-    def refusing(path: Path) -> object:
+    def refusing(path: Path, *, follow_symlinks: bool) -> object:
         if Path(path) == main:
             raise PermissionError(13, "Permission denied", str(path))
-        return opened(path)
+        return opened(path, follow_symlinks=follow_symlinks)
 
-    monkeypatch.setattr(files, "open_regular_file", refusing)
+    monkeypatch.setattr(files, "open_regular", refusing)
     answer = ask("keep", "--quiet")
     assert (answer.code, answer.out) == (2, "")
     assert main.name in answer.err
-    monkeypatch.setattr(files, "open_regular_file", opened)
+    monkeypatch.setattr(files, "open_regular", opened)
     assert ask("keep", "list", "--json").json
     (row,) = ask("keep", "status", "--jsonl").jsonl
     assert (row["session"], row["state"]) == (main.stem, "new")

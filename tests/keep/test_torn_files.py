@@ -61,19 +61,19 @@ class _Meddled:
 @contextmanager
 def _meddling(path: Path, happens: Callable[[], object], times: int) -> Iterator[None]:
     """Have something happen to a file in the middle of each of the first so many times that it is read."""
-    opened = files.open_regular_file
+    opened = files.open_regular
     left = times
 
-    def meddled(one: Path) -> object:
+    def meddled(opened_path: Path, *, follow_symlinks: bool) -> object:
         nonlocal left
-        file = opened(one)
-        if one != path or not left:
+        file = opened(opened_path, follow_symlinks=follow_symlinks)
+        if opened_path != path or not left:
             return file
         left -= 1
         return _Meddled(file, 2, happens)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "open_regular_file", meddled)
+        patch.setattr(files, "open_regular", meddled)
         yield
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from threadline.files import read_lines, read_whole
+from threadline.files import read_file, read_lines
 from threadline.find.layout import (
     MAX_FOLDER_NAME,
     folder_matches,
@@ -147,7 +147,7 @@ class PathEvidence:
                 yield path, PathSource.INDEX
 
     def _in_index(self, path: Path) -> Iterator[str]:
-        index = decode_or_none(self._whole(path), _SessionsIndex) or _SessionsIndex()
+        index = decode_or_none(self._read(path), _SessionsIndex) or _SessionsIndex()
         if _is_path(index.original_path):
             yield index.original_path
         for entry in index.entries if isinstance(index.entries, list) else ():
@@ -156,7 +156,7 @@ class PathEvidence:
 
     @cached_property
     def _in_config(self) -> PathsByFolder:
-        configs = (decode_or_none(self._whole(path), _Config) or _Config() for path in self._configs)
+        configs = (decode_or_none(self._read(path), _Config) or _Config() for path in self._configs)
         return PathsByFolder(path for config in configs for path in config.projects if _is_path(path))
 
     @cached_property
@@ -172,9 +172,9 @@ class PathEvidence:
         except OSError as error:
             self._note(path, error)
 
-    def _whole(self, path: Path) -> bytes:
+    def _read(self, path: Path) -> bytes:
         try:
-            return read_whole(path, _MAX_FILE_BYTES)
+            return read_file(path, follow_symlinks=True, limit=_MAX_FILE_BYTES)
         except OSError as error:
             self._note(path, error)
             return b""

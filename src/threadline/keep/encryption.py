@@ -102,7 +102,7 @@ def key_from_passphrase(folder: Path, passphrase: str) -> str:
         raise NotFound(f"The keep {str(folder)!r} has no passphrase. Use its key file.")
     for path in paths:
         try:
-            identity: bytes = age.passphrase.decrypt(files.read_small_file(path), passphrase)
+            identity: bytes = age.passphrase.decrypt(files.read_file(path, follow_symlinks=False), passphrase)
         except (OSError, age.DecryptError):
             continue
         return identity.decode().strip()

@@ -213,7 +213,7 @@ class _KeepRun:
         """Read a file and store its new pieces. While it changes, read it again, up to a limit."""
         earlier: tuple[PieceList | None, tuple[str, ...]] | None = None
         for attempt in range(_MAX_RETRIES + 1):
-            with files.open_regular_file(source.file) as file:
+            with files.open_regular(source.file, follow_symlinks=False) as file:
                 status = os.fstat(file.fileno())
                 base, start = self._find_base(file, status, self._base_candidates(source, previous))
                 pieces, size = self._read_pieces(file, start, status.st_size, writer, trainer)

@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import Error, IndexBusy, Unreadable
-from threadline.files import open_regular_file, read_small_file
+from threadline.files import open_regular, read_file
 from threadline.find import HOME_MARKERS, PROJECTS, list_project_folders, real_projects_dir
 from threadline.keep.cache import (
     STATE_VERSION,
@@ -236,7 +236,11 @@ def _machine_names(origins: Sequence[HomeOrigin], own: str | None) -> dict[str, 
 
 def _read_keep_id(keep: Path) -> str:
     try:
-        return str(msgspec.json.decode(read_small_file(keep / KEEP_JSON), type=_KeepId).id.replace("/", "_")[:64])
+        return str(
+            msgspec.json.decode(read_file(keep / KEEP_JSON, follow_symlinks=False), type=_KeepId).id.replace("/", "_")[
+                :64
+            ]
+        )
     except (FileNotFoundError, msgspec.MsgspecError):
         return short_hash(os.path.realpath(keep))  # keep.json is damaged; the rest can still be read
     except OSError as error:
@@ -364,7 +368,7 @@ def _has_recovered(home: str, row: KeptFile) -> bool:
     pattern = re.compile(rb'"uuid"\s*:\s*"(?:' + b"|".join(re.escape(mark.encode()) for mark in row.marks) + rb')"')
     buffer = b""
     try:
-        with open_regular_file(Path(_join_path(home, row.truncated_path or ""))) as file:
+        with open_regular(Path(_join_path(home, row.truncated_path or "")), follow_symlinks=False) as file:
             while data := file.read(_READ_SIZE):
                 buffer = buffer[-_MAX_MATCH_SIZE:] + data
                 if pattern.search(buffer) is not None:

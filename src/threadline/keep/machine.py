@@ -168,6 +168,8 @@ def save_last_run(machine: Path | None, folder: Path, id_: str, ended: str) -> N
 
 def _read_last_runs(machine: Path) -> dict[str, LastRun]:
     try:
-        return msgspec.json.decode(files.read_small_file(machine / LAST_RUNS_FILE), type=dict[str, LastRun])
+        return msgspec.json.decode(
+            files.read_file(machine / LAST_RUNS_FILE, follow_symlinks=False), type=dict[str, LastRun]
+        )
     except (OSError, msgspec.MsgspecError):
         return {}

@@ -325,7 +325,7 @@ def _read_chunks(path: Path) -> Iterator[bytes]:
         Unreadable: it cannot be read.
     """
     try:
-        with files.open_regular_file(path) as file:
+        with files.open_regular(path, follow_symlinks=False) as file:
             while data := file.read(_COPY_SIZE):
                 yield data
     except OSError as error:

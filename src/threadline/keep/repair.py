@@ -62,11 +62,11 @@ def _reconstruct_keep_info(store: Store, machine: Machine) -> KeepInfo:
         return info
     if store.identity is None or not runs:
         raise Unreadable(store.problem or "")
-    with files.open_regular_file(runs[0]) as file:
+    with files.open_regular(runs[0], follow_symlinks=False) as file:
         recipients = encryption.count_recipients(file.read())
     store.read(runs[0])  # raises if this is not the key
     paths = (store.folder / name for name in (encryption.IDENTITY_FILE, encryption.IDENTITY_COPY_FILE))
-    identities = {files.read_small_file(path) for path in paths if path.is_file()}
+    identities = {files.read_file(path, follow_symlinks=False) for path in paths if path.is_file()}
     if recipients != 1 or len(identities) > 1:
         raise Unreadable(store.problem or "")
     identity = sha256(identities.pop()).hexdigest() if identities else ""

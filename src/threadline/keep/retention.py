@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.files import read_whole
+from threadline.files import read_file
 from threadline.find import decode_or_none, homes
 
 DEFAULT_DAYS = 30
@@ -75,7 +75,9 @@ def is_cleaned_up(path: str) -> bool:
 def read_retention_period(home: Path) -> RetentionPeriod:
     """The retention period of a home, from `cleanupPeriodDays` in its `settings.json`."""
     try:
-        settings = decode_or_none(read_whole(home / "settings.json", _MAX_SETTINGS_SIZE), _Settings)
+        settings = decode_or_none(
+            read_file(home / "settings.json", follow_symlinks=True, limit=_MAX_SETTINGS_SIZE), _Settings
+        )
     except OSError:
         return RetentionPeriod()
     days = settings.cleanup_period_days if settings is not None else None

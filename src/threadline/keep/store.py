@@ -215,7 +215,7 @@ class Store:
         try:
             if path.name.endswith((".age", f".age{RETIRED_SUFFIX}")):
                 return BytesIO(self._decrypt_cached(path))
-            return files.open_regular_file(path)
+            return files.open_regular(path, follow_symlinks=False)
         except OSError as error:
             raise read_error(path, error) from None
 
@@ -233,7 +233,7 @@ class Store:
 
     def _decrypt(self, path: Path) -> bytes:
         self.require_key()
-        with files.open_regular_file(path) as file:
+        with files.open_regular(path, follow_symlinks=False) as file:
             return encryption.decrypt_bytes(file.read(), self.identity or "", path.name)
 
     def dictionary(self, hash_: str) -> bytes:
@@ -384,7 +384,7 @@ def hash_file(path: Path) -> str:
         OSError: it cannot be read.
     """
     digest = sha256()
-    with files.open_regular_file(path) as file:
+    with files.open_regular(path, follow_symlinks=False) as file:
         while data := file.read(1024 * 1024):
             digest.update(data)
     return digest.hexdigest()
@@ -430,7 +430,7 @@ def read_keep_info(folder: Path) -> tuple[KeepInfo, str | None]:
     )
     empty = KeepInfo(KEEP_FORMAT, KEEP_VERSION, "")
     try:
-        info = msgspec.json.decode(files.read_small_file(folder / KEEP_JSON), type=KeepInfo)
+        info = msgspec.json.decode(files.read_file(folder / KEEP_JSON, follow_symlinks=False), type=KeepInfo)
     except FileNotFoundError:
         if not any((folder / "runs").glob("*")):
             raise NotFound(f"There is no keep in {str(folder)!r} yet. Run `threadline keep` to create one.") from None
@@ -491,7 +491,7 @@ def write_readme(folder: Path) -> None:
 def has_readme(folder: Path) -> bool:
     """Whether README.txt is intact."""
     try:
-        return files.read_small_file(folder / README_FILE) == README_TEXT.encode()
+        return files.read_file(folder / README_FILE, follow_symlinks=False) == README_TEXT.encode()
     except OSError:
         return False
 
