@@ -371,7 +371,7 @@ def test_a_transcript_that_cannot_be_read(ask: Asker, sample: Path, monkeypatch:
             raise Unreadable(f"{path} cannot be opened: no.")
         return really(path)
 
-    monkeypatch.setattr("threadline.cli.entries.entries", refuse)
+    monkeypatch.setattr("threadline.cli.entries.parse_entries", refuse)
     answer = ask("entries", sample.parent, "--jsonl")
     assert (answer.code, texts(answer.jsonl)) == (0, ["other"])
     assert answer.err == f"threadline: {sample} cannot be opened: no.\n"
