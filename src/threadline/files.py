@@ -140,6 +140,7 @@ def read_at(descriptor: int, start: int, stop: int) -> bytes:
     """Return the bytes from `start` to `stop`, or as many of them as the file has."""
     os.lseek(descriptor, start, os.SEEK_SET)
     data = os.read(descriptor, stop - start)
+    # One call reads at most 2 GiB, and signals may cut it short.
     while len(data) < stop - start and (more := os.read(descriptor, stop - start - len(data))):
         data += more
     return data
@@ -175,7 +176,7 @@ class AtomicFile:
     """A file under a temporary name, which `commit` turns into the real one.
 
     Use it in a `with` statement, or call `discard`: what is not committed is removed. `owner` starts the temporary
-    name, so that `remove_leftovers` can tell whose file it is.
+    name, which lets `remove_leftovers` recognise whose file it is.
     """
 
     def __init__(self, folder: Path, *, owner: str, private: bool = True, durable: bool = True) -> None:

@@ -133,7 +133,7 @@ def test_a_bad_file_is_a_sentence(ask: Asker, tmp_path: Path) -> None:
     path.write_text('{"schema": 1, "models": {"m": {"periods": [{"input": 1}]}}}')
     answer = ask("prices", "--prices", path)
     assert (answer.code, answer.out) == (2, "")
-    assert f"{path}: $.models.m.periods[0] is not as it should be: Object missing required field" in answer.err
+    assert f"{path}: $.models.m.periods[0] is invalid: Object missing required field" in answer.err
     missing = ask("prices", "--prices", tmp_path / "none.json")
     assert (missing.code, missing.out) == (2, "")
     assert "not found" in missing.err

@@ -49,13 +49,13 @@ def resolve_calls(shared: Mapping[str, list[Sighting]], single: Iterable[Sightin
     `shared` are the sightings of keys that have several, `single` the sightings of all other keys.
     """
     calls = {key: group_by_call(key, sightings) for key, sightings in shared.items()}
-    own = (
+    unshared = (
         sighting
         for sightings in shared.values()
         if len({sighting.origin.transcript for sighting in sightings}) == 1
         for sighting in sightings
     )
-    evidence = _CollectedEvidence([call for groups in calls.values() for call in groups], chain(single, own))
+    evidence = _CollectedEvidence([call for groups in calls.values() for call in groups], chain(single, unshared))
     return {key: [resolve_owner(call, evidence) for call in groups] for key, groups in calls.items()}
 
 
@@ -76,7 +76,7 @@ def group_by_call(key: str, sightings: list[Sighting]) -> list[list[Sighting]]:
 
 
 def resolve_owner(sightings: list[Sighting], evidence: CopyEvidence) -> ApiCall:
-    """Return the call that these sightings tell of, owned by the earliest original."""
+    """Return the API call of these sightings, owned by the earliest original."""
     return ApiCall(evidence.original(most_complete(sightings)), evidence.original(sightings), tuple(sightings))
 
 
@@ -179,7 +179,7 @@ def _completeness(sighting: Sighting) -> tuple[object, ...]:
 
 
 def _precedence(sighting: Sighting) -> tuple[object, ...]:
-    """Sort key: the least is the earliest original, as far as a sighting itself can tell."""
+    """Sort key: the least is the earliest original, judging by the sighting alone."""
     origin = sighting.origin
     return sighting.is_repeat, origin.forked, origin.side, origin.began, sighting.time
 
@@ -242,7 +242,7 @@ class RepeatMatcher:
 
     def __init__(self, calls: list[list[Sighting]], scope: Callable[[Sighting], object]) -> None:
         self._scope = scope
-        # By mark and what was sent, and by mark alone (None): the earliest call with these.
+        # The earliest call by mark and what was sent, and by mark only (None).
         self._earliest: dict[tuple[object, object], tuple[tuple[object, ...], list[Sighting]]] = {}
         for call in calls:
             for sighting in call:

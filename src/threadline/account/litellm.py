@@ -179,8 +179,8 @@ def _per_million(value: Any) -> Decimal | None:
 
 
 def _multiplier(value: dict[str, Any], word: str) -> Decimal | None:
-    own = value.get("provider_specific_entry")
-    number = own.get(word) if isinstance(own, dict) else None
+    details = value.get("provider_specific_entry")
+    number = details.get(word) if isinstance(details, dict) else None
     usable = isinstance(number, int | Decimal) and not isinstance(number, bool)
     return Decimal(number).normalize(EXACT) if usable and number is not None else None
 

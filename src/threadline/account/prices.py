@@ -75,7 +75,7 @@ class ModelPrices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
 
 class Fees(Struct, frozen=True):
-    """What is charged by the piece. What a file does not say stays unchanged."""
+    """Fees per request. A fee that a file does not contain stays unchanged."""
 
     web_search_usd_per_request: Decimal | None = None
 
@@ -114,17 +114,17 @@ def read_price_file(data: bytes, name: str) -> PriceFile:
     if unit not in (None, UNIT):
         raise BadQuery(f"{name}: $.unit is {_shorten(unit)}; prices must be in {UNIT!r}.")
     if "models" not in fields:
-        raise BadQuery(f"{name}: $.models is missing; it holds the models by id.")
+        raise BadQuery(f"{name}: $.models is missing; it must contain the models by id.")
     models = {
         key: _decode(raw, ModelPrices, name, f"$.models.{key}")
         for key, raw in _decode(fields["models"], dict[str, Raw], name, "$.models").items()
     }
     fees = _decode(fields.get("fees", b"{}"), Fees, name, "$.fees")
     rules = _decode(fields.get("rules", b"{}"), PriceRules, name, "$.rules")
-    found = PriceFile(models, fees, rules)
-    for path, wrong in find_problems(found):
+    file = PriceFile(models, fees, rules)
+    for path, wrong in find_problems(file):
         raise BadQuery(f"{name}: {path} {wrong}.")
-    return found
+    return file
 
 
 def find_problems(file: PriceFile) -> Iterator[tuple[str, str]]:
@@ -143,13 +143,13 @@ def _decode(data: bytes | Raw, shape: Any, name: str, path: str) -> Any:
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.ValidationError as error:
-        found = _ERROR_LOCATION.fullmatch(str(error))
-        what, below = (found[1], found[2] or "") if found else (str(error), "")
-        raise BadQuery(f"{name}: {path}{below} is not as it should be: {what}.") from None
+        match = _ERROR_LOCATION.fullmatch(str(error))
+        what, below = (match[1], match[2] or "") if match else (str(error), "")
+        raise BadQuery(f"{name}: {path}{below} is invalid: {what}.") from None
     except UnicodeDecodeError:
         raise BadQuery(f"{name} is not UTF-8; save it as UTF-8 and try again.") from None
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BadQuery(f"{name} is no JSON that can be read: {error}.") from None
+        raise BadQuery(f"{name} is not valid JSON: {error}.") from None
 
 
 def _duplicate_names(models: dict[str, ModelPrices]) -> Iterator[tuple[str, str]]:
@@ -246,14 +246,14 @@ def encode_price_file(file: PriceFile, source: str) -> bytes:
     Prices are numbers, as in the shipped file; `source` says where they are from.
     """
     models = {key: msgspec.to_builtins(model, builtin_types=(Decimal,)) for key, model in file.models.items()}
-    whole = {"schema": SCHEMA, "unit": UNIT, "sources": [source], "notes": file.notes, "models": models}
-    encoded = msgspec.json.Encoder(decimal_format="number").encode(_without_exponents(whole))
+    document = {"schema": SCHEMA, "unit": UNIT, "sources": [source], "notes": file.notes, "models": models}
+    encoded = msgspec.json.Encoder(decimal_format="number").encode(_without_exponents(document))
     text = msgspec.json.format(encoded, indent=1).decode()
     return _NOT_ASCII.sub(_escape_character, text).encode() + b"\n"
 
 
-def _escape_character(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be").hex()
+def _escape_character(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
@@ -312,8 +312,8 @@ def cloud_region(model: str) -> str | None:
     """
     if len(model) > MAX_ID_LENGTH or not model.isascii():
         return None
-    found = _REGION.match(_without_path(model))
-    return found[1] if found else None
+    match = _REGION.match(_without_path(model))
+    return match[1] if match else None
 
 
 def with_dashes(name: str) -> str:

@@ -93,13 +93,13 @@ class Rates:
 
     def _add(self, source: PriceSource) -> None:
         names: dict[str, str] = {}
-        for written, model in source.prices.models.items():
-            key = with_dashes(written)
+        for id_, model in source.prices.models.items():
+            key = with_dashes(id_)
             before = self._models.get(key)
             introduced = model.introduced or (before.introduced if before is not None else None)
             self._models[key] = msgspec.structs.replace(model, introduced=introduced)
             self._files[key] = source.name
-            names |= {lower_ascii(name): key for name in (key, written, *model.aliases)}
+            names |= {lower_ascii(name): key for name in (key, id_, *model.aliases)}
         self._names |= names
 
     @property

@@ -11,7 +11,7 @@ from threadline.account.totals import Calendar, sum_charges
 from threadline.model.ledger import CENT, BurnRate, Charge, Projection, Sum, UsageWindow, WindowLimit
 
 WINDOW_HOURS = 5
-# Division is not exact: 28 digits are kept, and whoever shows them rounds.
+# Division is not exact: 28 digits are kept, and they are rounded for display.
 _DIVISION = Context(prec=28, rounding=ROUND_HALF_EVEN)
 _ROUNDING = Context(prec=60, rounding=ROUND_HALF_UP)
 _MICROSECOND = timedelta(microseconds=1)
@@ -44,7 +44,7 @@ def usage_windows(charges: Iterable[Charge], *, now: datetime, hours: float = WI
     return windows
 
 
-def append_window(  # noqa: PLR0917 - all that a window is made of
+def append_window(  # noqa: PLR0917 - everything that a window consists of
     windows: list[UsageWindow],
     times: tuple[datetime, datetime],
     total: Sum,
@@ -64,19 +64,19 @@ def active_window(windows: Iterable[UsageWindow]) -> UsageWindow | None:
 
 
 def window_limit(
-    windows: Iterable[UsageWindow], given: int | None = None, *, asked: bool = False
+    windows: Iterable[UsageWindow], tokens: int | None = None, *, is_given: bool = False
 ) -> WindowLimit | None:
-    """Return the given limit, or else the tokens of the largest finished window; None if there is none.
+    """Return a limit of this many tokens, or else of the largest finished window; None if there is none.
 
-    `asked` says whether anybody wants to be warned about it.
+    `is_given` says whether the user asked for a limit, and so wants warnings about it.
     """
-    if given is not None:
-        return WindowLimit(given, is_given=True)
+    if tokens is not None:
+        return WindowLimit(tokens, is_given=True)
     largest = max(
         (window.sum.tokens for window in windows if not window.is_gap and not window.is_active),
         default=0,
     )
-    return WindowLimit(largest, is_given=asked) if largest else None
+    return WindowLimit(largest, is_given=is_given) if largest else None
 
 
 def split_into_windows(timed: Iterable[tuple[datetime, _T]], length: timedelta) -> Iterator[list[tuple[datetime, _T]]]:

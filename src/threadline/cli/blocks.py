@@ -104,7 +104,7 @@ def blocks(
     archive = click.get_current_context().with_resource(open_archive(homes, jobs, require_home=True))
     ledger = archive.ledger(rates)
     windows = ledger.windows(now=present, hours=hours)
-    limit = window_limit(windows, _parse_token_limit(limit_tokens), asked=limit_tokens is not None)
+    limit = window_limit(windows, _parse_token_limit(limit_tokens), is_given=limit_tokens is not None)
     shown = [window for window in windows if _is_in_time(window, time) and (window.is_active or not only_active)]
     if order == "desc":
         shown.reverse()

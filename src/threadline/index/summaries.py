@@ -203,7 +203,13 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class SessionBrief(Struct, frozen=True):
-    """One row of a list of sessions. `kept`: it exists only in the keep."""
+    """A session as one query of the index lists it. `kept`: it exists only in the keep.
+
+    `summary.SessionSummary` has more fields: agent types, agents whose transcripts are missing, whether the session is
+    running. Computing those takes a listing of the homes and a lookup per session. Web pages list all sessions on
+    every request and do not show them, so this is a separate, cheaper type. `tests/interfaces/test_agree.py` checks
+    that both agree on the fields they share.
+    """
 
     id: str | None
     title: str

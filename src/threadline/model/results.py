@@ -29,7 +29,7 @@ class OtherResult(ToolResult, frozen=True):
 
 
 class ShellResult(ToolResult, frozen=True):
-    """`Bash`, `PowerShell`: the output of a command. There is no exit code: only the text has it."""
+    """`Bash`, `PowerShell`: the output of a command. Only the text contains the exit code."""
 
     stdout: str | None = None
     stderr: str | None = None

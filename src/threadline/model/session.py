@@ -316,8 +316,8 @@ class Agent(Struct, frozen=True):
 
     def __repr__(self) -> str:
         name = self.id or "main"
-        what = f", side={str(self.side)!r}" if self.side else f", type={self.type!r}" if self.type else ""
-        return f"Agent({name!r}{what}, {len(self.entries)} entries, {len(self.calls)} calls)"
+        kind = f", side={str(self.side)!r}" if self.side else f", type={self.type!r}" if self.type else ""
+        return f"Agent({name!r}{kind}, {len(self.entries)} entries, {len(self.calls)} calls)"
 
 
 class ContinuationKind(StrEnum):

@@ -147,7 +147,7 @@ def parse_moment(text: str, *, now: datetime | None = None, end: bool = False, z
     hours they have there; `7d` is always seven times 24 hours ago.
     """
     present = now or datetime.now(UTC)
-    here = zone or UTC
+    local_zone = zone or UTC
     word = text.strip().lower()
     if word == "now":
         return present
@@ -157,10 +157,10 @@ def parse_moment(text: str, *, now: datetime | None = None, end: bool = False, z
             return present - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         except OverflowError:  # before the year 1: from the beginning
             return datetime.min.replace(tzinfo=UTC)
-    days = _parse_days(word, _to_zone(present, here).date())
+    days = _parse_days(word, _to_zone(present, local_zone).date())
     if days is not None:
-        return _day_end(days[1], here) if end else _day_start(days[0], here)
-    moment = _parse_iso(text.strip(), here) if "-" in text else None
+        return _day_end(days[1], local_zone) if end else _day_start(days[0], local_zone)
+    moment = _parse_iso(text.strip(), local_zone) if "-" in text else None
     if moment is None:
         raise BadQuery(
             f"{text!r} is not a time. Write 2026-11-03, 2026-11-03T14:00, 2026-11, 12h, 7d, 2w, now, today, yesterday, "

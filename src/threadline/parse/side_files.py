@@ -1,4 +1,4 @@
-"""Read the files beside the transcripts."""
+"""Read side files."""
 
 from __future__ import annotations
 

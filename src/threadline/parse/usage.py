@@ -25,7 +25,7 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from threadline.errors import Error, Unreadable
-from threadline.files import open_transcript
+from threadline.files import open_transcript, read_at
 from threadline.model.homes import Transcript
 from threadline.model.places import strip_line
 from threadline.model.times import parse_timestamp
@@ -659,7 +659,7 @@ def is_compacted_at_end(path: Path) -> bool:
         return False
     try:
         size = os.fstat(descriptor).st_size
-        end = _read_range(descriptor, max(0, size - _TAIL_BLOCK_SIZE), size)
+        end = read_at(descriptor, max(0, size - _TAIL_BLOCK_SIZE), size)
     except OSError:
         return False
     finally:
@@ -684,7 +684,7 @@ def _find_start(descriptor: int, since: str) -> int:
     end = os.fstat(descriptor).st_size
     while end > 0:
         start = max(0, end - _TAIL_BLOCK_SIZE)
-        block = _read_range(descriptor, start, end)
+        block = read_at(descriptor, start, end)
         first = block.find(b"\n") + 1
         if start and first and _is_block_before(block, since):
             return start + first
@@ -697,12 +697,3 @@ def _is_block_before(block: bytes, since: str) -> bool:
     times = {match[1] for match in _TIMESTAMP.finditer(block)}
     limit = since.encode()
     return bool(times) and all(time.endswith(b"Z") and time < limit for time in times)
-
-
-def _read_range(descriptor: int, start: int, end: int) -> bytes:
-    os.lseek(descriptor, start, os.SEEK_SET)
-    parts = []
-    while start < end and (part := os.read(descriptor, end - start)):
-        parts.append(part)
-        start += len(part)
-    return b"".join(parts)

@@ -67,8 +67,8 @@ def abandoned_rows_of(transcript: Transcript) -> frozenset[str]:
         transcript_entries = list(entries(transcript.path))
     except Error:
         return frozenset()  # the ledger reports it
-    own, inline = split_inline_agents(transcript_entries)
-    history = build_history(own, transcript=transcript_entries if inline else None)
+    main_entries, inline = split_inline_agents(transcript_entries)
+    history = build_history(main_entries, transcript=transcript_entries if inline else None)
     return frozenset(
         entry.uuid
         for branch in history.branches

@@ -59,12 +59,12 @@ def explain_total(
 
 
 def _explain_unclosed_end(run: Run) -> DifferenceReason:
-    many = format_count(len(run.charges), "message")
+    messages = format_count(len(run.charges), "message")
     verb = "comes" if len(run.charges) == 1 else "come"
     return DifferenceReason(
         DifferenceCause.UNCLOSED,
         EXACT.minus(run.computed),
-        f"{many} {verb} after the last total: that run has not written one",
+        f"{messages} {verb} after the last total: that run has not written one",
         proven=True,
     )
 
@@ -117,8 +117,8 @@ class _RunDifference:
         before = self._run.before
         if before is None or not before.amount:
             return None
-        alone = EXACT.add(self._unexplained, before.amount)
-        if EXACT.abs(alone) > TOLERANCE and self._state.amount >= before.amount:
+        without_base = EXACT.add(self._unexplained, before.amount)
+        if EXACT.abs(without_base) > TOLERANCE and self._state.amount >= before.amount:
             return None
         for token in before.tokens:
             model = self._name(token.model)
@@ -127,7 +127,7 @@ class _RunDifference:
             DifferenceCause.RESTARTED,
             EXACT.minus(before.amount),
             f"the total restarted at zero, after {format_amount(before.amount)}",
-            proven=EXACT.abs(alone) <= TOLERANCE,
+            proven=EXACT.abs(without_base) <= TOLERANCE,
         )
 
     def _unpriced(self) -> DifferenceReason | None:
@@ -200,9 +200,9 @@ class _RunDifference:
     def _differing(self) -> str:
         parts = []
         for model, cost in self._costs().items():
-            own = total_amount(charge for charge in self._run.charges if self._name(charge.model or "") == model)
-            if EXACT.abs(EXACT.subtract(cost, own)) > TOLERANCE:
-                parts.append(f"{model} {format_amount(cost)} reported, {format_amount(own)} computed")
+            computed = total_amount(charge for charge in self._run.charges if self._name(charge.model or "") == model)
+            if EXACT.abs(EXACT.subtract(cost, computed)) > TOLERANCE:
+                parts.append(f"{model} {format_amount(cost)} reported, {format_amount(computed)} computed")
         return f" ({'; '.join(parts)})" if parts else ""
 
     def _fees(self) -> DifferenceReason | None:
@@ -236,8 +236,8 @@ class _RunDifference:
         for number, charge in enumerate(self._run.charges, 1):
             lacking = EXACT.add(lacking, charge.amount or Decimal(0))
             if EXACT.abs(lacking) <= TOLERANCE:
-                many = format_count(number, "message")
-                words = f"{many} of a run that ended without writing its total: it was killed, or it crashed"
+                messages = format_count(number, "message")
+                words = f"{messages} of a run that ended without writing its total: it was killed, or it crashed"
                 return DifferenceReason(DifferenceCause.UNCLOSED, self._unexplained, words, proven=True)
             if lacking > TOLERANCE:
                 return None

@@ -300,7 +300,7 @@ def _merge_examinations(parts: list[Examination]) -> Examination:
 decode_strictly = make_lines_decoder(strict_type(AnyEntry))
 """Decodes lines in which the model knows every field. The entries have the model's own types."""
 
-_decode_one = msgspec.json.Decoder[Any](strict_type(AnyEntry)).decode
+_decode_strict_entry = msgspec.json.Decoder[Any](strict_type(AnyEntry)).decode
 # A key may contain half a surrogate pair, which has no UTF-8.
 _CONVERSION_ERRORS = (msgspec.MsgspecError, UnicodeEncodeError, RecursionError)
 _ITEM_KINDS = {
@@ -360,7 +360,7 @@ def _is_fully_known(entry: Entry) -> bool:
     if type(entry).__struct_config__.forbid_unknown_fields:
         return True
     try:
-        _decode_one(entry.raw.strip(b"\0 \t\r\n"))
+        _decode_strict_entry(entry.raw.strip(b"\0 \t\r\n"))
     except DECODE_ERRORS:
         return False
     return True

@@ -69,7 +69,7 @@ def session_failures(session: Session, summarize: InputSummary) -> list[Failure]
 
 
 def transcript_failures(transcript: Transcript, *, summarize: InputSummary) -> TranscriptFailures:
-    """Return the failures in one transcript, without what only the whole session tells (the turns of agents)."""
+    """Return the failures in one transcript, without facts that need the whole session (the turns of agents)."""
     try:
         transcript_entries = list(entries(transcript.path))
     except Error:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from threadline.errors import Error, NotFound
-from threadline.files import open_transcript
+from threadline.files import open_transcript, read_at
 from threadline.model.homes import Found, TranscriptKind
 from threadline.model.places import Place, Problem, ProblemKind, SessionId
 from threadline.model.side_files import HistoryPrompt
@@ -59,7 +59,8 @@ class PromptFilter(Struct, frozen=True):
 class PromptHistory:
     """The prompts of all homes. After iterating, its counters say why there may be none.
 
-    `rows_read` counts the rows that were read, `match_counts` how many of them match each field of the filter alone.
+    `rows_read` counts the rows that were read. `match_counts` counts how many of them match each single field of the
+    filter.
     """
 
     def __init__(self, found: Sequence[Found], filter_: PromptFilter | None = None) -> None:
@@ -164,20 +165,20 @@ def _lines_backwards(path: Path) -> Iterator[tuple[bytes, int]]:
     try:
         at = os.fstat(descriptor).st_size
         pieces: list[bytes] = []
-        held = 0
+        length = 0
         while at > 0:
             start = max(0, at - _BLOCK)
-            block = _read(descriptor, start, at)
+            block = read_at(descriptor, start, at)
             at = start
             *before, last = block.split(b"\n") if b"\n" in block else [block]
             if not before:
-                held += len(last)
-                pieces = [*pieces, last] if held <= MAX_LINE_LENGTH else pieces[:1]
+                length += len(last)
+                pieces = [*pieces, last] if length <= MAX_LINE_LENGTH else pieces[:1]
                 continue
             end = start + len(block)
             yield from _unless_blank(last + b"".join(reversed(pieces)), end - len(last))
             end -= len(last) + 1
-            pieces, held = [before[0]], len(before[0])
+            pieces, length = [before[0]], len(before[0])
             for line in reversed(before[1:]):
                 yield from _unless_blank(line, end - len(line))
                 end -= len(line) + 1
@@ -189,11 +190,3 @@ def _lines_backwards(path: Path) -> Iterator[tuple[bytes, int]]:
 def _unless_blank(line: bytes, offset: int) -> Iterator[tuple[bytes, int]]:
     if line.strip(b"\0 \t\r"):
         yield line, offset
-
-
-def _read(descriptor: int, start: int, stop: int) -> bytes:
-    os.lseek(descriptor, start, os.SEEK_SET)
-    data = os.read(descriptor, stop - start)
-    while len(data) < stop - start and (more := os.read(descriptor, stop - start - len(data))):
-        data += more
-    return data

@@ -39,8 +39,10 @@ def build_receipt(ledger: Ledger, query: ReceiptQuery, found: Iterable[Found] = 
     )
     here = [item.charge for item in items if item.here]
     problems += _damaged_lines(query, read)
-    own = {sighting.origin.transcript for charge in here for sighting in charge.sightings}
-    problems += (problem for problem in ledger.problems if query.kind == "day" or problem.place.transcript in own)
+    transcripts = {sighting.origin.transcript for charge in here for sighting in charge.sightings}
+    problems += (
+        problem for problem in ledger.problems if query.kind == "day" or problem.place.transcript in transcripts
+    )
     return Receipt(
         kind=query.kind,
         name=query.name,
@@ -82,8 +84,8 @@ def _lines_of_charge(charge: Charge, read: _TranscriptLines, problems: list[Prob
         origin = sighting.origin
         place = Place(origin.transcript, origin.lines(offset), offset)
         if counts is None:
-            gone = read[origin.transcript].unreadable
-            why = _TRANSCRIPT_CHANGED if gone is None else f"could not be read again: {gone}"
+            unreadable = read[origin.transcript].unreadable
+            why = _TRANSCRIPT_CHANGED if unreadable is None else f"could not be read again: {unreadable}"
             problems.append(Problem(ProblemKind.CHANGED, place, why, recovered=False))
         elif is_counted:
             why = why_counted(charge, len(places), same=same)
@@ -94,10 +96,10 @@ def _lines_of_charge(charge: Charge, read: _TranscriptLines, problems: list[Prob
 
 def _owner_first(charge: Charge) -> list[Sighting]:
     """Return the sightings, those in the owner's transcript first."""
-    own = charge.owner.origin.transcript
+    transcript = charge.owner.origin.transcript
     return sorted(
         charge.sightings,
-        key=lambda sighting: (sighting.origin.transcript != own, sighting.origin.began, sighting.offsets[0]),
+        key=lambda sighting: (sighting.origin.transcript != transcript, sighting.origin.began, sighting.offsets[0]),
     )
 
 
@@ -119,8 +121,8 @@ def _damaged_lines(query: ReceiptQuery, read: _TranscriptLines) -> Iterator[Prob
     """Yield damaged lines of the transcripts that the query covers completely."""
     if query.kind not in _WHOLE_KINDS:
         return
-    own = {charge.owner.origin.transcript for charge in query.charges if query.includes(charge)}
-    for path in own:
+    paths = {charge.owner.origin.transcript for charge in query.charges if query.includes(charge)}
+    for path in paths:
         yield from read[path].problems
 
 
@@ -417,8 +419,8 @@ def _whole_message(charge: Charge) -> Sighting:
 
 def is_still_as_counted(charge: Charge, counts: LineCounts) -> bool:
     """Whether the counted line still has the counts that were counted."""
-    whole = _whole_message(charge)
-    return (counts.sent, counts.output) == (whole.sent, whole.output)
+    message = _whole_message(charge)
+    return (counts.sent, counts.output) == (message.sent, message.output)
 
 
 def charge_notes(charge: Charge, rates: Rates, calls: int = 1) -> Iterator[str]:

@@ -177,14 +177,16 @@ class _SessionLedger:
         totals = self._states[session].states
         transcript = totals[-1].place.transcript
         copied = self._copies.get(session, {})
-        latest = {other: max(first_offset(one, transcript) or 0 for one in some) for other, some in copied.items()}
-        kin = [
+        latest = {
+            other: max(first_offset(charge, transcript) or 0 for charge in charges) for other, charges in copied.items()
+        }
+        related = [
             other
             for state in totals
             for other in self._sessions_by_start.get(state.began or "", ())
             if other != session
         ]
-        names = dict.fromkeys([*sorted(latest, key=latest.__getitem__, reverse=True), *kin])
+        names = dict.fromkeys([*sorted(latest, key=latest.__getitem__, reverse=True), *related])
         return [AncestorSession(name, self._totals_of(name), tuple(copied.get(name, ()))) for name in names]
 
     def _totals_of(self, session: str) -> tuple[CostState, ...]:

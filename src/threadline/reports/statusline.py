@@ -41,7 +41,7 @@ _MIN_PATH_PARTS = 3  # projects/<folder>/<session>.jsonl
 
 
 class SessionRef(Struct, frozen=True):
-    """A session: its id, its main transcript and its home, as far as they are known."""
+    """A session: its id, its main transcript and its home, if they are known."""
 
     session: str | None = None
     main: Path | None = None
@@ -146,7 +146,7 @@ class _RecentReader:
             own = self._add(transcript, read_sightings(transcript))
             last = next((sighting for sighting in reversed(own) if is_main_request(sighting)), None)
         below, beside = session_transcripts(main, home, self._homes)
-        # Agents' transcripts beside the session's may be those of others; older ones than the session are.
+        # Agents' transcripts in the same folder may belong to other sessions; those older than this one do.
         newer = [agent for agent in beside if agent.mtime_ns >= began_ns]
         for transcript in (*below, *(t for t in newer if _mentions_session(t.path, named.session or ""))):
             self._add(transcript, read_sightings(transcript))
@@ -241,7 +241,7 @@ def _home_of_transcript(main: Path | None) -> Home | None:
 
 def homes_including(named: SessionRef, homes: Iterable[Home]) -> Iterator[Home]:
     """Yield the homes, preceded by the session's own if it is not among them."""
-    every = list(homes)
-    if named.home is not None and all(home.path != named.home.path for home in every):
+    listed = list(homes)
+    if named.home is not None and all(home.path != named.home.path for home in listed):
         yield named.home
-    yield from every
+    yield from listed

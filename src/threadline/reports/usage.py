@@ -236,7 +236,7 @@ def find_deleted_days(
     }
     if not any(days_of.values()):
         return
-    remaining = _remaining_by_day(ledger, list(dict.fromkeys(name for _one, name in named_homes)), zone)
+    remaining = _remaining_by_day(ledger, list(dict.fromkeys(name for _, name in named_homes)), zone)
     owner = {
         str(transcript.path): name
         for home_found, name in reversed(named_homes)
@@ -280,7 +280,7 @@ def _partly_deleted(
 ) -> Iterator[ReportedDay]:
     """Yield the days of which fewer tokens and fewer sessions are left than the statistics say.
 
-    Either alone may be fewer although nothing was deleted: see docs/reported-costs.md.
+    Only one of the two may be fewer although nothing was deleted: see docs/reported-costs.md.
     """
     home_days = {key for _day, keys, _sum in partial for key in keys}
     if not home_days:

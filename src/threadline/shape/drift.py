@@ -149,9 +149,9 @@ def _union_walker(info: inspect.UnionType) -> _Walker:
                 yield from dicts(value, path)
                 return
             tag = value.get(tag_field)
-            known = tagged.get(tag) if type(tag) is str else None
-            if known is not None:
-                yield from known(value, path)
+            walk_member = tagged.get(tag) if type(tag) is str else None
+            if walk_member is not None:
+                yield from walk_member(value, path)
             else:
                 yield UnknownPart("tag", other, tag if type(tag) is str else "", path, value)
 

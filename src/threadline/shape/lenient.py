@@ -161,11 +161,12 @@ def _struct_converter(shape: type[Struct]) -> _Converter:
             )
         values: dict[str, Any] = {}
         for key, item in value.items():
-            known = converters.get(key)
-            if known is not None:
-                fitted = known[1](item, f"{path}.{key}", misfits)
+            name_and_converter = converters.get(key)
+            if name_and_converter is not None:
+                name, convert_field = name_and_converter
+                fitted = convert_field(item, f"{path}.{key}", misfits)
                 if fitted is not _NO_VALUE:
-                    values[known[0]] = fitted
+                    values[name] = fitted
         return shape(**values)
 
     return convert

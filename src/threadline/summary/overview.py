@@ -106,7 +106,7 @@ def _side_file_kinds(found: Found) -> Counter[str]:
 
 
 def _sum_counts(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
-    """Add up counts; of kinds that are as frequent, the one that came first stays first."""
+    """Add up counts; kinds that are equally frequent keep their order."""
     total: Counter[str] = Counter()
     for count in counts:
         for name, number in count.items():
@@ -115,14 +115,14 @@ def _sum_counts(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
 
 
 class _AgentCounts:
-    """The agents that work was given to, of all homes and by project."""
+    """The working agents, of all homes and by project."""
 
     def __init__(self, read: list[_ReadTranscript], source: TranscriptSource) -> None:
         self.inline = 0
         self._by_project: dict[_ProjectKey, set[_AgentKey]] = {}
         agents = SessionAgents((transcript for transcript, _ in read), source)
         unclear = {session for session in agents.sessions() if agents.has_single_reply(session)}
-        # Inline agents, and calls that started agents, are told by summaries only: few sessions need them.
+        # Inline agents, and calls that started agents, are only in summaries, which few sessions need.
         mains = [
             transcript
             for transcript, stats in read

@@ -53,7 +53,7 @@ class SessionSummary(Struct, frozen=True):
     `first` and `last` are the times of the main conversation. `agents` counts the agents that worked for the session
     and have a transcript; `agents_started` adds those whose transcripts are missing. `size` is that of the main
     transcript. `problem` says why it could not be read. A session that is `kept` exists only in the keep, possibly from
-    another `machine`.
+    another `machine`. `index.SessionBrief` has the fields that need only one query.
     """
 
     id: SessionId | None
@@ -162,7 +162,8 @@ def list_sessions(
     builder = _SummaryBuilder(list(drop_shared_transcripts(found)), chosen, reader)
     summaries: list[SessionSummary] = []
     candidates = iter(builder.candidates())
-    # As many at a time as are still missing, since some are no sessions; all at once if only reading tells which match.
+    # As many at a time as are still missing, since some transcripts are not sessions; all at once if the filter needs
+    # to read every transcript.
     while batch := list(
         islice(candidates, None if chosen.needs_reading else (chosen.limit or 0) - len(summaries)),
     ):
@@ -221,7 +222,7 @@ class _SummaryBuilder:
         return self._projects.get((transcript.home, transcript.folder), transcript.folder)
 
     def summary(self, transcript: Transcript, read: TranscriptSummary) -> SessionSummary | None:
-        """Return the summary of a session; None if the transcript is no session, or does not match."""
+        """Return the summary of a session; None if the transcript is not a session, or does not match."""
         if not read.spoken:
             return None  # empty, only bookkeeping, or entirely an agent's
         files = self._agents.of_session(transcript, read.started)
@@ -265,8 +266,8 @@ class _SummaryBuilder:
 class SessionAgents:
     """The agents that have a transcript of their own, by session, in every layout.
 
-    The session is the one the path names, or else the one the file names inside. Side agents are left out when the
-    agents of a session are asked for: only then are the beginnings of its agents' transcripts read.
+    The session is the one in the path, or else the one in the file's entries. Side agents are left out when the agents
+    of a session are requested: only then are the beginnings of its agents' transcripts read.
     """
 
     def __init__(self, transcripts: Iterable[Transcript], source: TranscriptSource) -> None:
@@ -287,7 +288,7 @@ class SessionAgents:
         return self.working(_session_key(main, main.session), started)
 
     def working(self, session: SessionKey, started: Iterable[str]) -> dict[str, Transcript]:
-        """Return the agents of a session that are no side agents."""
+        """Return the agents of a session that are not side agents."""
         names = set(started)
         return {
             agent: transcript
@@ -296,7 +297,7 @@ class SessionAgents:
         }
 
     def has_single_reply(self, session: SessionKey) -> bool:
-        """Whether it depends on the calls that were made which of a session's agents are side agents."""
+        """Whether the session's calls are needed to decide which of its agents are side agents."""
         return any(self._head(agent).is_single_reply for agent in self._by_session[session].values())
 
     def _head(self, transcript: Transcript) -> AgentHead:
@@ -316,8 +317,8 @@ def _session_key(transcript: Transcript, session: SessionId | None) -> SessionKe
 def _types_in_meta(agents: Iterable[Transcript], homes: Homes) -> Iterator[str]:
     """Yield the types of agents that their side files name, in the home or in the keep."""
     for agent in agents:
-        beside = agent.meta or agent.path.with_suffix(".meta.json")
-        paths = (*([agent.meta] if agent.meta is not None else []), *homes.counterparts(beside))
+        meta_path = agent.meta or agent.path.with_suffix(".meta.json")
+        paths = (*([agent.meta] if agent.meta is not None else []), *homes.counterparts(meta_path))
         type_ = next((type_ for path in paths if (type_ := _agent_type(path)) is not None), None)
         if type_ is not None:
             yield type_
@@ -366,7 +367,7 @@ def _mtime(transcript: Transcript) -> datetime | None:
 
 
 def read_agent_head(transcript: Transcript) -> AgentHead:
-    """Read the beginning of an agent's transcript: a line or two, as a rule."""
+    """Read the beginning of an agent's transcript: usually a line or two."""
     from threadline.parse import entries
     from threadline.thread import SideAgentFold
 

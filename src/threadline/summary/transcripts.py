@@ -1,4 +1,4 @@
-"""Summary and statistics of one transcript, and the state of each that later lines can be added to.
+"""Summary and statistics of one transcript, and their state, to which later lines can be added.
 
 Reads no files. `fold` is separate because it needs the entry model: with a fresh index, `list` and the overview load
 only this module.
@@ -213,8 +213,8 @@ def read_stats(transcript: Transcript) -> TranscriptStats:
 
     fold = StatsFold()
     try:
-        every = heads(transcript.path)
-        while batch := list(islice(every, _HEADS_AT_ONCE)):
+        all_heads = heads(transcript.path)
+        while batch := list(islice(all_heads, _HEADS_AT_ONCE)):
             fold.add(batch, [head.kind for head in batch], [head.line for head in batch])
     except Error as error:
         problem = Problem(ProblemKind.UNREADABLE, Place(str(transcript.path)), str(error), recovered=False)

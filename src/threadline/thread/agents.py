@@ -250,8 +250,8 @@ def _depths(drafts: Sequence[_AgentDraft], links: dict[int, AgentLink]) -> dict[
             path[here] = None
             here = numbers.get(links[here].agent, 0)
         above = depths.get(here, 0)
-        for further, number in enumerate(reversed(path), 1):
-            depths[number] = above + further
+        for steps, number in enumerate(reversed(path), 1):
+            depths[number] = above + steps
     return depths
 
 
@@ -429,8 +429,8 @@ def _tree_key(entry: ChainEntry, at: int, roots: dict[EntryId, EntryId]) -> obje
     """Return what the rows of one agent have in common: the agent's id, or else the root they descend from."""
     if entry.agent_id is not None:
         return ("agent", entry.agent_id)
-    near = entry.uuid if entry.uuid in roots else entry.parent_uuid
-    root = roots.get(near) if near is not None else None
+    nearest = entry.uuid if entry.uuid in roots else entry.parent_uuid
+    root = roots.get(nearest) if nearest is not None else None
     return ("root", root) if root is not None else ("alone", at)
 
 

@@ -90,8 +90,8 @@ def _is_compact_output(entry: Entry, act: Act) -> bool:
     is_boundary = isinstance(entry, SystemEntry) and entry.subtype == "compact_boundary"
     if not is_boundary and not (isinstance(entry, UserEntry) and entry.is_compact_summary):
         return False
-    written, typed = entry.timestamp, act.timestamp
-    return written is not None and typed is not None and typed <= written
+    written_at, typed_at = entry.timestamp, act.timestamp
+    return written_at is not None and typed_at is not None and typed_at <= written_at
 
 
 def _is_resume_note(entry: Entry) -> bool:

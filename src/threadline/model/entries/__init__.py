@@ -154,7 +154,7 @@ AnyEntry = (
     | MarbleOrigamiResetEntry
     | OtherEntry
 )
-"""Every kind of entry; the last stands for the kinds that are not known."""
+"""Every kind of entry. The last one represents unknown kinds."""
 
 KINDS: dict[str, type[Entry]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyEntry) if kind is not OtherEntry

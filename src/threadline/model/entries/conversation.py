@@ -90,8 +90,8 @@ class Entry(Shape, frozen=True, tag_field="type"):
         data = self.data
         if not isinstance(data, dict):
             return {}
-        known = {*type(self).__struct_encode_fields__, "type"}
-        return {key: value for key, value in data.items() if key not in known}
+        fields = {*type(self).__struct_encode_fields__, "type"}
+        return {key: value for key, value in data.items() if key not in fields}
 
     def __repr__(self) -> str:
         fields = (f"{name}={value!r}" for name, value in self._repr_fields() if value is not None)

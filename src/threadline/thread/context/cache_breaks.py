@@ -139,8 +139,8 @@ def _idle_time(gap: timedelta | None, lifetime: timedelta) -> str | None:
     if gap is None or gap <= lifetime:
         return None
     kept = "an hour" if lifetime == _HOUR else "5 minutes"
-    passed = f"{gap // _MINUTE} minutes" if gap < _SHOW_HOURS_FROM else f"{gap // _HOUR} hours"
-    return f"{passed} since the previous request, whose cache is kept for {kept}"
+    elapsed = f"{gap // _MINUTE} minutes" if gap < _SHOW_HOURS_FROM else f"{gap // _HOUR} hours"
+    return f"{elapsed} since the previous request, whose cache is kept for {kept}"
 
 
 def _unknown_cause(after: ContextWindow) -> str:

@@ -323,7 +323,7 @@ def share_out(weights: dict[FillingKey, int], tokens: int) -> dict[FillingKey, i
     if not total:
         return {}
     parts = {key: divmod(tokens * weight, total) for key, weight in weights.items()}
-    shares = {key: whole for key, (whole, _) in parts.items()}
+    shares = {key: quotient for key, (quotient, _) in parts.items()}
     left = tokens - sum(shares.values())
     for key in sorted(parts, key=lambda key: -parts[key][1])[:left]:
         shares[key] += 1

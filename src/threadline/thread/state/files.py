@@ -226,7 +226,7 @@ class TrackedFiles:
             case "Edit":
                 old, new = _string_input(call, "old_string"), _string_input(call, "new_string")
                 if old is not None and new is not None:
-                    every = bool(call.input.get("replace_all"))
+                    replace_all = bool(call.input.get("replace_all"))
                     evidence = _evidence(moment, EvidenceKind.EDIT)
                     self._file(path).record_edit(
                         _normalise_newlines(old),
@@ -234,7 +234,7 @@ class TrackedFiles:
                         None,
                         evidence,
                         self.command_count,
-                        all_=every,
+                        all_=replace_all,
                     )
             case "MultiEdit" | "NotebookEdit":
                 self._file(path).record_unknown_change(_evidence(moment, EvidenceKind.EDIT), self.command_count)
