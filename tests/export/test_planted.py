@@ -92,7 +92,7 @@ def test_the_report_tells_none(
 
 
 @pytest.mark.skipif(scanner() is None, reason="kingfisher-bin is not installed")
-@pytest.mark.sample(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_another_scanner_finds_nothing(
     form: str, planted: tuple[Path, list[Planted]], exports: dict[str, ExportResult]
