@@ -73,9 +73,11 @@ def _from_epoch(count: float) -> datetime | None:
         return None
 
 
-# How Claude Code writes times. Days after the 28th are left to the parser: not every month has them.
+# How Claude Code writes times. February 29 is left to the parser: not every year has it.
 _USUAL_TIME = re.compile(
-    r"[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z", re.ASCII
+    r"[12]\d{3}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z",
+    re.ASCII,
 )
 
 

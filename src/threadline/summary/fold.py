@@ -93,19 +93,22 @@ class SummaryFold:
 
     def add(self, entry: Entry) -> None:
         """Add the next entry."""
-        state = self.state
-        state.entries += 1
+        self.state.entries += 1
         if not isinstance(entry, ChainEntry):
-            self._remember(entry)
-            if isinstance(entry, QueueOperationEntry) and entry.operation == "remove":
-                state.has_dequeued = True
-            title = title_in_entry(entry)
-            if title is not None:
-                state.titles[title[0]] = shorten_title(title[1])
+            self._add_other(entry)
         elif entry.is_agent:
             self._add_inline_agent(entry)
         else:
             self._add_main(entry)
+
+    def _add_other(self, entry: Entry) -> None:
+        """An entry outside of the conversation: a title, or an operation on the queue of prompts."""
+        self._remember(entry)
+        if type(entry) is QueueOperationEntry and entry.operation == "remove":
+            self.state.has_dequeued = True
+        title = title_in_entry(entry)
+        if title is not None:
+            self.state.titles[title[0]] = shorten_title(title[1])
 
     def _remember(self, entry: Entry) -> None:
         if self._act_entries is not None and can_miss_steering(self.state.version):
@@ -129,12 +132,13 @@ class SummaryFold:
                 state.last = time
             if state.first is None or time < state.first:
                 state.first = time
-        if isinstance(entry, AssistantEntry):
+        # Comparing types takes a sixth of the time of `isinstance`, which asks the metaclass of all entries.
+        if type(entry) is AssistantEntry:
             self._add_reply(entry)
             return
-        if isinstance(entry, UserEntry) and state.pending_agents:
+        if type(entry) is UserEntry and state.pending_agents:
             self._add_agent_results(entry)
-        if isinstance(entry, AttachmentEntry) or (isinstance(entry, UserEntry) and entry.tool_use_result is None):
+        if type(entry) is AttachmentEntry or (type(entry) is UserEntry and entry.tool_use_result is None):
             self._remember(entry)
             if entry.version:
                 state.version = max(state.version, parse_version(entry.version))
@@ -168,8 +172,8 @@ class SummaryFold:
             return
         if message.model is not None and message.model != _SYNTHETIC_MODEL:
             state.model = message.model
-        for block in message.content if isinstance(message.content, list) else ():
-            if isinstance(block, ToolUseBlock) and block.name in AGENT_TOOLS and isinstance(block.input, dict):
+        for block in message.content if type(message.content) is list else ():
+            if type(block) is ToolUseBlock and block.name in AGENT_TOOLS and isinstance(block.input, dict):
                 type_ = block.input.get("subagent_type")
                 if block.id is not None and block.id not in state.pending_agents:
                     state.pending_agents[block.id] = type_ if isinstance(type_, str) else None

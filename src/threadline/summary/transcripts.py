@@ -163,25 +163,33 @@ class StatsFold(Struct, array_like=True):
         if named:
             self.first_uuid = self.first_uuid or next((head.uuid for head in named if head.uuid), named[-1].uuid)
             _add_counts(self.sessions, [head.session_id for head in named if head.session_id is not None])
-        for head, kind in zip(heads, kinds, strict=True):
-            self._inspect(head, kind)
+        self._add_roles(heads, kinds)
+        if not self.first_message:
+            self._find_first_message(heads, kinds)
 
-    def _inspect(self, head: Head | ChainEntry, kind: str) -> None:
+    def _add_roles(self, heads: Sequence[Head | ChainEntry], kinds: Sequence[str]) -> None:
         """Read fields that belong to some kinds only: if lines ran into each other, a row may have fields of others."""
-        if head.is_agent:
-            if head.uuid is not None:
-                self.agent_entries += 1
-                self.agent_roots += head.parent_uuid is None and kind == "user"
-        elif kind in _CHAIN_KINDS:
-            self.spoken += 1
-        if not self.first_message and kind in _MESSAGE_KINDS:
-            message = getattr(head, "message", None)
+        for head, kind in zip(heads, kinds, strict=True):
+            if head.is_agent:
+                if head.uuid is not None:
+                    self.agent_entries += 1
+                    self.agent_roots += head.parent_uuid is None and kind == "user"
+            elif kind in _CHAIN_KINDS:
+                self.spoken += 1
+            if kind == "assistant":
+                continue
+            if kind == "system":
+                self.boundaries += getattr(head, "subtype", None) == "compact_boundary"
+            elif kind in _SUMMARY_KINDS and getattr(head, "is_compact_summary", None):
+                self.summaries += 1
+
+    def _find_first_message(self, heads: Sequence[Head | ChainEntry], kinds: Sequence[str]) -> None:
+        for head, kind in zip(heads, kinds, strict=True):
+            message = getattr(head, "message", None) if kind in _MESSAGE_KINDS else None
             if message is not None and message.id is not None:
                 self.first_message = message.id
-        if kind == "system":
-            self.boundaries += getattr(head, "subtype", None) == "compact_boundary"
-        elif kind in _SUMMARY_KINDS and getattr(head, "is_compact_summary", None):
-            self.summaries += 1
+                if message.id:
+                    return
 
     def stats(self, kind: TranscriptKind) -> TranscriptStats:
         """Return the statistics of the heads so far, for a transcript of that kind."""
