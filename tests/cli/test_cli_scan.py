@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.asking import Answer, Asker
-from tests.render.planted import formed_value, seeded
+from tests.redact.credentials import formed_value, seeded
 
 from threadline.redact.tokens import FORMATS
 

@@ -9,7 +9,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from tests.render.planted import formed_value, password, private_key, seeded, service_value
+from tests.redact.credentials import formed_value, password, private_key, seeded, service_value
 from tools.demo import write
 
 from threadline.redact import word_set

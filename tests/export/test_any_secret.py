@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import tries
 from tests.make import Pen, call, lines, prompt, reply, transcript
-from tests.render.planted import formed_value, seeded
-from tests.render.test_redaction_rules import CONTEXTS
+from tests.redact.credentials import formed_value, seeded
+from tests.redact.test_formats import CONTEXTS
 
 from threadline.export import ExportFormat, ExportOptions
 from threadline.export.exporter import _Exporter

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.asking import Asker
 from tests.make import Part, Pen, lines, prompt, reply, transcript
-from tests.render.planted import formed_value, seeded
+from tests.redact.credentials import formed_value, seeded
 
 from threadline import files
 from threadline.export import formats

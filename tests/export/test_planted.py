@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.export.planting import Planted, plant
-from tests.render.test_redaction_oracle import findings, scanner
+from tests.redact.test_oracle import findings, scanner
 
 from threadline.export import ExportFormat, ExportOptions, ExportResult
 from threadline.export.exporter import _Exporter

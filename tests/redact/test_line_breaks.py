@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.claims import for_each
-from tests.render.planted import formed_value, seeded
+from tests.redact.credentials import formed_value, seeded
 
 from threadline.redact import Redactor, find_spans_in_bytes, word_set
 from threadline.redact.formats import TokenFormat

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.render.planted import formed_value, seeded
+from tests.redact.credentials import formed_value, seeded
 
 from threadline.redact import find_spans_in_bytes
 from threadline.redact.tokens import FORMATS, MIN_RUN

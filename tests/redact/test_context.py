@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.claims import for_each
-from tests.render.planted import formed_value, password, seeded
+from tests.redact.credentials import formed_value, password, seeded
 from tools.demo import write
 
 from threadline.redact import Redactor, find_in_value

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.claims import for_each
 from tests.effort import tries
-from tests.render.planted import formed_value, private_key, seeded, service_value
+from tests.redact.credentials import formed_value, private_key, seeded, service_value
 
 from threadline.redact import KINDS, Redactor
 from threadline.redact.formats import SERVICES, Service, TokenFormat

@@ -6,7 +6,7 @@ import re
 import string
 
 import pytest
-from tests.render.planted import seeded
+from tests.redact.credentials import seeded
 
 from threadline.redact import find_spans_in_bytes
 from threadline.redact.prefilter import MAX_SIGNS, match_at_places, match_at_sign

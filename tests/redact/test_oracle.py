@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from tests.effort import is_long
-from tests.render.planted import formed_value, password, private_key, seeded, service_value
-from tests.render.test_redaction_context import PASSWORDS
-from tests.render.test_redaction_rules import ASSIGNED, CONTEXTS
+from tests.redact.credentials import formed_value, password, private_key, seeded, service_value
+from tests.redact.test_context import PASSWORDS
+from tests.redact.test_formats import ASSIGNED, CONTEXTS
 
 from threadline.redact import PERSONAL_KINDS, Redactor, find_in_value
 from threadline.redact.formats import SERVICES

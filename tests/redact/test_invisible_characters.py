@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.claims import for_each
-from tests.render.planted import formed_value, password, seeded
-from tests.render.test_redaction_rules import CONTEXTS
+from tests.redact.credentials import formed_value, password, seeded
+from tests.redact.test_formats import CONTEXTS
 
 from threadline.redact import Redactor, Settings
 from threadline.redact.layers import text_layers
