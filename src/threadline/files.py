@@ -125,10 +125,10 @@ def open_transcript(path: str | Path) -> int:
     try:
         target = os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - a path may be text
         if is_secret_name(os.path.basename(path)) or is_secret_name(os.path.basename(target)):  # noqa: PTH119 - the same
-            raise Unreadable(f"{os.fspath(path)!r} holds secrets by its name, and threadline never opens those.")
+            raise Unreadable(f"{os.fspath(path)!r} is the name of a file with secrets. threadline never opens those.")
         return open_descriptor(path, follow_symlinks=True)
     except FileNotFoundError:
-        raise NotFound(f"There is no file {os.fspath(path)!r}; check the path.") from None
+        raise NotFound(f"There is no file {os.fspath(path)!r}. Check the path.") from None
     except NotRegularFileError:
         raise Unreadable(f"{os.fspath(path)!r} is not a regular file. Name a .jsonl transcript.") from None
     except (OSError, ValueError) as error:

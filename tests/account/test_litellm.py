@@ -121,8 +121,8 @@ def test_the_known_error_of_one_hour_writes_is_put_right(name: str, sent: float,
     (model,) = found.models.values()
     assert five(model)[3] == right
     (note,) = found.notes
-    assert f"the 1-hour cache write of 6 was put right to {right}, twice input" in note
-    assert "put right" in (model.note or "")
+    assert f"the 1-hour cache write of 6 was corrected to {right}, twice input" in note
+    assert "corrected" in (model.note or "")
 
 
 def test_a_rounded_one_hour_price_stays() -> None:

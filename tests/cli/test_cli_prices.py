@@ -140,13 +140,13 @@ def test_a_bad_file_is_a_sentence(ask: Asker, tmp_path: Path) -> None:
 
 
 def test_an_import_is_a_price_file(ask: Asker, tmp_path: Path) -> None:
-    """`--import` prints a file of our schema and says what was put right; `--prices` takes either, alike."""
+    """`--import` prints a file of our schema and says what was corrected; `--prices` takes either, alike."""
     source = litellm(tmp_path)
     answer = ask("prices", "--import", source)
     assert answer.code == 0
     assert answer.json["schema"] == 1
     assert list(answer.json["models"]) == ["claude-3-haiku", "glm-5-1"]
-    assert "claude-3-haiku: the 1-hour cache write of 6 was put right to 0.5, twice input." in answer.err
+    assert "claude-3-haiku: the 1-hour cache write of 6 was corrected to 0.5, twice input." in answer.err
     made = tmp_path / "made.json"
     made.write_bytes(answer.raw)
     for model in ("claude-3-haiku", "zai/glm-5.1"):

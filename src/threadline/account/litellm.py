@@ -85,10 +85,10 @@ def read_litellm(data: bytes, name: str) -> PriceFile:
 
 
 def _parse_entry(key: str, value: dict[str, Any], notes: list[str]) -> _Entry | None:
-    """Parse an entry; None if it has no token prices of its own, such as other modes and regional surcharges."""
+    """Parse an entry; None if it has no token prices, such as entries for other modes and regional surcharges."""
     mode = value.get("mode")
-    of_tokens = mode is None or (isinstance(mode, str) and mode in _TOKEN_MODES)
-    if not of_tokens or cloud_region(key) is not None or key.startswith(("fast/", "us/", "eu/", "global/")):
+    is_token_mode = mode is None or (isinstance(mode, str) and mode in _TOKEN_MODES)
+    if not is_token_mode or cloud_region(key) is not None or key.startswith(("fast/", "us/", "eu/", "global/")):
         return None
     corrections: list[str] = []
     thresholds = sorted({int(match[1]) for word in value if (match := _THRESHOLD.fullmatch(word))})
@@ -151,17 +151,17 @@ def _cache_prices(
 ) -> dict[str, Decimal]:
     if not normalise_model_id(key).startswith("claude-"):
         write = sent if listed["cache_write_5m"] is None else listed["cache_write_5m"]
-        ruled = {"cache_write_5m": sent, "cache_write_1h": write, "cache_read": sent}
+        by_rule = {"cache_write_5m": sent, "cache_write_1h": write, "cache_read": sent}
     else:
         factors = {"cache_write_5m": _WRITE_5M, "cache_write_1h": _WRITE_1H, "cache_read": _READ}
-        ruled = {word: EXACT.multiply(sent, by) for word, by in factors.items()}
+        by_rule = {word: EXACT.multiply(sent, by) for word, by in factors.items()}
         hour = listed["cache_write_1h"]
-        if hour is not None and EXACT.abs(EXACT.subtract(hour, ruled["cache_write_1h"])) > EXACT.multiply(
-            ruled["cache_write_1h"], _MAX_DEVIATION
+        if hour is not None and EXACT.abs(EXACT.subtract(hour, by_rule["cache_write_1h"])) > EXACT.multiply(
+            by_rule["cache_write_1h"], _MAX_DEVIATION
         ):
             corrections.append(
-                f"the 1-hour cache write of {format_decimal(hour)} was put right to "
-                f"{format_decimal(ruled['cache_write_1h'])}, twice input"
+                f"the 1-hour cache write of {format_decimal(hour)} was corrected to "
+                f"{format_decimal(by_rule['cache_write_1h'])}, twice input"
             )
             listed = {**listed, "cache_write_1h": None}
     missing = [word for word, price in listed.items() if price is None and word != "cache_write_1h"]
@@ -169,7 +169,7 @@ def _cache_prices(
         corrections.append(
             f"no price for {' and '.join(word.replace('_', ' ') for word in missing)}: by rule from input"
         )
-    return {word: ruled[word] if price is None else price for word, price in listed.items()}
+    return {word: by_rule[word] if price is None else price for word, price in listed.items()}
 
 
 def _per_million(value: Any) -> Decimal | None:

@@ -278,7 +278,7 @@ def load_rates(*files: str | PathLike[str]) -> Rates:
     A file may be in our format or LiteLLM's.
 
     Raises:
-        NotFound: there is no such file.
+        NotFound: the file does not exist.
         Unreadable: it cannot be read.
         BadQuery: it is not a price file.
     """
@@ -308,7 +308,7 @@ def read_price_source(file: str | PathLike[str]) -> PriceSource:
     """Read a price file in our format or LiteLLM's.
 
     Raises:
-        NotFound: there is no such file.
+        NotFound: the file does not exist.
         Unreadable: it cannot be read.
         BadQuery: it is not a price file.
     """

@@ -129,7 +129,7 @@ def _decode_leniently(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
             Problem(
                 ProblemKind.NOT_AN_OBJECT,
                 place,
-                f"a line must hold an object, and this holds {_describe_json_type(value)}",
+                f"a line must contain an object, but this contains {_describe_json_type(value)}",
                 recovered=False,
                 lost=place.length,
             )
@@ -137,7 +137,7 @@ def _decode_leniently(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
         return OtherEntry(tag="damaged"), problems
     kind = value.get("type")
     if not isinstance(kind, str):
-        problems.append(Problem(ProblemKind.NO_TYPE, place, "the object does not say what kind of entry it is"))
+        problems.append(Problem(ProblemKind.NO_TYPE, place, "the object has no `type`"))
     entry, misfits = _fit_entry(value, kind)
     problems.extend(_misfit_problem(misfit, place) for misfit in misfits)
     return entry, problems
@@ -315,7 +315,7 @@ class TranscriptReader:
         if chunk.line_length:
             nul = not raw.strip(b"\0\n")
             kind = ProblemKind.NUL_RUN if nul else ProblemKind.TOO_LONG
-            why = "NUL bytes: what was written here is gone" if nul else "a line too long to be decoded"
+            why = "NUL bytes: the original content is lost" if nul else "a line too long to be decoded"
             place = Place(self._transcript, number, chunk.offset, chunk.line_length)
             problems = [Problem(kind, place, why, recovered=False, lost=chunk.line_length)]
         return self._set_line(OtherEntry(tag="damaged"), raw, number, chunk.offset, problems)
@@ -339,7 +339,7 @@ def _too_deep_problem(place: Place) -> Problem:
 
 def _make_lost_entry(span: Span, place: Place, size: int, *, pending: bool) -> tuple[Entry, list[Problem]]:
     if pending:
-        why = "the last line is not finished: normal while the session runs, else the end of a crash"
+        why = "the last line is not finished: normal while the session runs, otherwise the result of a crash"
         return OtherEntry(tag="pending"), [Problem(ProblemKind.TORN_TAIL, place, why, recovered=False)]
     kind = span.lost or ProblemKind.FOREIGN
     return OtherEntry(tag="damaged"), [Problem(kind, place, span.why, recovered=False, lost=size)]

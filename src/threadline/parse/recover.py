@@ -41,7 +41,7 @@ class Span(Struct, frozen=True):
 def split_damaged_line(raw: bytes) -> list[Span]:
     """Split a damaged line into spans that cover it."""
     if not raw.strip(b"\0 \t\r\n"):
-        return [Span(0, len(raw), ProblemKind.NUL_RUN, "nothing but NUL bytes: what was written here is gone")]
+        return [Span(0, len(raw), ProblemKind.NUL_RUN, "only NUL bytes: the original content is lost")]
     if len(raw) > _MAX_SEARCHED_LINE:
         return [Span(0, len(raw), ProblemKind.TOO_LONG, f"damaged, and too long ({len(raw):,} bytes) to be searched")]
     # surrogateescape keeps one character for each bad byte, so that positions in the text can be converted to bytes
@@ -120,11 +120,11 @@ def _has_same_prefix(text: str, torn: int, start: int) -> bool:
 def _classify_loss(text: str, start: int, end: int, *, followed: bool) -> tuple[ProblemKind, str]:
     lost = text[start:end]
     if followed and lost.startswith("{") and _has_same_prefix(text, start, end):
-        return ProblemKind.SPLICED, "a torn write, followed by the whole row"
+        return ProblemKind.SPLICED, "a torn write, followed by the complete row"
     if lost.startswith("{"):
         return ProblemKind.TORN_LINE, "an object that was never finished"
     if lost.endswith("}") and '"' in lost:
-        return ProblemKind.TORN_LINE, "the end of an object whose beginning is gone"
+        return ProblemKind.TORN_LINE, "the end of an object whose beginning is lost"
     return ProblemKind.FOREIGN, "not JSON"
 
 

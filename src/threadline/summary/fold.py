@@ -65,15 +65,15 @@ class PromptRow(Struct, frozen=True, array_like=True):
 class SummaryFold:
     """Summarizes the entries of a main transcript, from the first one or from a stored state on.
 
-    `prompts` are those of the entries added here. Up to 2.1.97, prompts typed while the model worked can only be told
-    from the whole transcript. A fold that continues from a state then is not `is_reliable`, and the transcript has to
-    be folded from its first entry.
+    `prompts` are those of the entries added to this fold. Up to 2.1.97, prompts typed while the model worked can only
+    be recognised with the whole transcript. A fold that continues from a state is then not `is_reliable`, and the
+    transcript has to be folded from its first entry.
     """
 
     def __init__(self, state: SummaryState | None = None) -> None:
         self.state = state or SummaryState()
         self.prompts: list[PromptRow] = []
-        # The entries that acts are found in, as long as they may be needed; None if the fold continues from a state.
+        # The entries that may contain acts, as long as they are needed; None if the fold continues from a state.
         self._act_entries: list[Entry] | None = [] if state is None else None
 
     @property
@@ -115,7 +115,7 @@ class SummaryFold:
             self._act_entries.append(entry)
 
     def _add_inline_agent(self, entry: ChainEntry) -> None:
-        """An agent's entry in the main transcript: each root is an agent, unless it is a side agent."""
+        """Add an agent's entry in the main transcript: each root is an agent, unless it is a side agent."""
         if isinstance(entry, UserEntry) and entry.parent_uuid is None:
             agent = AgentId(entry.agent_id or entry.uuid or str(entry.line.number))
             if side_agent_kind(agent, entry.text) is None and agent not in self.state.inline:
@@ -180,7 +180,7 @@ class SummaryFold:
                     self._count_type(type_, 1)
 
     def _add_agent_results(self, entry: UserEntry) -> None:
-        """Results of calls for agents: a call that failed or was refused started none."""
+        """Add the results of calls for agents: a call that failed or was refused started none."""
         state = self.state
         for block in entry.message.blocks if entry.message is not None else ():
             if not isinstance(block, ToolResultBlock) or block.tool_use_id not in state.pending_agents:

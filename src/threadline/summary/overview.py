@@ -1,4 +1,4 @@
-"""Overview of all homes: how much there is, from when, and what is special about it."""
+"""Overview of all homes: numbers, sizes, time span, versions and problems."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LargeTranscript(Struct, frozen=True):
 
 
 class ProjectOverview(Struct, frozen=True):
-    """How much there is of one project."""
+    """The numbers of one project."""
 
     project: str
     folder: str
@@ -48,9 +48,9 @@ class ProjectOverview(Struct, frozen=True):
 class Overview(Struct, frozen=True):
     """All homes at a glance.
 
-    `sessions` and `agents` count what the list of sessions lists: a transcript in which nobody spoke is not a session,
-    and side agents are not counted. `inline_agents` of the agents are inside main transcripts. `kept` of the sessions
-    exist only in the keep.
+    `sessions` and `agents` are counted as in the list of sessions: a transcript without conversation is not a session,
+    and side agents are not counted. `inline_agents` is how many of the agents are inside main transcripts. `kept` is
+    how many of the sessions exist only in the keep.
     """
 
     homes: tuple[Home, ...]
@@ -144,11 +144,11 @@ class _AgentCounts:
 
     @property
     def total(self) -> int:
-        """How many agents there are in all homes."""
+        """The number of agents in all homes."""
         return len({agent for agents in self._by_project.values() for agent in agents})
 
     def of_project(self, key: _ProjectKey) -> int:
-        """How many agents there are in a project."""
+        """Return the number of agents in a project."""
         return len(self._by_project.get(key, ()))
 
 

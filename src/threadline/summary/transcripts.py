@@ -54,7 +54,7 @@ class SummaryState(Struct, array_like=True):
 
     `titles` and `prompt_titles` are the candidates for the title by source. `first` and `last` are sortable times.
     `pending_agents` are the calls for agents without a result so far, with the type they ask for; `started` are the
-    agents that results name. The last act is known by `act_kind` and the hash of its text. `has_dequeued` says that a
+    agents that results name. `act_kind` and `act_hash` identify the last act. `has_dequeued` says that a
     prompt was taken out of the queue, and `version` is the newest version of Claude Code so far: together they decide
     whether steering can be missing (`can_miss_steering`).
     """

@@ -46,7 +46,7 @@ class Follower:
     Args:
         homes: the homes to follow.
         session: only entries of this session, including its agents.
-        path: instead of homes, one transcript anywhere, and its session's directory beside it.
+        path: instead of homes, one transcript anywhere, with its session's directory.
         since: start with the entries written from then on.
     """
 
@@ -111,7 +111,7 @@ class Follower:
                 yield selected
 
     def _add_existing(self, transcript: Transcript) -> None:
-        """Of what exists when following begins, only what is recent enough is new."""
+        """Add a file that exists when following begins. Only its recent entries are new."""
         path = str(transcript.path)
         file = self._files[path] = _FollowedFile(transcript, TranscriptTail(path))
         if self._since is not None and transcript.mtime_ns >= self._since.timestamp() * 1e9:
@@ -122,7 +122,7 @@ class Follower:
 
     def _select(self, file: _FollowedFile, entries: Iterable[Entry]) -> Iterable[Entry]:
         session = self._session
-        if session is not None and file.transcript.session is None:  # an agent beside the sessions
+        if session is not None and file.transcript.session is None:  # an agent in the folder of the sessions
             entries = (entry for entry in entries if (entry.session_id or "").lower() == session)
         since = self._since
         return entries if since is None or not file.backlog else _entries_since(file, entries, since)
