@@ -142,6 +142,7 @@ def _build(
     return result
 
 
+@relaxed_gc()
 def _run(  # noqa: PLR0917 - as they were given
     writer: IndexWriter,
     homes: Sequence[Home],
@@ -157,11 +158,10 @@ def _run(  # noqa: PLR0917 - as they were given
     if planned is not None:
         planned(plan.size)
     writer.prepare(plan)
-    with relaxed_gc():
-        for step, rows in _read_steps(plan.steps, jobs):
-            writer.add(step, rows)
-            if progress is not None:
-                progress(step.size)
+    for step, rows in _read_steps(plan.steps, jobs):
+        writer.add(step, rows)
+        if progress is not None:
+            progress(step.size)
     with writer.finish():
         if are_projects_stale(connection):
             update_project_paths(connection, homes)

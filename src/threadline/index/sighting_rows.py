@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, count
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -49,7 +49,8 @@ _MARK_TIMELESS_STALE = f"{MARK_STALE} AND EXISTS(SELECT 1 FROM origins WHERE tra
 _HAS_OTHER_START = "SELECT 1 FROM origins WHERE transcript_id = ? AND began <> ?"
 _OriginKey = tuple[str | None, str | None, str | None, str | None, bool | None, bool, str | None, str | None]
 _SightingRow = tuple[str, int, int, str | None, int | str, int, bytes]
-_MESSAGE_ID = "(SELECT message_id FROM message_ids WHERE message = ?)"
+_SELECT_NEXT_MESSAGE = "SELECT COALESCE(MAX(message_id), 0) + 1 FROM message_ids"
+_SELECT_MESSAGE = "SELECT message_id FROM message_ids WHERE message = ?"
 _ORIGIN_COLUMNS = "session, agent, version, git_branch, is_agent, forked, skill, agent_type"
 _INSERT_ORIGIN = f"INSERT INTO origins(transcript_id, {_ORIGIN_COLUMNS}, is_side, began) VALUES({', '.join('?' * 11)})"
 _SELECT_ORIGINS = f"SELECT origin_id, began, {_ORIGIN_COLUMNS} FROM origins o WHERE transcript_id = ?1"  # noqa: S608 - our own names
@@ -91,15 +92,14 @@ class SightingRows(Struct, gc=False):
             origins = self._origin_ids(connection, number, is_new=is_new)
             names = [model for _, _, _, model, *_ in self.sightings if model is not None]
             models = name_ids(connection, "models", "model", names)
-            keys = [(sighting[0],) for sighting in self.sightings]
-            execute("INSERT OR IGNORE INTO message_ids(message) VALUES(?)", keys)
+            messages = _message_ids(connection, [key for key, *_ in self.sightings])
             if marks_stale:
-                execute(f"INSERT OR IGNORE INTO stale(message_id) VALUES({_MESSAGE_ID})", keys)
+                execute("INSERT OR IGNORE INTO stale(message_id) VALUES(?)", [(id_,) for id_ in messages.values()])
             execute(
-                f"INSERT INTO sightings VALUES({_MESSAGE_ID}, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO sightings VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
-                        key,
+                        messages[key],
                         number,
                         offset,
                         origins[origin],
@@ -153,6 +153,16 @@ class SightingRows(Struct, gc=False):
                 cursor = connection.execute(_INSERT_ORIGIN, (number, *key, is_side, began))
                 ids[key] = cursor.lastrowid or 0
         return [ids[key] for key in self.origins]
+
+
+def _message_ids(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
+    """The ids of messages. Messages that are new are inserted."""
+    distinct = list(dict.fromkeys(keys))
+    (first,) = connection.execute(_SELECT_NEXT_MESSAGE).fetchone()
+    inserted = connection.executemany("INSERT OR IGNORE INTO message_ids(message) VALUES(?)", zip(distinct))
+    if inserted.rowcount == len(distinct):  # all are new, as usual: SQLite has counted on
+        return dict(zip(distinct, count(first), strict=False))
+    return {key: connection.execute(_SELECT_MESSAGE, (key,)).fetchone()[0] for key in distinct}
 
 
 class SightingReader:
