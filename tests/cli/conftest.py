@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 
 
 @pytest.fixture
-def ask(
+def cli(
     capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> Asker:
-    """Asks the command, in this process, as somebody who has no home of their own."""
-    nobody = tmp_path_factory.mktemp("nobody")
-    monkeypatch.setenv("HOME", str(nobody))
+) -> CliRunner:
+    """Runs the command in this process, for a user without a home."""
+    user_folder = tmp_path_factory.mktemp("nobody")
+    monkeypatch.setenv("HOME", str(user_folder))
     for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(nobody)
-    return Asker(capfdbinary)
+    monkeypatch.chdir(user_folder)
+    return CliRunner(capfdbinary)

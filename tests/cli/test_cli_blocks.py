@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests import make
-from tests.cli.asking import Asker, steering
+from tests.cli.runner import CliRunner, control_characters
 
 from threadline.account.windows import usage_windows
 from threadline.reports import read_ledger
@@ -41,33 +41,33 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def tell(ask: Asker, home: Path) -> Any:
+def tell(cli: CliRunner, home: Path) -> Any:
     """Asks for the windows of that home, at NOW, in UTC."""
-    return lambda *more: ask("blocks", "--home", home, "--now", NOW, "--tz", "UTC", *more)
+    return lambda *more: cli("blocks", "--home", home, "--now", NOW, "--tz", "UTC", *more)
 
 
 def test_the_table(tell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows, the gap and the active one have a line each; burn, projection, total and zone follow."""
     monkeypatch.setenv("COLUMNS", "120")
-    answer = tell()
-    assert (answer.code, answer.err) == (0, "")
-    lines = answer.out.splitlines()
+    result = tell()
+    assert (result.code, result.err) == (0, "")
+    lines = result.out.splitlines()
     assert lines[1].split()[:6] == ["2026-03-03", "10:00", "40m", "opus-4-5", "13,020", "0.04"]
     assert lines[2].split() == ["2026-03-03", "15:40", "gap", "43h"]
     assert "3h 19m left  opus-4-5, haiku-4-5  12,453  0.01    96%" in lines[3]
-    assert "160 tokens per minute (6 without the cache), 0.01 USD per hour" in answer.out
-    assert "44,384 tokens, 0.05 USD by 16:00" in answer.out
-    assert "2 windows: 25,473 tokens, 0.06 USD." in answer.out
-    assert "Times are UTC." in answer.out
+    assert "160 tokens per minute (6 without the cache), 0.01 USD per hour" in result.out
+    assert "44,384 tokens, 0.05 USD by 16:00" in result.out
+    assert "2 windows: 25,473 tokens, 0.06 USD." in result.out
+    assert "Times are UTC." in result.out
 
 
 @pytest.mark.parametrize("width", ["40", "80", "120", "200"])
 def test_it_fits(tell: Any, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
     """No line is wider than the terminal, and the tokens are on every one of them."""
     monkeypatch.setenv("COLUMNS", width)
-    answer = tell("--limit-tokens", "max")
-    assert max(map(len, answer.out.splitlines())) <= int(width)
-    assert int(width) < 80 or "12k" in answer.out or "12,453" in answer.out
+    result = tell("--limit-tokens", "max")
+    assert max(map(len, result.out.splitlines())) <= int(width)
+    assert int(width) < 80 or "12k" in result.out or "12,453" in result.out
 
 
 def test_json_is_exact(tell: Any, home: Path) -> None:
@@ -93,14 +93,14 @@ def test_rows_are_the_same_everywhere(tell: Any) -> None:
     assert [row["tokens"] for row in tell("--csv").csv] == [str(row["tokens"]) for row in rows]
 
 
-def test_the_active_one(tell: Any, ask: Asker, home: Path) -> None:
+def test_the_active_one(tell: Any, cli: CliRunner, home: Path) -> None:
     """`--active` shows it alone; where there is none, it says since when, and the code is 1."""
     assert [row["is_active"] for row in tell("--active", "--json").json["rows"]] == [True]
-    late = ask("blocks", "--home", home, "--now", "2026-03-06T00:00", "--active")
+    late = cli("blocks", "--home", home, "--now", "2026-03-06T00:00", "--active")
     assert (late.code, late.out) == (1, "")
     assert late.err == "threadline: No window is active. The last one ended at 2026-03-05 16:00 UTC.\n"
-    answer = ask("blocks", "--home", home, "--now", "2026-03-06T00:00", "--active", "--json")
-    assert (answer.code, answer.json["rows"]) == (1, [])
+    result = cli("blocks", "--home", home, "--now", "2026-03-06T00:00", "--active", "--json")
+    assert (result.code, result.json["rows"]) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -125,15 +125,15 @@ def test_what_is_left_out_still_measures(tell: Any) -> None:
     assert tell("--since", "2026-03-05", "--json").json["rows"][0]["share"] == 0.9565
 
 
-def test_a_zone_moves_no_window(tell: Any, ask: Asker, home: Path) -> None:
+def test_a_zone_moves_no_window(tell: Any, cli: CliRunner, home: Path) -> None:
     """`--tz` changes how times are shown and which day `--since` means, and no window."""
     rows = tell("--json").json["rows"]
-    tokyo = ask("blocks", "--home", home, "--now", NOW, "--tz", "Asia/Tokyo")
+    tokyo = cli("blocks", "--home", home, "--now", NOW, "--tz", "Asia/Tokyo")
     assert "2026-03-03 19:00" in tokyo.out
     assert "Times are Asia/Tokyo." in tokyo.out
-    assert ask("blocks", "--home", home, "--now", NOW, "--tz", "Asia/Tokyo", "--json").json["rows"] == rows
-    answer = ask("blocks", "--home", home, "--now", NOW, "--tz", "Asia/Tokyo", "--until", "2026-03-03", "--json")
-    assert [row["begins"][:13] for row in answer.json["rows"]] == ["2026-03-03T10"]
+    assert cli("blocks", "--home", home, "--now", NOW, "--tz", "Asia/Tokyo", "--json").json["rows"] == rows
+    result = cli("blocks", "--home", home, "--now", NOW, "--tz", "Asia/Tokyo", "--until", "2026-03-03", "--json")
+    assert [row["begins"][:13] for row in result.json["rows"]] == ["2026-03-03T10"]
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_a_zone_moves_no_window(tell: Any, ask: Asker, home: Path) -> None:
 )
 def test_a_limit(tell: Any, limit: str, status: str, left: int, said_so: str) -> None:
     """A limit says what is left of it, and where the projection leads."""
-    answer = tell("--limit-tokens", limit, "--json").json
-    assert answer["limit"]["given"] is True
-    last = answer["rows"][-1]
+    result = tell("--limit-tokens", limit, "--json").json
+    assert result["limit"]["given"] is True
+    last = result["rows"][-1]
     assert (last["limit_status"], last["limit_remaining"]) == (status, left)
     assert said_so in tell("--limit-tokens", limit).out
 
@@ -177,14 +177,14 @@ def test_prices_of_your_own(tell: Any, tmp_path: Path) -> None:
     assert tell("--prices", str(own), "--json").json["rows"][0]["amount"] == "0.01302"
 
 
-def test_models_without_a_price_are_said(ask: Asker, tmp_path: Path) -> None:
+def test_models_without_a_price_are_said(cli: CliRunner, tmp_path: Path) -> None:
     """Tokens are shown without an amount, and a line says how many charges have none."""
     make.write(tmp_path / f"projects/-p/{make.SESSION}.jsonl", said(1, "2026-03-03T10:20:30.123Z", "no\x1b[31m-such"))
-    answer = ask("blocks", "--home", tmp_path)
-    assert answer.code == 0
-    assert "1 charge without a price: their amount is not included." in answer.out
-    assert not steering(answer.out)
-    assert ask("blocks", "--home", tmp_path, "--json").json["rows"][0]["amount"] is None
+    result = cli("blocks", "--home", tmp_path)
+    assert result.code == 0
+    assert "1 charge without a price: their amount is not included." in result.out
+    assert not control_characters(result.out)
+    assert cli("blocks", "--home", tmp_path, "--json").json["rows"][0]["amount"] is None
 
 
 @pytest.mark.parametrize(
@@ -199,27 +199,27 @@ def test_models_without_a_price_are_said(ask: Asker, tmp_path: Path) -> None:
         (("--prices", "/no/such/file"), "no"),
     ],
 )
-def test_errors_say_what_to_do(ask: Asker, home: Path, given: tuple[str, ...], sentence: str) -> None:
+def test_errors_say_what_to_do(cli: CliRunner, home: Path, given: tuple[str, ...], sentence: str) -> None:
     """What makes no sense is an error with a sentence, and the code is 2."""
-    answer = ask("blocks", "--home", home, *given)
-    assert (answer.code, answer.out) == (2, "")
-    assert sentence in answer.err
+    result = cli("blocks", "--home", home, *given)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
 
 
-def test_nothing_to_show(ask: Asker, home: Path, tmp_path: Path) -> None:
+def test_nothing_to_show(cli: CliRunner, home: Path, tmp_path: Path) -> None:
     """No window in a time, or none at all, is the code 1 and a sentence."""
-    answer = ask("blocks", "--home", home, "--since", "2030-01-01", "--now", "2030-02-01")
-    assert answer.code == 1
-    assert "None of 2 windows matches. The last one started at 2026-03-05 11:00 UTC." in answer.err
+    result = cli("blocks", "--home", home, "--since", "2030-01-01", "--now", "2030-02-01")
+    assert result.code == 1
+    assert "None of 2 windows matches. The last one started at 2026-03-05 11:00 UTC." in result.err
     (tmp_path / "empty/projects").mkdir(parents=True)
-    none = ask("blocks", "--home", tmp_path / "empty")
+    none = cli("blocks", "--home", tmp_path / "empty")
     assert (none.code, none.err) == (1, "threadline: No windows: there are no charges.\n")
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("tz", ["local", "UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
 @pytest.mark.parametrize("command", ["blocks", "usage", "explain"])
-def test_times_of_the_first_and_last_day_end_no_report(ask: Asker, tmp_path: Path, command: str, tz: str) -> None:
+def test_times_of_the_first_and_last_day_end_no_report(cli: CliRunner, tmp_path: Path, command: str, tz: str) -> None:
     """A line may say any time there is: it is in a row like all others, in every zone."""
     pen = make.Pen()
     rows = [
@@ -229,16 +229,16 @@ def test_times_of_the_first_and_last_day_end_no_report(ask: Asker, tmp_path: Pat
     ]
     make.write(tmp_path / f"projects/-work-app/{pen.session}.jsonl", *rows)
     asked = (command, pen.session) if command == "explain" else (command,)
-    answer = ask(*asked, "--home", tmp_path, "--tz", tz)
-    assert (answer.code, answer.err) == (0, "")
-    assert "0001-01-0" in answer.out
-    days = [row["day"] for row in ask("usage", "--home", tmp_path, "--tz", tz, "--json").json["rows"]]
-    assert [ask("explain", day, "--home", tmp_path, "--tz", tz).code for day in days] == [0, 0]
+    result = cli(*asked, "--home", tmp_path, "--tz", tz)
+    assert (result.code, result.err) == (0, "")
+    assert "0001-01-0" in result.out
+    days = [row["day"] for row in cli("usage", "--home", tmp_path, "--tz", tz, "--json").json["rows"]]
+    assert [cli("explain", day, "--home", tmp_path, "--tz", tz).code for day in days] == [0, 0]
 
 
-def test_the_demo(ask: Asker, demo_home: Path) -> None:
+def test_the_demo(cli: CliRunner, demo_home: Path) -> None:
     """On the demo home, windows and gaps take turns or touch, and all charges are in them."""
-    told = ask("blocks", "--home", demo_home, "--json").json
+    told = cli("blocks", "--home", demo_home, "--json").json
     assert told["total"]["charges"] == read_ledger(demo_home, jobs=1).total.charges
     assert told["timeless"] == 0
     assert not any(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 from tests.make import line, prompt, reply, transcript, write
 from tools.demo import write as demo
 
@@ -27,12 +27,12 @@ def a_home(place: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", ["", "doctor", "list", f"show {_SESSION}", f"tree {_SESSION}", "errors"])
-def test_a_version_of_thousands_of_digits_is_a_version(ask: Asker, tmp_path: Path, command: str) -> None:
+def test_a_version_of_thousands_of_digits_is_a_version(cli: CliRunner, tmp_path: Path, command: str) -> None:
     """No number in a transcript is too long for any command."""
     path = a_home(tmp_path / "home")
     row = {"type": "user", "uuid": "a", "version": "9" * 5000 + ".1", "message": {"role": "user", "content": "hi"}}
     path.write_bytes(line(row) + line({**row, "uuid": "b", "parentUuid": "a"}))
-    assert "Traceback" not in ask(*command.split(), "--home", str(tmp_path / "home")).err
+    assert "Traceback" not in cli(*command.split(), "--home", str(tmp_path / "home")).err
 
 
 def test_a_session_opens_no_secret_through_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,20 +66,20 @@ def test_a_link_to_a_secret_is_refused_by_name(tmp_path: Path) -> None:
         list(threadline.entries(tmp_path / "a.jsonl"))
 
 
-def test_homes_that_share_their_transcripts_count_them_once(ask: Asker, tmp_path: Path) -> None:
+def test_homes_that_share_their_transcripts_count_them_once(cli: CliRunner, tmp_path: Path) -> None:
     """Two homes whose `projects` is one directory are not twice as much."""
     demo(tmp_path / "one")
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "projects").symlink_to("../one/projects")
-    alone = ask("--home", str(tmp_path / "one"), "--json").json
-    both = ask("--home", str(tmp_path / "one"), "--home", str(tmp_path / "two"), "--json").json
+    alone = cli("--home", str(tmp_path / "one"), "--json").json
+    both = cli("--home", str(tmp_path / "one"), "--home", str(tmp_path / "two"), "--json").json
     for key in ("transcripts", "entries", "sessions", "bytes"):
         assert both[key] == alone[key]
     assert len(both["projects"]) == len(alone["projects"])
 
 
 def test_a_file_that_grows_while_it_is_checked_is_no_failure(
-    ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows that a live session appends after the reading do not make the round trip fail; lost bytes do."""
     path = a_home(tmp_path / "home")
@@ -91,21 +91,21 @@ def test_a_file_that_grows_while_it_is_checked_is_no_failure(
             file.write(b'{"type":"mode"}\n')
 
     monkeypatch.setattr(TranscriptReader, "entries", growing)
-    assert ask("doctor", "--check", str(path), "--json").json["round_trip"] is True
+    assert cli("doctor", "--check", str(path), "--json").json["round_trip"] is True
 
     def losing(self: TranscriptReader, place: Path) -> Iterator[Entry]:
         yield from list(real(self, place))[:-1]
 
     monkeypatch.setattr(TranscriptReader, "entries", losing)
-    assert ask("doctor", "--check", str(path), "--json").code == 2
+    assert cli("doctor", "--check", str(path), "--json").code == 2
 
 
-def test_one_odd_timestamp_does_not_hide_the_others(ask: Asker, tmp_path: Path) -> None:
+def test_one_odd_timestamp_does_not_hide_the_others(cli: CliRunner, tmp_path: Path) -> None:
     """The range of dates is that of the times that are times."""
     path = a_home(tmp_path / "home")
     times = ("2026-01-01T00:00:00.000Z", "2026-06-01T00:00:00.000Z", "2x")
     path.write_bytes(
         b"".join(line({"type": "user", "uuid": str(at), "timestamp": one}) for at, one in enumerate(times))
     )
-    seen = ask("--home", str(tmp_path / "home"), "--json").json
+    seen = cli("--home", str(tmp_path / "home"), "--json").json
     assert (seen["first"][:10], seen["last"][:10]) == ("2026-01-01", "2026-06-01")

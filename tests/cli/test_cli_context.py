@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.asking import Asker, steering
+from tests.cli.runner import CliRunner, control_characters
 from tests.make import SESSION, Pen, call, chain, prompt, reply, transcript, write
 from tests.thread.context_rows import called, said, usage
 
@@ -36,11 +36,11 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def test_the_document_has_turns_breaks_and_filling(ask: Asker, home: Path) -> None:
+def test_the_document_has_turns_breaks_and_filling(cli: CliRunner, home: Path) -> None:
     """`--json` gives the whole of it; amounts sum to the window, and a break names its cause and evidence."""
-    answer = ask("context", "last", "--home", home, "--json")
-    assert (answer.code, answer.err) == (0, "")
-    told = answer.json
+    result = cli("context", "last", "--home", home, "--json")
+    assert (result.code, result.err) == (0, "")
+    told = result.json
     assert (told["window"], told["limit"], told["measured"], told["requests"]) == (30_102, 200_000, True, 5)
     assert sum(one["tokens"] for one in told["filling"]) == told["window"]
     assert [one["requests"] for one in told["turns"]] == [2, 3, 0]
@@ -51,35 +51,35 @@ def test_the_document_has_turns_breaks_and_filling(ask: Asker, home: Path) -> No
     assert (read["tokens"], read["measured"], read["how"]) == (700, 700, "measured")
 
 
-def test_rows_are_turns(ask: Asker, home: Path) -> None:
+def test_rows_are_turns(cli: CliRunner, home: Path) -> None:
     """`--jsonl` and `--csv` have a row for each turn, the same as in the document."""
-    turns = ask("context", SESSION[:8], "--home", home, "--json").json["turns"]
-    assert ask("context", SESSION[:8], "--home", home, "--jsonl").jsonl == turns
-    assert [row["window"] for row in ask("context", "--home", home, "--csv").csv] == ["20762", "30102", ""]
+    turns = cli("context", SESSION[:8], "--home", home, "--json").json["turns"]
+    assert cli("context", SESSION[:8], "--home", home, "--jsonl").jsonl == turns
+    assert [row["window"] for row in cli("context", "--home", home, "--csv").csv] == ["20762", "30102", ""]
 
 
 @pytest.mark.parametrize("width", ["60", "80", "120"])
-def test_a_page_fits_and_cannot_steer(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+def test_a_page_fits_and_cannot_steer(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
     """The page shows each turn that made requests, and what fills the window; no name in it steers the terminal."""
     monkeypatch.setattr("threadline.cli.output.page_width", lambda: int(width))
-    answer = ask("context", "--home", home, "--all", "--breaks")
-    assert answer.code == 0
-    assert not steering(answer.out)
-    lines = answer.out.splitlines()
+    result = cli("context", "--home", home, "--all", "--breaks")
+    assert result.code == 0
+    assert not control_characters(result.out)
+    lines = result.out.splitlines()
     assert max(map(len, lines)) <= int(width)
-    assert "1 cache break" in answer.out
+    assert "1 cache break" in result.out
     assert [line.split()[0] for line in lines if line[:4].strip().isdecimal()][:2] == ["1", "2"]
-    assert "system prompt and tools" in answer.out
-    assert "results of Read" in answer.out
+    assert "system prompt and tools" in result.out
+    assert "results of Read" in result.out
 
 
-def test_an_agent_a_turn_or_a_place(ask: Asker, home: Path) -> None:
+def test_an_agent_a_turn_or_a_place(cli: CliRunner, home: Path) -> None:
     """`--agent`, `--turn` and `--at` choose whose window and when; a number with `--agent` is a line of its own."""
-    assert ask("context", "--home", home, "--agent", "a1", "--json").json["window"] == 3_002
-    assert ask("context", "--home", home, "--agent", "a1", "--at", "2", "--json").json["window"] == 3_002
-    assert ask("context", "--home", home, "--turn", "1", "--json").json["window"] == 20_762
-    assert ask("context", "--home", home, "--at", "2", "--json").json["window"] == 20_002
-    assert ask("context", "--home", home, "--agent", "main", "--json").json["agent"] is None
+    assert cli("context", "--home", home, "--agent", "a1", "--json").json["window"] == 3_002
+    assert cli("context", "--home", home, "--agent", "a1", "--at", "2", "--json").json["window"] == 3_002
+    assert cli("context", "--home", home, "--turn", "1", "--json").json["window"] == 20_762
+    assert cli("context", "--home", home, "--at", "2", "--json").json["window"] == 20_002
+    assert cli("context", "--home", home, "--agent", "main", "--json").json["agent"] is None
 
 
 @pytest.mark.parametrize(
@@ -92,29 +92,29 @@ def test_an_agent_a_turn_or_a_place(ask: Asker, home: Path) -> None:
         (["--at", "nowhere"], "not a place"),
     ],
 )
-def test_wrong_questions_are_sentences(ask: Asker, home: Path, question: list[str], sentence: str) -> None:
+def test_wrong_questions_are_sentences(cli: CliRunner, home: Path, question: list[str], sentence: str) -> None:
     """An agent, a turn or a place that is not there is an error that says so."""
-    answer = ask("context", "--home", home, *question)
-    assert (answer.code, answer.out) == (2, "")
-    assert sentence in answer.err
+    result = cli("context", "--home", home, *question)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
 
 
-def test_a_session_without_requests_is_nothing(ask: Asker, tmp_path: Path) -> None:
+def test_a_session_without_requests_is_nothing(cli: CliRunner, tmp_path: Path) -> None:
     """No model answered: exit 1 and a sentence, in every format."""
     path = write(tmp_path / f"{SESSION}.jsonl", *transcript(prompt("go"), reply("x", message={"model": "<synthetic>"})))
     for output in ([], ["--json"], ["--jsonl"], ["--csv"]):
-        answer = ask("context", path, *output)
-        assert (answer.code, "No requests" in answer.err) == (1, True)
+        result = cli("context", path, *output)
+        assert (result.code, "No requests" in result.err) == (1, True)
 
 
-def test_every_demo_session_has_a_context(ask: Asker, demo_home: Path) -> None:
+def test_every_demo_session_has_a_context(cli: CliRunner, demo_home: Path) -> None:
     """Each session of a made-up home is answered, and its amounts sum to its window."""
     found = 0
     for path in sorted(demo_home.glob("projects/*/*.jsonl")):
-        answer = ask("context", path, "--json")
-        if answer.code == 0:
+        result = cli("context", path, "--json")
+        if result.code == 0:
             found += 1
-            assert sum(one["tokens"] for one in answer.json["filling"]) == answer.json["window"]
+            assert sum(one["tokens"] for one in result.json["filling"]) == result.json["window"]
     assert found
 
 

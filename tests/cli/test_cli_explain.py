@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.account.test_receipts import OTHER, home_with, message
-from tests.cli.asking import Asker, ask_alone, steering
+from tests.cli.runner import CliRunner, control_characters, run_in_subprocess
 from tests.make import SESSION, Pen, meta, prompt, reply, transcript, write
 
 HOSTILE = "\x1b]0;owned\x07\u202ename\x9b31m"
@@ -31,25 +31,25 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def test_the_sum_is_that_of_usage(ask: Asker, home: Path) -> None:
+def test_the_sum_is_that_of_usage(cli: CliRunner, home: Path) -> None:
     """`explain SESSION` and `usage --session` give one amount and the same counts, and so do the parts of it."""
-    told = ask("explain", SESSION, "--home", home, "--json").json
-    total = ask("usage", "--session", SESSION, "--home", home, "--json").json["total"]
+    told = cli("explain", SESSION, "--home", home, "--json").json
+    total = cli("usage", "--session", SESSION, "--home", home, "--json").json["total"]
     assert {name: total[name] for name in ("charges", "input", "output", "cache_read", "unpriced")} == {
         name: told["total"][name] for name in ("charges", "input", "output", "cache_read", "unpriced")
     }
     amount = Decimal(told["total"]["amount"])
     assert amount == Decimal(total["amount"]) == sum(Decimal(one["amount"]) for one in told["rates"])
-    rows = ask("explain", SESSION, "--home", home, "--csv").csv
+    rows = cli("explain", SESSION, "--home", home, "--csv").csv
     assert sum(Decimal(row["amount"]) for row in rows if row["amount"]) == amount
-    assert told["prices"]["digest"] == ask("prices", "--json").json["digest"]
+    assert told["prices"]["digest"] == cli("prices", "--json").json["digest"]
 
 
-def test_rows_are_the_lines(ask: Asker, home: Path) -> None:
+def test_rows_are_the_lines(cli: CliRunner, home: Path) -> None:
     """`--jsonl` and `--csv` have a row for each line that tells of a message, with its place and its own counts."""
-    rows = ask("explain", SESSION, "--home", home, "--jsonl").jsonl
+    rows = cli("explain", SESSION, "--home", home, "--jsonl").jsonl
     lines = [
-        line for one in ask("explain", SESSION, "--home", home, "--json").json["messages"] for line in one["lines"]
+        line for one in cli("explain", SESSION, "--home", home, "--json").json["messages"] for line in one["lines"]
     ]
     assert [(row["place"], row["output"], row["why"]) for row in rows] == [
         (line["place"], line["output"], line["why"]) for line in lines
@@ -58,42 +58,42 @@ def test_rows_are_the_lines(ask: Asker, home: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_a_page_fits_and_cannot_steer(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+def test_a_page_fits_and_cannot_steer(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     """Message by message, with its lines and its multiplication, within the page; no id or model steers."""
     monkeypatch.setattr("threadline.cli.output.page_width", lambda: width)
-    answer = ask("explain", SESSION, "--home", home, "--tz", "UTC")
-    assert (answer.code, answer.err) == (0, "")
-    assert not steering(answer.out)
-    assert max(map(len, answer.out.splitlines())) <= width
-    assert "412 output × 25 = 0.0103" in answer.out  # noqa: RUF001 - the sign for times
-    flat = " ".join(answer.out.split())
+    result = cli("explain", SESSION, "--home", home, "--tz", "UTC")
+    assert (result.code, result.err) == (0, "")
+    assert not control_characters(result.out)
+    assert max(map(len, result.out.splitlines())) <= width
+    assert "412 output × 25 = 0.0103" in result.out  # noqa: RUF001 - the sign for times
+    flat = " ".join(result.out.split())
     assert "output 3 is a placeholder, the counted line has 412" in flat
     assert "known to be missing" in flat
     assert "1 charge has no price" in flat
 
 
-def test_few_messages_and_the_whole_sum(ask: Asker, home: Path) -> None:
+def test_few_messages_and_the_whole_sum(cli: CliRunner, home: Path) -> None:
     """`--limit` shows fewer messages, says how many it leaves out, and leaves the sum as it is; `--all` shows them."""
-    few, every = (ask("explain", SESSION, "--home", home, *option).out for option in (["--limit", "1"], ["--all"]))
+    few, every = (cli("explain", SESSION, "--home", home, *option).out for option in (["--limit", "1"], ["--all"]))
     assert "… and 2 messages more in 2 lines" in few
     assert (
         few.partition("─ sum ─")[2].partition("─ transcripts ─")[0]
         == every.partition("─ sum ─")[2].partition("─ transcripts ─")[0]
     )
     assert "more in" not in every
-    assert ask("explain", SESSION, "--home", home, "--all", "--limit", "1").code == 2
+    assert cli("explain", SESSION, "--home", home, "--all", "--limit", "1").code == 2
 
 
-def test_a_fork_shows_what_it_does_not_own(ask: Asker, home: Path) -> None:
+def test_a_fork_shows_what_it_does_not_own(cli: CliRunner, home: Path) -> None:
     """A session that holds only copies has a receipt that names the owner, and a sum of nothing."""
-    answer = ask("explain", OTHER, "--home", home)
-    assert answer.code == 0
-    assert f"Owned by session {SESSION[:8]}, which began before: not counted here." in answer.out
-    assert "nothing is counted here" in answer.out
-    assert ask("explain", OTHER, "--home", home, "--json").json["total"]["charges"] == 0
+    result = cli("explain", OTHER, "--home", home)
+    assert result.code == 0
+    assert f"Owned by session {SESSION[:8]}, which began before: not counted here." in result.out
+    assert "nothing is counted here" in result.out
+    assert cli("explain", OTHER, "--home", home, "--json").json["total"]["charges"] == 0
 
 
-def test_what_can_be_asked_for(ask: Asker, home: Path) -> None:
+def test_what_can_be_asked_for(cli: CliRunner, home: Path) -> None:
     """A session, a transcript, `last`, a message, a day and a place each have a receipt of their own kind."""
     path = home / f"projects/-work-app/{SESSION}.jsonl"
     wanted = {
@@ -107,11 +107,11 @@ def test_what_can_be_asked_for(ask: Asker, home: Path) -> None:
         f"{SESSION}.jsonl:3": "place",
     }
     for what, kind in wanted.items():
-        answer = ask("explain", what, "--home", home, "--tz", "UTC", "--json")
-        assert (answer.code, answer.json["kind"]) == (0, kind), what
+        result = cli("explain", what, "--home", home, "--tz", "UTC", "--json")
+        assert (result.code, result.json["kind"]) == (0, kind), what
 
 
-def test_what_is_not_there_is_a_sentence(ask: Asker, home: Path) -> None:
+def test_what_is_not_there_is_a_sentence(cli: CliRunner, home: Path) -> None:
     """What is nothing or several is told as such, with what to write instead; a day without charges is exit code 1."""
     told = {
         "msg_01zz": (2, "No message has an id that starts with"),
@@ -124,53 +124,53 @@ def test_what_is_not_there_is_a_sentence(ask: Asker, home: Path) -> None:
         "2020-01-01": (1, "No usage"),
     }
     for what, (code, sentence) in told.items():
-        answer = ask("explain", what, "--home", home)
-        assert (answer.code, answer.out, sentence in answer.err) == (code, "", True), (what, answer.err)
-    assert ask("explain").code == 2 or "No Claude home" in ask("explain", "today").err
+        result = cli("explain", what, "--home", home)
+        assert (result.code, result.out, sentence in result.err) == (code, "", True), (what, result.err)
+    assert cli("explain").code == 2 or "No Claude home" in cli("explain", "today").err
 
 
-def test_a_transcript_outside_of_homes(ask: Asker, home: Path, tmp_path: Path) -> None:
+def test_a_transcript_outside_of_homes(cli: CliRunner, home: Path, tmp_path: Path) -> None:
     """A transcript that lies in no home is explained by itself."""
     alone = tmp_path / "alone.jsonl"
     alone.write_bytes((home / f"projects/-work-app/{SESSION}.jsonl").read_bytes())
-    told = ask("explain", alone, "--home", home, "--json").json
+    told = cli("explain", alone, "--home", home, "--json").json
     assert (told["name"], told["total"]["charges"]) == (SESSION, 3)
     assert {line["place"].rpartition(":")[0] for one in told["messages"] for line in one["lines"]} == {str(alone)}
 
 
-def test_what_claude_code_reports_stands_beside_the_sum(ask: Asker, tmp_path: Path) -> None:
+def test_what_claude_code_reports_stands_beside_the_sum(cli: CliRunner, tmp_path: Path) -> None:
     """A session's `cost-state` is compared with the sum, with every reason for a difference; never added to it."""
     home = tmp_path / "home"
     state = meta("cost-state", totalCostUSD=0.045905, modelUsage={"claude-opus-4-5": {"costUSD": 0.045905}})
     home_with(home, prompt("go"), reply("b", message=message(412)), state)
-    told = ask("explain", SESSION, "--home", home, "--json").json
+    told = cli("explain", SESSION, "--home", home, "--json").json
     assert (told["total"]["amount"], told["reported"]["reported"]) == ("0.035905", "0.045905")
     assert (told["reported"]["computed"], told["reported"]["difference"]) == ("0.035905", "0.01")
     assert told["reported"]["why"]
-    page = " ".join(ask("explain", SESSION, "--home", home).out.split())
+    page = " ".join(cli("explain", SESSION, "--home", home).out.split())
     assert "reported by Claude Code" in page
     assert "0.01 USD more is reported" in page
 
 
-def test_an_agent_alone(ask: Asker, tmp_path: Path) -> None:
+def test_an_agent_alone(cli: CliRunner, tmp_path: Path) -> None:
     """The start of an agent's id gives the receipt of that agent; its session's has it, too."""
     main = home_with(tmp_path, prompt("go"), reply("b", message=message(412)))
     pen = Pen(SESSION, agentId="a1b2c3d4", isSidechain=True)
     rows = transcript(prompt("look"), reply("a", message=message(40, "msg_01eeee12d94e55ac0d1e2204")), pen=pen)
     write(main.with_suffix("") / "subagents/agent-a1b2c3d4.jsonl", *rows)
-    alone = ask("explain", "agent-a1b2", "--home", tmp_path, "--json").json
-    whole = ask("explain", SESSION, "--home", tmp_path, "--json").json
+    alone = cli("explain", "agent-a1b2", "--home", tmp_path, "--json").json
+    whole = cli("explain", SESSION, "--home", tmp_path, "--json").json
     assert (alone["kind"], alone["total"]["output"], whole["total"]["output"]) == ("agent", 40, 452)
 
 
-def test_other_prices(ask: Asker, home: Path, tmp_path: Path) -> None:
+def test_other_prices(cli: CliRunner, home: Path, tmp_path: Path) -> None:
     """`--prices` gives a price to what has none, and the digest is another."""
     price = {"input": 1, "output": 2, "cache_write_5m": 3, "cache_write_1h": 4, "cache_read": 5}
-    document = json.loads(ask("prices", "--json").raw)
+    document = json.loads(cli("prices", "--json").raw)
     prices = tmp_path / "prices.json"
     models = {"claude-opus-4-5": {"periods": [price]}}
     prices.write_text(json.dumps({"schema": 1, "unit": "USD per 1,000,000 tokens", "models": models}))
-    told = ask("explain", "msg_01b7c1", "--home", home, "--prices", prices, "--json").json
+    told = cli("explain", "msg_01b7c1", "--home", home, "--prices", prices, "--json").json
     assert told["prices"]["digest"] != document["digest"]
     assert Decimal(told["total"]["amount"]) == Decimal(3 + 412 * 2 + 2400 * 4 + 3180 * 5) / 10**6
 
@@ -180,7 +180,7 @@ def test_other_prices(ask: Asker, home: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("session", ["94fab1a1", "1e0816ef", "fe3ed705"])
 def test_real_sessions_sum_up_by_hand(session: str) -> None:
     """Of three real sessions: the receipt's amount is that of a dozen lines of Python over the counted lines alone."""
-    told = ask_alone("explain", session, "--home", CORPUS, "--json").json
+    told = run_in_subprocess("explain", session, "--home", CORPUS, "--json").json
     by_rate = {one["rate"]: one["products"] for one in told["rates"]}
     amount = Decimal(0)
     for one in told["messages"]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.claims import Claims
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 
 ASKED = {
     "list": ("list", "--json"),
@@ -26,7 +26,7 @@ _OTHER = {"kept", "homes", "score", "side_files"}
 
 
 @pytest.fixture
-def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Asker) -> Path:
+def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: CliRunner) -> Path:
     """A home that was kept, and a user who has no other."""
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
@@ -36,13 +36,13 @@ def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: 
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     copy = tmp_path / "user" / ".claude"
     shutil.copytree(demo_home, copy)
-    assert ask("keep").code == 0
+    assert cli("keep").code == 0
     return copy
 
 
-def test_a_home_that_is_gone_is_answered_for(ask: Asker, home: Path, tmp_path: Path) -> None:
+def test_a_home_that_is_gone_is_answered_for(cli: CliRunner, home: Path, tmp_path: Path) -> None:
     """Without --home and with it, the answer is the same as while it was there; a sentence says that it is gone."""
-    answers = {name: ask(*words) for name, words in ASKED.items()}
+    answers = {name: cli(*words) for name, words in ASKED.items()}
     home.rename(tmp_path / "aside")
     said = f"threadline: Home '{home}' no longer exists. Reading the copy in the keep.\n"
     with Claims() as claims:
@@ -50,51 +50,53 @@ def test_a_home_that_is_gone_is_answered_for(ask: Asker, home: Path, tmp_path: P
             with claims.about(name):
                 assert before.code == 0
                 for given in ((), ("--home", str(home))):
-                    told = ask(*ASKED[name], *given)
+                    told = cli(*ASKED[name], *given)
                     assert (told.code, told.err) == (0, said + before.err)
                     assert _as_there(told.out, home, tmp_path) == _as_there(before.out, home, tmp_path)
                     if name == "list":
                         assert all(one["kept"] for one in told.json)
-                refused = ask(*ASKED[name], "--home", str(home), "--no-keep")
+                refused = cli(*ASKED[name], "--home", str(home), "--no-keep")
                 assert refused.code == 2
                 assert f"There is no directory '{home}'" in refused.err
 
 
-def test_an_empty_home_hides_no_other(ask: Asker, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_home_hides_no_other(
+    cli: CliRunner, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A user who moved, and has an empty home: what was kept of the old one is listed, though a folder is left."""
-    sessions = [one["id"] for one in ask("list", "--json").json]
+    sessions = [one["id"] for one in cli("list", "--json").json]
     monkeypatch.setenv("HOME", str(tmp_path / "other"))
     (tmp_path / "other" / ".claude").mkdir(parents=True)
-    assert ask("list", "--json").json == []
+    assert cli("list", "--json").json == []
     shutil.rmtree(home)
-    assert [one["id"] for one in ask("list", "--json").json] == sessions
+    assert [one["id"] for one in cli("list", "--json").json] == sessions
     home.mkdir()
-    assert [one["id"] for one in ask("list", "--json").json] == sessions
-    assert [one["id"] for one in ask("list", "--json", "--home", str(home)).json] == sessions
+    assert [one["id"] for one in cli("list", "--json").json] == sessions
+    assert [one["id"] for one in cli("list", "--json", "--home", str(home)).json] == sessions
 
 
-def test_homes_of_the_app_go_without_a_word(ask: Asker, home: Path, tmp_path: Path) -> None:
+def test_homes_of_the_app_go_without_a_word(cli: CliRunner, home: Path, tmp_path: Path) -> None:
     """The desktop app makes a home for each of its sessions, and deletes it: that is nothing to be told each time."""
     of_the_app = tmp_path / "local-agent-mode-sessions" / "a" / "b" / "local_c" / ".claude"
     shutil.copytree(home, of_the_app)
-    ask("keep", "--home", str(of_the_app))
+    cli("keep", "--home", str(of_the_app))
     shutil.rmtree(of_the_app)
-    assert ask("list", "--json").err == ""
-    assert "no longer exists" not in ask("list").err
+    assert cli("list", "--json").err == ""
+    assert "no longer exists" not in cli("list").err
 
 
-def test_one_that_nobody_knows_is_not_there(ask: Asker, home: Path) -> None:
+def test_one_that_nobody_knows_is_not_there(cli: CliRunner, home: Path) -> None:
     """A home that was never kept is still an error, and says what to name."""
-    told = ask("list", "--home", str(home.with_name("never")))
+    told = cli("list", "--home", str(home.with_name("never")))
     assert told.code == 2
     assert "There is no directory" in told.err
 
 
-def _as_there(answer: str, home: Path, tmp_path: Path) -> Any:
+def _as_there(result: str, home: Path, tmp_path: Path) -> Any:
     """An answer as if all of it were in the home, and without the mark."""
     for kept in (tmp_path / "cache" / "kept").glob("*/*"):
-        answer = answer.replace(str(kept), str(home))
-    return _plain(json.loads(answer)) if answer[:1] in "[{" else answer
+        result = result.replace(str(kept), str(home))
+    return _plain(json.loads(result)) if result[:1] in "[{" else result
 
 
 def _plain(value: Any) -> Any:
@@ -105,9 +107,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def test_the_overview_describes_a_kept_home_like_any_other(home: Path, ask: Asker) -> None:
+def test_the_overview_describes_a_kept_home_like_any_other(home: Path, cli: CliRunner) -> None:
     """As JSON, every home has a path and a source, also one that only the keep has."""
     shutil.rmtree(home)
-    (kept,) = ask("--home", home, "--json").json["homes"]
+    (kept,) = cli("--home", home, "--json").json["homes"]
     assert set(kept) == {"path", "source"}
     assert kept["source"] == "keep"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cli.asking import Asker, environment, steering
+from tests.cli.runner import CliRunner, control_characters, subprocess_environment
 from tests.cli.test_cli_hostile import STEER
 from tests.make import SESSION, line, prompt, transcript, write
 
@@ -45,16 +45,16 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def texts(answer: Any) -> list[str]:
+def texts(result: Any) -> list[str]:
     """The texts of rows."""
-    return [row["text"] for row in answer.jsonl]
+    return [row["text"] for row in result.jsonl]
 
 
-def test_newest_first_in_one_line(ask: Asker, home: Path) -> None:
+def test_newest_first_in_one_line(cli: CliRunner, home: Path) -> None:
     """Time, session, whether it is gone, project and text on one line each, the newest first; pasted ones counted."""
-    answer = ask("history", "--home", home)
-    assert (answer.code, answer.err) == (0, "")
-    assert answer.out.splitlines() == [
+    result = cli("history", "--home", home)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines() == [
         "2026-01-05 15:00  5e551011        /work/other       look at this [Pasted text #1]  +2 pasted",
         "2026-01-05 14:00  5e551011        /work/app         hello there",
         "2026-01-05 13:00  5e551011  gone  /work/app         Fix the Parser",
@@ -62,9 +62,9 @@ def test_newest_first_in_one_line(ask: Asker, home: Path) -> None:
     ]
 
 
-def test_rows_for_programs(ask: Asker, home: Path) -> None:
+def test_rows_for_programs(cli: CliRunner, home: Path) -> None:
     """Each format has the same keys; of a row that names no session it is not known whether it is gone."""
-    rows = ask("history", "--home", home, "--jsonl").jsonl
+    rows = cli("history", "--home", home, "--jsonl").jsonl
     assert [row["gone"] for row in rows] == [False, False, True, None]
     assert [row["pasted"] for row in rows] == [2, 0, 0, 0]
     assert rows[1] == {
@@ -76,8 +76,8 @@ def test_rows_for_programs(ask: Asker, home: Path) -> None:
         "pasted": 0,
         "home": str(home),
     }
-    assert ask("history", "--home", home, "--json").json == rows
-    assert [row["text"] for row in ask("history", "--home", home, "--csv").csv] == [row["text"] for row in rows]
+    assert cli("history", "--home", home, "--json").json == rows
+    assert [row["text"] for row in cli("history", "--home", home, "--csv").csv] == [row["text"] for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -92,35 +92,35 @@ def test_rows_for_programs(ask: Asker, home: Path) -> None:
         (["--limit", "1"], ["look at this [Pasted text #1]"]),
     ],
 )
-def test_filters(ask: Asker, home: Path, words: list[str], found: list[str]) -> None:
+def test_filters(cli: CliRunner, home: Path, words: list[str], found: list[str]) -> None:
     """A text in whatever case, a project, a time, sessions that are gone, a number: each keeps what it says."""
-    assert texts(ask("history", "--home", home, "--jsonl", *words)) == found
+    assert texts(cli("history", "--home", home, "--jsonl", *words)) == found
 
 
-def test_a_deleted_session_is_gone(ask: Asker, home: Path) -> None:
+def test_a_deleted_session_is_gone(cli: CliRunner, home: Path) -> None:
     """Once its transcript is deleted, a session's prompts are marked."""
     (home / "projects" / "-work-app" / f"{SESSION}.jsonl").unlink()
-    assert texts(ask("history", "--home", home, "--gone", "--jsonl"))[-1] == "Fix the Parser"
-    assert len(texts(ask("history", "--home", home, "--gone", "--jsonl"))) == 3
+    assert texts(cli("history", "--home", home, "--gone", "--jsonl"))[-1] == "Fix the Parser"
+    assert len(texts(cli("history", "--home", home, "--gone", "--jsonl"))) == 3
 
 
-def test_the_table_is_short(ask: Asker, tmp_path: Path) -> None:
+def test_the_table_is_short(cli: CliRunner, tmp_path: Path) -> None:
     """Thirty prompts are shown, and that there are more; programs get all."""
     write(tmp_path / "history.jsonl", *(typed(f"number {one}", one) for one in range(31)))
     (tmp_path / "projects").mkdir()
-    shown = ask("history", "--home", tmp_path).out.splitlines()
+    shown = cli("history", "--home", tmp_path).out.splitlines()
     assert len(shown) == 32
     assert shown[-1] == "Showing the newest 30. Use --limit N for more."
-    assert len(ask("history", "--home", tmp_path, "--jsonl").jsonl) == 31
-    assert len(ask("history", "--home", tmp_path, "--limit", "31").out.splitlines()) == 31
+    assert len(cli("history", "--home", tmp_path, "--jsonl").jsonl) == 31
+    assert len(cli("history", "--home", tmp_path, "--limit", "31").out.splitlines()) == 31
 
 
-def test_homes_are_merged_by_time(ask: Asker, home: Path, tmp_path: Path) -> None:
+def test_homes_are_merged_by_time(cli: CliRunner, home: Path, tmp_path: Path) -> None:
     """The prompts of several homes come in one order; rows a little out of order are put right."""
     other = tmp_path / "another"
     write(other / "history.jsonl", typed("late", 2), typed("early", -1), typed("between", 1))
     (other / "projects").mkdir()
-    rows = ask("history", "--home", home, "--home", other, "--jsonl").jsonl
+    rows = cli("history", "--home", home, "--home", other, "--jsonl").jsonl
     assert [row["timestamp"] for row in rows] == sorted((row["timestamp"] for row in rows), reverse=True)
     assert len(rows) == 7
 
@@ -133,49 +133,49 @@ def test_homes_are_merged_by_time(ask: Asker, home: Path, tmp_path: Path) -> Non
         (["--since", "2026-02-01"], "The newest is from 2026-01-05"),
     ],
 )
-def test_why_there_is_nothing(ask: Asker, home: Path, words: list[str], sentence: str) -> None:
+def test_why_there_is_nothing(cli: CliRunner, home: Path, words: list[str], sentence: str) -> None:
     """Where nothing fits, the exit code is 1, and a sentence says what would."""
-    answer = ask("history", "--home", home, *words)
-    assert (answer.code, answer.out) == (1, "")
-    assert sentence in answer.err
+    result = cli("history", "--home", home, *words)
+    assert (result.code, result.out) == (1, "")
+    assert sentence in result.err
 
 
-def test_no_history_and_no_home(ask: Asker, tmp_path: Path) -> None:
+def test_no_history_and_no_home(cli: CliRunner, tmp_path: Path) -> None:
     """A home without a history, and no home at all: exit code 1, and which it is."""
     (tmp_path / "projects").mkdir()
-    answer = ask("history", "--home", tmp_path)
-    assert (answer.code, answer.out) == (1, "")
-    assert "no history.jsonl" in answer.err
-    answer = ask("history")
-    assert answer.code == 1
-    assert "No Claude home found" in answer.err
+    result = cli("history", "--home", tmp_path)
+    assert (result.code, result.out) == (1, "")
+    assert "no history.jsonl" in result.err
+    result = cli("history")
+    assert result.code == 1
+    assert "No Claude home found" in result.err
 
 
-def test_times_that_exclude_each_other(ask: Asker, home: Path) -> None:
+def test_times_that_exclude_each_other(cli: CliRunner, home: Path) -> None:
     """A beginning after the end is an error."""
-    answer = ask("history", "--home", home, "--since", "2026-02-01", "--until", "2026-01-01")
-    assert (answer.code, answer.out) == (2, "")
-    assert "--since 2026-02-01 is after --until 2026-01-01." in answer.err
+    result = cli("history", "--home", home, "--since", "2026-02-01", "--until", "2026-01-01")
+    assert (result.code, result.out) == (2, "")
+    assert "--since 2026-02-01 is after --until 2026-01-01." in result.err
 
 
-def test_damaged_rows_are_told_and_cost_no_others(ask: Asker, home: Path) -> None:
+def test_damaged_rows_are_told_and_cost_no_others(cli: CliRunner, home: Path) -> None:
     """Rows that are torn, no JSON or of another shape: the others come, and how many were lost is said."""
     path = home / "history.jsonl"
     path.write_bytes(b"garbage\n\n[1]\n" + path.read_bytes() + b'{"display":7,"timestamp":"x"}\n{"displ')
-    answer = ask("history", "--home", home, "--jsonl")
-    assert answer.code == 0
-    assert {"hello\nthere", "Fix the Parser", "of an old version"} < set(texts(answer))
-    assert "could not be read. The first is at byte" in answer.err
+    result = cli("history", "--home", home, "--jsonl")
+    assert result.code == 0
+    assert {"hello\nthere", "Fix the Parser", "of an old version"} < set(texts(result))
+    assert "could not be read. The first is at byte" in result.err
 
 
 @pytest.mark.parametrize("text", STEER.values(), ids=STEER.keys())
-def test_nothing_that_was_typed_steers_the_terminal(ask: Asker, home: Path, text: str) -> None:
+def test_nothing_that_was_typed_steers_the_terminal(cli: CliRunner, home: Path, text: str) -> None:
     """Hostile text in any field reaches the table as escapes only."""
     row = {"display": text, "timestamp": NOON, "project": f"/{text}", "sessionId": text}
     (home / "history.jsonl").write_bytes(json.dumps(row).encode() + b"\n")
-    answer = ask("history", "--home", home)
-    assert answer.code == 0
-    assert steering(answer.out + answer.err) == set()
+    result = cli("history", "--home", home)
+    assert result.code == 0
+    assert control_characters(result.out + result.err) == set()
 
 
 @given(
@@ -213,6 +213,8 @@ def test_a_large_history_is_not_held(tmp_path: Path) -> None:
         "import sys; peak = [one for one in open('/proc/self/status') if one.startswith('VmHWM')];"
         "print(peak[0].split()[1], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, check=True, timeout=120)  # noqa: S603 - ours
+    done = subprocess.run(  # noqa: S603 - ours
+        [sys.executable, "-c", code], env=subprocess_environment(), capture_output=True, check=True, timeout=120
+    )
     assert done.stdout.count(b"\n") == 200_000_000 // len(row)
     assert int(done.stderr) * 1024 < 100_000_000

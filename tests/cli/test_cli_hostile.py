@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.asking import Asker, ask_alone, steering
+from tests.cli.runner import CliRunner, control_characters, run_in_subprocess
 from tests.make import Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
 
 STEER = {
@@ -81,28 +81,30 @@ def hostile_home(home: Path, text: str, *, names: bool = True) -> Path:
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("command", TABLES, ids=lambda words: " ".join(words) or "overview")
-def test_nothing_in_a_transcript_steers_the_terminal(ask: Asker, tmp_path: Path, command: list[str], text: str) -> None:
+def test_nothing_in_a_transcript_steers_the_terminal(
+    cli: CliRunner, tmp_path: Path, command: list[str], text: str
+) -> None:
     """Control sequences, C1, bidi, zero-width, tags and the like, wherever they stand, reach no table raw."""
     home = hostile_home(tmp_path / "home", text, names=False)
     where = [str(home)] if command[:1] == ["entries"] else ["--home", str(home)]
-    answer = ask(*command, *where)
-    assert answer.code == 0
-    assert steering(answer.out + answer.err) == set()
-    assert b"\x1b" not in answer.raw + answer.raw_err
+    result = cli(*command, *where)
+    assert result.code == 0
+    assert control_characters(result.out + result.err) == set()
+    assert b"\x1b" not in result.raw + result.raw_err
 
 
 @pytest.mark.parametrize("command", TABLES, ids=lambda words: " ".join(words) or "overview")
-def test_no_name_of_a_file_steers_the_terminal(ask: Asker, tmp_path: Path, command: list[str]) -> None:
+def test_no_name_of_a_file_steers_the_terminal(cli: CliRunner, tmp_path: Path, command: list[str]) -> None:
     """The same in names of project folders, transcripts, side files and in places; each shows as an escape."""
     home = hostile_home(tmp_path / "home", EVERYTHING)
     where = [str(home)] if command[:1] == ["entries"] else ["--home", str(home)]
-    answer = ask(*command, *where)
-    assert answer.code == 0
-    assert steering(answer.out + answer.err) == set()
-    assert "\\x1b[31m" in answer.out
+    result = cli(*command, *where)
+    assert result.code == 0
+    assert control_characters(result.out + result.err) == set()
+    assert "\\x1b[31m" in result.out
 
 
-def test_no_sentence_of_an_error_steers_the_terminal(ask: Asker, tmp_path: Path) -> None:
+def test_no_sentence_of_an_error_steers_the_terminal(cli: CliRunner, tmp_path: Path) -> None:
     """Errors that name a file, a start of an id, an option or a word show them as escapes, too."""
     home = hostile_home(tmp_path / "home", EVERYTHING)
     nowhere = f"nowhere{IN_NAMES}"
@@ -120,68 +122,68 @@ def test_no_sentence_of_an_error_steers_the_terminal(ask: Asker, tmp_path: Path)
         ["entries", home, "--limit", IN_NAMES],
     ]
     for question in questions:
-        answer = ask(*question)
-        assert (answer.code, answer.out) == (2, "")
-        assert steering(answer.err) == set()
-    assert ask(*questions[0]).err.count("\\x1b[31m") >= 2
+        result = cli(*question)
+        assert (result.code, result.out) == (2, "")
+        assert control_characters(result.err) == set()
+    assert cli(*questions[0]).err.count("\\x1b[31m") >= 2
 
 
-def test_what_the_demo_says_does_not_steer(ask: Asker, tmp_path: Path) -> None:
+def test_what_the_demo_says_does_not_steer(cli: CliRunner, tmp_path: Path) -> None:
     """A directory with a hostile name, freshly made, is named with escapes."""
-    answer = ask("demo", tmp_path / f"new{IN_NAMES}")
-    assert answer.code == 0
-    assert steering(answer.out) == set()
+    result = cli("demo", tmp_path / f"new{IN_NAMES}")
+    assert result.code == 0
+    assert control_characters(result.out) == set()
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
-def test_no_csv_cell_is_a_formula(ask: Asker, tmp_path: Path, start: str) -> None:
+def test_no_csv_cell_is_a_formula(cli: CliRunner, tmp_path: Path, start: str) -> None:
     """A cell that starts as a formula does is quoted, in entries, projects and findings; JSON has it as it is."""
     text = start + 'HYPERLINK("http://example.invalid","x")'
     pen = Pen(sessionId=text, version=text, cwd=text)
     rows = transcript(prompt(text), chain("user", agentId=text), meta(text), chain("system", subtype=text), pen=pen)
     path = write(tmp_path / "projects/-a/5e551011-0000-4000-8000-000000000001.jsonl", *rows)
-    asked = [ask("entries", path, "--csv"), ask("--home", tmp_path, "--csv"), ask("doctor", path, "--csv")]
-    for answer in asked:
-        cells = [cell for row in answer.csv for cell in row.values()]
+    asked = [cli("entries", path, "--csv"), cli("--home", tmp_path, "--csv"), cli("doctor", path, "--csv")]
+    for result in asked:
+        cells = [cell for row in result.csv for cell in row.values()]
         assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
         assert f"'{text}" in cells
-    assert ask("entries", path, "--jsonl", "--limit", "1").jsonl[0]["text"] == text
+    assert cli("entries", path, "--jsonl", "--limit", "1").jsonl[0]["text"] == text
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "'", ""])
-def test_csv_changes_a_formula_only_by_its_quote(ask: Asker, tmp_path: Path, start: str) -> None:
+def test_csv_changes_a_formula_only_by_its_quote(cli: CliRunner, tmp_path: Path, start: str) -> None:
     """A CSV reader gets what JSON has, but for the quote before a cell that would be a formula."""
     text = start + "SUM(A1)"
     path = write(tmp_path / "a.jsonl", *transcript(prompt(text), prompt("after")))
     first = f"'{text}" if start and start != "'" else text
-    assert [row["text"] for row in ask("entries", path, "--csv").csv] == [first, "after"]
+    assert [row["text"] for row in cli("entries", path, "--csv").csv] == [first, "after"]
 
 
 @pytest.mark.parametrize("text", STEER.values(), ids=STEER.keys())
-def test_json_steers_no_terminal_and_comes_back_as_it_was(ask: Asker, tmp_path: Path, text: str) -> None:
+def test_json_steers_no_terminal_and_comes_back_as_it_was(cli: CliRunner, tmp_path: Path, text: str) -> None:
     """JSON escapes what could steer a terminal, and a JSON reader gives the text back."""
     path = write(tmp_path / "a.jsonl", escaped({"type": "user", "message": {"role": "user", "content": text}}))
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     for output in ("--json", "--jsonl"):
-        answer = ask("entries", path, "--data", output)
-        assert steering(answer.out) == set()
-        (row,) = answer.json if output == "--json" else answer.jsonl
+        result = cli("entries", path, "--data", output)
+        assert control_characters(result.out) == set()
+        (row,) = result.json if output == "--json" else result.jsonl
         assert row["text"] == row["data"]["message"]["content"] == whole
 
 
-def test_no_csv_cell_rings_or_paints(ask: Asker, tmp_path: Path) -> None:
+def test_no_csv_cell_rings_or_paints(cli: CliRunner, tmp_path: Path) -> None:
     """Control characters in CSV cells are escaped; tabs and other characters stay."""
     text = "a\x1b]52;c;eA==\x07\x9b31m\x00\x7f\tb\u200d"
     path = tmp_path / "x.jsonl"
     path.write_bytes(json.dumps({"type": "user", "message": {"content": text}}).encode() + b"\n")
-    assert ask("entries", path, "--csv").csv[0]["text"] == "a\\x1b]52;c;eA==\\x07\\x9b31m\\x00\\x7f\tb\u200d"
+    assert cli("entries", path, "--csv").csv[0]["text"] == "a\\x1b]52;c;eA==\\x07\\x9b31m\\x00\\x7f\tb\u200d"
 
 
-def test_csv_survives_quotes_and_newlines(ask: Asker, tmp_path: Path) -> None:
+def test_csv_survives_quotes_and_newlines(cli: CliRunner, tmp_path: Path) -> None:
     """Commas, quotes and newlines inside a cell come back from a CSV reader as they were."""
     text = "a,\"b\"\n\r\nc;'d'\ttab"
     path = write(tmp_path / "a.jsonl", *transcript(prompt(text), prompt("after")))
-    assert [row["text"] for row in ask("entries", path, "--csv").csv] == [text, "after"]
+    assert [row["text"] for row in cli("entries", path, "--csv").csv] == [text, "after"]
 
 
 @pytest.mark.sample(2)
@@ -194,21 +196,21 @@ def test_half_surrogate_pairs_give_valid_utf8(tmp_path: Path, output: str) -> No
     data = ["--data"] if output else []
     commands: list[list[str | Path]] = [["--home", home], ["doctor", "--home", home], ["entries", home, *data]]
     for command in commands:
-        answer = ask_alone(*command, *output.split())
-        assert answer.code == 0
-        assert answer.err == ""
-        assert answer.out
+        result = run_in_subprocess(*command, *output.split())
+        assert result.code == 0
+        assert result.err == ""
+        assert result.out
         if output in {"--json", "--jsonl"}:
-            assert answer.json if output == "--json" else answer.jsonl
+            assert result.json if output == "--json" else result.jsonl
 
 
-def test_whole_surrogate_pairs_are_characters(ask: Asker, tmp_path: Path) -> None:
+def test_whole_surrogate_pairs_are_characters(cli: CliRunner, tmp_path: Path) -> None:
     """A pair of escapes that makes a character is that character; other text beside a half one is kept."""
     path = write(
         tmp_path / "a.jsonl",
         b'{"type":"user","message":{"role":"user","content":"\\ud83d\\ude00 \\ud83d! \xc3\xa9"}}\n',
     )
-    (row,) = ask("entries", path, "--jsonl").jsonl
+    (row,) = cli("entries", path, "--jsonl").jsonl
     assert row["text"] == "\U0001f600 \ufffd! é"
 
 
@@ -229,23 +231,23 @@ def test_whole_surrogate_pairs_are_characters(ask: Asker, tmp_path: Path) -> Non
         "a b'c\"d`$(x)",
     ],
 )
-def test_odd_names_are_listed(ask: Asker, tmp_path: Path, name: str) -> None:
+def test_odd_names_are_listed(cli: CliRunner, tmp_path: Path, name: str) -> None:
     """Folders with newlines, dashes, dots, right-to-left letters, emoji, quotes are listed, on one line each."""
     home = tmp_path / "home"
     path = write(home / "projects" / name / "5e551011-0000-4000-8000-000000000001.jsonl", *transcript(prompt("hi")))
-    seen = ask("--home", home, "--json").json
+    seen = cli("--home", home, "--json").json
     assert seen["projects"][0]["folder"] == name
-    assert ask("doctor", "--home", home, "--check", "--json").json["round_trip"] is True
-    assert ask("entries", path, "--jsonl").jsonl[0]["place"] == f"{path}:1"
+    assert cli("doctor", "--home", home, "--check", "--json").json["round_trip"] is True
+    assert cli("entries", path, "--jsonl").jsonl[0]["place"] == f"{path}:1"
     commands: list[list[str | Path]] = [["--home", home], ["doctor", "--home", home], ["entries", home]]
     for command in commands:
-        assert not steering(ask(*command).out)
+        assert not control_characters(cli(*command).out)
 
 
-def test_a_long_text_takes_one_short_line(ask: Asker, tmp_path: Path) -> None:
+def test_a_long_text_takes_one_short_line(cli: CliRunner, tmp_path: Path) -> None:
     """A text of megabytes, and one of nothing but combining marks, take one line of a table, soon."""
     path = write(tmp_path / "a.jsonl", *transcript(prompt("word \u202e" * 1_000_000), prompt("e" + "\u0301" * 100_000)))
-    lines = ask("entries", path).out.split("\n")
+    lines = cli("entries", path).out.split("\n")
     assert len(lines) == 4
     assert max(map(len, lines)) < 1000
 
@@ -256,5 +258,5 @@ def test_no_pager_editor_or_browser_is_started(tmp_path: Path, demo_home: Path) 
     planted = dict.fromkeys(("PAGER", "EDITOR", "VISUAL", "BROWSER", "LESSOPEN", "SHELL"), f"touch {trap}")
     home = str(demo_home)
     for command in (["--home", home], ["doctor", home], ["entries", home], ["--help"]):
-        assert ask_alone(*command, **planted).code == 0
+        assert run_in_subprocess(*command, **planted).code == 0
     assert not trap.exists()

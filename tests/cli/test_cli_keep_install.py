@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 
 from threadline.cli.keep.install import HOOK_EVENT, MARKER, cron_line, hook_settings, unit_texts
 
@@ -20,9 +20,9 @@ COMMAND = ("/opt/my tools/threadline", "keep", "--quiet", "--home", "/home/a b/5
 
 
 @pytest.fixture
-def home(ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with settings, a configuration folder of its own, and no keep yet."""
-    del ask  # it removes variables, and these are set after that
+    del cli  # it removes variables, and these are set after that
     monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -38,32 +38,32 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("timer", ["systemd", "cron", "none", "auto"])
-def test_install_prints_and_changes_nothing(ask: Asker, home: Path, timer: str) -> None:
+def test_install_prints_and_changes_nothing(cli: CliRunner, home: Path, timer: str) -> None:
     """Hook and timer are printed, with the files they belong in. Settings are neither changed nor shown."""
     before = _files(home.parent)
-    answer = ask("keep", "install", "--timer", timer)
-    assert (answer.code, _files(home.parent)) == (0, before)
-    assert HOOK_EVENT in answer.out
-    assert str(home / "settings.json") in answer.out
-    assert "hidden" not in answer.out
+    result = cli("keep", "install", "--timer", timer)
+    assert (result.code, _files(home.parent)) == (0, before)
+    assert HOOK_EVENT in result.out
+    assert str(home / "settings.json") in result.out
+    assert "hidden" not in result.out
     if timer != "auto":
-        assert ("threadline-keep.timer" in answer.out) == (timer == "systemd")
-        assert ("17 * * * * " in answer.out) == (timer == "cron")
+        assert ("threadline-keep.timer" in result.out) == (timer == "systemd")
+        assert ("17 * * * * " in result.out) == (timer == "cron")
 
 
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("action", ["install", "uninstall"])
-def test_yes_says_what_happened_to_it(ask: Asker, action: str) -> None:
+def test_yes_says_what_happened_to_it(cli: CliRunner, action: str) -> None:
     """Scripts that used the option learn why nothing is written."""
-    answer = ask("keep", action, "--yes")
-    assert answer.code == 2
-    assert "--yes was removed" in answer.err
-    assert "--yes" not in ask("keep", action, "--help").out
+    result = cli("keep", action, "--yes")
+    assert result.code == 2
+    assert "--yes was removed" in result.err
+    assert "--yes" not in cli("keep", action, "--help").out
 
 
-def test_install_as_data(ask: Asker, home: Path) -> None:
+def test_install_as_data(cli: CliRunner, home: Path) -> None:
     """A row for each file: where it is, what it contains, and the command that completes the step."""
-    hook, service, timer = ask("keep", "install", "--timer", "systemd", "--json").json
+    hook, service, timer = cli("keep", "install", "--timer", "systemd", "--json").json
     assert (hook["method"], hook["path"]) == ("hook", str(home / "settings.json"))
     command = json.loads(hook["text"])["hooks"][HOOK_EVENT][0]["hooks"][0]["command"]
     assert f"--home {home}" in command
@@ -71,14 +71,14 @@ def test_install_as_data(ask: Asker, home: Path) -> None:
     units = home.parent / "config/systemd/user"
     assert [service["path"], timer["path"]] == [str(units / f"threadline-keep.{end}") for end in ("service", "timer")]
     assert "enable --now threadline-keep.timer" in timer["command"]
-    (_hook, cron) = ask("keep", "install", "--timer", "cron", "--json").json
+    (_hook, cron) = cli("keep", "install", "--timer", "cron", "--json").json
     assert (cron["method"], cron["path"], cron["text"][:11]) == ("cron", None, "17 * * * * ")
 
 
-def test_uninstall_names_what_is_installed(ask: Asker, home: Path) -> None:
+def test_uninstall_names_what_is_installed(cli: CliRunner, home: Path) -> None:
     """Following the printed steps removes everything; then nothing is reported."""
-    assert ask("keep", "uninstall").code == 1
-    rows = ask("keep", "install", "--timer", "systemd", "--json").json
+    assert cli("keep", "uninstall").code == 1
+    rows = cli("keep", "install", "--timer", "systemd", "--json").json
     for row in rows:
         path = Path(row["path"])
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,27 +86,27 @@ def test_uninstall_names_what_is_installed(ask: Asker, home: Path) -> None:
     backup = home / "settings.json.before-threadline-keep"
     backup.write_text("{}")
     before = _files(home.parent)
-    answer = ask("keep", "uninstall")
-    assert (answer.code, _files(home.parent)) == (0, before)
-    assert MARKER in answer.out
-    assert "crontab" in answer.out
-    steps = ask("keep", "uninstall", "--json").json
+    result = cli("keep", "uninstall")
+    assert (result.code, _files(home.parent)) == (0, before)
+    assert MARKER in result.out
+    assert "crontab" in result.out
+    steps = cli("keep", "uninstall", "--json").json
     assert {step["path"] for step in steps} == {
         *(row["path"] for row in rows),
         f"{home}/settings.json.before-threadline-keep",
     }
     for step in steps:
         Path(step["path"]).unlink()
-    assert ask("keep", "uninstall", "--json").json == []
-    answer = ask("keep", "uninstall")
-    assert answer.code == 1
-    assert "crontab" in answer.err
+    assert cli("keep", "uninstall", "--json").json == []
+    result = cli("keep", "uninstall")
+    assert result.code == 1
+    assert "crontab" in result.err
 
 
-def test_the_hook_keeps(ask: Asker, home: Path, demo_home: Path, tmp_path: Path) -> None:
+def test_the_hook_keeps(cli: CliRunner, home: Path, demo_home: Path, tmp_path: Path) -> None:
     """Claude Code would run this line: it keeps everything, and returns before that is done."""
     shutil.copytree(demo_home, home, dirs_exist_ok=True)
-    (hook,) = ask("keep", "install", "--timer", "none", "--json").json
+    (hook,) = cli("keep", "install", "--timer", "none", "--json").json
     command = json.loads(hook["text"])["hooks"][HOOK_EVENT][0]["hooks"][0]["command"]
     source = str(Path(__file__).parents[2] / "src")
     environment = {**os.environ, "PYTHONPATH": source, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -115,7 +115,7 @@ def test_the_hook_keeps(ask: Asker, home: Path, demo_home: Path, tmp_path: Path)
     until = time.monotonic() + 30
     while not (runs.is_dir() and any(runs.glob("*.jsonl.zst"))) and time.monotonic() < until:
         time.sleep(0.05)
-    assert ask("keep", "status", "--json").json["at_risk"] == []
+    assert cli("keep", "status", "--json").json["at_risk"] == []
 
 
 def test_commands_are_quoted_for_each_reader() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.asking import Asker, steering
+from tests.cli.runner import CliRunner, control_characters
 
 from threadline.account import load_rates, shipped_rates
 
@@ -53,119 +53,119 @@ def own(tmp_path: Path, model: str, **more: Any) -> Path:
 
 
 @pytest.mark.parametrize("width", ["80", "120", "200"])
-def test_the_table_fits(ask: Asker, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+def test_the_table_fits(cli: CliRunner, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
     """Every model, its prices and the digest are on the page, however narrow; a wide one says the source as well."""
     monkeypatch.setenv("COLUMNS", width)
-    answer = ask("prices")
-    assert (answer.code, answer.err) == (0, "")
-    lines = answer.out.splitlines()
+    result = cli("prices")
+    assert (result.code, result.err) == (0, "")
+    lines = result.out.splitlines()
     assert max(map(len, lines)) <= int(width)
     for row in shipped_rates().rows():
         assert any(line.startswith(f"  {row.model} ") for line in lines)
     assert lines[-1] == f"  digest {shipped_rates().digest}"
-    assert ("official+litellm, high" in answer.out) == (width != "80")
-    assert ("until 2026-07-24" in answer.out) == (width == "200")
+    assert ("official+litellm, high" in result.out) == (width != "80")
+    assert ("until 2026-07-24" in result.out) == (width == "200")
 
 
-def test_the_long_prompt_has_a_row_of_its_own(ask: Asker) -> None:
+def test_the_long_prompt_has_a_row_of_its_own(cli: CliRunner) -> None:
     """The prices above a threshold stand below the model, and say the threshold."""
-    lines = ask("prices", "--model", "haiku-5-5").out.splitlines()
+    lines = cli("prices", "--model", "haiku-5-5").out.splitlines()
     assert lines[1].split()[:6] == ["claude-haiku-5-5", "0.1", "0.5", "0.125", "0.2", "0.01"]
     assert lines[2].split()[:8] == ["prompt", ">", "100,000", "0.5", "2.5", "0.625", "1", "0.05"]
 
 
-def test_rows_for_programs_are_exact(ask: Asker) -> None:
+def test_rows_for_programs_are_exact(cli: CliRunner) -> None:
     """JSON, JSON Lines and CSV have the same rows; prices are text without exponent, equal to the table's."""
-    whole = ask("prices", "--json").json
+    whole = cli("prices", "--json").json
     assert set(whole) == {"rows", "digest", "files", "web_search_fee", "notes"}
     assert whole["files"] == [{"name": "threadline", "digest": whole["digest"]}]
     assert (whole["digest"], whole["web_search_fee"], whole["notes"]) == (shipped_rates().digest, "0.01", [])
-    rows = ask("prices", "--jsonl").jsonl
+    rows = cli("prices", "--jsonl").jsonl
     assert rows == whole["rows"]
     assert all(set(row) == KEYS for row in rows)
     for told, row in zip(rows, shipped_rates().rows(), strict=True):
         assert [Decimal(told[word]) for word in FIVE] == [getattr(row, word) for word in FIVE]
         assert not any("E" in told[word] for word in FIVE)
-    cells = ask("prices", "--csv").csv
+    cells = cli("prices", "--csv").csv
     assert [[cell[word] for word in FIVE] for cell in cells] == [[row[word] for word in FIVE] for row in rows]
 
 
-def test_a_model_is_found_by_any_of_its_names(ask: Asker) -> None:
+def test_a_model_is_found_by_any_of_its_names(cli: CliRunner) -> None:
     """`--model` takes a part of an id or alias, or a whole id in another spelling, and adds the notes."""
     for text in ("opus-4-6", "OPUS-4-6", "claude-opus-4-6-20260205", "us.anthropic.claude-opus-4-6-v1"):
-        assert {row["model"] for row in ask("prices", "--model", text, "--jsonl").jsonl} == {"claude-opus-4-6"}
-    assert "Long-context premium dropped when 1M became" in ask("prices", "--model", "opus-4-6").out
+        assert {row["model"] for row in cli("prices", "--model", text, "--jsonl").jsonl} == {"claude-opus-4-6"}
+    assert "Long-context premium dropped when 1M became" in cli("prices", "--model", "opus-4-6").out
 
 
-def test_a_day_has_its_prices(ask: Asker) -> None:
+def test_a_day_has_its_prices(cli: CliRunner) -> None:
     """`--on` leaves what holds that day: the period, and fast mode where there was one."""
-    before = ask("prices", "--model", "sonnet-5-5", "--on", "2026-10-07", "--jsonl").jsonl
-    after = ask("prices", "--model", "sonnet-5-5", "--on", "2026-10-08", "--jsonl").jsonl
+    before = cli("prices", "--model", "sonnet-5-5", "--on", "2026-10-07", "--jsonl").jsonl
+    after = cli("prices", "--model", "sonnet-5-5", "--on", "2026-10-08", "--jsonl").jsonl
     assert [[row["cache_read"] for row in rows] for rows in (before, after)] == [["0.2"], ["0.1"]]
-    (early,) = ask("prices", "--model", "opus-4-7", "--on", "2026-05-13", "--jsonl").jsonl
-    (late,) = ask("prices", "--model", "opus-4-7", "--on", "2026-05-14", "--jsonl").jsonl
+    (early,) = cli("prices", "--model", "opus-4-7", "--on", "2026-05-13", "--jsonl").jsonl
+    (late,) = cli("prices", "--model", "opus-4-7", "--on", "2026-05-14", "--jsonl").jsonl
     assert (early["fast"], [one["multiplier"] for one in late["fast"]]) == ([], ["6"])
 
 
-def test_nothing_fits(ask: Asker) -> None:
+def test_nothing_fits(cli: CliRunner) -> None:
     """No such model: exit code 1, and a sentence that says which there are."""
-    answer = ask("prices", "--model", "glm")
-    assert (answer.code, answer.out) == (1, "")
-    assert "matches --model 'glm'. Models: claude-3-opus, " in answer.err
-    assert ask("prices", "--model", "glm", "--json").json["rows"] == []
+    result = cli("prices", "--model", "glm")
+    assert (result.code, result.out) == (1, "")
+    assert "matches --model 'glm'. Models: claude-3-opus, " in result.err
+    assert cli("prices", "--model", "glm", "--json").json["rows"] == []
 
 
-def test_a_file_is_laid_over(ask: Asker, tmp_path: Path) -> None:
+def test_a_file_is_laid_over(cli: CliRunner, tmp_path: Path) -> None:
     """`--prices` adds a file's models; the page names the files, and the digest is another."""
     path = own(tmp_path, "glm-5.1", source="my contract")
-    answer = ask("prices", "--prices", path, "--model", "glm")
-    assert answer.code == 0
-    assert "my contract" in answer.out
-    assert "  own.json" in answer.out.replace(str(tmp_path) + "/", "  ")
-    assert answer.out.splitlines()[-1] == f"  digest {load_rates(path).digest}" != f"  digest {shipped_rates().digest}"
-    (row,) = ask("prices", "--prices", path, "--model", "zai/glm-5.1", "--jsonl").jsonl
+    result = cli("prices", "--prices", path, "--model", "glm")
+    assert result.code == 0
+    assert "my contract" in result.out
+    assert "  own.json" in result.out.replace(str(tmp_path) + "/", "  ")
+    assert result.out.splitlines()[-1] == f"  digest {load_rates(path).digest}" != f"  digest {shipped_rates().digest}"
+    (row,) = cli("prices", "--prices", path, "--model", "zai/glm-5.1", "--jsonl").jsonl
     assert (row["input"], row["file"]) == ("0.125", str(path))
 
 
-def test_a_bad_file_is_a_sentence(ask: Asker, tmp_path: Path) -> None:
+def test_a_bad_file_is_a_sentence(cli: CliRunner, tmp_path: Path) -> None:
     """A price file with a mistake, or none at all: exit code 2, nothing printed, and what is wrong where."""
     path = tmp_path / "bad.json"
     path.write_text('{"schema": 1, "models": {"m": {"periods": [{"input": 1}]}}}')
-    answer = ask("prices", "--prices", path)
-    assert (answer.code, answer.out) == (2, "")
-    assert f"{path}: $.models.m.periods[0] is invalid: Object missing required field" in answer.err
-    missing = ask("prices", "--prices", tmp_path / "none.json")
+    result = cli("prices", "--prices", path)
+    assert (result.code, result.out) == (2, "")
+    assert f"{path}: $.models.m.periods[0] is invalid: Object missing required field" in result.err
+    missing = cli("prices", "--prices", tmp_path / "none.json")
     assert (missing.code, missing.out) == (2, "")
     assert "not found" in missing.err
 
 
-def test_an_import_is_a_price_file(ask: Asker, tmp_path: Path) -> None:
+def test_an_import_is_a_price_file(cli: CliRunner, tmp_path: Path) -> None:
     """`--import` prints a file of our schema and says what was corrected; `--prices` takes either, alike."""
     source = litellm(tmp_path)
-    answer = ask("prices", "--import", source)
-    assert answer.code == 0
-    assert answer.json["schema"] == 1
-    assert list(answer.json["models"]) == ["claude-3-haiku", "glm-5-1"]
-    assert "claude-3-haiku: the 1-hour cache write of 6 was corrected to 0.5, twice input." in answer.err
+    result = cli("prices", "--import", source)
+    assert result.code == 0
+    assert result.json["schema"] == 1
+    assert list(result.json["models"]) == ["claude-3-haiku", "glm-5-1"]
+    assert "claude-3-haiku: the 1-hour cache write of 6 was corrected to 0.5, twice input." in result.err
     made = tmp_path / "made.json"
-    made.write_bytes(answer.raw)
+    made.write_bytes(result.raw)
     for model in ("claude-3-haiku", "zai/glm-5.1"):
         assert load_rates(made).rate(model, "2026-11-01", 1) == load_rates(source).rate(model, "2026-11-01", 1)
 
 
-def test_an_import_replaces_nothing_unasked(ask: Asker, tmp_path: Path) -> None:
+def test_an_import_replaces_nothing_unasked(cli: CliRunner, tmp_path: Path) -> None:
     """`--out` writes a new file; one that is there stays as it is unless `--force` is given."""
     source, target = litellm(tmp_path), tmp_path / "made.json"
-    told = ask("prices", "--import", source, "--out", target)
+    told = cli("prices", "--import", source, "--out", target)
     assert told.code == 0
     assert told.out == f"Wrote prices of 2 models to {target}. To use them: --prices {target}\n"
     target.write_text("mine")
-    refused = ask("prices", "--import", source, "--out", target)
+    refused = cli("prices", "--import", source, "--out", target)
     assert (refused.code, refused.out, target.read_text()) == (2, "", "mine")
     assert "--force" in refused.err
-    assert ask("prices", "--import", source, "--out", target, "--force").code == 0
+    assert cli("prices", "--import", source, "--out", target, "--force").code == 0
     assert load_rates(target).rate("glm-5.1", "2026-11-01", 1) is not None
-    nowhere = ask("prices", "--import", source, "--out", tmp_path / "no/where.json")
+    nowhere = cli("prices", "--import", source, "--out", tmp_path / "no/where.json")
     assert (nowhere.code, nowhere.out) == (2, "")
 
 
@@ -173,35 +173,35 @@ def test_an_import_replaces_nothing_unasked(ask: Asker, tmp_path: Path) -> None:
     "words",
     [["--out", "x"], ["--force"], ["--import", "x", "--model", "y"], ["--import", "x", "--csv"], ["--on", "someday"]],
 )
-def test_options_that_do_not_go_together(ask: Asker, words: list[str]) -> None:
+def test_options_that_do_not_go_together(cli: CliRunner, words: list[str]) -> None:
     """Options that mean nothing together, or at all: exit code 2 and a sentence, and nothing is read or written."""
-    answer = ask("prices", *words)
-    assert (answer.code, answer.out) == (2, "")
-    assert "Traceback" not in answer.err
+    result = cli("prices", *words)
+    assert (result.code, result.out) == (2, "")
+    assert "Traceback" not in result.err
 
 
-def test_a_hostile_file_does_not_steer_the_terminal(ask: Asker, tmp_path: Path) -> None:
+def test_a_hostile_file_does_not_steer_the_terminal(cli: CliRunner, tmp_path: Path) -> None:
     """Names and notes of a file that hold escape sequences are shown harmless, in the page and in sentences."""
     evil = "\x1b[2Jm\u202e\n"
     path = own(tmp_path, evil, note=evil, source=evil, aliases=["x\x07"])
     for words in (["--model", "m"], [], ["--model", "m", "--json"]):
-        answer = ask("prices", "--prices", path, *words)
-        assert answer.code == 0
-        assert not steering(answer.out)
+        result = cli("prices", "--prices", path, *words)
+        assert result.code == 0
+        assert not control_characters(result.out)
     path.write_text(json.dumps({"schema": 1, "models": {evil: 1}}))
-    refused = ask("prices", "--prices", path)
+    refused = cli("prices", "--prices", path)
     assert refused.code == 2
-    assert not steering(refused.err)
+    assert not control_characters(refused.err)
     entries = {
         evil: {"input_cost_per_token": -1, "output_cost_per_token": 1},
         f"\U0001f600{evil}": {"input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06},
     }
-    told = ask("prices", "--import", litellm(tmp_path, **entries))
+    told = cli("prices", "--import", litellm(tmp_path, **entries))
     assert f"\U0001f600{evil}" in told.json["models"]
-    assert not steering(told.out + told.err)
+    assert not control_characters(told.out + told.err)
 
 
-def test_no_home_is_needed(ask: Asker) -> None:
+def test_no_home_is_needed(cli: CliRunner) -> None:
     """The command reads no home, and says so when one is given."""
-    assert ask("prices").code == 0
-    assert "has no option --home" in ask("--home", "x", "prices").err
+    assert cli("prices").code == 0
+    assert "has no option --home" in cli("--home", "x", "prices").err

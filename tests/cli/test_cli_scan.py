@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.asking import Answer, Asker
+from tests.cli.runner import CliResult, CliRunner
 from tests.redact.credentials import formed_value, seeded
 
 from threadline.redact.tokens import FORMATS
@@ -43,17 +43,17 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def shows_no_secret(answer: Answer) -> bool:
+def shows_no_secret(result: CliResult) -> bool:
     """Whether neither stream has a secret, or the beginning of one."""
-    return not any(secret[:6] in answer.out + answer.err for secret in (TOKEN, KEY_ID, WORD))
+    return not any(secret[:6] in result.out + result.err for secret in (TOKEN, KEY_ID, WORD))
 
 
-def test_places_and_fields_are_told(ask: Asker, home: Path) -> None:
+def test_places_and_fields_are_told(cli: CliRunner, home: Path) -> None:
     """Every place is told with kind, field and count, in transcripts, torn lines, side files and the history."""
-    answer = ask("scan", "--home", home, "--jsonl")
-    assert answer.code == 0
-    assert shows_no_secret(answer)
-    found = {(row["kind"], row["place"].removeprefix(f"{home}/"), row["count"]) for row in answer.jsonl}
+    result = cli("scan", "--home", home, "--jsonl")
+    assert result.code == 0
+    assert shows_no_secret(result)
+    found = {(row["kind"], row["place"].removeprefix(f"{home}/"), row["count"]) for row in result.jsonl}
     main = f"projects/-w-p/{SESSION}.jsonl"
     assert found == {
         ("github-token", f"{main}:2$.message.content", 2),
@@ -64,66 +64,66 @@ def test_places_and_fields_are_told(ask: Asker, home: Path) -> None:
     }
 
 
-def test_the_table_counts_kinds(ask: Asker, home: Path) -> None:
+def test_the_table_counts_kinds(cli: CliRunner, home: Path) -> None:
     """The table has a line a kind: how often, how many different ones, at how many places; and where they stand."""
-    answer = ask("scan", "--home", home)
-    assert answer.code == 0
-    assert shows_no_secret(answer)
-    lines = [line.split() for line in answer.out.splitlines()]
+    result = cli("scan", "--home", home)
+    assert result.code == 0
+    assert shows_no_secret(result)
+    lines = [line.split() for line in result.out.splitlines()]
     assert ["github-token", "3", "1", "2"] in [line[:4] for line in lines]
     assert ["aws-access-key-id", "2", "1", "2"] in [line[:4] for line in lines]
-    assert f"{SESSION}.jsonl:2$.message.content" in answer.out
+    assert f"{SESSION}.jsonl:2$.message.content" in result.out
 
 
-def test_formats_agree(ask: Asker, home: Path) -> None:
+def test_formats_agree(cli: CliRunner, home: Path) -> None:
     """JSON, JSON Lines and CSV have the same rows."""
-    whole = ask("scan", "--home", home, "--json").json
-    assert ask("scan", "--home", home, "--jsonl").jsonl == whole
-    cells = ask("scan", "--home", home, "--csv").csv
+    whole = cli("scan", "--home", home, "--json").json
+    assert cli("scan", "--home", home, "--jsonl").jsonl == whole
+    cells = cli("scan", "--home", home, "--csv").csv
     assert [row["place"] for row in cells] == [row["place"] for row in whole]
 
 
-def test_kinds_days_sessions_and_paths_narrow_it(ask: Asker, home: Path) -> None:
+def test_kinds_days_sessions_and_paths_narrow_it(cli: CliRunner, home: Path) -> None:
     """`--kind`, `--since`, a session's id and a path leave out all else."""
-    assert {row["kind"] for row in ask("scan", "--home", home, "--kind", "password", "--jsonl").jsonl} == {"password"}
-    late = ask("scan", "--home", home, "--since", "2026-03-03", "--kind", "github-token", "--jsonl").jsonl
+    assert {row["kind"] for row in cli("scan", "--home", home, "--kind", "password", "--jsonl").jsonl} == {"password"}
+    late = cli("scan", "--home", home, "--since", "2026-03-03", "--kind", "github-token", "--jsonl").jsonl
     assert [row["place"] for row in late if row["timestamp"]] == []
-    by_id = ask("scan", SESSION[:8], "--home", home, "--jsonl").jsonl
-    by_path = ask("scan", home / f"projects/-w-p/{SESSION}.jsonl", "--jsonl").jsonl
+    by_id = cli("scan", SESSION[:8], "--home", home, "--jsonl").jsonl
+    by_path = cli("scan", home / f"projects/-w-p/{SESSION}.jsonl", "--jsonl").jsonl
     assert by_id == by_path
     assert {row["session"] for row in by_id} == {SESSION}
 
 
-def test_workers_agree(ask: Asker, home: Path) -> None:
+def test_workers_agree(cli: CliRunner, home: Path) -> None:
     """One worker and two find the same."""
-    one, two = (ask("scan", "--home", home, "--jobs", jobs, "--jsonl").jsonl for jobs in ("1", "2"))
+    one, two = (cli("scan", "--home", home, "--jobs", jobs, "--jsonl").jsonl for jobs in ("1", "2"))
     assert one == two
 
 
-def test_nothing_found_is_told(ask: Asker, demo_home: Path) -> None:
+def test_nothing_found_is_told(cli: CliRunner, demo_home: Path) -> None:
     """Exit code 1, an empty list, and how much was scanned, where there is nothing; the demo has no secrets."""
-    answer = ask("scan", "--home", demo_home, "--json")
-    assert (answer.code, answer.json) == (1, [])
-    assert "No secrets found in " in answer.err
+    result = cli("scan", "--home", demo_home, "--json")
+    assert (result.code, result.json) == (1, [])
+    assert "No secrets found in " in result.err
 
 
 @pytest.mark.slow
-def test_people_are_told_only_when_asked(ask: Asker, demo_home: Path) -> None:
+def test_people_are_told_only_when_asked(cli: CliRunner, demo_home: Path) -> None:
     """`--personal` finds homes and addresses; without it there are none among what is found."""
-    kinds = {row["kind"] for row in ask("scan", "--home", demo_home, "--personal", "--jsonl").jsonl}
+    kinds = {row["kind"] for row in cli("scan", "--home", demo_home, "--personal", "--jsonl").jsonl}
     assert "home" in kinds
-    assert ask("scan", "--home", demo_home, "--kind", "home", "--json").code == 0
+    assert cli("scan", "--home", demo_home, "--kind", "home", "--json").code == 0
 
 
-def test_a_kind_that_there_is_not(ask: Asker, home: Path) -> None:
+def test_a_kind_that_there_is_not(cli: CliRunner, home: Path) -> None:
     """A kind that there is not: exit code 2, and what was meant."""
-    answer = ask("scan", "--home", home, "--kind", "github-tokn")
-    assert (answer.code, answer.out) == (2, "")
-    assert "Did you mean 'github-token'?" in answer.err
+    result = cli("scan", "--home", home, "--kind", "github-tokn")
+    assert (result.code, result.out) == (2, "")
+    assert "Did you mean 'github-token'?" in result.err
 
 
 @pytest.mark.parametrize("how", ["--json", "--jsonl", "--csv", None])
-def test_what_names_a_place_may_be_a_secret(ask: Asker, tmp_path: Path, how: str | None) -> None:
+def test_what_names_a_place_may_be_a_secret(cli: CliRunner, tmp_path: Path, how: str | None) -> None:
     """Keys, names of files and ids of sessions that are secrets are not shown either; the rest of a place is."""
     home = tmp_path / "home"
     folder = home / "projects/-w-p" / SESSION / "subagents"
@@ -131,8 +131,8 @@ def test_what_names_a_place_may_be_a_secret(ask: Asker, tmp_path: Path, how: str
     letters = "AKIA" + "QWERTYUIOPASDFGH"  # a secret that looks like a field's name
     (folder / f"agent-{TOKEN}.jsonl").write_bytes(entry("x", 1, env={TOKEN: TOKEN, letters: {"inner": TOKEN}}))
     (folder.parent.parent / "x.jsonl").write_bytes(entry(f"use {TOKEN}", 2, sessionId=KEY_ID))
-    answer = ask("scan", "--home", home, *([how] if how else []))
-    assert answer.code == 0
-    assert shows_no_secret(answer)
-    assert letters not in answer.out
-    assert "/agent-….jsonl:1$.env.…" in answer.out
+    result = cli("scan", "--home", home, *([how] if how else []))
+    assert result.code == 0
+    assert shows_no_secret(result)
+    assert letters not in result.out
+    assert "/agent-….jsonl:1$.env.…" in result.out

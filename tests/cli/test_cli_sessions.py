@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.asking import COMMAND, Asker, ask_alone, environment, steering
+from tests.cli.runner import COMMAND, CliRunner, control_characters, run_in_subprocess, subprocess_environment
 from tests.cli.test_cli_hostile import EVERYTHING, TEXTS, escaped
 from tests.make import SESSION, Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
 
@@ -71,14 +71,14 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def listed(ask: Asker, home: Path, *options: str) -> list[str]:
+def listed(cli: CliRunner, home: Path, *options: str) -> list[str]:
     """The ids that `list` gives."""
-    return [row["id"] for row in ask("list", "--home", home, "--json", *options).json]
+    return [row["id"] for row in cli("list", "--home", home, "--json", *options).json]
 
 
-def test_sessions_are_listed_and_agents_counted_to_them(ask: Asker, home: Path) -> None:
+def test_sessions_are_listed_and_agents_counted_to_them(cli: CliRunner, home: Path) -> None:
     """No agent is a session, in no layout; side agents are not counted."""
-    rows = {row["id"]: row for row in ask("list", "--home", home, "--json").json}
+    rows = {row["id"]: row for row in cli("list", "--home", home, "--json").json}
     assert set(rows) == {SESSION, OTHER, OLD}
     assert [rows[id_]["agents"] for id_ in (SESSION, OTHER, OLD)] == [1, 1, 1]
     assert rows[SESSION]["title"] == "The parser"
@@ -88,7 +88,7 @@ def test_sessions_are_listed_and_agents_counted_to_them(ask: Asker, home: Path) 
     assert rows[SESSION]["model"] == "claude-sonnet-4-5-20250929"
 
 
-def test_agents_that_were_not_kept_are_said_apart(ask: Asker, home: Path) -> None:
+def test_agents_that_were_not_kept_are_said_apart(cli: CliRunner, home: Path) -> None:
     """`agents` have a transcript, `agents_started` need not: lists and trees count by one rule."""
     project = home / "projects" / "-work-app"
     given = {"subagent_type": "Plan", "description": "plan it", "prompt": "Plan it!"}
@@ -102,20 +102,20 @@ def test_agents_that_were_not_kept_are_said_apart(ask: Asker, home: Path) -> Non
             pen=Pen("5e551011-0000-4000-8000-000000000007"),
         ),
     )
-    row = next(row for row in ask("list", "--home", home, "--json").json if row["path"] == str(path))
+    row = next(row for row in cli("list", "--home", home, "--json").json if row["path"] == str(path))
     assert (row["agents"], row["agents_started"], row["agent_types"]) == (0, 2, {"Plan": 2})
-    tree = ask("tree", path, "--json").json
+    tree = cli("tree", path, "--json").json
     assert (tree["agents"], tree["agents_started"]) == (0, 2)
-    assert " · 2 agents, none kept · " in ask("list", "--home", home).out
-    kept = next(row for row in ask("list", "--home", home, "--json").json if row["id"] == SESSION)
+    assert " · 2 agents, none kept · " in cli("list", "--home", home).out
+    kept = next(row for row in cli("list", "--home", home, "--json").json if row["id"] == SESSION)
     assert (kept["agents"], kept["agents_started"]) == (1, 1)
 
 
-def test_the_list_reads_well(ask: Asker, home: Path) -> None:
+def test_the_list_reads_well(cli: CliRunner, home: Path) -> None:
     """Two lines a session: its id and title, and its figures; the newest first."""
-    answer = ask("list", "--home", home)
-    lines = answer.out.splitlines()
-    assert answer.code == 0
+    result = cli("list", "--home", home)
+    lines = result.out.splitlines()
+    assert result.code == 0
     assert lines[0] == "5e551011  The parser"
     assert re.fullmatch(r" {10}2026-01-05 09:00 · 2 turns · 1 agent · sonnet-4-5 · [\d.]+ kB · /work/app", lines[1])
     assert len(lines) == 6
@@ -134,9 +134,9 @@ def test_the_list_reads_well(ask: Asker, home: Path) -> None:
         (["--limit", "1"], [SESSION]),
     ],
 )
-def test_lists_are_filtered(ask: Asker, home: Path, options: list[str], ids: list[str]) -> None:
+def test_lists_are_filtered(cli: CliRunner, home: Path, options: list[str], ids: list[str]) -> None:
     """By project, title, agent type, time and number."""
-    assert listed(ask, home, *options) == ids
+    assert listed(cli, home, *options) == ids
 
 
 @pytest.mark.sample(4)
@@ -171,18 +171,18 @@ def test_lists_are_filtered(ask: Asker, home: Path, options: list[str], ids: lis
         ),
     ],
 )
-def test_nothing_found_is_said(ask: Asker, home: Path, question: list[str], sentence: str) -> None:
+def test_nothing_found_is_said(cli: CliRunner, home: Path, question: list[str], sentence: str) -> None:
     """Exit code 1, and one sentence on standard error that helps; standard output is what a program expects."""
-    answer = ask(*question, "--home", home)
-    assert (answer.code, answer.out, answer.err) == (1, "", f"threadline: {sentence}\n")
-    assert ask(*question, "--home", home, "--json").json == []
+    result = cli(*question, "--home", home)
+    assert (result.code, result.out, result.err) == (1, "", f"threadline: {sentence}\n")
+    assert cli(*question, "--home", home, "--json").json == []
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_rows_of_calls_fit(home: Path, columns: int) -> None:
     """A day is told once by being the only one, and where there is little room it is for what was done."""
-    lines = ask_alone("calls", SESSION, "--home", home, COLUMNS=str(columns)).out.splitlines()
+    lines = run_in_subprocess("calls", SESSION, "--home", home, COLUMNS=str(columns)).out.splitlines()
     assert max(map(len, lines)) <= columns
     assert ("line" in lines[0].split()) is (columns == 120)
     assert lines[1].split()[0] == "09:00:04"
@@ -199,16 +199,16 @@ def test_rows_of_many_days_and_long_names_fit_80_columns(tmp_path: Path, command
         *transcript(prompt("on"), call("Bash", "y" * 99), pen=Pen(start=datetime(2026, 2, 1, tzinfo=UTC))),
     )
     session = [path] if command == "calls" else []
-    answer = ask_alone(command, *session, "--home", tmp_path / "home", COLUMNS="80")
-    assert answer.code == 0
-    assert max(map(len, answer.out.splitlines())) <= 80
+    result = run_in_subprocess(command, *session, "--home", tmp_path / "home", COLUMNS="80")
+    assert result.code == 0
+    assert max(map(len, result.out.splitlines())) <= 80
 
 
-def test_an_id_of_too_few_characters_is_refused(ask: Asker, home: Path) -> None:
+def test_an_id_of_too_few_characters_is_refused(cli: CliRunner, home: Path) -> None:
     """The sentence says how many it takes."""
-    answer = ask("show", "5", "--home", home)
-    assert answer.code == 2
-    assert "at least 4 characters" in answer.err
+    result = cli("show", "5", "--home", home)
+    assert result.code == 2
+    assert "at least 4 characters" in result.err
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_pager_is_words_and_no_shell(
     assert [Path(word).name if not at else word for at, word in enumerate(found)] == command
 
 
-def test_what_a_fork_copied_is_listed_once(ask: Asker, tmp_path: Path) -> None:
+def test_what_a_fork_copied_is_listed_once(cli: CliRunner, tmp_path: Path) -> None:
     """For the original, the one that ends first, with its turn; a branch says what it copied."""
     project = tmp_path / "home" / "projects" / "-work-app"
     rows = [row for row in transcript(prompt("go"), call("Bash", "false", "no", error=True)) if isinstance(row, dict)]
@@ -252,28 +252,28 @@ def test_what_a_fork_copied_is_listed_once(ask: Asker, tmp_path: Path) -> None:
             for row in rows
         ),
     )
-    (row,) = ask("errors", "--home", tmp_path / "home", "--json").json
+    (row,) = cli("errors", "--home", tmp_path / "home", "--json").json
     assert (row["turn"], row["copy_of"]) == (1, None)
     assert Path(row["place"].rsplit(":", 1)[0]).stem == OTHER
-    (line,) = ask("errors", "--home", tmp_path / "home").out.splitlines()[1:]
+    (line,) = cli("errors", "--home", tmp_path / "home").out.splitlines()[1:]
     assert line.split()[3] == "1"
 
 
-def test_a_short_list_of_many_says_so(ask: Asker, home: Path) -> None:
+def test_a_short_list_of_many_says_so(cli: CliRunner, home: Path) -> None:
     """The limit is told, and how to see more."""
-    assert "use --limit N" in ask("list", "--home", home, "--limit", "2").out
+    assert "use --limit N" in cli("list", "--home", home, "--limit", "2").out
 
 
-def test_a_limited_list_has_what_the_whole_has(ask: Asker, demo_home: Path) -> None:
+def test_a_limited_list_has_what_the_whole_has(cli: CliRunner, demo_home: Path) -> None:
     """The newest few, found by the ends of the files, are the beginning of the whole list."""
-    whole = listed(ask, demo_home)
+    whole = listed(cli, demo_home)
     assert len(whole) > 10
-    assert listed(ask, demo_home, "--limit", "7") == whole[:7]
+    assert listed(cli, demo_home, "--limit", "7") == whole[:7]
 
 
-def test_no_agent_of_a_demo_home_is_listed(ask: Asker, demo_home: Path) -> None:
+def test_no_agent_of_a_demo_home_is_listed(cli: CliRunner, demo_home: Path) -> None:
     """Every row is a main transcript, and all agents are counted somewhere."""
-    rows = ask("list", "--home", demo_home, "--json").json
+    rows = cli("list", "--home", demo_home, "--json").json
     assert not [row for row in rows if "agent-" in row["path"] or "subagents" in row["path"]]
     assert sum(row["agents"] for row in rows) > 0
 
@@ -287,7 +287,7 @@ def started(pid: int) -> str:
     ("pid", "start", "running"),
     [("own", None, True), ("own", "right", True), ("own", "1", False), ("none", None, False)],
 )
-def test_running_sessions_are_marked(ask: Asker, home: Path, pid: str, start: str | None, *, running: bool) -> None:
+def test_running_sessions_are_marked(cli: CliRunner, home: Path, pid: str, start: str | None, *, running: bool) -> None:
     """A living process, begun when the registry says, means that its session is running."""
     number = os.getpid() if pid == "own" else 2**22 + 1  # Linux gives out no number that high
     registry = home / "sessions"
@@ -296,24 +296,24 @@ def test_running_sessions_are_marked(ask: Asker, home: Path, pid: str, start: st
         start = started(number) if Path("/proc/self/stat").exists() else None
     live = {"pid": number, "sessionId": OTHER, "procStart": start}
     (registry / f"{number}.json").write_text(json.dumps(live))
-    rows = {row["id"]: row["running"] for row in ask("list", "--home", home, "--json").json}
+    rows = {row["id"]: row["running"] for row in cli("list", "--home", home, "--json").json}
     assert rows == {SESSION: False, OLD: False, OTHER: running}
-    assert ("running  日本語" in ask("list", "--home", home).out) is running
+    assert ("running  日本語" in cli("list", "--home", home).out) is running
 
 
-def test_an_empty_home_has_nothing_to_list(ask: Asker, tmp_path: Path) -> None:
+def test_an_empty_home_has_nothing_to_list(cli: CliRunner, tmp_path: Path) -> None:
     """Exit code 1, and an empty array for programs."""
     (tmp_path / "empty" / "projects").mkdir(parents=True)
-    answer = ask("list", "--home", tmp_path / "empty", "--json")
-    assert (answer.code, answer.json) == (1, [])
+    result = cli("list", "--home", tmp_path / "empty", "--json")
+    assert (result.code, result.json) == (1, [])
 
 
-def test_show_reads_as_the_conversation_did(ask: Asker, home: Path) -> None:
+def test_show_reads_as_the_conversation_did(cli: CliRunner, home: Path) -> None:
     """Through a pipe: plain text, no colours, in order."""
-    answer = ask("show", "last", "--home", home)
-    assert answer.code == 0
-    text = ask("show", SESSION, "--home", home).out
-    assert not steering(text)
+    result = cli("show", "last", "--home", home)
+    assert result.code == 0
+    text = cli("show", SESSION, "--home", home).out
+    assert not control_characters(text)
     parts = [
         "The parser",
         "Fix the parser",
@@ -327,9 +327,9 @@ def test_show_reads_as_the_conversation_did(ask: Asker, home: Path) -> None:
     assert places == sorted(places)
 
 
-def test_the_thread_is_told_exactly(ask: Asker, home: Path) -> None:
+def test_the_thread_is_told_exactly(cli: CliRunner, home: Path) -> None:
     """`--thread --json` is the session and the visible entries of the active thread, in order, and nothing else."""
-    told = ask("show", SESSION, "--thread", "--json", "--home", home).json
+    told = cli("show", SESSION, "--thread", "--json", "--home", home).json
     assert list(told) == ["session", "entries"]
     assert told["session"] == SESSION
     assert [list(entry) for entry in told["entries"]] == [["uuid", "kind", "place"]] * len(told["entries"])
@@ -339,77 +339,77 @@ def test_the_thread_is_told_exactly(ask: Asker, home: Path) -> None:
     assert told["entries"][0]["place"].endswith(f"{SESSION}.jsonl:1")
 
 
-def test_show_gives_turns_and_entries_to_programs(ask: Asker, home: Path) -> None:
+def test_show_gives_turns_and_entries_to_programs(cli: CliRunner, home: Path) -> None:
     """One document of turns, or a row an entry."""
-    told = ask("show", SESSION, "--json", "--home", home).json
+    told = cli("show", SESSION, "--json", "--home", home).json
     assert told["title"] == "The parser"
     assert [turn["prompt"] for turn in told["turns"]] == ["Fix the parser", "thanks"]
     assert [one["tool"] for one in told["turns"][0]["calls"]] == ["Bash", "Agent"]
     assert told["turns"][1]["reply"] == "You are welcome."
-    rows = ask("show", SESSION, "--jsonl", "--home", home).jsonl
+    rows = cli("show", SESSION, "--jsonl", "--home", home).jsonl
     assert rows[0]["text"] == "Fix the parser"
     assert {row["turn"] for row in rows} == {1, 2}
-    assert len(ask("show", SESSION, "--csv", "--home", home).csv) == len(rows)
-    both = ask("show", SESSION, "--jsonl", "--agents", "full", "--home", home).jsonl
+    assert len(cli("show", SESSION, "--csv", "--home", home).csv) == len(rows)
+    both = cli("show", SESSION, "--jsonl", "--agents", "full", "--home", home).jsonl
     assert {row["agent"] for row in both} == {None, AGENT}
 
 
-def test_show_refuses_numbers_that_are_not_there(ask: Asker, home: Path) -> None:
+def test_show_refuses_numbers_that_are_not_there(cli: CliRunner, home: Path) -> None:
     """Exit code 2, and a sentence that says how many there are."""
-    answer = ask("show", SESSION, "--turn", "9", "--home", home)
-    assert (answer.code, "2 turns" in answer.err) == (2, True)
-    assert ask("show", SESSION, "--branch", "1", "--home", home).code == 2
+    result = cli("show", SESSION, "--turn", "9", "--home", home)
+    assert (result.code, "2 turns" in result.err) == (2, True)
+    assert cli("show", SESSION, "--branch", "1", "--home", home).code == 2
 
 
 @pytest.mark.parametrize("command", ["show", "tree", "calls", "errors"])
-def test_sessions_that_are_not_there_are_an_error(ask: Asker, home: Path, command: str) -> None:
+def test_sessions_that_are_not_there_are_an_error(cli: CliRunner, home: Path, command: str) -> None:
     """Exit code 2; a prefix of several ids lists them."""
-    assert ask(command, "ffffffff", "--home", home).code == 2
-    several = ask(command, "5e551011", "--home", home)
+    assert cli(command, "ffffffff", "--home", home).code == 2
+    several = cli(command, "5e551011", "--home", home)
     assert several.code == 2
     assert f"{OTHER}.jsonl" in several.err
 
 
-def test_calls_are_listed_and_filtered(ask: Asker, home: Path) -> None:
+def test_calls_are_listed_and_filtered(cli: CliRunner, home: Path) -> None:
     """Tool, input, outcome, duration, agent, turn and place; the agent's calls, too."""
-    rows = ask("calls", SESSION, "--json", "--home", home).json
+    rows = cli("calls", SESSION, "--json", "--home", home).json
     assert [(row["tool"], row["outcome"], row["agent"], row["turn"]) for row in rows[:2]] == [
         ("Bash", "error", None, 1),
         ("Agent", "ok", None, 1),
     ]
-    assert [row["tool"] for row in ask("calls", SESSION, "--agent", AGENT[:6], "--jsonl", "--home", home).jsonl] == [
+    assert [row["tool"] for row in cli("calls", SESSION, "--agent", AGENT[:6], "--jsonl", "--home", home).jsonl] == [
         "Grep"
     ]
-    assert len(ask("calls", SESSION, "--agent", "main", "--csv", "--home", home).csv) == 2
-    assert [row["input"] for row in ask("calls", SESSION, "--tool", "Bash", "--json", "--home", home).json] == ["false"]
-    assert ask("calls", SESSION, "--outcome", "lost", "--home", home).code == 1
-    assert ask("calls", SESSION, "--outcome", "no such", "--home", home).code == 2
-    assert "✗ error" in ask("calls", SESSION, "--home", home).out
+    assert len(cli("calls", SESSION, "--agent", "main", "--csv", "--home", home).csv) == 2
+    assert [row["input"] for row in cli("calls", SESSION, "--tool", "Bash", "--json", "--home", home).json] == ["false"]
+    assert cli("calls", SESSION, "--outcome", "lost", "--home", home).code == 1
+    assert cli("calls", SESSION, "--outcome", "no such", "--home", home).code == 2
+    assert "✗ error" in cli("calls", SESSION, "--home", home).out
 
 
-def test_errors_are_by_evidence(ask: Asker, home: Path) -> None:
+def test_errors_are_by_evidence(cli: CliRunner, home: Path) -> None:
     """Failed calls of all agents and failed requests; a text with the word in it is none."""
-    rows = ask("errors", SESSION, "--json", "--home", home).json
+    rows = cli("errors", SESSION, "--json", "--home", home).json
     assert sorted((row["what"], row["tool"] or "", row["evidence"]) for row in rows) == [
         ("api-error", "", "system/api_error"),
         ("error", "Bash", "is_error"),
         ("error", "Grep", "is_error"),
     ]
-    everywhere = ask("errors", "--json", "--home", home).json
+    everywhere = cli("errors", "--json", "--home", home).json
     assert {row["place"] for row in everywhere} == {row["place"] for row in rows}
-    assert ask("errors", OTHER, "--home", home).code == 1
-    assert ask("errors", "--since", "2026-01-06", "--home", home).code == 1
-    assert "boom" in ask("errors", SESSION, "--home", home).out
+    assert cli("errors", OTHER, "--home", home).code == 1
+    assert cli("errors", "--since", "2026-01-06", "--home", home).code == 1
+    assert "boom" in cli("errors", SESSION, "--home", home).out
 
 
-def test_the_tree_shows_turns_and_agents(ask: Asker, home: Path) -> None:
+def test_the_tree_shows_turns_and_agents(cli: CliRunner, home: Path) -> None:
     """As lines, nested JSON and rows."""
-    answer = ask("tree", SESSION, "--home", home)
-    assert answer.code == 0
-    assert "1 Fix the parser" in answer.out
-    assert "↳ Explore: find it" in answer.out
-    assert ask("tree", SESSION, "--json", "--home", home).json["children"][0]["children"][0]["agent"] == AGENT
-    assert [row["kind"] for row in ask("tree", SESSION, "--jsonl", "--home", home).jsonl] == [
+    result = cli("tree", SESSION, "--home", home)
+    assert result.code == 0
+    assert "1 Fix the parser" in result.out
+    assert "↳ Explore: find it" in result.out
+    assert cli("tree", SESSION, "--json", "--home", home).json["children"][0]["children"][0]["agent"] == AGENT
+    assert [row["kind"] for row in cli("tree", SESSION, "--jsonl", "--home", home).jsonl] == [
         "session", "turn", "agent", "turn",
     ]  # fmt: skip
 
@@ -483,22 +483,22 @@ QUESTIONS: tuple[list[str], ...] = (
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 @pytest.mark.parametrize("text", TEXTS)
-def test_nothing_hostile_reaches_the_terminal(ask: Asker, tmp_path: Path, question: list[str], text: str) -> None:
+def test_nothing_hostile_reaches_the_terminal(cli: CliRunner, tmp_path: Path, question: list[str], text: str) -> None:
     """Whatever field it stands in, nothing that steers a terminal comes out raw."""
-    answer = ask(*question, "--home", hostile(tmp_path, text))
-    assert answer.code == 0, answer.err
-    assert not steering(answer.out)
-    assert not steering(answer.err)
+    result = cli(*question, "--home", hostile(tmp_path, text))
+    assert result.code == 0, result.err
+    assert not control_characters(result.out)
+    assert not control_characters(result.err)
 
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 @pytest.mark.parametrize("output", ["--json", "--jsonl", "--csv"])
-def test_hostile_text_is_data_for_programs(ask: Asker, tmp_path: Path, question: list[str], output: str) -> None:
+def test_hostile_text_is_data_for_programs(cli: CliRunner, tmp_path: Path, question: list[str], output: str) -> None:
     """Programs get valid UTF-8 and well-formed documents."""
-    answer = ask(*question, output, "--home", hostile(tmp_path, EVERYTHING))
-    assert answer.code == 0, answer.err
-    assert getattr(answer, output[2:])
+    result = cli(*question, output, "--home", hostile(tmp_path, EVERYTHING))
+    assert result.code == 0, result.err
+    assert getattr(result, output[2:])
 
 
 def in_a_terminal(*arguments: str, env: dict[str, str]) -> str:
@@ -508,7 +508,7 @@ def in_a_terminal(*arguments: str, env: dict[str, str]) -> str:
 
     pid, descriptor = pty.fork()
     if pid == 0:  # pragma: no cover - the child is the command
-        os.execve(COMMAND[0], [*COMMAND, *arguments], {**environment(), "COLUMNS": "100", **env})  # noqa: S606 - our own
+        os.execve(COMMAND[0], [*COMMAND, *arguments], {**subprocess_environment(), "COLUMNS": "100", **env})  # noqa: S606 - our own
     found = b""
     while select.select([descriptor], [], [], 60)[0]:
         try:
@@ -548,7 +548,7 @@ def test_a_terminal_gets_colours_unless_it_wants_none(
     assert ("\x1b[1mThe parser\x1b[0m" in text) is coloured
     # The bar that shows how far the reading has come is on the same terminal.
     page = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", text)
-    assert not steering(page)
+    assert not control_characters(page)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such terminals")
@@ -559,20 +559,20 @@ def test_hostile_text_does_not_reach_a_real_terminal(tmp_path: Path) -> None:
         "show", SESSION, "--all", "--agents", "full", "--home", str(hostile_home), env={"TERM": "xterm", "PAGER": "cat"}
     )
     page = re.sub(r"\x1b\[(?:0|1|2|3|3[1-6]|1;3[46])m|\r\n", "", text)
-    assert not steering(page)
+    assert not control_characters(page)
 
 
 def test_the_pipe_may_close(home: Path) -> None:
     """Whoever has read enough ends the command, and that is no failure."""
-    answer = ask_alone("show", SESSION, "--home", home)
-    assert answer.code == 0
-    assert not answer.err
+    result = run_in_subprocess("show", SESSION, "--home", home)
+    assert result.code == 0
+    assert not result.err
 
 
-def test_a_session_may_still_be_written(ask: Asker, home: Path) -> None:
+def test_a_session_may_still_be_written(cli: CliRunner, home: Path) -> None:
     """A last line that is not finished hides nothing of what is."""
     path = home / "projects" / "-work-app" / f"{OTHER}.jsonl"
     with path.open("ab") as file:
         file.write(line({"type": "user", "message": {"role": "user", "content": "half"}})[:30])
-    assert "はい" in ask("show", path).out
-    assert OTHER in listed(ask, home)
+    assert "はい" in cli("show", path).out
+    assert OTHER in listed(cli, home)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.claims import for_each
-from tests.cli import counting
-from tests.cli.asking import Asker, start, steering
+from tests.cli import home_counts
+from tests.cli.runner import CliRunner, control_characters, start_in_subprocess
 from tests.cli.test_cli_hostile import EVERYTHING, hostile_home
 
 import threadline
@@ -35,16 +35,16 @@ def _index(home: Path) -> Path:
     return found
 
 
-def test_every_format_has_the_same_rows(ask: Asker, home: Path) -> None:
+def test_every_format_has_the_same_rows(cli: CliRunner, home: Path) -> None:
     """A table, JSON, JSON Lines and CSV, with the names that the SELECT gives; figures are the home's own."""
     question = "SELECT kind, COUNT(*) AS number FROM entries GROUP BY kind ORDER BY kind"
-    rows = ask("sql", question, "--home", home, "--json").json
-    own = counting.rows(*counting.transcripts(home))
+    rows = cli("sql", question, "--home", home, "--json").json
+    own = home_counts.rows(*home_counts.transcripts(home))
     assert sum(row["number"] for row in rows if row["kind"] == "user") == sum(row["type"] == "user" for row in own)
-    assert ask("sql", question, "--home", home, "--jsonl").jsonl == rows
-    cells = ask("sql", question, "--home", home, "--csv").csv
+    assert cli("sql", question, "--home", home, "--jsonl").jsonl == rows
+    cells = cli("sql", question, "--home", home, "--csv").csv
     assert cells == [{name: str(value) for name, value in row.items()} for row in rows]
-    shown = ask("sql", question, "--home", home)
+    shown = cli("sql", question, "--home", home)
     assert (shown.code, shown.err) == (0, "")
     assert [line.split() for line in shown.out.splitlines()] == [
         ["kind", "number"],
@@ -52,46 +52,46 @@ def test_every_format_has_the_same_rows(ask: Asker, home: Path) -> None:
     ]
 
 
-def test_names_that_come_twice_nulls_blobs_and_numbers(ask: Asker, home: Path) -> None:
+def test_names_that_come_twice_nulls_blobs_and_numbers(cli: CliRunner, home: Path) -> None:
     """Every column is there, under a name of its own; a blob is in hexadecimal; NULL is null, and an empty cell."""
     question = "SELECT 1 AS a, x'00ff' AS a, NULL AS a_2, 1.5 AS b, 9223372036854775807 AS c, 9e999 AS d"
     row = {"a": 1, "a_3": "00ff", "a_2": None, "b": 1.5, "c": 9223372036854775807, "d": None}
-    assert ask("sql", question, "--home", home, "--json").json == [row]
-    (cells,) = ask("sql", question, "--home", home, "--csv").csv
+    assert cli("sql", question, "--home", home, "--json").json == [row]
+    (cells,) = cli("sql", question, "--home", home, "--csv").csv
     assert cells["a_2"] == ""
-    assert "00ff" in ask("sql", question, "--home", home).out
+    assert "00ff" in cli("sql", question, "--home", home).out
 
 
-def test_the_index_is_refreshed_before(ask: Asker, home: Path) -> None:
+def test_the_index_is_refreshed_before(cli: CliRunner, home: Path) -> None:
     """What was appended is in the answer; with `--no-refresh` it is not."""
     question = "SELECT COUNT(*) AS n FROM entries"
-    before = ask("sql", question, "--home", home, "--json").json[0]["n"]
-    with counting.mains(home)[0].open("ab") as file:
+    before = cli("sql", question, "--home", home, "--json").json[0]["n"]
+    with home_counts.main_transcripts(home)[0].open("ab") as file:
         file.write(b'{"type":"user"}\n')
-    assert ask("sql", question, "--home", home, "--no-refresh", "--json").json[0]["n"] == before
-    assert ask("sql", question, "--home", home, "--json").json[0]["n"] == before + 1
+    assert cli("sql", question, "--home", home, "--no-refresh", "--json").json[0]["n"] == before
+    assert cli("sql", question, "--home", home, "--json").json[0]["n"] == before + 1
 
 
-def test_full_text_is_found(ask: Asker, home: Path) -> None:
+def test_full_text_is_found(cli: CliRunner, home: Path) -> None:
     """`MATCH` and its ranking work, within fields, too, joined with the view of entries."""
     question = (
         "SELECT transcript, line FROM said JOIN text ON text.rowid = entry_id"
         " WHERE text MATCH 'prompt: the' ORDER BY rank, entry_id LIMIT 5"
     )
-    rows = ask("sql", question, "--home", home, "--json").json
+    rows = cli("sql", question, "--home", home, "--json").json
     assert len(rows) == 5
     for row in rows:
         line = Path(row["transcript"]).read_bytes().split(b"\n")[row["line"] - 1]
         assert b"the" in line.lower()
 
 
-def test_functions_that_tell_of_tables_work(ask: Asker, home: Path) -> None:
+def test_functions_that_tell_of_tables_work(cli: CliRunner, home: Path) -> None:
     """JSON, and what a table's columns are."""
-    assert ask("sql", "SELECT value FROM json_each('[1,2]')", "--home", home, "--jsonl").jsonl == [
+    assert cli("sql", "SELECT value FROM json_each('[1,2]')", "--home", home, "--jsonl").jsonl == [
         {"value": 1},
         {"value": 2},
     ]
-    names = ask("sql", "SELECT name FROM pragma_table_info('homes')", "--home", home, "--jsonl").jsonl
+    names = cli("sql", "SELECT name FROM pragma_table_info('homes')", "--home", home, "--jsonl").jsonl
     assert [row["name"] for row in names] == ["home_id", "path"]
 
 
@@ -128,15 +128,15 @@ def test_functions_that_tell_of_tables_work(ask: Asker, home: Path) -> None:
         "SELECT FTS3_TOKENIZER('a', x'4141414141414141')",
     ],
 )
-def test_nothing_but_reading_is_allowed(ask: Asker, home: Path, question: str) -> None:
+def test_nothing_but_reading_is_allowed(cli: CliRunner, home: Path, question: str) -> None:
     """Changes, other files, settings and transactions are refused in a sentence; the index stays as it is."""
-    ask("index", "refresh", "--home", home)
+    cli("index", "refresh", "--home", home)
     before = _index(home).read_bytes()
     place = home.parent / "elsewhere"
-    answer = ask("sql", question.format(place=place), "--no-refresh", "--home", home)
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith("threadline: The index is read-only (")
-    assert answer.err.count("\n") == 1
+    result = cli("sql", question.format(place=place), "--no-refresh", "--home", home)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("threadline: The index is read-only (")
+    assert result.err.count("\n") == 1
     assert not place.exists()
     assert _index(home).read_bytes() == before
 
@@ -162,12 +162,14 @@ def test_nothing_but_reading_is_allowed(ask: Asker, home: Path, question: str) -
         ("SELECT abs(-9223372036854775808)", "SQL: integer overflow."),
     ],
 )
-def test_what_sqlite_does_not_understand_is_a_sentence(ask: Asker, home: Path, question: str, sentence: str) -> None:
+def test_what_sqlite_does_not_understand_is_a_sentence(
+    cli: CliRunner, home: Path, question: str, sentence: str
+) -> None:
     """Exit code 2, one line that says what is wrong, and no traceback."""
-    answer = ask("sql", question, "--home", home)
-    assert (answer.code, answer.out) == (2, "")
-    assert sentence in answer.err
-    assert answer.err.count("\n") == 1
+    result = cli("sql", question, "--home", home)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
+    assert result.err.count("\n") == 1
 
 
 @pytest.mark.slow
@@ -179,31 +181,31 @@ def test_what_sqlite_does_not_understand_is_a_sentence(ask: Asker, home: Path, q
         ("SELECT " + ", ".join(["randomblob(60000000)"] * 30), "The query needs more memory than allowed."),
     ],
 )
-def test_too_much_memory_is_a_sentence(ask: Asker, home: Path, question: str, sentence: str) -> None:
+def test_too_much_memory_is_a_sentence(cli: CliRunner, home: Path, question: str, sentence: str) -> None:
     """The same if a query needs a value or an amount of memory beyond the limit."""
-    answer = ask("sql", question, "--home", home)
-    assert (answer.code, answer.out) == (2, "")
-    assert sentence in answer.err
-    assert answer.err.count("\n") == 1
+    result = cli("sql", question, "--home", home)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
+    assert result.err.count("\n") == 1
 
 
-def test_a_question_ends_in_time(ask: Asker, home: Path) -> None:
+def test_a_question_ends_in_time(cli: CliRunner, home: Path) -> None:
     """One that would never end is given up, and how to give it longer is said."""
-    answer = ask("sql", FOREVER, "--timeout", "0.1", "--home", home)
-    assert (answer.code, answer.out) == (2, "")
-    assert "took longer than 0.1 s" in answer.err
-    assert "--timeout" in answer.err
-    assert ask("sql", "SELECT 1", "--timeout", "0", "--home", home).code == 2
+    result = cli("sql", FOREVER, "--timeout", "0.1", "--home", home)
+    assert (result.code, result.out) == (2, "")
+    assert "took longer than 0.1 s" in result.err
+    assert "--timeout" in result.err
+    assert cli("sql", "SELECT 1", "--timeout", "0", "--home", home).code == 2
 
 
-def test_a_long_answer_is_never_held_whole(ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_answer_is_never_held_whole(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long cells come a few at a time; a table of very many rows is shown in parts, and has them all."""
-    ask("sql", "SELECT 1", "--home", home)
+    cli("sql", "SELECT 1", "--home", home)
     with threadline.open(home) as archive, archive.asking() as query:
-        answer = query("SELECT zeroblob(5000000) FROM entries LIMIT 7", 60)
-        assert [len(chunk) for chunk in answer.chunks(500)] == [2, 2, 2, 1]
+        result = query("SELECT zeroblob(5000000) FROM entries LIMIT 7", 60)
+        assert [len(chunk) for chunk in result.chunks(500)] == [2, 2, 2, 1]
     monkeypatch.setattr(sql_answers, "_ROWS_PER_TABLE", 10)
-    shown = ask("sql", "SELECT entry_id AS number FROM entries ORDER BY 1 LIMIT 25", "--home", home).out.split()
+    shown = cli("sql", "SELECT entry_id AS number FROM entries ORDER BY 1 LIMIT 25", "--home", home).out.split()
     assert shown.count("number") == 3
     assert len(shown) == 28
 
@@ -215,7 +217,9 @@ def test_ctrl_c_ends_a_question(home: Path, more: tuple[str, ...]) -> None:
     question = FOREVER.replace("MAX(x) FROM n", "x FROM n WHERE x <= 600")
     if more:
         question = "SELECT range AS x FROM range(1000000000000000) WHERE range < 10000"
-    asking = start("sql", question, *more, "--home", home, "--jsonl", THREADLINE_CACHE=str(home.parent / "cache"))
+    asking = start_in_subprocess(
+        "sql", question, *more, "--home", home, "--jsonl", THREADLINE_CACHE=str(home.parent / "cache")
+    )
     assert asking.stdout is not None
     assert asking.stdout.readline().startswith(b'{"x":')
     asking.send_signal(signal.SIGINT)
@@ -223,68 +227,68 @@ def test_ctrl_c_ends_a_question(home: Path, more: tuple[str, ...]) -> None:
     assert (asking.returncode, err) == (130, b"")
 
 
-def test_no_rows_are_no_error(ask: Asker, home: Path) -> None:
+def test_no_rows_are_no_error(cli: CliRunner, home: Path) -> None:
     """Exit code 1; programs get no rows in their format."""
     nothing = "SELECT * FROM entries WHERE kind = 'nothing'"
-    shown = ask("sql", nothing, "--home", home)
+    shown = cli("sql", nothing, "--home", home)
     assert (shown.code, shown.out, shown.err) == (1, "", "threadline: No rows.\n")
-    listed = ask("sql", nothing, "--home", home, "--json")
+    listed = cli("sql", nothing, "--home", home, "--json")
     assert (listed.code, listed.json) == (1, [])
 
 
-def test_without_an_index_or_a_home(ask: Asker, home: Path) -> None:
+def test_without_an_index_or_a_home(cli: CliRunner, home: Path) -> None:
     """`--no-refresh` before there is an index, and no home at all: exit code 1, and what to do."""
-    answer = ask("sql", "SELECT 1", "--no-refresh", "--home", home)
-    assert (answer.code, answer.out) == (1, "")
-    assert "Run `threadline index refresh`" in answer.err
-    assert ask("sql", "SELECT 1").code == 1
-    assert ask("sql", "--home", home).code == 2
-    assert ask("sql", "SELECT 1", "--schema").code == 2
+    result = cli("sql", "SELECT 1", "--no-refresh", "--home", home)
+    assert (result.code, result.out) == (1, "")
+    assert "Run `threadline index refresh`" in result.err
+    assert cli("sql", "SELECT 1").code == 1
+    assert cli("sql", "--home", home).code == 2
+    assert cli("sql", "SELECT 1", "--schema").code == 2
 
 
 def test_while_another_refreshes_the_index_answers_as_it_is(
-    ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch
+    cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer comes all the same; standard error says of what it is, where there would be something to read."""
     monkeypatch.setattr("threadline.index.store._BUSY_TIMEOUT_MS", 20)
     monkeypatch.setattr("threadline.locks.TIMEOUT_SECONDS", 0.02)
-    ask("index", "refresh", "--home", home)
+    cli("index", "refresh", "--home", home)
     with next((home / "projects").rglob("*.jsonl")).open("ab") as file:
         file.write(b'{"type":"mode","mode":"normal"}\n')
     with write_lock(_index(home)):
-        answer = ask("sql", "SELECT 1 AS one", "--home", home, "--json")
-    assert (answer.code, answer.json) == (0, [{"one": 1}])
-    assert "Using the index as it is." in answer.err
+        result = cli("sql", "SELECT 1 AS one", "--home", home, "--json")
+    assert (result.code, result.json) == (0, [{"one": 1}])
+    assert "Using the index as it is." in result.err
 
 
-def test_the_schema_names_every_table_and_column(ask: Asker, home: Path) -> None:
+def test_the_schema_names_every_table_and_column(cli: CliRunner, home: Path) -> None:
     """`--schema` has the columns of a real index, without one."""
-    rows = ask("sql", "--schema", "--jsonl").jsonl
-    ask("index", "refresh", "--home", home)
+    rows = cli("sql", "--schema", "--jsonl").jsonl
+    cli("index", "refresh", "--home", home)
     with closing(open_read_only(_index(home))) as connection:
         for name in (*TABLES, *VIEWS):
             named = [column for (column,) in connection.execute("SELECT name FROM pragma_table_info(?)", (name,))]
             assert [row["column"] for row in rows if row["table"] == name] == named
     assert {row["table"] for row in rows} == {*TABLES, *VIEWS}
     assert {row["table"] for row in rows if row["kind"] == "view"} == set(VIEWS)
-    shown = ask("sql", "--schema")
+    shown = cli("sql", "--schema")
     assert shown.code == 0
     assert all(f"\n  {row['column']}" in shown.out for row in rows)
 
 
-def test_what_transcripts_say_steers_nothing(ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_transcripts_say_steers_nothing(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kinds, names and texts that want to steer a terminal or a spreadsheet come as escapes, in every format."""
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     home = hostile_home(tmp_path / "home", EVERYTHING)
     for output in ("", "--json", "--jsonl"):
-        answer = ask("sql", "SELECT * FROM said JOIN transcripts ON transcript = path", "--home", home, *output.split())
-        assert answer.code == 0
-        assert steering(answer.out + answer.err) == set()
-    named = ask("sql", 'SELECT 1 AS "\x1b[31m\u202e"', "--home", home)
+        result = cli("sql", "SELECT * FROM said JOIN transcripts ON transcript = path", "--home", home, *output.split())
+        assert result.code == 0
+        assert control_characters(result.out + result.err) == set()
+    named = cli("sql", 'SELECT 1 AS "\x1b[31m\u202e"', "--home", home)
     assert named.code == 0
-    assert steering(named.out) == set()
-    wrong = ask("sql", "SELECT \x1b[31m", "--home", home)
+    assert control_characters(named.out) == set()
+    wrong = cli("sql", "SELECT \x1b[31m", "--home", home)
     assert wrong.code == 2
-    assert steering(wrong.err) == set()
-    (row,) = ask("sql", "SELECT '=1+1' AS a", "--home", home, "--csv").csv
+    assert control_characters(wrong.err) == set()
+    (row,) = cli("sql", "SELECT '=1+1' AS a", "--home", home, "--csv").csv
     assert row["a"] == "'=1+1"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.claims import for_each
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -30,31 +30,31 @@ def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return copy
 
 
-def test_both_answer_alike(ask: Asker, home: Path, tmp_path: Path) -> None:
+def test_both_answer_alike(cli: CliRunner, home: Path, tmp_path: Path) -> None:
     """The same question gives the same rows in every format; nothing is left of what DuckDB was handed."""
     question = "SELECT kind, COUNT(*) AS number, MAX(line) AS line FROM said GROUP BY kind ORDER BY kind"
     for output in ([], ["--json"], ["--jsonl"], ["--csv"]):
-        mine = ask("sql", question, "--home", home, *output)
-        theirs = ask("sql", question, "--duckdb", "--home", home, *output)
+        mine = cli("sql", question, "--home", home, *output)
+        theirs = cli("sql", question, "--duckdb", "--home", home, *output)
         assert (theirs.code, theirs.out, theirs.err) == (0, mine.out, "")
     assert list((tmp_path / "passing's").iterdir()) == []
 
 
-def test_amounts_are_summed_exactly(ask: Asker, home: Path, tmp_path: Path) -> None:
+def test_amounts_are_summed_exactly(cli: CliRunner, home: Path, tmp_path: Path) -> None:
     """SUM of amounts is the decimal sum, in JSON as text and in Parquet as a decimal; so is that of tokens."""
-    amounts = ask("sql", "SELECT amount, output FROM charges", "--home", home, "--jsonl").jsonl
+    amounts = cli("sql", "SELECT amount, output FROM charges", "--home", home, "--jsonl").jsonl
     total = sum(Decimal(row["amount"]) for row in amounts if row["amount"])
     question = "SELECT SUM(amount) AS amount, SUM(output) AS output FROM charges"
-    (row,) = ask("sql", question, "--duckdb", "--home", home, "--json").json
+    (row,) = cli("sql", question, "--duckdb", "--home", home, "--json").json
     assert Decimal(row["amount"]) == total
     assert row["output"] == sum(row["output"] for row in amounts)
-    assert ask("sql", question, "--duckdb", "--home", home, "--out", tmp_path / "a.parquet").code == 0
+    assert cli("sql", question, "--duckdb", "--home", home, "--out", tmp_path / "a.parquet").code == 0
     table = pq.read_table(tmp_path / "a.parquet")
     assert table.schema.field("amount").type == pa.decimal128(38, 18)
     assert table.to_pylist()[0]["amount"] == total
 
 
-def test_values_that_only_duckdb_has(ask: Asker, home: Path, tmp_path: Path) -> None:
+def test_values_that_only_duckdb_has(cli: CliRunner, home: Path, tmp_path: Path) -> None:
     """Moments are ISO 8601 in UTC, blobs hexadecimal, large numbers text; lists and maps are JSON; each name once."""
     question = (
         "SELECT TIMESTAMPTZ '2026-01-02T03:04:05+01:00' AS a, '\\x00\\xFF'::BLOB AS a, 1::HUGEINT << 100 AS b,"
@@ -70,10 +70,10 @@ def test_values_that_only_duckdb_has(ask: Asker, home: Path, tmp_path: Path) -> 
         "f": True,
         "g": None,
     }
-    assert ask("sql", question, "--duckdb", "--home", home, "--json").json == [row]
-    assert ask("sql", question, "--duckdb", "--home", home, "--out", tmp_path / "a.parquet").code == 0
+    assert cli("sql", question, "--duckdb", "--home", home, "--json").json == [row]
+    assert cli("sql", question, "--duckdb", "--home", home, "--out", tmp_path / "a.parquet").code == 0
     assert pq.read_table(tmp_path / "a.parquet").column_names == list(row)
-    strange = ask("sql", "SELECT INTERVAL 3 DAYS AS i", "--duckdb", "--home", home, "--out", tmp_path / "b.parquet")
+    strange = cli("sql", "SELECT INTERVAL 3 DAYS AS i", "--duckdb", "--home", home, "--out", tmp_path / "b.parquet")
     assert strange.code == 2
     assert "Cast the column to VARCHAR" in strange.err
     assert not (tmp_path / "b.parquet").exists()
@@ -104,43 +104,45 @@ def test_values_that_only_duckdb_has(ask: Asker, home: Path, tmp_path: Path) -> 
         ("SELECT 'a'::INTEGER", "DuckDB: Could not convert string"),
     ],
 )
-def test_what_is_refused_is_a_sentence(ask: Asker, home: Path, tmp_path: Path, question: str, sentence: str) -> None:
+def test_what_is_refused_is_a_sentence(
+    cli: CliRunner, home: Path, tmp_path: Path, question: str, sentence: str
+) -> None:
     """Other files, changes, settings, too much memory and slips: exit code 2, one line, nothing written."""
     secret, place = tmp_path / "secret.csv", tmp_path / "elsewhere"
     secret.write_text("sesame\n")
-    answer = ask("sql", question.format(secret=secret, place=place), "--duckdb", "--home", home)
-    assert (answer.code, answer.out) == (2, "")
-    assert sentence in answer.err
-    assert "sesame" not in answer.err
-    assert answer.err.count("\n") == 1
+    result = cli("sql", question.format(secret=secret, place=place), "--duckdb", "--home", home)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
+    assert "sesame" not in result.err
+    assert result.err.count("\n") == 1
     assert not place.exists()
     assert list((tmp_path / "passing's").iterdir()) == []
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("question", [FOREVER, "SELECT range FROM range(1000000000000000) WHERE range < 10000"])
-def test_a_question_ends_in_time(ask: Asker, home: Path, tmp_path: Path, question: str) -> None:
+def test_a_question_ends_in_time(cli: CliRunner, home: Path, tmp_path: Path, question: str) -> None:
     """One that would never end is given up, before its rows or among them; no file is left of it."""
     for more in (("--jsonl",), ("--out", tmp_path / "a.parquet")):
-        answer = ask("sql", question, "--duckdb", "--timeout", "1", "--home", home, *more)
-        assert answer.code == 2
-        assert "took longer than 1 s" in answer.err
+        result = cli("sql", question, "--duckdb", "--timeout", "1", "--home", home, *more)
+        assert result.code == 2
+        assert "took longer than 1 s" in result.err
     assert not list(tmp_path.glob("*.parquet*"))
 
 
-def test_no_rows_are_no_error(ask: Asker, home: Path) -> None:
+def test_no_rows_are_no_error(cli: CliRunner, home: Path) -> None:
     """Exit code 1, as without it."""
     nothing = "SELECT * FROM entries WHERE kind = 'nothing'"
-    shown = ask("sql", nothing, "--duckdb", "--home", home)
+    shown = cli("sql", nothing, "--duckdb", "--home", home)
     assert (shown.code, shown.out, shown.err) == (1, "", "threadline: No rows.\n")
 
 
 @pytest.mark.parametrize(("package", "extra"), [("duckdb", "duckdb"), ("pyarrow", "frames")])
 def test_what_is_not_installed_is_named(
-    ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch, package: str, extra: str
+    cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, package: str, extra: str
 ) -> None:
     """The sentence says which extra to install."""
     monkeypatch.setitem(sys.modules, package, None)
-    answer = ask("sql", "SELECT COUNT(*) FROM charges", "--duckdb", "--home", home)
-    assert (answer.code, answer.out) == (2, "")
-    assert f"{package} is not installed. Run: pip install 'threadline[{extra}]'" in answer.err
+    result = cli("sql", "SELECT COUNT(*) FROM charges", "--duckdb", "--home", home)
+    assert (result.code, result.out) == (2, "")
+    assert f"{package} is not installed. Run: pip install 'threadline[{extra}]'" in result.err

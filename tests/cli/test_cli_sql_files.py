@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 
 from threadline.cli import sql_answers
 from threadline.index import PRIVATE, TABLES, VIEWS
@@ -39,12 +39,12 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_every_format_has_the_same_rows(ask: Asker, home: Path, folder: Path) -> None:
+def test_every_format_has_the_same_rows(cli: CliRunner, home: Path, folder: Path) -> None:
     """Parquet, CSV, JSON Lines and JSON, by the file's ending: what the command prints."""
-    rows = ask("sql", KINDS, "--home", home, "--json").json
+    rows = cli("sql", KINDS, "--home", home, "--json").json
     for name in ("a.parquet", "a.csv", "a.jsonl", "a.NDJSON", "a.json"):
-        answer = ask("sql", KINDS, "--home", home, "--out", folder / name)
-        assert (answer.code, answer.out, answer.err) == (0, f"Wrote {len(rows)} rows to {folder / name}.\n", "")
+        result = cli("sql", KINDS, "--home", home, "--out", folder / name)
+        assert (result.code, result.out, result.err) == (0, f"Wrote {len(rows)} rows to {folder / name}.\n", "")
     assert pq.read_table(folder / "a.parquet").to_pylist() == rows
     with (folder / "a.csv").open(newline="") as file:
         assert [{**row, "number": int(row["number"])} for row in csv.DictReader(file)] == rows
@@ -53,13 +53,13 @@ def test_every_format_has_the_same_rows(ask: Asker, home: Path, folder: Path) ->
     assert json.loads((folder / "a.json").read_text()) == rows
 
 
-def test_types_are_kept(ask: Asker, home: Path, folder: Path) -> None:
+def test_types_are_kept(cli: CliRunner, home: Path, folder: Path) -> None:
     """Numbers, text, blobs and NULL are what they are in Parquet; a column of several kinds is text, as it is shown."""
     question = (
         "SELECT 1 AS a, 1.5 AS b, 'c' AS c, x'00ff' AS d, NULL AS e, 9223372036854775807 AS f, 1 AS g,"
         " x'ab' AS h, 1 AS h UNION ALL SELECT NULL, 2, NULL, NULL, NULL, 0.5, 'x', 'x', 2"
     )
-    ask("sql", question, "--home", home, "--out", folder / "a.parquet")
+    cli("sql", question, "--home", home, "--out", folder / "a.parquet")
     table = pq.read_table(folder / "a.parquet")
     assert {field.name: field.type for field in table.schema} == {
         "a": pa.int64(),
@@ -78,41 +78,41 @@ def test_types_are_kept(ask: Asker, home: Path, folder: Path) -> None:
     ]
 
 
-def test_no_rows_are_a_file_with_columns(ask: Asker, home: Path, folder: Path) -> None:
+def test_no_rows_are_a_file_with_columns(cli: CliRunner, home: Path, folder: Path) -> None:
     """An empty answer is written, too, and the exit code tells."""
-    answer = ask("sql", NOTHING, "--home", home, "--out", folder / "a.parquet")
-    assert (answer.code, answer.out) == (1, f"Wrote 0 rows to {folder / 'a.parquet'}.\n")
+    result = cli("sql", NOTHING, "--home", home, "--out", folder / "a.parquet")
+    assert (result.code, result.out) == (1, f"Wrote 0 rows to {folder / 'a.parquet'}.\n")
     assert pq.read_table(folder / "a.parquet").column_names == ["kind", "line"]
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.json"])
-def test_a_file_is_replaced_only_by_force_and_only_whole(ask: Asker, home: Path, folder: Path, name: str) -> None:
+def test_a_file_is_replaced_only_by_force_and_only_whole(cli: CliRunner, home: Path, folder: Path, name: str) -> None:
     """What is there stays, without `--force` or where the answer breaks off; nothing is left beside it."""
     target = folder / name
     target.write_text("mine")
-    refused = ask("sql", KINDS, "--home", home, "--out", target)
+    refused = cli("sql", KINDS, "--home", home, "--out", target)
     assert (refused.code, refused.out) == (2, "")
     assert "already exists. Choose another name, or use --force." in refused.err
     broken = "SELECT line FROM entries UNION ALL SELECT abs(-9223372036854775808)"
-    assert ask("sql", broken, "--home", home, "--out", target, "--force").code == 2
+    assert cli("sql", broken, "--home", home, "--out", target, "--force").code == 2
     assert target.read_text() == "mine"
     assert [path.name for path in folder.iterdir()] == [name]
-    assert ask("sql", KINDS, "--home", home, "--out", target, "--force").code == 0
+    assert cli("sql", KINDS, "--home", home, "--out", target, "--force").code == 0
     assert target.read_bytes() != b"mine"
     assert [path.name for path in folder.iterdir()] == [name]
 
 
-def test_a_link_stays_a_link(ask: Asker, home: Path, folder: Path) -> None:
+def test_a_link_stays_a_link(cli: CliRunner, home: Path, folder: Path) -> None:
     """With `--force`, what it leads to is replaced."""
     (folder / "real.json").write_text("[]")
     (folder / "link.json").symlink_to("real.json")
-    assert ask("sql", KINDS, "--home", home, "--out", folder / "link.json", "--force").code == 0
+    assert cli("sql", KINDS, "--home", home, "--out", folder / "link.json", "--force").code == 0
     assert (folder / "link.json").is_symlink()
     assert json.loads((folder / "real.json").read_text())
 
 
-def test_what_cannot_be_written_is_said_before_asking(ask: Asker, home: Path, folder: Path) -> None:
+def test_what_cannot_be_written_is_said_before_asking(cli: CliRunner, home: Path, folder: Path) -> None:
     """An ending that says nothing, another format, a folder, no folder, a Claude home: a sentence each, exit code 2."""
     (folder / "made.csv").mkdir()
     for name, sentence in {
@@ -121,10 +121,10 @@ def test_what_cannot_be_written_is_said_before_asking(ask: Asker, home: Path, fo
         "made.csv": "is a folder",
         "none/a.csv": "cannot be written: No such file or directory",
     }.items():
-        answer = ask("sql", KINDS, "--home", home, "--out", folder / name)
-        assert (answer.code, answer.out) == (2, "")
-        assert sentence in answer.err
-    inside = ask("sql", KINDS, "--home", home, "--out", home / "projects" / "a.csv")
+        result = cli("sql", KINDS, "--home", home, "--out", folder / name)
+        assert (result.code, result.out) == (2, "")
+        assert sentence in result.err
+    inside = cli("sql", KINDS, "--home", home, "--out", home / "projects" / "a.csv")
     assert inside.code == 2
     assert "where threadline does not write" in inside.err
     for wrong in (
@@ -135,20 +135,20 @@ def test_what_cannot_be_written_is_said_before_asking(ask: Asker, home: Path, fo
         ("--export", str(folder), "--schema"),
         ("--duckdb",),
     ):
-        assert ask("sql", "--home", home, *wrong).code == 2
+        assert cli("sql", "--home", home, *wrong).code == 2
     assert [path.name for path in folder.iterdir()] == ["made.csv"]
 
 
-def test_csv_cells_are_safe_for_spreadsheets(ask: Asker, home: Path, folder: Path) -> None:
+def test_csv_cells_are_safe_for_spreadsheets(cli: CliRunner, home: Path, folder: Path) -> None:
     """A CSV file contains what `--csv` prints."""
-    ask("sql", "SELECT '=1' AS a", "--home", home, "--out", folder / "a.csv")
+    cli("sql", "SELECT '=1' AS a", "--home", home, "--out", folder / "a.csv")
     assert (folder / "a.csv").read_text() == "a\n'=1\n"
-    assert ask("sql", "SELECT '=1' AS a", "--home", home, "--csv").out == "a\n'=1\n"
+    assert cli("sql", "SELECT '=1' AS a", "--home", home, "--csv").out == "a\n'=1\n"
 
 
-def test_an_export_has_every_table_and_view(ask: Asker, home: Path, folder: Path) -> None:
+def test_an_export_has_every_table_and_view(cli: CliRunner, home: Path, folder: Path) -> None:
     """A Parquet file for each that is for people, with the rows and columns of the index; amounts are decimals."""
-    rows = ask("sql", "--export", folder / "tables", "--home", home, "--json").json
+    rows = cli("sql", "--export", folder / "tables", "--home", home, "--json").json
     names = {*TABLES, *VIEWS} - {*PRIVATE, "text"}
     assert {row["table"] for row in rows} == names
     assert {path.name for path in (folder / "tables").iterdir()} == {f"{name}.parquet" for name in names}
@@ -156,49 +156,49 @@ def test_an_export_has_every_table_and_view(ask: Asker, home: Path, folder: Path
         table = pq.read_table(row["path"])
         assert (row["rows"], row["bytes"]) == (table.num_rows, Path(row["path"]).stat().st_size)
         everything = f"SELECT * FROM {row['table']}"  # noqa: S608 - the schema's own name
-        kept = ask("sql", everything, "--no-refresh", "--home", home, "--jsonl").jsonl
+        kept = cli("sql", everything, "--no-refresh", "--home", home, "--jsonl").jsonl
         assert table.num_rows == len(kept)
         if kept:
             assert table.column_names == list(kept[0])
     charges = pq.read_table(folder / "tables" / "charges.parquet")
     assert charges.schema.field("amount").type == pa.decimal128(38, 18)
-    kept = ask("sql", "SELECT amount FROM charges", "--no-refresh", "--home", home, "--jsonl").jsonl
+    kept = cli("sql", "SELECT amount FROM charges", "--no-refresh", "--home", home, "--jsonl").jsonl
     told = [row["amount"] for row in charges.select(["amount"]).to_pylist()]
     assert told == [Decimal(row["amount"]) if row["amount"] else None for row in kept]
     assert any(told)
 
 
-def test_an_export_replaces_only_by_force(ask: Asker, home: Path, folder: Path) -> None:
+def test_an_export_replaces_only_by_force(cli: CliRunner, home: Path, folder: Path) -> None:
     """One file that is there is enough to refuse all; other files in the folder are nobody's business."""
     (folder / "mine.txt").write_text("mine")
     (folder / "charges.parquet").write_text("mine")
-    refused = ask("sql", "--export", folder, "--home", home)
+    refused = cli("sql", "--export", folder, "--home", home)
     assert refused.code == 2
     assert "already exists" in refused.err
     assert len(list(folder.iterdir())) == 2
-    shown = ask("sql", "--export", folder, "--home", home, "--force")
+    shown = cli("sql", "--export", folder, "--home", home, "--force")
     assert shown.code == 0
     assert "charges.parquet" in shown.out
     assert (folder / "mine.txt").read_text() == "mine"
     assert pq.read_table(folder / "charges.parquet").num_rows
-    assert ask("sql", "--export", folder / "mine.txt", "--home", home).code == 2
+    assert cli("sql", "--export", folder / "mine.txt", "--home", home).code == 2
 
 
 def test_without_pyarrow_the_extra_is_named(
-    ask: Asker, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    cli: CliRunner, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parquet says what to install, and nothing is left; the other formats do without."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for wanted in ((KINDS, "--out", folder / "a.parquet"), ("--export", folder)):
-        answer = ask("sql", "--home", home, *wanted)
-        assert answer.code == 2
-        assert "pip install 'threadline[frames]'" in answer.err
+        result = cli("sql", "--home", home, *wanted)
+        assert result.code == 2
+        assert "pip install 'threadline[frames]'" in result.err
         assert list(folder.iterdir()) == []
-    assert ask("sql", KINDS, "--home", home, "--out", folder / "a.json").code == 0
+    assert cli("sql", KINDS, "--home", home, "--out", folder / "a.json").code == 0
 
 
-def test_formats_are_those_of_the_help(ask: Asker) -> None:
+def test_formats_are_those_of_the_help(cli: CliRunner) -> None:
     """Each ending that the help names can be written."""
-    said = " ".join(ask("sql", "--help").out.split())
+    said = " ".join(cli("sql", "--help").out.split())
     assert "Write the rows to FILE: .parquet, .csv, .jsonl or .json." in said
     assert {".parquet", ".csv", ".jsonl", ".json"} <= set(sql_answers.FORMAT_BY_SUFFIX)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.asking import Asker, steering
+from tests.cli.runner import CliRunner, control_characters
 from tests.make import SESSION, Pen, call, chain, prompt, reply, transcript, write
 from tests.thread.state_rows import edited, read_text, wrote
 from tests.thread.test_requests import blob, digest, request, shape, user
@@ -40,50 +40,50 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def test_files_are_listed_with_what_is_proven(ask: Asker, home: Path) -> None:
+def test_files_are_listed_with_what_is_proven(cli: CliRunner, home: Path) -> None:
     """Each file has a row: how far it is proven, by what and where, what ran since, and its path."""
-    answer = ask("files", "last", "--home", home, "--json")
-    assert (answer.code, answer.err) == (0, "")
-    one, long, _ = answer.json
+    result = cli("files", "last", "--home", home, "--json")
+    assert (result.code, result.err) == (0, "")
+    one, long, _ = result.json
     assert (one["path"], one["proven"], one["known_lines"], one["ran_since"]) == (A, "whole", 3, 1)
     assert one["proof"]["how"] == "edit"
     assert one["proof"]["place"] == one["changed"]
     assert [doubt["how"] for doubt in one["doubts"]] == ["command"]
     assert (long["proven"], long["known_lines"], long["total_lines"], long["changed"]) == ("partial", 2, 5, None)
-    table = ask("files", SESSION[:8], "--home", home).out
+    table = cli("files", SESSION[:8], "--home", home).out
     assert [line.split()[0] for line in table.splitlines()] == ["proven", "whole", "partial", "whole"]
 
 
-def test_files_stand_as_they_did(ask: Asker, home: Path) -> None:
+def test_files_stand_as_they_did(cli: CliRunner, home: Path) -> None:
     """`--at` takes a line's number or a place; what came later is not there."""
     line = 3
     place = f"{SESSION}.jsonl:{line}"
     for at in (str(line), place, str(home / "projects/-work-app" / place)):
-        answer = ask("files", "last", "--home", home, "--at", at, "--path", "a.py", "--content")
-        assert (answer.code, answer.out) == (0, "one\ntwo\n")
-    assert ask("files", "last", "--home", home, "--at", "1").code == 1
+        result = cli("files", "last", "--home", home, "--at", at, "--path", "a.py", "--content")
+        assert (result.code, result.out) == (0, "one\ntwo\n")
+    assert cli("files", "last", "--home", home, "--at", "1").code == 1
 
 
-def test_the_text_of_a_file_is_printed_as_it_is_into_a_pipe(ask: Asker, home: Path) -> None:
+def test_the_text_of_a_file_is_printed_as_it_is_into_a_pipe(cli: CliRunner, home: Path) -> None:
     """A program gets the bytes; what is known in part comes with numbers, and the rest is said to be missing."""
-    answer = ask("files", "last", "--home", home, "--path", A, "--content")
-    assert answer.raw == f"one\n2 {HOSTILE}\n".encode()
-    part = ask("files", "last", "--home", home, "--path", "long.py", "--content")
+    result = cli("files", "last", "--home", home, "--path", A, "--content")
+    assert result.raw == f"one\n2 {HOSTILE}\n".encode()
+    part = cli("files", "last", "--home", home, "--path", "long.py", "--content")
     assert (part.code, part.out) == (0, "...\n     2\t2\n     3\t3\n")
     assert "2 of 5 lines are proven by read" in part.err
-    row = ask("files", "last", "--home", home, "--path", A, "--content", "--json").json
+    row = cli("files", "last", "--home", home, "--path", A, "--content", "--json").json
     assert row[0]["content"] == f"one\n2 {HOSTILE}\n"
 
 
-def test_a_diff_between_two_places(ask: Asker, home: Path) -> None:
+def test_a_diff_between_two_places(cli: CliRunner, home: Path) -> None:
     """`--diff` prints what changed and what is proven of it, so that `patch` takes it."""
-    answer = ask("files", "last", "--home", home, "--diff", "3", "6", "--path", "a.py")
-    assert answer.code == 0
-    assert answer.out.startswith(f"# {A}: Before: Every line is proven by write at line 3. After: ")
-    assert answer.out.endswith(f"--- {A}\n+++ {A}\n@@ -1,2 +1,2 @@\n one\n-two\n+2 {HOSTILE}\n")
-    (row,) = ask("files", "last", "--home", home, "--diff", "3", "6", "--path", "a.py", "--jsonl").jsonl
+    result = cli("files", "last", "--home", home, "--diff", "3", "6", "--path", "a.py")
+    assert result.code == 0
+    assert result.out.startswith(f"# {A}: Before: Every line is proven by write at line 3. After: ")
+    assert result.out.endswith(f"--- {A}\n+++ {A}\n@@ -1,2 +1,2 @@\n one\n-two\n+2 {HOSTILE}\n")
+    (row,) = cli("files", "last", "--home", home, "--diff", "3", "6", "--path", "a.py", "--jsonl").jsonl
     assert (row["proven"], row["before"]["how"], row["after"]["how"]) == (True, "write", "edit")
-    assert ask("files", "last", "--home", home, "--diff", "3", "3").code == 1
+    assert cli("files", "last", "--home", home, "--diff", "3", "3").code == 1
 
 
 @pytest.mark.parametrize(
@@ -96,22 +96,22 @@ def test_a_diff_between_two_places(ask: Asker, home: Path) -> None:
         (["--diff", "1", "2", "--at", "3"], "cannot be combined with --at, --content, --since"),
     ],
 )
-def test_mistakes_are_sentences(ask: Asker, home: Path, options: list[str], sentence: str) -> None:
+def test_mistakes_are_sentences(cli: CliRunner, home: Path, options: list[str], sentence: str) -> None:
     """What cannot be answered says what to do next, and is an error."""
-    answer = ask("files", "last", "--home", home, *options)
-    assert (answer.code, answer.out) == (2, "")
-    assert sentence in answer.err
+    result = cli("files", "last", "--home", home, *options)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
 
 
-def test_several_files_of_a_name_are_listed(ask: Asker, tmp_path: Path) -> None:
+def test_several_files_of_a_name_are_listed(cli: CliRunner, tmp_path: Path) -> None:
     """A name that fits several files names them all."""
     path = write(tmp_path / "a.jsonl", *transcript(prompt("go"), wrote("/x/a.py", "1"), wrote("/y/a.py", "2")))
-    answer = ask("files", path, "--path", "a.py", "--content")
-    assert answer.code == 2
-    assert "/x/a.py\n/y/a.py" in answer.err
+    result = cli("files", path, "--path", "a.py", "--content")
+    assert result.code == 2
+    assert "/x/a.py\n/y/a.py" in result.err
 
 
-def test_backups_are_read_from_the_home(ask: Asker, home: Path) -> None:
+def test_backups_are_read_from_the_home(cli: CliRunner, home: Path) -> None:
     """A backup's name is a name and no path: nothing outside the session's own folder is opened."""
     secret = home / "file-history/secret"
     secret.parent.mkdir()
@@ -126,46 +126,46 @@ def test_backups_are_read_from_the_home(ask: Asker, home: Path) -> None:
     row = {"type": "file-history-snapshot", "messageId": "m", "snapshot": {"trackedFileBackups": backups}}
     transcript_ = home / "projects/-work-app" / f"{SESSION}.jsonl"
     write(transcript_, *transcript(prompt("go"), row))
-    answer = ask("files", "last", "--home", home, "--path", "kept.py", "--content")
-    assert (answer.code, answer.out) == (0, "kept\n")
-    assert [file["path"] for file in ask("files", "last", "--home", home, "--json").json] == ["/work/app/kept.py"]
+    result = cli("files", "last", "--home", home, "--path", "kept.py", "--content")
+    assert (result.code, result.out) == (0, "kept\n")
+    assert [file["path"] for file in cli("files", "last", "--home", home, "--json").json] == ["/work/app/kept.py"]
 
 
-def test_todos_and_tasks_are_listed(ask: Asker, home: Path) -> None:
+def test_todos_and_tasks_are_listed(cli: CliRunner, home: Path) -> None:
     """Both kinds of list are shown as they stand, or stood."""
-    answer = ask("todos", "last", "--home", home, "--json")
-    todo, task = answer.json
+    result = cli("todos", "last", "--home", home, "--json")
+    todo, task = result.json
     assert (todo["list"], todo["status"], todo["text"]) == ("todo", "in_progress", TODOS[0]["content"])
     assert (task["list"], task["id"], task["status"], task["text"]) == ("task", "1", "pending", "task")
-    assert "▶ in_progress" in ask("todos", "last", "--home", home).out
-    assert ask("todos", "last", "--home", home, "--at", "5").code == 1
+    assert "▶ in_progress" in cli("todos", "last", "--home", home).out
+    assert cli("todos", "last", "--home", home, "--at", "5").code == 1
 
 
-def test_requests_are_listed_and_shown(ask: Asker, home: Path) -> None:
+def test_requests_are_listed_and_shown(cli: CliRunner, home: Path) -> None:
     """The list counts messages and what is missing; one request is shown with its verdict and its messages."""
-    rows = ask("request", "last", "--home", home, "--jsonl").jsonl
+    rows = cli("request", "last", "--home", home, "--jsonl").jsonl
     assert [(row["number"], row["messages"], row["new"], row["missing"]) for row in rows] == [
         (1, 1, 1, 0),
         (2, 3, 2, 1),
     ]
-    first = ask("request", "last", "1", "--home", home)
+    first = cli("request", "last", "1", "--home", home)
     assert first.code == 0
     assert "Verified: every part matches the hash that Claude Code wrote." in first.out
-    second = ask("request", "last", "2", "--home", home)
+    second = cli("request", "last", "2", "--home", home)
     assert "1 of 3 messages are not in the transcript." in second.out
-    whole = ask("request", "last", "2", "--home", home, "--json").json
+    whole = cli("request", "last", "2", "--home", home, "--json").json
     assert (whole["verified"], whole["missing"]) == (False, ["e" * 64])
     assert [message["source"] for message in whole["messages"]] == ["blob", "prompt", "unknown"]
-    assert ask("request", "last", "3", "--home", home).code == 2
-    assert ask("request", "last", "--agent", "nobody", "--home", home).code == 2
+    assert cli("request", "last", "3", "--home", home).code == 2
+    assert cli("request", "last", "--agent", "nobody", "--home", home).code == 2
 
 
-def test_sessions_without_lists_or_requests_give_nothing(ask: Asker, tmp_path: Path) -> None:
+def test_sessions_without_lists_or_requests_give_nothing(cli: CliRunner, tmp_path: Path) -> None:
     """Nothing found is exit code 1, no word on standard output, and a sentence on the other."""
     path = write(tmp_path / "a.jsonl", *transcript(prompt("go"), reply("ok")))
     for command in ("files", "todos", "request"):
-        answer = ask(command, path)
-        assert (answer.code, answer.out, answer.err.startswith("threadline: No ")) == (1, "", True)
+        result = cli(command, path)
+        assert (result.code, result.out, result.err.startswith("threadline: No ")) == (1, "", True)
 
 
 @pytest.mark.parametrize(
@@ -174,29 +174,29 @@ def test_sessions_without_lists_or_requests_give_nothing(ask: Asker, tmp_path: P
     ids=" ".join,
 )
 def test_hostile_text_cannot_steer_a_terminal(
-    ask: Asker, home: Path, monkeypatch: pytest.MonkeyPatch, question: list[str]
+    cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, question: list[str]
 ) -> None:
     """Whatever paths, todos and messages hold, no control or format character of it is printed on a terminal."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     command, *options = question
-    answer = ask(command, "last", *options, "--home", home)
-    assert answer.code == 0
-    assert steering(answer.out) == set()
+    result = cli(command, "last", *options, "--home", home)
+    assert result.code == 0
+    assert control_characters(result.out) == set()
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("output", ["--json", "--jsonl", "--csv", ""])
 @pytest.mark.parametrize("question", [["files"], ["todos"], ["request"], ["request", "1"]], ids=" ".join)
-def test_every_format_answers(ask: Asker, home: Path, question: list[str], output: str) -> None:
+def test_every_format_answers(cli: CliRunner, home: Path, question: list[str], output: str) -> None:
     """Every listing takes the same output options."""
     command, *options = question
-    answer = ask(command, "last", *options, "--home", home, *output.split())
-    assert (answer.code, answer.err) == (0, "")
-    assert answer.out
+    result = cli(command, "last", *options, "--home", home, *output.split())
+    assert (result.code, result.err) == (0, "")
+    assert result.out
 
 
 @pytest.mark.parametrize("value", [1, True, "x", {"a": 1}, {"type": "text", "text": 1}, [1, None, "x"]], ids=str)
-def test_odd_requests_and_tasks_are_shown(ask: Asker, tmp_path: Path, value: object) -> None:
+def test_odd_requests_and_tasks_are_shown(cli: CliRunner, tmp_path: Path, value: object) -> None:
     """A system prompt, tools or a task's status of a wrong shape are no reason to fail."""
     odd = {"system": value, "tools": value}
     task = {"subject": value, "status": value, "owner": value, "addBlockedBy": value}
@@ -209,11 +209,11 @@ def test_odd_requests_and_tasks_are_shown(ask: Asker, tmp_path: Path, value: obj
     )
     path = write(tmp_path / f"{SESSION}.jsonl", *rows)
     for command, *number in (("request", "1"), ("todos",)):
-        answer = ask(command, path, *number)
-        assert (answer.code, answer.err) == (0, "")
+        result = cli(command, path, *number)
+        assert (result.code, result.err) == (0, "")
 
 
-def test_todos_of_agents_inside_are_labelled_by_what_they_do(ask: Asker, tmp_path: Path) -> None:
+def test_todos_of_agents_inside_are_labelled_by_what_they_do(cli: CliRunner, tmp_path: Path) -> None:
     """Such an agent has no id of its own that would tell anybody anything."""
     given = {"subagent_type": "Explore", "description": "count sheep", "prompt": "Count!"}
     inside = transcript(
@@ -226,4 +226,4 @@ def test_todos_of_agents_inside_are_labelled_by_what_they_do(ask: Asker, tmp_pat
     path = write(
         tmp_path / f"{SESSION}.jsonl", *transcript(prompt("go"), call("Task", given, "ok"), reply("ok")), *rows
     )
-    assert "todo count sheep" in ask("todos", path).out
+    assert "todo count sheep" in cli("todos", path).out

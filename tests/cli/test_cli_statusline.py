@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from tests import make
-from tests.cli import counting
-from tests.cli.asking import COMMAND, Answer, Asker, environment, steering
+from tests.cli import home_counts
+from tests.cli.runner import COMMAND, CliResult, CliRunner, control_characters, subprocess_environment
 from tests.once import made_once
 from tools import demo
 
@@ -31,7 +31,7 @@ from threadline.reports import read_ledger
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
 DAY = timedelta(days=1)
-Ask = Callable[..., Answer]
+Ask = Callable[..., CliResult]
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
 
 
 @pytest.fixture
-def line(ask: Asker, monkeypatch: pytest.MonkeyPatch, now: Callable[[datetime], None]) -> Ask:
+def line(cli: CliRunner, monkeypatch: pytest.MonkeyPatch, now: Callable[[datetime], None]) -> Ask:
     """Asks for the line, with what Claude Code gives on standard input: bytes, or a value as JSON."""
     now(make.START + timedelta(minutes=10))
 
-    def asked(given: Any, *options: str | Path) -> Answer:
+    def asked(given: Any, *options: str | Path) -> CliResult:
         data = given if isinstance(given, bytes) else json.dumps(given).encode()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-        return ask("statusline", "--no-color", *options)
+        return cli("statusline", "--no-color", *options)
 
     return asked
 
@@ -66,8 +66,8 @@ def dated_home(megabytes: int, tmp_path_factory: pytest.TempPathFactory, tmp_pat
     original = made_once(tmp_path_factory, f"demo-{megabytes}", lambda path: demo.write(path, megabytes=megabytes))
     home = tmp_path / "home"
     shutil.copytree(original, home)
-    for path in counting.transcripts(home):
-        times = [row["timestamp"] for row in counting.rows(path) if isinstance(row.get("timestamp"), str)]
+    for path in home_counts.transcripts(home):
+        times = [row["timestamp"] for row in home_counts.rows(path) if isinstance(row.get("timestamp"), str)]
         dated(path, datetime.fromisoformat(max(times)) if times else make.START - 1000 * DAY)
     return home
 
@@ -113,7 +113,7 @@ def test_the_session_costs_what_the_ledger_says(
     """For every session of a home, long after: the same Decimal as the ledger of the whole home."""
     whole = read_ledger(dated_home)
     now(datetime(2030, 1, 1, tzinfo=UTC))
-    mains = counting.mains(dated_home)
+    mains = home_counts.main_transcripts(dated_home)
     assert len(mains) > 10 * megabytes
     for path in mains:
         found = line(told(path), "--home", dated_home, "--json").json["session"]
@@ -150,19 +150,19 @@ def test_today_costs_what_the_ledger_says(
 
 def test_other_days_are_not_opened(line: Ask, now: Callable[[datetime], None], dated_home: Path) -> None:
     """Only the session's transcripts and those that changed within a day are opened."""
-    path = max(counting.mains(dated_home), key=lambda main: main.stat().st_mtime)
+    path = max(home_counts.main_transcripts(dated_home), key=lambda main: main.stat().st_mtime)
     moment = datetime.fromtimestamp(path.stat().st_mtime, UTC) + timedelta(minutes=1)
     now(moment)
     with opened() as seen:
         assert line(told(path), "--home", dated_home).code == 0
     fresh = {
         str(transcript)
-        for transcript in counting.transcripts(dated_home)
+        for transcript in home_counts.transcripts(dated_home)
         if transcript.stat().st_mtime > (moment - DAY).timestamp()
     }
     assert str(path) in seen
     assert set(seen) == fresh
-    assert len(fresh) < len(counting.transcripts(dated_home)) / 5
+    assert len(fresh) < len(home_counts.transcripts(dated_home)) / 5
 
 
 def test_of_a_long_transcript_only_the_end_is_read(line: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,10 +245,10 @@ ODD: dict[str, bytes] = {
 @pytest.mark.parametrize("name", ODD)
 def test_whatever_comes_there_is_one_line(line: Ask, name: str) -> None:
     """Odd input: exit code 0, one line, nothing on standard error; and JSON for a program."""
-    answer = line(ODD[name])
-    assert (answer.code, answer.err) == (0, "")
-    assert answer.out.count("\n") == 1
-    assert "today $0.00" in answer.out
+    result = line(ODD[name])
+    assert (result.code, result.err) == (0, "")
+    assert result.out.count("\n") == 1
+    assert "today $0.00" in result.out
     figures = line(ODD[name], "--json")
     assert (figures.code, figures.err) == (0, "")
     assert set(figures.json) == {"model", "session", "today", "window", "context", "not_read", "problems", "prices"}
@@ -271,8 +271,8 @@ def test_what_is_no_transcript_is_not_read(line: Ask, tmp_path: Path, kind: str)
     else:
         path.symlink_to("/dev/zero" if kind == "device" else secret)
     with opened() as seen:
-        answer = line({"transcript_path": str(path)}, "--json")
-    assert (answer.code, answer.json["session"]["charges"] or 0, answer.json["today"]["charges"]) == (0, 0, 0)
+        result = line({"transcript_path": str(path)}, "--json")
+    assert (result.code, result.json["session"]["charges"] or 0, result.json["today"]["charges"]) == (0, 0, 0)
     assert str(secret) not in seen
 
 
@@ -383,8 +383,8 @@ def test_without_time_today_is_partial(line: Ask, tmp_path: Path) -> None:
     """When the time for other sessions is up, the line shows a +; this session is whole all the same."""
     path = session(tmp_path, make.reply("a", output=100_000))
     session(tmp_path, make.reply("b", output=100_000), name=OTHER)
-    answer = line(told(path), "--home", tmp_path, "--time", "0")
-    assert "session $1.50 | today $1.50+ | block $1.50+," in answer.out
+    result = line(told(path), "--home", tmp_path, "--time", "0")
+    assert "session $1.50 | today $1.50+ | block $1.50+," in result.out
     found = line(told(path), "--home", tmp_path, "--time", "0", "--json").json
     assert (found["today"]["is_whole"], found["not_read"]["is_listed"]) == (False, False)
     assert "today $3.00 |" in line(told(path), "--home", tmp_path, "--time", "60000").out
@@ -406,21 +406,21 @@ HOSTILE = ("Opus\x1b[2J\x1b]0;owned\x07", "a\nb\r\nc", "\u202eevil", "x" * 100_0
 def test_a_hostile_model_steers_no_terminal(line: Ask, name: str) -> None:
     """The model's name is on one line, short, with nothing in it that could steer a terminal; in a template, too."""
     for options in ([], ["--format", "{model}"]):
-        answer = line({"model": {"display_name": name}}, *options)
-        assert answer.code == 0
-        assert answer.out.count("\n") == 1
-        assert not steering(answer.out)
-        assert len(answer.out) < 200
+        result = line({"model": {"display_name": name}}, *options)
+        assert result.code == 0
+        assert result.out.count("\n") == 1
+        assert not control_characters(result.out)
+        assert len(result.out) < 200
 
 
-def test_colours_are_for_a_pipe_as_well(ask: Asker, line: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_are_for_a_pipe_as_well(cli: CliRunner, line: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Claude Code shows the colours of what it reads, so they are there unless somebody does not want them."""
     given = {"model": {"display_name": "Opus"}, "context_window": {"used_percentage": 95}}
     assert "\x1b" not in line(given).out
 
     def coloured() -> str:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(given).encode())))
-        return ask("statusline").out
+        return cli("statusline").out
 
     assert "\x1b[31m95%\x1b[0m" in coloured()
     monkeypatch.setenv("NO_COLOR", "1")
@@ -436,9 +436,9 @@ def test_what_the_user_wrote_wrong_is_a_sentence(line: Ask, tmp_path: Path) -> N
         "not found": ["--prices", str(tmp_path / "gone.json")],
     }
     for sentence, options in wrong.items():
-        answer = line({}, *options)
-        assert (answer.code, answer.out) == (2, "")
-        assert sentence in answer.err
+        result = line({}, *options)
+        assert (result.code, result.out) == (2, "")
+        assert sentence in result.err
 
 
 def test_a_mistake_of_ours_does_not_break_the_prompt(
@@ -451,20 +451,20 @@ def test_a_mistake_of_ours_does_not_break_the_prompt(
 
     monkeypatch.setattr("threadline.reports.statusline.ledger_from_sightings", fails)
     given = told(session(tmp_path, make.reply("a")), model={"display_name": "Opus"}, cost={"total_cost_usd": 2.5})
-    answer = line(given)
-    assert (answer.code, answer.out) == (0, "Opus | session $2.50 reported\n")
-    assert "ZeroDivisionError" in answer.err
+    result = line(given)
+    assert (result.code, result.out) == (0, "Opus | session $2.50 reported\n")
+    assert "ZeroDivisionError" in result.err
 
 
-def test_install_prints_and_changes_nothing(ask: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_install_prints_and_changes_nothing(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--install` prints settings that are JSON and name this command; no file is written."""
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = make.write(tmp_path / ".claude/settings.json", b"{}")
-    answer = ask("statusline", "--install")
-    assert answer.json["statusLine"] == {"type": "command", "command": "threadline statusline"}
+    result = cli("statusline", "--install")
+    assert result.json["statusLine"] == {"type": "command", "command": "threadline statusline"}
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == [settings]
     assert settings.read_bytes() == b"{}"
-    assert "statusLine" in ask("statusline", "--help").out
+    assert "statusLine" in cli("statusline", "--help").out
 
 
 def alone(data: bytes, *, shell: str = '"$@"', **env: str) -> subprocess.CompletedProcess[bytes]:
@@ -472,7 +472,7 @@ def alone(data: bytes, *, shell: str = '"$@"', **env: str) -> subprocess.Complet
     return subprocess.run(  # noqa: S603 - our own command
         ["/bin/sh", "-c", shell, "sh", *COMMAND, "statusline"],
         input=data,
-        env=environment(**env),
+        env=subprocess_environment(**env),
         capture_output=True,
         check=False,
         timeout=60,

@@ -15,8 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.cli import counting
-from tests.cli.asking import COMMAND, Answer, ask_alone, environment, start, steering
+from tests.cli import home_counts
+from tests.cli.runner import (
+    COMMAND,
+    CliResult,
+    control_characters,
+    run_in_subprocess,
+    start_in_subprocess,
+    subprocess_environment,
+)
 from tests.make import SESSION, prompt, reply, transcript, write
 
 QUESTIONS: tuple[list[str], ...] = (
@@ -30,7 +37,9 @@ QUESTIONS: tuple[list[str], ...] = (
 
 def enlarged(demo: Path, path: Path, megabytes: int) -> Path:
     """A transcript of that size, made of the lines of a demo home's."""
-    piece = b"".join(main.read_bytes() for main in counting.mains(demo) if main.read_bytes().endswith(b"\n"))
+    piece = b"".join(
+        main.read_bytes() for main in home_counts.main_transcripts(demo) if main.read_bytes().endswith(b"\n")
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         for _ in range(megabytes * 1_000_000 // len(piece)):
@@ -90,20 +99,20 @@ def asked(question: list[str], home: Path) -> list[str]:
 )
 def test_any_locale_and_terminal_will_do(demo_home: Path, question: list[str], env: dict[str, str]) -> None:
     """Locale C, ASCII or Latin-1 streams, a dumb terminal, no HOME: the answer comes, without a traceback."""
-    answer = ask_alone(*asked(question, demo_home), **env)
-    assert answer.code == 0
-    assert answer.raw_err == b""
-    assert answer.raw
+    result = run_in_subprocess(*asked(question, demo_home), **env)
+    assert result.code == 0
+    assert result.raw_err == b""
+    assert result.raw
     if "--jsonl" in question:
-        assert len(answer.jsonl) > 500  # UTF-8, whatever the locale
+        assert len(result.jsonl) > 500  # UTF-8, whatever the locale
 
 
 def test_no_home_at_all() -> None:
     """Without HOME in the environment, and without a user of that number, nothing breaks."""
-    answer = ask_alone()
-    assert answer.code in {0, 1}
-    assert b"Traceback" not in answer.raw_err
-    env = environment()
+    result = run_in_subprocess()
+    assert result.code in {0, 1}
+    assert b"Traceback" not in result.raw_err
+    env = subprocess_environment()
     del env["HOME"]
     done = subprocess.run([*COMMAND, "--json"], env=env, capture_output=True, check=False, timeout=60)  # noqa: S603 - ours
     assert done.returncode in {0, 1}
@@ -114,7 +123,7 @@ def test_no_home_at_all() -> None:
 @pytest.mark.parametrize("output", ["", "--json", "--jsonl", "--csv", "--raw"])
 def test_a_reader_that_has_seen_enough_is_no_error(demo_home: Path, output: str) -> None:
     """`threadline entries … | head -1`: exit code 0, and not a word on standard error."""
-    with start("entries", demo_home, *output.split()) as asking:
+    with start_in_subprocess("entries", demo_home, *output.split()) as asking:
         assert asking.stdout is not None
         assert asking.stdout.readline()
         asking.stdout.close()
@@ -133,7 +142,7 @@ def test_a_closed_or_gone_standard_output_is_no_error(demo_home: Path, question:
     words = asked(question, demo_home) if question[0:1] not in (["--help"], ["--version"]) else question
     closed = subprocess.run(  # noqa: S603 - our own command
         ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, *words],
-        env=environment(),
+        env=subprocess_environment(),
         stderr=subprocess.PIPE,
         check=False,
         timeout=60,
@@ -142,7 +151,12 @@ def test_a_closed_or_gone_standard_output_is_no_error(demo_home: Path, question:
     reading, writing = os.pipe()
     os.close(reading)
     gone = subprocess.run(  # noqa: S603 - our own command
-        [*COMMAND, *words], env=environment(), stdout=writing, stderr=subprocess.PIPE, check=False, timeout=60
+        [*COMMAND, *words],
+        env=subprocess_environment(),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=60,
     )
     os.close(writing)
     assert (gone.returncode, gone.stderr) == (0, b"")
@@ -152,7 +166,7 @@ def test_a_closed_standard_error_hides_no_exit_code(tmp_path: Path) -> None:
     """With standard error closed there is nowhere to complain, and the exit code still tells."""
     done = subprocess.run(  # noqa: S603 - our own command
         ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", *COMMAND, "doctor", str(tmp_path / "nowhere")],
-        env=environment(),
+        env=subprocess_environment(),
         stdout=subprocess.PIPE,
         check=False,
         timeout=60,
@@ -168,7 +182,7 @@ def test_a_full_disk_is_an_error_with_a_sentence(demo_home: Path, question: list
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(  # noqa: S603 - our own command
             [*COMMAND, *asked(question, demo_home)],
-            env=environment(),
+            env=subprocess_environment(),
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,
@@ -206,7 +220,7 @@ class Terminal:
 def on_a_terminal(*arguments: str | Path, **env: str) -> Iterator[tuple[subprocess.Popen[bytes], Terminal]]:
     """The command with standard error on a terminal, leading a process group of its own."""
     terminal = Terminal()
-    with start(*arguments, stderr=terminal.theirs, **{"TERM": "xterm", **env}) as asking:
+    with start_in_subprocess(*arguments, stderr=terminal.theirs, **{"TERM": "xterm", **env}) as asking:
         os.close(terminal.theirs)
         try:
             yield asking, terminal
@@ -216,13 +230,13 @@ def on_a_terminal(*arguments: str | Path, **env: str) -> Iterator[tuple[subproce
             os.close(terminal.ours)
 
 
-def answer_on_a_terminal(*arguments: str | Path, **env: str) -> Answer:
+def answer_on_a_terminal(*arguments: str | Path, **env: str) -> CliResult:
     """The whole answer, with standard error on a terminal."""
     with on_a_terminal(*arguments, **env) as (asking, terminal):
         assert asking.stdout is not None
         out = asking.stdout.read()
         err = terminal.read()
-        return Answer(asking.wait(60), out, err)
+        return CliResult(asking.wait(60), out, err)
 
 
 @pytest.mark.sample(2)
@@ -230,20 +244,20 @@ def answer_on_a_terminal(*arguments: str | Path, **env: str) -> Answer:
 def test_the_progress_bar_is_for_a_terminal(demo_home: Path, question: list[str]) -> None:
     """On a terminal a bar runs on standard error; the answer on standard output is the same as without one."""
     shown = answer_on_a_terminal(*question, "--home", demo_home, THREADLINE_INDEX="off")
-    piped = ask_alone(*question, "--home", demo_home)
+    piped = run_in_subprocess(*question, "--home", demo_home)
     assert shown.code == piped.code == 0
     assert b"Reading" in shown.raw_err
     assert b"100%" in shown.raw_err
     assert shown.raw_err.endswith(b"\x1b[1A\x1b[2K")  # and is gone when the answer comes
     assert shown.raw == piped.raw
     assert piped.raw_err == b""
-    assert steering(shown.out) == set()
+    assert control_characters(shown.out) == set()
 
 
 def test_a_dumb_terminal_gets_no_bar(demo_home: Path) -> None:
     """A terminal that cannot move its cursor gets no bar."""
-    answer = answer_on_a_terminal("--home", demo_home, TERM="dumb")
-    assert (answer.code, answer.raw_err) == (0, b"")
+    result = answer_on_a_terminal("--home", demo_home, TERM="dumb")
+    assert (result.code, result.raw_err) == (0, b"")
 
 
 def children(parent: int) -> list[str]:
@@ -279,7 +293,7 @@ def test_an_interrupt_while_reading(request: pytest.FixtureRequest, home: str, q
 @pytest.mark.parametrize("output", ["", "--json", "--jsonl", "--csv", "--raw"])
 def test_an_interrupt_while_writing(big_home: Path, output: str) -> None:
     """Ctrl-C while entries are printed ends it with 130, and without a traceback."""
-    with start("entries", big_home, *output.split()) as asking:
+    with start_in_subprocess("entries", big_home, *output.split()) as asking:
         assert asking.stdout is not None
         assert asking.stderr is not None
         assert asking.stdout.readline()
@@ -292,7 +306,7 @@ def test_an_interrupt_while_writing(big_home: Path, output: str) -> None:
 
 def shown_on_a_terminal(*arguments: str | Path, **env: str) -> bytes:
     """What the command shows where standard output is a terminal of 80 columns."""
-    wanted = environment(**{"COLUMNS": "80", "TERM": "xterm", **env})
+    wanted = subprocess_environment(**{"COLUMNS": "80", "TERM": "xterm", **env})
     pid, ours = pty.fork()
     if not pid:
         os.execve(COMMAND[0], [*COMMAND, *map(str, arguments)], wanted)  # noqa: S606 - our own command
@@ -315,7 +329,7 @@ def test_headings_are_bold_on_a_terminal(demo_home: Path, question: list[str]) -
         plainly = shown_on_a_terminal(*words, **env)
         assert heading in plainly
         assert b"\x1b[1m" not in plainly
-    assert b"\x1b" not in ask_alone(*words).raw
+    assert b"\x1b" not in run_in_subprocess(*words).raw
 
 
 def test_an_opened_hit_is_where_the_pager_begins(tmp_path: Path) -> None:

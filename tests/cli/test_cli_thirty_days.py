@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 
 import threadline
 
@@ -56,75 +56,77 @@ def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @pytest.mark.parametrize("index", ["on", pytest.param("off", marks=pytest.mark.slow)])
-def test_nothing_is_lost(ask: Asker, home: Path, tmp_path: Path, index: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_lost(
+    cli: CliRunner, home: Path, tmp_path: Path, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Kept, then swept: every answer is the one from before, but for the mark and where the transcripts lie."""
     monkeypatch.setenv("THREADLINE_INDEX", index)
-    assert ask("keep", "--home", home).code == 0
-    asked = [*ASKED, *(("show", one["id"], "--json") for one in ask("list", "--home", home, "--json").json)]
-    before = {one: _told(ask, one, home, tmp_path) for one in asked}
+    assert cli("keep", "--home", home).code == 0
+    asked = [*ASKED, *(("show", one["id"], "--json") for one in cli("list", "--home", home, "--json").json)]
+    before = {one: _told(cli, one, home, tmp_path) for one in asked}
     swept = list(sweep(home))
     assert swept
-    after = {one: _told(ask, one, home, tmp_path) for one in asked}
+    after = {one: _told(cli, one, home, tmp_path) for one in asked}
     for one in asked:
         assert after[one] == before[one], one
-    listed = ask("list", "--home", home, "--json").json
+    listed = cli("list", "--home", home, "--json").json
     assert {one["id"] for one in listed if one["kept"]} == {path.stem for path in swept if _is_main(path)}
     assert 0 < sum(one["kept"] for one in listed) < len(listed)
 
 
-def test_what_is_kept_is_marked(ask: Asker, home: Path) -> None:
+def test_what_is_kept_is_marked(cli: CliRunner, home: Path) -> None:
     """Lists, hits and what is shown say that a session is only in the keep; without the keep it is not there."""
-    ask("keep", "--home", home)
+    cli("keep", "--home", home)
     swept = [path for path in sweep(home) if _is_main(path)]
-    page = ask("list", "--home", home, "--limit", "1000").out
+    page = cli("list", "--home", home, "--limit", "1000").out
     for path in swept:
         assert f"{path.stem[:8]}  kept  " in page
     name = swept[0].stem
-    assert "kept" in ask("show", name, "--home", home).out.split("\n\n")[0]
-    assert ask("show", name, "--home", home, "--json").json["kept"] is True
-    assert all(hit["kept"] for hit in ask("search", f"session:{name}", "--home", home, "--json").json)
-    assert " · kept · " in ask("search", f"session:{name}", "--home", home).out
-    assert f"{name[:8]}  kept · " in ask("usage", "--by", "session", "--home", home).out
-    assert f"{len(swept)} of them only in the keep" in ask("--home", home).out
-    assert ask("show", name, "--home", home, "--no-keep").code == 2
-    assert not any(one["kept"] for one in ask("list", "--home", home, "--no-keep", "--json").json)
+    assert "kept" in cli("show", name, "--home", home).out.split("\n\n")[0]
+    assert cli("show", name, "--home", home, "--json").json["kept"] is True
+    assert all(hit["kept"] for hit in cli("search", f"session:{name}", "--home", home, "--json").json)
+    assert " · kept · " in cli("search", f"session:{name}", "--home", home).out
+    assert f"{name[:8]}  kept · " in cli("usage", "--by", "session", "--home", home).out
+    assert f"{len(swept)} of them only in the keep" in cli("--home", home).out
+    assert cli("show", name, "--home", home, "--no-keep").code == 2
+    assert not any(one["kept"] for one in cli("list", "--home", home, "--no-keep", "--json").json)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["md", "json", "jsonl", "html"])
-def test_what_is_kept_is_exported(ask: Asker, home: Path, tmp_path: Path, form: str) -> None:
+def test_what_is_kept_is_exported(cli: CliRunner, home: Path, tmp_path: Path, form: str) -> None:
     """An export has every session from before, word for word."""
-    ask("keep", "--home", home)
+    cli("keep", "--home", home)
     everything = ("export", "--home", home, "--since", "2000-01-01", "--all", "--format", form, "--out")
-    assert ask(*everything, tmp_path / "before").code == 0
+    assert cli(*everything, tmp_path / "before").code == 0
     assert list(sweep(home))
-    assert ask(*everything, tmp_path / "after").code == 0
+    assert cli(*everything, tmp_path / "after").code == 0
     before, after = (_contents(tmp_path / name) for name in ("before", "after"))
-    assert len(before) >= len(ask("list", "--home", home, "--json").json)
+    assert len(before) >= len(cli("list", "--home", home, "--json").json)
     assert after == before
 
 
 @pytest.mark.parametrize(
     "command", ["list", *(pytest.param(command, marks=pytest.mark.slow) for command in ("usage", "search"))]
 )
-def test_a_keep_that_is_away_is_missed(ask: Asker, home: Path, tmp_path: Path, command: str) -> None:
+def test_a_keep_that_is_away_is_missed(cli: CliRunner, home: Path, tmp_path: Path, command: str) -> None:
     """Where the keep was moved, or its disk is not mounted, what only it had is left out, and that is said."""
     asked = [command, "test"] if command == "search" else [command]
-    assert ask("keep", "--home", home).code == 0
+    assert cli("keep", "--home", home).code == 0
     assert list(sweep(home))
-    assert "not there" not in ask(*asked, "--home", home).err
+    assert "not there" not in cli(*asked, "--home", home).err
     (tmp_path / "keep").rename(tmp_path / "away")
-    assert "so sessions that only it has are left out. Is its disk mounted" in ask(*asked, "--home", home).err
-    assert "is left out" not in ask(*asked, "--home", home, "--no-keep").err
+    assert "so sessions that only it has are left out. Is its disk mounted" in cli(*asked, "--home", home).err
+    assert "is left out" not in cli(*asked, "--home", home, "--no-keep").err
     (tmp_path / "away").rename(tmp_path / "keep")
-    assert "not there" not in ask(*asked, "--home", home).err
+    assert "not there" not in cli(*asked, "--home", home).err
 
 
-def test_a_keep_that_is_begun_later_is_read(ask: Asker, home: Path) -> None:
+def test_a_keep_that_is_begun_later_is_read(cli: CliRunner, home: Path) -> None:
     """An archive that stays open, as the page's does, has what a keep has that was begun since."""
     with threadline.open(home) as archive:
         many = len(archive.reload_kept_homes())
-        assert ask("keep", "--home", home).code == 0
+        assert cli("keep", "--home", home).code == 0
         assert list(sweep(home))
         assert len(archive.reload_kept_homes()) == many + 1
 
@@ -148,12 +150,12 @@ def _is_main(path: Path) -> bool:
     return path.suffix == ".jsonl" and path.parent.parent.name == "projects" and not path.name.startswith("agent-")
 
 
-def _told(ask: Asker, asked: tuple[str, ...], home: Path, tmp_path: Path) -> Any:
+def _told(cli: CliRunner, asked: tuple[str, ...], home: Path, tmp_path: Path) -> Any:
     """An answer as if all of it were in the home, and without the mark."""
-    answer = ask(*asked, "--home", home)
-    assert answer.code == 0, (asked, answer.err)
+    result = cli(*asked, "--home", home)
+    assert result.code == 0, (asked, result.err)
     kept = "|".join(map(re.escape, map(str, (tmp_path / "cache" / "kept").glob("*/*"))))
-    text = re.sub(kept, str(home), answer.out) if kept else answer.out
+    text = re.sub(kept, str(home), result.out) if kept else result.out
     return _plain(json.loads(text))
 
 

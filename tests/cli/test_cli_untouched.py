@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli import counting
-from tests.cli.asking import Asker, environment
+from tests.cli import home_counts
+from tests.cli.runner import CliRunner, subprocess_environment
 
 # name, kind and permissions, owner, inode, size, time of change and of the last change of status
 State = dict[str, tuple[int, int, int, int, int, int]]
@@ -46,7 +46,7 @@ def state(home: Path) -> State:
 def questions(home: Path) -> list[list[str]]:
     """Every command in every format."""
     formats = [[], ["--json"], ["--jsonl"], ["--csv"]]
-    transcript = str(counting.mains(home)[0])
+    transcript = str(home_counts.main_transcripts(home)[0])
     asked = [
         [*command, *form] for form in formats for command in (["--home", str(home)], ["doctor", "--home", str(home)])
     ]
@@ -54,7 +54,7 @@ def questions(home: Path) -> list[list[str]]:
     asked += [
         ["entries", path, *form] for form in [*formats, ["--raw"], ["--problems"]] for path in (str(home), transcript)
     ]
-    asked += [["entries", counting.mains(home)[0].stem[:8], "--home", str(home)]]
+    asked += [["entries", home_counts.main_transcripts(home)[0].stem[:8], "--home", str(home)]]
     return asked
 
 
@@ -69,7 +69,7 @@ def home(demo_home: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def test_nothing_is_changed(ask: Asker, home: Path) -> None:
+def test_nothing_is_changed(cli: CliRunner, home: Path) -> None:
     """After every command in every format all names, sizes, times, modes and inodes are as they were."""
     for path in home.rglob("*"):
         path.chmod(0o500 if path.is_dir() else 0o400)
@@ -77,7 +77,7 @@ def test_nothing_is_changed(ask: Asker, home: Path) -> None:
     before = state(home)
     try:
         for question in questions(home):
-            assert ask(*question).code in {0, 1} or question[0] == "demo"
+            assert cli(*question).code in {0, 1} or question[0] == "demo"
         assert state(home) == before
     finally:
         home.chmod(0o700)
@@ -89,7 +89,7 @@ def test_files_are_opened_for_reading_only_and_secrets_never(home: Path, tmp_pat
     """Python itself tells what is opened: nothing for writing but the index, no secret, no socket, no process."""
     done = subprocess.run(  # noqa: S603 - our own code
         [sys.executable, "-B", "-c", SPY, str(home), json.dumps(questions(home))],
-        env=environment(HOME=str(tmp_path), THREADLINE_CACHE=str(tmp_path / ".cache")),
+        env=subprocess_environment(HOME=str(tmp_path), THREADLINE_CACHE=str(tmp_path / ".cache")),
         capture_output=True,
         check=True,
         timeout=60,
@@ -108,23 +108,23 @@ def test_files_are_opened_for_reading_only_and_secrets_never(home: Path, tmp_pat
     assert [one for one in seen if one[0] not in harmless and not str(one[1][0]).startswith(cache)] == []
 
 
-def test_secrets_do_not_show(ask: Asker, home: Path) -> None:
+def test_secrets_do_not_show(cli: CliRunner, home: Path) -> None:
     """What stands in a secret is in no answer."""
     for question in questions(home):
-        assert "sk-planted" not in ask(*question).out
+        assert "sk-planted" not in cli(*question).out
 
 
-def test_a_demo_writes_into_a_new_or_empty_directory_only(ask: Asker, home: Path, tmp_path: Path) -> None:
+def test_a_demo_writes_into_a_new_or_empty_directory_only(cli: CliRunner, home: Path, tmp_path: Path) -> None:
     """`demo` refuses a directory that holds something, or a file: exit code 2, a sentence, nothing written."""
     before = state(home)
     file = tmp_path / "file"
     file.write_text("mine")
     for target in (home, home / "projects", file, file / "below"):
-        answer = ask("demo", target)
-        assert (answer.code, answer.out) == (2, "")
-        assert answer.err.startswith("threadline: ")
-    assert "is not empty" in ask("demo", home).err
+        result = cli("demo", target)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith("threadline: ")
+    assert "is not empty" in cli("demo", home).err
     assert state(home) == before
     assert file.read_text() == "mine"
     (tmp_path / "empty").mkdir()
-    assert ask("demo", tmp_path / "empty").code == 0
+    assert cli("demo", tmp_path / "empty").code == 0

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.asking import Asker, ask_alone, start, steering
+from tests.cli.runner import CliRunner, control_characters, run_in_subprocess, start_in_subprocess
 from tests.cli.test_cli_hostile import TEXTS, hostile_home
 from tests.make import SESSION, Part, Pen, Row, call, chain, lines, meta, prompt, reply, transcript, write
 
@@ -71,7 +71,7 @@ class Watched:
 @contextmanager
 def watching(home: Path, *words: str | Path) -> Iterator[Watched]:
     """The command, once it has begun: it has told of the two rows that were there."""
-    with start("watch", *words, "--home", home, *LONG_AGO) as process:
+    with start_in_subprocess("watch", *words, "--home", home, *LONG_AGO) as process:
         watched = Watched(process)
         try:
             watched.lines(2)
@@ -85,9 +85,9 @@ def watching(home: Path, *words: str | Path) -> Iterator[Watched]:
 def shown(home: Path, *parts: Part, words: tuple[str, ...] = (), count: int = 1) -> list[str]:
     """The lines that a transcript of these parts gives, without their times, sessions and projects."""
     write(main(home), *transcript(*parts))
-    answer = ask_alone("watch", SESSION, "--home", home, *LONG_AGO, "--limit", str(count), *words)
-    assert (answer.code, answer.err) == (0, "")
-    return [line[10:] for line in answer.out.splitlines()]
+    result = run_in_subprocess("watch", SESSION, "--home", home, *LONG_AGO, "--limit", str(count), *words)
+    assert (result.code, result.err) == (0, "")
+    return [line[10:] for line in result.out.splitlines()]
 
 
 def test_an_appended_entry_is_shown(home: Path) -> None:
@@ -133,10 +133,10 @@ def test_a_file_that_is_cut_moved_and_deleted(home: Path) -> None:
 def test_rows_are_those_of_entries(home: Path) -> None:
     """`--jsonl`, `--json` and `--csv` print for each entry what `threadline entries` does."""
     for output in ("--jsonl", "--csv"):
-        told = ask_alone("watch", "--home", home, *LONG_AGO, "--limit", "2", output).out
-        assert told == ask_alone("entries", main(home), output).out
-    assert ask_alone("watch", "--home", home, *LONG_AGO, "--limit", "2", "--json").jsonl == [
-        *ask_alone("entries", main(home), "--jsonl").jsonl
+        told = run_in_subprocess("watch", "--home", home, *LONG_AGO, "--limit", "2", output).out
+        assert told == run_in_subprocess("entries", main(home), output).out
+    assert run_in_subprocess("watch", "--home", home, *LONG_AGO, "--limit", "2", "--json").jsonl == [
+        *run_in_subprocess("entries", main(home), "--jsonl").jsonl
     ]
 
 
@@ -196,9 +196,9 @@ def test_one_session_and_its_agents(home: Path) -> None:
     write(main(home, OTHER), *transcript(prompt("another's"), pen=Pen(OTHER)))
     write(main(home).with_name("agent-beside01.jsonl"), *transcript(reply("beside"), pen=Pen(isSidechain=True)))
     for name in (SESSION, str(main(home))):
-        rows = ask_alone("watch", name, "--home", home, *LONG_AGO, "--limit", "3", "--jsonl").jsonl
+        rows = run_in_subprocess("watch", name, "--home", home, *LONG_AGO, "--limit", "3", "--jsonl").jsonl
         assert sorted(row["text"] for row in rows) == ["before", "beside", "said before"]
-    (row,) = ask_alone("watch", OTHER[:36], "--home", home, *LONG_AGO, "--limit", "1", "--jsonl").jsonl
+    (row,) = run_in_subprocess("watch", OTHER[:36], "--home", home, *LONG_AGO, "--limit", "1", "--jsonl").jsonl
     assert row["text"] == "another's"
 
 
@@ -206,17 +206,17 @@ def test_one_session_and_its_agents(home: Path) -> None:
 def test_nothing_that_is_written_steers_the_terminal(tmp_path: Path, text: str) -> None:
     """Hostile text in any field of a row reaches the table as escapes only."""
     home = hostile_home(tmp_path / "home", text, names=False)
-    answer = ask_alone("watch", "--home", home, *LONG_AGO, "--all", "--limit", "20")
-    assert answer.code == 0
-    assert len(answer.out.splitlines()) >= 20
-    assert steering(answer.out + answer.err) == set()
+    result = run_in_subprocess("watch", "--home", home, *LONG_AGO, "--all", "--limit", "20")
+    assert result.code == 0
+    assert len(result.out.splitlines()) >= 20
+    assert control_characters(result.out + result.err) == set()
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("output", ["", "--jsonl", "--csv"])
 def test_ctrl_c_ends_it(home: Path, output: str) -> None:
     """Ctrl-C, pressed once or several times, ends it with 130, and without a word."""
-    with start("watch", "--home", home, *LONG_AGO, *output.split()) as process:
+    with start_in_subprocess("watch", "--home", home, *LONG_AGO, *output.split()) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline()
@@ -230,7 +230,7 @@ def test_ctrl_c_ends_it(home: Path, output: str) -> None:
 
 def test_a_reader_that_has_seen_enough_ends_it(home: Path) -> None:
     """`threadline watch | head -1` ends with 0 when the reader has gone, though nothing more is written."""
-    with start("watch", "--home", home, *LONG_AGO) as process:
+    with start_in_subprocess("watch", "--home", home, *LONG_AGO) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline()
@@ -248,22 +248,22 @@ def test_a_reader_that_has_seen_enough_ends_it(home: Path) -> None:
         (["--poll", "0"], "--poll"),
     ],
 )
-def test_what_cannot_be_watched(ask: Asker, home: Path, words: list[str], sentence: str) -> None:
+def test_what_cannot_be_watched(cli: CliRunner, home: Path, words: list[str], sentence: str) -> None:
     """A session that is not there, a time that is none: exit code 2, and a sentence."""
-    answer = ask("watch", "--home", home, *words)
-    assert (answer.code, answer.out) == (2, "")
-    assert sentence in answer.err
+    result = cli("watch", "--home", home, *words)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
 
 
-def test_no_home(ask: Asker) -> None:
+def test_no_home(cli: CliRunner) -> None:
     """Where there is no home, that is said: exit code 1."""
-    answer = ask("watch")
-    assert (answer.code, answer.out) == (1, "")
-    assert "No Claude home found" in answer.err
+    result = cli("watch")
+    assert (result.code, result.out) == (1, "")
+    assert "No Claude home found" in result.err
 
 
 def test_a_kind_that_is_not_known_is_told(home: Path) -> None:
     """A kind that no version writes is told at once, rather than waited for in silence."""
-    answer = ask_alone("watch", "--home", home, *LONG_AGO, "--kind", "usr", "--kind", "user", "--limit", "1")
-    assert answer.code == 0
-    assert "Unknown kind of entry 'usr'" in answer.err
+    result = run_in_subprocess("watch", "--home", home, *LONG_AGO, "--kind", "usr", "--kind", "user", "--limit", "1")
+    assert result.code == 0
+    assert "Unknown kind of entry 'usr'" in result.err

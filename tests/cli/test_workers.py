@@ -254,11 +254,11 @@ def _children(pid: int) -> list[int]:
     return sorted(found)
 
 
-def _wait_for(ask: object, *, least: int) -> list[int]:
-    assert callable(ask)
+def _wait_for(cli: object, *, least: int) -> list[int]:
+    assert callable(cli)
     found: list[int] = []
     for _ in range(200):
-        found = ask()
+        found = cli()
         if len(found) >= least:
             break
         time.sleep(0.1)

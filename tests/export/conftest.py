@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import ask
+from tests.cli.conftest import cli
 
-__all__ = ["ask"]
+__all__ = ["cli"]

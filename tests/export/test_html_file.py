@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Dialog
 from tests.browser import chromium
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 from tests.make import Pen, call, lines, prompt, reply, transcript
 
 HOSTILE = (
@@ -51,10 +51,10 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture
-def site(sessions: list[Path], ask: Asker) -> Path:
+def site(sessions: list[Path], cli: CliRunner) -> Path:
     """A site of them, nothing folded away."""
-    answer = ask("export", *map(str, sessions), "--out", "site", "--tools", "full", "--thinking", "full")
-    assert (answer.code, answer.err) == (0, "")
+    result = cli("export", *map(str, sessions), "--out", "site", "--tools", "full", "--thinking", "full")
+    assert (result.code, result.err) == (0, "")
     return Path("site").absolute()
 
 

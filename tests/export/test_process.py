@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.cli.asking import COMMAND, environment, start
+from tests.cli.runner import COMMAND, start_in_subprocess, subprocess_environment
 from tests.export.test_cli_export import write_session
 from tests.make import prompt, reply
 
@@ -16,7 +16,7 @@ def test_a_closed_standard_output_is_an_error(tmp_path: Path) -> None:
     """Nothing can be written to a standard output that is closed: that is said, and is no success."""
     session = write_session(tmp_path, prompt("hello"), reply("Good day."))
     closed = f"exec {shlex.join([*COMMAND, 'export', str(session), '--out', '-'])} >&-"
-    done = subprocess.run(["/bin/sh", "-c", closed], capture_output=True, check=False, env=environment())  # noqa: S603 - our own command
+    done = subprocess.run(["/bin/sh", "-c", closed], capture_output=True, check=False, env=subprocess_environment())  # noqa: S603 - our own command
     assert (done.returncode, b"Standard output is closed" in done.stderr) == (2, True), done.stderr
 
 
@@ -26,7 +26,7 @@ def test_a_request_to_end_leaves_no_copy_behind(tmp_path: Path) -> None:
     session = write_session(tmp_path, *turns)
     work, place = tmp_path / "work", tmp_path / "talk.html"
     work.mkdir()
-    with start("export", session, "--out", place, TMPDIR=str(work)) as process:
+    with start_in_subprocess("export", session, "--out", place, TMPDIR=str(work)) as process:
         while not list(work.glob("threadline-export-*/copies/*/*.jsonl")):
             assert process.poll() is None, "it was over before it could be ended"
             time.sleep(0.01)

@@ -245,14 +245,14 @@ def library(folder: Path) -> dict[str, Any]:
         "heads": [_plain(head) for head in threadline.heads(main)][:20],
         "entries": [
             {
-                "class": type(one).__name__,
-                "kind": one.kind,
-                "place": str(one.place),
-                "timestamp": _plain(one.timestamp),
-                "text": threadline.extract_text(one),
-                "problems": [str(problem) for problem in one.problems],
+                "class": type(entry).__name__,
+                "kind": entry.kind,
+                "place": str(entry.place),
+                "timestamp": _plain(entry.timestamp),
+                "text": threadline.extract_text(entry),
+                "problems": [str(problem) for problem in entry.problems],
             }
-            for one in threadline.entries(main)
+            for entry in threadline.entries(main)
         ][:40],
         "read": _session(session),
         "state": _plain(session.at()),
@@ -302,8 +302,11 @@ def _agent(agent: threadline.Agent) -> dict[str, Any]:
         "link": [str(agent.link.step), str(agent.link.sureness), agent.link.why],
         "entries": len(agent.entries),
         "thread": [len(thread.entries), len(thread.visible), str(thread.source)],
-        "branches": [[one.fork, len(one.entries)] for one in agent.branches],
-        "compactions": [[str(one.kind), one.trigger, one.tokens_before, str(one.place)] for one in agent.compactions],
+        "branches": [[branch.fork, len(branch.entries)] for branch in agent.branches],
+        "compactions": [
+            [str(compaction.kind), compaction.trigger, compaction.tokens_before, str(compaction.place)]
+            for compaction in agent.compactions
+        ],
         "acts": [[str(act.kind), act.text, str(act.place)] for act in agent.acts],
         "turns": [[turn.number, str(turn.started), str(turn.duration), len(turn.entries)] for turn in agent.turns],
         "calls": [
@@ -362,7 +365,7 @@ def _arguments(function: Callable[..., Any]) -> str:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return ""
-    return f"({', '.join(str(one.replace(annotation=inspect.Parameter.empty)) for one in parameters)})"
+    return f"({', '.join(str(parameter.replace(annotation=inspect.Parameter.empty)) for parameter in parameters)})"
 
 
 def case_answers(folder: Path, every: int = 1) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 from tests.real.client import API, Program, client, from_npm, newest, play
 
 NEWEST = newest() if API.exists() else None
@@ -18,7 +18,7 @@ def examined(program: Program, folder: Path, streams: pytest.CaptureFixture[byte
     """Have the program write a home and the doctor read it; give the runs that failed."""
     with client(program, folder) as one:
         play(one)
-    answer = Asker(streams)("doctor", "--check", "--json", "--home", one.claude_home)
+    answer = CliRunner(streams)("doctor", "--check", "--json", "--home", one.claude_home)
     seen = answer.json
     with streams.disabled():
         shown = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 from tests.real.client import SHARED
 
 HOME = SHARED / "corpus/home"
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(not HOME.is_dir(), reason="..
 
 def test_the_doctor_finds_the_corpus_healthy(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """All 90 transcripts are read: each comes back byte for byte, 99.9 % is understood, nothing is drift."""
-    answer = Asker(capfdbinary)("doctor", "--check", "--json", "--home", HOME)
+    answer = CliRunner(capfdbinary)("doctor", "--check", "--json", "--home", HOME)
     seen = answer.json
     shown = {key: value for key, value in seen.items() if key not in {"kinds", "versions"}}
     with capfdbinary.disabled():
@@ -33,6 +33,6 @@ def test_every_command_has_an_answer(
 ) -> None:
     """Every command answers in every format, in UTF-8, without a word on standard error."""
     where = [str(HOME)] if question == ["entries"] else ["--home", str(HOME)]
-    answer = Asker(capfdbinary)(*question, *where, *output.split())
+    answer = CliRunner(capfdbinary)(*question, *where, *output.split())
     assert (answer.code, answer.err) == (0, "")
     assert answer.out or question == ["doctor"]  # whose rows are findings: there may be none

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 from tests.real.client import API, Client, bash, client, newest, steps
 
 NEWEST = newest() if API.exists() else None
@@ -20,11 +20,11 @@ pytestmark = [
 
 
 @pytest.fixture
-def ask(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asker:
+def cli(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     """The command, with a keep of its own."""
     monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return Asker(capfdbinary)
+    return CliRunner(capfdbinary)
 
 
 def _begun(client: Client) -> str:
@@ -52,29 +52,29 @@ def _assert_it_goes_on(client: Client, session: str) -> None:
     assert len(after) > len(before)
 
 
-def test_a_restored_session_is_resumed(tmp_path: Path, ask: Asker) -> None:
+def test_a_restored_session_is_resumed(tmp_path: Path, cli: CliRunner) -> None:
     """Deleted with all that belongs to it, and put back into the home that it came from."""
     assert NEWEST is not None
     with client(NEWEST, tmp_path) as one:
         session = _begun(one)
-        assert ask("keep", "--home", one.claude_home).code == 0
+        assert cli("keep", "--home", one.claude_home).code == 0
         shutil.rmtree(one.claude_home / "projects")
         assert one.say("lost", "what did you find?", "-r", session) is None
         shutil.rmtree(one.claude_home / "projects", ignore_errors=True)
-        answer = ask("keep", "restore", session[:8], "--home", one.claude_home)  # not found by itself: no usual place
+        answer = cli("keep", "restore", session[:8], "--home", one.claude_home)  # not found by itself: no usual place
         assert answer.code == 0, answer.err
         _assert_it_goes_on(one, session)
 
 
-def test_a_session_is_resumed_in_another_home(tmp_path: Path, ask: Asker) -> None:
+def test_a_session_is_resumed_in_another_home(tmp_path: Path, cli: CliRunner) -> None:
     """Put into the home of somebody who never had it, for the same working directory."""
     assert NEWEST is not None
     with client(NEWEST, tmp_path) as one:
         session = _begun(one)
-        assert ask("keep", "--home", one.claude_home).code == 0
+        assert cli("keep", "--home", one.claude_home).code == 0
         one.home = tmp_path / "elsewhere"
         one.home.mkdir()
-        answer = ask("keep", "restore", session, "--to", one.claude_home)
+        answer = cli("keep", "restore", session, "--to", one.claude_home)
         assert answer.code == 0, answer.err
         agents = list(one.claude_home.glob(f"projects/*/{session}/subagents/*.jsonl"))
         assert agents

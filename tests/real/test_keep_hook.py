@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 from tests.real.client import API, client, newest, steps
 
 NEWEST = newest() if API.exists() else None
@@ -32,16 +32,16 @@ def test_claude_code_runs_the_hook_when_a_session_ends(
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    ask = Asker(capfdbinary)
+    cli = CliRunner(capfdbinary)
     with client(NEWEST, tmp_path) as one:
         (one.claude_home / "projects").mkdir(parents=True)
         where = ("--home", one.claude_home, "--keep", tmp_path / "keep")
-        (hook,) = ask("keep", "install", "--timer", "none", "--json", *where).json
+        (hook,) = cli("keep", "install", "--timer", "none", "--json", *where).json
         Path(hook["path"]).write_text(hook["text"])
         session = one.say("begin", steps([{"text": "A beginning."}]))
         assert session is not None, one.failed
         until = time.monotonic() + 60
         while not any((tmp_path / "keep").glob("runs/*.zst")) and time.monotonic() < until:
             time.sleep(0.1)
-    rows = ask("keep", "list", "--keep", tmp_path / "keep", "--json").json
+    rows = cli("keep", "list", "--keep", tmp_path / "keep", "--json").json
     assert [row["session"] for row in rows] == [session]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from tests.cli.asking import Asker
+from tests.cli.runner import CliRunner
 from tests.real.client import SHARED
 
 from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(not HOME.is_dir(), reason="..
 @pytest.mark.parametrize("zone", ["UTC", "Australia/Lord_Howe"])
 def test_every_report_has_the_known_total(capfdbinary: pytest.CaptureFixture[bytes], by: str, zone: str) -> None:
     """5,277 charges and their tokens, whatever they are summed by and wherever the reader is; rows add up to them."""
-    answer = Asker(capfdbinary)("usage", "--home", HOME, "--by", by, "--tz", zone, "--json")
+    answer = CliRunner(capfdbinary)("usage", "--home", HOME, "--by", by, "--tz", zone, "--json")
     seen = answer.json
     assert (answer.code, answer.err) == (0, "")
     assert {name: seen["total"][name] for name in KNOWN} == KNOWN
@@ -44,6 +44,6 @@ def test_real_names_fit_a_page(
 ) -> None:
     """Real paths, titles and models take no more than the page has."""
     monkeypatch.setenv("COLUMNS", str(width))
-    answer = Asker(capfdbinary)("usage", "--home", HOME, "--by", by)
+    answer = CliRunner(capfdbinary)("usage", "--home", HOME, "--by", by)
     assert (answer.code, answer.err) == (0, "")
     assert max(map(len, answer.out.splitlines())) <= width

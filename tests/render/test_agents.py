@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from tests.cli.asking import ask_alone
+from tests.cli.runner import run_in_subprocess
 from tests.make import SESSION, Part, Pen, Row, prompt, reply, transcript
 from tests.render.reading import session, shown
 
@@ -94,4 +94,4 @@ def test_agents_nested_beyond_reading_are_counted(tmp_path: Path) -> None:
         shown(whole, agents=AgentDetail.FULL, width=200)
     )
     for output in ([], ["--json"], ["--jsonl"], ["--csv"]):
-        assert ask_alone("tree", tmp_path / f"{SESSION}.jsonl", *output).code == 0
+        assert run_in_subprocess("tree", tmp_path / f"{SESSION}.jsonl", *output).code == 0

@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cli.asking import steering
+from tests.cli.runner import control_characters
 
 from threadline.render import Role, Span, Style
 from threadline.render.terminal_markdown import inline_spans, markdown_lines
@@ -71,7 +71,7 @@ def test_any_text_fits_and_cannot_steer(text: str) -> None:
     """Whatever the marks do, lines fit and hold no control characters."""
     lines = list(markdown_lines(text, 40))
     assert all(line_width(line) <= 40 for line in lines)
-    assert not any(steering(span.text) for line in lines for span in line)
+    assert not any(control_characters(span.text) for line in lines for span in line)
 
 
 @pytest.mark.sample(3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cli.asking import steering
+from tests.cli.runner import control_characters
 
 from threadline.render import (
     Role,
@@ -27,7 +27,7 @@ from threadline.render.text import labelled_rule, line_width, plain_lines, wrap_
 def test_plain_text_steers_nothing(text: str) -> None:
     """Whatever goes in, no control or format character comes out, and what is plain stays as it is."""
     shown = plain(text)
-    assert not steering(shown)
+    assert not control_characters(shown)
     assert "\n" not in shown
     assert plain(shown) == shown
 
@@ -37,7 +37,7 @@ def test_lines_are_plain_and_all_there(text: str) -> None:
     """A text has as many lines as it has newlines and one; none can steer."""
     lines = list(plain_lines(text))
     assert len(lines) == text.count("\n") + 1
-    assert not any(steering(line) for line in lines)
+    assert not any(control_characters(line) for line in lines)
 
 
 @pytest.mark.parametrize(

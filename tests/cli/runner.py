@@ -1,4 +1,4 @@
-"""Asking the command: in this process, or in one of its own."""
+"""Runs the `threadline` command, in this process or in a new one."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SOURCE = str(Path(__file__).parents[2] / "src")
 
 
 @dataclass
-class Answer:
-    """What came of a question: the exit code, and both streams, which must be UTF-8."""
+class CliResult:
+    """The exit code and the output of a command. Both streams must be UTF-8."""
 
     code: int
     raw: bytes
@@ -41,64 +41,64 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """The answer to `--json`."""
+        """The output of `--json`."""
         return json.loads(self.raw)
 
     @property
     def jsonl(self) -> list[dict[str, Any]]:
-        """The answer to `--jsonl`."""
+        """The output of `--jsonl`."""
         return [json.loads(line) for line in self.raw.split(b"\n") if line]
 
     @property
     def csv(self) -> list[dict[str, str]]:
-        """The answer to `--csv`."""
+        """The output of `--csv`."""
         return list(csv.DictReader(io.StringIO(self.out, newline="")))
 
 
-class Asker:
-    """Asks the command in this process."""
+class CliRunner:
+    """Runs the command in this process."""
 
     def __init__(self, streams: pytest.CaptureFixture[bytes]) -> None:
         self._streams = streams
 
-    def __call__(self, *arguments: str | Path) -> Answer:
-        """The answer; it has come through a pipe."""
+    def __call__(self, *arguments: str | Path) -> CliResult:
+        """Run the command with these arguments. Its output goes through a pipe."""
         self._streams.readouterr()
         code = run([str(argument) for argument in arguments])
         sys.stdout.flush()
         out, err = self._streams.readouterr()
-        return Answer(code, out, err)
+        return CliResult(code, out, err)
 
 
-def environment(**more: str) -> dict[str, str]:
-    """The least that a separate process needs, and the folders of this run, so that it writes to no others."""
-    own = {name: os.environ[name] for name in ("PATH", "HOME", "THREADLINE_CACHE", "THREADLINE_KEEP")}
-    return {**own, "PYTHONPATH": SOURCE, **more}
+def subprocess_environment(**more: str) -> dict[str, str]:
+    """The minimal environment of a new process, with this test run's folders, so that it writes to no others."""
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME", "THREADLINE_CACHE", "THREADLINE_KEEP")}
+    return {**inherited, "PYTHONPATH": SOURCE, **more}
 
 
-def ask_alone(*arguments: str | Path, **env: str) -> Answer:
-    """The answer of a process of its own."""
-    done = subprocess.run(  # noqa: S603 - our own command
+def run_in_subprocess(*arguments: str | Path, **env: str) -> CliResult:
+    """Run the command in a new process and wait for it."""
+    process = subprocess.run(  # noqa: S603 - our own command
         [*COMMAND, *map(str, arguments)],
-        env=environment(**env),
+        env=subprocess_environment(**env),
         capture_output=True,
         check=False,
         timeout=60,
     )
-    return Answer(done.returncode, done.stdout, done.stderr)
+    return CliResult(process.returncode, process.stdout, process.stderr)
 
 
-def steering(text: str) -> set[str]:
-    """The characters of a text that could steer a terminal or hide in it; a newline is none."""
+def control_characters(text: str) -> set[str]:
+    """The characters in a text that could control a terminal or be invisible, except newlines."""
     categories = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
     return {character for character in text if unicodedata.category(character) in categories and character != "\n"}
 
 
-def start(*arguments: str | Path, stderr: int = subprocess.PIPE, **env: str) -> subprocess.Popen[bytes]:
-    """The command in a process of its own that goes on, and leads a process group of its own."""
+def start_in_subprocess(*arguments: str | Path, stderr: int = subprocess.PIPE, **env: str) -> subprocess.Popen[bytes]:
+    """Start the command in a new process, which leads its own process group."""
     return subprocess.Popen(  # noqa: S603 - our own command
         [*COMMAND, *map(str, arguments)],
-        env=environment(**env),
+        env=subprocess_environment(**env),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=stderr,

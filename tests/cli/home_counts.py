@@ -1,4 +1,4 @@
-"""A home counted a second time, with nothing but json and open."""
+"""Counts the transcripts of a home with only `json` and `open`, as a second opinion."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def transcripts(home: Path) -> list[Path]:
     return sorted((home / "projects").glob("**/*.jsonl"))
 
 
-def mains(home: Path) -> list[Path]:
-    """The main transcripts: those that a session's id names."""
+def main_transcripts(home: Path) -> list[Path]:
+    """The main transcripts, whose names are session ids."""
     return [path for path in (home / "projects").glob("*/*.jsonl") if _UUID.fullmatch(path.stem)]
 
 
 def rows(*paths: Path) -> Iterator[dict[str, Any]]:
-    """The rows that can be read; a demo home has just one that cannot."""
+    """The rows that can be decoded. A demo home has exactly one that cannot."""
     for path in paths:
         for line in path.read_bytes().split(b"\n"):
             try:
@@ -32,26 +32,26 @@ def rows(*paths: Path) -> Iterator[dict[str, Any]]:
                 continue
 
 
-def lines(home: Path) -> int:
-    """How many lines there are, a last one without a newline included."""
+def count_lines(home: Path) -> int:
+    """The number of lines, including a last one without a newline."""
     return sum(len(path.read_bytes().splitlines()) for path in transcripts(home))
 
 
-def size(home: Path) -> int:
-    """How many bytes the transcripts have."""
+def total_size(home: Path) -> int:
+    """The total size of the transcripts in bytes."""
     return sum(path.stat().st_size for path in transcripts(home))
 
 
-def kinds(home: Path) -> Counter[str]:
-    """How many rows of each kind."""
+def count_kinds(home: Path) -> Counter[str]:
+    """The number of rows per kind."""
     return Counter(row["type"] for row in rows(*transcripts(home)))
 
 
-def versions(home: Path) -> Counter[str]:
-    """How many rows name each version."""
+def count_versions(home: Path) -> Counter[str]:
+    """The number of rows per Claude Code version."""
     return Counter(row["version"] for row in rows(*transcripts(home)) if isinstance(row.get("version"), str))
 
 
-def times(home: Path) -> list[str]:
-    """When rows were written, sorted."""
+def timestamps(home: Path) -> list[str]:
+    """The timestamps of all rows, sorted."""
     return sorted(row["timestamp"] for row in rows(*transcripts(home)) if isinstance(row.get("timestamp"), str))
