@@ -678,14 +678,15 @@ class Archive:
 
 def _follow_path(path: Path, since: datetime | None) -> Follower:
     """Follow the session of a transcript; if it is in a home, into every transcript of the session."""
-    from threadline.find import homes, transcript_at
+    from threadline.find import home_of_transcript, homes, transcript_at
     from threadline.watch import Follower
 
     absolute = path.absolute()
     transcript = transcript_at(absolute)
-    if absolute.parents[1].name != "projects" or transcript.session is None:
+    home = home_of_transcript(absolute)
+    if home is None or transcript.session is None:
         return Follower(path=absolute, since=since)
-    return Follower(homes(absolute.parents[2]), session=transcript.session, since=since)
+    return Follower(homes(home), session=transcript.session, since=since)
 
 
 def total_size(found: Iterable[Found]) -> int:

@@ -19,7 +19,7 @@ import click
 import msgspec
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
-from threadline.model.text import count, format_decimal
+from threadline.model.text import count, format_decimal, replace_surrogates
 from threadline.render import Role, Span, Spans, Style, clip, clip_left, display_width, plain, should_use_colour, wrap
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def json_text(value: Any, *, indent: int = 0) -> str:
     try:
         encoded = msgspec.json.encode(value, enc_hook=_encode_path)
     except UnicodeEncodeError:
-        encoded = msgspec.json.encode(_replace_surrogates(to_json_value(value)))
+        encoded = msgspec.json.encode(replace_surrogates(to_json_value(value)))
     text = (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
     return text if text.isascii() and "\x7f" not in text else _TERMINAL_CONTROLS.sub(_escape_match, text)
 
@@ -207,17 +207,6 @@ def json_text(value: Any, *, indent: int = 0) -> str:
 def _escape_match(match: re.Match[str]) -> str:
     units = match[0].encode("utf-16-be").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
-
-
-def _replace_surrogates(value: Any) -> Any:
-    """The same value without lone surrogates, which UTF-8 cannot encode."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list | tuple):
-        return [_replace_surrogates(item) for item in value]
-    if isinstance(value, dict):
-        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
-    return value
 
 
 def print_json(value: Any) -> None:

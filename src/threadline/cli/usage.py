@@ -43,6 +43,7 @@ from threadline.render import (
     Spans,
     Style,
     bar,
+    can_show_blocks,
     clip,
     clip_left,
     cut_line,
@@ -58,7 +59,6 @@ from threadline.reports import UsageReport, build_usage_report, price_digests, r
 if TYPE_CHECKING:
     from threadline.account import Rates
 
-_TIME_KEYS = frozenset({"day", "week", "month", "hour"})
 _DEFAULT_LIMIT = 40
 _ID_LENGTH = 8
 _CCUSAGE_REPORTS: dict[str, Literal["daily", "weekly", "monthly", "session"]] = {
@@ -163,7 +163,7 @@ def usage(
         mode=mode,
         shape=_CCUSAGE_REPORTS[keys[0]] if shape is not None else None,
         sort=sort or order,
-        limit=limit or (_DEFAULT_LIMIT if output == "table" and keys[0] not in _TIME_KEYS else None),
+        limit=limit or (_DEFAULT_LIMIT if output == "table" and keys[0] not in TIME_KEYS else None),
         output=output,
         exact=exact,
         colour=colour,
@@ -389,8 +389,6 @@ def _print_report(report: UsageReport, options: UsageOptions, archive: Archive) 
     elif options.output != "table":
         out.print_rows(map(row_as_json, report.rows), options.output)
     elif report.total.charges:
-        from threadline.render import can_show_blocks  # noqa: PLC0415 - likewise
-
         colour = out.use_colour(enabled=options.colour)
         sessions = {row.keys["session"] for row in report.rows} if "session" in report.by else set()
         lines = usage_page(
@@ -447,7 +445,6 @@ def _print_reported(options: UsageOptions, archive: Archive, ledger: Ledger, sel
 _MIN_LABEL = 28
 _MIN_BAR, _MAX_BAR = 10, 30
 _MIN_WIDTH_FOR_WEEKDAYS = 100
-_USAGE_TABLE_ID_LENGTH = 8
 _MAX_LABEL = 400
 _DIGEST_LENGTH = 12
 _MAX_POINTS_WITHOUT_SPARKLINE = 2
@@ -540,7 +537,7 @@ class _LabelFormatter:
     def _label(self, name: str, value: str) -> str:
         if name == "session":
             title = self._titles.get(value, "")
-            return f"{plain(value)[:_USAGE_TABLE_ID_LENGTH]}{GAP if title else ''}{one_line(title, _MAX_LABEL)}"
+            return f"{plain(value)[:_ID_LENGTH]}{GAP if title else ''}{one_line(title, _MAX_LABEL)}"
         if name in {"project", "home"}:
             return shorten_path(value, _MAX_LABEL)
         if name == "day" and self._weekdays:

@@ -1,6 +1,6 @@
 """Costs that Claude Code reports, compared with computed amounts (`usage --mode reported|both`).
 
-Reported amounts are shown next to computed ones and never added to totals. Separate from `usage_table` because it loads
+Reported amounts are shown next to computed ones and never added to totals. Separate from `usage` because it loads
 worker processes, which a plain `usage` does not need.
 """
 

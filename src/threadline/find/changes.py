@@ -139,16 +139,16 @@ class _Comparison:
     def result(self) -> TranscriptChanges:
         """Compare the bytes of the collected files, and look for missing transcripts among the new ones."""
         self._gone = {path: self._memory.fingerprint(path) for path in self._unmet}
-        others = [suspect for suspect in self._suspects if not self._is_settled(suspect)]
-        for suspect in self._not_moved(others):
+        others = [suspect for suspect in self._suspects if not self._settle(suspect)]
+        for suspect in self._record_moved(others):
             self._add_read_from_start(suspect)
         for before in self._gone.values():
             self._add_missing(before)
         changes = sorted(self._changes, key=_sort_key)
         return TranscriptChanges(tuple(changes), tuple(self._touched), self._unchanged, tuple(self._problems))
 
-    def _is_settled(self, suspect: _Suspect) -> bool:
-        """Whether the file continues what was read from it, or cannot be read at all."""
+    def _settle(self, suspect: _Suspect) -> bool:
+        """Record a file that continues what was read from it, or cannot be read. False for any other file."""
         before = suspect.before
         if before is None:
             return False
@@ -173,8 +173,8 @@ class _Comparison:
         else:
             self._touched.append(with_new_stat(before, stat))
 
-    def _not_moved(self, suspects: list[_Suspect]) -> Iterator[_Suspect]:
-        """Yield the files that contain nothing of the missing ones; record the others as moved."""
+    def _record_moved(self, suspects: list[_Suspect]) -> Iterator[_Suspect]:
+        """Record files that contain what a missing one contained as moved, and yield the others."""
         missing = MissingTranscripts(self._gone.values())
         for suspect in suspects:
             original = missing.identify(suspect.path, suspect.status)

@@ -53,6 +53,12 @@ class TranscriptName(NamedTuple):
     run: str | None = None
 
 
+def home_of_transcript(main: Path) -> Path | None:
+    """Return the home that a main transcript is in, by its path; None if it is not in a home."""
+    parents = main.absolute().parents
+    return parents[2] if len(parents) > _HOME_DEPTH and parents[1].name == PROJECTS else None
+
+
 def parse_transcript_name(parts: Sequence[str]) -> TranscriptName:
     """Parse the path of a `.jsonl`; `parts` are those below the project's folder."""
     *above, name = parts
@@ -130,6 +136,8 @@ def _workflow_run(directories: Sequence[str]) -> str | None:
 
 
 PROJECTS: Final = "projects"
+_HOME_DEPTH = 2
+"""A main transcript is `<home>/projects/<folder>/<session>.jsonl`: its home is this many folders above its own."""
 
 # The directories of a home that are listed, and the kind of their files unless `_KIND_PATTERNS` has another.
 # `Found.not_entered` names all others: plugins, skills and caches can contain whole repositories, and nothing that a

@@ -635,7 +635,8 @@ def _without_shared_projects(contents: Sequence[Found]) -> Iterator[Found]:
 def problems_by_home(problems: Sequence[Problem], homes: Sequence[Home]) -> list[list[Problem]]:
     """The problems of each home."""
     return [
-        [problem for problem in problems if str(problem.place.transcript).startswith(str(home.path))] for home in homes
+        [problem for problem in problems if str(problem.place.transcript).startswith(f"{home.path}{os.sep}")]
+        for home in homes
     ]
 
 

@@ -172,6 +172,7 @@ def _run(  # noqa: PLR0917 - as they were given
 def _read_steps(steps: Sequence[ReadStep], jobs: int | None) -> Iterator[tuple[ReadStep, TranscriptRows]]:
     """The rows of every transcript to read; with worker processes if there is enough to read."""
     workers = (jobs or cpu_count()) - 1
+    steps = sorted(steps, key=_sort_key)  # the oldest first: search prefers entries with high numbers
     if workers < 1 or sum(step.size for step in steps) < _MIN_PARALLEL_BYTES or not can_fork():
         for step in steps:
             yield step, _read_step(step)
@@ -197,10 +198,10 @@ def _sort_key(step: ReadStep) -> str:
 
 
 def _batches(steps: Sequence[ReadStep]) -> Iterator[list[ReadStep]]:
-    """The steps in batches, the oldest transcripts first: search prefers entries with high numbers."""
+    """The steps in batches, in their order."""
     batch: list[ReadStep] = []
     size = 0
-    for step in sorted(steps, key=_sort_key):
+    for step in steps:
         batch.append(step)
         size += step.size
         if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:

@@ -35,7 +35,7 @@ from threadline.model.places import Place, Problem, ProblemKind
 
 _READ_SIZE = 1024 * 1024
 _MAX_RETRIES = 2
-"""How often a file that changes while it is read is read again, and a run is repeated whose packs were removed."""
+"""How often a file is read again if it changes while it is read, and a run is repeated if another removes its packs."""
 
 
 class KeepResult(Struct, frozen=True):
@@ -122,25 +122,25 @@ class _KeepRun:
             for source in find_source_files(home, self._problems)
             if not self._catalogue.forgotten.has(source.path)
         ]
-        files = [(source, status) for source in sources if (status := self._stat_source(source)) is not None]
-        changed = [(source, status) for source, status in files if not self._is_kept(source, status)]
+        readable = [(source, status) for source in sources if (status := self._stat_source(source)) is not None]
+        changed = [(source, status) for source, status in readable if not self._is_kept(source, status)]
         if planned is not None:
             planned(sum(status.st_size for _source, status in changed))
         stored = self._store_files(changed)
         if any(not pack.exists() for pack in self._required_packs):
             return None
         self._note_gone_files(homes, sources)
-        size = sum(status.st_size for _source, status in files)
+        size = sum(status.st_size for _source, status in readable)
         run = self._catalogue.next_run(
             self._machine.id, self._machine.label, format_timestamp(began), [str(home.path) for home in homes]
         )
         if self._rows or (last is None and not self._store.is_key_missing):
-            end = EndRow(format_timestamp(now()), len(files), size)
+            end = EndRow(format_timestamp(now()), len(readable), size)
             self._catalogue.add_run(*self._store.put_run([run, *self._rows, end]))
         self._catalogue.save_cache()
         return KeepResult(
             run.number,
-            len(sources),
+            len(readable),
             **self._counts,
             bytes=size,
             read=self._bytes_read,

@@ -176,3 +176,14 @@ def format_decimal(number: Decimal) -> str:
     """
     text = format(number, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def replace_surrogates(value: Any) -> Any:
+    """Return the same value, with lone surrogates in all its texts replaced: UTF-8 cannot encode them."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list | tuple):
+        return [replace_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {replace_surrogates(key): replace_surrogates(item) for key, item in value.items()}
+    return value

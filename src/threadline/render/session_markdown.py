@@ -15,7 +15,7 @@ from threadline.model.calls import Call, Outcome
 from threadline.model.entries import Entry
 from threadline.model.ledger import Sum
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
-from threadline.model.text import count, format_duration, format_time, short_model_name
+from threadline.model.text import count, format_duration, format_time, replace_surrogates, short_model_name
 from threadline.render.call_summary import change_tally, summarize_input
 from threadline.render.call_text import changed_lines
 from threadline.render.items import PlacedItem, place_items
@@ -437,18 +437,7 @@ def _has_unshown_input(call: Call) -> bool:
 
 
 def _format_json(value: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(_replace_surrogates(value)), indent=2).decode()
-
-
-def _replace_surrogates(value: Any) -> Any:
-    """Replace lone surrogates, which cannot be encoded as UTF-8."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [_replace_surrogates(inner) for inner in value]
-    if isinstance(value, dict):
-        return {_replace_surrogates(key): _replace_surrogates(inner) for key, inner in value.items()}
-    return value
+    return msgspec.json.format(msgspec.json.encode(replace_surrogates(value)), indent=2).decode()
 
 
 def _details(summary: str, body: Iterable[str]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from threadline.errors import Error
 from threadline.find import (
     OutOfTime,
     find_main_transcript,
+    home_of_transcript,
     is_transcript_name,
     parse_session_id,
     recent_transcripts,
@@ -37,7 +38,6 @@ from threadline.parse import LineNumbers, is_compacted_at_end, read_first_lines,
 
 DEFAULT_SECONDS = 0.3
 """The default time in seconds for reading other sessions' transcripts."""
-_MIN_PATH_PARTS = 3  # projects/<folder>/<session>.jsonl
 
 
 class SessionRef(Struct, frozen=True):
@@ -234,9 +234,8 @@ def is_main_request(sighting: Sighting) -> bool:
 
 def _home_of_transcript(main: Path | None) -> Home | None:
     """Return the home of a main transcript; None if it is not in one."""
-    if main is None or len(main.parts) <= _MIN_PATH_PARTS or main.parents[1].name != "projects":
-        return None
-    return Home(main.parents[2], "path")
+    home = home_of_transcript(main) if main is not None else None
+    return Home(home, "path") if home is not None else None
 
 
 def homes_including(named: SessionRef, homes: Iterable[Home]) -> Iterator[Home]:

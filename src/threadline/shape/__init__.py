@@ -28,14 +28,6 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "drift": ["UnknownPart", "find_unknown", "strict_type"],
-        "lenient": [
-            "LenientValue",
-            "Misfit",
-            "OTHER_TAG",
-            "OWN_PREFIX",
-            "Shape",
-            "fit",
-            "lenient_loads",
-        ],
+        "lenient": ["LenientValue", "Misfit", "OTHER_TAG", "OWN_PREFIX", "Shape", "fit", "lenient_loads"],
     },
 )

@@ -16,6 +16,7 @@ from msgspec import Struct
 from starlette.responses import RedirectResponse, Response
 
 from threadline.errors import NotFound
+from threadline.model.text import replace_surrogates
 from threadline.render.html import el, icon, join, render_page, stylesheet
 from threadline.web import urls
 from threadline.web.pages.keys import KEYS_DATA_BLOCK
@@ -85,21 +86,13 @@ def encode_json(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value, enc_hook=_encode_path)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_replace_surrogates(msgspec.to_builtins(value, enc_hook=_encode_path)))
+        return msgspec.json.encode(replace_surrogates(msgspec.to_builtins(value, enc_hook=_encode_path)))
 
 
 def _encode_path(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value).encode(errors="surrogateescape").decode(errors="replace")
     raise NotImplementedError(f"{type(value).__name__} has no JSON form")
-
-
-def _replace_surrogates(value: Any) -> Any:
-    if isinstance(value, str):
-        return _LONE_SURROGATE.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
-    return [_replace_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def navigation_bar(path: str) -> Markup:

@@ -31,7 +31,7 @@ JSON = st.recursive(
 
 def page(case: Case, scene: Scene = SCENE) -> Page:
     """A case's view."""
-    return Page(render_tool_view(case.call(), "L1", scene))
+    return Page(render_tool_view(case.call(), scene))
 
 
 @for_each("case", CASES, ids=lambda case: f"{case.tool}-{case.outcome}")
@@ -78,30 +78,30 @@ def test_what_is_no_address_of_the_web_is_no_link(address: str) -> None:
         made("WebFetch", {"url": address}, "x"),
         made("Artifact", {}, "", {"url": address, "title": "t"}),
     ):
-        assert [link for link in Page(render_tool_view(one, "L1", SCENE)).links if not link.startswith("/files")] == []
+        assert [link for link in Page(render_tool_view(one, SCENE)).links if not link.startswith("/files")] == []
 
 
 def test_the_line_opens_where_something_is_below() -> None:
     """A call with a view is a line that opens; edits and failures stand open; one without anything is a line alone."""
     assert "<details open>" in render_call(
-        made("Edit", {}, "", {"filePath": "/x", "structuredPatch": PATCH}), "L1", SCENE
+        made("Edit", {}, "", {"filePath": "/x", "structuredPatch": PATCH}), SCENE
     )
-    assert "<details open>" in render_call(made("Read", {}, "no", "no", Outcome.ERROR), "L1", SCENE)
-    assert "<details>" in render_call(made("Bash", {"command": "ls"}, "a"), "L1", SCENE)
-    assert "<details" not in render_call(made("mcp__a__b", {}, ""), "L1", SCENE)
+    assert "<details open>" in render_call(made("Read", {}, "no", "no", Outcome.ERROR), SCENE)
+    assert "<details>" in render_call(made("Bash", {"command": "ls"}, "a"), SCENE)
+    assert "<details" not in render_call(made("mcp__a__b", {}, ""), SCENE)
 
 
 def test_where_the_whole_output_lies_is_told() -> None:
     """An output that was put into a file names the file."""
     one = msgspec.structs.replace(made("Bash", {"command": "ls"}, "start"), persisted=Path("/tmp/out.txt"))  # noqa: S108
-    assert "The whole output was put into /tmp/out.txt" in Page(render_tool_view(one, "L1", SCENE)).text
+    assert "The whole output was put into /tmp/out.txt" in Page(render_tool_view(one, SCENE)).text
 
 
 def test_terminal_colours_are_dropped_and_other_controls_are_seen() -> None:
     """Colour codes are gone; what would steer a terminal or turn the reading direction is visible."""
     text = Page(
         render_tool_view(
-            made("Bash", {"command": "x"}, "", {"stdout": "\x1b[31mred\x1b[0m \x1b]0;t\x07 \u202e"}), "L1", SCENE
+            made("Bash", {"command": "x"}, "", {"stdout": "\x1b[31mred\x1b[0m \x1b]0;t\x07 \u202e"}), SCENE
         )
     ).text
     assert "red" in text
@@ -119,7 +119,7 @@ def test_pictures_of_a_result_are_shown(tmp_path: Path) -> None:
     )
     one = whole.calls[0]
     assert one.answer is not None
-    drawn = Page(render_tool_view(one, "L1", SCENE))
+    drawn = Page(render_tool_view(one, SCENE))
     assert drawn.links[-1] == f"image/L{one.answer.line.number}/1"
     assert ("width", "1") in drawn.attributes
 
@@ -202,6 +202,6 @@ def test_any_json_is_drawn(tool: str, data: st.DataObject) -> None:
     outcome = data.draw(st.sampled_from(Outcome))
     one = made(tool, data.draw(value), data.draw(st.text()), data.draw(value), outcome)
     for scene in (SCENE, WHOLE):
-        drawn = Page(render_call(one, "L1", scene))
+        drawn = Page(render_call(one, scene))
         assert drawn.is_inert()
         assert scene.whole or len(drawn.tags) <= MOST_ELEMENTS

@@ -46,7 +46,7 @@ def test_hostile_text_stays_text(case: Case, text: str) -> None:
     ]
     for call in calls:
         for scene in (SCENE, WHOLE):
-            html = render_call(call, "L1", scene)
+            html = render_call(call, scene)
             assert Page(html).is_inert()
             assert "<script" not in html
             assert "\u202e" not in html

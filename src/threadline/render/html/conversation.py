@@ -280,7 +280,7 @@ class ConversationRenderer:
         """A call, with the person's feedback and the agents it started below."""
         item: Any = placed_item.item
         call: Call = item.call
-        return EMPTY, render_call(call, placed_item.anchor, self.scene, *self._below(call, depth))
+        return EMPTY, render_call(call, self.scene, *self._below(call, depth))
 
     def _below(self, call: Call, depth: int) -> Iterator[Child]:
         if call.feedback:

@@ -192,7 +192,7 @@ def call_page(request: PageRequest) -> PageResult:
         "duration": call.duration,
     }
     title = f"Call {shorten(call.tool, 60)}"
-    return Fragment(title, "call", _with_title(session, title, ways, render_call(call, anchor, scene)), data)
+    return Fragment(title, "call", _with_title(session, title, ways, render_call(call, scene)), data)
 
 
 def state_page(request: PageRequest) -> PageResult:

@@ -9,7 +9,6 @@ from threadline.model.results import OtherResult, ToolResult
 from threadline.model.text import format_duration
 from threadline.render import FILE_TOOLS, OUTCOME_MARKS, Detail, change_tally, shorten, summarize_input, visible
 from threadline.render.html.calls import agents, files, other, planning, search, shell
-from threadline.render.html.calls import search as web
 from threadline.render.html.calls.components import ToolView, outcome_sentence, render_failure
 from threadline.render.html.calls.other import DEFAULT_VIEW
 from threadline.render.html.element import EMPTY, Child, el, join
@@ -23,9 +22,9 @@ _OPEN_TOOLS = frozenset(
 )
 
 
-def render_call(call: Call, anchor: str, scene: Scene, *below: Child) -> Markup:
+def render_call(call: Call, scene: Scene, *below: Child) -> Markup:
     """Render a call. `below` is shown under it: its feedback and its agents."""
-    body = render_tool_view(call, anchor, scene)
+    body = render_tool_view(call, scene)
     head = el("summary" if body else "div", *_summary_line(call, scene), class_="line")
     # Screen readers cannot reach a link inside a summary, so the link is placed beside it.
     address = None if scene.whole else scene.links.call(call.id)
@@ -66,12 +65,12 @@ TOOL_VIEWS: dict[str, ToolView] = {
     **other.PROGRAM_VIEWS,
     **files.READ_VIEWS,
     **shell.SHELL_VIEWS,
-    **web.WEB_VIEWS,
+    **search.WEB_VIEWS,
 }
 """Views by tool name. Other tools have `DEFAULT_VIEW`."""
 
 
-def render_tool_view(call: Call, _anchor: str, scene: Scene) -> Markup:
+def render_tool_view(call: Call, scene: Scene) -> Markup:
     """Render the input and result of a call with the view of its tool. May be empty."""
     view = TOOL_VIEWS.get(call.tool, DEFAULT_VIEW)
     return join((_render_body(view, call, scene), _persisted_note(call)))
