@@ -83,9 +83,7 @@ def test_what_is_no_address_of_the_web_is_no_link(address: str) -> None:
 
 def test_the_line_opens_where_something_is_below() -> None:
     """A call with a view is a line that opens; edits and failures stand open; one without anything is a line alone."""
-    assert "<details open>" in render_call(
-        made("Edit", {}, "", {"filePath": "/x", "structuredPatch": PATCH}), SCENE
-    )
+    assert "<details open>" in render_call(made("Edit", {}, "", {"filePath": "/x", "structuredPatch": PATCH}), SCENE)
     assert "<details open>" in render_call(made("Read", {}, "no", "no", Outcome.ERROR), SCENE)
     assert "<details>" in render_call(made("Bash", {"command": "ls"}, "a"), SCENE)
     assert "<details" not in render_call(made("mcp__a__b", {}, ""), SCENE)
