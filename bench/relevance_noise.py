@@ -14,7 +14,7 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.relevance_sessions import Script
-from tests.make import Part, Pen, call, meta, prompt, reply, transcript, write
+from tests.transcripts import Part, Pen, call, meta, prompt, reply, transcript, write
 
 SESSIONS = 80
 _LAST = datetime(2026, 11, 14, 18, tzinfo=UTC)

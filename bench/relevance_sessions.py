@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.make import Part, Pen, Row, call, meta, prompt, reply, transcript, write
+from tests.transcripts import Part, Pen, Row, call, meta, prompt, reply, transcript, write
 
 SCRIPTS = Path(__file__).parent / "relevance"
 _HEAD = "### "

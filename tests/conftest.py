@@ -1,6 +1,6 @@
-"""Setup for all tests: hypothesis profiles, markers by folder, and an environment that leaves the user's folders alone.
+"""Setup for all tests: hypothesis profiles, markers by folder, and an environment without the user's own folders.
 
-`make test` runs the quick tier, `make test-all` everything with random seeds. CONTRIBUTING.md describes the tiers.
+`make test` runs the quick tier. `make test-all` runs everything with random seeds. CONTRIBUTING.md describes the tiers.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.effort import CI_EXAMPLES
-from tests.once import made_once
+from tests.profiles import CI_EXAMPLES
+from tests.shared_folders import shared_folder
 from tools import demo
 
 TESTS = Path(__file__).parent
@@ -31,7 +31,7 @@ settings.load_profile("quick")  # unless `--hypothesis-profile` names another
 FOLDER_MARKS = {"browser": "browser", "real": "real"}
 """The marker that every test in a folder gets."""
 FIXTURE_MARKS = {"browser": "browser"}
-"""The marker that every test gets which uses a fixture."""
+"""The marker that every test with a fixture gets."""
 FOREIGN_VARIABLES = (
     "CLAUDE_CONFIG_DIR",
     "CLAUDE_CONFIG_DIRS",
@@ -44,7 +44,7 @@ FOREIGN_VARIABLES = (
 
 
 def pytest_configure() -> None:
-    """Let tests interrupt what they start, also if this run was started in the background, where SIGINT is ignored."""
+    """Let tests interrupt processes, even if this run was started in the background, where SIGINT is ignored."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -79,10 +79,10 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home of 1 MB with everything a home can have, shared by all workers. No test may change it."""
-    return made_once(tmp_path_factory, "demo-home", lambda home: demo.write(home, megabytes=1))
+    return shared_folder(tmp_path_factory, "demo-home", lambda home: demo.write(home, megabytes=1))
 
 
 @pytest.fixture(scope="session")
 def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home like `demo_home`, of half its size, for tests that copy and change it."""
-    return made_once(tmp_path_factory, "small-home", lambda home: demo.write(home, megabytes=0.4))
+    return shared_folder(tmp_path_factory, "small-home", lambda home: demo.write(home, megabytes=0.4))

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 from tests.account.ledger_cases import CASES, CORPUS, charges, expected, ledger, shown, summed
-from tests.claims import Claims
+from tests.subtests import Subtests
 
 from threadline.account import KEY_DESCRIPTIONS, Ledger
 from threadline.model.ledger import sum_amounts
@@ -78,9 +78,9 @@ CLAIMS = (
 def test_case(case: str) -> None:
     """Every claim about the case holds, on one ledger of it."""
     found = ledger(case)
-    with Claims() as claims:
+    with Subtests() as subtests:
         for claim in CLAIMS:
-            with claims.about(claim.__name__):
+            with subtests.test(claim.__name__):
                 claim(case, found)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from tests import make
+from tests import transcripts
 from tools.demo import write
 
 from threadline.account import Ledger, window_limit
@@ -45,7 +45,7 @@ BLOCK = {
 }
 
 
-def row(number: int, time: str, session: str, model: str = OPUS, **fields: Any) -> make.Row:
+def row(number: int, time: str, session: str, model: str = OPUS, **fields: Any) -> transcripts.Row:
     """A reply of 10 input, 100 output, 1,000 written, 5,000 read."""
     usage = {
         "input_tokens": 10,
@@ -74,14 +74,14 @@ def row(number: int, time: str, session: str, model: str = OPUS, **fields: Any) 
 def home(tmp_path: Path) -> Path:
     """Two projects, an agent, a model without a price, and days that differ by time zone."""
     app, lib = tmp_path / "projects/-home-u-app", tmp_path / "projects/-home-u-lib"
-    make.write(
+    transcripts.write(
         app / f"{APP}.jsonl",
         row(1, "2026-03-01T10:20:30.123Z", APP),
         row(2, "2026-03-01T23:50:00.000Z", APP, HAIKU),
     )
     agent = app / APP / "subagents/agent-a1234567.jsonl"
-    make.write(agent, row(9, "2026-03-01T10:40:30.123Z", APP, agentId="a1234567", isSidechain=True))
-    make.write(
+    transcripts.write(agent, row(9, "2026-03-01T10:40:30.123Z", APP, agentId="a1234567", isSidechain=True))
+    transcripts.write(
         lib / f"{LIB}.jsonl",
         row(3, "2026-03-03T04:00:00.000Z", LIB, UNKNOWN),
         row(4, "2026-03-09T04:00:00.000Z", LIB),
@@ -216,7 +216,7 @@ def test_weeks_that_begin_otherwise(made: Ledger, start: str, weeks: list[str]) 
 def test_fast_mode_is_a_model_of_its_own(tmp_path: Path) -> None:
     """Fast mode has the model's name with `-fast`, as in ccusage."""
     one = row(1, "2026-03-01T10:00:00.000Z", APP, "claude-opus-4-6", usage={"speed": "fast"})
-    make.write(tmp_path / f"projects/-p/{APP}.jsonl", one)
+    transcripts.write(tmp_path / f"projects/-p/{APP}.jsonl", one)
     assert ccusage_report(read_ledger(tmp_path, jobs=1), "daily")["daily"][0]["modelsUsed"] == ["claude-opus-4-6-fast"]
 
 

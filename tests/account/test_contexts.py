@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.make import START, Pen, Row, write
+from tests.transcripts import START, Pen, Row, write
 
 from threadline.account import Ledger, load_rates, window_limit
 from threadline.account.charges import compute_charges

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.claims import for_each
+from tests.subtests import for_each
 
 from threadline.account import shipped_rates
 from threadline.account.prices import cloud_region, normalise_model_id

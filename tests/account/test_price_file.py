@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.claims import for_each
+from tests.subtests import for_each
 
 from threadline.account import encode_price_file, read_price_source
 from threadline.account.prices import PriceFile, read_price_file

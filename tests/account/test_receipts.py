@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from msgspec.structs import replace
-from tests.make import MODEL, SESSION, Part, Pen, Row, call, chain, prompt, reply, transcript, write
+from tests.transcripts import MODEL, SESSION, Part, Pen, Row, call, chain, prompt, reply, transcript, write
 from tools.demo import write as write_demo
 
 from threadline.account import Ledger

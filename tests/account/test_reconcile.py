@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.make import MODEL, START, Part, Pen, Writer, call, chain, meta, prompt, reply, transcript, write
+from tests.transcripts import MODEL, START, Part, Pen, Writer, call, chain, meta, prompt, reply, transcript, write
 
 from threadline.account import load_rates
 from threadline.find import look

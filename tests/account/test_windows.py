@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import make
+from tests.transcripts import SESSION, reply, transcript, write
 
 from threadline.account import Ledger, active_window, shipped_rates, window_limit
 from threadline.account.charges import compute_charges
@@ -189,13 +189,13 @@ def test_laws(moments: list[datetime], hours: int) -> None:
 
 def test_a_copy_opens_no_window(tmp_path: Path) -> None:
     """A session that was copied a day later, with its own times, is spent once: in the window of the original."""
-    said = make.reply("Hello.", output=7)
+    said = reply("Hello.", output=7)
     folder = tmp_path / "projects/-work-app"
-    make.write(folder / f"{make.SESSION}.jsonl", *make.transcript(said))
-    other = make.SESSION.replace("0001", "0002")
-    copy = [dict(row) for row in make.transcript(said) if isinstance(row, dict)]
+    write(folder / f"{SESSION}.jsonl", *transcript(said))
+    other = SESSION.replace("0001", "0002")
+    copy = [dict(row) for row in transcript(said) if isinstance(row, dict)]
     for row in copy:
         row.update(sessionId=other, timestamp="2026-01-06T12:00:00.000Z")
-    make.write(folder / f"{other}.jsonl", *copy)
+    write(folder / f"{other}.jsonl", *copy)
     (found,) = usage_windows(read_ledger(tmp_path, jobs=1), now=LATER)
     assert (found.sum.charges, found.begins.day) == (1, 5)

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 from tests.browser import chromium, homes, hostile
 from tests.browser.serving import Served, serving
 from tests.browser.visiting import Visitor
-from tests.once import made_once
+from tests.shared_folders import shared_folder
 
 
 @pytest.fixture(scope="package")
@@ -24,7 +24,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """`threadline serve` on a home of this worker: that of `homes`, whose growing session is a file of its own."""
-    made = made_once(tmp_path_factory, "browsed", homes.make)
+    made = shared_folder(tmp_path_factory, "browsed", homes.make)
     home = tmp_path_factory.mktemp("browsed") / "home"
     shutil.copytree(made, home, copy_function=os.link)
     for path in home.glob(f"projects/*/{homes.GROWING}.jsonl"):
@@ -37,7 +37,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def hostile_served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """`threadline serve` on the hostile home."""
-    home = made_once(tmp_path_factory, "hostile", hostile.make)
+    home = shared_folder(tmp_path_factory, "hostile", hostile.make)
     with serving(home, tmp_path_factory.mktemp("hostile-cache")) as server:
         yield server
 

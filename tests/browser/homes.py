@@ -8,8 +8,8 @@ import zlib
 from pathlib import Path
 
 from tests.browser import long_session
-from tests.effort import tries
-from tests.make import Pen, Row, call, meta, prompt, reply, transcript, write
+from tests.profiles import scale_examples
+from tests.transcripts import Pen, Row, call, meta, prompt, reply, transcript, write
 from tools import demo
 
 PICTURES = "50000000-0000-4000-8000-000000000002"
@@ -21,7 +21,7 @@ _FOLDER = "projects/-work-app"
 def make(home: Path) -> None:
     """Write all of it; a few seconds."""
     make_around(home)
-    long_session.write(home, shortened=True, entries=max(6_000, tries(long_session.ENTRIES)))
+    long_session.write(home, shortened=True, entries=max(6_000, scale_examples(long_session.ENTRIES)))
 
 
 def make_around(home: Path) -> None:
@@ -81,8 +81,12 @@ def _short() -> list[Row | bytes]:
         meta("custom-title", customTitle="A short session"),
         prompt("Please list the files, and say which is *largest*."),
         reply({"type": "thinking", "thinking": "A look at the folder will do."}, message={"id": "msg_first"}),
-        call("Bash", {"command": "ls -S", "description": "List files"}, result="b.py\na.py", own={"stdout": "b.py"}),
-        call("Grep", "def", result="a.py:1:def a(): ...", own={"mode": "content", "content": "a.py:1:def a(): ..."}),
+        call(
+            "Bash", {"command": "ls -S", "description": "List files"}, result="b.py\na.py", details={"stdout": "b.py"}
+        ),
+        call(
+            "Grep", "def", result="a.py:1:def a(): ...", details={"mode": "content", "content": "a.py:1:def a(): ..."}
+        ),
         reply(
             "The largest is `b.py`:\n\n```python\ndef b() -> int:\n    return 1\n```\n\n- it is *short*\n- and **new**"
         ),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.test_cli_hostile import EVERYTHING
-from tests.make import Part, Pen, Row, call, chain, meta, prompt, reply, transcript, write
+from tests.transcripts import Part, Pen, Row, call, chain, meta, prompt, reply, transcript, write
 
 # Each would be seen: by a dialog, by a request, or by an element with the attribute or the name `evil`.
 MARKUP = {
@@ -87,29 +87,32 @@ def _parts(text: str) -> list[Part]:
         reply(text, {"type": "thinking", "thinking": text, "signature": text}, message={"model": text}),
         reply(_MARKDOWN.replace("TEXT", text)),
         reply({"type": text, text: text}, message={"id": text, "stop_reason": text}),
-        *(call(tool, _given(text), result=text, own=_given(text)) for tool in _TOOLS),
-        call(text, _given(text), result=[{"type": "text", "text": text}, image, drawn], own=text, error=True),
-        call(f"mcp__{text}__{text}", {text: text}, result=text, own={text: text}),
-        call("TodoWrite", {"todos": [{"content": text, "status": text, "activeForm": text}]}, result=text, own={}),
+        *(call(tool, _given(text), result=text, details=_given(text)) for tool in _TOOLS),
+        call(text, _given(text), result=[{"type": "text", "text": text}, image, drawn], details=text, error=True),
+        call(f"mcp__{text}__{text}", {text: text}, result=text, details={text: text}),
+        call("TodoWrite", {"todos": [{"content": text, "status": text, "activeForm": text}]}, result=text, details={}),
         call(
             "TaskCreate",
             {"subject": text, "description": text},
             result=text,
-            own={"task": {"id": text, "subject": text}},
+            details={"task": {"id": text, "subject": text}},
         ),
-        call("AskUserQuestion", _asked(text), result=text, own={**_asked(text), "answers": {text: text}}),
-        call("ExitPlanMode", {"plan": text}, result=text, own={"plan": text, "filePath": text}),
+        call("AskUserQuestion", _asked(text), result=text, details={**_asked(text), "answers": {text: text}}),
+        call("ExitPlanMode", {"plan": text}, result=text, details={"plan": text, "filePath": text}),
         call(
-            "Read", text, result=text, own={"type": "text", "file": {"filePath": text, "content": text, "numLines": 1}}
+            "Read",
+            text,
+            result=text,
+            details={"type": "text", "file": {"filePath": text, "content": text, "numLines": 1}},
         ),
         call(
             "Edit",
             _edit(text),
             result=text,
-            own={**_edit(text), "structuredPatch": [_hunk(text)], "originalFile": text},
+            details={**_edit(text), "structuredPatch": [_hunk(text)], "originalFile": text},
         ),
-        call("Write", _edit(text), result=text, own={"type": "create", **_edit(text), "structuredPatch": []}),
-        call("NotebookEdit", {"notebook_path": text, "new_source": text}, result=text, own={"error": text}),
+        call("Write", _edit(text), result=text, details={"type": "create", **_edit(text), "structuredPatch": []}),
+        call("NotebookEdit", {"notebook_path": text, "new_source": text}, result=text, details={"error": text}),
         chain("system", subtype=text, content=text, level=text),
         chain("system", subtype="compact_boundary", content=text, compactMetadata={"trigger": text, "preTokens": 5}),
         chain("user", message={"role": "user", "content": text}, isCompactSummary=True),
@@ -159,7 +162,7 @@ def _long() -> list[Part]:
         reply("word " * (size // 5)),
         reply("<b>" * (size // 3)),
         reply("*a" * 50_000 + "[" * 50_000 + "`" * 50_001 + "\n> " * 2_000),
-        call("Bash", "cat big", result="line\n" * (size // 5), own={"stdout": "line\n" * (size // 5)}),
+        call("Bash", "cat big", result="line\n" * (size // 5), details={"stdout": "line\n" * (size // 5)}),
         prompt("e" + "\u0301" * 100_000),
         reply("The end."),
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.browser.visiting import Visitor
-from tests.make import Pen, prompt, reply, transcript, write
+from tests.transcripts import Pen, prompt, reply, transcript, write
 
 _SESSION = "0" * 8 + "-0000-4000-8000-000000001ead"
 _FOLDER = "/home/somebody/work/a-folder-with-a-long-name/and-another-one/of-which-the-name-is-longer-still/app"

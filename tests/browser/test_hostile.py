@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 from tests.browser import hostile
 from tests.browser.probes import elements, settled
 from tests.browser.visiting import Visitor
-from tests.effort import tries
+from tests.profiles import scale_examples
 
 # What is in the document that no page of ours has.
 _STRANGE = """() => {
@@ -86,7 +86,7 @@ def test_hostile_text_in_the_address_runs_nothing(visit_hostile: Visitor) -> Non
     """What somebody put into a link is text, too: in a search, a filter, a find."""
     session = next(iter(hostile.sessions()))
     page = visit_hostile("/")
-    for name in ("script", "quote", "attribute", "closing")[: tries(4)]:
+    for name in ("script", "quote", "attribute", "closing")[: scale_examples(4)]:
         text = quote(hostile.MARKUP[name], safe="")
         for path in (f"/search?q={text}", f"/sessions?project={text}", f"/session/{session}?find={text}"):
             answer = page.goto(visit_hostile.served.address + path)

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.browser import homes
 from tests.browser.paths import GROWING
 from tests.browser.visiting import Visitor
-from tests.make import Pen, line, reply
+from tests.transcripts import Pen, line, reply
 
 _NUMBERS = count()
 """Replies are numbered through: every test of a worker adds to the same file."""

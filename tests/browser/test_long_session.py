@@ -17,7 +17,7 @@ from tests.browser.probes import (
     scrolled,
 )
 from tests.browser.visiting import Visitor
-from tests.effort import tries
+from tests.profiles import scale_examples
 
 MOST = 5_000
 
@@ -25,7 +25,7 @@ MOST = 5_000
 def test_the_session_is_long(visit: Visitor) -> None:
     """The transcript that these tests are about has fifty thousand entries, and its page has many sections."""
     (path,) = visit.served.home.glob(f"projects/*/{LONG}.jsonl")
-    assert path.read_bytes().count(b"\n") >= tries(ENTRIES)
+    assert path.read_bytes().count(b"\n") >= scale_examples(ENTRIES)
     page = visit(LONGEST)
     page.wait_for_selector("main:not([data-partial])")
     assert page.locator(".section").count() > 100

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.visiting import Visitor
-from tests.make import Pen, call, prompt, reply, transcript, write
+from tests.transcripts import Pen, call, prompt, reply, transcript, write
 
 _SESSION = "0" * 8 + "-0000-4000-8000-0000000010c7"
 

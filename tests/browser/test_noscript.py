@@ -7,7 +7,7 @@ import re
 import pytest
 from tests.browser.paths import ALL, LONGEST, PICTURES, SHORT, filled
 from tests.browser.visiting import Visitor
-from tests.effort import tries
+from tests.profiles import scale_examples
 
 
 @pytest.mark.parametrize("path", ALL.values(), ids=ALL.keys())
@@ -33,7 +33,7 @@ def test_every_part_of_a_long_session_is_a_link_away(visit: Visitor) -> None:
     page = visit(LONGEST, javascript=False)
     unfilled = page.locator("a.unfilled")
     number = unfilled.count()
-    assert number > tries(100)
+    assert number > scale_examples(100)
     link = unfilled.nth(number * 3 // 5)
     href = link.get_attribute("href") or ""
     anchor = href.partition("#")[2]

@@ -12,7 +12,7 @@ import uvicorn
 from playwright.sync_api import Browser, Page, expect
 from tests.browser.serving import Served
 from tests.browser.visiting import Visitor
-from tests.make import SESSION
+from tests.transcripts import SESSION
 from tests.web.client import TOKEN
 from tests.web.conftest import session_rows, write_home
 

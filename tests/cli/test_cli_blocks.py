@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import make
 from tests.cli.runner import CliRunner, control_characters
+from tests.transcripts import SESSION, Pen, Row, reply, write
 
 from threadline.account.windows import usage_windows
 from threadline.reports import read_ledger
@@ -19,10 +19,10 @@ NOW = "2026-03-05T12:40:14"
 OPUS, HAIKU = "claude-opus-4-5-20251101", "claude-haiku-4-5-20251001"
 
 
-def said(number: int, time: str, model: str = OPUS, output: int = 100) -> make.Row:
+def said(number: int, time: str, model: str = OPUS, output: int = 100) -> Row:
     """A reply of 10 input, 1,000 written and 5,000 read."""
-    pen = make.Pen(version="2.1.232")
-    (row,) = make.reply("x", output=output, input=10, written=1000, read=5000, message={"model": model})(pen)
+    pen = Pen(version="2.1.232")
+    (row,) = reply("x", output=output, input=10, written=1000, read=5000, message={"model": model})(pen)
     row["message"]["id"] = f"msg_01AAAAbbbbccccdddd111{number}"
     return row | {"timestamp": time, "uuid": f"u{number}", "requestId": f"req_{number}"}
 
@@ -30,8 +30,8 @@ def said(number: int, time: str, model: str = OPUS, output: int = 100) -> make.R
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home with a window that is over, a gap, and one that is active at NOW."""
-    make.write(
-        tmp_path / f"projects/-work-app/{make.SESSION}.jsonl",
+    write(
+        tmp_path / f"projects/-work-app/{SESSION}.jsonl",
         said(1, "2026-03-03T10:20:30.123Z"),
         said(2, "2026-03-03T10:40:30.123Z", output=900),
         said(3, "2026-03-05T11:10:14.000Z"),
@@ -179,7 +179,7 @@ def test_prices_of_your_own(tell: Any, tmp_path: Path) -> None:
 
 def test_models_without_a_price_are_said(cli: CliRunner, tmp_path: Path) -> None:
     """Tokens are shown without an amount, and a line says how many charges have none."""
-    make.write(tmp_path / f"projects/-p/{make.SESSION}.jsonl", said(1, "2026-03-03T10:20:30.123Z", "no\x1b[31m-such"))
+    write(tmp_path / f"projects/-p/{SESSION}.jsonl", said(1, "2026-03-03T10:20:30.123Z", "no\x1b[31m-such"))
     result = cli("blocks", "--home", tmp_path)
     assert result.code == 0
     assert "1 charge without a price: their amount is not included." in result.out
@@ -221,13 +221,13 @@ def test_nothing_to_show(cli: CliRunner, home: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["blocks", "usage", "explain"])
 def test_times_of_the_first_and_last_day_end_no_report(cli: CliRunner, tmp_path: Path, command: str, tz: str) -> None:
     """A line may say any time there is: it is in a row like all others, in every zone."""
-    pen = make.Pen()
+    pen = Pen()
     rows = [
         {**row, "timestamp": time}
         for time in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999Z")
-        for row in make.reply("ok", output=5)(pen)
+        for row in reply("ok", output=5)(pen)
     ]
-    make.write(tmp_path / f"projects/-work-app/{pen.session}.jsonl", *rows)
+    write(tmp_path / f"projects/-work-app/{pen.session}.jsonl", *rows)
     asked = (command, pen.session) if command == "explain" else (command,)
     result = cli(*asked, "--home", tmp_path, "--tz", tz)
     assert (result.code, result.err) == (0, "")

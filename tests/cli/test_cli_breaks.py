@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.make import line, prompt, reply, transcript, write
+from tests.transcripts import line, prompt, reply, transcript, write
 from tools.demo import write as demo
 
 import threadline

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner, control_characters
-from tests.make import SESSION, Pen, call, chain, prompt, reply, transcript, write
 from tests.thread.context_rows import called, said, usage
+from tests.transcripts import SESSION, Pen, call, chain, prompt, reply, transcript, write
 
 from threadline.render import padded_bar, short_tokens
 

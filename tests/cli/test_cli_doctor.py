@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.cli import home_counts
 from tests.cli.runner import CliRunner, run_in_subprocess
-from tests.make import Pen, call, chain, line, meta, prompt, reply, transcript, write
+from tests.transcripts import Pen, call, chain, line, meta, prompt, reply, transcript, write
 
 from threadline import find
 from threadline.model.entries import Entry
@@ -130,7 +130,7 @@ def planted(pen: Pen) -> list[Any]:
         chain("system", subtype="novel_subtype", content="x"),
         reply({"type": "novel_block", "novel": 1}),
         chain("attachment", attachment={"type": "novel_attachment", "novel": 1}),
-        call("NovelTool", "x", result="y", own={"novel": 1, "shape": 2}),
+        call("NovelTool", "x", result="y", details={"novel": 1, "shape": 2}),
         prompt("hi", novelField=5),
         pen=pen,
     )

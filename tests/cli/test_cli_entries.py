@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.cli import home_counts
 from tests.cli.runner import CliRunner, run_in_subprocess
-from tests.make import Pen, line, meta, prompt, reply, transcript, write
+from tests.transcripts import Pen, line, meta, prompt, reply, transcript, write
 
 from threadline import parse
 from threadline.errors import Unreadable

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.account.test_receipts import OTHER, home_with, message
 from tests.cli.runner import CliRunner, control_characters, run_in_subprocess
-from tests.make import SESSION, Pen, meta, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Pen, meta, prompt, reply, transcript, write
 
 HOSTILE = "\x1b]0;owned\x07\u202ename\x9b31m"
 CORPUS = Path(__file__).parents[3] / "shared/corpus/home"

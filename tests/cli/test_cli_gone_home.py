@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.claims import Claims
 from tests.cli.runner import CliRunner
+from tests.subtests import Subtests
 
 ASKED = {
     "list": ("list", "--json"),
@@ -45,9 +45,9 @@ def test_a_home_that_is_gone_is_answered_for(cli: CliRunner, home: Path, tmp_pat
     answers = {name: cli(*words) for name, words in ASKED.items()}
     home.rename(tmp_path / "aside")
     said = f"threadline: Home '{home}' no longer exists. Reading the copy in the keep.\n"
-    with Claims() as claims:
+    with Subtests() as subtests:
         for name, before in answers.items():
-            with claims.about(name):
+            with subtests.test(name):
                 assert before.code == 0
                 for given in ((), ("--home", str(home))):
                     told = cli(*ASKED[name], *given)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 import pytest
-from tests.claims import for_each
 from tests.cli import home_counts
 from tests.cli.runner import CliRunner
+from tests.subtests import for_each
 
 import threadline
 from threadline.cli import commands

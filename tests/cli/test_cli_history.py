@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.runner import CliRunner, control_characters, subprocess_environment
 from tests.cli.test_cli_hostile import STEER
-from tests.make import SESSION, line, prompt, transcript, write
+from tests.transcripts import SESSION, line, prompt, transcript, write
 
 from threadline.reports import history
 from threadline.reports.history import _lines_backwards

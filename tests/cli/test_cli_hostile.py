@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner, control_characters, run_in_subprocess
-from tests.make import Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
+from tests.transcripts import Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
 
 STEER = {
     "csi": "\x1b[31m\x1b[2J\x1b[1;1H",
@@ -48,7 +48,7 @@ def hostile_rows(text: str) -> list[bytes]:
     rows = transcript(
         prompt(text),
         reply(text, {"type": "thinking", "thinking": text}, {"type": text, text: text}, message={"model": text}),
-        call(text, {"command": text}, result=text, own={text: text}, error=True),
+        call(text, {"command": text}, result=text, details={text: text}, error=True),
         chain("system", subtype=text, content=text),
         chain("attachment", attachment={"type": text, "content": text}),
         chain("user", message={"role": text, "content": {text: text}}, agentId=text, isSidechain=True),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli import home_counts
 from tests.cli.runner import CliRunner, run_in_subprocess
-from tests.make import prompt, reply, transcript, write
+from tests.transcripts import prompt, reply, transcript, write
 
 KEYS = {
     "homes",

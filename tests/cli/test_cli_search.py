@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.make import Pen, call, meta, prompt, reply, transcript, write
+from tests.transcripts import Pen, call, meta, prompt, reply, transcript, write
 
 from threadline.find import homes
 from threadline.index import index_path

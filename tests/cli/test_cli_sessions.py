@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.runner import COMMAND, CliRunner, control_characters, run_in_subprocess, subprocess_environment
 from tests.cli.test_cli_hostile import EVERYTHING, TEXTS, escaped
-from tests.make import SESSION, Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
 
 from threadline.cli.output import pager_command
 
@@ -31,7 +31,7 @@ def home(tmp_path: Path) -> Path:
         *transcript(
             prompt("Fix the parser"),
             call("Bash", "false", result="Exit code 1\nboom", error=True),
-            call("Agent", given, result="ok", own={"status": "completed", "agentId": AGENT}),
+            call("Agent", given, result="ok", details={"status": "completed", "agentId": AGENT}),
             reply("Done."),
             chain("system", subtype="api_error", error={"status": 529}, retryAttempt=1, maxRetries=10),
             prompt("thanks"),
@@ -96,7 +96,7 @@ def test_agents_that_were_not_kept_are_said_apart(cli: CliRunner, home: Path) ->
         project / "5e551011-0000-4000-8000-000000000007.jsonl",
         *transcript(
             prompt("Go"),
-            call("Agent", given, result="ok", own={"status": "completed", "agentId": "a00000000000000f1"}),
+            call("Agent", given, result="ok", details={"status": "completed", "agentId": "a00000000000000f1"}),
             call("Task", {**given, "prompt": "Old"}, result="ok"),
             call("Agent", given, result="No such type", error=True),
             pen=Pen("5e551011-0000-4000-8000-000000000007"),
@@ -428,14 +428,14 @@ def hostile(folder: Path, text: str) -> Path:
         reply(
             text, {"type": "thinking", "thinking": text}, image, f"# {text}\n- {text}\n```{text}\n{text}\n```\n|{text}|"
         ),
-        call(text, {"command": text, text: text}, result=text, own={text: text}, error=True),
-        call("Bash", text, result=text, own=text, error=True),
-        call("Edit", {"file_path": text, "old_string": text, "new_string": text}, result=text, own=edit),
+        call(text, {"command": text, text: text}, result=text, details={text: text}, error=True),
+        call("Bash", text, result=text, details=text, error=True),
+        call("Edit", {"file_path": text, "old_string": text, "new_string": text}, result=text, details=edit),
         call("Edit", {"file_path": text, "old_string": text, "new_string": text}, result=text),
-        call("TodoWrite", {"todos": todos}, result=text, own={"newTodos": todos}),
-        call("AskUserQuestion", {}, result=text, own={"questions": [], "answers": {text: text}}),
-        call("ExitPlanMode", {"plan": text}, result=text, own={"plan": text}),
-        call("Agent", given, result=text, own=own),
+        call("TodoWrite", {"todos": todos}, result=text, details={"newTodos": todos}),
+        call("AskUserQuestion", {}, result=text, details={"questions": [], "answers": {text: text}}),
+        call("ExitPlanMode", {"plan": text}, result=text, details={"plan": text}),
+        call("Agent", given, result=text, details=own),
         call("mcp__" + text + "__" + text, {text: text}, result=text),
         prompt(f"<command-name>{text}</command-name><command-args>{text}</command-args>"),
         prompt(f"<local-command-stdout>{text}</local-command-stdout>"),

@@ -8,10 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.claims import for_each
 from tests.cli import home_counts
 from tests.cli.runner import CliRunner, control_characters, start_in_subprocess
 from tests.cli.test_cli_hostile import EVERYTHING, hostile_home
+from tests.subtests import for_each
 
 import threadline
 from threadline.cli import sql_answers

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner, control_characters
-from tests.make import SESSION, Pen, call, chain, prompt, reply, transcript, write
 from tests.thread.state_rows import edited, read_text, wrote
 from tests.thread.test_requests import blob, digest, request, shape, user
+from tests.transcripts import SESSION, Pen, call, chain, prompt, reply, transcript, write
 
 A = "/work/app/a.py"
 HOSTILE = "\x1b]0;owned\x07\u202ename\x9b31m"
@@ -25,9 +25,9 @@ def home(tmp_path: Path) -> Path:
         edited(A, "one\ntwo\n", "two", f"2 {HOSTILE}"),
         read_text("/work/app/long.py", "1\n2\n3\n4\n", 2, 2),
         wrote(f"/work/app/{HOSTILE}", "x"),
-        call("Bash", "make a.py", "", own={"stdout": "", "stderr": ""}),
-        call("TodoWrite", {"todos": TODOS}, "ok", own={"oldTodos": [], "newTodos": TODOS}),
-        call("TaskCreate", {"subject": "task"}, "ok", own={"task": {"id": "1", "subject": "task"}}),
+        call("Bash", "make a.py", "", details={"stdout": "", "stderr": ""}),
+        call("TodoWrite", {"todos": TODOS}, "ok", details={"oldTodos": [], "newTodos": TODOS}),
+        call("TaskCreate", {"subject": "task"}, "ok", details={"task": {"id": "1", "subject": "task"}}),
         chain("attachment", attachment={"type": "unknown"}),
         reply("done"),
         shape(),
@@ -202,7 +202,7 @@ def test_odd_requests_and_tasks_are_shown(cli: CliRunner, tmp_path: Path, value:
     task = {"subject": value, "status": value, "owner": value, "addBlockedBy": value}
     rows = transcript(
         prompt("go"),
-        call("TaskCreate", task, "ok", own={"task": {"id": "1", "subject": "task"}}),
+        call("TaskCreate", task, "ok", details={"task": {"id": "1", "subject": "task"}}),
         shape(odd),
         request("r1", [user("go")], shapeHash=digest(odd)),
         pen=Pen(),

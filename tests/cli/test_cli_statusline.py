@@ -17,10 +17,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from tests import make
 from tests.cli import home_counts
 from tests.cli.runner import COMMAND, CliResult, CliRunner, control_characters, subprocess_environment
-from tests.once import made_once
+from tests.shared_folders import shared_folder
+from tests.transcripts import MODEL, SESSION, START, Part, Pen, chain, prompt, reply, transcript, write
 from tools import demo
 
 from threadline.account import active_window
@@ -44,7 +44,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
 @pytest.fixture
 def line(cli: CliRunner, monkeypatch: pytest.MonkeyPatch, now: Callable[[datetime], None]) -> Ask:
     """Asks for the line, with what Claude Code gives on standard input: bytes, or a value as JSON."""
-    now(make.START + timedelta(minutes=10))
+    now(START + timedelta(minutes=10))
 
     def asked(given: Any, *options: str | Path) -> CliResult:
         data = given if isinstance(given, bytes) else json.dumps(given).encode()
@@ -63,12 +63,12 @@ def megabytes(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def dated_home(megabytes: int, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
     """A demo home whose files have plausible modification times."""
-    original = made_once(tmp_path_factory, f"demo-{megabytes}", lambda path: demo.write(path, megabytes=megabytes))
+    original = shared_folder(tmp_path_factory, f"demo-{megabytes}", lambda path: demo.write(path, megabytes=megabytes))
     home = tmp_path / "home"
     shutil.copytree(original, home)
     for path in home_counts.transcripts(home):
         times = [row["timestamp"] for row in home_counts.rows(path) if isinstance(row.get("timestamp"), str)]
-        dated(path, datetime.fromisoformat(max(times)) if times else make.START - 1000 * DAY)
+        dated(path, datetime.fromisoformat(max(times)) if times else START - 1000 * DAY)
     return home
 
 
@@ -78,10 +78,10 @@ def dated(path: Path, when: datetime) -> Path:
     return path
 
 
-def session(home: Path, *parts: make.Part, name: str = make.SESSION, start: datetime = make.START) -> Path:
+def session(home: Path, *parts: Part, name: str = SESSION, start: datetime = START) -> Path:
     """A session's main transcript, written when its last row was."""
-    rows = make.transcript(*parts, pen=make.Pen(name, start))
-    return dated(make.write(home / f"projects/-work-app/{name}.jsonl", *rows), start + timedelta(minutes=1))
+    rows = transcript(*parts, pen=Pen(name, start))
+    return dated(write(home / f"projects/-work-app/{name}.jsonl", *rows), start + timedelta(minutes=1))
 
 
 def told(path: Path, **more: Any) -> dict[str, Any]:
@@ -156,9 +156,7 @@ def test_other_days_are_not_opened(line: Ask, now: Callable[[datetime], None], d
     with opened() as seen:
         assert line(told(path), "--home", dated_home).code == 0
     fresh = {
-        str(transcript)
-        for transcript in home_counts.transcripts(dated_home)
-        if transcript.stat().st_mtime > (moment - DAY).timestamp()
+        str(file) for file in home_counts.transcripts(dated_home) if file.stat().st_mtime > (moment - DAY).timestamp()
     }
     assert str(path) in seen
     assert set(seen) == fresh
@@ -167,10 +165,10 @@ def test_other_days_are_not_opened(line: Ask, now: Callable[[datetime], None], d
 
 def test_of_a_long_transcript_only_the_end_is_read(line: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of another session's transcript that grew for days, what is read does not grow with it; the figures are equal."""
-    old = [make.prompt("x" * 3000), make.reply("y" * 3000, output=1000)] * 2000
-    rows = make.transcript(*old, pen=make.Pen(start=make.START - 9 * DAY))
-    rows += make.transcript(make.prompt("now"), make.reply("ok", output=500), pen=make.Pen(OTHER))
-    path = dated(make.write(tmp_path / f"projects/-work-app/{make.SESSION}.jsonl", *rows), make.START)
+    old = [prompt("x" * 3000), reply("y" * 3000, output=1000)] * 2000
+    rows = transcript(*old, pen=Pen(start=START - 9 * DAY))
+    rows += transcript(prompt("now"), reply("ok", output=500), pen=Pen(OTHER))
+    path = dated(write(tmp_path / f"projects/-work-app/{SESSION}.jsonl", *rows), START)
     assert path.stat().st_size > 10_000_000
     read = 0
     real = os.read
@@ -185,7 +183,7 @@ def test_of_a_long_transcript_only_the_end_is_read(line: Ask, tmp_path: Path, mo
     found = line({}, "--home", tmp_path, "--json").json["today"]
     monkeypatch.setattr(os, "read", real)
     assert read < path.stat().st_size / 5
-    wanted = next(row for row in read_ledger(tmp_path).by("day") if row.keys["day"] == f"{make.START:%Y-%m-%d}")
+    wanted = next(row for row in read_ledger(tmp_path).by("day") if row.keys["day"] == f"{START:%Y-%m-%d}")
     assert (Decimal(found["amount"]), found["charges"]) == (wanted.amount, 1)
 
 
@@ -257,17 +255,17 @@ def test_whatever_comes_there_is_one_line(line: Ask, name: str) -> None:
 @pytest.mark.parametrize("kind", ["fifo", "directory", "secret", "link to a secret", "device", "not a transcript"])
 def test_what_is_no_transcript_is_not_read(line: Ask, tmp_path: Path, kind: str) -> None:
     """A path that leads to something else: no waiting, no secret opened, and a line all the same."""
-    path = tmp_path / "projects/-a" / ("notes.txt" if kind == "not a transcript" else f"{make.SESSION}.jsonl")
+    path = tmp_path / "projects/-a" / ("notes.txt" if kind == "not a transcript" else f"{SESSION}.jsonl")
     path.parent.mkdir(parents=True)
-    secret = make.write(tmp_path / ".credentials.json", *make.transcript(make.reply("s", output=9)))
+    secret = write(tmp_path / ".credentials.json", *transcript(reply("s", output=9)))
     if kind == "fifo":
         os.mkfifo(path)
     elif kind == "directory":
         path.mkdir()
     elif kind == "secret":
-        path = make.write(path.with_name(".env.jsonl"), *make.transcript(make.reply("s", output=9)))
+        path = write(path.with_name(".env.jsonl"), *transcript(reply("s", output=9)))
     elif kind == "not a transcript":
-        make.write(path, *make.transcript(make.reply("s", output=9)))
+        write(path, *transcript(reply("s", output=9)))
     else:
         path.symlink_to("/dev/zero" if kind == "device" else secret)
     with opened() as seen:
@@ -278,8 +276,8 @@ def test_what_is_no_transcript_is_not_read(line: Ask, tmp_path: Path, kind: str)
 
 def test_a_transcript_outside_of_any_home(line: Ask, tmp_path: Path) -> None:
     """Its session is told, and counted to today; what lies around it is not read."""
-    path = dated(make.write(tmp_path / "loose.jsonl", *make.transcript(make.reply("a", output=100))), make.START)
-    make.write(tmp_path / "other.jsonl", *make.transcript(make.reply("b", output=100), pen=make.Pen(OTHER)))
+    path = dated(write(tmp_path / "loose.jsonl", *transcript(reply("a", output=100))), START)
+    write(tmp_path / "other.jsonl", *transcript(reply("b", output=100), pen=Pen(OTHER)))
     found = line({"transcript_path": str(path)}, "--json").json
     assert found["today"]["charges"] == 1
     assert Decimal(found["today"]["amount"]) == ledger_of_rows(100)
@@ -292,10 +290,10 @@ def ledger_of_rows(output: int) -> Decimal:
 
 def test_the_line(line: Ask, tmp_path: Path) -> None:
     """Model, session, today, block and context, each once, in cents."""
-    parts = [make.reply("a", output=100_000, read=50_000), make.reply("b", output=200_000, read=84_000)]
-    path = session(tmp_path, make.prompt("hi"), *parts)
-    session(tmp_path, make.reply("c", output=1_000_000), name=OTHER, start=make.START - timedelta(hours=8))
-    given = told(path, model={"id": make.MODEL, "display_name": "Sonnet 4.5"}, cost={"total_cost_usd": 4.6})
+    parts = [reply("a", output=100_000, read=50_000), reply("b", output=200_000, read=84_000)]
+    path = session(tmp_path, prompt("hi"), *parts)
+    session(tmp_path, reply("c", output=1_000_000), name=OTHER, start=START - timedelta(hours=8))
+    given = told(path, model={"id": MODEL, "display_name": "Sonnet 4.5"}, cost={"total_cost_usd": 4.6})
     own = "4.54"
     line_of = f"Sonnet 4.5 | session ${own} | today $19.54 | block ${own}, 4h 50m left | context 84k (42%)\n"
     assert line(given, "--home", tmp_path).out == line_of
@@ -309,16 +307,16 @@ def test_the_line(line: Ask, tmp_path: Path) -> None:
 
 def test_burn_needs_some_minutes(line: Ask, tmp_path: Path) -> None:
     """What an hour costs is told once a window has gone on for five minutes."""
-    row = make.transcript(make.reply("b", output=100_000), pen=make.Pen(OTHER, make.START + timedelta(minutes=6)))
-    path = session(tmp_path, make.reply("a", output=100_000), *row)
+    row = transcript(reply("b", output=100_000), pen=Pen(OTHER, START + timedelta(minutes=6)))
+    path = session(tmp_path, reply("a", output=100_000), *row)
     assert "$30.00/h" in line(told(path), "--home", tmp_path).out
 
 
 def test_context_is_what_claude_code_tells(line: Ask, tmp_path: Path) -> None:
     """Its own tokens and size go before the transcript's; without a size, a million where something tells of that."""
-    path = session(tmp_path, make.reply("a", read=99_996))
-    agent = make.transcript(make.reply("b", read=150_000), pen=make.Pen(agentId="a1", isSidechain=True))
-    make.write(path.with_suffix("") / "subagents/agent-a1.jsonl", *agent)
+    path = session(tmp_path, reply("a", read=99_996))
+    agent = transcript(reply("b", read=150_000), pen=Pen(agentId="a1", isSidechain=True))
+    write(path.with_suffix("") / "subagents/agent-a1.jsonl", *agent)
     usage = {"input_tokens": 10, "cache_creation_input_tokens": 90, "cache_read_input_tokens": 249_900}
     window = {"context_window_size": 500_000, "current_usage": usage}
     shares: dict[str, dict[str, Any]] = {
@@ -335,16 +333,16 @@ def test_context_is_what_claude_code_tells(line: Ask, tmp_path: Path) -> None:
 
 def test_context_after_a_compaction_is_not_known(line: Ask, tmp_path: Path) -> None:
     """Until the next request, nothing tells how large the window is; the last prompt is not shown in its place."""
-    boundary = make.chain("system", subtype="compact_boundary", content="Conversation compacted")
-    parts = [make.reply("a", read=99_996), boundary, make.prompt("summary", isCompactSummary=True)]
+    boundary = chain("system", subtype="compact_boundary", content="Conversation compacted")
+    parts = [reply("a", read=99_996), boundary, prompt("summary", isCompactSummary=True)]
     assert "context" not in line(told(session(tmp_path, *parts))).out
-    assert line(told(session(tmp_path, *parts, make.reply("b", read=9_996)))).out.endswith("context 10k (5%)\n")
+    assert line(told(session(tmp_path, *parts, reply("b", read=9_996)))).out.endswith("context 10k (5%)\n")
 
 
 def test_a_session_is_found_by_its_id(line: Ask, tmp_path: Path) -> None:
     """Without a path, and where the path is that of another session, the id decides."""
-    path = session(tmp_path, make.reply("a", output=100))
-    other = session(tmp_path, make.reply("b", output=200), name=OTHER)
+    path = session(tmp_path, reply("a", output=100))
+    other = session(tmp_path, reply("b", output=200), name=OTHER)
     for given in ({"session_id": path.stem}, {"session_id": path.stem, "transcript_path": str(other)}):
         found = line(given, "--home", tmp_path, "--json").json["session"]
         assert (found["id"], Decimal(found["amount"])) == (path.stem, ledger_of_rows(100))
@@ -352,7 +350,7 @@ def test_a_session_is_found_by_its_id(line: Ask, tmp_path: Path) -> None:
 
 def test_agents_belong_to_their_session_wherever_they_lie(line: Ask, tmp_path: Path) -> None:
     """Below the session, below it in another project's folder, and beside it; another session's beside it does not."""
-    path = session(tmp_path, make.reply("a", output=1))
+    path = session(tmp_path, reply("a", output=1))
     folder = path.parent
     for number, place in enumerate(
         (
@@ -361,28 +359,28 @@ def test_agents_belong_to_their_session_wherever_they_lie(line: Ask, tmp_path: P
             folder / "agent-a3.jsonl",
         )
     ):
-        pen = make.Pen(make.SESSION, make.START + timedelta(minutes=number + 1), agentId=f"a{number}")
-        make.write(
+        pen = Pen(SESSION, START + timedelta(minutes=number + 1), agentId=f"a{number}")
+        write(
             place,
-            *make.transcript(make.reply("b", output=1, message={"id": f"msg_01abcdefghij234567{number}"}), pen=pen),
+            *transcript(reply("b", output=1, message={"id": f"msg_01abcdefghij234567{number}"}), pen=pen),
         )
-    make.write(folder / "agent-a4.jsonl", *make.transcript(make.reply("c"), pen=make.Pen(OTHER, agentId="a4")))
+    write(folder / "agent-a4.jsonl", *transcript(reply("c"), pen=Pen(OTHER, agentId="a4")))
     assert line(told(path), "--json").json["session"]["charges"] == 4
     assert read_ledger(tmp_path).where(session=path.stem).total.charges == 4
 
 
 def test_what_has_no_price_is_not_called_free(line: Ask, tmp_path: Path) -> None:
     """No amount where nothing has a price; a + where some of it has none."""
-    unknown = make.reply("a", message={"model": "nobody-knows-1"})
+    unknown = reply("a", message={"model": "nobody-knows-1"})
     assert "session no price | today no price" in line(told(session(tmp_path, unknown)), "--home", tmp_path).out
-    both = session(tmp_path, unknown, make.reply("b", output=100_000))
+    both = session(tmp_path, unknown, reply("b", output=100_000))
     assert "session $1.50+ | today $1.50+" in line(told(both), "--home", tmp_path).out
 
 
 def test_without_time_today_is_partial(line: Ask, tmp_path: Path) -> None:
     """When the time for other sessions is up, the line shows a +; this session is whole all the same."""
-    path = session(tmp_path, make.reply("a", output=100_000))
-    session(tmp_path, make.reply("b", output=100_000), name=OTHER)
+    path = session(tmp_path, reply("a", output=100_000))
+    session(tmp_path, reply("b", output=100_000), name=OTHER)
     result = line(told(path), "--home", tmp_path, "--time", "0")
     assert "session $1.50 | today $1.50+ | block $1.50+," in result.out
     found = line(told(path), "--home", tmp_path, "--time", "0", "--json").json
@@ -394,7 +392,7 @@ def test_a_window_without_a_pause_before_it_is_not_certain(line: Ask, tmp_path: 
     """Where nobody paused for five hours within a day, where a window begins is a guess, and a ~ says so."""
     for hours in range(0, 28, 3):
         name = f"{OTHER[:-2]}{hours:02d}"
-        session(tmp_path, make.reply("a", output=1000), name=name, start=make.START - timedelta(hours=hours))
+        session(tmp_path, reply("a", output=1000), name=name, start=START - timedelta(hours=hours))
     assert "block ~$" in line({}, "--home", tmp_path, "--time", "60000").out
     assert line({}, "--home", tmp_path, "--json").json["window"]["is_certain"] is False
 
@@ -450,7 +448,7 @@ def test_a_mistake_of_ours_does_not_break_the_prompt(
         raise ZeroDivisionError
 
     monkeypatch.setattr("threadline.reports.statusline.ledger_from_sightings", fails)
-    given = told(session(tmp_path, make.reply("a")), model={"display_name": "Opus"}, cost={"total_cost_usd": 2.5})
+    given = told(session(tmp_path, reply("a")), model={"display_name": "Opus"}, cost={"total_cost_usd": 2.5})
     result = line(given)
     assert (result.code, result.out) == (0, "Opus | session $2.50 reported\n")
     assert "ZeroDivisionError" in result.err
@@ -459,7 +457,7 @@ def test_a_mistake_of_ours_does_not_break_the_prompt(
 def test_install_prints_and_changes_nothing(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--install` prints settings that are JSON and name this command; no file is written."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    settings = make.write(tmp_path / ".claude/settings.json", b"{}")
+    settings = write(tmp_path / ".claude/settings.json", b"{}")
     result = cli("statusline", "--install")
     assert result.json["statusLine"] == {"type": "command", "command": "threadline statusline"}
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == [settings]

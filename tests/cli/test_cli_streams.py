@@ -24,7 +24,7 @@ from tests.cli.runner import (
     start_in_subprocess,
     subprocess_environment,
 )
-from tests.make import SESSION, prompt, reply, transcript, write
+from tests.transcripts import SESSION, prompt, reply, transcript, write
 
 QUESTIONS: tuple[list[str], ...] = (
     [],

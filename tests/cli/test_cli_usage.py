@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from tests.cli.runner import COMMAND, CliRunner, control_characters, run_in_subprocess, subprocess_environment
 from tests.cli.test_cli_hostile import TEXTS, hostile_home
-from tests.make import MODEL, Pen, Row, call, prompt, reply, transcript, write
+from tests.transcripts import MODEL, Pen, Row, call, prompt, reply, transcript, write
 
 from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
 from threadline.find import look

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests.cli.runner import CliRunner, control_characters, run_in_subprocess, start_in_subprocess
 from tests.cli.test_cli_hostile import TEXTS, hostile_home
-from tests.make import SESSION, Part, Pen, Row, call, chain, lines, meta, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Part, Pen, Row, call, chain, lines, meta, prompt, reply, transcript, write
 
 OTHER = "5e551011-0000-4000-8000-000000000002"
 LONG_AGO = ("--since", "99999d")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.claims import Claims
 from tests.docs.pages import DOCS, FORMAT, SHAPES, Section, anchor, links, quoted, sections, unquoted
 from tests.docs.shapes import (
     ATTACHMENTS,
@@ -19,6 +18,7 @@ from tests.docs.shapes import (
     tag,
     type_words,
 )
+from tests.subtests import Subtests
 
 import threadline
 from threadline.model.entries import KINDS, SUBTYPES, OtherEntry, SystemEntry
@@ -113,17 +113,17 @@ def a_section_gives_its_tag(name: str) -> None:
 )
 def test_every_section(claim: Callable[[str], None]) -> None:
     """The claim holds for the section of every struct."""
-    with Claims() as claims:
+    with Subtests() as subtests:
         for name in sorted(MODEL):
-            with claims.about(name):
+            with subtests.test(name):
                 claim(name)
 
 
 def test_a_page_names_class_versions_and_evidence() -> None:
     """A kind's page starts with its meaning and says which class it is, since when, and how that is known."""
-    with Claims() as claims:
+    with Subtests() as subtests:
         for kind in sorted(KINDS):
-            with claims.about(kind):
+            with subtests.test(kind):
                 head = sections(KIND_PAGES[kind])[kind]
                 facts = dict(line[2:].split(": ", 1) for line in head.lines if line.startswith("- "))
                 assert head.lines[1].endswith(".")
@@ -140,9 +140,9 @@ def test_every_page_has_an_example() -> None:
 def test_examples_are_entries_of_their_page(tmp_path: Path) -> None:
     """An example is read into the kind of its page, without a problem and without a field that is not known."""
     transcript = tmp_path / "example.jsonl"
-    with Claims() as claims:
+    with Subtests() as subtests:
         for kind, line in examples():
-            with claims.about(f"{kind}: {line}"):
+            with subtests.test(f"{kind}: {line}"):
                 transcript.write_text(line + "\n", encoding="utf-8")
                 (entry,) = threadline.entries(transcript)
                 assert type(entry) is KINDS[kind]
@@ -228,11 +228,11 @@ def test_kinds_known_by_name_are_declared() -> None:
 
 def test_links_lead_somewhere() -> None:
     """Each link within the documentation leads to a page, and to a heading of it where it names one."""
-    with Claims() as claims:
+    with Subtests() as subtests:
         for path in ALL_PAGES:
             for link in links(path):
                 if "://" not in link:
-                    with claims.about(f"{path.relative_to(DOCS)}: {link}"):
+                    with subtests.test(f"{path.relative_to(DOCS)}: {link}"):
                         target, _, name = link.partition("#")
                         page = (path.parent / target).resolve() if target else path
                         assert page.exists(), link

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import tries
-from tests.make import Pen, call, lines, prompt, reply, transcript
+from tests.profiles import scale_examples
 from tests.redact.credentials import formed_value, seeded
 from tests.redact.test_formats import CONTEXTS
+from tests.transcripts import Pen, call, lines, prompt, reply, transcript
 
 from threadline.export import ExportFormat, ExportOptions
 from threadline.export.exporter import _Exporter
@@ -24,7 +24,7 @@ WHOLE = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, i
 AROUND = st.text(alphabet=" \nabcXYZ09.,:;-_/\"'{}[]<>&`*#|\\é→", max_size=30)
 
 
-@settings(max_examples=tries(25))
+@settings(max_examples=scale_examples(25))
 @given(st.data())
 def test_no_form_holds_a_planted_secret(data: st.DataObject) -> None:
     """A credential of any kind, in any surroundings, in a prompt, a reply, a call or its result, is in no file."""

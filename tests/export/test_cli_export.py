@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.make import Part, Pen, lines, prompt, reply, transcript
 from tests.redact.credentials import formed_value, seeded
+from tests.transcripts import Part, Pen, lines, prompt, reply, transcript
 
 from threadline import files
 from threadline.export import formats

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.make import SESSION
+from tests.transcripts import SESSION
 
 from threadline.export import redacted_copies
 from threadline.export.leak_check import find_leftovers

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.shell import ROOT, each_run
+from tests.doc_commands import ROOT, run_shell_lines
 
 from threadline.load import read
 from threadline.render import session_to_json
@@ -18,7 +18,7 @@ PAGE = ROOT / "docs/export.md"
 @pytest.mark.slow
 def test_every_command_works(demo_home: Path, tmp_path: Path) -> None:
     """Every line of the shell blocks succeeds, one after the other, and leaves what it names."""
-    done = dict(each_run(PAGE, tmp_path, demo_home))
+    done = dict(run_shell_lines(PAGE, tmp_path, demo_home))
     assert len(done) >= 5
     assert {line: one.stderr for line, one in done.items() if one.returncode} == {}
     work = tmp_path / "work"

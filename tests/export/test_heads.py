@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.make import SESSION, Pen, Row, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Pen, Row, prompt, reply, transcript, write
 from tests.web.client import Client
 
 from threadline.load import read

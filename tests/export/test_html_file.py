@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog
 from tests.browser import chromium
 from tests.cli.runner import CliRunner
-from tests.make import Pen, call, lines, prompt, reply, transcript
+from tests.transcripts import Pen, call, lines, prompt, reply, transcript
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.export.test_cli_export import TOKEN
-from tests.make import SESSION, prompt, reply, transcript, write
 from tests.redact.credentials import seeded
+from tests.transcripts import SESSION, prompt, reply, transcript, write
 
 from threadline.export import ExportFormat, ExportOptions, export_sessions, leak_check
 from threadline.export.html_files import render_session_page

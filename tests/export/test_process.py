@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.cli.runner import COMMAND, start_in_subprocess, subprocess_environment
 from tests.export.test_cli_export import write_session
-from tests.make import prompt, reply
+from tests.transcripts import prompt, reply
 
 
 def test_a_closed_standard_output_is_an_error(tmp_path: Path) -> None:

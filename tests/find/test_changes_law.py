@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.effort import tries
 from tests.find.held_lines import SECOND, HeldLines, whole_lines
+from tests.profiles import scale_examples
 
 from threadline.find import stat_transcripts
 from threadline.model.homes import ChangeKind
@@ -223,7 +223,7 @@ def with_another_byte(data: bytes, share: float) -> bytes:
 
 
 Transcripts.TestCase.settings = settings(
-    max_examples=tries(100),
+    max_examples=scale_examples(100),
     stateful_step_count=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

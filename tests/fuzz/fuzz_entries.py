@@ -27,10 +27,10 @@ except ImportError:
 if atheris is not None:
     with atheris.instrument_imports(include=["threadline"]):
         from tests.corpus_cases import CASES, inputs
-        from tests.laws import check
+        from tests.reader_properties import check_reader
 else:
     from tests.corpus_cases import CASES, inputs
-    from tests.laws import check
+    from tests.reader_properties import check_reader
 
 _MOST = 64 * 1024
 _TOKENS = (
@@ -60,7 +60,7 @@ def _judge(path: Path, keep: Path) -> Callable[[bytes], None]:
     def judge(data: bytes) -> None:
         path.write_bytes(data)
         try:
-            check(path)
+            check_reader(path)
         except BaseException:
             culprit = keep / "fuzz-culprit.jsonl"
             culprit.write_bytes(data)

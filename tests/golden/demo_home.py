@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from tests import make
+from tests import transcripts
 from tests.interfaces import entry
 from tests.interfaces.cases import WRITTEN
 
@@ -21,7 +21,7 @@ _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhg
 def write(home: Path) -> Path:
     """Write it: the same bytes and times whenever, wherever."""
     entry.write_demo(home, megabytes=MEGABYTES)
-    make.write(home / "projects" / "-work-app" / f"{PLANTED}.jsonl", *_planted())
+    transcripts.write(home / "projects" / "-work-app" / f"{PLANTED}.jsonl", *_planted())
     for path in home.rglob("*"):
         if path.stat().st_mtime > entry.NOW.timestamp():
             os.utime(path, (WRITTEN, WRITTEN))
@@ -42,20 +42,22 @@ def change(home: Path) -> None:
     shutil.rmtree(gone.with_suffix(""))
 
 
-def _planted() -> list[make.Row | bytes]:
+def _planted() -> list[transcripts.Row | bytes]:
     """A picture, a secret, calls that end in every way, a file, and an agent whose transcript is gone."""
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": _PIXEL}}
     wrote = {"type": "create", "filePath": "/work/app/shelf.py", "content": "shelf = 1\n", "structuredPatch": []}
     task = {"description": "count shelves", "prompt": "Count the shelves", "subagent_type": "Explore"}
-    return make.transcript(
-        make.prompt([{"type": "text", "text": "Look at this picture"}, picture]),
-        make.reply("It is **one** pixel.", output=5, read=900),
-        make.call("Bash", "ls shelves", result="north\nsouth"),
-        make.call("Bash", f"export AWS_ACCESS_KEY_ID={_KEY}", result="Exit code 1", error=True),
-        make.call("Write", {"file_path": "/work/app/shelf.py", "content": "shelf = 1\n"}, "File created", own=wrote),
-        make.call("Agent", task, result="Two shelves", own={"agentId": "a1b2c3d4e", "status": "completed"}),
-        make.reply("There are two.", output=7, read=1200),
-        make.prompt("Sort the north shelf"),
-        make.reply("Sorted: crème brûlée.", output=9, read=1300),
-        pen=make.Pen(PLANTED),
+    return transcripts.transcript(
+        transcripts.prompt([{"type": "text", "text": "Look at this picture"}, picture]),
+        transcripts.reply("It is **one** pixel.", output=5, read=900),
+        transcripts.call("Bash", "ls shelves", result="north\nsouth"),
+        transcripts.call("Bash", f"export AWS_ACCESS_KEY_ID={_KEY}", result="Exit code 1", error=True),
+        transcripts.call(
+            "Write", {"file_path": "/work/app/shelf.py", "content": "shelf = 1\n"}, "File created", details=wrote
+        ),
+        transcripts.call("Agent", task, result="Two shelves", details={"agentId": "a1b2c3d4e", "status": "completed"}),
+        transcripts.reply("There are two.", output=7, read=1200),
+        transcripts.prompt("Sort the north shelf"),
+        transcripts.reply("Sorted: crème brûlée.", output=9, read=1300),
+        pen=transcripts.Pen(PLANTED),
     )

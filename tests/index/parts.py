@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.make import START, Part, Pen, Row, Writer, call, chain, meta, prompt, reply
+from tests.transcripts import START, Part, Pen, Row, Writer, call, chain, meta, prompt, reply
 
 PROJECTS = {"-work-app": "/work/app", "-work-lib": "/work/lib", "-home-u-notes-": "/home/u/notes."}
 """Folders and their true paths."""
@@ -168,8 +168,8 @@ PARTS: dict[str, Callable[[Pens], Part]] = {
     "shared": _shared,
     "growing": _growing_message,
     "long": lambda pens: reply(_text(pens) * 120),
-    "Bash": lambda _pens: call("Bash", "make test", "ok", own={"stdout": "ok", "stderr": "", "interrupted": False}),
-    "Read": lambda pens: call("Read", f"/work/app/a{pens.number() % 4}.py", "     1→x", own={"type": "text"}),
+    "Bash": lambda _pens: call("Bash", "make test", "ok", details={"stdout": "ok", "stderr": "", "interrupted": False}),
+    "Read": lambda pens: call("Read", f"/work/app/a{pens.number() % 4}.py", "     1→x", details={"type": "text"}),
     "Edit": lambda _pens: call("Edit", {"file_path": "b.py", "old_string": "a", "new_string": "b"}, "done"),
     "Bash to come": _use("Bash", {"command": "ls"}),
     "Agent to come": _use("Agent", {"subagent_type": "Explore", "prompt": "look"}),
@@ -181,7 +181,7 @@ PARTS: dict[str, Callable[[Pens], Part]] = {
     "agent done": _result({"agentId": "a11", "status": "completed"}),
     "task made": _result({"task": {"id": "1", "subject": "a task"}}),
     "searched": _result({"query": "x", "searchCount": 2}),
-    "TodoWrite": lambda _pens: call("TodoWrite", _TODOS, "ok", own=_TODOS),
+    "TodoWrite": lambda _pens: call("TodoWrite", _TODOS, "ok", details=_TODOS),
     "title": lambda pens: meta("custom-title", customTitle=f"Title {pens.number()}"),
     "ai title": lambda pens: meta("ai-title", aiTitle=f"Named {pens.number()}"),
     "summary": lambda pens: meta(

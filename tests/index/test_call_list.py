@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.index.work_rows import sessions
-from tests.make import SESSION, Pen, call, prompt, transcript, write
+from tests.transcripts import SESSION, Pen, call, prompt, transcript, write
 from tools.demo import write as write_demo
 
 from threadline.find import homes
@@ -125,8 +125,8 @@ def test_time_narrows_files_to_what_was_done_in_it(tmp_path: Path) -> None:
     """A file that was read before and written after a moment is one that was written, since then."""
     rows = transcript(
         prompt("go"),
-        call("Read", "/a.py", "1\tx", own={"type": "text", "file": {"filePath": "/a.py", "content": "x"}}),
-        call("Write", {"file_path": "/a.py"}, "done", own={"filePath": "/a.py", "content": "y", "type": "update"}),
+        call("Read", "/a.py", "1\tx", details={"type": "text", "file": {"filePath": "/a.py", "content": "x"}}),
+        call("Write", {"file_path": "/a.py"}, "done", details={"filePath": "/a.py", "content": "y", "type": "update"}),
     )
     write(tmp_path / f"home/projects/-a/{SESSION}.jsonl", *rows)
     refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"))

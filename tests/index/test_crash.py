@@ -17,13 +17,13 @@ from pprint import pformat
 from random import Random
 
 import pytest
-from tests.changing import Changing
-from tests.effort import tries
+from tests.changing_home import ChangingHome
 from tests.index.content import anew, content, differences
 from tests.index.parts import PARTS, Pens
 from tests.index.test_refresh import _refreshed
-from tests.make import SESSION, prompt, reply, transcript
-from tests.make import write as write_lines
+from tests.profiles import scale_examples
+from tests.transcripts import SESSION, prompt, reply, transcript
+from tests.transcripts import write as write_lines
 
 from threadline.find import homes
 from threadline.index import Index, refresh_index, store
@@ -31,7 +31,7 @@ from threadline.index import Index, refresh_index, store
 SOURCE = str(Path(__file__).parents[2] / "src")
 pytestmark = pytest.mark.crash
 
-KILLS = max(3, tries(20))
+KILLS = max(3, scale_examples(20))
 SMALL = [
     ("-work-lib", "1", ["prompt", "Bash", "title", "shared"]),
     ("-work-app", "1", ["prompt", "reply", "Edit", "compaction", "compact summary", "TodoWrite", "elsewhere"]),
@@ -122,9 +122,9 @@ print(asked)
 
 
 @pytest.fixture
-def growing(tmp_path: Path) -> Changing:
+def growing(tmp_path: Path) -> ChangingHome:
     """A home that grows."""
-    return Changing(tmp_path / "home", 11, most=40_000)
+    return ChangingHome(tmp_path / "home", 11, max_bytes=40_000)
 
 
 def _started(code: str, *arguments: object) -> subprocess.Popen[bytes]:
@@ -175,7 +175,7 @@ def _how_long(home: Path, folder: Path, *options: object) -> float:
 
 
 @pytest.mark.parametrize("workers_from", [1 << 40, 0], ids=["alone", "with-workers"])
-def test_a_killed_refresh_is_gone_on_with(growing: Changing, tmp_path: Path, workers_from: int) -> None:
+def test_a_killed_refresh_is_gone_on_with(growing: ChangingHome, tmp_path: Path, workers_from: int) -> None:
     """Killed at any moment, of a first refresh or a later one: the next leaves what one made anew would tell."""
     home = growing.path
     random = Random(5)  # noqa: S311 - seeded, so that a failure comes again
@@ -233,7 +233,7 @@ def _statements(index: Path, home: Path) -> int:
     return counts[-1]
 
 
-def test_killed_at_any_statement(growing: Changing, tmp_path: Path) -> None:
+def test_killed_at_any_statement(growing: ChangingHome, tmp_path: Path) -> None:
     """Between any two things that it writes, and as often between the last ones, where transcripts are done with."""
     home = growing.path
     random = Random(13)  # noqa: S311 - seeded, so that a failure comes again
@@ -337,7 +337,7 @@ def test_when_lines_began_is_not_taken_from_those_before_them(tmp_path: Path) ->
         path.write_bytes(data)
 
 
-def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: Changing, tmp_path: Path) -> None:
+def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: ChangingHome, tmp_path: Path) -> None:
     """Until it is whole nothing is replaced; what a killed one leaves is in nobody's way."""
     home = growing.path
     random = Random(7)  # noqa: S311 - seeded, so that a failure comes again
@@ -353,7 +353,7 @@ def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: Changing,
 
 
 @pytest.mark.parametrize("wait_ms", [1, 5_000], ids=["impatient", "patient"])
-def test_two_refresh_and_four_read_at_once(growing: Changing, tmp_path: Path, wait_ms: int) -> None:
+def test_two_refresh_and_four_read_at_once(growing: ChangingHome, tmp_path: Path, wait_ms: int) -> None:
     """While transcripts change: no error but that it is busy, nobody reads half a transcript, and the end is right."""
     home = growing.path
     index = tmp_path / "index.sqlite"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.claims import for_each
+from tests.subtests import for_each
 from tools.demo import write
 
 import threadline

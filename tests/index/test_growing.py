@@ -6,11 +6,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.changing import Changing
-from tests.effort import tries
+from tests.changing_home import ChangingHome
 from tests.index.content import anew, content
 from tests.index.test_refresh import _refreshed
-from tests.make import write as write_lines
+from tests.profiles import scale_examples
+from tests.transcripts import write as write_lines
 
 from threadline.index import open_read_only
 
@@ -32,9 +32,9 @@ OTHER = f'{{"type":"user","uuid":"u3",{_HEAD}4.000Z","message":{{"role":"user","
 @pytest.mark.parametrize("seed", range(3))
 def test_growing_in_several_places_at_once(tmp_path: Path, seed: int) -> None:
     """Appends up to anywhere in a line, forks among them, cuts, replacements, renames, deletions: always the same."""
-    growing = Changing(tmp_path / "home", seed, most=40_000)
+    growing = ChangingHome(tmp_path / "home", seed, max_bytes=40_000)
     index = tmp_path / "index.sqlite"
-    for _ in range(max(3, tries(6))):
+    for _ in range(max(3, scale_examples(6))):
         _refreshed(growing.path, index)
         assert content(index) == anew(growing.path, tmp_path)
         growing.change()

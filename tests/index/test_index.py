@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.make import Pen, prompt, reply, transcript, write
+from tests.transcripts import Pen, prompt, reply, transcript, write
 
 from threadline.errors import IndexBusy
 from threadline.find import homes

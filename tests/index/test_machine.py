@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from msgspec.structs import replace
-from tests.effort import tries
 from tests.index.content import anew, content, differences
 from tests.index.parts import PARTS, PROJECTS, Pens, names
 from tests.index.test_ledger import told
-from tests.make import lines, transcript
+from tests.profiles import scale_examples
+from tests.transcripts import lines, transcript
 
 import threadline
 from threadline.find import homes
@@ -402,7 +402,7 @@ ANSWERS: dict[str, Callable[[threadline.archive.Archive], Any]] = {
 
 TestTranscripts = Transcripts.TestCase
 TestTranscripts.settings = settings(
-    max_examples=tries(40),
+    max_examples=scale_examples(40),
     stateful_step_count=25,
     phases=(Phase.explicit, Phase.generate),  # to make a failure smaller takes minutes; its steps are few as they are
     report_multiple_bugs=False,

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.index.work_rows import content
-from tests.make import SESSION, Pen, Row, call, chain, prompt, transcript
+from tests.transcripts import SESSION, Pen, Row, call, chain, prompt, transcript
 
 from threadline.find import homes
 from threadline.index import open_read_only, refresh_index
@@ -24,11 +24,11 @@ def _rows() -> list[Row]:
     rows = transcript(
         prompt(HALF, timestamp=HALF),
         call(HALF, {HALF: HALF}, HALF),
-        call("Read", HALF, "1\tx", own={"type": "text", "file": {"filePath": HALF, "content": HALF}}),
-        call("BashOutput", HALF, "x", own={"shellId": HALF, "stdout": "", "exitCode": HUGE}),
-        call("TodoWrite", {"todos": todos}, "x", own={"newTodos": todos}),
-        call("TaskCreate", {"subject": HALF}, "x", own=task),
-        call("Agent", {"subagent_type": HALF, "prompt": HALF}, "x", own={"agentId": HALF, "status": HALF}),
+        call("Read", HALF, "1\tx", details={"type": "text", "file": {"filePath": HALF, "content": HALF}}),
+        call("BashOutput", HALF, "x", details={"shellId": HALF, "stdout": "", "exitCode": HUGE}),
+        call("TodoWrite", {"todos": todos}, "x", details={"newTodos": todos}),
+        call("TaskCreate", {"subject": HALF}, "x", details=task),
+        call("Agent", {"subagent_type": HALF, "prompt": HALF}, "x", details={"agentId": HALF, "status": HALF}),
         chain("system", subtype="compact_boundary", compactMetadata={"trigger": HALF, "preTokens": HUGE}),
         chain("attachment", attachment={"type": "edited_text_file", "filename": HALF}),
         call("Bash", HALF),

@@ -16,14 +16,14 @@ from threading import Event
 from typing import Any
 
 import pytest
-from tests.effort import tries
 from tests.index.content import anew, content, differences
 from tests.index.together import Counters, Writer
+from tests.profiles import scale_examples
 
 from threadline.find import homes
 from threadline.index import refresh_index
 
-SECONDS = 2.0 + tries(6)
+SECONDS = 2.0 + scale_examples(6)
 ROOT = Path(__file__).parents[2]
 READERS = 10
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.make import Pen, prompt, reply, transcript, write
+from tests.transcripts import Pen, prompt, reply, transcript, write
 
 from threadline.find import homes
 from threadline.index import FIELDS, Vocabulary, normalize_text, open_read_only, refresh_index, tokenize, vocabulary

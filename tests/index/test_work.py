@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import tries
 from tests.index.work_rows import content, indexed, of_session, sessions
-from tests.make import Row, call, line, prompt, transcript, write
+from tests.profiles import scale_examples
 from tests.thread.session_cases import CASES, folder
+from tests.transcripts import Row, call, line, prompt, transcript, write
 from tools.demo import write as write_demo
 
 from threadline.find import homes
@@ -130,7 +130,7 @@ def _rows(steps: list[tuple[str, int, str]], inside: int) -> list[bytes]:
     return [line(row) for row in rows]
 
 
-@settings(max_examples=tries(40))
+@settings(max_examples=scale_examples(40))
 @given(st.lists(_STEPS, min_size=1, max_size=25), st.sampled_from((0, 0, 3)), st.data())
 def test_growing_line_by_line_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]], inside: int, data: st.DataObject
@@ -175,8 +175,10 @@ def test_rows_that_are_written_again_take_nothing_back(tmp_path: Path) -> None:
         *transcript(
             prompt("go"),
             call("TodoWrite", {"todos": [{"content": "first", "status": "pending"}]}, "noted"),
-            call("TaskCreate", {"subject": "build"}, "made", own={"task": {"id": "1", "subject": "build"}}),
-            call("TaskUpdate", {"taskId": "1", "status": "completed"}, "done", own={"success": True, "taskId": "1"}),
+            call("TaskCreate", {"subject": "build"}, "made", details={"task": {"id": "1", "subject": "build"}}),
+            call(
+                "TaskUpdate", {"taskId": "1", "status": "completed"}, "done", details={"success": True, "taskId": "1"}
+            ),
             call("TodoWrite", {"todos": [{"content": "second", "status": "pending"}]}, "noted"),
         )
     ]

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from tests.make import Pen, lines, prompt, reply, transcript
+from tests.transcripts import Pen, lines, prompt, reply, transcript
 
 import threadline
 from threadline import locks

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.make import SESSION
+from tests.transcripts import SESSION
 
 TESTS = Path(__file__).parents[1]
 CORPORA = {"corpus": TESTS / "corpus", "sessions": TESTS / "sessions", "account": TESTS / "account" / "cases"}

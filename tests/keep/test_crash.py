@@ -14,8 +14,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.changing import Changing
-from tests.effort import tries
+from tests.changing_home import ChangingHome
 from tests.keep.homes import (
     FIRST,
     SECOND,
@@ -29,12 +28,13 @@ from tests.keep.homes import (
     started,
 )
 from tests.keep.steps import Step, dies_at, stepping
+from tests.profiles import scale_examples
 
 from threadline.keep import Catalogue, Store, forget_session, merge_keeps, repack
 
 pytestmark = pytest.mark.crash
 
-KILLS = max(3, tries(20))
+KILLS = max(3, scale_examples(20))
 _OFTEN = 10
 _BEGIN = """
 import sys, pathlib
@@ -92,7 +92,7 @@ class Kills:
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     """Keep, merge and pack, each killed again and again: verify is clean, and all that was kept is there."""
     random = Random(3)  # noqa: S311 - seeded, so that a failure comes again
-    here, there = Changing(tmp_path / "here", 1), Changing(tmp_path / "there", 2)
+    here, there = ChangingHome(tmp_path / "here", 1), ChangingHome(tmp_path / "there", 2)
     folder, memory, other = tmp_path / "keep", tmp_path / "memory", Store.make(tmp_path / "other")
     kills = {name: Kills(name, random) for name in WORK}
     most = dict(zip(WORK, (KILLS - 2 * (KILLS // 3), KILLS // 3, KILLS // 3), strict=True))
@@ -119,7 +119,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     _gone_on_with(folder, memory, here, other)
 
 
-def _gone_on_with(folder: Path, memory: Path, here: Changing, other: Store) -> None:
+def _gone_on_with(folder: Path, memory: Path, here: ChangingHome, other: Store) -> None:
     """What was killed is finished by the next to come: nothing lies about, and both homes are there as they are."""
     store = Store.make(folder)
     before = held(store)
@@ -131,22 +131,22 @@ def _gone_on_with(folder: Path, memory: Path, here: Changing, other: Store) -> N
     assert_whole(store, before)
 
 
-def _first(made: Callable[[], Store], home: Changing, _other: Store) -> Callable[[], object]:
+def _first(made: Callable[[], Store], home: ChangingHome, _other: Store) -> Callable[[], object]:
     return lambda: kept(made(), home.path)
 
 
-def _later(made: Callable[[], Store], home: Changing, _other: Store) -> Callable[[], object]:
+def _later(made: Callable[[], Store], home: ChangingHome, _other: Store) -> Callable[[], object]:
     kept(made(), home.path)
     home.change()
     return lambda: kept(made(), home.path)
 
 
-def _merge(made: Callable[[], Store], home: Changing, other: Store) -> Callable[[], object]:
+def _merge(made: Callable[[], Store], home: ChangingHome, other: Store) -> Callable[[], object]:
     kept(made(), home.path)
     return lambda: merge_keeps(Catalogue(made(), trust_cache=False), FIRST, [other])
 
 
-def _pack(made: Callable[[], Store], home: Changing, _other: Store) -> Callable[[], object]:
+def _pack(made: Callable[[], Store], home: ChangingHome, _other: Store) -> Callable[[], object]:
     for _ in range(3):
         home.change()
         kept(made(), home.path)
@@ -163,7 +163,7 @@ def test_killed_at_each_step(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     """Between any two things that reach the disk, or in the middle of a write; the next one goes on."""
     small_packs(monkeypatch)
     folder, saved = tmp_path / "keep", tmp_path / "saved"
-    home, there = Changing(tmp_path / "here", 4, 0.4), Changing(tmp_path / "there", 5, 0.4)
+    home, there = ChangingHome(tmp_path / "here", 4, 0.4), ChangingHome(tmp_path / "there", 5, 0.4)
     other = Store.make(tmp_path / "other")
     kept(other, there.path, SECOND)
     work = EACH[name](lambda: Store.make(folder), home, other)
@@ -192,7 +192,7 @@ def test_a_killed_forget_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mon
     """At each step of it: what others need stays, and once the next run is done no byte of it is in the packs."""
     small_packs(monkeypatch)
     folder, saved = tmp_path / "keep", tmp_path / "saved"
-    home = Changing(tmp_path / "here", 6, 0.4)
+    home = ChangingHome(tmp_path / "here", 6, 0.4)
     store = Store.make(saved)
     kept(store, home.path)
     home.change()
@@ -233,7 +233,7 @@ def _holds(store: Store, data: bytes) -> bool:
 def test_what_others_rely_on_is_on_the_disk_first(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is synced before it has its name; names are synced before a manifest tells of them, or others go."""
     small_packs(monkeypatch)
-    home, there = Changing(tmp_path / "here", 7, 0.4), Changing(tmp_path / "there", 8, 0.4)
+    home, there = ChangingHome(tmp_path / "here", 7, 0.4), ChangingHome(tmp_path / "there", 8, 0.4)
     other = Store.make(tmp_path / "other")
     kept(other, there.path, SECOND)
     work = EACH[name](lambda: Store.make(tmp_path / "keep"), home, other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.shell import ROOT, each_run
+from tests.doc_commands import ROOT, run_shell_lines
 from tools.demo import write
 
 PAGE = ROOT / "docs/keep.md"
@@ -17,7 +17,7 @@ def test_every_command_works(tmp_path: Path) -> None:
     home = tmp_path / "home"
     write(home)
     many = 0
-    for line, done in each_run(PAGE, tmp_path, home):
+    for line, done in run_shell_lines(PAGE, tmp_path, home):
         assert (done.returncode, done.stderr) == (0, b""), line
         assert done.stdout or ">" in line, line
         many += 1

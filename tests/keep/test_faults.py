@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from tests.changing import Changing
+from tests.changing_home import ChangingHome
 from tests.keep.homes import (
     FIRST,
     SECOND,
@@ -26,7 +26,7 @@ from tests.keep.homes import (
     small_packs,
 )
 from tests.keep.steps import Step, stepping
-from tests.make import SESSION
+from tests.transcripts import SESSION
 
 from threadline.errors import Unreadable
 from threadline.keep import Catalogue, Store, merge_keeps, repack
@@ -46,7 +46,7 @@ def _line(number: int) -> bytes:
     return _LINE % (SESSION.encode(), number, b"word " * (number % 50))
 
 
-def _kinds(home: Changing, other: Store) -> dict[str, Work]:
+def _kinds(home: ChangingHome, other: Store) -> dict[str, Work]:
     return {
         "keep": lambda store: kept(store, home.path),
         "merge": lambda store: merge_keeps(Catalogue(store, trust_cache=False), FIRST, [other]),
@@ -60,7 +60,7 @@ def work(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     small_packs(monkeypatch)
     folder = tmp_path / "disk" / "keep"
     folder.parent.mkdir()
-    home, there = Changing(tmp_path / "here", 31, 0.6), Changing(tmp_path / "there", 32, 0.6)
+    home, there = ChangingHome(tmp_path / "here", 31, 0.6), ChangingHome(tmp_path / "there", 32, 0.6)
     other = Store.make(tmp_path / "other")
     kept(other, there.path, SECOND)
     store = Store.make(folder)
@@ -184,7 +184,7 @@ def test_a_file_that_may_not_be_read() -> None:
     """It is told and the rest is kept; what was kept of it before stays, and it is not said to be gone."""
     folder = Path(mkdtemp(prefix="threadline-"))
     try:
-        home = Changing(folder / "home", 33, 0.3)
+        home = ChangingHome(folder / "home", 33, 0.3)
         shut = sorted((home.path / "projects").glob("*/*-*.jsonl"))
         store = Store.make(folder / "keep")
         kept(store, home.path)
@@ -229,7 +229,7 @@ def _as_nobody(folder: Path, do: Callable[[], object]) -> int:
 
 def test_the_homes_are_left_alone(tmp_path: Path) -> None:
     """Not even a time of a file or a folder is changed by keeping it."""
-    home = Changing(tmp_path / "home", 38, 0.3)
+    home = ChangingHome(tmp_path / "home", 38, 0.3)
     store = Store.make(tmp_path / "keep")
     everything = [home.path, *home.path.rglob("*")]
     before = {path: (path.stat().st_mtime_ns, path.stat().st_ctime_ns) for path in everything}

@@ -10,9 +10,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.changing import Changing
-from tests.effort import tries
+from tests.changing_home import ChangingHome
 from tests.keep.homes import FIRST, SECOND, Looks, kept, looks, small_packs
+from tests.profiles import scale_examples
 
 from threadline.errors import Unreadable
 from threadline.keep import Catalogue, Store, VerifyResult, Version, merge_keeps, restore_files, verify_keep
@@ -42,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Known, Pieces
     """A keep of two machines and several runs, with a dictionary, and every version in it."""
     folder = tmp_path_factory.mktemp("flips")
     store = Store.make(folder / "keep")
-    homes = {FIRST: Changing(folder / "here", 21, 0.6), SECOND: Changing(folder / "there", 22, 0.6)}
+    homes = {FIRST: ChangingHome(folder / "here", 21, 0.6), SECOND: ChangingHome(folder / "there", 22, 0.6)}
     with pytest.MonkeyPatch.context() as patch:
         small_packs(patch)
         patch.setattr("threadline.keep.pack._MIN_SAMPLE_SIZE", 20_000)
@@ -80,7 +80,7 @@ def _flipped(path: Path, offset: int, bit: int) -> Iterator[None]:
 def _offsets(path: Path, random: Random) -> set[int]:
     size = path.stat().st_size
     edges = [*range(_EDGE), *range(size - _EDGE, size)]
-    return {random.choice(edges), *(random.randrange(size) for _ in range(tries(12)))}
+    return {random.choice(edges), *(random.randrange(size) for _ in range(scale_examples(12)))}
 
 
 def _as_it_was(store: Store, known: Known) -> tuple[set[Key], Catalogue]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.changing import Changing
-from tests.effort import tries
+from tests.changing_home import ChangingHome
 from tests.keep.homes import FIRST, SECOND, assert_whole, held, kept, looks, small_packs
+from tests.profiles import scale_examples
 
 from threadline.errors import Error, Unreadable
 from threadline.keep import Catalogue, Store, merge_keeps, repack, restore_files, verify_keep
@@ -79,7 +79,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A keep of ours, and one of another machine with several runs."""
     folder = tmp_path_factory.mktemp("hostile")
     ours, theirs = Store.make(folder / "ours"), Store.make(folder / "theirs")
-    here, there = Changing(folder / "here", 51, 0.4), Changing(folder / "there", 52, 0.4)
+    here, there = ChangingHome(folder / "here", 51, 0.4), ChangingHome(folder / "there", 52, 0.4)
     with pytest.MonkeyPatch.context() as patch:
         small_packs(patch)
         patch.setattr("threadline.keep.pack._MIN_SAMPLE_SIZE", 20_000)
@@ -124,7 +124,7 @@ def test_what_tells_of_the_keep_is_spoilt(how: str, name: str, copies: tuple[Pat
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("seed", range(tries(6)))
+@pytest.mark.parametrize("seed", range(scale_examples(6)))
 @pytest.mark.parametrize("how", SPOILING)
 def test_a_spoilt_keep_is_merged(how: str, seed: int, copies: tuple[Path, Path]) -> None:
     """What is right in it is taken, what is not is told; ours is whole, and has all that it had."""
@@ -139,7 +139,7 @@ def test_a_spoilt_keep_is_merged(how: str, seed: int, copies: tuple[Path, Path])
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("seed", range(tries(6)))
+@pytest.mark.parametrize("seed", range(scale_examples(6)))
 @pytest.mark.parametrize("how", SPOILING)
 def test_a_spoilt_keep_is_used(how: str, seed: int, copies: tuple[Path, Path], tmp_path: Path) -> None:
     """Listing, verifying, packing, restoring, keeping: each gives what is right, or says what is not, in a sentence."""

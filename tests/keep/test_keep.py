@@ -13,8 +13,8 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from tests.effort import tries
 from tests.keep.stores import HERE, THERE, given_back, home_with, is_clean, kept, lines, transcript
+from tests.profiles import scale_examples
 
 from threadline import files
 from threadline.errors import IndexBusy, Unreadable
@@ -121,7 +121,7 @@ class _Days(RuleBasedStateMachine):
 
 
 TestDays = _Days.TestCase
-TestDays.settings = settings(max_examples=tries(25), stateful_step_count=20)
+TestDays.settings = settings(max_examples=scale_examples(25), stateful_step_count=20)
 
 
 def test_what_did_not_change_costs_nothing(store: Store, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import tries
 from tests.keep.stores import (
     HERE,
     THERE,
@@ -27,6 +26,7 @@ from tests.keep.stores import (
     session_id,
     transcript,
 )
+from tests.profiles import scale_examples
 
 from threadline.errors import Unreadable
 from threadline.keep import Catalogue, Machine, Store, forget_session, merge_keeps, repack
@@ -70,7 +70,7 @@ def _pack(store: Store, frames: bytes, told: list[Frame]) -> Path:
 _days = st.lists(st.dictionaries(st.integers(0, 3), st.integers(0, 5), max_size=3), min_size=1, max_size=3)
 
 
-@settings(max_examples=tries(12))
+@settings(max_examples=scale_examples(12))
 @given(_days, _days)
 def test_merging_is_commutative_and_idempotent(
     tmp_path_factory: pytest.TempPathFactory, one: list[dict[int, int]], other: list[dict[int, int]]

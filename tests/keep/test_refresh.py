@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import tries
 from tests.keep.stores import HERE, THERE, home_with, lines, session_id, transcript
+from tests.profiles import scale_examples
 
 from threadline.errors import NotFound
 from threadline.find import homes
@@ -76,7 +76,7 @@ class Keeps:
 
 
 @given(st.lists(st.sampled_from(STEPS), min_size=1, max_size=8), st.integers(0, 1000), st.booleans())
-@settings(max_examples=tries(40), deadline=None)
+@settings(max_examples=scale_examples(40), deadline=None)
 def test_a_refreshed_catalogue_equals_a_new_one(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str], seed: int, cached: bool
 ) -> None:

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.changing import Changing
+from tests.changing_home import ChangingHome
 from tests.keep.homes import FIRST, kept, on_disk
 from tests.real.client import SHARED
 from tools.demo import write
@@ -69,7 +69,7 @@ def test_odd_names_and_odd_bytes(tmp_path: Path) -> None:
 
 def test_each_run_can_be_given_back(tmp_path: Path) -> None:
     """A home as it was after any of its runs, though files grew, were cut, replaced and deleted since."""
-    home = Changing(tmp_path / "home", 41, 0.5)
+    home = ChangingHome(tmp_path / "home", 41, 0.5)
     store = Store.make(tmp_path / "keep")
     states = []
     for _ in range(5):

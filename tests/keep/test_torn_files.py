@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from tests.changing import Changing
+from tests.changing_home import ChangingHome
 from tests.keep.homes import (
     FIRST,
     assert_whole,
@@ -19,7 +19,7 @@ from tests.keep.homes import (
     on_disk,
     started,
 )
-from tests.make import SESSION
+from tests.transcripts import SESSION
 
 from threadline import files
 from threadline.find import homes
@@ -190,7 +190,7 @@ def test_a_file_that_another_process_writes(code: str, large: Path, tmp_path: Pa
 def test_a_clock_that_goes_back(tmp_path: Path) -> None:
     """What came last is the newest, whatever the clock or the times of files say: runs have numbers."""
     store = Store.make(tmp_path / "keep")
-    home = Changing(tmp_path / "home", 35, 0.3)
+    home = ChangingHome(tmp_path / "home", 35, 0.3)
     for year in (2026, 2019, 2040, 1971):
         home.change()
         path = min((home.path / "projects").glob("*/*-*.jsonl"))

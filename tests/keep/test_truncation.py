@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.effort import tries
 from tests.keep.stores import home_with, kept, lines, transcript
+from tests.profiles import scale_examples
 
 from threadline.keep import Catalogue, Store, Version
 from threadline.keep.truncation import join_lost_parts
@@ -54,7 +54,7 @@ def _life(random: Random) -> Iterator[bytes]:
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize("seed", range(tries(60)))
+@pytest.mark.parametrize("seed", range(scale_examples(60)))
 def test_every_entry_is_there_once(tmp_path: Path, seed: int) -> None:
     """Whatever a cut took stands where it stood, as often as it was cut; and nothing is there twice."""
     texts = list(_life(Random(seed)))  # noqa: S311 - seeded, so that a failure comes again

@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.changing import Changing
-from tests.effort import tries
+from tests.changing_home import ChangingHome
 from tests.keep.homes import (
     FIRST,
     SECOND,
@@ -19,6 +18,7 @@ from tests.keep.homes import (
     on_disk,
     started,
 )
+from tests.profiles import scale_examples
 
 from threadline.keep import Store
 
@@ -68,10 +68,10 @@ print(done)
 @pytest.mark.crash
 def test_several_writers_and_readers_at_once(tmp_path: Path) -> None:
     """Two processes of one machine, one of another, one that packs, and readers: all get on, and nothing is lost."""
-    here, there = Changing(tmp_path / "here", 36, 0.6), Changing(tmp_path / "there", 37, 0.6)
+    here, there = ChangingHome(tmp_path / "here", 36, 0.6), ChangingHome(tmp_path / "there", 37, 0.6)
     store = Store.make(tmp_path / "keep")
     kept(store, here.path)
-    seconds = 2.0 + tries(6)
+    seconds = 2.0 + scale_examples(6)
     writers = [(here.path, FIRST.id), (here.path, FIRST.id), (there.path, SECOND.id), ("-", "third_3")]
     processes = [started(WRITING, store.folder, home, name, seconds) for home, name in writers]
     processes += [started(READING, store.folder, seconds) for _ in range(2)]

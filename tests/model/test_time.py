@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.claims import for_each
+from tests.subtests import for_each
 
 import threadline
 

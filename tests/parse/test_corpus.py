@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.claims import Claims
-from tests.corpus_cases import CASES, CORPUS, expected, inputs, name_in, problem, said, transcripts
-from tests.laws import of_entry, of_head
+from tests.corpus_cases import CASES, CORPUS, expected, inputs, name_in, problem_json, transcripts, values_at
+from tests.reader_properties import entry_fields, head_fields
+from tests.subtests import Subtests
 
 import threadline
 from threadline.model.entries import Entry
@@ -32,13 +32,13 @@ def entries_come_out_as_stated(case: str, read: Reading) -> None:
                 "line": entry.line.number,
                 "offset": entry.line.offset,
                 "length": len(entry.raw),
-                "problems": [problem(one) for one in entry.problems],
+                "problems": [problem_json(one) for one in entry.problems],
             }
             for entry in read[path]
         ]
         assert found == [{key: value for key, value in one.items() if key != "said"} for one in stated]
         for entry, one in zip(read[path], stated, strict=True):
-            assert said(entry, one["said"]) == one["said"], entry.place
+            assert values_at(entry, one["said"]) == one["said"], entry.place
 
 
 def side_files_come_out_as_stated(case: str, read: Reading) -> None:
@@ -49,9 +49,9 @@ def side_files_come_out_as_stated(case: str, read: Reading) -> None:
                 side = SideFile(path, Home(path.parent, "option"), SideFileKind(stated["side"]), path.stat().st_size)
                 reading = threadline.read_side_file(side)
                 assert type(reading.content).__name__ == stated["content"]
-                assert [problem(one) for one in reading.problems] == stated["problems"]
+                assert [problem_json(one) for one in reading.problems] == stated["problems"]
                 assert [one.json_path for one in reading.unknown] == stated["unknown"]
-                assert said(reading.content, stated["said"]) == stated["said"]
+                assert values_at(reading.content, stated["said"]) == stated["said"]
 
 
 def raw_lines_join_to_the_file(_case: str, read: Reading) -> None:
@@ -63,7 +63,7 @@ def raw_lines_join_to_the_file(_case: str, read: Reading) -> None:
 def heads_agree_with_entries(_case: str, read: Reading) -> None:
     """A head says of its entry what the entry says of itself: kind, line, ids and usage."""
     for path, entries in read.items():
-        assert [of_head(head) for head in threadline.heads(path)] == [of_entry(entry) for entry in entries]
+        assert [head_fields(head) for head in threadline.heads(path)] == [entry_fields(entry) for entry in entries]
 
 
 def a_case_explains_itself(case: str, read: Reading) -> None:
@@ -85,11 +85,11 @@ CLAIMS = (
 
 def test_every_case() -> None:
     """Every claim about every case holds, on one reading of its files."""
-    with Claims() as claims:
+    with Subtests() as subtests:
         for case in CASES:
             read = {path: list(threadline.entries(path)) for path in inputs(case)}
             for claim in CLAIMS:
-                with claims.about(f"{case}: {claim.__name__}"):
+                with subtests.test(f"{case}: {claim.__name__}"):
                     claim(case, read)
 
 

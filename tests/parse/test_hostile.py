@@ -13,9 +13,9 @@ from pathlib import Path
 from time import process_time
 
 import pytest
-from tests.effort import tries
-from tests.laws import ask, check
-from tests.make import line, lines, prompt, reply, transcript, write
+from tests.profiles import scale_examples
+from tests.reader_properties import check_reader, read_lazy_fields
+from tests.transcripts import line, lines, prompt, reply, transcript, write
 
 import threadline
 from threadline.model.entries import AssistantEntry, UserEntry
@@ -26,7 +26,7 @@ ROW = line({"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": 
 
 def _read(path: Path, data: bytes) -> list[threadline.Entry]:
     path.write_bytes(data)
-    return check(path)
+    return check_reader(path)
 
 
 def _row(member: bytes) -> bytes:
@@ -118,7 +118,7 @@ def test_a_link_is_read_and_a_loop_of_links_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", ROW)
     link = tmp_path / "link.jsonl"
     link.symlink_to(path)
-    assert check(link)[0].raw == ROW
+    assert check_reader(link)[0].raw == ROW
     loop = tmp_path / "loop.jsonl"
     loop.symlink_to(loop)
     with pytest.raises(threadline.Unreadable, match=r"loop\.jsonl"):
@@ -156,7 +156,7 @@ def test_any_file_name_can_be_read_and_named(tmp_path: Path, name: str) -> None:
         path = write(tmp_path / name, ROW)
     except (OSError, ValueError):
         pytest.skip("this file system has no such names")
-    (entry,) = check(path)
+    (entry,) = check_reader(path)
     again = threadline.Place.parse(str(entry.place))
     assert (again.transcript, again.line) == (str(path), 1)
     inner = threadline.Place.parse(str(entry.place.within("$.message.content[0].x:9")))
@@ -201,7 +201,7 @@ def test_nesting_near_the_limit_raises_nothing(tmp_path: Path, levels: int) -> N
     assert b"".join(entry.raw for entry in found) == path.read_bytes()
     assert list(threadline.heads(path))[-1].kind == "user"
     for entry in found:
-        ask(entry)
+        read_lazy_fields(entry)
     assert [entry.kind for entry in found] in (["user"] * 3, ["damaged", "user", "user"], ["damaged", "user"])
 
 
@@ -258,7 +258,7 @@ def test_lone_surrogates_anywhere_are_kept(tmp_path: Path) -> None:
         (entry,) = _read(tmp_path / "x.jsonl", _row(member % half))
         assert [problem.kind for problem in entry.problems] == ["lone-surrogate"]
         assert "\ud83d" in json.dumps(entry.data, ensure_ascii=False)
-        ask(entry)
+        read_lazy_fields(entry)
 
 
 def test_separators_of_other_systems_split_nothing(tmp_path: Path) -> None:
@@ -335,7 +335,7 @@ def test_a_line_that_is_twice_as_long_takes_about_twice_the_time(tmp_path: Path,
         assert b"".join(entry.raw for entry in found) == path.read_bytes()
         return min(times)
 
-    once, twice = took(tries(1_000_000)), took(tries(2_000_000))
+    once, twice = took(scale_examples(1_000_000)), took(scale_examples(2_000_000))
     assert twice <= 3 * once + 0.1
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws import check
-from tests.make import call, chain, line, meta, prompt, reply, transcript
+from tests.reader_properties import check_reader
+from tests.transcripts import call, chain, line, meta, prompt, reply, transcript
 
 import threadline
 from threadline.model.entries import KINDS, Entry
@@ -24,7 +24,7 @@ ROWS = [
         meta("mode", mode="normal"),
         prompt("what is in here? naïve 日本 \U0001f600"),
         reply({"type": "thinking", "thinking": "", "signature": "c2ln"}, "I will look.", output=9),
-        call("Bash", "ls", result="a\nb", own={"stdout": "a\nb", "stderr": "", "interrupted": False}),
+        call("Bash", "ls", result="a\nb", details={"stdout": "a\nb", "stderr": "", "interrupted": False}),
         chain("progress", data={"type": "agent_progress", "message": {"type": "user", "uuid": "in", "timestamp": "t"}}),
         chain("system", subtype="turn_duration", durationMs=12),
         {"type": "brand-new", "uuid": "n1", "sessionId": "s"},
@@ -41,7 +41,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _read(path: Path, data: bytes) -> list[Entry]:
     path.write_bytes(data)
-    return check(path)
+    return check_reader(path)
 
 
 def _told(entry: Entry) -> tuple[bytes, str, Any, tuple[str, ...]]:
@@ -209,7 +209,7 @@ def test_the_size_of_chunks_changes_nothing(path: Path, data: bytes, chunk: int,
     whole = _read(path, data)
     with _sizes(CHUNK_SIZE=chunk, _LONG_LINE=long):
         assert list(threadline.entries(path)) == whole
-        check(path)
+        check_reader(path)
 
 
 @pytest.mark.slow
@@ -218,7 +218,7 @@ def test_lines_too_long_are_kept_in_pieces(path: Path, data: bytes, chunk: int, 
     """A line longer than the longest that is decoded comes in pieces that are damaged; all others are as ever."""
     whole = _read(path, data)
     with _sizes(CHUNK_SIZE=chunk, _LONG_LINE=4, MAX_LINE_LENGTH=longest, _PIECE_SIZE=max(1, longest // 2)):
-        found = check(path)
+        found = check_reader(path)
     lengths = [len(raw) for raw in data.split(b"\n")]
     fits = [length + 1 <= longest for length in lengths[:-1]] + [lengths[-1] <= longest]
     assert [entry for entry in found if fits[entry.line.number - 1]] == [

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.make import SESSION, Pen
+from tests.transcripts import SESSION, Pen
 
 import threadline
 from threadline.model.entries import AssistantEntry, ProgressEntry

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.make import prompt, transcript, write
+from tests.transcripts import prompt, transcript, write
 
 import threadline
 

@@ -11,13 +11,13 @@ import httpx
 import pytest
 from tests.browser.crawling import Crawled, crawl
 from tests.browser.serving import Served, serving
-from tests.effort import is_long
+from tests.profiles import is_long_run
 from tests.real.client import SHARED
 
 HOME = SHARED / "corpus/home"
 EVERY = 23
 """Of the entries of a transcript, one of so many is looked at alone."""
-SHARE = 1 if is_long() else 8
+SHARE = 1 if is_long_run() else 8
 """One session of so many is looked at section by section; in a long run all are."""
 
 pytestmark = [pytest.mark.real, pytest.mark.skipif(not HOME.is_dir(), reason="../shared/corpus is not there")]

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.claims import for_each
 from tests.redact.credentials import formed_value, password, seeded
+from tests.subtests import for_each
 from tools.demo import write
 
 from threadline.redact import Redactor, find_in_value

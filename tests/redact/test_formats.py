@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.claims import for_each
-from tests.effort import tries
+from tests.profiles import scale_examples
 from tests.redact.credentials import formed_value, private_key, seeded, service_value
+from tests.subtests import for_each
 
 from threadline.redact import KINDS, Redactor
 from threadline.redact.formats import SERVICES, Service, TokenFormat
@@ -66,7 +66,7 @@ def survives(value: str, text: str) -> bool:
 @for_each("rule", FORMATS, ids=lambda rule: rule.kind)
 def test_a_form_gives_itself_away(rule: TokenFormat) -> None:
     """A credential of this kind is taken out in every surrounding, and what is left holds nothing more to find."""
-    for seed in range(tries(3)):
+    for seed in range(scale_examples(3)):
         value = formed_value(rule, seeded(seed))
         for name, context in CONTEXTS.items():
             redactor = Redactor()
@@ -89,7 +89,7 @@ def test_a_form_is_called_by_its_name(rule: TokenFormat) -> None:
 @for_each("service", SERVICES, ids=lambda service: service.kind)
 def test_a_name_gives_its_value_away(service: Service) -> None:
     """A credential of this service is taken out wherever it is assigned to a name that mentions the service."""
-    for seed in range(tries(3)):
+    for seed in range(scale_examples(3)):
         value = service_value(service, seeded(seed))
         word = service.names[0]
         for name in (f"{word.upper()}_API_KEY", f"{word}_token", f"{word}Secret", word):

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.claims import for_each
 from tests.redact.credentials import formed_value, password, seeded
 from tests.redact.test_formats import CONTEXTS
+from tests.subtests import for_each
 
 from threadline.redact import Redactor, Settings
 from threadline.redact.layers import text_layers

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 
 import pytest
-from tests.claims import for_each
 from tests.redact.credentials import formed_value, seeded
+from tests.subtests import for_each
 
 from threadline.redact import Redactor, find_spans_in_bytes, word_set
 from threadline.redact.formats import TokenFormat

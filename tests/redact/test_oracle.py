@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.effort import is_long
+from tests.profiles import is_long_run
 from tests.redact.credentials import formed_value, password, private_key, seeded, service_value
 from tests.redact.test_context import PASSWORDS
 from tests.redact.test_formats import ASSIGNED, CONTEXTS
@@ -79,7 +79,7 @@ def test_the_real_home_has_few_findings() -> None:
     counts: Counter[str] = Counter()
     size = 0
     # One line of eight, unless somebody has the time for all of them.
-    step = 1 if is_long() else 8
+    step = 1 if is_long_run() else 8
     for path in sorted(HOME.rglob("*.jsonl")):
         for line in path.read_bytes().splitlines()[::step]:
             size += len(line)

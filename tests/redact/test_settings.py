@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.claims import for_each
+from tests.subtests import for_each
 
 from threadline.errors import BadQuery
 from threadline.redact import KINDS, Redactor, Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.make import SESSION, Part, transcript, write
+from tests.transcripts import SESSION, Part, transcript, write
 
 from threadline.load import read
 from threadline.model.session import Session

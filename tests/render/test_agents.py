@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import run_in_subprocess
-from tests.make import SESSION, Part, Pen, Row, prompt, reply, transcript
 from tests.render.reading import session, shown
+from tests.transcripts import SESSION, Part, Pen, Row, prompt, reply, transcript
 
 from threadline.model.session import Session
 from threadline.render import AgentDetail, AgentPlacement, TreeNode

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from tests.make import Pen, call, prompt, reply, transcript, write
+from tests.transcripts import Pen, call, prompt, reply, transcript, write
 
 from threadline.load import read
 from threadline.render import Detail, View, session_to_markdown

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.make import SESSION, Pen, call, chain, meta, prompt, reply, transcript
 from tests.render.reading import session, shown
+from tests.transcripts import SESSION, Pen, call, chain, meta, prompt, reply, transcript
 
 from threadline.render import AgentDetail, display_width
 
@@ -62,7 +62,9 @@ def test_the_session_is_named_first(tmp_path: Path) -> None:
 
 def test_edits_are_diffs(tmp_path: Path) -> None:
     """What went and what came, numbered, and in red and green where there are colours."""
-    whole = session(tmp_path, prompt("x"), call("Edit", {"file_path": "/work/app/x.py"}, result="ok", own=own_edit()))
+    whole = session(
+        tmp_path, prompt("x"), call("Edit", {"file_path": "/work/app/x.py"}, result="ok", details=own_edit())
+    )
     assert shown(whole)[3:] == [
         "✓ Edit  x.py  +1 -1  1.0s",
         "  ⎿     3   a",
@@ -84,7 +86,7 @@ def test_an_edit_without_a_patch_shows_what_was_asked(tmp_path: Path) -> None:
 def test_a_new_file_is_all_new(tmp_path: Path) -> None:
     """A created file is shown whole, and folded when it is long."""
     own = {"type": "create", "filePath": "n.py", "content": "a\n" * 40, "structuredPatch": []}
-    lines = shown(session(tmp_path, prompt("x"), call("Write", {"file_path": "n.py"}, result="ok", own=own)))
+    lines = shown(session(tmp_path, prompt("x"), call("Write", {"file_path": "n.py"}, result="ok", details=own)))
     assert lines[3] == "✓ Write  n.py  +40 -0  1.0s"
     assert lines[-1] == "    … 16 more lines"
 
@@ -95,7 +97,9 @@ def test_todos_are_checkboxes(tmp_path: Path) -> None:
         {"content": name, "status": state}
         for name, state in (("one", "completed"), ("two", "in_progress"), ("three", "pending"))
     ]
-    whole = session(tmp_path, prompt("x"), call("TodoWrite", {"todos": todos}, result="ok", own={"newTodos": todos}))
+    whole = session(
+        tmp_path, prompt("x"), call("TodoWrite", {"todos": todos}, result="ok", details={"newTodos": todos})
+    )
     assert [line.strip() for line in shown(whole)[3:]] == ["✓ TodoWrite  1.0s", "⎿ ☒ one", "◐ two", "☐ three"]
 
 
@@ -107,7 +111,7 @@ def test_outcomes_are_marked(tmp_path: Path) -> None:
             tmp_path,
             prompt("x"),
             call("Bash", "false", result="Exit code 1\nboom", error=True),
-            call("Bash", "rm -r x", result=refusal, error=True, own="User rejected tool use"),
+            call("Bash", "rm -r x", result=refusal, error=True, details="User rejected tool use"),
             call("Bash", "sleep 9"),
         )
     )
@@ -236,7 +240,7 @@ def with_agent(folder: Path) -> Any:
     return session(
         folder,
         prompt("x"),
-        call("Agent", given, result="Found it.\nagentId: " + AGENT, own=own),
+        call("Agent", given, result="Found it.\nagentId: " + AGENT, details=own),
         reply("There."),
         agents={
             AGENT: transcript(prompt("Find it!"), call("Grep", "it", result="x.py"), reply("Found it."), pen=pen),
@@ -324,7 +328,7 @@ def test_what_a_background_agent_answered_is_told(tmp_path: Path) -> None:
         yield pen.chain("attachment", attachment=queued)
 
     own = {"status": "async_launched", "agentId": AGENT}
-    rows = transcript(prompt("x"), call("Agent", {"prompt": "Find it!"}, result="Started", own=own))
+    rows = transcript(prompt("x"), call("Agent", {"prompt": "Find it!"}, result="Started", details=own))
     launched = next(
         block["id"]
         for row in rows
@@ -333,7 +337,11 @@ def test_what_a_background_agent_answered_is_told(tmp_path: Path) -> None:
         if block["type"] == "tool_use"
     )
     whole = session(
-        tmp_path, prompt("x"), call("Agent", {"prompt": "Find it!"}, result="Started", own=own), news, reply("Good.")
+        tmp_path,
+        prompt("x"),
+        call("Agent", {"prompt": "Find it!"}, result="Started", details=own),
+        news,
+        reply("Good."),
     )
     lines = shown(whole)
     at = lines.index("◦ background task: Agent done  (started at line 2)")
@@ -348,7 +356,9 @@ def test_words_of_a_refusal_are_never_cut(tmp_path: Path) -> None:
     """What a person typed when refusing a call is theirs, not output: all of it stands under the call."""
     said = "\n".join(f"reason {n}" for n in range(30))
     refusal = f"The user doesn't want to proceed with this tool use. the user said:\n{said}"
-    whole = session(tmp_path, prompt("x"), call("Bash", "rm", result=refusal, error=True, own="User rejected tool use"))
+    whole = session(
+        tmp_path, prompt("x"), call("Bash", "rm", result=refusal, error=True, details="User rejected tool use")
+    )
     lines = shown(whole)
     at = lines.index("⊘ Bash  rm  denied  1.0s")
     assert lines[at + 1] == "  ❯ reason 0"  # noqa: RUF001 - the sign of a person's words

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.make import chain, prompt, reply
 from tests.render.reading import session
+from tests.transcripts import chain, prompt, reply
 
 from threadline.render import Span, build_outline, plain, wrap
 from threadline.render.terminal_markdown import markdown_lines

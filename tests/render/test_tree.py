@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.make import call, prompt, reply
 from tests.render.reading import session, shown
 from tests.render.test_text import AGENT, forked, with_agent
+from tests.transcripts import call, prompt, reply
 
 from threadline.render import display_width
 from threadline.render.tree import build_tree, draw_tree
@@ -55,8 +55,8 @@ def test_agents_without_a_transcript_are_told(tmp_path: Path) -> None:
     whole = session(
         tmp_path,
         prompt("x"),
-        call("Agent", given, result="ok", own=own),
-        call("Agent", again, result="ok", own=own),
+        call("Agent", given, result="ok", details=own),
+        call("Agent", again, result="ok", details=own),
         call("Agent", given, result="No such type", error=True),
     )
     lines = list(draw_tree(build_tree(whole), 80))
@@ -77,7 +77,7 @@ def test_what_did_not_end_well_is_told_by_how_it_ended(tmp_path: Path) -> None:
         prompt("x"),
         call("Bash", "a", result="Exit code 1", error=True),
         call("Bash", "b", result="Exit code 1", error=True),
-        call("Bash", "c", result=refusal, error=True, own="User rejected tool use"),
+        call("Bash", "c", result=refusal, error=True, details="User rejected tool use"),
         reply("ok"),
     )
     assert "3 calls · 2 errors, 1 refused · " in list(draw_tree(build_tree(whole), 100))[2]

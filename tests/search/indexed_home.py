@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.make import Part, Pen, transcript, write
+from tests.transcripts import Part, Pen, transcript, write
 
 from threadline.find import homes
 from threadline.index import Index, refresh_index

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.make import Pen, prompt, reply
 from tests.search.indexed_home import FIRST, SECOND, Archive
+from tests.transcripts import Pen, prompt, reply
 
 from threadline.search import documents, search
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
-from tests.claims import for_each
 from tests.search.queries import NOW, by_plan
+from tests.subtests import for_each
 
 from threadline.search.match import Document, matches
 from threadline.search.query import And, Cost, Has, Is, Not, Or, Regex, Text, When, parse_query, split_camel_case

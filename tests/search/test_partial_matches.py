@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.make import Pen, call, meta, prompt, reply
 from tests.search.indexed_home import FIRST, SECOND, Archive, found, scanned
+from tests.transcripts import Pen, call, meta, prompt, reply
 
 from threadline.search import search
 from threadline.search.query import word_forms

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.claims import for_each
 from tests.search.queries import by_plan, by_scan
+from tests.subtests import for_each
 
 from threadline.errors import BadQuery
 from threadline.search.match import Document

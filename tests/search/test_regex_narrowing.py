@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.make import Part, call, prompt, reply
 from tests.search.indexed_home import FIRST, SECOND, Archive, found, scanned
+from tests.transcripts import Part, call, prompt, reply
 
 from threadline.search import ranking, search
 from threadline.search.query import parse_query

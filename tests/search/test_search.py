@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import tries
-from tests.make import Pen, call, meta, prompt, reply, transcript, write
+from tests.profiles import scale_examples
 from tests.search.indexed_home import FIRST, SECOND, Archive, found, scanned
+from tests.transcripts import Pen, call, meta, prompt, reply, transcript, write
 from tools.demo import write as write_demo
 
 from threadline.errors import BadQuery
@@ -135,7 +135,7 @@ _queries = st.lists(st.tuples(st.sampled_from(["", "-", "OR "]), _term).map("".j
 )
 
 
-@settings(max_examples=tries(25))
+@settings(max_examples=scale_examples(25))
 @given(st.lists(_parts, max_size=6), st.lists(_parts, max_size=4), st.lists(_queries, min_size=1, max_size=8))
 def test_any_search_finds_what_a_scan_finds(
     tmp_path_factory: pytest.TempPathFactory, first: list[object], second: list[object], queries: list[str]
@@ -363,7 +363,7 @@ def test_an_agent_is_found_by_the_type_that_its_call_asked_for(archive: Archive)
     """Old versions put nothing beside an agent's transcript: the call that started it says what it is."""
     given = {"description": "look", "prompt": "look for the pier", "subagent_type": "Explore"}
     archive.write(
-        prompt("begin"), call("Task", given, result="done", own={"agentId": "a1b2c3d4", "status": "completed"})
+        prompt("begin"), call("Task", given, result="done", details={"agentId": "a1b2c3d4", "status": "completed"})
     )
     path = archive.home / "projects" / "-work-app" / FIRST / "subagents" / "agent-a1b2c3d4.jsonl"
     write(path, *transcript(prompt("look for the pier"), pen=Pen(FIRST, isSidechain=True, agentId="a1b2c3d4")))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 from msgspec import Meta, Struct, field
-from tests.claims import for_each
+from tests.subtests import for_each
 
 from threadline.shape import OTHER_TAG, OWN_PREFIX, Misfit, Shape, fit
 

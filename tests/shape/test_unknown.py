@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.claims import for_each
+from tests.subtests import for_each
 
 from threadline.model.blocks import Message
 from threadline.model.entries import KINDS, AnyEntry, UserEntry

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from tests.make import START, Part, Row, Writer, call, reply
 from tests.thread.state_rows import session_of
+from tests.transcripts import START, Part, Row, Writer, call, reply
 
 from threadline.model.context import CacheBreak, Context, ContextCategory
 from threadline.thread import analyze_context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.make import Part, Pen, Row, line, prompt, transcript
+from tests.transcripts import Part, Pen, Row, line, prompt, transcript
 
 from threadline.model.entries import Entry
 from threadline.model.places import NOWHERE

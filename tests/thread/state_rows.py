@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.make import SESSION, START, Part, Pen, Row, call, lines, prompt, transcript
+from tests.transcripts import SESSION, START, Part, Pen, Row, call, lines, prompt, transcript
 
 from threadline.load import read
 from threadline.model.places import Place
@@ -97,7 +97,7 @@ def wrote(path: str, content: str, original: str | None = None, **fields: Any) -
         "originalFile": original,
         **fields,
     }
-    return call("Write", {"file_path": path, "content": content}, "written", own=own)
+    return call("Write", {"file_path": path, "content": content}, "written", details=own)
 
 
 def edited(
@@ -116,7 +116,7 @@ def edited(
         **fields,
     }
     given = {"file_path": path, "old_string": old, "new_string": new, "replace_all": every}
-    return call("Edit", given, "edited", own=own)
+    return call("Edit", given, "edited", details=own)
 
 
 def read_text(path: str, text: str, start: int = 1, count: int | None = None) -> Part:
@@ -131,4 +131,4 @@ def read_text(path: str, text: str, start: int = 1, count: int | None = None) ->
         "totalLines": len(every),
     }
     shown = "\n".join(f"{number}\t{line}" for number, line in enumerate(seen, start))
-    return call("Read", {"file_path": path}, shown, own={"type": "text", "file": file})
+    return call("Read", {"file_path": path}, shown, details={"type": "text", "file": file})

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.make import START, Part, Pen, Row, chain, meta, prompt, reply, transcript
 from tests.thread.rows import read, result, told, use
+from tests.transcripts import START, Part, Pen, Row, chain, meta, prompt, reply, transcript
 
 from threadline.find import parse_transcript_name
 from threadline.model.calls import Outcome

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.claims import for_each
-from tests.make import Row, call, chain, meta, prompt, reply, transcript
+from tests.subtests import for_each
 from tests.thread.rows import read, result, told, use
+from tests.transcripts import Row, call, chain, meta, prompt, reply, transcript
 
 from threadline.model.calls import Call, Outcome
 from threadline.model.results import ShellResult
@@ -230,7 +230,7 @@ def test_exit_code(made: Call, code: int | None) -> None:
 
 def test_a_call_gives_its_result_typed_and_its_duration() -> None:
     """A call knows its result by tool, and the time from its row to the result's."""
-    (made,) = find_calls(told(call("Bash", "ls", result="a", own={"stdout": "a"})))
+    (made,) = find_calls(told(call("Bash", "ls", result="a", details={"stdout": "a"})))
     assert isinstance(made.result, ShellResult)
     assert made.duration is not None
     assert made.duration.total_seconds() == 1

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.make import Part, Pen, Row, call, chain, meta, prompt, reply, transcript
 from tests.thread.context_rows import at, called, only_break, said, told, usage
 from tests.thread.state_rows import session_of
 from tests.thread.test_requests import PARAMS, SHAPE, digest, request, shape
 from tests.thread.test_thread_laws import ROWS
+from tests.transcripts import Part, Pen, Row, call, chain, meta, prompt, reply, transcript
 
 from threadline.errors import BadQuery, NotFound
 from threadline.load import read

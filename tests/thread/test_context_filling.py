@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.make import Row, call, chain, prompt, reply
 from tests.thread.context_rows import amounts, called, measured, said, told, usage
 from tests.thread.state_rows import session_of
+from tests.transcripts import Row, call, chain, prompt, reply
 
 from threadline.model.context import ContextCategory, ContextWindow
 from threadline.model.places import Place

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.claims import for_each
-from tests.make import SESSION, call, chain, prompt, reply, transcript, write
+from tests.subtests import for_each
 from tests.thread.session_cases import folder
+from tests.transcripts import SESSION, call, chain, prompt, reply, transcript, write
 
 from threadline.errors import NotFound
 from threadline.load import Session, read
@@ -23,7 +23,7 @@ def _small(tmp_path: Path) -> Session:
     shown = "sort --numeric-sort shelf.txt | uniq --count > sorted.txt\nrm shelf.txt"
     rows = transcript(
         prompt("Sort the shelf"),
-        call("Bash", shown, result="a", own={"stdout": "a"}),
+        call("Bash", shown, result="a", details={"stdout": "a"}),
         prompt("Dust it"),
         reply("Dusted."),
         chain("system", subtype="compact_boundary", compactMetadata={"trigger": "auto", "preTokens": 9}),

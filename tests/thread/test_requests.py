@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.make import SESSION, Part, Pen, Row, call, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Part, Pen, Row, call, prompt, reply, transcript, write
 
 import threadline
 from threadline.errors import NotFound

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.claims import Claims
+from tests.subtests import Subtests
 from tests.thread.session_cases import CASES, CORPUS, PARTS, expected, folder, mains, shown, transcripts
 
 import threadline
@@ -88,9 +88,9 @@ CLAIMS = (
 def test_case(case: str) -> None:
     """Every claim about the case holds, on one reading of it."""
     sessions = _read(case)
-    with Claims() as claims:
+    with Subtests() as subtests:
         for claim in CLAIMS:
-            with claims.about(claim.__name__):
+            with subtests.test(claim.__name__):
                 claim(case, sessions)
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.claims import for_each
-from tests.make import Part, call, chain, meta, prompt, reply
+from tests.subtests import for_each
 from tests.thread.state_rows import edited, hunks, line_of, read_text, session_of, wrote
+from tests.transcripts import Part, call, chain, meta, prompt, reply
 
 from threadline.errors import NotFound
 from threadline.model.session import Session
@@ -197,7 +197,7 @@ def test_removing_text_removes_its_line_end() -> None:
     """Where something is replaced by nothing, the tool removes the newline after it, too."""
     own = {"filePath": A, "oldString": "two", "newString": "", "originalFile": "one\ntwo\nthree", "replaceAll": False}
     patch = hunks("one\ntwo\nthree", "one\nthree")
-    session = session_of(call("Edit", {"file_path": A}, "ok", own={**own, "structuredPatch": patch}))
+    session = session_of(call("Edit", {"file_path": A}, "ok", details={**own, "structuredPatch": patch}))
     assert file_of(session).content == "one\nthree"
 
 
@@ -210,7 +210,7 @@ def test_the_patch_decides_where_the_strings_do_not() -> None:
         "originalFile": "one\ntwo\n",
         "structuredPatch": hunks("one\ntwo\n", "one\n\\u00e9\n"),
     }
-    session = session_of(call("Edit", {"file_path": A}, "ok", own=own))
+    session = session_of(call("Edit", {"file_path": A}, "ok", details=own))
     assert file_of(session).content == "one\n\\u00e9\n"
 
 
@@ -218,7 +218,7 @@ def test_several_edits_in_one_call() -> None:
     """The replacements of a `MultiEdit` are made one after the other."""
     edits = [{"old_string": "one", "new_string": "1"}, {"old_string": "1\n", "new_string": "2\n"}]
     own = {"filePath": A, "edits": edits, "originalFileContents": "one\n", "structuredPatch": hunks("one\n", "2\n")}
-    session = session_of(call("MultiEdit", {"file_path": A, "edits": edits}, "ok", own=own))
+    session = session_of(call("MultiEdit", {"file_path": A, "edits": edits}, "ok", details=own))
     assert file_of(session).content == "2\n"
 
 
@@ -227,8 +227,8 @@ def test_notebooks_are_known_where_their_text_is_told() -> None:
     own = {"new_source": "x", "edit_mode": "replace", "cell_id": "1", "error": ""}
     told = {**own, "notebook_path": A, "original_file": "{}", "updated_file": '{"x":1}'}
     session = session_of(
-        call("NotebookEdit", {"notebook_path": A}, "ok", own=told),
-        call("NotebookEdit", {"notebook_path": B}, "ok", own=own),
+        call("NotebookEdit", {"notebook_path": A}, "ok", details=told),
+        call("NotebookEdit", {"notebook_path": B}, "ok", details=own),
     )
     assert file_of(session).content == '{"x":1}'
     assert (file_of(session, B).proven, file_of(session, B).changed is not None) == (ProofLevel.UNKNOWN, True)
@@ -239,7 +239,7 @@ def test_a_file_read_in_two_parts_is_known_whole() -> None:
     parts = [read_text(A, TEXT, 1, 2), read_text(A, TEXT, 3, 3)]
     assert file_of(session_of(*parts)).content == TEXT
     assert (
-        file_of(session_of(parts[0], call("Bash", "make", "ok", own={"stdout": ""}), parts[1])).proven
+        file_of(session_of(parts[0], call("Bash", "make", "ok", details={"stdout": ""}), parts[1])).proven
         is ProofLevel.PARTIAL
     )
 
@@ -252,7 +252,7 @@ def test_line_ends_are_newlines() -> None:
 @pytest.mark.parametrize("command", ["sed -i s/a/b/ a.py", "cat /work/app/a.py|wc", 'python "app/a.py"'])
 def test_a_command_that_names_a_file_is_a_doubt(command: str) -> None:
     """A command proves nothing: the text stays proven as of then, and the command is named."""
-    session = session_of(wrote(A, "1\n"), call("Bash", command, "ok", own={"stdout": "ok", "stderr": ""}))
+    session = session_of(wrote(A, "1\n"), call("Bash", command, "ok", details={"stdout": "ok", "stderr": ""}))
     file = file_of(session)
     assert (file.content, file.ran_since, [doubt.how for doubt in file.doubts]) == ("1\n", 1, [EvidenceKind.COMMAND])
     assert "1 later command could have changed it (mentioned by 1)" in file.statement
@@ -261,7 +261,9 @@ def test_a_command_that_names_a_file_is_a_doubt(command: str) -> None:
 def test_a_command_that_was_refused_ran_not() -> None:
     """A refused command is no doubt."""
     refused = "The user doesn't want to proceed with this tool use."
-    session = session_of(wrote(A, "1\n"), call("Bash", "rm a.py", refused, own="User rejected tool use", error=True))
+    session = session_of(
+        wrote(A, "1\n"), call("Bash", "rm a.py", refused, details="User rejected tool use", error=True)
+    )
     assert (file_of(session).doubts, file_of(session).ran_since) == ((), 0)
 
 
@@ -296,8 +298,8 @@ def test_a_difference_from_what_was_known_came_from_outside() -> None:
 
 def test_a_file_that_did_not_change_is_known_anew() -> None:
     """The answer that a file is unchanged proves it as of then."""
-    same = call("Read", {"file_path": A}, "unchanged", own={"type": "file_unchanged", "file": {"filePath": A}})
-    run = call("Bash", "touch a.py", "", own={"stdout": "", "stderr": ""})
+    same = call("Read", {"file_path": A}, "unchanged", details={"type": "file_unchanged", "file": {"filePath": A}})
+    run = call("Bash", "touch a.py", "", details={"stdout": "", "stderr": ""})
     file = file_of(session_of(wrote(A, "1\n"), run, same))
     assert (file.content, file.doubts, file.ran_since) == ("1\n", (), 0)
 
@@ -378,7 +380,7 @@ def test_todos_stand_as_they_were_last_written() -> None:
     """The list is the last that was written up to the place, by agent."""
     one, two = ([{"content": "x", "status": status, "activeForm": "xing"}] for status in ("pending", "completed"))
     session = session_of(
-        call("TodoWrite", {"todos": one}, "ok", own={"oldTodos": [], "newTodos": one}),
+        call("TodoWrite", {"todos": one}, "ok", details={"oldTodos": [], "newTodos": one}),
         prompt("on"),
         call("TodoWrite", {"todos": two}, "ok"),
         agents={"a1": [prompt("go"), call("TodoWrite", {"todos": one}, "ok")]},
@@ -393,13 +395,13 @@ def test_todos_stand_as_they_were_last_written() -> None:
 def create(number: str, subject: str) -> Part:
     """A task was made."""
     given = {"subject": subject, "description": f"do {subject}"}
-    return call("TaskCreate", given, "ok", own={"task": {"id": number, "subject": subject}})
+    return call("TaskCreate", given, "ok", details={"task": {"id": number, "subject": subject}})
 
 
 def update(number: str, **given: Any) -> Part:
     """A task was changed."""
     own = {"success": True, "taskId": number, "updatedFields": list(given)}
-    return call("TaskUpdate", {"taskId": number, **given}, "ok", own=own)
+    return call("TaskUpdate", {"taskId": number, **given}, "ok", details=own)
 
 
 def test_tasks_stand_as_they_were_changed() -> None:
@@ -408,13 +410,13 @@ def test_tasks_stand_as_they_were_changed() -> None:
         create("1", "one"), create("2", "two"), create("3", "three"),
         update("1", status="in_progress", owner="me"), update("2", addBlockedBy=["1"]), update("3", status="deleted"),
         update("4", status="completed"),
-        call("TaskUpdate", {"taskId": "1", "status": "completed"}, "no", own={"success": False, "taskId": "1"}),
+        call("TaskUpdate", {"taskId": "1", "status": "completed"}, "no", details={"success": False, "taskId": "1"}),
     )  # fmt: skip
     tasks = {known.task.id: known.task for known in state_at(session).tasks}
     assert list(tasks) == ["1", "2", "4"]
     assert (tasks["1"].status, tasks["1"].owner, tasks["1"].description) == ("in_progress", "me", "do one")
     assert (tasks["2"].status, tasks["2"].blocked_by) == ("pending", ["1"])
-    listed = call("TaskList", {}, "#2", own={"tasks": [{"id": "2", "subject": "two", "status": "completed"}]})
+    listed = call("TaskList", {}, "#2", details={"tasks": [{"id": "2", "subject": "two", "status": "completed"}]})
     (left,) = state_at(session_of(create("1", "one"), create("2", "two"), listed)).tasks
     assert (left.task.id, left.task.status, left.task.description) == ("2", "completed", "do two")
 
@@ -450,8 +452,8 @@ def test_an_empty_session_has_a_state() -> None:
 
 def test_reads_are_checked_against_what_was_known() -> None:
     """A read that differs from what was written is explained by what ran, or it is not explained."""
-    run = call("Bash", "make fmt", "", own={"stdout": "", "stderr": ""})
-    name = call("Bash", "./tool a.py", "", own={"stdout": "", "stderr": ""})
+    run = call("Bash", "make fmt", "", details={"stdout": "", "stderr": ""})
+    name = call("Bash", "./tool a.py", "", details={"stdout": "", "stderr": ""})
     for between, expected in (
         ([], Explanation.NONE),
         ([run], Explanation.REWRITING_COMMAND),
@@ -481,7 +483,7 @@ def test_reads_are_checked_against_what_was_known() -> None:
 @for_each("tool", ["Read", "Edit", "Write", "MultiEdit", "NotebookEdit"])
 def test_damaged_results_do_not_raise(tool: str, own: dict[str, Any]) -> None:
     """Whatever a result holds, there is a state."""
-    session = session_of(wrote(A, "1\n"), call(tool, {"file_path": A, "notebook_path": A}, "ok", own=own))
+    session = session_of(wrote(A, "1\n"), call(tool, {"file_path": A, "notebook_path": A}, "ok", details=own))
     state = state_at(session)
     assert difference(state_at(session, line_of(session, 1)), state) is not None
     assert all(file.statement and (file.size is None or file.size >= 0) for file in state.files.values())
@@ -529,7 +531,7 @@ def test_a_task_has_words_where_words_belong() -> None:
     """Whatever a call is given as status, subject or owner, only text is taken; metadata may be an object."""
     given = {"subject": {"a": 1}, "status": {"z": 1}, "owner": ["x"], "metadata": {"k": 1}, "description": "d"}
     own = {"task": {"id": "1", "subject": "s"}}
-    (known,) = state_at(session_of(call("TaskCreate", given, "ok", own=own))).tasks
+    (known,) = state_at(session_of(call("TaskCreate", given, "ok", details=own))).tasks
     task = known.task
     assert (task.subject, task.status, task.owner, task.description) == ("s", "pending", None, "d")
     assert task.metadata == {"k": 1}

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.effort import tries
-from tests.make import SESSION, Pen, line, lines, meta, prompt, transcript
+from tests.profiles import scale_examples
+from tests.transcripts import SESSION, Pen, line, lines, meta, prompt, transcript
 
 from threadline.find import watch
 from threadline.model.homes import Home
@@ -340,7 +340,7 @@ class Writers(RuleBasedStateMachine):
 
 
 TestWriters = Writers.TestCase
-TestWriters.settings = settings(max_examples=tries(50), stateful_step_count=30)
+TestWriters.settings = settings(max_examples=scale_examples(50), stateful_step_count=30)
 
 
 class ForgetfulWriters(Writers):
@@ -363,4 +363,4 @@ class ForgetfulWriters(Writers):
 
 
 TestForgetfulWriters = ForgetfulWriters.TestCase
-TestForgetfulWriters.settings = settings(max_examples=tries(50), stateful_step_count=30)
+TestForgetfulWriters.settings = settings(max_examples=scale_examples(50), stateful_step_count=30)

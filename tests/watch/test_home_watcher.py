@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.make import SESSION, line
+from tests.transcripts import SESSION, line
 
 from threadline.find import HomeWatcher
 from threadline.model.homes import Home

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.make import SESSION, Pen, Row, call, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Pen, Row, call, prompt, reply, transcript, write
 from tests.web.client import Client
 
 AGENT = "a1b2c3d4e"
@@ -22,7 +22,7 @@ def session_rows(turns: int = 3) -> list[Row | bytes]:
         reply("It is **one** pixel.", output=5, read=900),
         call("Bash", "ls shelves", result="north\nsouth"),
         call("Bash", "false", result="Exit code 1", error=True),
-        call("Agent", task, result="Two shelves", own={"agentId": AGENT, "status": "completed"}),
+        call("Agent", task, result="Two shelves", details={"agentId": AGENT, "status": "completed"}),
         reply("There are two.", output=7, read=1200),
     ]
     for number in range(2, turns + 1):

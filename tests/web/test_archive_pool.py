@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.make import SESSION, Pen, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Pen, prompt, reply, transcript, write
 from tests.web.client import Client
 from tests.web.conftest import session_rows, write_home
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.make import SESSION, Pen, Row, prompt, reply, transcript
+from tests.transcripts import SESSION, Pen, Row, prompt, reply, transcript
 from tests.web.client import Client
 from tests.web.conftest import write_home
 

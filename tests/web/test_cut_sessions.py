@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.make import SESSION, line
+from tests.transcripts import SESSION, line
 from tests.web.client import Client
 from tests.web.conftest import session_rows, write_home
 

@@ -7,7 +7,7 @@ import hmac
 from typing import Any
 
 import pytest
-from tests.make import SESSION
+from tests.transcripts import SESSION
 from tests.web.client import HOST, PORT, TOKEN, Client
 
 from threadline.web import guard

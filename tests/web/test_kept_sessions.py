@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.make import SESSION
+from tests.transcripts import SESSION
 from tests.web.client import PORT, TOKEN, Client
 from tests.web.conftest import session_rows, write_home
 

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from time import monotonic, sleep
 
-from tests.make import SESSION, Pen, lines, prompt, transcript
+from tests.transcripts import SESSION, Pen, lines, prompt, transcript
 from tests.web.conftest import session_rows, write_home
 
 from threadline.find import homes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.make import SESSION, Pen, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Pen, prompt, reply, transcript, write
 from tests.web.client import Client
 
 _AGENTS = ("a1b2c3d4e", "b1b2c3d4e")

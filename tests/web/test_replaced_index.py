@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from tests.make import SESSION
+from tests.transcripts import SESSION
 from tests.web.client import PORT, TOKEN, Client
 from tests.web.conftest import session_rows, write_home
 

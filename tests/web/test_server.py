@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.make import SESSION
+from tests.transcripts import SESSION
 from tests.web.conftest import session_rows, write_home
 
 from threadline.cli.commands import threadline

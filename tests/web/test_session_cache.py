@@ -11,7 +11,7 @@ from time import sleep
 from typing import Any
 
 import pytest
-from tests.make import SESSION, Pen, line, prompt, transcript
+from tests.transcripts import SESSION, Pen, line, prompt, transcript
 from tests.web.conftest import session_rows, write_home
 
 from threadline import load

@@ -12,8 +12,8 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import tries
-from tests.make import SESSION, Pen, Row, call, lines, prompt, reply, transcript, write
+from tests.profiles import scale_examples
+from tests.transcripts import SESSION, Pen, Row, call, lines, prompt, reply, transcript, write
 from tests.web.client import Client
 from tests.web.conftest import AGENT, PIXEL, session_rows, write_home
 
@@ -273,7 +273,7 @@ def test_words_are_found_whatever_their_case_and_accents(client: Client, words: 
 
 
 @given(text=st.text(alphabet=st.characters(codec="utf-8"), max_size=60))
-@settings(max_examples=tries(40))
+@settings(max_examples=scale_examples(40))
 def test_any_words_can_be_looked_for(client: Client, text: str) -> None:
     """Whatever is typed into the box gives hits, none, or a sentence."""
     assert client.get(f"{_PAGE}/find.json?q={quote(text)}").status_code in {200, 400}

@@ -12,7 +12,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from tests.make import SESSION
+from tests.transcripts import SESSION
 from tests.web.client import HOST, PORT, TOKEN, Client
 from tests.web.conftest import session_rows, write_home
 

@@ -7,7 +7,7 @@ from html import unescape
 from zoneinfo import ZoneInfo
 
 import pytest
-from tests.make import SESSION
+from tests.transcripts import SESSION
 from tests.web.client import Client
 from tests.web.conftest import AGENT
 

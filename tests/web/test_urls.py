@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from tests.make import SESSION, prompt, transcript, write
+from tests.transcripts import SESSION, prompt, transcript, write
 from tests.web.client import Client
 from tests.web.conftest import session_rows, write_home
 

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.claims import for_each
-from tests.effort import tries
-from tests.make import call as makes
-from tests.make import prompt
+from tests.profiles import scale_examples
 from tests.render.html.calling import LONE, SCENE, WHOLE, Page, made
 from tests.render.html.tools import CASES, DOT, PATCH, TOOLS, Case
 from tests.render.reading import session
+from tests.subtests import for_each
+from tests.transcripts import call as makes
+from tests.transcripts import prompt
 
 from threadline.model.calls import Outcome
 from threadline.model.results import TOOL_RESULTS
@@ -113,7 +113,7 @@ def test_pictures_of_a_result_are_shown(tmp_path: Path) -> None:
     whole = session(
         tmp_path,
         prompt("p"),
-        makes("Read", "/x.png", result=[image], own={"type": "image", "file": {"type": "image/png"}}),
+        makes("Read", "/x.png", result=[image], details={"type": "image", "file": {"type": "image/png"}}),
     )
     one = whole.calls[0]
     assert one.answer is not None
@@ -189,7 +189,7 @@ def test_where_a_call_has_no_page_of_its_own_all_of_it_is_there(case: Case) -> N
 
 @pytest.mark.sample(9)
 @pytest.mark.parametrize("tool", [*TOOLS, "mcp__any__thing"])
-@settings(max_examples=tries(20))
+@settings(max_examples=scale_examples(20))
 @given(data=st.data())
 def test_any_json_is_drawn(tool: str, data: st.DataObject) -> None:
     """No input, output or result of any shape stops a page, or gets more out of it than words."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.claims import for_each
 from tests.render.html.calling import SCENE, WHOLE, Page, made
 from tests.render.html.tools import CASES, Case
+from tests.subtests import for_each
 
 from threadline.render.html import render_call
 

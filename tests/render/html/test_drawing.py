@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.claims import for_each
-from tests.effort import tries
-from tests.make import Part, call, prompt, reply, transcript, write
+from tests.profiles import scale_examples
 from tests.render.html.calling import Page, Paths
 from tests.render.reading import session
+from tests.subtests import for_each
+from tests.transcripts import Part, call, prompt, reply, transcript, write
 
 from threadline.load import read
 from threadline.model.entries import AssistantEntry
@@ -47,7 +47,7 @@ def whole_of(renderer: ConversationRenderer) -> str:
     return "".join(renderer.section(section.number) for section in renderer.sections)
 
 
-@settings(max_examples=tries(30))
+@settings(max_examples=scale_examples(30))
 @given(parts=st.lists(_PART, max_size=60))
 def test_sections_joined_are_the_whole(tmp_path_factory: pytest.TempPathFactory, parts: list[Part]) -> None:
     """Every item stands in exactly one section, in order, and no anchor is used twice."""

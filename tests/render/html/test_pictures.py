@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.make import Pen, Row, prompt, reply
 from tests.render.html.calling import SCENE, Page
 from tests.render.html.tools import DOT
 from tests.render.reading import session
+from tests.transcripts import Pen, Row, prompt, reply
 
 from threadline.render import View
 from threadline.render.html.images import image_size, render_call_images, render_images

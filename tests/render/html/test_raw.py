@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.make import prompt, transcript, write
 from tests.render.html.calling import SCENE, WHOLE, Page
+from tests.transcripts import prompt, transcript, write
 
 import threadline
 from threadline.model.entries import Entry

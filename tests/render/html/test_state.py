@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.make import call, prompt, reply
 from tests.render.html.calling import SCENE, WHOLE, Page
 from tests.render.reading import session
+from tests.transcripts import call, prompt, reply
 
 from threadline.model.session import Session
 from threadline.render.html import render_state
@@ -26,19 +26,25 @@ def worked(folder: Path, content: str = "one\ntwo\n") -> Session:
             "Write",
             {"file_path": path, "content": content},
             result="ok",
-            own={"type": "create", "filePath": path, "content": content, "structuredPatch": [], "originalFile": None},
+            details={
+                "type": "create",
+                "filePath": path,
+                "content": content,
+                "structuredPatch": [],
+                "originalFile": None,
+            },
         ),
         call(
             "TodoWrite",
             {"todos": [{"content": HOSTILE, "status": "in_progress"}]},
             result="ok",
-            own={"oldTodos": [], "newTodos": [{"content": HOSTILE, "status": "in_progress"}]},
+            details={"oldTodos": [], "newTodos": [{"content": HOSTILE, "status": "in_progress"}]},
         ),
         call(
             "Edit",
             {"file_path": path, "old_string": "two", "new_string": "three"},
             result="ok",
-            own={
+            details={
                 "filePath": path,
                 "oldString": "two",
                 "newString": "three",
@@ -50,7 +56,7 @@ def worked(folder: Path, content: str = "one\ntwo\n") -> Session:
             "Read",
             {"file_path": "/work/app/b.md", "offset": 5, "limit": 2},
             result="x",
-            own={
+            details={
                 "type": "text",
                 "file": {
                     "filePath": "/work/app/b.md",
@@ -65,7 +71,7 @@ def worked(folder: Path, content: str = "one\ntwo\n") -> Session:
             "TaskCreate",
             {"subject": "Do it", "description": "d"},
             result="ok",
-            own={"task": {"id": "1", "subject": "Do it"}},
+            details={"task": {"id": "1", "subject": "Do it"}},
         ),
         reply("done", input=1000),
     )

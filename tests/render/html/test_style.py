@@ -1,4 +1,4 @@
-"""Claims about the style: readable in light and dark, whole in itself, and made for the classes that are there."""
+"""Subtests about the style: readable in light and dark, whole in itself, and made for the classes that are there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.claims import for_each
+from tests.subtests import for_each
 
 import threadline
 from threadline.model.calls import Outcome

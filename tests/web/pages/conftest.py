@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests import make
-from tests.once import made_once
+from tests import transcripts
+from tests.shared_folders import shared_folder
 from tools.demo import write
 
 import threadline
@@ -19,7 +19,7 @@ HOSTILE = "\"'></title><script>alert(1)</script><img src=x onerror=alert(1)>\x1b
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with all that homes have, at 3 MB."""
-    return made_once(tmp_path_factory, "demo-home-3", lambda home: write(home, megabytes=3))
+    return shared_folder(tmp_path_factory, "demo-home-3", lambda home: write(home, megabytes=3))
 
 
 @pytest.fixture
@@ -33,20 +33,20 @@ def demo(demo_home: Path) -> Iterator[Archive]:
 def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which every name that a list shows is hostile."""
     home = tmp_path_factory.mktemp("hostile") / "home"
-    pen = make.Pen(cwd=f"/work/{HOSTILE}", gitBranch=HOSTILE)
-    rows = make.transcript(
-        make.prompt(f"find the {HOSTILE}"),
-        make.reply(HOSTILE, message={"model": HOSTILE}),
-        make.call(HOSTILE, {"file_path": HOSTILE, "command": HOSTILE}, HOSTILE),
-        make.call(
+    pen = transcripts.Pen(cwd=f"/work/{HOSTILE}", gitBranch=HOSTILE)
+    rows = transcripts.transcript(
+        transcripts.prompt(f"find the {HOSTILE}"),
+        transcripts.reply(HOSTILE, message={"model": HOSTILE}),
+        transcripts.call(HOSTILE, {"file_path": HOSTILE, "command": HOSTILE}, HOSTILE),
+        transcripts.call(
             "Read",
             {"file_path": f"/work/{HOSTILE}.py"},
             "words",
-            own={"type": "text", "file": {"filePath": f"/work/{HOSTILE}.py", "content": "words", "numLines": 1}},
+            details={"type": "text", "file": {"filePath": f"/work/{HOSTILE}.py", "content": "words", "numLines": 1}},
         ),
         pen=pen,
     )
-    make.write(home / "projects" / "-work" / f"{pen.session}.jsonl", *rows)
+    transcripts.write(home / "projects" / "-work" / f"{pen.session}.jsonl", *rows)
     return home
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests import make
-from tests.claims import for_each
+from tests.subtests import for_each
+from tests.transcripts import SESSION, Pen, prompt, reply, transcript, write
 from tests.web.pages.requests import PAGES, Seen, ask, data, seen
 
 import threadline
@@ -130,12 +130,12 @@ def test_links_lead_to_pages(demo: Archive, address: str) -> None:
 def test_what_changes_is_seen(tmp_path: Path) -> None:
     """What was worked out is kept only as long as nothing is written."""
     home = tmp_path / "home"
-    path = home / "projects" / "-work-app" / f"{make.SESSION}.jsonl"
-    make.write(path, *make.transcript(make.prompt("first words"), make.reply("ok")))
+    path = home / "projects" / "-work-app" / f"{SESSION}.jsonl"
+    write(path, *transcript(prompt("first words"), reply("ok")))
     with Archive(threadline.open(home).homes, stale_ok=True) as archive:
         assert [one["title"] for one in data(ask(archive, "/sessions"))["sessions"]] == ["first words"]
-    other = make.Pen(session="5e551011-0000-4000-8000-000000000002")
-    make.write(path.with_name(f"{other.session}.jsonl"), *make.transcript(make.prompt("other words"), pen=other))
+    other = Pen(session="5e551011-0000-4000-8000-000000000002")
+    write(path.with_name(f"{other.session}.jsonl"), *transcript(prompt("other words"), pen=other))
     with Archive(threadline.open(home).homes, stale_ok=True) as archive:
         assert {one["title"] for one in data(ask(archive, "/sessions"))["sessions"]} == {"first words", "other words"}
         assert data(ask(archive, "/"))["spans"][-1]["done"]["sessions"] == 2

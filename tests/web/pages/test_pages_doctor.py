@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from time import monotonic, sleep
 
-from tests import make
+from tests.transcripts import SESSION, prompt, reply, transcript, write
 from tests.web.pages.requests import Seen, ask, data
 
 import threadline
@@ -62,10 +62,10 @@ def test_a_page_shows_how_far_it_is_and_then_what_was_found(demo: Archive) -> No
 
 def test_what_the_index_knows_is_told_without_reading(tmp_path: Path) -> None:
     """Every problem that the index has is on the page at once, and leads to its entry."""
-    rows = make.transcript(make.prompt("words"), b'{"type": "user", "torn\n', make.reply("ok"))
-    make.write(tmp_path / "home" / "projects" / "-work" / f"{make.SESSION}.jsonl", *rows)
+    rows = transcript(prompt("words"), b'{"type": "user", "torn\n', reply("ok"))
+    write(tmp_path / "home" / "projects" / "-work" / f"{SESSION}.jsonl", *rows)
     with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
         page = ask(archive, "/doctor")
         told = data(page)["known"]
         assert [one["line"] for one in told] == [2]
-        assert f"/session/{make.SESSION}?at=L2#L2" in Seen(page).links
+        assert f"/session/{SESSION}?at=L2#L2" in Seen(page).links

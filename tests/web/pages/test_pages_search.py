@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
-from tests import make
+from tests import transcripts
 from tests.web.pages.requests import ask, data, seen
 
 import threadline
@@ -78,9 +78,9 @@ def test_a_file_tells_who_touched_it(demo: Archive) -> None:
 
 def test_a_question_is_told_in_the_list(tmp_path: Path) -> None:
     """A call that asks a person something says what it asked."""
-    asked = make.call("AskUserQuestion", {"questions": [{"question": "Which colour?"}]}, "blue")
-    rows = make.transcript(make.prompt("paint it"), asked)
-    make.write(tmp_path / "home/projects/-work" / f"{make.SESSION}.jsonl", *rows)
+    asked = transcripts.call("AskUserQuestion", {"questions": [{"question": "Which colour?"}]}, "blue")
+    rows = transcripts.transcript(transcripts.prompt("paint it"), asked)
+    transcripts.write(tmp_path / "home/projects/-work" / f"{transcripts.SESSION}.jsonl", *rows)
     with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
         page = seen(archive, "/calls")
     assert "Which colour?" in page.words

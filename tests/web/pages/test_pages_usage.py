@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tests import make
+from tests.transcripts import SESSION, Pen, prompt, reply, transcript, write
 from tests.web.client import Client
 from tests.web.pages.requests import ask, data, seen
 
@@ -74,13 +74,13 @@ def test_columns_are_as_long_as_there_is_room() -> None:
 def test_every_session_that_is_a_link_can_be_opened(tmp_path: Path) -> None:
     """Where only an agent of a session is left, its row leads to that agent."""
     folder = tmp_path / "home" / "projects" / "-work"
-    make.write(folder / f"{make.SESSION}.jsonl", *make.transcript(make.prompt("Hello"), make.reply("Yes")))
-    pen = make.Pen(_LOST, agentId="a1b2c3d4e", isSidechain=True)
-    rows = make.transcript(make.prompt("Count"), make.reply("Two", message={"id": "msg_of_the_agent"}), pen=pen)
-    make.write(folder / _LOST / "subagents" / "agent-a1b2c3d4e.jsonl", *rows)
+    write(folder / f"{SESSION}.jsonl", *transcript(prompt("Hello"), reply("Yes")))
+    pen = Pen(_LOST, agentId="a1b2c3d4e", isSidechain=True)
+    rows = transcript(prompt("Count"), reply("Two", message={"id": "msg_of_the_agent"}), pen=pen)
+    write(folder / _LOST / "subagents" / "agent-a1b2c3d4e.jsonl", *rows)
     with Archive(threadline.open(tmp_path / "home").homes, index=tmp_path / "index.sqlite", stale_ok=True) as archive:
         links = [link for link in seen(archive, "/usage?since=all&by=session").links if link.startswith("/session/")]
-    assert sorted(links) == sorted(f"/session/{one}" for one in (make.SESSION, _LOST))
+    assert sorted(links) == sorted(f"/session/{one}" for one in (SESSION, _LOST))
     client = Client(tmp_path / "home")
     assert [client.get(link).status_code for link in links if _LOST not in link] == [200]
     (answer,) = (client.get(link) for link in links if _LOST in link)
@@ -90,11 +90,11 @@ def test_every_session_that_is_a_link_can_be_opened(tmp_path: Path) -> None:
 
 def test_the_last_days_of_the_calendar_are_drawn(tmp_path: Path) -> None:
     """A charge in the year 9999 is in the table, and the chart ends with its day, week or month."""
-    rows = make.transcript(make.prompt("Count"), make.reply("Two"))
+    rows = transcript(prompt("Count"), reply("Two"))
     for row in rows:
         assert isinstance(row, dict)
         row["timestamp"] = "9999-12-31T12:00:00.000Z"
-    make.write(tmp_path / "home" / "projects" / "-work" / f"{make.SESSION}.jsonl", *rows)
+    write(tmp_path / "home" / "projects" / "-work" / f"{SESSION}.jsonl", *rows)
     with Archive(threadline.open(tmp_path / "home").homes, index=tmp_path / "index.sqlite", stale_ok=True) as archive:
         for key, name in (("day", "9999-12-31"), ("week", "9999-12-27"), ("month", "9999-12")):
             page = seen(archive, f"/usage?since=all&by={key}&tz=UTC")

@@ -1,4 +1,4 @@
-"""Many claims in one test: every failure is collected and reported."""
+"""Many checks in one test. Every failure is collected and reported."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, Self
 import pytest
 
 
-class Claims:
-    """Collects the claims that fail, so that one failure does not hide the others.
+class Subtests:
+    """Collects failures, so that one does not hide the others.
 
     A loop over hundreds of names costs far less than hundreds of parametrised cases:
 
-        with Claims() as claims:
+        with Subtests() as subtests:
             for name in NAMES:
-                with claims.about(name):
+                with subtests.test(name):
                     assert name.isascii()
     """
 
@@ -34,14 +34,14 @@ class Claims:
                 error.add_note("\n\n".join(["Before that:", *self._failures]))
             return
         if self._failures:
-            pytest.fail("\n\n".join([f"{len(self._failures)} claims failed:", *self._failures]), pytrace=False)
+            pytest.fail("\n\n".join([f"{len(self._failures)} checks failed:", *self._failures]), pytrace=False)
 
-    def about(self, name: object) -> _Claim:
-        """A claim; `name` says in the report which one it is."""
-        return _Claim(name, self._failures)
+    def test(self, name: object) -> _Subtest:
+        """Collect the failure of the block, if it fails, under `name`."""
+        return _Subtest(name, self._failures)
 
 
-class _Claim:
+class _Subtest:
     def __init__(self, name: object, failures: list[str]) -> None:
         self._name = name
         self._failures = failures
@@ -60,9 +60,9 @@ class _Claim:
 def for_each(
     names: str, values: Iterable[Any], *, ids: Iterable[str] | Callable[[Any], str] = repr
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """`pytest.mark.parametrize` as a loop within one test, for values by the hundred that are checked at once.
+    """Like `pytest.mark.parametrize`, but as a loop in one test. Use it for hundreds of values.
 
-    Every value is tried and every failure is reported. Fixtures are set up once for all values.
+    Every value is tested and every failure is reported. Fixtures are set up once for all values.
     """
     rows = list(values)
     labels = list(map(ids, rows)) if callable(ids) else list(ids)
@@ -71,9 +71,9 @@ def for_each(
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @wraps(test)
         def loop(*args: Any, **fixtures: Any) -> None:
-            with Claims() as claims:
+            with Subtests() as subtests:
                 for label, row in zip(labels, rows, strict=True):
-                    with claims.about(label):
+                    with subtests.test(label):
                         test(*args, **fixtures, **dict(zip(keys, row if len(keys) > 1 else [row], strict=True)))
 
         signature = inspect.signature(test)

@@ -1,4 +1,4 @@
-"""What is true of reading any bytes at all: used by the tests of the laws and by the fuzzer."""
+"""Properties of the reader that hold for any bytes. Used by the property tests and by the fuzzer."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from threadline.model.entries import AssistantEntry, Entry
 from threadline.model.usage import Head
 
 
-def of_entry(entry: Entry) -> tuple[Any, ...]:
-    """What an entry says that its head must say, too."""
+def entry_fields(entry: Entry) -> tuple[Any, ...]:
+    """Return the fields of an entry that its head must have, too."""
     message = entry.message if isinstance(entry, AssistantEntry) else None
     usage = message.usage if message is not None else None
     return entry.kind, entry.line.number, entry.uuid, entry.session_id, entry.timestamp_text, usage
 
 
-def of_head(head: Head) -> tuple[Any, ...]:
-    """The same of a head."""
+def head_fields(head: Head) -> tuple[Any, ...]:
+    """Return the same fields of a head."""
     return head.kind, head.line, head.uuid, head.session_id, head.timestamp_text, head.usage
 
 
-def check(path: Path) -> list[Entry]:
-    """Read a file and hold the reader to its laws.
+def check_reader(path: Path) -> list[Entry]:
+    """Read a file and check the properties of the reader.
 
-    The raw lines join to the file, offsets and lengths tile it, lines are numbered by its newlines, what is lost is
-    never more than there is, heads agree with entries, and everything lazy can be asked for.
+    The raw lines join to the file. Offsets and lengths tile it. Lines are numbered by its newlines. No more bytes are
+    lost than the file has. Heads agree with entries. Every lazy field can be read.
     """
     data = path.read_bytes()
     entries = list(threadline.entries(path))
@@ -37,14 +37,14 @@ def check(path: Path) -> list[Entry]:
         assert entry.line.offset == offset
         assert entry.line.number == 1 + data.count(b"\n", 0, offset)
         offset += len(entry.raw)
-        ask(entry)
+        read_lazy_fields(entry)
     assert sum(problem.lost for entry in entries for problem in entry.problems) <= len(data)
-    assert [of_head(head) for head in threadline.heads(path)] == [of_entry(entry) for entry in entries]
+    assert [head_fields(head) for head in threadline.heads(path)] == [entry_fields(entry) for entry in entries]
     return entries
 
 
-def ask(entry: Entry) -> None:
-    """Ask an entry for all that it works out only when asked."""
+def read_lazy_fields(entry: Entry) -> None:
+    """Read every field of an entry that is computed on first use."""
     _ = entry.timestamp, entry.data, entry.extra, repr(entry), str(entry.place)
     for name in ("text", "result", "call_id", "is_synthetic"):
         getattr(entry, name, None)

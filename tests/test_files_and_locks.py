@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and locks exclude each other."""
+"""Tests of `threadline.files` and `threadline.locks`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def _open_umask() -> object:
 
 
 def test_private_files_are_never_readable_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even while they are written: the mode is set when the file is created."""
+    """The mode is set when the file is created, so others cannot read it while it is written."""
     modes: list[int] = []
     write_all = files.write_all
 
-    def looking(file: object, data: bytes) -> None:
+    def write_and_record_modes(file: object, data: bytes) -> None:
         modes.extend(stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir())
         write_all(file, data)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(files, "write_all", looking)
+    monkeypatch.setattr(files, "write_all", write_and_record_modes)
     files.write_file(tmp_path / "private", b"x")
     files.write_file(tmp_path / "state", b"x", durable=False)
     assert set(modes) == {0o600}
@@ -37,17 +37,17 @@ def test_private_files_are_never_readable_by_others(tmp_path: Path, monkeypatch:
     assert stat.S_IMODE(shared.stat().st_mode) == 0o666
 
 
-@pytest.mark.parametrize("linking", [True, False], ids=["hard links", "no hard links"])
-def test_without_overwrite_an_existing_file_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, linking: bool
+@pytest.mark.parametrize("has_links", [True, False], ids=["hard links", "no hard links"])
+def test_existing_file_is_not_replaced_without_overwrite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_links: bool
 ) -> None:
-    """Also on file systems without hard links; nothing is left behind."""
-    if not linking:
+    """This also works on file systems without hard links. No temporary file remains."""
+    if not has_links:
 
-        def refused(*_: object, **__: object) -> None:
+        def refuse_link(*_: object, **__: object) -> None:
             raise OSError(errno.EPERM, "no links here")
 
-        monkeypatch.setattr(os, "link", refused)
+        monkeypatch.setattr(os, "link", refuse_link)
     target = tmp_path / "target"
     files.write_file(target, b"first", overwrite=False)
     for write in (
@@ -68,8 +68,8 @@ def _stage(target: Path, *, overwrite: bool) -> None:
         path.write_bytes(b"staged")
 
 
-def test_a_symlink_stays_where_users_name_targets(tmp_path: Path) -> None:
-    """As with a shell's `>`: the file it points to is replaced. The keep's own files replace symlinks."""
+def test_symlinks_named_by_users_are_followed(tmp_path: Path) -> None:
+    """As with a shell's `>`, the file that the symlink points to is replaced. The keep's own files replace symlinks."""
     (tmp_path / "real").write_bytes(b"old")
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "real")
@@ -81,8 +81,8 @@ def test_a_symlink_stays_where_users_name_targets(tmp_path: Path) -> None:
     assert (link.is_symlink(), link.read_bytes(), (tmp_path / "real").read_bytes()) == (False, b"new", b"staged")
 
 
-def test_an_error_in_the_block_leaves_nothing(tmp_path: Path) -> None:
-    """Neither a temporary file nor a temporary folder."""
+def test_error_in_the_block_leaves_no_temporary_file_or_folder(tmp_path: Path) -> None:
+    """`staged_path` and `AtomicFile` remove what they created."""
 
     def stage() -> None:
         with files.staged_path(tmp_path / "x", overwrite=True) as path:
@@ -101,21 +101,23 @@ def test_an_error_in_the_block_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_leftovers_of_dead_processes_are_removed(tmp_path: Path) -> None:
-    """Those of this owner; files of running processes and of others stay."""
-    ours = files.AtomicFile(tmp_path, owner=".me")
+    """Only files of this owner are removed. Files of running processes and of other owners stay."""
+    live = files.AtomicFile(tmp_path, owner=".me")
     dead, other = tmp_path / ".me-999999999-ab0.new", tmp_path / ".you-999999999-ab0.new"
     for path in (dead, other):
         path.write_bytes(b"x")
     files.remove_leftovers(tmp_path, ".me")
-    assert {path.name for path in tmp_path.iterdir()} == {ours.path.name, other.name}
-    assert files.temporary_owner(ours.path.name) == ".me"
+    assert {path.name for path in tmp_path.iterdir()} == {live.path.name, other.name}
+    assert files.temporary_owner(live.path.name) == ".me"
     assert files.temporary_owner("machine_1-123-4.new") == "machine_1"
-    ours.discard()
+    live.discard()
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_locks_between_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, shared: bool) -> None:
-    """Exclusive locks exclude everybody, shared ones only exclusive ones, and a lock is free after the block."""
+def test_locks_exclude_each_other_between_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, shared: bool
+) -> None:
+    """Exclusive locks exclude all others, shared locks only exclusive ones. A lock is free after the block."""
     monkeypatch.setattr(locks, "TIMEOUT_SECONDS", 0.05)
     path = tmp_path / "lock"
     results: list[bool] = []

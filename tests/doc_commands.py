@@ -1,4 +1,4 @@
-"""The shell blocks of a page, run as somebody would who reads it."""
+"""Runs the shell examples of a documentation page."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def lines_of(page: Path) -> list[str]:
-    """The lines of a page's shell blocks, in order."""
+def shell_lines(page: Path) -> list[str]:
+    """Return the lines of a page's shell blocks, in order."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
     return [line for block in blocks for line in block.splitlines()]
 
 
-def each_run(page: Path, folder: Path, home: Path) -> Iterator[tuple[str, subprocess.CompletedProcess[bytes]]]:
-    """Every line, one after the other, in `folder/work`, by a user who has this Claude home; and what it did."""
+def run_shell_lines(page: Path, folder: Path, home: Path) -> Iterator[tuple[str, subprocess.CompletedProcess[bytes]]]:
+    """Run each line in `folder/work`, as a user with this Claude home, and yield it with its result."""
     (folder / "threadline").write_text(f'#!/bin/sh\nexec {sys.executable} -m threadline "$@"\n')
     (folder / "threadline").chmod(0o755)
     work = folder / "work"
@@ -31,7 +31,7 @@ def each_run(page: Path, folder: Path, home: Path) -> Iterator[tuple[str, subpro
         "CLAUDE_CONFIG_DIR": str(home),
         "THREADLINE_CACHE": str(folder / "cache"),
     }
-    for line in lines_of(page):
+    for line in shell_lines(page):
         yield (
             line,
             subprocess.run(  # noqa: S603 - our own examples

@@ -1,7 +1,7 @@
 """Builds transcripts: `transcript(prompt("hi"), reply("ok", output=3), call("Bash", "ls", result="a"))`.
 
-A part writes rows with a pen, which knows the session, the last row of the thread and the time, so that ids,
-parents and times come out the same each run. Rows are plain dicts; a dict or bytes among the parts go in as they are.
+A part writes rows with a pen, which knows the session, the last row of the thread and the time. Ids, parents and times
+are the same in each run. Rows are plain dicts. A part may also be a dict or bytes, which are used unchanged.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ Row = dict[str, Any]
 SESSION = "5e551011-0000-4000-8000-000000000001"
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 MODEL = "claude-sonnet-4-5-20250929"
-# The first input of a tool, where a call is given just one.
+# The input that a call sets if it has a single value.
 _FIRST_INPUT = {"Bash": "command", "Read": "file_path", "Glob": "pattern", "Grep": "pattern", "Agent": "prompt"}
 
 
 class Pen:
-    """Fills in what every row of one thread has; `defaults` are fields that each of its rows gets."""
+    """Writes the rows of one thread. `defaults` are fields that each row gets."""
 
     def __init__(self, session: str = SESSION, start: datetime = START, **defaults: Any) -> None:
         self.session = session
@@ -32,20 +32,20 @@ class Pen:
         self._defaults = defaults
 
     def number(self) -> int:
-        """The next of the numbers that ids and times are made of."""
+        """Return the next of the numbers from which ids and times are computed."""
         self._count += 1
         return self._count
 
     def time(self, number: int) -> str:
-        """When row `number` was written: a second after the one before."""
+        """Return the time of row `number`. Each row is written a second after the previous one."""
         return (self._start + timedelta(seconds=number)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def id(self, prefix: str, number: int) -> str:
-        """An id as the API makes them: it looks random, and is the same each run."""
+        """Return an id that looks like the API's random ids, but is the same in each run."""
         return prefix + hashlib.sha256(f"{self.session} {prefix} {number}".encode()).hexdigest()[:22]
 
     def chain(self, kind: str, **fields: Any) -> Row:
-        """A row of the conversation graph, child of the one before."""
+        """Return a row of the conversation graph, whose parent is the previous row."""
         number = self.number()
         row = {
             "parentUuid": self.parent,
@@ -70,7 +70,7 @@ Part = Writer | Row | bytes
 
 
 def transcript(*parts: Part, pen: Pen | None = None) -> list[Row | bytes]:
-    """The rows of a transcript; a pen of your own sets the session, the version or an agent's id."""
+    """Return the rows of a transcript. Pass a pen to set the session, the version or an agent's id."""
     pen = pen or Pen()
     rows: list[Row | bytes] = []
     for part in parts:
@@ -79,24 +79,24 @@ def transcript(*parts: Part, pen: Pen | None = None) -> list[Row | bytes]:
 
 
 def lines(*rows: Row | bytes) -> bytes:
-    """Rows as Claude Code writes them; bytes as they are."""
+    """Encode rows as Claude Code does. Bytes are used unchanged."""
     return b"".join(row if isinstance(row, bytes) else line(row) for row in rows)
 
 
 def line(row: Mapping[str, Any]) -> bytes:
-    """One row, compact, with its newline."""
+    """Encode one row as compact JSON, with its newline."""
     return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def write(path: Path, *rows: Row | bytes) -> Path:
-    """Write rows to a file, making its folder."""
+    """Write rows to a file, and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(lines(*rows))
     return path
 
 
 def prompt(content: str | list[Any], **fields: Any) -> Writer:
-    """What a person typed."""
+    """Write a prompt."""
 
     def part(pen: Pen) -> Iterator[Row]:
         yield pen.chain("user", message={"role": "user", "content": content}, **fields)
@@ -105,9 +105,10 @@ def prompt(content: str | list[Any], **fields: Any) -> Writer:
 
 
 def reply(*blocks: str | Row, message: Row | None = None, **counts: Any) -> Writer:
-    """What the model said: a row a block, all of one message. Counts are `input`, `output`, `read` and `written`.
+    """Write a reply of the model: one message, with a row for each block.
 
-    Whatever else is named is a field of the rows; `message` overrides fields of the message.
+    Counts are `input`, `output`, `read` and `written`. Other keywords are fields of the rows. `message` overrides
+    fields of the message.
     """
     usage = {
         "input_tokens": counts.pop("input", 4),
@@ -120,7 +121,7 @@ def reply(*blocks: str | Row, message: Row | None = None, **counts: Any) -> Writ
         number = pen.number()
         for block in blocks:
             content = {"type": "text", "text": block} if isinstance(block, str) else block
-            said = {
+            body = {
                 "model": MODEL,
                 "id": pen.id("msg_01", number),
                 "type": "message",
@@ -131,42 +132,48 @@ def reply(*blocks: str | Row, message: Row | None = None, **counts: Any) -> Writ
                 "usage": usage,
                 **(message or {}),
             }
-            yield pen.chain("assistant", **{"message": said, "requestId": pen.id("req_01", number), **counts})
+            yield pen.chain("assistant", **{"message": body, "requestId": pen.id("req_01", number), **counts})
 
     return part
 
 
 def call(
-    tool: str, given: Any = None, result: Any = None, *, own: Any = None, error: bool = False, **of: Any
+    tool: str,
+    tool_input: Any = None,
+    result: Any = None,
+    *,
+    details: Any = None,
+    error: bool = False,
+    **reply_fields: Any,
 ) -> Writer:
-    """A tool use and its result; without a result the call is still open.
+    """Write a tool use and its result. Without a result, the call is still open.
 
     Args:
-        tool: its name.
-        given: its input, or the one value that matters of it.
+        tool: the name of the tool.
+        tool_input: its input, or the value of its most important field.
         result: what the model saw.
-        own: the tool's own result, `toolUseResult`.
-        error: whether the result is one.
-        of: counts and fields of the reply that makes the call.
+        details: the field `toolUseResult`, which the model did not see.
+        error: whether the result is an error.
+        reply_fields: counts and fields of the reply that makes the call.
     """
-    inputs = given if isinstance(given, dict) else {_FIRST_INPUT.get(tool, "value"): given}
+    inputs = tool_input if isinstance(tool_input, dict) else {_FIRST_INPUT.get(tool, "value"): tool_input}
 
     def part(pen: Pen) -> Iterator[Row]:
         use = pen.id("toolu_01", pen.number())
-        yield from reply({"type": "tool_use", "id": use, "name": tool, "input": inputs}, **of)(pen)
-        if result is None and own is None:
+        yield from reply({"type": "tool_use", "id": use, "name": tool, "input": inputs}, **reply_fields)(pen)
+        if result is None and details is None:
             return
         block = {"tool_use_id": use, "type": "tool_result", "content": result}
         fields: Row = {"message": {"role": "user", "content": [block | ({"is_error": True} if error else {})]}}
-        if own is not None:
-            fields["toolUseResult"] = own
+        if details is not None:
+            fields["toolUseResult"] = details
         yield pen.chain("user", **fields, sourceToolAssistantUUID=pen.parent)
 
     return part
 
 
 def chain(kind: str, **fields: Any) -> Writer:
-    """Any row of the conversation graph: `system`, `attachment`, `progress`."""
+    """Write a row of the conversation graph of any kind: `system`, `attachment`, `progress`."""
 
     def part(pen: Pen) -> Iterator[Row]:
         yield pen.chain(kind, **fields)
@@ -175,7 +182,7 @@ def chain(kind: str, **fields: Any) -> Writer:
 
 
 def meta(kind: str, **fields: Any) -> Writer:
-    """A row outside the graph: `summary`, `custom-title`, `queue-operation` and the like."""
+    """Write a row outside the graph: `summary`, `custom-title`, `queue-operation` and so on."""
 
     def part(pen: Pen) -> Iterator[Row]:
         yield {"type": kind, "sessionId": pen.session, **fields}
