@@ -51,44 +51,44 @@ _SELECT_STALE_SHARERS = "SELECT DISTINCT sharers FROM stale CROSS JOIN ties USIN
 _DELETE_STALE_TIES = "DELETE FROM ties WHERE message_id IN (SELECT message_id FROM stale)"
 _MARK_WIDENED = "INSERT OR IGNORE INTO stale SELECT message_id, 1 FROM ties WHERE transcript_id = ? AND sharers = ?"
 _BATCH_ROWS = 2_000
-_Ends = dict[tuple[int, str], tuple[int, int]]
-_Parts = list[list[Sighting]]
+_RangesByKey = dict[tuple[int, str], tuple[int, int]]
+_Calls = list[list[Sighting]]
 _ChargeRow = tuple[object, ...]
 
 
 def charge_stale(connection: sqlite3.Connection, homes: Homes = NO_HOMES) -> int:
-    """Make the charges of stale messages anew; how many there are. New prices make all of them stale."""
-    table = shipped_rates()
+    """Charge the stale messages again, and return how many charges they have. New prices make all messages stale."""
+    rates = shipped_rates()
     connection.execute("BEGIN IMMEDIATE")
-    _update_prices(connection, table)
+    _update_prices(connection, rates)
     _update_home_ranks(connection, homes)
-    made = 0
+    count = 0
     if connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is not None:
-        made = _ChargeRun(connection, homes, table).run()
+        count = _ChargeRun(connection, homes, rates).run()
         _delete_unused(connection)
     connection.execute("COMMIT")
-    return made
+    return count
 
 
-def _update_prices(connection: sqlite3.Connection, table: Rates) -> None:
-    known = connection.execute("SELECT value FROM meta WHERE name = 'prices'").fetchone()
-    if known is None or known[0] != table.digest:
+def _update_prices(connection: sqlite3.Connection, rates: Rates) -> None:
+    row = connection.execute("SELECT value FROM meta WHERE name = 'prices'").fetchone()
+    if row is None or row[0] != rates.digest:
         connection.execute("INSERT OR IGNORE INTO stale(message_id) SELECT DISTINCT message_id FROM sightings")
         for name in ("charged", "spent", "rates"):
             connection.execute(f"DELETE FROM {name}")  # noqa: S608 - our own names
-        connection.execute("INSERT OR REPLACE INTO meta VALUES('prices', ?)", (table.digest,))
+        connection.execute("INSERT OR REPLACE INTO meta VALUES('prices', ?)", (rates.digest,))
 
 
 def _update_home_ranks(connection: sqlite3.Connection, homes: Homes) -> None:
-    """Of copies that nothing tells apart, the one in the home that was named first is the original."""
+    """Store the order of the homes. Of equal copies, the one in the home that was named first is the original."""
     if homes and home_ranks(connection, homes) != homes.ranks():
-        named = json.dumps([os.fspath(home.path) for home in homes])
+        paths = json.dumps([os.fspath(home.path) for home in homes])
         connection.execute("INSERT OR IGNORE INTO stale(message_id) SELECT DISTINCT message_id FROM ties")
-        connection.execute("INSERT OR REPLACE INTO meta VALUES('ranks', ?)", (named,))
+        connection.execute("INSERT OR REPLACE INTO meta VALUES('ranks', ?)", (paths,))
 
 
 def _delete_unused(connection: sqlite3.Connection) -> None:
-    """Take out what nothing refers to any more."""
+    """Delete messages and origins that nothing refers to any more, and the marks of stale messages."""
     connection.execute(
         "DELETE FROM message_ids WHERE message_id IN (SELECT message_id FROM stale)"
         " AND NOT EXISTS(SELECT 1 FROM sightings s WHERE s.message_id = message_ids.message_id)"
@@ -101,118 +101,121 @@ def _delete_unused(connection: sqlite3.Connection) -> None:
 
 
 class _ChargeRun:
-    """One charging, while it lasts."""
+    """Charges all stale messages once."""
 
-    def __init__(self, connection: sqlite3.Connection, homes: Homes, table: Rates) -> None:
+    def __init__(self, connection: sqlite3.Connection, homes: Homes, rates: Rates) -> None:
         self._connection = connection
-        self._table = table
-        self._seen = StoredSightings(connection, homes)
-        self._rates = RateIds(connection)
-        self._shares = ShareIds(connection)
+        self._rates = rates
+        self._sightings = StoredSightings(connection, homes)
+        self._rate_ids = RateIds(connection)
+        self._share_ids = ShareIds(connection)
         self._earliest: dict[int, str] = {}
-        self._made = 0
+        self._count = 0
 
     def run(self) -> int:
+        """Charge them, and return the number of charges."""
         subtract_charges(self._connection, STALE_MESSAGES)
-        sets = {sharers for (sharers,) in self._connection.execute(_SELECT_STALE_SHARERS)}
-        before = self._ends(sets)
-        several: dict[int, _Parts] = {}
-        self._insert(self._alone(several))
+        sharer_sets = {sharers for (sharers,) in self._connection.execute(_SELECT_STALE_SHARERS)}
+        ranges = self._shared_ranges(sharer_sets)
+        shared: dict[int, _Calls] = {}
+        self._insert(self._charge_unshared(shared))
         self._connection.execute(_DELETE_STALE_TIES)
-        tied: list[tuple[int, TieRow]] = [
-            (number, tie) for number, parts in several.items() for tie in tie_rows(parts, self._seen.numbers)
+        ties: list[tuple[int, TieRow]] = [
+            (number, tie) for number, calls in shared.items() for tie in tie_rows(calls, self._sightings.numbers)
         ]
-        self._connection.executemany(_INSERT_TIE, [(*tie, number) for number, tie in tied])
-        before |= {key: (0, 0) for key in self._keys({tie[1] for _, tie in tied}) if key not in before}
-        self._widen(before)
-        spread = StoredCopyEvidence(self._connection, self._seen.numbers, writes=True)
+        self._connection.executemany(_INSERT_TIE, [(*tie, number) for number, tie in ties])
+        ranges |= {key: (0, 0) for key in self._tie_keys({tie[1] for _, tie in ties}) if key not in ranges}
+        self._widen(ranges)
+        evidence = StoredCopyEvidence(self._connection, self._sightings.numbers, writes=True)
         subtract_charges(self._connection, WIDENED_MESSAGES)
-        wider = {number: group_by_call(key, group) for number, key, group in self._seen.groups(WIDENED_MESSAGES)}
+        widened = {
+            number: group_by_call(key, sightings) for number, key, sightings in self._sightings.groups(WIDENED_MESSAGES)
+        }
         self._insert(
             row
-            for some in (several, wider)
-            for number, parts in some.items()
-            for row in self._rows(number, list(charge_groups(parts, spread, self._table)))
+            for messages in (shared, widened)
+            for number, calls in messages.items()
+            for row in self._charge_rows(number, list(charge_groups(calls, evidence, self._rates)))
         )
         add_charges(self._connection)
-        return self._made
+        return self._count
 
-    def _alone(self, several: dict[int, _Parts]) -> Iterator[_ChargeRow]:
-        """The charges of messages that one sighting tells of; the others are put aside."""
-        owning = {number for (number,) in self._connection.execute("SELECT transcript_id FROM owned")}
-        plain = PlainCharges(self._table, self._rates, self._shares, self._seen.models)
-        for number, key, kept in self._seen.rows(STALE_MESSAGES):
-            if owning:
-                self._note_times(kept, owning)
-            row = plain.row(number, kept[0]) if len(kept) == 1 else None
-            if row is not None:
-                yield row
+    def _charge_unshared(self, shared: dict[int, _Calls]) -> Iterator[_ChargeRow]:
+        """Charge the messages with one sighting. The calls of the others are added to `shared`."""
+        owners = {number for (number,) in self._connection.execute("SELECT transcript_id FROM owned")}
+        plain = PlainCharges(self._rates, self._rate_ids, self._share_ids, self._sightings.models)
+        for number, key, rows in self._sightings.rows(STALE_MESSAGES):
+            if owners:
+                self._note_times(rows, owners)
+            charge_row = plain.row(number, rows[0]) if len(rows) == 1 else None
+            if charge_row is not None:
+                yield charge_row
                 continue
-            group = self._seen.sightings(key, kept)
-            if len(group) == 1:
-                yield from self._rows(number, charge_single(group[0], self._table))
+            sightings = self._sightings.sightings(key, rows)
+            if len(sightings) == 1:
+                yield from self._charge_rows(number, charge_single(sightings[0], self._rates))
             else:
-                several[number] = group_by_call(key, group)
+                shared[number] = group_by_call(key, sightings)
 
-    def _note_times(self, kept: list[StoredSighting], owning: set[int]) -> None:
-        """The earliest time of what is stale in each transcript that was asked when what is its own began."""
-        for _offset, origin_id, _model, time, _told in kept:
-            origin = self._seen.origin(origin_id)
-            number = self._seen.numbers[origin.transcript]
-            if number in owning:
-                when = decode_time(time) or origin.began
-                self._earliest[number] = min(when, self._earliest.get(number, when))
+    def _note_times(self, rows: list[StoredSighting], owners: set[int]) -> None:
+        """Note the earliest time of a stale message in each transcript whose own start was consulted before."""
+        for _offset, origin_id, _model, stored_time, _encoded in rows:
+            origin = self._sightings.origin(origin_id)
+            number = self._sightings.numbers[origin.transcript]
+            if number in owners:
+                time = decode_time(stored_time) or origin.began
+                self._earliest[number] = min(time, self._earliest.get(number, time))
 
-    def _keys(self, sets: Iterable[str]) -> Iterator[tuple[int, str]]:
-        return ((int(number), sharers) for sharers in sets for number in sharers.split(" "))
+    def _tie_keys(self, sharer_sets: Iterable[str]) -> Iterator[tuple[int, str]]:
+        return ((int(number), sharers) for sharers in sharer_sets for number in sharers.split(" "))
 
-    def _ends(self, sets: Iterable[str]) -> _Ends:
-        return {key: shared_range(self._connection, *key) for key in self._keys(sets)}
+    def _shared_ranges(self, sharer_sets: Iterable[str]) -> _RangesByKey:
+        return {key: shared_range(self._connection, *key) for key in self._tie_keys(sharer_sets)}
 
-    def _widen(self, before: _Ends) -> None:
-        """Add messages to what is stale whose owner may be another now, for what tells owners has changed."""
+    def _widen(self, ranges: _RangesByKey) -> None:
+        """Mark more messages as stale: those whose owner may differ now, because the evidence has changed."""
         changed = {
             sharers
-            for (number, sharers), was in before.items()
-            if shared_range(self._connection, number, sharers) != was
+            for (number, sharers), before in ranges.items()
+            if shared_range(self._connection, number, sharers) != before
         }
-        for number in self._owning_anew():
-            asked = "SELECT DISTINCT sharers FROM ties WHERE transcript_id = ?"
-            changed |= {sharers for (sharers,) in self._connection.execute(asked, (number,))}
-        self._connection.executemany(_MARK_WIDENED, self._keys(changed))
+        for number in self._update_own_starts():
+            query = "SELECT DISTINCT sharers FROM ties WHERE transcript_id = ?"
+            changed |= {sharers for (sharers,) in self._connection.execute(query, (number,))}
+        self._connection.executemany(_MARK_WIDENED, self._tie_keys(changed))
 
-    def _owning_anew(self) -> Iterator[int]:
-        """The transcripts whose own messages begin at another time now."""
+    def _update_own_starts(self) -> Iterator[int]:
+        """Update the times at which the own messages of transcripts begin. Yield the transcripts that changed."""
         for number, time in self._earliest.items():
-            known = self._connection.execute("SELECT began FROM owned WHERE transcript_id = ?", (number,)).fetchone()
-            if known is None or (known[0] and time > known[0]):
-                continue  # what came later, or goes on, begins nothing
+            row = self._connection.execute("SELECT began FROM owned WHERE transcript_id = ?", (number,)).fetchone()
+            if row is None or (row[0] and time > row[0]):
+                continue  # a later message does not change the start
             began = own_start(self._connection, number)
-            if began != known[0]:
+            if began != row[0]:
                 self._connection.execute("UPDATE owned SET began = ? WHERE transcript_id = ?", (began, number))
                 yield number
 
-    def _insert(self, some: Iterable[_ChargeRow]) -> None:
-        waiting: list[_ChargeRow] = []
-        for row in some:
-            waiting.append(row)
-            if len(waiting) >= _BATCH_ROWS:
-                self._flush(waiting)
-        self._flush(waiting)
+    def _insert(self, rows: Iterable[_ChargeRow]) -> None:
+        batch: list[_ChargeRow] = []
+        for row in rows:
+            batch.append(row)
+            if len(batch) >= _BATCH_ROWS:
+                self._flush(batch)
+        self._flush(batch)
 
-    def _flush(self, waiting: list[_ChargeRow]) -> None:
-        self._connection.executemany(_INSERT_CHARGE, waiting)
-        self._made += len(waiting)
-        waiting.clear()
+    def _flush(self, batch: list[_ChargeRow]) -> None:
+        self._connection.executemany(_INSERT_CHARGE, batch)
+        self._count += len(batch)
+        batch.clear()
 
-    def _rows(self, number: int, charges: Iterable[Charge]) -> Iterator[_ChargeRow]:
-        for at, charge in enumerate(charges):
+    def _charge_rows(self, number: int, charges: Iterable[Charge]) -> Iterator[_ChargeRow]:
+        for position, charge in enumerate(charges):
             counted, amount = charge.counted, charge.amount
             yield (
                 number,
-                at,
+                position,
                 charge.owner.origin_number,
-                self._rates.of(counted.model, charge.rate),
+                self._rate_ids.of(counted.model, charge.rate),
                 encode_time(charge.owner.time),
                 charge.part or None,
                 counted.input,
@@ -224,7 +227,7 @@ class _ChargeRun:
                 format_decimal(amount) if amount is not None else None,
                 charge.is_lower_bound,
                 charge.is_copied,
-                self._shares.of(charge.calls),
+                self._share_ids.of(charge.calls),
             )
 
 
@@ -313,37 +316,37 @@ OffsetRange = tuple[int, int]
 
 
 class StoredCopyEvidence(CopyEvidence):
-    """What `ties` and `owned` tell; `numbers` are those of transcripts by their paths.
+    """The evidence in `ties` and `owned`. `numbers` are the numbers of transcripts by path.
 
-    One that writes keeps down what it had to look up, so that a later refresh can tell whether that has changed.
+    With `writes`, it stores what it had to look up, so that a later refresh can tell whether that has changed.
     """
 
     def __init__(self, connection: sqlite3.Connection, numbers: Mapping[str, int], *, writes: bool = False) -> None:
         self._connection = connection
         self._numbers = numbers
         self._writes = writes
-        self._ends: dict[tuple[frozenset[str], str], OffsetRange] = {}
-        self._own: dict[str, str] = {}
+        self._ranges: dict[tuple[frozenset[str], str], OffsetRange] = {}
+        self._own_starts: dict[str, str] = {}
 
     def offset_range(self, shared: frozenset[str], transcript: str) -> OffsetRange:
-        """The first and last offset of what exactly these transcripts share, in one of them."""
+        """The first and last offset, in one transcript, of the messages that exactly these transcripts share."""
         key = shared, transcript
-        if key not in self._ends:
-            self._ends[key] = shared_range(
+        if key not in self._ranges:
+            self._ranges[key] = shared_range(
                 self._connection, self._numbers[transcript], sharers_key(shared, self._numbers)
             )
-        return self._ends[key]
+        return self._ranges[key]
 
     def own_start(self, transcript: str) -> str:
-        """When what only this transcript tells began; empty where there is nothing."""
-        if transcript not in self._own:
-            self._own[transcript] = self._owned(self._numbers[transcript])
-        return self._own[transcript]
+        """The time of the first message that only this transcript contains; empty if there is none."""
+        if transcript not in self._own_starts:
+            self._own_starts[transcript] = self._find_own_start(self._numbers[transcript])
+        return self._own_starts[transcript]
 
-    def _owned(self, number: int) -> str:
-        known = self._connection.execute("SELECT began FROM owned WHERE transcript_id = ?", (number,)).fetchone()
-        if known is not None:
-            return str(known[0])
+    def _find_own_start(self, number: int) -> str:
+        row = self._connection.execute("SELECT began FROM owned WHERE transcript_id = ?", (number,)).fetchone()
+        if row is not None:
+            return str(row[0])
         began = own_start(self._connection, number)
         if self._writes:
             self._connection.execute("INSERT INTO owned VALUES(?, ?)", (number, began))
@@ -351,40 +354,40 @@ class StoredCopyEvidence(CopyEvidence):
 
 
 def own_start(connection: sqlite3.Connection, number: int) -> str:
-    """When what only a transcript tells began; empty where there is nothing."""
-    told = connection.execute(_SELECT_OWN, (number,))
+    """The time of the first message that only a transcript contains; empty if there is none."""
+    rows = connection.execute(_SELECT_OWN, (number,))
     return min(
-        (decode_time(time) or began or timestamp_from_mtime(mtime_ns) for time, began, mtime_ns in told), default=""
+        (decode_time(time) or began or timestamp_from_mtime(mtime_ns) for time, began, mtime_ns in rows), default=""
     )
 
 
 def shared_range(connection: sqlite3.Connection, number: int, shared: str) -> OffsetRange:
-    """The first and last offset in a transcript of what some transcripts share."""
+    """The first and last offset, in a transcript, of the messages that some transcripts share; zeros without any."""
     first, last = connection.execute(_SELECT_RANGE, (number, shared)).fetchone()
     return (first, last) if first is not None else (0, 0)
 
 
 def sharers_key(shared: Iterable[str], numbers: Mapping[str, int]) -> str:
-    """Transcripts by their numbers."""
+    """The numbers of transcripts, as `ties.sharers` stores them."""
     return " ".join(map(str, sorted(numbers[path] for path in shared)))
 
 
-def tie_rows(parts: Iterable[list[Sighting]], numbers: Mapping[str, int]) -> Iterator[TieRow]:
-    """The rows of `ties` for the calls of a message: whatever `CopyEvidence.original` is going to ask for."""
-    for part in parts:
-        found = earliest(part)
-        yield from _tie_rows_of(found, numbers, is_end=True)
-        among = earliest(most_complete(part))
-        if transcripts_of(among) != transcripts_of(found):
-            yield from _tie_rows_of(among, numbers, is_end=False)
+def tie_rows(calls: Iterable[list[Sighting]], numbers: Mapping[str, int]) -> Iterator[TieRow]:
+    """The rows of `ties` for the calls of a message: everything that `CopyEvidence.original` can ask for."""
+    for sightings in calls:
+        first = earliest(sightings)
+        yield from _tie_rows_of(first, numbers, is_end=True)
+        first_complete = earliest(most_complete(sightings))
+        if transcripts_of(first_complete) != transcripts_of(first):
+            yield from _tie_rows_of(first_complete, numbers, is_end=False)
 
 
-def _tie_rows_of(found: list[Sighting], numbers: Mapping[str, int], *, is_end: bool) -> Iterator[TieRow]:
-    shared = transcripts_of(found)
-    if len(shared) > 1:
-        names = sharers_key(shared, numbers)
-        for sighting in found:
-            yield numbers[sighting.origin.transcript], names, is_end, sighting.offsets[0]
+def _tie_rows_of(sightings: list[Sighting], numbers: Mapping[str, int], *, is_end: bool) -> Iterator[TieRow]:
+    transcripts = transcripts_of(sightings)
+    if len(transcripts) > 1:
+        sharers = sharers_key(transcripts, numbers)
+        for sighting in sightings:
+            yield numbers[sighting.origin.transcript], sharers, is_end, sighting.offsets[0]
 
 
 _SUMS_SQL = """
@@ -392,7 +395,7 @@ SELECT CASE typeof(time) WHEN 'integer' THEN time / {quarter} ELSE time END, ori
     {sign} SUM(part IS NULL), {sign} SUM(input), {sign} SUM(output), {sign} SUM(cache_write_5m),
     {sign} SUM(cache_write_1h), {sign} SUM(cache_read), {sign} SUM(web_searches), {sign} SUM(lower_bound),
     {sign} SUM(part IS NOT NULL)
-FROM {of} CROSS JOIN charged USING(message_id) GROUP BY 1, 2, 3
+FROM {messages} CROSS JOIN charged USING(message_id) GROUP BY 1, 2, 3
 """
 _ADD_SQL = f"""
 INSERT INTO spent {{sums}}
@@ -400,17 +403,17 @@ ON CONFLICT DO UPDATE SET {", ".join(f"{name} = {name} + excluded.{name}" for na
 """
 
 
-def subtract_charges(connection: sqlite3.Connection, of: str) -> None:
-    """Take out the charges of messages that a query (`of`) names, and subtract them."""
+def subtract_charges(connection: sqlite3.Connection, messages: str) -> None:
+    """Delete the charges of the messages that a query selects, and subtract them from `spent`."""
     if connection.execute("SELECT 1 FROM charged LIMIT 1").fetchone() is None:
         return
-    connection.execute(_ADD_SQL.format(sums=_SUMS_SQL.format(quarter=QUARTER_MS, sign="-", of=of)))
-    connection.execute(f"DELETE FROM charged WHERE message_id IN {of}")  # noqa: S608 - our own names
+    connection.execute(_ADD_SQL.format(sums=_SUMS_SQL.format(quarter=QUARTER_MS, sign="-", messages=messages)))
+    connection.execute(f"DELETE FROM charged WHERE message_id IN {messages}")  # noqa: S608 - our own names
 
 
 def add_charges(connection: sqlite3.Connection) -> None:
-    """Add the charges of stale messages; what comes to nothing goes."""
-    connection.execute(_ADD_SQL.format(sums=_SUMS_SQL.format(quarter=QUARTER_MS, sign="", of="stale")))
+    """Add the charges of stale messages to `spent`, and delete its rows without charges."""
+    connection.execute(_ADD_SQL.format(sums=_SUMS_SQL.format(quarter=QUARTER_MS, sign="", messages="stale")))
     connection.execute("DELETE FROM spent WHERE charges = 0 AND parts = 0")
 
 
@@ -424,13 +427,13 @@ def rebuild_charges(
     types: Mapping[int, str | None],
 ) -> Iterator[Charge]:
     """Yield the charges of the messages that a query selects. `types` are those of agents whose rows do not say it."""
-    seen = StoredSightings(connection, homes, types)
-    spread = StoredCopyEvidence(connection, seen.numbers)
-    for _number, key, group in seen.groups(messages, parameters):
-        if len(group) == 1:
-            yield from charge_single(group[0], rates)
+    stored = StoredSightings(connection, homes, types)
+    evidence = StoredCopyEvidence(connection, stored.numbers)
+    for _number, key, sightings in stored.groups(messages, parameters):
+        if len(sightings) == 1:
+            yield from charge_single(sightings[0], rates)
         else:
-            yield from charge_groups(group_by_call(key, group), spread, rates)
+            yield from charge_groups(group_by_call(key, sightings), evidence, rates)
 
 
 _LAST_MESSAGES = """(SELECT DISTINCT message_id FROM (
@@ -438,19 +441,24 @@ _LAST_MESSAGES = """(SELECT DISTINCT message_id FROM (
 
 
 def recent_usage(
-    connection: sqlite3.Connection, homes: Homes, named: SessionRef, ledger: Ledger, *, since: datetime
+    connection: sqlite3.Connection, homes: Homes, session: SessionRef, ledger: Ledger, *, since: datetime
 ) -> RecentUsage:
     """Return the same as `reports.read_recent_usage`. It is always complete: everything has been read."""
-    last = _last_request(connection, homes, named) if named.main is not None else None
-    return RecentUsage(named, since, ledger, last)
+    last = _last_request(connection, homes, session) if session.main is not None else None
+    return RecentUsage(session, since, ledger, last)
 
 
-def _last_request(connection: sqlite3.Connection, homes: Homes, named: SessionRef) -> Sighting | None:
-    """The last request of the session's main agent; None where a compaction came after it."""
-    path = str(named.main)
+def _last_request(connection: sqlite3.Connection, homes: Homes, session: SessionRef) -> Sighting | None:
+    """The last request of the session's main agent; None if a compaction came after it."""
+    path = str(session.main)
     number = connection.execute("SELECT transcript_id FROM transcripts WHERE path = ?", (encode_path(path),)).fetchone()
-    if number is None or named.main is None or is_compacted_at_end(named.main):
+    if number is None or session.main is None or is_compacted_at_end(session.main):
         return None
     groups = StoredSightings(connection, homes).groups(_LAST_MESSAGES, number)
-    found = [one for _number, _key, some in groups for one in some if one.origin.transcript == path]
-    return max(filter(is_main_request, found), key=lambda one: one.offsets[0], default=None)
+    requests = [
+        sighting
+        for _number, _key, sightings in groups
+        for sighting in sightings
+        if sighting.origin.transcript == path and is_main_request(sighting)
+    ]
+    return max(requests, key=lambda request: request.offsets[0], default=None)

@@ -34,41 +34,41 @@ _UPDATE_PROJECT = "UPDATE projects SET path = ?, path_source = ? WHERE project_i
 
 
 def transcripts_of_uncertain_projects(connection: sqlite3.Connection) -> set[int]:
-    """The transcripts of projects whose true path may be another once they go on: none told one that fits so far."""
+    """The transcripts of projects whose real path may change as they grow: so far, none names a path that fits."""
     projects = {
         number
         for number, _home, folder, path, source in connection.execute(_SELECT_PROJECTS)
         if source != str(PathSource.CWD) or not folder_matches(os.fsdecode(folder), os.fsdecode(path))
     }
-    asked = connection.execute(_SELECT_PROJECT_IDS) if projects else ()
-    return {number for number, project in asked if project in projects}
+    rows = connection.execute(_SELECT_PROJECT_IDS) if projects else ()
+    return {number for number, project in rows if project in projects}
 
 
 def mark_projects_stale(connection: sqlite3.Connection) -> None:
-    """Note that the paths are to be renewed: by this refresh or, if it is killed, by the next."""
+    """Note that project paths must be updated: by this refresh or, if it is killed, by the next."""
     connection.execute("INSERT OR IGNORE INTO meta VALUES('unsettled', 'projects')")
 
 
 def are_projects_stale(connection: sqlite3.Connection) -> bool:
-    """Whether that was noted."""
+    """Whether project paths must be updated."""
     return connection.execute("SELECT 1 FROM meta WHERE name = 'unsettled'").fetchone() is not None
 
 
 def update_project_paths(connection: sqlite3.Connection, homes: Sequence[Home]) -> None:
-    """Write down the true paths as the transcripts tell them now, and forget projects and homes without any."""
+    """Store the real paths that the transcripts name now. Delete projects and homes without transcripts."""
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("DELETE FROM projects WHERE project_id NOT IN (SELECT project_id FROM transcripts)")
     connection.execute("DELETE FROM homes WHERE home_id NOT IN (SELECT home_id FROM projects)")
-    told = {
-        (str(one.home.path), project.folder): project
-        for one in indexed_homes(connection, homes)
-        for project in one.projects
+    projects = {
+        (str(found.home.path), project.folder): project
+        for found in indexed_homes(connection, homes)
+        for project in found.projects
     }
     for number, home, folder, path, source in connection.execute(_SELECT_PROJECTS).fetchall():
-        project = told.get((os.fsdecode(home), os.fsdecode(folder)))
+        project = projects.get((os.fsdecode(home), os.fsdecode(folder)))
         if project is not None and (project.path, str(project.path_source)) != (path, source):
-            now = encode_path(project.path) if project.path is not None else None
-            connection.execute(_UPDATE_PROJECT, (now, str(project.path_source), number))
+            new_path = encode_path(project.path) if project.path is not None else None
+            connection.execute(_UPDATE_PROJECT, (new_path, str(project.path_source), number))
     connection.execute("DELETE FROM meta WHERE name = 'unsettled'")
     connection.execute("COMMIT")
 
@@ -188,7 +188,7 @@ class _TranscriptRow(NamedTuple):
 
     number: int
     lines: int
-    named: tuple[str | None, str | None]
+    names: tuple[str | None, str | None]
     state: bytes = b""
     is_open: bool = False
 
@@ -202,7 +202,7 @@ def _add_change(plan: RefreshPlan, change: TranscriptChange, rows: dict[str, _Tr
         return  # it cannot be read now; its rows stay as they are
     elif change.kind is ChangeKind.NEW:
         plan.steps.append(ReadStep(transcript, stat, places.new(transcript, stat.path), is_new=True))
-    elif change.kind is ChangeKind.MOVED and row.named != stored_names(transcript):
+    elif change.kind is ChangeKind.MOVED and row.names != stored_names(transcript):
         # Rows omit what the transcript's path says, and now it says something else.
         plan.steps.append(ReadStep(transcript, stat, row.number, has_new_name=True))
     elif change.kind in _REREAD_KINDS:
@@ -227,7 +227,7 @@ def _add_change(plan: RefreshPlan, change: TranscriptChange, rows: dict[str, _Tr
 
 
 class PlaceIds:
-    """Homes, projects and transcripts, each with its number in the index."""
+    """The numbers of homes, projects and transcripts. New ones are inserted."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -241,16 +241,16 @@ class PlaceIds:
         self.waiting: dict[int, list[str]] = {}
         for number, call in connection.execute("SELECT transcript_id, call FROM waiting"):
             self.waiting.setdefault(number, []).append(call)
-        self._found: dict[Home, dict[str, Project]] = {}
+        self._projects_by_folder: dict[Home, dict[str, Project]] = {}
 
     def new(self, transcript: Transcript, path: str) -> int:
-        """The number of a transcript that is new."""
+        """The number of a new transcript."""
         home, project = self.of(transcript)
-        made = self._connection.execute(
+        cursor = self._connection.execute(
             "INSERT INTO transcripts VALUES(NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, x'', x'', 0, 1, x'')",
             (encode_path(path), home, project, str(transcript.kind), *stored_names(transcript)),
         )
-        return made.lastrowid or 0
+        return cursor.lastrowid or 0
 
     def of(self, transcript: Transcript) -> tuple[int, int]:
         """The numbers of a transcript's home and project."""
@@ -259,21 +259,22 @@ class PlaceIds:
             self._homes[path] = self._insert("homes", (encode_path(path),))
         home = self._homes[path]
         if (home, transcript.folder) not in self._projects:
-            found = self._project(transcript)
-            told = (found.path, str(found.path_source)) if found is not None else (None, "unknown")
+            project = self._project(transcript)
+            path_and_source = (project.path, str(project.path_source)) if project is not None else (None, "unknown")
             self._projects[home, transcript.folder] = self._insert(
-                "projects", (home, encode_path(transcript.folder), *told)
+                "projects", (home, encode_path(transcript.folder), *path_and_source)
             )
         return home, self._projects[home, transcript.folder]
 
     def _insert(self, table: str, values: Iterable[object]) -> int:
         row = (None, *values)
-        made = self._connection.execute(f"INSERT INTO {table} VALUES({', '.join('?' * len(row))})", row)
-        return made.lastrowid or 0
+        cursor = self._connection.execute(f"INSERT INTO {table} VALUES({', '.join('?' * len(row))})", row)
+        return cursor.lastrowid or 0
 
     def _project(self, transcript: Transcript) -> Project | None:
-        """The project of a folder that is new: its true path takes a closer look at the home."""
+        """The project of a new folder. To find its real path, the home is listed."""
         home = transcript.home
-        if home not in self._found:
-            self._found[home] = {project.folder: project for project in look(home, side_files=False).projects}
-        return self._found[home].get(transcript.folder)
+        if home not in self._projects_by_folder:
+            projects = look(home, side_files=False).projects
+            self._projects_by_folder[home] = {project.folder: project for project in projects}
+        return self._projects_by_folder[home].get(transcript.folder)
