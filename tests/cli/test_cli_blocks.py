@@ -19,8 +19,8 @@ NOW = "2026-03-05T12:40:14"
 OPUS, HAIKU = "claude-opus-4-5-20251101", "claude-haiku-4-5-20251001"
 
 
-def said(number: int, time: str, model: str = OPUS, output: int = 100) -> Row:
-    """A reply of 10 input, 1,000 written and 5,000 read."""
+def usage_reply(number: int, time: str, model: str = OPUS, output: int = 100) -> Row:
+    """A reply with 10 input tokens, 1,000 written to the cache and 5,000 read from it."""
     pen = Pen(version="2.1.232")
     (row,) = reply("x", output=output, input=10, written=1000, read=5000, message={"model": model})(pen)
     row["message"]["id"] = f"msg_01AAAAbbbbccccdddd111{number}"
@@ -29,27 +29,27 @@ def said(number: int, time: str, model: str = OPUS, output: int = 100) -> Row:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with a window that is over, a gap, and one that is active at NOW."""
+    """A home with a past window, a gap, and a window that is active at NOW."""
     write(
         tmp_path / f"projects/-work-app/{SESSION}.jsonl",
-        said(1, "2026-03-03T10:20:30.123Z"),
-        said(2, "2026-03-03T10:40:30.123Z", output=900),
-        said(3, "2026-03-05T11:10:14.000Z"),
-        said(4, "2026-03-05T12:28:14.000Z", HAIKU, 333),
+        usage_reply(1, "2026-03-03T10:20:30.123Z"),
+        usage_reply(2, "2026-03-03T10:40:30.123Z", output=900),
+        usage_reply(3, "2026-03-05T11:10:14.000Z"),
+        usage_reply(4, "2026-03-05T12:28:14.000Z", HAIKU, 333),
     )
     return tmp_path
 
 
 @pytest.fixture
-def tell(cli: CliRunner, home: Path) -> Any:
-    """Asks for the windows of that home, at NOW, in UTC."""
+def blocks(cli: CliRunner, home: Path) -> Any:
+    """Runs `blocks` on that home, at NOW, in UTC."""
     return lambda *more: cli("blocks", "--home", home, "--now", NOW, "--tz", "UTC", *more)
 
 
-def test_the_table(tell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Windows, the gap and the active one have a line each; burn, projection, total and zone follow."""
+def test_table_shows_windows_gaps_burn_rate_and_projection(blocks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each window and gap has a line. Burn rate, projection, total and zone follow."""
     monkeypatch.setenv("COLUMNS", "120")
-    result = tell()
+    result = blocks()
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
     assert lines[1].split()[:6] == ["2026-03-03", "10:00", "40m", "opus-4-5", "13,020", "0.04"]
@@ -62,40 +62,40 @@ def test_the_table(tell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("width", ["40", "80", "120", "200"])
-def test_it_fits(tell: Any, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
-    """No line is wider than the terminal, and the tokens are on every one of them."""
+def test_table_fits_terminal(blocks: Any, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+    """No line is wider than the terminal, and the tokens are always shown."""
     monkeypatch.setenv("COLUMNS", width)
-    result = tell("--limit-tokens", "max")
+    result = blocks("--limit-tokens", "max")
     assert max(map(len, result.out.splitlines())) <= int(width)
     assert int(width) < 80 or "12k" in result.out or "12,453" in result.out
 
 
-def test_json_is_exact(tell: Any, home: Path) -> None:
-    """Every window of the library is a row with its figures; amounts are text, and the total is that of the ledger."""
-    told = tell("--json").json
-    counted = read_ledger(home, jobs=1)
-    made = usage_windows(counted, now=datetime.fromisoformat(f"{NOW}+00:00"))
-    assert [row["tokens"] for row in told["rows"]] == [one.sum.tokens for one in made]
-    assert Decimal(told["total"]["amount"]) == counted.total.amount
-    assert told["total"]["charges"] == len(counted) == 4
-    assert told["prices"] == {"digest": counted.rates.digest}
-    assert (told["limit"], told["timeless"]) == ({"tokens": 13020, "given": False}, 0)
-    last = told["rows"][-1]
+def test_json_equals_library_windows(blocks: Any, home: Path) -> None:
+    """The rows are the library's windows, amounts are strings, and the total is the ledger's."""
+    report = blocks("--json").json
+    ledger = read_ledger(home, jobs=1)
+    windows = usage_windows(ledger, now=datetime.fromisoformat(f"{NOW}+00:00"))
+    assert [row["tokens"] for row in report["rows"]] == [window.sum.tokens for window in windows]
+    assert Decimal(report["total"]["amount"]) == ledger.total.amount
+    assert report["total"]["charges"] == len(ledger) == 4
+    assert report["prices"] == {"digest": ledger.rates.digest}
+    assert (report["limit"], report["timeless"]) == ({"tokens": 13020, "given": False}, 0)
+    last = report["rows"][-1]
     assert (last["amount"], last["tokens_per_minute"], last["share"]) == ("0.014725", "159.653846", 0.9565)
     assert (last["remaining_minutes"], last["projected_tokens"], last["projected_amount"]) == (200, 44384, "0.05")
     assert (last["begins"], last["first"]) == ("2026-03-05T11:00:00Z", "2026-03-05T11:10:14Z")
 
 
-def test_rows_are_the_same_everywhere(tell: Any) -> None:
+def test_formats_have_the_same_rows(blocks: Any) -> None:
     """JSON, JSON Lines and CSV have the same rows."""
-    rows = tell("--json").json["rows"]
-    assert tell("--jsonl").jsonl == rows
-    assert [row["tokens"] for row in tell("--csv").csv] == [str(row["tokens"]) for row in rows]
+    rows = blocks("--json").json["rows"]
+    assert blocks("--jsonl").jsonl == rows
+    assert [row["tokens"] for row in blocks("--csv").csv] == [str(row["tokens"]) for row in rows]
 
 
-def test_the_active_one(tell: Any, cli: CliRunner, home: Path) -> None:
-    """`--active` shows it alone; where there is none, it says since when, and the code is 1."""
-    assert [row["is_active"] for row in tell("--active", "--json").json["rows"]] == [True]
+def test_active_shows_only_the_active_window(blocks: Any, cli: CliRunner, home: Path) -> None:
+    """`--active` shows only the active window. Without one, it says when the last ended, with exit code 1."""
+    assert [row["is_active"] for row in blocks("--active", "--json").json["rows"]] == [True]
     late = cli("blocks", "--home", home, "--now", "2026-03-06T00:00", "--active")
     assert (late.code, late.out) == (1, "")
     assert late.err == "threadline: No window is active. The last one ended at 2026-03-05 16:00 UTC.\n"
@@ -104,7 +104,7 @@ def test_the_active_one(tell: Any, cli: CliRunner, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "begins"),
+    ("options", "begins"),
     [
         (("--since", "2026-03-05"), ["2026-03-05T11"]),
         (("--until", "2026-03-03"), ["2026-03-03T10", "2026-03-03T15"]),
@@ -115,19 +115,19 @@ def test_the_active_one(tell: Any, cli: CliRunner, home: Path) -> None:
         (("--hours", "1"), ["2026-03-03T10", "2026-03-03T11", "2026-03-05T11", *["2026-03-05T12"] * 2]),
     ],
 )
-def test_which_are_shown(tell: Any, given: tuple[str, ...], begins: list[str]) -> None:
-    """Windows are chosen by when they began; the active one belongs to every time that is not over."""
-    assert [row["begins"][:13] for row in tell(*given, "--json").json["rows"]] == begins
+def test_filters_choose_windows_by_start(blocks: Any, options: tuple[str, ...], begins: list[str]) -> None:
+    """Windows are chosen by their start. The active one belongs to every period that has not ended."""
+    assert [row["begins"][:13] for row in blocks(*options, "--json").json["rows"]] == begins
 
 
-def test_what_is_left_out_still_measures(tell: Any) -> None:
-    """The share is of the biggest window there is, whichever are shown."""
-    assert tell("--since", "2026-03-05", "--json").json["rows"][0]["share"] == 0.9565
+def test_share_is_relative_to_largest_window(blocks: Any) -> None:
+    """The share is relative to the largest window, even if that one is not shown."""
+    assert blocks("--since", "2026-03-05", "--json").json["rows"][0]["share"] == 0.9565
 
 
-def test_a_zone_moves_no_window(tell: Any, cli: CliRunner, home: Path) -> None:
-    """`--tz` changes how times are shown and which day `--since` means, and no window."""
-    rows = tell("--json").json["rows"]
+def test_time_zone_changes_display_and_filters_only(blocks: Any, cli: CliRunner, home: Path) -> None:
+    """`--tz` changes how times are shown and which day `--since` means, but no window."""
+    rows = blocks("--json").json["rows"]
     tokyo = cli("blocks", "--home", home, "--now", NOW, "--tz", "Asia/Tokyo")
     assert "2026-03-03 19:00" in tokyo.out
     assert "Times are Asia/Tokyo." in tokyo.out
@@ -137,7 +137,7 @@ def test_a_zone_moves_no_window(tell: Any, cli: CliRunner, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "status", "left", "said_so"),
+    ("limit", "status", "remaining", "sentence"),
     [
         ("20000", "exceeds", 7547, "7,547 left; this rate exceeds it"),
         ("50,000", "warning", 37547, "37,547 left; this rate comes close to it"),
@@ -145,41 +145,43 @@ def test_a_zone_moves_no_window(tell: Any, cli: CliRunner, home: Path) -> None:
         ("max", "exceeds", 567, "13,020 tokens: 567 left"),
     ],
 )
-def test_a_limit(tell: Any, limit: str, status: str, left: int, said_so: str) -> None:
-    """A limit says what is left of it, and where the projection leads."""
-    result = tell("--limit-tokens", limit, "--json").json
+def test_limit_shows_remaining_tokens_and_status(
+    blocks: Any, limit: str, status: str, remaining: int, sentence: str
+) -> None:
+    """`--limit-tokens` shows how many tokens are left and whether the projection exceeds the limit."""
+    result = blocks("--limit-tokens", limit, "--json").json
     assert result["limit"]["given"] is True
     last = result["rows"][-1]
-    assert (last["limit_status"], last["limit_remaining"]) == (status, left)
-    assert said_so in tell("--limit-tokens", limit).out
+    assert (last["limit_status"], last["limit_remaining"]) == (status, remaining)
+    assert sentence in blocks("--limit-tokens", limit).out
 
 
-def test_ccusage_shape(tell: Any) -> None:
-    """`--shape ccusage` is its JSON, with or without --json; the limit's status is there when a limit was given."""
-    told = tell("--shape", "ccusage").json
-    assert told == tell("--shape", "ccusage", "--json").json
-    assert [one["id"] for one in told["blocks"]] == [
+def test_ccusage_shape_is_its_json(blocks: Any) -> None:
+    """`--shape ccusage` prints its JSON, with or without `--json`. The limit status is included if a limit is given."""
+    document = blocks("--shape", "ccusage").json
+    assert document == blocks("--shape", "ccusage", "--json").json
+    assert [block["id"] for block in document["blocks"]] == [
         "2026-03-03T10:00:00.000Z",
         "gap-2026-03-03T15:40:30.123Z",
         "2026-03-05T11:00:00.000Z",
     ]
-    assert told["blocks"][-1]["costUSD"] == 0.014725
-    assert "tokenLimitStatus" not in told["blocks"][-1]
-    limited = tell("--shape", "ccusage", "--limit-tokens", "max", "--active").json["blocks"]
-    assert [one["tokenLimitStatus"]["limit"] for one in limited] == [13020]
+    assert document["blocks"][-1]["costUSD"] == 0.014725
+    assert "tokenLimitStatus" not in document["blocks"][-1]
+    limited = blocks("--shape", "ccusage", "--limit-tokens", "max", "--active").json["blocks"]
+    assert [block["tokenLimitStatus"]["limit"] for block in limited] == [13020]
 
 
-def test_prices_of_your_own(tell: Any, tmp_path: Path) -> None:
-    """`--prices` puts a file's rates in the place of ours."""
-    five = dict.fromkeys(("input", "output", "cache_write_5m", "cache_write_1h", "cache_read"), 1)
-    own = tmp_path / "own.json"
-    own.write_text(json.dumps({"schema": 1, "models": {"claude-opus-4-5": {"periods": [five]}}}))
-    assert tell("--prices", str(own), "--json").json["rows"][0]["amount"] == "0.01302"
+def test_prices_option_replaces_rates(blocks: Any, tmp_path: Path) -> None:
+    """`--prices` replaces the built-in rates with those in a file."""
+    price = dict.fromkeys(("input", "output", "cache_write_5m", "cache_write_1h", "cache_read"), 1)
+    prices = tmp_path / "own.json"
+    prices.write_text(json.dumps({"schema": 1, "models": {"claude-opus-4-5": {"periods": [price]}}}))
+    assert blocks("--prices", str(prices), "--json").json["rows"][0]["amount"] == "0.01302"
 
 
-def test_models_without_a_price_are_said(cli: CliRunner, tmp_path: Path) -> None:
-    """Tokens are shown without an amount, and a line says how many charges have none."""
-    write(tmp_path / f"projects/-p/{SESSION}.jsonl", said(1, "2026-03-03T10:20:30.123Z", "no\x1b[31m-such"))
+def test_reports_charges_without_a_price(cli: CliRunner, tmp_path: Path) -> None:
+    """Tokens are shown without an amount, and a line counts the charges without a price."""
+    write(tmp_path / f"projects/-p/{SESSION}.jsonl", usage_reply(1, "2026-03-03T10:20:30.123Z", "no\x1b[31m-such"))
     result = cli("blocks", "--home", tmp_path)
     assert result.code == 0
     assert "1 charge without a price: their amount is not included." in result.out
@@ -188,7 +190,7 @@ def test_models_without_a_price_are_said(cli: CliRunner, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("options", "sentence"),
     [
         (("--limit-tokens", "many"), "not 'many'"),
         (("--limit-tokens", "0"), "not '0'"),
@@ -199,28 +201,28 @@ def test_models_without_a_price_are_said(cli: CliRunner, tmp_path: Path) -> None
         (("--prices", "/no/such/file"), "no"),
     ],
 )
-def test_errors_say_what_to_do(cli: CliRunner, home: Path, given: tuple[str, ...], sentence: str) -> None:
-    """What makes no sense is an error with a sentence, and the code is 2."""
-    result = cli("blocks", "--home", home, *given)
+def test_invalid_options_are_errors(cli: CliRunner, home: Path, options: tuple[str, ...], sentence: str) -> None:
+    """Invalid options are reported in a sentence, with exit code 2."""
+    result = cli("blocks", "--home", home, *options)
     assert (result.code, result.out) == (2, "")
     assert sentence in result.err
 
 
-def test_nothing_to_show(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """No window in a time, or none at all, is the code 1 and a sentence."""
+def test_reports_when_no_window_matches(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """If no window matches, or there are none, the exit code is 1 and a sentence says so."""
     result = cli("blocks", "--home", home, "--since", "2030-01-01", "--now", "2030-02-01")
     assert result.code == 1
     assert "None of 2 windows matches. The last one started at 2026-03-05 11:00 UTC." in result.err
     (tmp_path / "empty/projects").mkdir(parents=True)
-    none = cli("blocks", "--home", tmp_path / "empty")
-    assert (none.code, none.err) == (1, "threadline: No windows: there are no charges.\n")
+    empty = cli("blocks", "--home", tmp_path / "empty")
+    assert (empty.code, empty.err) == (1, "threadline: No windows: there are no charges.\n")
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("tz", ["local", "UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
 @pytest.mark.parametrize("command", ["blocks", "usage", "explain"])
-def test_times_of_the_first_and_last_day_end_no_report(cli: CliRunner, tmp_path: Path, command: str, tz: str) -> None:
-    """A line may say any time there is: it is in a row like all others, in every zone."""
+def test_extreme_timestamps_are_reported(cli: CliRunner, tmp_path: Path, command: str, tz: str) -> None:
+    """Timestamps of the years 1 and 9999 are rows like all others, in every zone."""
     pen = Pen()
     rows = [
         {**row, "timestamp": time}
@@ -228,19 +230,19 @@ def test_times_of_the_first_and_last_day_end_no_report(cli: CliRunner, tmp_path:
         for row in reply("ok", output=5)(pen)
     ]
     write(tmp_path / f"projects/-work-app/{pen.session}.jsonl", *rows)
-    asked = (command, pen.session) if command == "explain" else (command,)
-    result = cli(*asked, "--home", tmp_path, "--tz", tz)
+    arguments = (command, pen.session) if command == "explain" else (command,)
+    result = cli(*arguments, "--home", tmp_path, "--tz", tz)
     assert (result.code, result.err) == (0, "")
     assert "0001-01-0" in result.out
     days = [row["day"] for row in cli("usage", "--home", tmp_path, "--tz", tz, "--json").json["rows"]]
     assert [cli("explain", day, "--home", tmp_path, "--tz", tz).code for day in days] == [0, 0]
 
 
-def test_the_demo(cli: CliRunner, demo_home: Path) -> None:
-    """On the demo home, windows and gaps take turns or touch, and all charges are in them."""
-    told = cli("blocks", "--home", demo_home, "--json").json
-    assert told["total"]["charges"] == read_ledger(demo_home, jobs=1).total.charges
-    assert told["timeless"] == 0
+def test_demo_windows_contain_all_charges(cli: CliRunner, demo_home: Path) -> None:
+    """On the demo home, no gap follows another, and the windows contain all charges."""
+    report = cli("blocks", "--home", demo_home, "--json").json
+    assert report["total"]["charges"] == read_ledger(demo_home, jobs=1).total.charges
+    assert report["timeless"] == 0
     assert not any(
-        one["is_gap"] and other["is_gap"] for one, other in zip(told["rows"], told["rows"][1:], strict=False)
+        row["is_gap"] and next_row["is_gap"] for row, next_row in zip(report["rows"], report["rows"][1:], strict=False)
     )

@@ -1,4 +1,4 @@
-"""`threadline context`: windows, cache breaks and what fills the window, asked for on the command line."""
+"""`threadline context`: context windows, cache breaks and what fills the window."""
 
 from __future__ import annotations
 
@@ -36,31 +36,33 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def test_the_document_has_turns_breaks_and_filling(cli: CliRunner, home: Path) -> None:
-    """`--json` gives the whole of it; amounts sum to the window, and a break names its cause and evidence."""
+def test_json_has_turns_breaks_and_filling(cli: CliRunner, home: Path) -> None:
+    """`--json` prints everything. Amounts add up to the window, and a break names its cause and evidence."""
     result = cli("context", "last", "--home", home, "--json")
     assert (result.code, result.err) == (0, "")
-    told = result.json
-    assert (told["window"], told["limit"], told["measured"], told["requests"]) == (30_102, 200_000, True, 5)
-    assert sum(one["tokens"] for one in told["filling"]) == told["window"]
-    assert [one["requests"] for one in told["turns"]] == [2, 3, 0]
-    (broke,) = told["breaks"]
-    assert (broke["cause"], broke["rewritten"], broke["seconds"] > 300) == ("idle", 20_760, True)
-    assert "5 minutes" in broke["evidence"]
-    read = next(one for one in told["filling"] if one["name"] == "Read")
+    report = result.json
+    assert (report["window"], report["limit"], report["measured"], report["requests"]) == (30_102, 200_000, True, 5)
+    assert sum(part["tokens"] for part in report["filling"]) == report["window"]
+    assert [turn["requests"] for turn in report["turns"]] == [2, 3, 0]
+    (cache_break,) = report["breaks"]
+    assert (cache_break["cause"], cache_break["rewritten"], cache_break["seconds"] > 300) == ("idle", 20_760, True)
+    assert "5 minutes" in cache_break["evidence"]
+    read = next(part for part in report["filling"] if part["name"] == "Read")
     assert (read["tokens"], read["measured"], read["how"]) == (700, 700, "measured")
 
 
 def test_rows_are_turns(cli: CliRunner, home: Path) -> None:
-    """`--jsonl` and `--csv` have a row for each turn, the same as in the document."""
+    """`--jsonl` and `--csv` print one row per turn, equal to the JSON."""
     turns = cli("context", SESSION[:8], "--home", home, "--json").json["turns"]
     assert cli("context", SESSION[:8], "--home", home, "--jsonl").jsonl == turns
     assert [row["window"] for row in cli("context", "--home", home, "--csv").csv] == ["20762", "30102", ""]
 
 
 @pytest.mark.parametrize("width", ["60", "80", "120"])
-def test_a_page_fits_and_cannot_steer(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
-    """The page shows each turn that made requests, and what fills the window; no name in it steers the terminal."""
+def test_page_fits_terminal_and_escapes_names(
+    cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    """The page shows each turn with requests and what fills the window. Hostile names are escaped."""
     monkeypatch.setattr("threadline.cli.output.page_width", lambda: int(width))
     result = cli("context", "--home", home, "--all", "--breaks")
     assert result.code == 0
@@ -73,8 +75,11 @@ def test_a_page_fits_and_cannot_steer(cli: CliRunner, home: Path, monkeypatch: p
     assert "results of Read" in result.out
 
 
-def test_an_agent_a_turn_or_a_place(cli: CliRunner, home: Path) -> None:
-    """`--agent`, `--turn` and `--at` choose whose window and when; a number with `--agent` is a line of its own."""
+def test_selects_agent_turn_or_place(cli: CliRunner, home: Path) -> None:
+    """`--agent`, `--turn` and `--at` choose the window.
+
+    With `--agent`, a number is a line of the agent's transcript.
+    """
     assert cli("context", "--home", home, "--agent", "a1", "--json").json["window"] == 3_002
     assert cli("context", "--home", home, "--agent", "a1", "--at", "2", "--json").json["window"] == 3_002
     assert cli("context", "--home", home, "--turn", "1", "--json").json["window"] == 20_762
@@ -83,7 +88,7 @@ def test_an_agent_a_turn_or_a_place(cli: CliRunner, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "sentence"),
+    ("options", "sentence"),
     [
         (["--agent", "zz"], "no agent 'zz'"),
         (["--turn", "9"], "no turn 9"),
@@ -92,34 +97,34 @@ def test_an_agent_a_turn_or_a_place(cli: CliRunner, home: Path) -> None:
         (["--at", "nowhere"], "not a place"),
     ],
 )
-def test_wrong_questions_are_sentences(cli: CliRunner, home: Path, question: list[str], sentence: str) -> None:
-    """An agent, a turn or a place that is not there is an error that says so."""
-    result = cli("context", "--home", home, *question)
+def test_unknown_agent_turn_or_place_is_an_error(cli: CliRunner, home: Path, options: list[str], sentence: str) -> None:
+    """An unknown agent, turn or place is an error that says so."""
+    result = cli("context", "--home", home, *options)
     assert (result.code, result.out) == (2, "")
     assert sentence in result.err
 
 
-def test_a_session_without_requests_is_nothing(cli: CliRunner, tmp_path: Path) -> None:
-    """No model answered: exit 1 and a sentence, in every format."""
+def test_session_without_requests_exits_with_1(cli: CliRunner, tmp_path: Path) -> None:
+    """Without a reply from a model, the exit code is 1 and a sentence says so, in every format."""
     path = write(tmp_path / f"{SESSION}.jsonl", *transcript(prompt("go"), reply("x", message={"model": "<synthetic>"})))
     for output in ([], ["--json"], ["--jsonl"], ["--csv"]):
         result = cli("context", path, *output)
         assert (result.code, "No requests" in result.err) == (1, True)
 
 
-def test_every_demo_session_has_a_context(cli: CliRunner, demo_home: Path) -> None:
-    """Each session of a made-up home is answered, and its amounts sum to its window."""
-    found = 0
+def test_demo_windows_equal_the_sum_of_their_parts(cli: CliRunner, demo_home: Path) -> None:
+    """For each demo session, the amounts add up to the window."""
+    sessions = 0
     for path in sorted(demo_home.glob("projects/*/*.jsonl")):
         result = cli("context", path, "--json")
         if result.code == 0:
-            found += 1
-            assert sum(one["tokens"] for one in result.json["filling"]) == result.json["window"]
-    assert found
+            sessions += 1
+            assert sum(part["tokens"] for part in result.json["filling"]) == result.json["window"]
+    assert sessions
 
 
-def test_figures_are_short() -> None:
-    """Tokens take six columns at most up to a billion, and a bar is as wide as it should be."""
+def test_short_tokens_and_padded_bar() -> None:
+    """Token counts take at most six columns up to a billion, and a bar has the requested width."""
     figures = [0, 999, 1_000, 9_949, 9_950, 167_300, 999_499, 999_500, 1_200_000, -60_300]
     assert [short_tokens(figure) for figure in figures] == [
         "0", "999", "1.0k", "9.9k", "10k", "167k", "999k", "1.00M", "1.20M", "-60k",

@@ -38,7 +38,7 @@ SESSION = "5e551011-0000-4000-8000-000000000001"
 
 @pytest.fixture
 def sample(tmp_path: Path) -> Path:
-    """A transcript with a main thread, two agents, and rows outside the conversation, in January 2026."""
+    """A transcript from January 2026 with a main thread, two agents, and rows outside the conversation."""
     main, first, second = Pen(), Pen(isSidechain=True, agentId="a1b2"), Pen(isSidechain=True, agentId="c3d4")
     rows = [
         *transcript(meta("summary", summary="A title", leafUuid="x"), prompt("do it"), reply("I will"), pen=main),
@@ -50,21 +50,21 @@ def sample(tmp_path: Path) -> Path:
 
 
 def texts(rows: list[dict[str, Any]]) -> list[str]:
-    """What the entries say."""
+    """The texts of the rows."""
     return [row["text"] for row in rows]
 
 
-def test_keys_are_stable(cli: CliRunner, sample: Path) -> None:
-    """Each row has these keys; `--data` adds the entry's own JSON, whole."""
+def test_row_keys_are_stable(cli: CliRunner, sample: Path) -> None:
+    """Each row has these keys. `--data` adds the entry's JSON."""
     rows = cli("entries", sample, "--jsonl").jsonl
     assert {frozenset(row) for row in rows} == {frozenset(KEYS)}
-    whole = cli("entries", sample, "--jsonl", "--data").jsonl
-    assert {frozenset(row) for row in whole} == {frozenset(KEYS | {"data"})}
-    assert [row["data"] for row in whole] == list(home_counts.rows(sample))
+    full_rows = cli("entries", sample, "--jsonl", "--data").jsonl
+    assert {frozenset(row) for row in full_rows} == {frozenset(KEYS | {"data"})}
+    assert [row["data"] for row in full_rows] == list(home_counts.rows(sample))
 
 
-def test_every_entry_is_a_row_with_its_place(cli: CliRunner, sample: Path) -> None:
-    """Without a filter every entry comes, in file order; place, line, offset and length lead back to its bytes."""
+def test_every_entry_is_a_row_with_its_position(cli: CliRunner, sample: Path) -> None:
+    """Without a filter, every entry is printed in file order. Place, line, offset and length locate its bytes."""
     rows = cli("entries", sample, "--jsonl").jsonl
     content = sample.read_bytes()
     assert [row["line"] for row in rows] == list(range(1, len(rows) + 1))
@@ -75,13 +75,13 @@ def test_every_entry_is_a_row_with_its_place(cli: CliRunner, sample: Path) -> No
     assert sum(row["length"] for row in rows) == len(content)
 
 
-def test_by_kind(cli: CliRunner, sample: Path) -> None:
-    """`--kind` keeps a kind, several keep several; a kind that is not there is nothing found."""
+def test_filters_by_kind(cli: CliRunner, sample: Path) -> None:
+    """`--kind` may be repeated. If no entry is of this kind, the exit code is 1."""
     rows = list(home_counts.rows(sample))
     for kinds in (["user"], ["summary"], ["user", "assistant"]):
         options = [word for kind in kinds for word in ("--kind", kind)]
-        got = cli("entries", sample, *options, "--jsonl").jsonl
-        assert [row["kind"] for row in got] == [row["type"] for row in rows if row["type"] in kinds]
+        filtered = cli("entries", sample, *options, "--jsonl").jsonl
+        assert [row["kind"] for row in filtered] == [row["type"] for row in rows if row["type"] in kinds]
     assert cli("entries", sample, "--kind", "nothing").code == 1
 
 
@@ -105,9 +105,9 @@ NOTHING = [
 ]
 
 
-@pytest.mark.parametrize(("options", "sentence"), NOTHING, ids=lambda given: " ".join(given)[:30])
-def test_nothing_found_says_why(cli: CliRunner, sample: Path, options: list[str], sentence: str) -> None:
-    """Where no entry passes: exit code 1, nothing on standard output, and one sentence that helps on standard error."""
+@pytest.mark.parametrize(("options", "sentence"), NOTHING, ids=lambda value: " ".join(value)[:30])
+def test_explains_why_nothing_matches(cli: CliRunner, sample: Path, options: list[str], sentence: str) -> None:
+    """If no entry matches: exit code 1, empty standard output, and one helpful sentence on standard error."""
     result = cli("entries", sample, *options)
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("threadline: ")
@@ -115,27 +115,27 @@ def test_nothing_found_says_why(cli: CliRunner, sample: Path, options: list[str]
     assert result.err.count("\n") == 1
 
 
-def test_nothing_to_read_says_so(cli: CliRunner, tmp_path: Path) -> None:
-    """A folder without transcripts and a transcript without entries are told apart from filters that fit nothing."""
+def test_reports_missing_transcripts_and_entries(cli: CliRunner, tmp_path: Path) -> None:
+    """Missing transcripts and empty transcripts are reported differently from filters that match nothing."""
     folder = cli("entries", tmp_path)
     assert (folder.code, folder.out) == (1, "")
     assert folder.err == f"threadline: No transcripts in {str(tmp_path)!r}.\n"
     empty = cli("entries", write(tmp_path / "a.jsonl", b""), "--kind", "user")
     assert (empty.code, empty.out) == (1, "")
     assert "There are no entries" in empty.err
-    nobody = cli("entries", write(tmp_path / "b.jsonl", *transcript(prompt("hi"))), "--agent", "sub")
-    assert "No subagent wrote here" in nobody.err
+    no_agents = cli("entries", write(tmp_path / "b.jsonl", *transcript(prompt("hi"))), "--agent", "sub")
+    assert "No subagent wrote here" in no_agents.err
 
 
-def test_a_time_that_ends_before_it_begins_is_an_error(cli: CliRunner, sample: Path) -> None:
-    """`--since` after `--until` is said before anything is read: exit code 2."""
+def test_since_after_until_is_an_error(cli: CliRunner, sample: Path) -> None:
+    """`--since` after `--until` exits with 2 before anything is read."""
     result = cli("entries", sample, "--since", "2026-02-01", "--until", "2026-01-01")
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("threadline: --since 2026-02-01 is after --until 2026-01-01")
 
 
-def test_by_agent(cli: CliRunner, sample: Path) -> None:
-    """`--agent` takes an agent's id, `main` for the main thread, `sub` for what subagents wrote."""
+def test_filters_by_agent(cli: CliRunner, sample: Path) -> None:
+    """`--agent` accepts an agent's id, `main` for the main thread, or `sub` for all subagents."""
     assert texts(cli("entries", sample, "--agent", "a1b2", "--jsonl").jsonl) == ["look", "seen"]
     assert texts(cli("entries", sample, "--agent", "c3d4", "--jsonl").jsonl) == ["search"]
     assert texts(cli("entries", sample, "--agent", "sub", "--jsonl").jsonl) == ["look", "seen", "search"]
@@ -145,49 +145,53 @@ def test_by_agent(cli: CliRunner, sample: Path) -> None:
     assert cli("entries", sample, "--agent", "ffff").code == 1
 
 
-def test_an_agents_transcript_is_its_own(cli: CliRunner, tmp_path: Path) -> None:
-    """Every row of `agent-<id>.jsonl` is that agent's, also one that does not say so; one that names another is not."""
+def test_rows_of_agent_transcript_belong_to_the_agent(cli: CliRunner, tmp_path: Path) -> None:
+    """Every row of `agent-<id>.jsonl` belongs to that agent, unless it names another one."""
     rows = [*transcript(prompt("a")), {"type": "summary", "summary": "b", "leafUuid": "x"}]
     rows += transcript(prompt("c"), pen=Pen(isSidechain=True, agentId="other"))
     path = write(tmp_path / "agent-a1b2c3d4.jsonl", *rows)
-    got = cli("entries", path, "--jsonl").jsonl
-    assert [(row["agent"], row["is_agent"]) for row in got] == [("a1b2c3d4", True), ("a1b2c3d4", True), ("other", True)]
+    filtered = cli("entries", path, "--jsonl").jsonl
+    assert [(row["agent"], row["is_agent"]) for row in filtered] == [
+        ("a1b2c3d4", True),
+        ("a1b2c3d4", True),
+        ("other", True),
+    ]
     assert texts(cli("entries", path, "--agent", "a1b2c3d4", "--jsonl").jsonl) == ["a", "b"]
     assert texts(cli("entries", path, "--agent", "a1b2", "--jsonl").jsonl) == ["a", "b"]
     assert cli("entries", path, "--agent", "main").code == 1
 
 
-def test_agents_of_a_home_equal_an_independent_count(cli: CliRunner, demo_home: Path) -> None:
-    """Over a whole home, `main` and `sub` split the entries: agents' own transcripts, and rows that name one."""
+def test_main_and_sub_partition_a_home(cli: CliRunner, demo_home: Path) -> None:
+    """Over a home, `main` and `sub` partition the entries, and `sub` equals an independent count."""
     everything = len(cli("entries", demo_home, "--jsonl").jsonl)
-    main, agents = (len(cli("entries", demo_home, "--agent", who, "--jsonl").jsonl) for who in ("main", "sub"))
+    main, agents = (len(cli("entries", demo_home, "--agent", agent, "--jsonl").jsonl) for agent in ("main", "sub"))
     assert main + agents == everything
-    own = [path for path in home_counts.transcripts(demo_home) if path.name.startswith("agent-")]
-    others = home_counts.rows(*(path for path in home_counts.transcripts(demo_home) if path not in own))
-    named = sum(bool(row.get("isSidechain") or row.get("agentId")) for row in others)
-    assert agents == sum(len(path.read_bytes().splitlines()) for path in own) + named
+    agent_files = [path for path in home_counts.transcripts(demo_home) if path.name.startswith("agent-")]
+    others = home_counts.rows(*(path for path in home_counts.transcripts(demo_home) if path not in agent_files))
+    sidechain_rows = sum(bool(row.get("isSidechain") or row.get("agentId")) for row in others)
+    assert agents == sum(len(path.read_bytes().splitlines()) for path in agent_files) + sidechain_rows
 
 
-def test_by_time(cli: CliRunner, tmp_path: Path) -> None:
-    """`--since` and `--until` take days in UTC, of which both ends are kept, and moments."""
+def test_filters_by_time(cli: CliRunner, tmp_path: Path) -> None:
+    """`--since` and `--until` accept days in UTC, both inclusive, and times."""
     days = [datetime(2026, 1, day, 12, tzinfo=UTC) for day in (1, 2, 3)]
     rows = [row for day in days for row in transcript(prompt(str(day.day)), pen=Pen(start=day))]
     path = write(tmp_path / "a.jsonl", *rows, {"type": "summary", "summary": "no time", "leafUuid": "x"})
 
-    def days_of(*options: str) -> list[str]:
+    def entries_in(*options: str) -> list[str]:
         return texts(cli("entries", path, *options, "--jsonl").jsonl)
 
-    assert days_of("--since", "2026-01-02") == ["2", "3"]
-    assert days_of("--until", "2026-01-02") == ["1", "2"]
-    assert days_of("--since", "2026-01-02", "--until", "2026-01-02") == ["2"]
-    assert days_of("--since", "2026-01-01T13:00", "--until", "2026-01-03T11:00Z") == ["2"]
-    assert days_of("--since", "2026-01-02T14:00+03:00") == ["2", "3"]
-    assert days_of("--until", "999999w") == []
-    assert days_of("--since", "999999w") == ["1", "2", "3"]
+    assert entries_in("--since", "2026-01-02") == ["2", "3"]
+    assert entries_in("--until", "2026-01-02") == ["1", "2"]
+    assert entries_in("--since", "2026-01-02", "--until", "2026-01-02") == ["2"]
+    assert entries_in("--since", "2026-01-01T13:00", "--until", "2026-01-03T11:00Z") == ["2"]
+    assert entries_in("--since", "2026-01-02T14:00+03:00") == ["2", "3"]
+    assert entries_in("--until", "999999w") == []
+    assert entries_in("--since", "999999w") == ["1", "2", "3"]
 
 
-def test_by_words_for_time(cli: CliRunner, tmp_path: Path) -> None:
-    """`--since` takes `12h`, `7d`, `2w`, `yesterday` and `today`, counted back from now."""
+def test_filters_by_relative_time(cli: CliRunner, tmp_path: Path) -> None:
+    """`--since` accepts `12h`, `7d`, `2w`, `yesterday` and `today`, relative to now."""
     now = datetime.now(UTC)
     ages = {"minutes": timedelta(minutes=-1), "hours": timedelta(hours=30), "days": timedelta(days=10)}
     rows = [row for name, age in ages.items() for row in transcript(prompt(name), pen=Pen(start=now - age))]
@@ -207,8 +211,8 @@ def test_by_words_for_time(cli: CliRunner, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ["soon", "2026-13-01", "2026-02-30", "7 parsecs", "", "-1d", "20261301", "\x1b[31m"])
 @pytest.mark.parametrize("option", ["--since", "--until"])
-def test_a_bad_time_is_an_error_with_a_sentence(cli: CliRunner, sample: Path, option: str, word: str) -> None:
-    """A word that is no time: exit code 2, nothing on standard output, and what to write instead."""
+def test_invalid_time_is_an_error(cli: CliRunner, sample: Path, option: str, word: str) -> None:
+    """An invalid time exits with 2, and the message says what to write instead."""
     result = cli("entries", sample, f"{option}={word}")
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("threadline: ")
@@ -216,8 +220,8 @@ def test_a_bad_time_is_an_error_with_a_sentence(cli: CliRunner, sample: Path, op
     assert "\x1b" not in result.err
 
 
-def test_no_more_than_the_limit(cli: CliRunner, sample: Path) -> None:
-    """`--limit` ends after so many that pass the other filters; less than one is refused."""
+def test_limit_counts_matching_entries(cli: CliRunner, sample: Path) -> None:
+    """`--limit` counts entries that match the other filters. Values below one are refused."""
     assert texts(cli("entries", sample, "--kind", "user", "--limit", "2", "--jsonl").jsonl) == ["do it", "look"]
     assert len(cli("entries", sample, "--limit", "1000", "--jsonl").jsonl) == 7
     refused = cli("entries", sample, "--limit", "0")
@@ -225,8 +229,8 @@ def test_no_more_than_the_limit(cli: CliRunner, sample: Path) -> None:
     assert "--limit" in refused.err
 
 
-def test_only_what_has_problems(cli: CliRunner, tmp_path: Path) -> None:
-    """`--problems` keeps entries with which something is wrong, and each says what and where."""
+def test_problems_filter_keeps_entries_with_problems(cli: CliRunner, tmp_path: Path) -> None:
+    """`--problems` keeps entries with problems, and each names what and where."""
     good = line({"type": "summary", "summary": "fine", "leafUuid": "x"})
     path = write(tmp_path / "a.jsonl", good, b"garbage\n", good, line({"type": "user", "message": 5}))
     rows = cli("entries", path, "--problems", "--jsonl").jsonl
@@ -238,8 +242,8 @@ def test_only_what_has_problems(cli: CliRunner, tmp_path: Path) -> None:
     assert cli("entries", write(tmp_path / "b.jsonl", good), "--problems").code == 1
 
 
-def test_problems_are_shown_and_named(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table of `--problems` shows what is wrong, several things joined; a time that names no moment is one."""
+def test_problems_table_describes_each_problem(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of `--problems` joins several problems. An invalid timestamp is one."""
     monkeypatch.setenv("COLUMNS", "300")
     good = line({"type": "summary", "summary": "fine", "leafUuid": "x"})
     odd = {"type": "user", "timestamp": "yesterday", "message": 5}
@@ -257,8 +261,8 @@ def test_problems_are_shown_and_named(cli: CliRunner, tmp_path: Path, monkeypatc
     assert set(cli("doctor", path, "--json").json["problems"]) == {"glued", "wrong-type", "bad-timestamp"}
 
 
-def test_raw_gives_the_bytes_back(cli: CliRunner, demo_home: Path, tmp_path: Path) -> None:
-    """`--raw` without a filter is the file, byte for byte, whatever is in it; with one, the lines that pass."""
+def test_raw_prints_the_bytes(cli: CliRunner, demo_home: Path, tmp_path: Path) -> None:
+    """`--raw` without a filter reproduces the file byte for byte. With a filter it prints the matching lines."""
     row = line({"type": "summary", "summary": "s", "leafUuid": "u"})
     odd = b"\xef\xbb\xbf" + row + row[:-1] + row + b"\r\n\0\0\0\n\xff\xfe\n" + row[:-1] + b"\r\n" + row[:-9]
     for path in (write(tmp_path / "odd.jsonl", odd), *home_counts.transcripts(demo_home)[:5]):
@@ -273,15 +277,15 @@ def test_raw_gives_the_bytes_back(cli: CliRunner, demo_home: Path, tmp_path: Pat
     assert cli("entries", path, "--raw", "--kind", "user").raw == b"".join(users)
 
 
-def test_raw_keeps_apart_what_was_apart(cli: CliRunner, tmp_path: Path) -> None:
-    """Two rows glued to one line stay so, but a row whose neighbour is filtered out ends its line."""
+def test_raw_ends_lines_of_filtered_glued_rows(cli: CliRunner, tmp_path: Path) -> None:
+    """Two rows glued on one line stay together, but a row whose neighbour is filtered out ends its line."""
     title, mode = line({"type": "summary", "summary": "s", "leafUuid": "u"}), line({"type": "mode", "mode": "plan"})
     path = write(tmp_path / "a.jsonl", title[:-1] + mode, title[:-1])
     assert cli("entries", path, "--raw", "--kind", "summary").raw == title[:-1] + b"\n" + title[:-1]
 
 
-def test_by_the_start_of_an_id(cli: CliRunner, sample: Path, demo_home: Path) -> None:
-    """PATH may be the start of a session's id, or of an agent's that has a transcript of its own."""
+def test_accepts_id_prefixes(cli: CliRunner, sample: Path, demo_home: Path) -> None:
+    """PATH may be the prefix of a session id, or of an agent id that has its own transcript."""
     home = sample.parents[2]
     for name in ("5e551011", f"{SESSION}.jsonl"):
         assert cli("entries", name, "--home", home).out == f"{sample}\n{cli('entries', sample).out}"
@@ -296,8 +300,8 @@ def test_by_the_start_of_an_id(cli: CliRunner, sample: Path, demo_home: Path) ->
         assert "Give at least 4 characters" in result.err
 
 
-def test_a_start_that_fits_several_lists_them(cli: CliRunner, tmp_path: Path) -> None:
-    """An ambiguous start is an error that lists the candidates; one letter more decides."""
+def test_ambiguous_prefix_lists_candidates(cli: CliRunner, tmp_path: Path) -> None:
+    """An ambiguous prefix is an error that lists the candidates. One more letter decides."""
     paths = [
         write(tmp_path / f"projects/-a/5e55101{letter}-0000-4000-8000-000000000001.jsonl", *transcript(prompt(letter)))
         for letter in "ab"
@@ -315,8 +319,8 @@ def test_a_start_that_fits_several_lists_them(cli: CliRunner, tmp_path: Path) ->
     ["ffffffff", "nowhere.jsonl", "../x", "%", "5e5", "-", "", "a\0b", "x" * 5000, "f" * 5000, "~nosuchuser/x"],
 )
 @pytest.mark.parametrize("command", ["entries", "doctor"])
-def test_an_unknown_name_is_an_error_with_a_sentence(cli: CliRunner, sample: Path, command: str, name: str) -> None:
-    """A name that is neither a path nor the start of an id: exit code 2 and a sentence, not longer than one reads."""
+def test_unknown_name_is_a_short_error(cli: CliRunner, sample: Path, command: str, name: str) -> None:
+    """A name that is neither a path nor an id prefix exits with 2 and a short sentence."""
     result = cli(command, "--home", sample.parents[2], "--", name)
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("threadline: ")
@@ -338,38 +342,42 @@ def test_all_formats_agree(cli: CliRunner, demo_home: Path) -> None:
     for cell, row in zip(cells, rows, strict=True):
         assert list(cell) == list(row)
         for name, value in row.items():
-            shown = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-            shown = CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", shown)
-            got = cell[name]
+            expected = (
+                value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+            )
+            expected = CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", expected)
+            actual = cell[name]
             if isinstance(value, str) and value[:1] in "=+-@\t\r" and value:
-                assert got == "'" + shown
+                assert actual == "'" + expected
             elif isinstance(value, str) or value is None:
-                assert got == shown
+                assert actual == expected
             else:
-                assert json.loads(got) == value
+                assert json.loads(actual) == value
     table = [text for text in cli("entries", folder).out.split("\n") if text[:7].strip().isdecimal()]
     assert [int(text[:7]) for text in table] == [row["line"] for row in rows]
     kinds = [row["kind"] + (f"/{row['subtype']}" if row["subtype"] else "") for row in rows]
     assert [text[30:].split("  ")[0][:15] for text in table] == [kind[:15] for kind in kinds]
 
 
-def test_nothing_found_is_the_same_in_all_formats(cli: CliRunner, sample: Path) -> None:
-    """Where no entry passes, the exit code is 1, and JSON is still JSON."""
-    answers = {name: cli("entries", sample, "--kind", "none", f"--{name}") for name in ("json", "jsonl", "csv")}
-    assert {result.code for result in answers.values()} == {1}
-    assert answers["json"].json == []
-    assert answers["jsonl"].out == answers["csv"].out == ""
+def test_no_match_exits_with_1_in_all_formats(cli: CliRunner, sample: Path) -> None:
+    """If no entry matches, the exit code is 1, and JSON is still valid."""
+    results = {name: cli("entries", sample, "--kind", "none", f"--{name}") for name in ("json", "jsonl", "csv")}
+    assert {result.code for result in results.values()} == {1}
+    assert results["json"].json == []
+    assert results["jsonl"].out == results["csv"].out == ""
 
 
-def test_a_transcript_that_cannot_be_read(cli: CliRunner, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of several that cannot be read is said on standard error and the others come; alone it is an error."""
+def test_reports_unreadable_transcript_and_prints_the_rest(
+    cli: CliRunner, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One unreadable transcript of several is reported on standard error. A single one is an error."""
     other = write(sample.with_name("5e551011-0000-4000-8000-000000000002.jsonl"), *transcript(prompt("other")))
-    really = parse.entries
+    real_entries = parse.entries
 
     def refuse(path: Path) -> Any:
         if path == sample:
             raise Unreadable(f"{path} cannot be opened: no.")
-        return really(path)
+        return real_entries(path)
 
     monkeypatch.setattr("threadline.cli.entries.parse_entries", refuse)
     result = cli("entries", sample.parent, "--jsonl")
@@ -380,8 +388,8 @@ def test_a_transcript_that_cannot_be_read(cli: CliRunner, sample: Path, monkeypa
 
 
 @pytest.mark.slow
-def test_deep_and_big_values_are_printed(tmp_path: Path) -> None:
-    """Values nested 900 deep, and integers of any size, come out of `--data` in every format."""
+def test_prints_deep_and_big_values(tmp_path: Path) -> None:
+    """Values nested 900 deep, and integers of any size, are printed by `--data` in every format."""
     deep = b'{"type":"user","x":' + b"[" * 900 + b"]" * 900 + b"}\n"
     path = write(tmp_path / "a.jsonl", deep, b'{"type":"user","x":' + b"9" * 400 + b"}\n")
     for output in ("json", "jsonl", "csv"):
@@ -393,17 +401,17 @@ def test_deep_and_big_values_are_printed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["entries", "doctor"])
 def test_side_files_are_not_read_as_transcripts(cli: CliRunner, demo_home: Path, command: str) -> None:
-    """A side file that is named is called what it is, with where to read it: exit code 2."""
+    """A side file as PATH exits with 2 and is named as such."""
     plan = write(demo_home.parent / "copy/plans/x.md", b"# Plan")
     write(demo_home.parent / "copy/history.jsonl", line({"display": "x"}))
     meta = next(demo_home.glob("projects/**/agent-*.meta.json"))
-    named = {
+    kinds = {
         demo_home / "history.jsonl": "history",
         demo_home / "stats-cache.json": "stats-cache",
         meta: "agent-meta",
         plan: "plan",
     }
-    for path, kind in named.items():
+    for path, kind in kinds.items():
         result = cli(command, path)
         assert (result.code, result.out) == (2, "")
         assert f"is a side file ({kind}), not a transcript. Read it with threadline.read_side_file" in result.err
@@ -411,10 +419,8 @@ def test_side_files_are_not_read_as_transcripts(cli: CliRunner, demo_home: Path,
 
 @pytest.mark.parametrize("command", ["entries", "doctor"])
 @pytest.mark.parametrize("name", [".credentials.json", "x.key", ".env", "settings.json"])
-def test_secrets_and_settings_are_not_opened_by_name_either(
-    cli: CliRunner, tmp_path: Path, command: str, name: str
-) -> None:
-    """A secret that is named is refused with a sentence, and nothing of it shows."""
+def test_refuses_secrets_and_settings_as_path(cli: CliRunner, tmp_path: Path, command: str, name: str) -> None:
+    """A secret as PATH is refused with a sentence, and none of its content is shown."""
     (tmp_path / "projects").mkdir()
     result = cli(command, write(tmp_path / name, b'{"secret":"sk-planted"}'))
     assert (result.code, result.out) == (2, "")
@@ -425,32 +431,33 @@ def test_secrets_and_settings_are_not_opened_by_name_either(
 @pytest.mark.parametrize(
     "options", [["--json", "--csv"], ["--csv", "--jsonl"], ["--raw", "--json"], ["--data"], ["--data", "--raw"]]
 )
-def test_options_that_contradict_each_other(cli: CliRunner, sample: Path, options: list[str]) -> None:
-    """Two forms at once, or `--data` without one that has room for it: exit code 2, and a sentence that names both."""
+def test_contradicting_options_are_an_error(cli: CliRunner, sample: Path, options: list[str]) -> None:
+    """Two formats, or `--data` without a format that can hold it, exit with 2 and name both options."""
     result = cli("entries", sample, *options)
     assert (result.code, result.out) == (2, "")
     assert all(option in result.err.rpartition("Error: ")[2] for option in options)
 
 
-def test_a_narrow_table_leaves_room_for_the_text(
-    cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At 80 columns no line is longer; the kind takes what is shown, 16 at most; a long one that comes later is cut."""
+def test_narrow_table_leaves_room_for_the_text(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 80 columns no line is longer. The kind column is as wide as needed, up to 16, and longer kinds are cut."""
     monkeypatch.setenv("COLUMNS", "80")
     words = "word " * 40
     path = write(tmp_path / "a.jsonl", *transcript(prompt(words)))
     heading, row = cli("entries", path).out.splitlines()
     assert (heading.index("text"), len(row)) == (30 + 4 + 2, 80)
     path = write(tmp_path / "b.jsonl", *transcript(*[prompt(words)] * 300), {"type": "an-extremely-long-kind"})
-    for one in (path, write(tmp_path / "c.jsonl", {"type": "an-extremely-long-kind"}, *transcript(prompt(words)))):
-        lines = cli("entries", one).out.splitlines()
+    for transcript_path in (
+        path,
+        write(tmp_path / "c.jsonl", {"type": "an-extremely-long-kind"}, *transcript(prompt(words))),
+    ):
+        lines = cli("entries", transcript_path).out.splitlines()
         assert max(map(len, lines)) <= 80
         assert lines[0].index("text") == 30 + 16 + 2
         assert any("an-extremely-lo…  " in text for text in lines)
 
 
-def test_of_a_session_whose_transcript_is_gone_the_agents_are_named(cli: CliRunner, tmp_path: Path) -> None:
-    """Search and usage name it, so it is not denied; what is left of it is told."""
+def test_names_agents_of_session_without_main_transcript(cli: CliRunner, tmp_path: Path) -> None:
+    """Search and usage list such a session, so the error says what is left of it."""
     session = "5e551012-0000-4000-8000-000000000002"
     home = tmp_path / "home"
     agent = home / "projects/-w" / session / "subagents/agent-a1b2c3d4.jsonl"
@@ -464,6 +471,6 @@ def test_of_a_session_whose_transcript_is_gone_the_agents_are_named(cli: CliRunn
 
 @pytest.mark.parametrize("command", ["entries", "scan", "doctor"])
 def test_last_is_the_newest_session(cli: CliRunner, demo_home: Path, command: str) -> None:
-    """What reads transcripts takes `last` as `show` does."""
-    named = cli("list", "--limit", "1", "--json", "--home", demo_home).json[0]["id"]
-    assert cli(command, "last", "--home", demo_home).out == cli(command, named, "--home", demo_home).out
+    """`last` is the newest session, as in `show`."""
+    newest = cli("list", "--limit", "1", "--json", "--home", demo_home).json[0]["id"]
+    assert cli(command, "last", "--home", demo_home).out == cli(command, newest, "--home", demo_home).out

@@ -1,4 +1,4 @@
-"""`threadline explain`: receipts, asked for on the command line."""
+"""`threadline explain`: receipts on the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CORPUS = Path(__file__).parents[3] / "shared/corpus/home"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with a session of three messages, one of them of a hostile model with a hostile id, and a copy of it."""
+    """A home with a session of three messages, one of them with a hostile model and id, and a fork of it."""
     home = tmp_path / "home"
     parts = [
         prompt("go"),
@@ -31,25 +31,27 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def test_the_sum_is_that_of_usage(cli: CliRunner, home: Path) -> None:
-    """`explain SESSION` and `usage --session` give one amount and the same counts, and so do the parts of it."""
-    told = cli("explain", SESSION, "--home", home, "--json").json
+def test_sum_equals_usage(cli: CliRunner, home: Path) -> None:
+    """`explain SESSION` and `usage --session` report the same amount and counts, and the parts add up to it."""
+    receipt = cli("explain", SESSION, "--home", home, "--json").json
     total = cli("usage", "--session", SESSION, "--home", home, "--json").json["total"]
     assert {name: total[name] for name in ("charges", "input", "output", "cache_read", "unpriced")} == {
-        name: told["total"][name] for name in ("charges", "input", "output", "cache_read", "unpriced")
+        name: receipt["total"][name] for name in ("charges", "input", "output", "cache_read", "unpriced")
     }
-    amount = Decimal(told["total"]["amount"])
-    assert amount == Decimal(total["amount"]) == sum(Decimal(one["amount"]) for one in told["rates"])
+    amount = Decimal(receipt["total"]["amount"])
+    assert amount == Decimal(total["amount"]) == sum(Decimal(rate["amount"]) for rate in receipt["rates"])
     rows = cli("explain", SESSION, "--home", home, "--csv").csv
     assert sum(Decimal(row["amount"]) for row in rows if row["amount"]) == amount
-    assert told["prices"]["digest"] == cli("prices", "--json").json["digest"]
+    assert receipt["prices"]["digest"] == cli("prices", "--json").json["digest"]
 
 
-def test_rows_are_the_lines(cli: CliRunner, home: Path) -> None:
-    """`--jsonl` and `--csv` have a row for each line that tells of a message, with its place and its own counts."""
+def test_rows_are_the_lines_of_messages(cli: CliRunner, home: Path) -> None:
+    """`--jsonl` and `--csv` print one row per line of a message, with its place and counts."""
     rows = cli("explain", SESSION, "--home", home, "--jsonl").jsonl
     lines = [
-        line for one in cli("explain", SESSION, "--home", home, "--json").json["messages"] for line in one["lines"]
+        line
+        for receipt_message in cli("explain", SESSION, "--home", home, "--json").json["messages"]
+        for line in receipt_message["lines"]
     ]
     assert [(row["place"], row["output"], row["why"]) for row in rows] == [
         (line["place"], line["output"], line["why"]) for line in lines
@@ -58,8 +60,10 @@ def test_rows_are_the_lines(cli: CliRunner, home: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_a_page_fits_and_cannot_steer(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    """Message by message, with its lines and its multiplication, within the page; no id or model steers."""
+def test_page_fits_terminal_and_escapes_names(
+    cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    """Each message is shown with its lines and its multiplication, within the width. Hostile names are escaped."""
     monkeypatch.setattr("threadline.cli.output.page_width", lambda: width)
     result = cli("explain", SESSION, "--home", home, "--tz", "UTC")
     assert (result.code, result.err) == (0, "")
@@ -72,20 +76,20 @@ def test_a_page_fits_and_cannot_steer(cli: CliRunner, home: Path, monkeypatch: p
     assert "1 charge has no price" in flat
 
 
-def test_few_messages_and_the_whole_sum(cli: CliRunner, home: Path) -> None:
-    """`--limit` shows fewer messages, says how many it leaves out, and leaves the sum as it is; `--all` shows them."""
-    few, every = (cli("explain", SESSION, "--home", home, *option).out for option in (["--limit", "1"], ["--all"]))
-    assert "… and 2 messages more in 2 lines" in few
+def test_limit_does_not_change_the_sum(cli: CliRunner, home: Path) -> None:
+    """`--limit` shows fewer messages, says how many it omits, and keeps the sum. `--all` shows all of them."""
+    limited, full = (cli("explain", SESSION, "--home", home, *option).out for option in (["--limit", "1"], ["--all"]))
+    assert "… and 2 messages more in 2 lines" in limited
     assert (
-        few.partition("─ sum ─")[2].partition("─ transcripts ─")[0]
-        == every.partition("─ sum ─")[2].partition("─ transcripts ─")[0]
+        limited.partition("─ sum ─")[2].partition("─ transcripts ─")[0]
+        == full.partition("─ sum ─")[2].partition("─ transcripts ─")[0]
     )
-    assert "more in" not in every
+    assert "more in" not in full
     assert cli("explain", SESSION, "--home", home, "--all", "--limit", "1").code == 2
 
 
-def test_a_fork_shows_what_it_does_not_own(cli: CliRunner, home: Path) -> None:
-    """A session that holds only copies has a receipt that names the owner, and a sum of nothing."""
+def test_fork_names_the_owner_of_copies(cli: CliRunner, home: Path) -> None:
+    """A session that contains only copies has a receipt that names the owner, and an empty sum."""
     result = cli("explain", OTHER, "--home", home)
     assert result.code == 0
     assert f"Owned by session {SESSION[:8]}, which began before: not counted here." in result.out
@@ -93,10 +97,10 @@ def test_a_fork_shows_what_it_does_not_own(cli: CliRunner, home: Path) -> None:
     assert cli("explain", OTHER, "--home", home, "--json").json["total"]["charges"] == 0
 
 
-def test_what_can_be_asked_for(cli: CliRunner, home: Path) -> None:
-    """A session, a transcript, `last`, a message, a day and a place each have a receipt of their own kind."""
+def test_explains_sessions_messages_days_and_places(cli: CliRunner, home: Path) -> None:
+    """A session, a transcript, `last`, a message, a day and a place each have their kind of receipt."""
     path = home / f"projects/-work-app/{SESSION}.jsonl"
-    wanted = {
+    kinds = {
         SESSION: "session",
         str(path): "session",
         "last": "session",
@@ -106,14 +110,14 @@ def test_what_can_be_asked_for(cli: CliRunner, home: Path) -> None:
         f"{SESSION}:3": "place",
         f"{SESSION}.jsonl:3": "place",
     }
-    for what, kind in wanted.items():
-        result = cli("explain", what, "--home", home, "--tz", "UTC", "--json")
-        assert (result.code, result.json["kind"]) == (0, kind), what
+    for name, kind in kinds.items():
+        result = cli("explain", name, "--home", home, "--tz", "UTC", "--json")
+        assert (result.code, result.json["kind"]) == (0, kind), name
 
 
-def test_what_is_not_there_is_a_sentence(cli: CliRunner, home: Path) -> None:
-    """What is nothing or several is told as such, with what to write instead; a day without charges is exit code 1."""
-    told = {
+def test_unknown_and_ambiguous_names_are_errors(cli: CliRunner, home: Path) -> None:
+    """The message says what to write instead. A day without charges exits with 1."""
+    errors = {
         "msg_01zz": (2, "No message has an id that starts with"),
         "msg_": (2, "3 messages have an id that starts with"),
         "abcdef": (2, "is not a session, message, day or place"),
@@ -123,79 +127,79 @@ def test_what_is_not_there_is_a_sentence(cli: CliRunner, home: Path) -> None:
         str(home / "nothing.jsonl"): (2, "nothing.jsonl"),
         "2020-01-01": (1, "No usage"),
     }
-    for what, (code, sentence) in told.items():
-        result = cli("explain", what, "--home", home)
-        assert (result.code, result.out, sentence in result.err) == (code, "", True), (what, result.err)
+    for name, (code, sentence) in errors.items():
+        result = cli("explain", name, "--home", home)
+        assert (result.code, result.out, sentence in result.err) == (code, "", True), (name, result.err)
     assert cli("explain").code == 2 or "No Claude home" in cli("explain", "today").err
 
 
-def test_a_transcript_outside_of_homes(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """A transcript that lies in no home is explained by itself."""
-    alone = tmp_path / "alone.jsonl"
-    alone.write_bytes((home / f"projects/-work-app/{SESSION}.jsonl").read_bytes())
-    told = cli("explain", alone, "--home", home, "--json").json
-    assert (told["name"], told["total"]["charges"]) == (SESSION, 3)
-    assert {line["place"].rpartition(":")[0] for one in told["messages"] for line in one["lines"]} == {str(alone)}
+def test_explains_transcript_outside_a_home(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """A transcript outside every home is explained by itself."""
+    path = tmp_path / "alone.jsonl"
+    path.write_bytes((home / f"projects/-work-app/{SESSION}.jsonl").read_bytes())
+    receipt = cli("explain", path, "--home", home, "--json").json
+    assert (receipt["name"], receipt["total"]["charges"]) == (SESSION, 3)
+    assert {line["place"].rpartition(":")[0] for entry in receipt["messages"] for line in entry["lines"]} == {str(path)}
 
 
-def test_what_claude_code_reports_stands_beside_the_sum(cli: CliRunner, tmp_path: Path) -> None:
-    """A session's `cost-state` is compared with the sum, with every reason for a difference; never added to it."""
+def test_compares_sum_with_claude_codes_cost_state(cli: CliRunner, tmp_path: Path) -> None:
+    """A session's `cost-state` is compared with the sum, with the reasons for a difference, and never added to it."""
     home = tmp_path / "home"
     state = meta("cost-state", totalCostUSD=0.045905, modelUsage={"claude-opus-4-5": {"costUSD": 0.045905}})
     home_with(home, prompt("go"), reply("b", message=message(412)), state)
-    told = cli("explain", SESSION, "--home", home, "--json").json
-    assert (told["total"]["amount"], told["reported"]["reported"]) == ("0.035905", "0.045905")
-    assert (told["reported"]["computed"], told["reported"]["difference"]) == ("0.035905", "0.01")
-    assert told["reported"]["why"]
+    receipt = cli("explain", SESSION, "--home", home, "--json").json
+    assert (receipt["total"]["amount"], receipt["reported"]["reported"]) == ("0.035905", "0.045905")
+    assert (receipt["reported"]["computed"], receipt["reported"]["difference"]) == ("0.035905", "0.01")
+    assert receipt["reported"]["why"]
     page = " ".join(cli("explain", SESSION, "--home", home).out.split())
     assert "reported by Claude Code" in page
     assert "0.01 USD more is reported" in page
 
 
-def test_an_agent_alone(cli: CliRunner, tmp_path: Path) -> None:
-    """The start of an agent's id gives the receipt of that agent; its session's has it, too."""
+def test_explains_a_single_agent(cli: CliRunner, tmp_path: Path) -> None:
+    """The prefix of an agent id selects the receipt of that agent. The session's receipt includes it, too."""
     main = home_with(tmp_path, prompt("go"), reply("b", message=message(412)))
     pen = Pen(SESSION, agentId="a1b2c3d4", isSidechain=True)
     rows = transcript(prompt("look"), reply("a", message=message(40, "msg_01eeee12d94e55ac0d1e2204")), pen=pen)
     write(main.with_suffix("") / "subagents/agent-a1b2c3d4.jsonl", *rows)
-    alone = cli("explain", "agent-a1b2", "--home", tmp_path, "--json").json
-    whole = cli("explain", SESSION, "--home", tmp_path, "--json").json
-    assert (alone["kind"], alone["total"]["output"], whole["total"]["output"]) == ("agent", 40, 452)
+    agent = cli("explain", "agent-a1b2", "--home", tmp_path, "--json").json
+    session = cli("explain", SESSION, "--home", tmp_path, "--json").json
+    assert (agent["kind"], agent["total"]["output"], session["total"]["output"]) == ("agent", 40, 452)
 
 
-def test_other_prices(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """`--prices` gives a price to what has none, and the digest is another."""
+def test_prices_option_changes_amount_and_digest(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """`--prices` prices a model, and the digest changes."""
     price = {"input": 1, "output": 2, "cache_write_5m": 3, "cache_write_1h": 4, "cache_read": 5}
     document = json.loads(cli("prices", "--json").raw)
     prices = tmp_path / "prices.json"
     models = {"claude-opus-4-5": {"periods": [price]}}
     prices.write_text(json.dumps({"schema": 1, "unit": "USD per 1,000,000 tokens", "models": models}))
-    told = cli("explain", "msg_01b7c1", "--home", home, "--prices", prices, "--json").json
-    assert told["prices"]["digest"] != document["digest"]
-    assert Decimal(told["total"]["amount"]) == Decimal(3 + 412 * 2 + 2400 * 4 + 3180 * 5) / 10**6
+    receipt = cli("explain", "msg_01b7c1", "--home", home, "--prices", prices, "--json").json
+    assert receipt["prices"]["digest"] != document["digest"]
+    assert Decimal(receipt["total"]["amount"]) == Decimal(3 + 412 * 2 + 2400 * 4 + 3180 * 5) / 10**6
 
 
 @pytest.mark.real
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="there is no corpus here")
 @pytest.mark.parametrize("session", ["94fab1a1", "1e0816ef", "fe3ed705"])
-def test_real_sessions_sum_up_by_hand(session: str) -> None:
-    """Of three real sessions: the receipt's amount is that of a dozen lines of Python over the counted lines alone."""
-    told = run_in_subprocess("explain", session, "--home", CORPUS, "--json").json
-    by_rate = {one["rate"]: one["products"] for one in told["rates"]}
+def test_real_sessions_equal_a_manual_sum(session: str) -> None:
+    """For three real sessions, the amount equals a dozen lines of Python over the counted lines."""
+    receipt = run_in_subprocess("explain", session, "--home", CORPUS, "--json").json
+    by_rate = {rate["rate"]: rate["products"] for rate in receipt["rates"]}
     amount = Decimal(0)
-    for one in told["messages"]:
-        if not one["counted_here"]:
+    for charge in receipt["messages"]:
+        if not charge["counted_here"]:
             continue
-        (place,) = [line["place"] for line in one["lines"] if line["counted"]]
+        (place,) = [line["place"] for line in charge["lines"] if line["counted"]]
         path, _, number = place.rpartition(":")
         row = json.loads(Path(path).read_bytes().split(b"\n")[int(number) - 1])
         usage = (row["message"] if "message" in row else row["data"]["message"]["message"])["usage"]
-        prices = {product["kind"]: Decimal(product["price"]) for product in by_rate[one["rate"]]}
+        prices = {product["kind"]: Decimal(product["price"]) for product in by_rate[charge["rate"]]}
         split = usage.get("cache_creation") or {"ephemeral_5m_input_tokens": usage["cache_creation_input_tokens"]}
         amount += usage["input_tokens"] * prices.get("input", 0)
         amount += usage["output_tokens"] * prices.get("output", 0)
         amount += split.get("ephemeral_5m_input_tokens", 0) * prices.get("cache write 5m", 0)
         amount += split.get("ephemeral_1h_input_tokens", 0) * prices.get("cache write 1h", 0)
         amount += usage["cache_read_input_tokens"] * prices.get("cache read", 0)
-    searches = told["total"]["web_searches"]
-    assert Decimal(told["total"]["amount"]) == amount / 10**6 + searches * Decimal("0.01")
+    searches = receipt["total"]["web_searches"]
+    assert Decimal(receipt["total"]["amount"]) == amount / 10**6 + searches * Decimal("0.01")
