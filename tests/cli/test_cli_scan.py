@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliResult, CliRunner
-from tests.redact.credentials import formed_value, seeded
+from tests.redact.credentials import seeded, token_value
 
 from threadline.redact.tokens import FORMATS
 
 KINDS = {rule.kind: rule for rule in FORMATS}
-TOKEN = formed_value(KINDS["github-token"], seeded(1))
-KEY_ID = formed_value(KINDS["aws-access-key-id"], seeded(2))
+TOKEN = token_value(KINDS["github-token"], seeded(1))
+KEY_ID = token_value(KINDS["aws-access-key-id"], seeded(2))
 WORD = "q7!Zk" + "29xW"
 SESSION = "11111111-2222-4333-8444-555555555555"
 

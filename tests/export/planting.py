@@ -9,7 +9,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from tests.redact.credentials import formed_value, password, private_key, seeded, service_value
+from tests.redact.credentials import password, private_key, seeded, service_value, token_value
 from tools.demo import write
 
 from threadline.redact import word_set
@@ -50,7 +50,7 @@ class Planted:
 
 def credentials() -> list[Planted]:
     """More than 150 of more than 40 kinds."""
-    made = [Planted(rule.kind, value := formed_value(rule, seeded(at)), value) for at, rule in enumerate(FORMATS)]
+    made = [Planted(rule.kind, value := token_value(rule, seeded(at)), value) for at, rule in enumerate(FORMATS)]
     for at, service in enumerate(SERVICES):
         value = service_value(service, seeded(1000 + at))
         made.append(Planted(service.kind, value, f"{service.names[0].upper()}_API_KEY={value}"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.profiles import scale_examples
-from tests.redact.credentials import formed_value, seeded
+from tests.redact.credentials import seeded, token_value
 from tests.redact.test_formats import CONTEXTS
 from tests.transcripts import Pen, call, lines, prompt, reply, transcript
 
@@ -29,7 +29,7 @@ AROUND = st.text(alphabet=" \nabcXYZ09.,:;-_/\"'{}[]<>&`*#|\\é→", max_size=30
 def test_no_form_holds_a_planted_secret(data: st.DataObject) -> None:
     """A credential of any kind, in any surroundings, in a prompt, a reply, a call or its result, is in no file."""
     rule = data.draw(st.sampled_from(FORMATS))
-    value = formed_value(rule, seeded(data.draw(st.integers(0, 2**32))))
+    value = token_value(rule, seeded(data.draw(st.integers(0, 2**32))))
     outer, inner = (CONTEXTS[data.draw(st.sampled_from(sorted(CONTEXTS)))] for _ in range(2))
     texts = [f"{data.draw(AROUND)} {outer(inner(value))} {data.draw(AROUND)}" for _ in range(4)]
     parts = (prompt(texts[0]), reply(texts[1]), call("Bash", texts[2], result=texts[3]))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.redact.credentials import formed_value, seeded
+from tests.redact.credentials import seeded, token_value
 from tests.transcripts import Part, Pen, lines, prompt, reply, transcript
 
 from threadline import files
@@ -20,7 +20,7 @@ from threadline.export.redacted_copies import LineRedactor
 from threadline.redact.tokens import FORMATS
 
 FORMS = ("html", "md", "json", "jsonl", "txt")
-TOKEN = formed_value(next(rule for rule in FORMATS if rule.kind == "github-token"), seeded(1))
+TOKEN = token_value(next(rule for rule in FORMATS if rule.kind == "github-token"), seeded(1))
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 2).decode()
 SESSION = "5e551011-0000-4000-8000-000000000001"
 

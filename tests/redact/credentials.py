@@ -1,4 +1,4 @@
-"""Made-up credentials of every kind, put together when a test runs, so that none stands in a file."""
+"""Made-up credentials of every kind, built at run time so that no file contains one."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _MORE = 6
 
 
 def seeded(seed: int) -> Random:
-    """Chance that is the same in every run."""
+    """A random generator that gives the same values in every run."""
     return Random(seed)  # noqa: S311 - made-up credentials
 
 
-def formed_value(rule: TokenFormat, random: Random) -> str:
-    """A value that has the rule's form."""
-    return _fitting(rule.pattern, random)
+def token_value(rule: TokenFormat, random: Random) -> str:
+    """A random value that matches the rule's pattern."""
+    return _matching_text(rule.pattern, random)
 
 
 def service_value(service: Service, random: Random) -> str:
-    """A value of the service's length and letters."""
-    return _fitting(service.pattern, random)
+    """A random value that matches the service's pattern."""
+    return _matching_text(service.pattern, random)
 
 
 def all_kinds() -> list[str]:
-    """Every kind that a value can be made of."""
+    """Every kind that a value can be generated for."""
     return [rule.kind for rule in FORMATS] + [service.kind for service in SERVICES]
 
 
 def private_key(random: Random, *, label: str = "RSA PRIVATE KEY", lines: int = 12, end: str = "\n") -> str:
-    """A private key in armour; the body is noise."""
+    """An armoured private key with a random body."""
     dashes = "-" * 5
     letters = string.ascii_letters + string.digits + "+/"
     body = ["".join(random.choices(letters, k=64)) for _ in range(lines)]
@@ -46,47 +46,47 @@ def private_key(random: Random, *, label: str = "RSA PRIVATE KEY", lines: int = 
 
 
 def password(random: Random) -> str:
-    """A password as a person may have it."""
+    """A password such as a person might choose."""
     letters = string.ascii_letters + string.digits + "!#%*+-=?@^_~"
     middle = "".join(random.choices(letters, k=random.randint(6, 18)))
     return f"q{random.choice(string.digits)}{middle}Z{random.choice(string.digits)}"
 
 
-def _fitting(pattern: str, random: Random) -> str:
-    """Text that the whole pattern fits. Looking ahead is not followed, so some tries may not do."""
+def _matching_text(pattern: str, random: Random) -> str:
+    """Random text that matches the whole pattern. Lookaheads are ignored, so several attempts may be needed."""
     tree = _parser.parse(pattern)
     for _ in range(1000):
-        made = "".join(_made(tree, random))
-        if re.fullmatch(pattern, made):
-            return made
+        text = "".join(_random_parts(tree, random))
+        if re.fullmatch(pattern, text):
+            return text
     raise AssertionError(pattern)
 
 
-def _made(tree: Any, random: Random) -> list[str]:
+def _random_parts(tree: Any, random: Random) -> list[str]:
     parts: list[str] = []
     for code, argument in tree:
         if code is _codes.LITERAL:
             parts.append(chr(argument))
         elif code is _codes.IN:
-            parts.append(random.choice(_letters(argument)))
+            parts.append(random.choice(_characters(argument)))
         elif code in {_codes.MAX_REPEAT, _codes.POSSESSIVE_REPEAT}:
             least, most, inner = argument
             for _ in range(random.randint(least, min(int(most), least + _MORE))):
-                parts += _made(inner, random)
+                parts += _random_parts(inner, random)
         elif code is _codes.SUBPATTERN:
-            parts += _made(argument[3], random)
+            parts += _random_parts(argument[3], random)
         elif code is _codes.BRANCH:
-            parts += _made(random.choice(argument[1]), random)
+            parts += _random_parts(random.choice(argument[1]), random)
     return parts
 
 
-def _letters(classes: Any) -> str:
-    found = ""
+def _characters(classes: Any) -> str:
+    characters = ""
     for code, argument in classes:
         if code is _codes.RANGE:
-            found += "".join(map(chr, range(argument[0], argument[1] + 1)))
+            characters += "".join(map(chr, range(argument[0], argument[1] + 1)))
         elif code is _codes.LITERAL:
-            found += chr(argument)
+            characters += chr(argument)
         elif code is _codes.CATEGORY:
-            found += _WORD if argument is _codes.CATEGORY_WORD else string.digits
-    return found
+            characters += _WORD if argument is _codes.CATEGORY_WORD else string.digits
+    return characters

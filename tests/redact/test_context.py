@@ -1,4 +1,4 @@
-"""What is told by where it stands: passwords, headers, addresses, homes, names; and what tells nothing, and stays."""
+"""Redacts what its context identifies: passwords, headers, addresses, homes, names. Harmless text stays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.redact.credentials import formed_value, password, seeded
+from tests.redact.credentials import password, seeded, token_value
 from tests.subtests import for_each
 from tools.demo import write
 
@@ -71,13 +71,13 @@ PASSWORDS = {
     "chpasswd": 'echo "root:{}" | chpasswd',
     "pgpass": "db.example.org:5432:app:bob:{}",
 }
-# Signs that would end the value there: of a shell, of a list, of SQL.
+# Characters that would end the value in a shell, in a list or in SQL.
 PLAIN = str.maketrans("@%!#*?=^~+", "abcdefghij")
 
 
 @for_each("form", PASSWORDS)
-def test_a_secret_is_told_by_its_name(form: str) -> None:
-    """What stands behind such a name or mark is taken out, and from then on everywhere."""
+def test_redacts_a_secret_after_its_name(form: str) -> None:
+    """A value after such a name or mark is redacted, and from then on everywhere."""
     for seed in range(20):
         secret = password(seeded(seed)).translate(PLAIN)
         redactor = Redactor()
@@ -92,14 +92,14 @@ def test_a_secret_is_told_by_its_name(form: str) -> None:
     "text",
     ["bob:$apr1$abcdefgh${}", "bob:$6$saltsalt${}{}{}{}:19000:0", "$6$rounds=5000$saltsalt${}{}{}{}", "$2b$12${}{}{}"],
 )
-def test_hashes_of_passwords(text: str) -> None:
-    """A hash of a password, from which it can be guessed, is taken out."""
+def test_redacts_password_hashes(text: str) -> None:
+    """A password hash is redacted, because the password can be guessed from it."""
     part = "Zx9Qw8Er7Tqq/ab.CdEf12"
     assert part not in Redactor().redact(text.format(*[part] * 4))
 
 
-def test_a_value_that_goes_on_in_the_next_line() -> None:
-    """A shell's line that goes on, and a block of several lines, are taken out to their end."""
+def test_redacts_values_that_continue_on_the_next_line() -> None:
+    """A continued shell line and a block of several lines are redacted to their end."""
     head, tail = "q7Zk2LwX9" * 4, "h3Vt8RbN5" * 3
     assert Redactor().redact(f"API_KEY={head}\\\n{tail}\nnext") == "API_KEY=<secret-1>\nnext"
     assert Redactor().redact(f"api_key: >-\n  {head}\n  {tail}\nnext: 1") == "api_key: >-\n  <secret-1>\nnext: 1"
@@ -108,8 +108,8 @@ def test_a_value_that_goes_on_in_the_next_line() -> None:
 @pytest.mark.parametrize(
     "name", ["access_token", "api_key", "sig", "X-Amz-Signature", "X-Amz-Credential", "token", "code"]
 )
-def test_parameters_of_addresses(name: str) -> None:
-    """Tokens and signatures among a URL's parameters go; the URL and its other parameters stay."""
+def test_redacts_secret_url_parameters(name: str) -> None:
+    """Tokens and signatures in a URL's parameters are redacted. The URL and its other parameters stay."""
     value = "qZ8" + "x7Rk2" * 5
     assert (
         Redactor().redact(f"https://h.example/p?a=1&{name}={value}&b=2")
@@ -117,8 +117,8 @@ def test_parameters_of_addresses(name: str) -> None:
     )
 
 
-def test_every_form_of_a_known_secret_goes() -> None:
-    """A secret that was told once goes escaped, in a URL, in base64 at any offset, in hex, and in other strings."""
+def test_redacts_every_encoding_of_a_known_secret() -> None:
+    """A known secret is redacted escaped, in a URL, in base64 at any offset, in hex, and inside other strings."""
     secret = 'p"9/x+ Zq7&k\\w'  # noqa: S105 - made up
     redactor = Redactor()
     redactor.learn_value({"password": secret})
@@ -136,9 +136,9 @@ def test_every_form_of_a_known_secret_goes() -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "k={}", "login {} now", "password: {}\n", "\u00e4 first\nTOKEN={}\nlast"])
-def test_a_credential_in_base64_alone_is_found(text: str) -> None:
-    """Base64 of a text that holds a credential goes, though it stands nowhere in plain; a private key's, too."""
-    value = formed_value(next(rule for rule in FORMATS if rule.kind == "github-token"), seeded(9))
+def test_redacts_a_credential_that_appears_only_in_base64(text: str) -> None:
+    """Base64 of a text that contains a credential is redacted, even if the credential appears nowhere in plain text."""
+    value = token_value(next(rule for rule in FORMATS if rule.kind == "github-token"), seeded(9))
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         form = encode(text.format(value).encode()).decode()
         redactor = Redactor()
@@ -147,28 +147,28 @@ def test_a_credential_in_base64_alone_is_found(text: str) -> None:
         assert "<secret-1>" in Redactor().redact(json.dumps({"data": f"one\n{form}\n"}))
 
 
-def test_base64_of_other_things_stays() -> None:
-    """Base64 of a sentence, of JSON or of noise is left as it is."""
+def test_keeps_base64_of_harmless_content() -> None:
+    """Base64 of a sentence, of JSON or of random bytes stays."""
     for raw in (b"just a sentence, and a long one it is.", b'{"version":3,"sources":["a.ts"]}', bytes(range(256))):
         text = f"see {base64.b64encode(raw).decode()} there"
         assert Redactor().redact(text) == text
 
 
-def test_the_same_thing_has_the_same_placeholder() -> None:
-    """Placeholders are numbered by family in the order of meeting, and the same for the same thing."""
+def test_equal_values_have_equal_placeholders() -> None:
+    """Placeholders are numbered by family in order of appearance, and equal values have the same one."""
     redactor = Redactor()
-    value = formed_value(FORMATS[0], seeded(1))
-    other = formed_value(FORMATS[8], seeded(2))
+    value = token_value(FORMATS[0], seeded(1))
+    other = token_value(FORMATS[8], seeded(2))
     text = f"{value} ann@corp.io {other} {value} 10.1.2.3 ANN@corp.io bob@corp.io 10.1.2.3 10.1.2.4"
     assert redactor.redact(text) == (
         "<secret-1> <email-1> <secret-2> <secret-1> <ip-1> <email-1> <email-2> <ip-1> <ip-2>"
     )
 
 
-def test_findings_say_what_and_where_and_never_what_it_was() -> None:
-    """A finding has the kind, the place, the placeholder and how often; the secret is in none of them."""
+def test_findings_never_contain_the_secret() -> None:
+    """A finding has the kind, the place, the placeholder and a count, but never the secret."""
     redactor = Redactor()
-    value = formed_value(FORMATS[0], seeded(1))
+    value = token_value(FORMATS[0], seeded(1))
     redactor.redact(f"{value} and {value}", "a.jsonl:3$.message")
     (finding,) = redactor.findings
     assert (finding.kind, finding.place) == (FORMATS[0].kind, "a.jsonl:3$.message")
@@ -195,8 +195,8 @@ def test_findings_say_what_and_where_and_never_what_it_was() -> None:
         ("mailto:ann%40corp.io", "mailto:<email-1>"),
     ],
 )
-def test_people_and_machines(text: str, redacted: str) -> None:
-    """Homes, names, hosts, addresses become placeholders, and what is around them stays."""
+def test_redacts_people_and_machines(text: str, redacted: str) -> None:
+    """Homes, users, hosts and addresses become placeholders, and the text around them stays."""
     redactor = Redactor()
     assert redactor.redact(text) == redacted
     assert redactor.redact(redacted) == redacted
@@ -225,14 +225,14 @@ def test_people_and_machines(text: str, redacted: str) -> None:
         "primary_key=id, keyboard: qwerty, monkey=1, foreign key: user_id, cache_key: f'{a}:{b}'",
     ],
 )
-def test_harmless_text_stays(text: str) -> None:
-    """Names, types, references, ids, digests, versions, examples and plain sentences are left as they are."""
+def test_keeps_harmless_text(text: str) -> None:
+    """Names, types, references, ids, digests, versions, examples and plain sentences stay."""
     assert Redactor().redact(text) == text
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_done_in_one_go(text: str) -> None:
-    """Redacting what was redacted changes nothing, and nothing is found in it, whatever the text."""
+def test_redaction_is_idempotent(text: str) -> None:
+    """Redacting any redacted text again changes nothing, and nothing is found in it."""
     redactor = Redactor()
     once = redactor.redact(text)
     assert redactor.redact(once) == once
@@ -240,21 +240,21 @@ def test_any_text_is_done_in_one_go(text: str) -> None:
 
 
 @given(st.text(alphabet="abcdefghijklmnopqrstuvwxyz ,.\n", max_size=2000))
-def test_plain_words_are_unchanged(text: str) -> None:
-    """Words without digits or marks are given back letter by letter."""
+def test_keeps_plain_words(text: str) -> None:
+    """Lower-case words without digits are unchanged."""
     assert Redactor().redact(text) == text
 
 
-def test_long_texts_are_read_in_windows() -> None:
-    """A credential is found wherever it lies in a text of many windows, across their seams, too."""
-    value = formed_value(FORMATS[0], seeded(3))
+def test_finds_credentials_across_window_boundaries() -> None:
+    """A credential is found anywhere in a text of several windows, including across their boundaries."""
+    value = token_value(FORMATS[0], seeded(3))
     for at in (0, WINDOW - len(value) // 2, WINDOW - 1, WINDOW, 2 * WINDOW - 3, 3 * WINDOW - len(value) - 1):
         text = " " * at + value + " " * (3 * WINDOW - at)
         assert Redactor().redact(text) == " " * at + "<secret-1>" + " " * (3 * WINDOW - at)
 
 
-def test_values_are_redacted_by_key() -> None:
-    """In a tree, a text is secret by its key, however short; keys are redacted, too, and other values stay."""
+def test_redacts_values_by_key() -> None:
+    """In a tree, a text is secret because of its key, however short. Keys are redacted too, and other values stay."""
     tree = {"user": "x", "password": "hunter2", "n": 3, "list": [{"apiKey": "Zx81kdP0"}], "/home/ann/a": None}
     assert Redactor().redact_value(tree) == {
         "user": "x",
@@ -265,8 +265,8 @@ def test_values_are_redacted_by_key() -> None:
     }
 
 
-def test_the_owner_of_a_home_is_hidden_as_a_word() -> None:
-    """The name of the account that a project lies in goes everywhere; the name of a page below /home stays a word."""
+def test_hides_the_owner_of_a_home_as_a_word() -> None:
+    """The account name of a project's home is hidden everywhere. A page name below /home stays an ordinary word."""
     redactor = Redactor()
     tree = {"cwd": "/home/annika/src", "text": "ask Annika for /home/settings; the settings; root@ubuntu:~# on ubuntu"}
     assert redactor.redact_value(tree) == {
@@ -276,16 +276,16 @@ def test_the_owner_of_a_home_is_hidden_as_a_word() -> None:
 
 
 @pytest.mark.slow
-def test_the_corpus_and_the_demo_hold_no_secrets(tmp_path: Path) -> None:
-    """In all that the project wrote itself nothing is taken for a credential, but for what a case plants on purpose."""
+def test_the_corpus_and_the_demo_contain_no_secrets(tmp_path: Path) -> None:
+    """Nothing in the project's own data is taken for a credential, except what one case plants on purpose."""
     write(tmp_path / "home")
     paths = [*(tmp_path / "home").rglob("*.jsonl"), *(ROOT / "tests/corpus").rglob("*.jsonl")]
-    found = set()
+    findings = set()
     for path in paths:
         for line in path.read_bytes().splitlines():
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError):
                 continue
-            found |= {(kind, path.parts[-3]) for _path, kind, _text in find_in_value(value)}
-    assert {one for one in found if one[1] != "secrets-stay-out-of-problems"} == set()
+            findings |= {(kind, path.parts[-3]) for _path, kind, _text in find_in_value(value)}
+    assert {finding for finding in findings if finding[1] != "secrets-stay-out-of-problems"} == set()

@@ -1,4 +1,4 @@
-"""The page on redaction tells of every kind."""
+"""The documentation of redaction describes every kind."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from threadline.redact import KINDS
 PAGE = Path(__file__).parents[2] / "docs/redaction.md"
 
 
-def test_every_kind_has_its_row() -> None:
-    """The tables of kinds name every kind once, with the words of the program, and no other."""
+def test_every_kind_is_documented_once() -> None:
+    """The tables in `docs/redaction.md` list every kind once, with the program's description, and no other kind."""
     rows = re.findall(r"^\| `([\w-]+)` \| (.+) \|$", PAGE.read_text().split("## The kinds")[1], re.MULTILINE)
     assert dict(rows) == KINDS
     assert len(rows) == len(KINDS)

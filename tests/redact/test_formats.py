@@ -1,4 +1,4 @@
-"""Every kind of credential that a form or a name gives away is taken out, wherever and however it stands."""
+"""Redacts every kind of credential that is recognised by its format or its name, in any context."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.profiles import scale_examples
-from tests.redact.credentials import formed_value, private_key, seeded, service_value
+from tests.redact.credentials import private_key, seeded, service_value, token_value
 from tests.subtests import for_each
 
 from threadline.redact import KINDS, Redactor
@@ -19,7 +19,7 @@ from threadline.redact.tokens import FORMATS
 
 
 def coloured(value: str) -> str:
-    """A value that colours cut in two."""
+    """A value split in two by colour codes."""
     middle = len(value) // 2
     return f"\x1b[31m{value[:middle]}\x1b[0m{value[middle:]}\x1b[m"
 
@@ -58,16 +58,16 @@ ASSIGNED: dict[str, Callable[[str, str], str]] = {
 
 
 def survives(value: str, text: str) -> bool:
-    """Whether a value, or each half of it, stands in a text."""
+    """Whether a value, or both of its halves, are in a text."""
     middle = len(value) // 2
     return value in text or (value[:middle] in text and value[middle:] in text)
 
 
 @for_each("rule", FORMATS, ids=lambda rule: rule.kind)
-def test_a_form_gives_itself_away(rule: TokenFormat) -> None:
-    """A credential of this kind is taken out in every surrounding, and what is left holds nothing more to find."""
+def test_redacts_every_format_in_every_context(rule: TokenFormat) -> None:
+    """A credential of each format is redacted in every context, and nothing is left to find."""
     for seed in range(scale_examples(3)):
-        value = formed_value(rule, seeded(seed))
+        value = token_value(rule, seeded(seed))
         for name, context in CONTEXTS.items():
             redactor = Redactor()
             text = redactor.redact(context(value))
@@ -76,19 +76,19 @@ def test_a_form_gives_itself_away(rule: TokenFormat) -> None:
 
 
 @for_each("rule", FORMATS, ids=lambda rule: rule.kind)
-def test_a_form_is_called_by_its_name(rule: TokenFormat) -> None:
-    """Where only its form speaks, the finding is of this kind, or of one that has the same form."""
+def test_findings_have_the_kind_of_the_format(rule: TokenFormat) -> None:
+    """If a credential is recognised only by its format, the finding has that kind, or a kind with the same prefix."""
     redactor = Redactor()
-    redactor.redact(f"see {formed_value(rule, seeded(5))} there")
+    redactor.redact(f"see {token_value(rule, seeded(5))} there")
     (finding,) = redactor.findings
-    same = {one.kind for one in FORMATS if one.anchor == rule.anchor or rule.anchor.startswith(one.anchor)}
-    assert finding.kind in same
+    kinds = {other.kind for other in FORMATS if other.anchor == rule.anchor or rule.anchor.startswith(other.anchor)}
+    assert finding.kind in kinds
     assert finding.placeholder == "<secret-1>"
 
 
 @for_each("service", SERVICES, ids=lambda service: service.kind)
-def test_a_name_gives_its_value_away(service: Service) -> None:
-    """A credential of this service is taken out wherever it is assigned to a name that mentions the service."""
+def test_redacts_values_assigned_to_a_service_name(service: Service) -> None:
+    """A service's credential is redacted wherever it is assigned to a name that mentions the service."""
     for seed in range(scale_examples(3)):
         value = service_value(service, seeded(seed))
         word = service.names[0]
@@ -105,8 +105,8 @@ def test_a_name_gives_its_value_away(service: Service) -> None:
         *(pytest.param(label, marks=pytest.mark.slow) for label in ("PGP PRIVATE KEY BLOCK", "EC PRIVATE KEY")),
     ],
 )
-def test_private_keys(label: str) -> None:
-    """A private key goes, whole or cut off at either end, escaped, numbered, quoted or in a diff; the rest stays."""
+def test_redacts_private_keys(label: str) -> None:
+    """A private key is redacted complete or cut off, escaped, numbered, quoted or in a diff. The rest stays."""
     key = private_key(seeded(7), label=label)
     lines = key.split("\n")
     shapes = {
@@ -135,16 +135,16 @@ def test_private_keys(label: str) -> None:
         assert leftovers(redactor, text) == [], name
 
 
-def test_a_line_of_a_private_key_goes_elsewhere_too() -> None:
-    """A line of a key that was seen whole is taken out where it stands by itself."""
+def test_redacts_single_lines_of_a_known_private_key() -> None:
+    """A line of a known private key is also redacted by itself."""
     redactor = Redactor()
     key = private_key(seeded(8))
     redactor.learn(key)
     assert redactor.redact(f"x {key.splitlines()[4]} y") == "x <secret-1> y"
 
 
-def test_a_page_about_keys_stays() -> None:
-    """A page that names both marks of a key, with sentences between them, loses the marks alone."""
+def test_keeps_prose_between_the_markers_of_a_key() -> None:
+    """Text that names both markers of a key, with sentences in between, loses only the markers."""
     dashes = "-" * 5
     begin, end = (f"{dashes}{word} PRIVATE KEY{dashes}" for word in ("BEGIN", "END"))
     text = Redactor().redact(f"It begins {begin}\nand some words that tell of it,\nwhere it ends {end} so")
@@ -152,10 +152,10 @@ def test_a_page_about_keys_stays() -> None:
 
 
 @given(st.data())
-def test_no_planted_credential_survives(data: st.DataObject) -> None:
-    """Whatever kind, value and surroundings: a planted credential is nowhere in what is given out, nor found there."""
+def test_redacts_any_credential_in_nested_contexts(data: st.DataObject) -> None:
+    """Whatever the kind, value and contexts: a planted credential is redacted, and nothing is left to find."""
     rule = data.draw(st.sampled_from(FORMATS))
-    value = formed_value(rule, seeded(data.draw(st.integers(0, 2**32))))
+    value = token_value(rule, seeded(data.draw(st.integers(0, 2**32))))
     outer, inner = (CONTEXTS[data.draw(st.sampled_from(sorted(CONTEXTS)))] for _ in range(2))
     around = data.draw(st.text(alphabet=" \nabcXYZ09.,:;-_/\"'{}[]\\é→", max_size=40))
     redactor = Redactor()
@@ -165,8 +165,8 @@ def test_no_planted_credential_survives(data: st.DataObject) -> None:
     assert leftovers(redactor, text) == []
 
 
-def test_there_are_enough_kinds() -> None:
-    """There are more than 120 kinds of credentials, no two of the same name, each with words of its own."""
+def test_has_more_than_120_distinct_kinds() -> None:
+    """There are more than 120 kinds of credentials, each with its own name and a description."""
     kinds = [rule.kind for rule in FORMATS] + [service.kind for service in SERVICES]
     assert len(kinds) == len(set(kinds)) > 120
     assert all(KINDS.values())

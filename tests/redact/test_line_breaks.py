@@ -1,4 +1,4 @@
-"""A credential of a known form that line ends have broken is taken out, whatever stands before the lines."""
+"""Redacts credentials of known formats that are split by line breaks, whatever prefix the lines have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from tests.redact.credentials import formed_value, seeded
+from tests.redact.credentials import seeded, token_value
 from tests.subtests import for_each
 
 from threadline.redact import Redactor, find_spans_in_bytes, word_set
@@ -33,19 +33,19 @@ BREAKS: dict[str, Callable[[str, str], str]] = {
 }
 
 
-# Forms that begin with letters of everyday or with a number: they are told by the longer piece, if at all.
+# Formats that start with common letters or a number are recognised only by the longer piece, if at all.
 LONGER_PIECE = word_set(
     "google-oauth-token scaleway-key alibaba-key-id flutterwave-secret gitlab-runner-registration"
     " vault-service-token vault-recovery-token vault-legacy-token twilio-key"
 )
-NOT_TOLD = frozenset(("asana-token", "braintree-token"))
-TOLD = [rule for rule in FORMATS if rule.kind not in NOT_TOLD]
+UNRECOGNISED = frozenset(("asana-token", "braintree-token"))
+RECOGNISED = [rule for rule in FORMATS if rule.kind not in UNRECOGNISED]
 
 
-@for_each("rule", TOLD, ids=lambda rule: rule.kind)
-def test_a_line_end_hides_no_credential(rule: TokenFormat) -> None:
-    """Broken in the middle, it is taken out in every surrounding; nothing is left to find, joined or not."""
-    value = formed_value(rule, seeded(11))
+@for_each("rule", RECOGNISED, ids=lambda rule: rule.kind)
+def test_redacts_a_credential_split_in_the_middle(rule: TokenFormat) -> None:
+    """A credential split in the middle is redacted in every context, and nothing is left to find, joined or not."""
+    value = token_value(rule, seeded(11))
     middle = max(len(rule.anchor), len(value) // 2)
     if rule.kind in LONGER_PIECE:
         middle = len(value) - MIN_RUN
@@ -61,20 +61,20 @@ def test_a_line_end_hides_no_credential(rule: TokenFormat) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 64, 76])
-def test_a_wrapped_token_goes_whole(width: int) -> None:
-    """A token of several lines is taken out with all of them, and what stands around it stays."""
+def test_redacts_every_line_of_a_wrapped_token(width: int) -> None:
+    """All lines of a wrapped token are redacted, and the text around it stays."""
     (rule,) = (rule for rule in FORMATS if rule.kind == "jwt")
-    value = formed_value(rule, seeded(3)).split(".")[0] + "." + "eyJ" + "s3Ub7Iix" * 24 + "." + "k2_Xv-9Q" * 5
+    value = token_value(rule, seeded(3)).split(".")[0] + "." + "eyJ" + "s3Ub7Iix" * 24 + "." + "k2_Xv-9Q" * 5
     lines = [value[at : at + width] for at in range(0, len(value), width)]
     for before in ("", "    ", "+", "> "):
         text = "\n".join(["it is", *(before + line for line in lines), "done", ""])
         assert Redactor().redact(text) == f"it is\n{before}<secret-1>\ndone\n", repr(before)
 
 
-def test_the_next_line_stays_where_it_is_one_of_its_own() -> None:
-    """A credential that is whole at its line's end does not take the next line with it."""
+def test_keeps_the_line_after_a_complete_credential() -> None:
+    """A credential that is complete at the end of its line does not take the next line with it."""
     for rule in FORMATS:
-        value = formed_value(rule, seeded(4))
+        value = token_value(rule, seeded(4))
         for following in ("done", "Then it went on.", "2 files changed", "- a list", "README.md", "}"):
             redacted = Redactor().redact(f"{value}\n{following}\n")
             assert redacted.endswith(f"\n{following}\n"), (rule.kind, following, redacted)
@@ -89,6 +89,6 @@ def test_the_next_line_stays_where_it_is_one_of_its_own() -> None:
         "glpat-\n- first\n- second",
     ],
 )
-def test_beginnings_alone_stay(text: str) -> None:
-    """How a credential begins, at the end of a line of prose, takes nothing with it."""
+def test_keeps_prefixes_without_a_credential(text: str) -> None:
+    """The prefix of a credential at the end of a line of prose is not redacted, nor is the next line."""
     assert Redactor().redact(text) == text

@@ -1,4 +1,4 @@
-"""Another scanner finds nothing in what was redacted, and the real home is not taken for a heap of secrets."""
+"""Another scanner finds nothing in redacted text, and the real home has few findings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.profiles import is_long_run
-from tests.redact.credentials import formed_value, password, private_key, seeded, service_value
+from tests.redact.credentials import password, private_key, seeded, service_value, token_value
 from tests.redact.test_context import PASSWORDS
 from tests.redact.test_formats import ASSIGNED, CONTEXTS
 
@@ -23,30 +23,28 @@ HOME = Path(__file__).parents[3] / "shared/corpus/home"
 
 
 def scanner() -> Path | None:
-    """Kingfisher's program, where its package is installed."""
+    """The path of kingfisher's program, or None if it is not installed."""
     package = find_spec("kingfisher")
-    inside = Path(package.origin).parent / "bin/kingfisher" if package and package.origin else None
-    found = shutil.which("kingfisher")
-    return inside if inside and inside.exists() else Path(found) if found else None
+    bundled = Path(package.origin).parent / "bin/kingfisher" if package and package.origin else None
+    on_path = shutil.which("kingfisher")
+    return bundled if bundled and bundled.exists() else Path(on_path) if on_path else None
 
 
 def findings(folder: Path) -> list[str]:
-    """The rules of all that kingfisher finds below a folder, however unsure it is."""
+    """The rule ids of everything that kingfisher finds below a folder, at the lowest confidence."""
     program = scanner()
     assert program is not None
     options = ("--no-validate", "--no-update-check", "--confidence", "low", "--format", "json")
-    done = subprocess.run(  # noqa: S603 - the program that was found
+    result = subprocess.run(  # noqa: S603 - the path of an installed program
         [program, "scan", *options, folder], capture_output=True, check=False, text=True, timeout=120
     )
-    answer, _end = json.JSONDecoder().raw_decode(done.stdout)
-    return [one["rule"]["id"] for one in answer["findings"]]
+    answer, _end = json.JSONDecoder().raw_decode(result.stdout)
+    return [finding["rule"]["id"] for finding in answer["findings"]]
 
 
-def planted() -> list[str]:
-    """Texts with credentials of every kind in every surrounding."""
-    texts = [
-        context(formed_value(rule, seeded(at))) for at, rule in enumerate(FORMATS) for context in CONTEXTS.values()
-    ]
+def texts_with_credentials() -> list[str]:
+    """Texts with credentials of every kind in every context."""
+    texts = [context(token_value(rule, seeded(at))) for at, rule in enumerate(FORMATS) for context in CONTEXTS.values()]
     for at, service in enumerate(SERVICES):
         value = service_value(service, seeded(at))
         texts += [assign(f"{service.names[0].upper()}_API_KEY", value) for assign in ASSIGNED.values()]
@@ -59,15 +57,15 @@ def planted() -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(scanner() is None, reason="kingfisher-bin is not installed")
-def test_another_scanner_finds_nothing(tmp_path: Path) -> None:
+def test_another_scanner_finds_nothing_after_redaction(tmp_path: Path) -> None:
     """Kingfisher finds many of the planted credentials, and none in the redacted texts."""
-    texts = planted()
+    texts = texts_with_credentials()
     redactor = Redactor()
     for text in texts:
         redactor.learn(text)
-    for name, shown in {"before": texts, "after": [redactor.redact(text) for text in texts]}.items():
+    for name, contents in {"before": texts, "after": [redactor.redact(text) for text in texts]}.items():
         (tmp_path / name).mkdir()
-        (tmp_path / name / "texts.txt").write_text("\n\n".join(shown))
+        (tmp_path / name / "texts.txt").write_text("\n\n".join(contents))
     assert len(findings(tmp_path / "before")) > 100
     assert findings(tmp_path / "after") == []
 
@@ -75,10 +73,10 @@ def test_another_scanner_finds_nothing(tmp_path: Path) -> None:
 @pytest.mark.real
 @pytest.mark.skipif(not HOME.exists(), reason="the real home is not here")
 def test_the_real_home_has_few_findings() -> None:
-    """In the real home less than two texts a megabyte are taken for credentials; how many of which kind is printed."""
+    """Fewer than two texts per megabyte of the real home are taken for credentials. The counts by kind are printed."""
     counts: Counter[str] = Counter()
     size = 0
-    # One line of eight, unless somebody has the time for all of them.
+    # Every eighth line, or all of them in a long run.
     step = 1 if is_long_run() else 8
     for path in sorted(HOME.rglob("*.jsonl")):
         for line in path.read_bytes().splitlines()[::step]:

@@ -1,4 +1,4 @@
-"""Searches that share a sign or a word with others find what each would find by itself."""
+"""Searches that share a character or a word with others find what each would find by itself."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from threadline.redact.scanner import find_rare_marks
 PASSWORD = "q7" + "".join(seeded(3).choices(string.ascii_letters + string.digits, k=9))
 
 
-def kinds(text: str) -> dict[str, str]:
-    """What was found, by its kind."""
+def values_by_kind(text: str) -> dict[str, str]:
+    """The text of each finding, by its kind."""
     view = text.encode()
     return {span.kind: view[span.start : span.end].decode() for span in find_spans_in_bytes(view)}
 
 
 @pytest.mark.parametrize(("pattern", "back"), [(rb"~[a-c~]{2,4}", 0), (rb"[ab]~[a-c~]{2,4}", 1), (rb"~", 0)])
 @pytest.mark.parametrize("length", [40, 40 * MAX_SIGNS])
-def test_a_sign_finds_what_the_pattern_finds(pattern: bytes, back: int, length: int) -> None:
-    """A search by a sign gives what `finditer` gives, where the sign is rare and where it is everywhere."""
+def test_match_at_sign_agrees_with_finditer(pattern: bytes, back: int, length: int) -> None:
+    """A search by a sign gives what `finditer` gives, both if the sign is rare and if it is everywhere."""
     for seed in range(20 if length < MAX_SIGNS else 1):
         view = bytes(seeded(seed).choices(b"abc~ ", k=length))
-        whole = re.compile(pattern)
-        expected = [found.span() for found in whole.finditer(view)]
-        assert [found.span() for found in match_at_sign(whole, b"~", view, back)] == expected
+        regex = re.compile(pattern)
+        expected = [match.span() for match in regex.finditer(view)]
+        assert [match.span() for match in match_at_sign(regex, b"~", view, back)] == expected
 
 
-def test_places_find_what_the_pattern_finds() -> None:
-    """Tried at the places of its first letter, a pattern gives what `finditer` gives: none within another."""
-    whole = re.compile(rb"a[ab]{1,3}")
+def test_match_at_places_agrees_with_finditer() -> None:
+    """A pattern tried at each place of its first letter gives what `finditer` gives, without overlapping matches."""
+    regex = re.compile(rb"a[ab]{1,3}")
     for seed in range(50):
         view = bytes(seeded(seed).choices(b"abc", k=60))
         places = [at for at, byte in enumerate(view) if byte == b"a"[0]]
-        assert [place.span() for place in match_at_places(whole, view, places)] == [
-            one.span() for one in whole.finditer(view)
+        assert [match.span() for match in match_at_places(regex, view, places)] == [
+            match.span() for match in regex.finditer(view)
         ]
 
 
@@ -52,16 +52,16 @@ def test_places_find_what_the_pattern_finds() -> None:
         ("~", f"abc8Q~{PASSWORD * 3}", "azure-client-secret"),
     ],
 )
-def test_behind_many_of_its_signs_a_secret_is_found(sign: str, text: str, kind: str) -> None:
-    """Where a window has so many of a sign that it is not searched by it any more, what stands behind is found."""
-    for many in (0, MAX_SIGNS - 1, MAX_SIGNS, MAX_SIGNS + 1):
-        assert kind in kinds(f"{sign} " * many + text), many
+def test_finds_a_secret_after_many_of_its_signs(sign: str, text: str, kind: str) -> None:
+    """A secret is found even after so many of its signs that the window is no longer searched by that sign."""
+    for count in (0, MAX_SIGNS - 1, MAX_SIGNS, MAX_SIGNS + 1):
+        assert kind in values_by_kind(f"{sign} " * count + text), count
 
 
 @pytest.mark.parametrize(
     ("text", "kind", "value"),
     [
-        # A name that takes the rare word with it, on its way to the value.
+        # The name before the value contains the rare word.
         (f"key_cookie: sid={PASSWORD}", "cookie", f"sid={PASSWORD}"),
         (f"key-hooks = x\nhttps://hooks.zapier.com/hooks/catch/{PASSWORD}", "webhook", PASSWORD),
         (f"machine h login me password {PASSWORD}", "password", PASSWORD),
@@ -76,14 +76,14 @@ def test_behind_many_of_its_signs_a_secret_is_found(sign: str, text: str, kind: 
         ("Private-Lines: 2\nAAAA\nBBBB\n", "private-key", "Private-Lines: 2\nAAAA\nBBBB"),
     ],
 )
-def test_a_rare_word_is_seen_wherever_it_stands(text: str, kind: str, value: str) -> None:
-    """What tells of a search that is seldom needed is seen: behind a name, in one, in capitals, at either end."""
-    assert kinds(text).get(kind) == value
-    assert kinds(f"words before {text}").get(kind) == value
+def test_finds_rare_words_at_every_position(text: str, kind: str, value: str) -> None:
+    """A word that enables a rarely needed search is noticed after a name, inside one, in capitals and at either end."""
+    assert values_by_kind(text).get(kind) == value
+    assert values_by_kind(f"words before {text}").get(kind) == value
 
 
-def test_a_glance_sees_each_dash_for_all_that_ask() -> None:
-    """A dash that may begin an option and may end the beginning of a form is told to both."""
-    seen = find_rare_marks(b"glpat--token \\n")
-    assert seen.options == [5]
-    assert seen.dashes == [5]
+def test_find_rare_marks_reports_a_dash_to_every_search() -> None:
+    """A dash that may start an option and may also end the prefix of a token is reported for both."""
+    marks = find_rare_marks(b"glpat--token \\n")
+    assert marks.options == [5]
+    assert marks.dashes == [5]

@@ -1,4 +1,4 @@
-"""Own patterns, words to hide, what to keep; and that no pattern and no text can make it take forever."""
+"""Custom patterns, words to hide and texts to keep. No pattern and no text makes redaction take forever."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from threadline.redact import KINDS, Redactor, Settings
 from threadline.redact.redactor import leftovers
 
 
-def test_own_patterns_have_own_placeholders() -> None:
-    """What an own pattern finds becomes a placeholder of its name, the same for the same text."""
+def test_custom_patterns_have_their_own_placeholders() -> None:
+    """A match of a custom pattern is replaced by a placeholder with the pattern's name, the same for the same text."""
     redactor = Redactor(Settings(patterns={"ticket": r"TICK-[0-9]{3,6}"}))
     assert redactor.redact("TICK-123, TICK-77777, TICK-123") == "<ticket-1>, <ticket-2>, <ticket-1>"
     assert {finding.kind for finding in redactor.findings} == {"ticket"}
 
 
-def test_words_are_hidden_everywhere_in_any_case() -> None:
-    """A word to hide goes also within other words, whatever its case and alphabet."""
+def test_hides_words_in_any_case_and_inside_other_words() -> None:
+    """A word to hide is also hidden inside other words, whatever its case and alphabet."""
     redactor = Redactor(Settings(words=("Acme", "Größe")))
     assert redactor.redact("acme, ACMEcorp, my-Acme.io, die größe") == (
         "<word-1>, <word-1>corp, my-<word-1>.io, die <word-2>"
     )
 
 
-def test_what_is_to_be_kept_stays() -> None:
-    """An exact text that is to be kept stays, though a rule would take it."""
+def test_keeps_the_texts_listed_in_keep() -> None:
+    """An exact text listed in `keep` stays, even if a rule matches it."""
     assert Redactor(Settings(keep=("ann@corp.io",))).redact("ann@corp.io bob@corp.io") == "ann@corp.io <email-1>"
 
 
-def test_names_that_are_given_are_hidden_as_words() -> None:
-    """User and host names that are given go where they stand by themselves, and not within other words."""
+def test_hides_user_and_host_names_as_whole_words() -> None:
+    """User and host names from the settings are hidden as whole words, not inside other words."""
     redactor = Redactor(Settings(users=("anna",), hosts=("box7",)))
     text = redactor.redact("Anna at box7, not in annals or box77")
     assert text == "<user-1> at <host-1>, not in annals or box77"
@@ -41,7 +41,7 @@ def test_names_that_are_given_are_hidden_as_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "pattern", "told"),
+    ("name", "pattern", "reason"),
     [
         ("a", "(", "no regular expression"),
         ("a", "x*", "fits nothing"),
@@ -58,11 +58,11 @@ def test_names_that_are_given_are_hidden_as_words() -> None:
         ("email", "x", "cannot be a pattern's name"),
     ],
 )
-def test_a_bad_pattern_is_refused_in_a_sentence(name: str, pattern: str, told: str) -> None:
-    """A pattern that is wrong, that fits everything or that could take forever is refused, and the reason is told."""
-    with pytest.raises(BadQuery, match=told.replace("(", r"\(")) as refused:
+def test_rejects_bad_patterns_with_a_reason(name: str, pattern: str, reason: str) -> None:
+    """A pattern that is invalid, matches everything or could take forever is rejected with the reason."""
+    with pytest.raises(BadQuery, match=reason.replace("(", r"\(")) as error:
         Redactor(Settings(patterns={name: pattern}))
-    assert str(refused.value).endswith(".")
+    assert str(error.value).endswith(".")
 
 
 UNITS = (
@@ -107,10 +107,10 @@ UNITS = (
 
 @pytest.mark.slow
 @for_each("unit", UNITS)
-def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
-    """Four times as much of anything takes about four times as long: less than nine times."""
+def test_time_grows_linearly_with_the_text(unit: str) -> None:
+    """Four times as much text takes about four times as long: less than nine times."""
 
-    def taken(size: int) -> float:
+    def measure_seconds(size: int) -> float:
         text = (unit * (size // len(unit) + 1))[:size]
         best = float("inf")
         for _ in range(3):
@@ -119,10 +119,10 @@ def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
             best = min(best, time.process_time() - started)
         return best
 
-    small, large = taken(16_000), taken(64_000)
+    small, large = measure_seconds(16_000), measure_seconds(64_000)
     assert large / max(small, 0.002) < 9
 
 
-def test_every_kind_is_explained() -> None:
-    """Every kind has words that say what it is, no longer than fits a table."""
-    assert all(what and len(what) < 80 for what in KINDS.values())
+def test_every_kind_has_a_short_description() -> None:
+    """Every kind has a description that fits into a table."""
+    assert all(description and len(description) < 80 for description in KINDS.values())

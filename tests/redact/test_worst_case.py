@@ -1,4 +1,4 @@
-"""Texts that are made to take long: no shape takes much longer than another, byte for byte."""
+"""Hostile texts: no input takes much longer per byte than another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from threadline.redact import find_spans_in_bytes
 
 SIZE = 100_000
 TIMES = 1500
-"""How much longer than plain words a hostile text may take; some of these took ten thousand times as long."""
+"""How much longer than plain words a hostile text may take. Some of these once took ten thousand times as long."""
 HOSTILE = {
     "beginnings of keys on one line": b"b3BlbnNzaC1rZXktdjAAAA1234 ",
     "beginnings of keys, a line each": b"b3BlbnNzaC1rZXktdjAAAA1234\n",
@@ -23,7 +23,7 @@ HOSTILE = {
 }
 
 
-def _took(data: bytes) -> float:
+def _measure_seconds(data: bytes) -> float:
     best = float("inf")
     for _ in range(2):
         started = time.process_time()
@@ -34,7 +34,7 @@ def _took(data: bytes) -> float:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
-def test_no_shape_takes_long(unit: bytes) -> None:
-    """Compared with plain words of the same length, in the same process."""
-    plain = _took(b"some plain words of a text that nobody would look at twice. " * (20 * SIZE // 60)) / 20
-    assert _took((unit * (SIZE // len(unit) + 1))[:SIZE]) < TIMES * plain
+def test_hostile_text_is_scanned_in_bounded_time(unit: bytes) -> None:
+    """Hostile text is compared with plain words of the same length, in the same process."""
+    plain = _measure_seconds(b"some plain words of a text that nobody would look at twice. " * (20 * SIZE // 60)) / 20
+    assert _measure_seconds((unit * (SIZE // len(unit) + 1))[:SIZE]) < TIMES * plain
