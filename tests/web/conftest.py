@@ -1,4 +1,4 @@
-"""What tests of the page's server share: a made-up home, and a client that has the token."""
+"""A made-up home and a client that has the token, shared by the tests of the web server."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 
 
 def session_rows(turns: int = 3) -> list[Row | bytes]:
-    """A session with a picture, calls that go well and fail, an agent, and so many turns."""
+    """A session with a picture, successful and failed calls, an agent, and the given number of turns."""
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
-    sick = {"type": "image", "source": {"type": "base64", "media_type": "image/svg+xml", "data": "PHN2Zz4="}}
+    svg = {"type": "image", "source": {"type": "base64", "media_type": "image/svg+xml", "data": "PHN2Zz4="}}
     task = {"description": "count shelves", "prompt": "Count the shelves", "subagent_type": "Explore"}
     parts = [
-        prompt([{"type": "text", "text": "Look at this <b>picture</b>"}, picture, sick]),
+        prompt([{"type": "text", "text": "Look at this <b>picture</b>"}, picture, svg]),
         reply("It is **one** pixel.", output=5, read=900),
         call("Bash", "ls shelves", result="north\nsouth"),
         call("Bash", "false", result="Exit code 1", error=True),
@@ -31,16 +31,16 @@ def session_rows(turns: int = 3) -> list[Row | bytes]:
 
 
 def write_home(home: Path, rows: list[Row | bytes], session: str = SESSION) -> Path:
-    """A home with one session, and the agent that it started."""
+    """Write a home with one session and the agent that it started."""
     folder = home / "projects" / "-work-app"
     write(folder / f"{session}.jsonl", *rows)
     pen = Pen(session, agentId=AGENT, isSidechain=True)
-    told = transcript(prompt("Count the shelves"), reply("I counted: Two shelves"), pen=pen)
-    write(folder / session / "subagents" / f"agent-{AGENT}.jsonl", *told)
+    agent_rows = transcript(prompt("Count the shelves"), reply("I counted: Two shelves"), pen=pen)
+    write(folder / session / "subagents" / f"agent-{AGENT}.jsonl", *agent_rows)
     return home
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> Client:
-    """Asks for the pages of a home with one session."""
+    """A client for a home with one session."""
     return Client(write_home(tmp_path / "home", session_rows()))

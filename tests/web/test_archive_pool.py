@@ -1,4 +1,4 @@
-"""Archives are lent to one request at a time, used again for a moment, and ask an index that another one writes."""
+"""Archives are lent to one request at a time and reused briefly. A busy index is used as it is."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from threadline.web import archive_pool as module
 
 @pytest.fixture
 def pool(tmp_path: Path) -> ArchivePool:
-    """Holds the archive of a home with one session."""
+    """A pool for a home with one session."""
     return ArchivePool(tuple(homes(write_home(tmp_path / "home", session_rows()))), index=tmp_path / "index.sqlite")
 
 
-def test_an_archive_is_used_again_from_any_thread(pool: ArchivePool) -> None:
-    """One request after the other gets the same; its index may be asked from another thread."""
+def test_reuses_an_archive_in_any_thread(pool: ArchivePool) -> None:
+    """Consecutive requests get the same archive, and its index can be used from another thread."""
     with pool.archive() as first:
         assert len(first.sessions().sessions) == 1
 
-    def again() -> bool:
+    def is_reused() -> bool:
         with pool.archive() as second:
             return second is first and len(second.calls()) > 0
 
     with ThreadPoolExecutor(1) as threads:
-        assert threads.submit(again).result()
+        assert threads.submit(is_reused).result()
 
 
-def test_two_requests_at_once_have_one_each(pool: ArchivePool) -> None:
-    """Nobody shares."""
-    with pool.archive() as one, pool.archive() as other:
-        assert one is not other
+def test_concurrent_requests_get_different_archives(pool: ArchivePool) -> None:
+    """Two requests at the same time do not share an archive."""
+    with pool.archive() as first, pool.archive() as second:
+        assert first is not second
 
 
-def test_an_old_one_is_compared_with_the_homes_anew(pool: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a second, what was written meanwhile is known."""
+def test_replaces_an_archive_after_a_second(pool: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An archive older than a second is replaced, so that new lines are noticed."""
     with pool.archive() as first:
         assert first.is_indexed
     monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
@@ -52,16 +52,16 @@ def test_an_old_one_is_compared_with_the_homes_anew(pool: ArchivePool, monkeypat
         assert second is not first
 
 
-def test_one_that_failed_is_not_used_again(pool: ArchivePool) -> None:
-    """Whatever went wrong may have been its fault."""
+def test_does_not_reuse_an_archive_that_failed(pool: ArchivePool) -> None:
+    """The archive itself may have caused the error."""
     with pytest.raises(ZeroDivisionError), pool.archive() as first:
         raise ZeroDivisionError
     with pool.archive() as second:
         assert second is not first
 
 
-def test_an_index_that_is_being_written_is_asked_as_it_is(pool: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where another process is at it, pages do not read every transcript: what the index had is told."""
+def test_uses_a_stale_index_while_another_process_writes_it(pool: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process refreshes the index, pages show its previous content and do not read every transcript."""
     with pool.archive() as archive:
         assert archive.connection is not None
     write_home(pool.homes[0].path, session_rows(turns=9))
@@ -77,8 +77,8 @@ def test_an_index_that_is_being_written_is_asked_as_it_is(pool: ArchivePool, mon
         assert archive.path(SESSION).stem == SESSION
 
 
-def test_what_came_a_moment_ago_is_found(tmp_path: Path) -> None:
-    """A session that began after the archive was last compared with the homes is found at once; what is none is not."""
+def test_finds_a_session_created_a_moment_ago(tmp_path: Path) -> None:
+    """A session is found even if it was created after the last comparison with the homes. Unknown ids are still 404."""
     home = write_home(tmp_path / "home", session_rows())
     client = Client(home)
     assert client.get(f"/session/{SESSION}").status_code == 200
@@ -88,15 +88,13 @@ def test_what_came_a_moment_ago_is_found(tmp_path: Path) -> None:
     assert client.get(f"/session/{SESSION[:-1]}3").status_code == 404
 
 
-def test_a_figure_is_computed_once_for_each_state_of_the_index(
-    pool: ArchivePool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Requests share it until something is written; another key is another figure."""
+def test_caches_a_value_for_each_state_of_the_index(pool: ArchivePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests share a cached value until something is written. Another key is another value."""
     computed: list[str] = []
     for path in pool.homes[0].path.rglob("*.jsonl"):
         os.utime(path, (1_700_000_000, 1_700_000_000))  # files that were just written are compared again
 
-    def figure(name: str) -> int:
+    def cached_value(name: str) -> int:
         def compute() -> int:
             computed.append(name)
             return len(computed)
@@ -104,8 +102,8 @@ def test_a_figure_is_computed_once_for_each_state_of_the_index(
         with pool.archive() as archive:
             return pool.cached(archive, name, compute)
 
-    assert [figure("turns"), figure("turns"), figure("calls")] == [1, 1, 2]
+    assert [cached_value("turns"), cached_value("turns"), cached_value("calls")] == [1, 1, 2]
     monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
-    assert figure("turns") == 1
+    assert cached_value("turns") == 1
     write_home(pool.homes[0].path, session_rows(turns=9))
-    assert figure("turns") == 3
+    assert cached_value("turns") == 3

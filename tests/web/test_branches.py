@@ -1,4 +1,4 @@
-"""Branches in a session's page: what was left is told, and links lead to it."""
+"""Abandoned branches on a session's page: they are marked, and links lead to them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tests.web.conftest import write_home
 _PAGE = f"/session/{SESSION}"
 
 
-def _back(pen: Pen) -> Iterator[Row]:
+def _rewind(pen: Pen) -> Iterator[Row]:
     pen.parent = f"{3:08d}-0000-4000-8000-{SESSION[-12:]}"
     return iter(())
 
 
 @pytest.fixture
 def rewound(tmp_path: Path) -> Client:
-    """A session whose second prompt was edited: lines 3 and 4 were left."""
+    """A session whose second prompt was edited: lines 3 and 4 were abandoned."""
     parts = (
         prompt("first"),
         reply("one"),
         prompt("wrong way"),
         reply("two"),
-        _back,
+        _rewind,
         prompt("right way"),
         reply("three"),
     )
@@ -38,33 +38,33 @@ def _anchors(client: Client) -> dict[str, str]:
     return {row["text"]: row["anchor"] for row in rows}
 
 
-def test_a_link_to_what_was_left_leads_to_its_branch(rewound: Client) -> None:
-    """Whoever follows a hit of a search arrives at the entry, with the words to find."""
+def test_redirects_a_link_to_an_abandoned_entry_to_its_branch(rewound: Client) -> None:
+    """Following a search hit leads to the entry on its branch, and keeps the words to find."""
     anchor = _anchors(rewound)["wrong way"]
-    found = rewound.get(f"{_PAGE}?at={anchor}&find=wrong")
-    assert found.status_code == 302
-    assert found.headers["location"] == f"{_PAGE}?at={anchor}&branch=1&find=wrong#{anchor}"
-    assert f'id="{anchor}"' in rewound.get(found.headers["location"]).text
+    answer = rewound.get(f"{_PAGE}?at={anchor}&find=wrong")
+    assert answer.status_code == 302
+    assert answer.headers["location"] == f"{_PAGE}?at={anchor}&branch=1&find=wrong#{anchor}"
+    assert f'id="{anchor}"' in rewound.get(answer.headers["location"]).text
 
 
-def test_a_link_to_the_conversation_leads_out_of_a_branch(rewound: Client) -> None:
-    """What came after the fork is not on the branch; what came before it is."""
+def test_redirects_a_link_to_the_conversation_out_of_a_branch(rewound: Client) -> None:
+    """Entries after the fork are not on the branch, but those before it are."""
     anchors = _anchors(rewound)
-    there = rewound.get(f"{_PAGE}?branch=1&at={anchors['right way']}").headers["location"]
-    assert "branch" not in there
-    assert f'id="{anchors["right way"]}"' in rewound.get(there).text
+    location = rewound.get(f"{_PAGE}?branch=1&at={anchors['right way']}").headers["location"]
+    assert "branch" not in location
+    assert f'id="{anchors["right way"]}"' in rewound.get(location).text
     assert rewound.get(f"{_PAGE}?branch=1&at={anchors['first']}").status_code == 200
 
 
-def test_scripts_are_told_the_branch(rewound: Client) -> None:
+def test_where_json_names_the_branch(rewound: Client) -> None:
     """`where.json` names the branch and the page of an entry that is not shown here."""
     anchor = _anchors(rewound)["wrong way"]
-    told = rewound.get(f"{_PAGE}/where.json?anchor={anchor}").json()
-    assert told == {"page": f"{_PAGE}?at={anchor}&branch=1#{anchor}", "branch": 1}
+    answer = rewound.get(f"{_PAGE}/where.json?anchor={anchor}").json()
+    assert answer == {"page": f"{_PAGE}?at={anchor}&branch=1#{anchor}", "branch": 1}
 
 
-def test_turns_that_were_left_are_marked(rewound: Client) -> None:
-    """The outline leads to the branch, the page says how many turns are on it, and so does the head."""
+def test_marks_abandoned_turns(rewound: Client) -> None:
+    """The outline links to the branch. The page and the header say how many turns are on it."""
     text = rewound.get(_PAGE).text
     anchor = _anchors(rewound)["wrong way"]
     outline = text.partition('class="turns"')[2].partition("</ol>")[0]
@@ -76,8 +76,8 @@ def test_turns_that_were_left_are_marked(rewound: Client) -> None:
     assert f'href="{_PAGE}?branch=1"' in note
 
 
-def test_a_branch_says_where_it_begins(rewound: Client) -> None:
-    """Inside a branch the place it was left at leads nowhere: one is there."""
+def test_a_branch_marks_where_it_begins(rewound: Client) -> None:
+    """Inside a branch, the fork is marked without a link to the branch itself."""
     text = rewound.get(f"{_PAGE}?branch=1").text
     assert "this branch begins here" in text
     assert "left here" not in text

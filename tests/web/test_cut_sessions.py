@@ -1,4 +1,4 @@
-"""A session that is cut or deleted while it is looked at is noticed, and said to be."""
+"""A session that is truncated or deleted while it is shown is noticed and reported."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def _cut(path: Path) -> None:
-    kept = path.read_bytes().splitlines(keepends=True)[:4]
+    lines = path.read_bytes().splitlines(keepends=True)[:4]
     with path.open("r+b") as file:
-        file.truncate(sum(map(len, kept)))
+        file.truncate(sum(map(len, lines)))
 
 
 async def _next_session(stream: AsyncIterator[str]) -> str:
@@ -38,39 +38,39 @@ async def _next_session(stream: AsyncIterator[str]) -> str:
     return "(ended)"
 
 
-def test_listeners_are_told_of_a_cut_a_deletion_and_a_return(tmp_path: Path, path: Path) -> None:
-    """The stream of a session reports them as it reports that it grew."""
+def test_notifies_listeners_of_truncation_deletion_and_return(tmp_path: Path, path: Path) -> None:
+    """The stream of a session reports these changes in the same way as an appended line."""
     live = Live(homes(tmp_path / "home"))
     content = path.read_bytes()
 
     async def listen() -> None:
-        async with aclosing(live.listen(SESSION)) as own:
-            assert await asyncio.wait_for(_next_session(own), 20) == SESSION
+        async with aclosing(live.listen(SESSION)) as stream:
+            assert await asyncio.wait_for(_next_session(stream), 20) == SESSION
             for change in (partial(_cut, path), path.unlink, partial(path.write_bytes, content)):
                 change()
-                assert await asyncio.wait_for(_next_session(own), 20) == SESSION
+                assert await asyncio.wait_for(_next_session(stream), 20) == SESSION
             live.stop()
 
     asyncio.run(listen())
 
 
-def test_agents_beside_the_sessions_are_reported_as_their_session(tmp_path: Path, path: Path) -> None:
-    """Up to 2.1.1 only the content of an agent's transcript names its session."""
+def test_reports_agents_beside_sessions_as_their_session(tmp_path: Path, path: Path) -> None:
+    """Up to version 2.1.1, only the content of an agent's transcript names its session."""
     live = Live(homes(tmp_path / "home"))
 
     async def listen() -> None:
-        async with aclosing(live.listen(SESSION)) as own:
-            assert await asyncio.wait_for(_next_session(own), 20) == SESSION
+        async with aclosing(live.listen(SESSION)) as stream:
+            assert await asyncio.wait_for(_next_session(stream), 20) == SESSION
             row = {"type": "user", "sessionId": SESSION, "isSidechain": True}
             path.with_name("agent-0a1b2c3d.jsonl").write_bytes(line({"type": "summary"}) + line(row))
-            assert await asyncio.wait_for(_next_session(own), 20) == SESSION
+            assert await asyncio.wait_for(_next_session(stream), 20) == SESSION
             live.stop()
 
     asyncio.run(listen())
 
 
-def test_a_name_that_leads_elsewhere_is_not_looked_for(tmp_path: Path, path: Path) -> None:
-    """Whoever asks for news of a path outside of the home gets none."""
+def test_does_not_watch_paths_outside_the_home(tmp_path: Path, path: Path) -> None:
+    """A listener of a path outside the home gets no events."""
     live = Live(homes(tmp_path / "home"))
     name = f"{SESSION}/../../../../outside"
     (path.parent / SESSION).mkdir(exist_ok=True)
@@ -89,8 +89,8 @@ def test_a_name_that_leads_elsewhere_is_not_looked_for(tmp_path: Path, path: Pat
     asyncio.run(listen())
 
 
-def test_a_page_that_has_shown_it_is_told_that_it_is_gone(client: Client, tmp_path: Path) -> None:
-    """That is an answer to whoever has seen it, and not found for anybody else."""
+def test_tells_an_open_page_that_its_session_is_gone(client: Client, tmp_path: Path) -> None:
+    """A page that has shown the session gets an answer. Other requests get 404."""
     shape = f"/session/{SESSION}/shape.json"
     assert "gone" not in client.get(f"{shape}?seen=1").json()
     next((tmp_path / "home").glob(f"projects/*/{SESSION}.jsonl")).unlink()

@@ -1,4 +1,4 @@
-"""The page goes on showing a session that Claude Code deletes meanwhile, and says that it is kept."""
+"""The page still shows a session after Claude Code has deleted it, and marks it as kept."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ OTHER = "bbbbbbbb-2222-4222-8222-222222222222"
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home with two sessions, all of it kept."""
+    """A home with two sessions, both in the keep."""
     monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setattr(module, "MAX_AGE_SECONDS", 0)
-    made = write_home(tmp_path / "home", session_rows())
-    rows = (made / "projects/-work-app" / f"{SESSION}.jsonl").read_bytes()
-    (made / "projects/-work-app" / f"{OTHER}.jsonl").write_bytes(rows.replace(SESSION.encode(), OTHER.encode()))
-    run_keep(Catalogue(Store.make(tmp_path / "keep")), homes(made), this_machine())
-    return made
+    path = write_home(tmp_path / "home", session_rows())
+    rows = (path / "projects/-work-app" / f"{SESSION}.jsonl").read_bytes()
+    (path / "projects/-work-app" / f"{OTHER}.jsonl").write_bytes(rows.replace(SESSION.encode(), OTHER.encode()))
+    run_keep(Catalogue(Store.make(tmp_path / "keep")), homes(path), this_machine())
+    return path
 
 
 def _client(home: Path) -> Client:
@@ -43,8 +43,8 @@ def _client(home: Path) -> Client:
     return client
 
 
-def test_a_session_that_is_deleted_meanwhile_is_shown_as_kept(home: Path) -> None:
-    """Lists, hits and its own page say so; what to run puts it back first. The others are as they were."""
+def test_marks_a_deleted_session_as_kept(home: Path) -> None:
+    """Lists, hits and its own page mark it, and its resume command restores it first. Other sessions are unchanged."""
     client = _client(home)
     mark = 'class="kept"'
     assert mark not in client.get("/sessions").text
@@ -61,8 +61,8 @@ def test_a_session_that_is_deleted_meanwhile_is_shown_as_kept(home: Path) -> Non
     assert ">kept<" in client.get("/search?q=shelf").text
 
 
-def test_of_a_home_that_is_gone_what_is_kept_is_shown(home: Path, tmp_path: Path) -> None:
-    """Its sessions are listed as kept, below a sentence that says why."""
+def test_shows_the_kept_sessions_of_a_missing_home(home: Path, tmp_path: Path) -> None:
+    """The sessions of a missing home are listed as kept, below a sentence that says why."""
     client = _client(home)
     assert client.get("/sessions.json").json()["total"] == 2
     home.rename(tmp_path / "aside")

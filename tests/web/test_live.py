@@ -1,4 +1,4 @@
-"""Pages are told that something was written: soon, once for a burst, and no longer than anybody listens."""
+"""Pages are notified of writes: soon, once per burst, and only while somebody listens."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ def _append(home: Path, text: str) -> None:
         file.write(lines(*transcript(prompt(text), pen=Pen())))
 
 
-async def _told(stream: AsyncIterator[str]) -> str:
-    """The session that the next notice names."""
+async def _next_session(stream: AsyncIterator[str]) -> str:
+    """The session that the next event names."""
     async for event in stream:
         if event.startswith("data: "):
             return str(json.loads(event.removeprefix("data: "))["session"])
     return "(ended)"
 
 
-def test_an_appended_line_is_told_and_other_sessions_are_not(tmp_path: Path) -> None:
-    """Who listens to a session hears of it, with its id and nothing more; who listens to another hears nothing."""
+def test_notifies_only_listeners_of_the_changed_session(tmp_path: Path) -> None:
+    """A listener gets the id of its session and nothing more. Listeners of other sessions get nothing."""
     home = write_home(tmp_path / "home", session_rows())
     live = Live(homes(home))
 
     async def listen() -> None:
-        async with aclosing(live.listen(SESSION)) as own, aclosing(live.listen(_OTHER)) as other:
-            assert await asyncio.wait_for(_told(own), 20) == SESSION  # at the start: what was written before may be new
-            assert await asyncio.wait_for(_told(other), 20) == _OTHER
-            waiting = asyncio.ensure_future(_told(other))
+        async with aclosing(live.listen(SESSION)) as stream, aclosing(live.listen(_OTHER)) as other:
+            # The first event comes at the start, because something may have been written before.
+            assert await asyncio.wait_for(_next_session(stream), 20) == SESSION
+            assert await asyncio.wait_for(_next_session(other), 20) == _OTHER
+            waiting = asyncio.ensure_future(_next_session(other))
             _append(home, "a word")
-            assert await asyncio.wait_for(_told(own), 20) == SESSION
+            assert await asyncio.wait_for(_next_session(stream), 20) == SESSION
             await asyncio.sleep(0.5)
             assert not waiting.done()
             live.stop()
@@ -52,41 +53,41 @@ def test_an_appended_line_is_told_and_other_sessions_are_not(tmp_path: Path) -> 
     asyncio.run(listen())
 
 
-def test_a_burst_is_told_a_few_times_only(tmp_path: Path) -> None:
-    """However many lines come, a page hears of them no more than five times a second."""
+def test_limits_notifications_during_a_burst(tmp_path: Path) -> None:
+    """However many lines are written, a page is notified at most five times a second."""
     home = write_home(tmp_path / "home", session_rows())
     live = Live(homes(home))
 
     async def listen() -> int:
-        async with aclosing(live.listen(SESSION)) as own:
-            await _told(own)
-            heard = 0
-            began = monotonic()
-            writing = asyncio.get_running_loop().run_in_executor(None, _many, home)
+        async with aclosing(live.listen(SESSION)) as stream:
+            await _next_session(stream)
+            events = 0
+            started = monotonic()
+            writing = asyncio.get_running_loop().run_in_executor(None, _append_many, home)
             while not writing.done():
-                await asyncio.wait_for(_told(own), 20)
-                heard += 1
+                await asyncio.wait_for(_next_session(stream), 20)
+                events += 1
             live.stop()
-            assert heard <= 5 * (monotonic() - began) + 2
-            return heard
+            assert events <= 5 * (monotonic() - started) + 2
+            return events
 
     assert asyncio.run(listen()) >= 1
 
 
-def _many(home: Path) -> None:
+def _append_many(home: Path) -> None:
     for number in range(400):
         _append(home, f"line {number}")
         sleep(0.002)
 
 
-def test_the_follower_ends_with_the_last_listener(tmp_path: Path) -> None:
-    """Nobody listens: nothing is looked at any more; and it begins again with the next."""
+def test_following_stops_with_the_last_listener(tmp_path: Path) -> None:
+    """Without listeners nothing is watched. Watching starts again with the next listener."""
     live = Live(homes(write_home(tmp_path / "home", session_rows())))
 
     async def listen() -> None:
         for _ in range(2):
-            async with aclosing(live.listen(SESSION)) as own:
-                assert await asyncio.wait_for(_told(own), 20) == SESSION
+            async with aclosing(live.listen(SESSION)) as stream:
+                assert await asyncio.wait_for(_next_session(stream), 20) == SESSION
                 assert live.is_following
             for _ in range(100):
                 if not live.is_following:

@@ -1,4 +1,4 @@
-"""A home that is lost while it is served is said to be, and not shown as one that holds nothing."""
+"""A home that disappears while it is served is reported as missing, not shown as empty."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _OTHER = "0" * 8 + "-0000-4000-8000-000000000002"
 
 
 @pytest.fixture(autouse=True)
-def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def _always_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
 
 
 @pytest.mark.parametrize("part", ["", "projects"])
-def test_pages_say_that_the_home_is_gone(tmp_path: Path, part: str) -> None:
-    """With no home left, pages and their data are an error that names it; once it is back, they are as before."""
+def test_pages_report_a_missing_home(tmp_path: Path, part: str) -> None:
+    """If no home is left, pages and their JSON are errors that name it. Once the home is back, they are as before."""
     home = write_home(tmp_path / "home", session_rows())
     client = Client(home)
     before = client.get("/sessions.json").json()
-    place = home / part
-    place.rename(tmp_path / "aside")
+    moved = home / part
+    moved.rename(tmp_path / "aside")
     for page in _PAGES:
         answer = client.get(page)
         assert answer.status_code == 503
@@ -36,13 +36,13 @@ def test_pages_say_that_the_home_is_gone(tmp_path: Path, part: str) -> None:
     assert "no longer exists" in client.get("/usage.json").json()["error"]
     assert client.get(f"/session/{SESSION}").status_code == 404
     assert client.get("/keys").status_code == 200
-    (tmp_path / "aside").rename(place)
+    (tmp_path / "aside").rename(moved)
     assert client.get("/sessions.json").json() == before
     assert "no longer exists" not in client.get("/").text
 
 
-def test_one_of_two_homes_is_said_and_the_other_shown(tmp_path: Path) -> None:
-    """What is left is shown, below a sentence about what is not."""
+def test_reports_the_missing_home_and_shows_the_other(tmp_path: Path) -> None:
+    """The remaining home is shown, below a sentence about the missing one."""
     first = write_home(tmp_path / "first", session_rows())
     second = write_home(tmp_path / "second", session_rows(), _OTHER)
     client = Client(first, second)

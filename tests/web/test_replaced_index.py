@@ -1,4 +1,4 @@
-"""An index that is damaged or cannot be written does not keep the pages from being shown."""
+"""Pages are shown even if the index is damaged or cannot be written."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ from threadline.web import archive_pool as module
 _PAGES = ("/", "/sessions", "/search?q=pixel", "/usage", "/calls", "/files", "/doctor", f"/session/{SESSION}")
 
 
-def _garbage(index: Path) -> None:
+def _fill_with_garbage(index: Path) -> None:
     index.write_bytes(b"this is no index " * 500)
 
 
-def _flipped(index: Path) -> None:
-    """All but the first page is nonsense: it opens, and fails later."""
-    held = index.read_bytes()
-    index.write_bytes(held[:8192] + os.urandom(len(held) - 8192))
-    for beside in ("-wal", "-shm"):
-        Path(f"{index}{beside}").unlink(missing_ok=True)
+def _damage_pages(index: Path) -> None:
+    """Randomise all but the first page: the index opens and fails later."""
+    content = index.read_bytes()
+    index.write_bytes(content[:8192] + os.urandom(len(content) - 8192))
+    for suffix in ("-wal", "-shm"):
+        Path(f"{index}{suffix}").unlink(missing_ok=True)
 
 
-def _no_folder(index: Path) -> None:
-    """Where the folder of the index should be, there is a file."""
-    for one in index.parent.iterdir():
-        one.unlink()
+def _replace_folder_with_file(index: Path) -> None:
+    """Put a file where the folder of the index should be."""
+    for path in index.parent.iterdir():
+        path.unlink()
     index.parent.rmdir()
     index.parent.write_bytes(b"")
 
 
 @pytest.fixture
 def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchivePool:
-    """Holds a home with an index that was made; the temporary folder is the test's."""
+    """A pool with a prepared index. Temporary folders are created below `tmp_path`."""
     (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(archive_pool, "mkdtemp", _in(tmp_path / "temporary"))
+    monkeypatch.setattr(archive_pool, "mkdtemp", _mkdtemp_in(tmp_path / "temporary"))
     home = write_home(tmp_path / "home", session_rows())
-    made = ArchivePool(tuple(homes(home)), index=tmp_path / "cache" / "index.sqlite")
-    made.prepare()
+    archives = ArchivePool(tuple(homes(home)), index=tmp_path / "cache" / "index.sqlite")
+    archives.prepare()
     monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
-    return made
+    return archives
 
 
-def _in(folder: Path) -> Callable[..., str]:
+def _mkdtemp_in(folder: Path) -> Callable[..., str]:
     return lambda prefix: mkdtemp(prefix=prefix, dir=folder)
 
 
@@ -64,18 +64,18 @@ def _client(pool: ArchivePool) -> Client:
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("harm", [_garbage, _flipped, _no_folder])
+@pytest.mark.parametrize("damage", [_fill_with_garbage, _damage_pages, _replace_folder_with_file])
 @pytest.mark.parametrize("is_prepared", [True, False])
-def test_pages_answer_whatever_became_of_the_index(
+def test_pages_work_with_a_damaged_index(
     pool: ArchivePool,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     *,
-    harm: Callable[[Path], None],
+    damage: Callable[[Path], None],
     is_prepared: bool,
 ) -> None:
-    """Damaged before the start or while pages are shown: each page is as with an index, and one sentence tells."""
-    harm(tmp_path / "cache" / "index.sqlite")
+    """Damaged before the start or while pages are shown: pages are as with an index, and there is one warning."""
+    damage(tmp_path / "cache" / "index.sqlite")
     with caplog.at_level(logging.WARNING, "threadline"):
         if is_prepared:
             pool.prepare()
@@ -92,23 +92,23 @@ def test_pages_answer_whatever_became_of_the_index(
     assert not list((tmp_path / "temporary").iterdir())
 
 
-def test_what_is_written_later_is_known_to_the_other_index(pool: ArchivePool, tmp_path: Path) -> None:
-    """The index that took its place is brought up to date like the one before."""
-    _garbage(tmp_path / "cache" / "index.sqlite")
-    assert pool.run(lambda archive: [brief.turns for brief in archive.open_index().sessions()]) == [3]
+def test_refreshes_the_replacement_index(pool: ArchivePool, tmp_path: Path) -> None:
+    """The replacement index is refreshed like the original."""
+    _fill_with_garbage(tmp_path / "cache" / "index.sqlite")
+    assert pool.run(lambda archive: [summary.turns for summary in archive.open_index().sessions()]) == [3]
     write_home(pool.homes[0].path, session_rows(turns=9))
-    assert pool.run(lambda archive: [brief.turns for brief in archive.open_index().sessions()]) == [9]
+    assert pool.run(lambda archive: [summary.turns for summary in archive.open_index().sessions()]) == [9]
 
 
-def test_where_no_index_can_be_made_pages_say_so(
+def test_pages_report_that_no_index_can_be_created(
     pool: ArchivePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With no room in the temporary folder either, it is tried once, said, and sessions can still be read."""
-    _garbage(tmp_path / "cache" / "index.sqlite")
-    asked: list[str] = []
+    """If the temporary folder is full too, there is one attempt and a warning, and sessions can still be read."""
+    _fill_with_garbage(tmp_path / "cache" / "index.sqlite")
+    prefixes: list[str] = []
 
     def full(prefix: str) -> str:
-        asked.append(prefix)
+        prefixes.append(prefix)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(archive_pool, "mkdtemp", full)
@@ -116,12 +116,12 @@ def test_where_no_index_can_be_made_pages_say_so(
     assert client.get("/sessions").status_code == 503
     assert client.get("/usage").status_code == 503
     assert client.get(f"/session/{SESSION}").status_code == 200
-    assert len(asked) == 1
+    assert len(prefixes) == 1
     assert "No space left" in caplog.text
 
 
-def test_a_transcript_or_a_question_at_fault_leaves_the_index_alone(pool: ArchivePool, tmp_path: Path) -> None:
-    """Only an index that is of no use is replaced."""
+def test_other_errors_do_not_replace_the_index(pool: ArchivePool, tmp_path: Path) -> None:
+    """Errors of a transcript or of a query are not the index's fault."""
     for error in (Unreadable("The transcript may not be read."), BadQuery("That is no query.")):
 
         def fail(_archive: object, error: Exception = error) -> None:

@@ -1,4 +1,4 @@
-"""The scripts of the page fit together: no browser is needed to see that an import has no export."""
+"""The imports and exports of the page's scripts match. No browser is needed to check that."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TYPE = re.compile(r'import\("\./([\w.]+)"\)\.(\w+)')
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_every_import_has_an_export(name: str) -> None:
-    """A script imports only what another one exports, and uses all of it; types in comments exist, too."""
+    """A script imports only what another one exports, and uses all of it. Types in comments exist too."""
     text = SCRIPTS[name]
     imports = [(file, word.strip()) for words, file in _IMPORT.findall(text) for word in words.split(",")]
     assert [pair for pair in imports if pair[1] not in _EXPORT.findall(SCRIPTS.get(pair[0], ""))] == []
@@ -36,6 +36,6 @@ def test_every_export_is_imported(name: str) -> None:
     assert set(_EXPORT.findall(SCRIPTS[name])) - imported == set()
 
 
-def test_a_page_needs_few_requests() -> None:
+def test_the_number_of_scripts_is_limited() -> None:
     """Scripts are not split further: each file is one more request before a page works."""
     assert len(SCRIPTS) <= MAX_REQUESTS

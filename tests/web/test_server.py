@@ -1,4 +1,4 @@
-"""`threadline serve` as a process, asked over a real socket."""
+"""`threadline serve` as a process, requested over a real socket."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ def home(tmp_path: Path) -> Path:
 
 
 def _status(port: int, head: str) -> tuple[bytes, bytes]:
-    """The first line of the answer to a request that is written by hand, and the rest."""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as made:
-        made.sendall(head.encode() + b"\r\n\r\n")
+    """The first line of the answer to a raw request, and the rest."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(head.encode() + b"\r\n\r\n")
         answer = b""
-        while more := made.recv(65536):
-            answer += more
+        while chunk := connection.recv(65536):
+            answer += chunk
     first, _, rest = answer.partition(b"\r\n")
     return first, rest
 
 
-def test_it_says_where_it_is_and_ends_with_ctrl_c(home: Path) -> None:
-    """The address answers; with a page listening for news, Ctrl-C still ends it at once and with no complaint."""
-    with _serving(home) as (process, told):
-        assert told["sessions"] == 1
+def test_prints_its_address_and_stops_on_ctrl_c(home: Path) -> None:
+    """The printed URL works. Ctrl-C stops the server at once and silently, even while a page listens for changes."""
+    with _serving(home) as (process, info):
+        assert info["sessions"] == 1
         page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
-        explained = page.partition("## threadline serve\n")[2].partition("\n## ")[0]
-        assert set(re.findall(r"^\| `(\w+)` \|", explained, re.MULTILINE)) == set(told)
+        section = page.partition("## threadline serve\n")[2].partition("\n## ")[0]
+        assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == set(info)
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        assert opener.open(told["address"], timeout=30).status == 200
-        base = told["address"].partition("?")[0]
+        assert opener.open(info["address"], timeout=30).status == 200
+        base = info["address"].partition("?")[0]
         page = opener.open(f"{base}session/{SESSION}", timeout=30).read()
         assert b"It is" in page
         stream = opener.open(f"{base}live?session={SESSION}", timeout=30)
@@ -72,38 +72,38 @@ def test_it_says_where_it_is_and_ends_with_ctrl_c(home: Path) -> None:
         assert (code, process.stderr.read()) in {(0, b""), (130, b"")}
 
 
-def test_only_this_machine_is_listened_to(home: Path) -> None:
-    """The socket is bound to the loopback address alone."""
-    with _serving(home) as (process, told):
-        listening = [line.split() for line in Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]]
-        port = f"{told['port']:04X}"
-        bound = [row[1] for row in listening if row[1].endswith(f":{port}") and row[3] == "0A"]
+def test_listens_only_on_localhost(home: Path) -> None:
+    """The socket is bound to the loopback address."""
+    with _serving(home) as (process, info):
+        rows = [line.split() for line in Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]]
+        port = f"{info['port']:04X}"
+        bound = [row[1] for row in rows if row[1].endswith(f":{port}") and row[3] == "0A"]
         assert bound == [f"0100007F:{port}"]
 
 
-def test_a_request_by_hand_gets_nothing_of_the_content(home: Path) -> None:
-    """No Host, another Host, no token, another origin, a POST: 403 (or 400 where it is no HTTP), and not a word."""
-    with _serving(home) as (_process, told):
-        port, token = told["port"], told["token"]
-        own, cookie = f"Host: 127.0.0.1:{port}", f"Cookie: threadline-{port}={token}"
+def test_raw_requests_get_no_content(home: Path) -> None:
+    """No Host, another Host, no token, another origin or a POST gets 403 (or 400 if it is not HTTP), and no content."""
+    with _serving(home) as (_process, info):
+        port, token = info["port"], info["token"]
+        host, cookie = f"Host: 127.0.0.1:{port}", f"Cookie: threadline-{port}={token}"
         close = "Connection: close"
         page = f"/session/{SESSION}"
-        refused = [
+        requests = [
             f"GET {page} HTTP/1.1\r\nHost: evil.example\r\n{cookie}\r\n{close}",
-            f"GET {page} HTTP/1.1\r\n{own}\r\n{close}",
-            f"GET {page} HTTP/1.1\r\n{own}\r\nOrigin: http://evil.example\r\n{cookie}\r\n{close}",
-            f"GET {page} HTTP/1.1\r\n{own}\r\nOrigin: null\r\n{cookie}\r\n{close}",
-            f"GET {page} HTTP/1.1\r\n{own}\r\nSec-Fetch-Site: cross-site\r\n{cookie}\r\n{close}",
-            f"POST {page} HTTP/1.1\r\n{own}\r\nContent-Length: 0\r\n{cookie}\r\n{close}",
+            f"GET {page} HTTP/1.1\r\n{host}\r\n{close}",
+            f"GET {page} HTTP/1.1\r\n{host}\r\nOrigin: http://evil.example\r\n{cookie}\r\n{close}",
+            f"GET {page} HTTP/1.1\r\n{host}\r\nOrigin: null\r\n{cookie}\r\n{close}",
+            f"GET {page} HTTP/1.1\r\n{host}\r\nSec-Fetch-Site: cross-site\r\n{cookie}\r\n{close}",
+            f"POST {page} HTTP/1.1\r\n{host}\r\nContent-Length: 0\r\n{cookie}\r\n{close}",
             f"GET {page} HTTP/1.0\r\n{cookie}",
         ]
-        for head in refused:
+        for head in requests:
             first, rest = _status(port, head)
             assert b" 403 " in first
             assert b"pixel" not in rest
         first, rest = _status(port, f"GET {page} HTTP/1.1\r\n{cookie}\r\n{close}")
         assert b" 400 " in first or b" 403 " in first
-        first, rest = _status(port, f"GET {page} HTTP/1.1\r\n{own}\r\n{cookie}\r\n{close}")
+        first, rest = _status(port, f"GET {page} HTTP/1.1\r\n{host}\r\n{cookie}\r\n{close}")
         assert b" 200 " in first
         assert b"pixel" in rest
         assert b"server:" not in rest.partition(b"\r\n\r\n")[0].lower()
@@ -111,15 +111,16 @@ def test_a_request_by_hand_gets_nothing_of_the_content(home: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_curl_gets_403_without_the_token_and_the_page_with_it(home: Path) -> None:
-    """What the issue asks to be shown with curl."""
-    with _serving(home) as (_process, told):
-        base = told["address"].partition("/?")[0]
+    """Curl gets 403 without the cookie, with another host or with another origin."""
+    with _serving(home) as (_process, info):
+        base = info["address"].partition("/?")[0]
         page = f"{base}/session/{SESSION}"
-        cookie = ["-H", f"Cookie: threadline-{told['port']}={told['token']}"]
+        cookie = ["-H", f"Cookie: threadline-{info['port']}={info['token']}"]
 
         def curl(*options: str) -> tuple[str, str]:
-            asked = ["curl", "-s", "-w", "\n%{http_code}", *options]
-            text, _, status = subprocess.run(asked, capture_output=True, check=True, text=True).stdout.rpartition("\n")  # noqa: S603 - our own words
+            command = ["curl", "-s", "-w", "\n%{http_code}", *options]
+            result = subprocess.run(command, capture_output=True, check=True, text=True)  # noqa: S603 - our own words
+            text, _, status = result.stdout.rpartition("\n")
             return status, text
 
         for options in (
@@ -136,29 +137,30 @@ def test_curl_gets_403_without_the_token_and_the_page_with_it(home: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_a_sentence(home: Path) -> None:
-    """What to do is said, and the exit code is 2."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_reports_a_port_in_use(home: Path) -> None:
+    """The error names the port, and the exit code is 2."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
         command = [sys.executable, "-m", "threadline", "serve", "--no-open", "--home", str(home), "--port", str(port)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own
-        assert done.returncode == 2
-        assert f"port {port}" in done.stderr
-        assert "Traceback" not in done.stderr
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own
+        assert result.returncode == 2
+        assert f"port {port}" in result.stderr
+        assert "Traceback" not in result.stderr
 
 
-def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where Starlette is not installed, the answer is the command that installs it."""
+def test_says_what_to_install_without_the_web_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If Starlette is not installed, the error contains the command that installs it."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "starlette" else object())
-    result = CliRunner().invoke(threadline, ["serve", "--no-open"])  # by its group, whose settings a command keeps
+    # Through the group, whose settings the command inherits.
+    result = CliRunner().invoke(threadline, ["serve", "--no-open"])
     assert isinstance(result.exception, Missing)
     assert "pip install 'threadline[web]'" in str(result.exception)
 
 
 @pytest.mark.slow
-def test_a_home_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_reports_a_missing_home(tmp_path: Path) -> None:
     """A wrong --home is an error in one sentence."""
     command = [sys.executable, "-m", "threadline", "serve", "--no-open", "--home", str(tmp_path / "none")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own
-    assert done.returncode == 2
-    assert "none" in done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own
+    assert result.returncode == 2
+    assert "none" in result.stderr

@@ -1,4 +1,4 @@
-"""Sessions are read once, kept while they are looked at, and read again when they change."""
+"""Sessions are read once, cached while they are viewed, and read again when they change."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def archive(tmp_path: Path) -> Archive:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """What was read, each time it was; reading takes a moment, and no rings are looked for meanwhile."""
-    seen: list[Path] = []
+    """The path of every read. A read takes a moment, and the garbage collector is off meanwhile."""
+    paths: list[Path] = []
 
     def read(path: Path, **options: Any) -> load.Session:
-        seen.append(path)
+        paths.append(path)
         assert not gc.isenabled()
         sleep(0.05)
         return load.read(path, **options)
 
     monkeypatch.setattr(module, "read", read)
-    return seen
+    return paths
 
 
 def _append(archive: Archive) -> None:
@@ -54,19 +54,19 @@ def _append(archive: Archive) -> None:
         file.write(line(row))
 
 
-def test_who_ask_at_the_same_time_wait_for_one_reading(archive: Archive, reads: list[Path]) -> None:
-    """Eight requests for a session that is not at hand read it once, and get the same."""
+def test_concurrent_requests_share_one_read(archive: Archive, reads: list[Path]) -> None:
+    """Eight concurrent requests for an uncached session read it once, and get the same object."""
     cache = SessionCache()
     _ = archive.found
     with ThreadPoolExecutor(8) as pool:
-        kept = list(pool.map(lambda _: cache.get(SESSION, archive), range(8)))
+        sessions = list(pool.map(lambda _: cache.get(SESSION, archive), range(8)))
     assert len(reads) == 1
-    assert len({id(one) for one in kept}) == 1
+    assert len({id(session) for session in sessions}) == 1
     assert gc.isenabled()
 
 
-def test_a_session_that_changed_is_read_again_and_only_then(archive: Archive, reads: list[Path]) -> None:
-    """Its version tells; an agent's transcript is part of it."""
+def test_reads_a_session_again_only_if_it_changed(archive: Archive, reads: list[Path]) -> None:
+    """The version tells, and it covers the transcripts of agents."""
     cache = SessionCache()
     first = cache.get(SESSION, archive)
     assert cache.get(SESSION, archive) is first
@@ -79,24 +79,24 @@ def test_a_session_that_changed_is_read_again_and_only_then(archive: Archive, re
     assert len(reads) == 3
 
 
-def test_one_that_takes_long_to_read_is_told_as_it_was_and_read_later(
+def test_serves_a_slow_session_as_it_was_and_reads_it_later(
     archive: Archive, reads: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While it is being written it is not read all the time; once it was read again, whoever listens is told."""
+    """A slow session is not read again on each write. Listeners are notified once it was read again."""
     monkeypatch.setattr(module, "_SLOW_SECONDS", 0.0)
-    told = threading.Event()
-    cache = SessionCache(on_reread=lambda session: told.set() if session == SESSION else None)
+    reread = threading.Event()
+    cache = SessionCache(on_reread=lambda session: reread.set() if session == SESSION else None)
     first = cache.get(SESSION, archive)
     _append(archive)
     assert cache.get(SESSION, archive) is first
     assert len(reads) == 1
-    assert told.wait(20)
+    assert reread.wait(20)
     assert len(cache.get(SESSION, archive).session) == len(first.session) + 1
     assert len(reads) == 2
 
 
-def test_what_was_looked_at_longest_ago_goes_first(archive: Archive, reads: list[Path]) -> None:
-    """No more is kept than fits, but always the last one."""
+def test_evicts_the_least_recently_used_session(archive: Archive, reads: list[Path]) -> None:
+    """The cache holds no more than fits, but always the last session."""
     other = "0" * 8 + "-0000-4000-8000-000000000002"
     write_home(archive.homes[0].path, transcript(prompt("another"), pen=Pen(other)), other)
     cache = SessionCache(max_bytes=1)
@@ -105,23 +105,23 @@ def test_what_was_looked_at_longest_ago_goes_first(archive: Archive, reads: list
     assert [path.stem for path in reads] == [SESSION, other, SESSION]
 
 
-def test_a_session_that_moved_is_found_and_one_that_is_gone_is_not(archive: Archive, reads: list[Path]) -> None:
-    """A home changes while it is looked at."""
+def test_finds_a_moved_session_but_not_a_deleted_one(archive: Archive, reads: list[Path]) -> None:
+    """A home may change while it is viewed."""
     cache = SessionCache()
     path = cache.get(SESSION, archive).path
-    there = path.parent.parent / "-elsewhere" / path.name
-    there.parent.mkdir()
-    path.rename(there)
-    anew = Archive(archive.homes, index=False)
-    assert cache.get(SESSION, anew).path == there
-    there.unlink()
+    new_path = path.parent.parent / "-elsewhere" / path.name
+    new_path.parent.mkdir()
+    path.rename(new_path)
+    fresh_archive = Archive(archive.homes, index=False)
+    assert cache.get(SESSION, fresh_archive).path == new_path
+    new_path.unlink()
     with pytest.raises(NotFound):
         cache.get(SESSION, Archive(archive.homes, index=False))
     assert len(reads) == 2
 
 
 def test_a_prefix_is_resolved_each_time(archive: Archive, reads: list[Path]) -> None:
-    """The start of an id leads to the session in the cache, until another session begins like it."""
+    """The prefix of an id leads to the cached session until another session starts with it."""
     cache = SessionCache()
     session = cache.get(SESSION, archive)
     assert cache.get(SESSION[:8], archive) is session
@@ -133,7 +133,7 @@ def test_a_prefix_is_resolved_each_time(archive: Archive, reads: list[Path]) -> 
 
 
 def test_drawings_are_dropped_when_costs_change(tmp_path: Path) -> None:
-    """Entries show the costs that the head shows, also if the index knew none when they were rendered."""
+    """Entries show the same costs as the header, even if the index had none when they were rendered."""
     home = homes(write_home(tmp_path / "home", session_rows()))
     with Archive(home, index=False) as without, Archive(home, index=tmp_path / "index.sqlite") as indexed:
         session = SessionCache().get(SESSION, without)
@@ -142,7 +142,7 @@ def test_drawings_are_dropped_when_costs_change(tmp_path: Path) -> None:
         indexed.open_index()
         session.spending(indexed)  # the same costs, from another source
         assert session.drawing(None, View(), session.links, indexed, UTC) is first
-        session._spending = SessionSpending(Sum(), {})  # what an index that lags behind would say
+        session._spending = SessionSpending(Sum(), {})  # as from an index that is behind
         session._spending_generation = "older"
         session.spending(indexed)
         assert session.drawing(None, View(), session.links, indexed, UTC) is not first

@@ -1,4 +1,4 @@
-"""A session's page and what lies below it."""
+"""A session's page and the pages below it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def _anchors(text: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory) -> Client:
-    """A session of several sections."""
+def long_client(tmp_path_factory: pytest.TempPathFactory) -> Client:
+    """A client for a session of several sections."""
     return Client(write_home(tmp_path_factory.mktemp("long") / "home", session_rows(turns=400)))
 
 
-def test_a_short_session_is_whole(client: Client) -> None:
-    """All of it is in the page: no script is needed, and nothing is left to be filled."""
+def test_a_short_session_is_complete(client: Client) -> None:
+    """The page contains all of a short session: no script is needed, and nothing is left to load."""
     text = client.get(_PAGE).text
     data = client.get(f"{_PAGE}.json").json()
     assert "unfilled" not in text
@@ -45,23 +45,23 @@ def test_a_short_session_is_whole(client: Client) -> None:
     assert "Look at this &lt;b&gt;picture&lt;/b&gt;" in text
 
 
-def test_the_head_says_what_it_took(client: Client) -> None:
-    """Title, project, figures, and a command to resume it that a shell takes as it is meant."""
+def test_the_header_shows_figures_and_a_resume_command(client: Client) -> None:
+    """The header has title, project and figures, and a resume command that a shell parses as intended."""
     text = client.get(_PAGE).text
     data = client.get(f"{_PAGE}.json").json()
     assert (data["turns"], data["calls"], data["project"]) == (3, 3, "/work/app")
     assert [agent["id"] for agent in data["agents"]] == [AGENT]
     assert float(data["amount"]) > 0
     assert data["context"] == 1007
-    shown = unescape(text.partition('<code id="resume">')[2].partition("</code>")[0])
+    command = unescape(text.partition('<code id="resume">')[2].partition("</code>")[0])
     (home,) = client.pool.homes
-    named = f"CLAUDE_CONFIG_DIR={home.path}"
-    assert shlex.split(shown) == ["cd", "/work/app", "&&", named, "claude", "--resume", SESSION]
+    config = f"CLAUDE_CONFIG_DIR={home.path}"
+    assert shlex.split(command) == ["cd", "/work/app", "&&", config, "claude", "--resume", SESSION]
 
 
 @pytest.mark.parametrize("cwd", ["/tmp/a b; rm -rf $HOME", "/tmp/`id`", "/tmp/'\"", "relative", "/tmp/\nid", "-rf"])  # noqa: S108 - words
 def test_a_hostile_directory_cannot_escape_the_command(tmp_path: Path, cwd: str) -> None:
-    """The command names the directory as one word, or is not shown at all."""
+    """The command contains the directory as one word, or is not shown."""
     rows = transcript(prompt("hello"), reply("yes"), pen=Pen(cwd=cwd))
     data = Client(write_home(tmp_path / "home", rows)).get(f"{_PAGE}.json").json()
     if cwd.startswith("/") and cwd.isprintable():
@@ -79,18 +79,18 @@ def test_a_hostile_directory_cannot_escape_the_command(tmp_path: Path, cwd: str)
         (r"\\server\share", r"cd '\\server\share'; claude --resume "),
     ],
 )
-def test_a_session_of_windows_is_resumed_in_powershell(tmp_path: Path, cwd: str, command: str) -> None:
-    """A path of Windows is quoted as PowerShell quotes, and the command stands in the head with a button."""
+def test_a_windows_session_is_resumed_in_powershell(tmp_path: Path, cwd: str, command: str) -> None:
+    """A Windows path is quoted for PowerShell, and the header has the command with a copy button."""
     rows = transcript(prompt("hello"), reply("yes"), pen=Pen(cwd=cwd))
     client = Client(write_home(tmp_path / "home", rows))
     assert client.get(f"{_PAGE}.json").json()["resume"] == f"{command}{SESSION}"
-    shown = client.get(_PAGE).text.partition('<code id="resume">')[2]
-    assert unescape(shown.partition("</code>")[0]) == f"{command}{SESSION}"
-    assert 'data-copy="resume"' in shown.partition("</p>")[0]
+    header = client.get(_PAGE).text.partition('<code id="resume">')[2]
+    assert unescape(header.partition("</code>")[0]) == f"{command}{SESSION}"
+    assert 'data-copy="resume"' in header.partition("</p>")[0]
 
 
-def test_it_is_resumed_where_it_belongs(tmp_path: Path) -> None:
-    """Of the directories that a session was in, the one that its folder is named after, wherever it went later."""
+def test_resumes_in_the_directory_of_the_project(tmp_path: Path) -> None:
+    """Of all directories that a session was in, the one that its folder is named after is used."""
     rows = transcript(*(part for number in range(3) for part in (prompt(f"Shelf {number}"), reply("yes"))))
     for row, cwd in zip(
         rows, ("/elsewhere", "/elsewhere", "/work/app", "/work/app", "/work/app/deep", "/"), strict=True
@@ -101,106 +101,106 @@ def test_it_is_resumed_where_it_belongs(tmp_path: Path) -> None:
     assert data["resume"].startswith("cd /work/app && ")
 
 
-def test_the_home_is_named_unless_it_is_the_usual_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Claude Code finds a session of another home only where it is told of that home."""
+def test_the_resume_command_names_an_unusual_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claude Code finds a session of another home only if CLAUDE_CONFIG_DIR names that home."""
     monkeypatch.setenv("HOME", str(tmp_path))
     rows = transcript(prompt("hello"), reply("yes"))
-    usual = Client(write_home(tmp_path / ".claude", rows)).get(f"{_PAGE}.json").json()["resume"]
-    assert usual == f"cd /work/app && claude --resume {SESSION}"
-    place = tmp_path / "another home"
-    other = Client(write_home(place, rows)).get(f"{_PAGE}.json").json()["resume"]
-    assert other == f"cd /work/app && CLAUDE_CONFIG_DIR='{place}' claude --resume {SESSION}"
+    default_command = Client(write_home(tmp_path / ".claude", rows)).get(f"{_PAGE}.json").json()["resume"]
+    assert default_command == f"cd /work/app && claude --resume {SESSION}"
+    other_home = tmp_path / "another home"
+    other_command = Client(write_home(other_home, rows)).get(f"{_PAGE}.json").json()["resume"]
+    assert other_command == f"cd /work/app && CLAUDE_CONFIG_DIR='{other_home}' claude --resume {SESSION}"
 
 
-def test_the_sections_joined_are_the_whole(long: Client) -> None:
-    """Every item is in exactly one section, in order, whether it is sent with the page or as a part."""
-    shape = long.get(f"{_PAGE}/shape.json").json()
+def test_every_item_is_in_exactly_one_section(long_client: Client) -> None:
+    """The sections together contain every item once, in order."""
+    shape = long_client.get(f"{_PAGE}/shape.json").json()
     assert len(shape["sections"]) > 3
-    whole: list[str] = []
+    all_anchors: list[str] = []
     for section in shape["sections"]:
-        part = long.get(f"{_PAGE}/part/{section['number']}", x_fragment="1").text
-        own = [anchor for anchor in _anchors(part) if not anchor.startswith(AGENT)]
-        assert (own[0], len(own)) == (section["first"], section["items"])
-        whole += own
-    assert len(whole) == len(set(whole)) == shape["items"]
+        part = long_client.get(f"{_PAGE}/part/{section['number']}", x_fragment="1").text
+        anchors = [anchor for anchor in _anchors(part) if not anchor.startswith(AGENT)]
+        assert (anchors[0], len(anchors)) == (section["first"], section["items"])
+        all_anchors += anchors
+    assert len(all_anchors) == len(set(all_anchors)) == shape["items"]
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("section", [1, 2, 5])
-def test_a_page_is_filled_around_the_section_asked_for(long: Client, section: int) -> None:
-    """Three sections are filled; each of the others is a link to the page that has it filled."""
-    text = long.get(f"{_PAGE}?section={section}").text
+def test_fills_the_sections_around_the_requested_one(long_client: Client, section: int) -> None:
+    """Three sections are filled. Each of the others is a link to the page that has it filled."""
+    text = long_client.get(f"{_PAGE}?section={section}").text
     sections = _SECTION.findall(text)
-    assert len(sections) == len(long.get(f"{_PAGE}/shape.json").json()["sections"])
-    first = long.get(f"{_PAGE}/shape.json").json()["sections"][section - 1]["first"]
+    assert len(sections) == len(long_client.get(f"{_PAGE}/shape.json").json()["sections"])
+    first = long_client.get(f"{_PAGE}/shape.json").json()["sections"][section - 1]["first"]
     assert first in _anchors(text)
-    links = [unescape(one) for one in re.findall(r'href="([^"]*)"[^>]*class="unfilled"', text)]
+    links = [unescape(link) for link in re.findall(r'href="([^"]*)"[^>]*class="unfilled"', text)]
     assert len(links) == len(sections) - 3
     number = int(links[-1].partition("section=")[2].partition("#")[0])
-    assert links[-1].partition("#")[2] in _anchors(long.get(links[-1].partition("#")[0]).text)
+    assert links[-1].partition("#")[2] in _anchors(long_client.get(links[-1].partition("#")[0]).text)
     assert number == len(sections)
 
 
-def test_a_deep_link_works_without_a_script(long: Client) -> None:
+def test_a_deep_link_works_without_a_script(long_client: Client) -> None:
     """`?at=` fills the section of the entry, wherever it is."""
-    last = long.get(f"{_PAGE}/shape.json").json()["sections"][-1]
-    assert last["first"] not in _anchors(long.get(_PAGE).text)
-    assert last["first"] in _anchors(long.get(f"{_PAGE}?at={last['first']}").text)
-    told = long.get(f"{_PAGE}/where.json?anchor={last['first']}").json()
-    assert (told["section"], told["anchor"], told["near"]) == (last["number"], last["first"], False)
+    last = long_client.get(f"{_PAGE}/shape.json").json()["sections"][-1]
+    assert last["first"] not in _anchors(long_client.get(_PAGE).text)
+    assert last["first"] in _anchors(long_client.get(f"{_PAGE}?at={last['first']}").text)
+    position = long_client.get(f"{_PAGE}/where.json?anchor={last['first']}").json()
+    assert (position["section"], position["anchor"], position["near"]) == (last["number"], last["first"], False)
 
 
-def test_an_entry_that_is_not_there_is_no_error(client: Client) -> None:
-    """A link may be old or mistyped: that it leads nowhere is an answer, for which no browser complains."""
+def test_where_json_answers_unknown_anchors_without_an_error(client: Client) -> None:
+    """A link may be old or mistyped. An answer without a section avoids an error in the browser's console."""
     for anchor in ("L99999", "nobody.L3", "nonsense"):
         answer = client.get(f"{_PAGE}/where.json?anchor={anchor}")
         assert (answer.status_code, answer.json()["section"]) == (200, None)
 
 
-def test_what_stands_around_is_told_alone(long: Client) -> None:
-    """A page that is open asks for head, turns and map, and is not sent the conversation again."""
-    told = long.get(f"{_PAGE}/about?turn=200", x_fragment="1").text
-    assert [name for name in ("header", "nav") if f"<{name} " not in told] == []
-    assert "<article" not in told
-    assert 'data-turn="200"' in told
-    assert f'data-version="{long.get(f"{_PAGE}.json").json()["version"]}"' in told
+def test_about_contains_everything_but_the_conversation(long_client: Client) -> None:
+    """An open page fetches header, turns and map again without the conversation."""
+    about = long_client.get(f"{_PAGE}/about?turn=200", x_fragment="1").text
+    assert [name for name in ("header", "nav") if f"<{name} " not in about] == []
+    assert "<article" not in about
+    assert 'data-turn="200"' in about
+    assert f'data-version="{long_client.get(f"{_PAGE}.json").json()["version"]}"' in about
 
 
-def test_the_panel_s_address_leads_somewhere_without_a_script(client: Client) -> None:
-    """What a script would show beside the conversation has a page of its own, to which there is a link then."""
+def test_the_panel_is_a_link_without_a_script(client: Client) -> None:
+    """What a script shows beside the conversation has its own page. Without a script, there is a link to it."""
     text = client.get(f"{_PAGE}?state=L3").text
-    inside = text.partition("<noscript>")[2].partition("</noscript>")[0]
-    assert f'href="{_PAGE}/state/L3"' in inside
+    noscript = text.partition("<noscript>")[2].partition("</noscript>")[0]
+    assert f'href="{_PAGE}/state/L3"' in noscript
     assert f'href="{_PAGE}/entry/L3"' in client.get(f"{_PAGE}?raw=L3").text.partition("<noscript>")[2]
     assert "<noscript>" not in client.get(_PAGE).text
 
 
-def test_a_result_leads_to_its_call(client: Client) -> None:
-    """The line of a result has no item of its own: its link goes to the call."""
+def test_redirects_a_result_to_its_call(client: Client) -> None:
+    """The line of a result has no item of its own, so its link goes to the call."""
     answer = client.get(f"{_PAGE}?at=L4#L4")
     assert answer.status_code == 302
     assert answer.headers["location"] == f"{_PAGE}?at=L3#L3"
     assert client.get(f"{_PAGE}/where.json?anchor=L4").json()["anchor"] == "L3"
 
 
-def test_what_a_view_leaves_out_is_told_by_its_neighbour(client: Client) -> None:
-    """A link to an entry that is filtered away is no error: the page begins near it."""
+def test_a_link_to_a_filtered_entry_leads_near_it(client: Client) -> None:
+    """A link to an entry that the filter hides is not an error: the page starts near it."""
     assert client.get(f"{_PAGE}?kind=prompt&at=L3").status_code == 200
-    told = client.get(f"{_PAGE}/where.json?kind=prompt&anchor=L3").json()
-    assert (told["anchor"], told["near"]) == ("L1", True)
+    position = client.get(f"{_PAGE}/where.json?kind=prompt&anchor=L3").json()
+    assert (position["anchor"], position["near"]) == ("L1", True)
 
 
-def test_an_anchor_that_is_not_there_stands_nowhere(client: Client) -> None:
-    """Whoever follows an old link is told so without an error."""
+def test_unknown_anchors_have_no_section(client: Client) -> None:
+    """Following an old link is not an error."""
     for anchor in ("L99999", "nobody.L1", "x"):
         assert client.get(f"{_PAGE}/where.json?anchor={anchor}").json()["section"] is None
 
 
-def test_an_agents_entry_leads_into_its_place_or_its_page(client: Client) -> None:
-    """A short agent stands under its call; its page has it, too, and leads back."""
-    told = client.get(f"{_PAGE}/where.json?anchor={AGENT}.L2").json()
-    assert told["anchor"] == f"{AGENT}.L2"
-    assert f'id="{AGENT}.L2"' in client.get(f"{_PAGE}/part/{told['section']}").text
+def test_an_agents_entry_is_below_its_call_and_on_its_page(client: Client) -> None:
+    """A short agent is shown below its call. It also has its own page, which leads back."""
+    position = client.get(f"{_PAGE}/where.json?anchor={AGENT}.L2").json()
+    assert position["anchor"] == f"{AGENT}.L2"
+    assert f'id="{AGENT}.L2"' in client.get(f"{_PAGE}/part/{position['section']}").text
     page = client.get(f"{_PAGE}/agent/{AGENT}")
     assert _anchors(page.text) == [f"{AGENT}.L1", f"{AGENT}.L2"]
     back = client.get(f"{_PAGE}/agent/{AGENT}?at=L1")
@@ -219,112 +219,113 @@ def test_an_agents_entry_leads_into_its_place_or_its_page(client: Client) -> Non
         ("from=2&to=2", {"prompt", "reply"}),
     ],
 )
-def test_filters_are_in_the_address_and_stay_on_links(client: Client, query: str, kinds: set[str]) -> None:
-    """A filtered page shows those kinds alone, and every link to an entry of it keeps the filter."""
+def test_filters_are_in_the_url_and_kept_by_links(client: Client, query: str, kinds: set[str]) -> None:
+    """A filtered page shows only those kinds, and every link to one of its entries keeps the filter."""
     text = client.get(f"{_PAGE}?{query}").text
     assert set(re.findall(r'<article class="item (\w+)', text)) == kinds
-    links = [unescape(one) for one in re.findall(r'<a href="([^"]*)" class="at"', text)]
+    links = [unescape(link) for link in re.findall(r'<a href="([^"]*)" class="at"', text)]
     assert links
     assert all(query in link for link in links)
 
 
-def test_a_picture_is_served_as_what_it_is(client: Client) -> None:
-    """A PNG comes as image/png, byte for byte."""
+def test_serves_a_picture_with_its_type(client: Client) -> None:
+    """A PNG is served as image/png, byte for byte."""
     answer = client.get(f"{_PAGE}/image/L1/1")
     assert answer.headers["content-type"] == "image/png"
     assert answer.content == base64.b64decode(PIXEL)
 
 
 def test_an_entry_shows_its_line(client: Client) -> None:
-    """The page of an entry has its JSON; its data has the line as it stands."""
+    """The page of an entry has its JSON. Its data has the original line."""
     assert "parentUuid" in client.get(f"{_PAGE}/entry/L1").text
     assert '"type":"user"' in client.get(f"{_PAGE}/entry/L1.json").json()["text"]
 
 
-def test_a_fragment_is_bare_for_a_script_and_a_page_for_a_person(client: Client) -> None:
-    """The same address serves both."""
+def test_serves_a_fragment_to_scripts_and_a_page_to_people(client: Client) -> None:
+    """The same URL serves both."""
     assert "<html" in client.get(f"{_PAGE}/entry/L1").text
     assert "<html" not in client.get(f"{_PAGE}/entry/L1", x_fragment="1").text
     assert "<html" not in client.get(f"{_PAGE}/entry/L1", sec_fetch_dest="empty").text
 
 
-def test_a_call_is_shown_whole(tmp_path: Path) -> None:
-    """Its own page cuts nothing, however long the output is; its id may hold whatever a transcript says."""
+def test_the_page_of_a_call_is_complete(tmp_path: Path) -> None:
+    """The page of a call truncates nothing, however long the output. Its id may contain anything."""
     output = "\n".join(f"row {number}" for number in range(3000))
     rows = transcript(prompt("x"), call("Bash", "seq", result=output))
-    strange = re.sub(rb"toolu_01\w+", b"a/b%2f\\\\u003cc\\\\u003e", lines(*rows))
-    client = Client(write_home(tmp_path / "home", [strange]))
+    content = re.sub(rb"toolu_01\w+", b"a/b%2f\\\\u003cc\\\\u003e", lines(*rows))
+    client = Client(write_home(tmp_path / "home", [content]))
     page = client.get(_PAGE).text
     assert "row 2999" not in page
-    links = {unescape(one) for one in re.findall(rf'href="({_PAGE}/call/[^"]*)"', page)}
+    links = {unescape(link) for link in re.findall(rf'href="({_PAGE}/call/[^"]*)"', page)}
     assert len(links) == 1
     assert "row 2999" in client.get(links.pop()).text
 
 
 @pytest.mark.parametrize("words", ["creme BRULEE", "CRÈME", "sorted shelf 3"])
-def test_words_are_found_whatever_their_case_and_accents(client: Client, words: str) -> None:
-    """Each hit names an item of the page, its section and what stands around."""
-    told = client.get(f"{_PAGE}/find.json?q={words}").json()
-    shown = _anchors(client.get(_PAGE).text)
-    assert told["total"] == len(told["hits"]) > 0
-    for hit in told["hits"]:
-        assert hit["anchor"] in shown
+def test_finds_words_regardless_of_case_and_accents(client: Client, words: str) -> None:
+    """Each hit names an item of the page and has the text around it."""
+    result = client.get(f"{_PAGE}/find.json?q={words}").json()
+    anchors = _anchors(client.get(_PAGE).text)
+    assert result["total"] == len(result["hits"]) > 0
+    for hit in result["hits"]:
+        assert hit["anchor"] in anchors
         assert fold_text(words) in fold_text(hit["snippet"])
 
 
 @given(text=st.text(alphabet=st.characters(codec="utf-8"), max_size=60))
 @settings(max_examples=scale_examples(40))
-def test_any_words_can_be_looked_for(client: Client, text: str) -> None:
-    """Whatever is typed into the box gives hits, none, or a sentence."""
+def test_find_accepts_any_text(client: Client, text: str) -> None:
+    """Any text typed into the box gives hits, no hits, or an error message."""
     assert client.get(f"{_PAGE}/find.json?q={quote(text)}").status_code in {200, 400}
 
 
 def test_markdown_of_a_session_and_of_an_entry(client: Client) -> None:
-    """Both are plain text; an entry's holds that entry alone."""
-    whole = client.get(f"{_PAGE}/markdown")
-    assert whole.headers["content-type"].startswith("text/markdown")
+    """Both are plain text. The Markdown of an entry contains only that entry."""
+    answer = client.get(f"{_PAGE}/markdown")
+    assert answer.headers["content-type"].startswith("text/markdown")
     tokens = client.get(f"{_PAGE}.json").json()["tokens"]
-    assert f"- spent: {tokens / 1000:.1f} k tokens, $" in whole.text
-    assert "There are two." in whole.text
-    one = client.get(f"{_PAGE}/markdown?anchor=L2").text
-    assert one == "It is **one** pixel.\n"
+    assert f"- spent: {tokens / 1000:.1f} k tokens, $" in answer.text
+    assert "There are two." in answer.text
+    entry = client.get(f"{_PAGE}/markdown?anchor=L2").text
+    assert entry == "It is **one** pixel.\n"
     assert "ls shelves" in client.get(f"{_PAGE}/markdown?anchor=L4").text
 
 
-def test_the_state_at_a_place_and_at_the_end(client: Client) -> None:
-    """Both are shown; compared with another place, too."""
+def test_shows_the_state_at_an_entry_and_at_the_end(client: Client) -> None:
+    """The state is shown at both, and also compared with another entry."""
     for below in ("end", "L3", "L9?against=L3"):
         answer = client.get(f"{_PAGE}/state/{below}")
         assert answer.status_code == 200
         assert "/work/app" in answer.text
 
 
-def test_turns_are_listed_around_a_place(long: Client) -> None:
-    """The outline is bounded, and leads on to what is before and after."""
+def test_lists_the_turns_around_one(long_client: Client) -> None:
+    """The outline is bounded around the requested turn."""
     numbers = [
-        int(one) for one in re.findall(r'data-turn="(\d+)" data-anchor', long.get(f"{_PAGE}/turns?around=200").text)
+        int(number)
+        for number in re.findall(r'data-turn="(\d+)" data-anchor', long_client.get(f"{_PAGE}/turns?around=200").text)
     ]
     assert numbers == list(range(140, 261))
-    assert "turns 1 to" not in long.get(f"{_PAGE}/turns?around=200").text
-    assert long.get(f"{_PAGE}/turns?around=0").text.count("<li>") <= 62
+    assert "turns 1 to" not in long_client.get(f"{_PAGE}/turns?around=200").text
+    assert long_client.get(f"{_PAGE}/turns?around=0").text.count("<li>") <= 62
 
 
-def test_the_map_is_small_and_leads_everywhere(long: Client) -> None:
-    """The strip has few elements, covers every item once, and its bands are links into the page."""
-    text = long.get(_PAGE).text
+def test_the_map_is_small_and_covers_every_item(long_client: Client) -> None:
+    """The map has few elements, and its bands cover every item once."""
+    text = long_client.get(_PAGE).text
     strip = text.partition('class="along"')[2].partition("</nav>")[0]
     assert len(re.findall(r"<[a-z]", strip)) <= 150
     bands = [
         (int(y), int(height)) for y, height in re.findall(r'y="(\d+)" width="[^"]*" height="(\d+)" class="band', strip)
     ]
-    assert sum(height for _, height in bands) == long.get(f"{_PAGE}/shape.json").json()["items"]
+    assert sum(height for _, height in bands) == long_client.get(f"{_PAGE}/shape.json").json()["items"]
     assert all(bands[at][0] + bands[at][1] == bands[at + 1][0] for at in range(len(bands) - 1))
-    assert long.get(f"{_PAGE}/along").status_code == 200
-    assert sum(row["requests"] for row in long.get(f"{_PAGE}/along.json").json()) == 404
+    assert long_client.get(f"{_PAGE}/along").status_code == 200
+    assert sum(row["requests"] for row in long_client.get(f"{_PAGE}/along.json").json()) == 404
 
 
-def test_rows_of_a_journal_have_anchors_of_their_own(tmp_path: Path) -> None:
-    """A workflow's journal counts its lines from 1, too: no name stands twice, and each leads to its row."""
+def test_rows_of_a_journal_have_unique_anchors(tmp_path: Path) -> None:
+    """A workflow's journal also counts its lines from 1. Its anchors are unique, and each leads to its row."""
     home = write_home(tmp_path / "home", session_rows())
     run = home / "projects" / "-work-app" / SESSION / "subagents" / "workflows" / "wf_1"
     write(run / "journal.jsonl", *({"type": "started", "key": f"k{at}", "agentId": AGENT} for at in range(3)))
@@ -336,8 +337,8 @@ def test_rows_of_a_journal_have_anchors_of_their_own(tmp_path: Path) -> None:
     assert client.get(f"{_PAGE}?everything=1&at=wf_1-journal.L2").status_code == 200
 
 
-def test_an_agent_that_lies_elsewhere_is_shown_alone(tmp_path: Path) -> None:
-    """Old versions put agents beside sessions, and not always beside their own; its link still leads to it."""
+def test_finds_an_agent_in_another_folder(tmp_path: Path) -> None:
+    """Old versions put agents beside sessions, and not always beside their own. Their links still work."""
     home = write_home(tmp_path / "home", session_rows())
     rows = transcript(prompt("Alone"), reply("I am alone"), pen=Pen(agentId="f'<00d", isSidechain=True))
     write(home / "projects" / "-elsewhere" / "agent-f'<00d.jsonl", *rows)
@@ -347,8 +348,8 @@ def test_an_agent_that_lies_elsewhere_is_shown_alone(tmp_path: Path) -> None:
     assert "I am alone" in client.get(answer.headers["location"].partition("#")[0]).text
 
 
-def test_a_session_that_only_rows_name_is_found(tmp_path: Path) -> None:
-    """A transcript of another name is listed with its calls; the link from there leads to it."""
+def test_finds_a_session_that_only_its_rows_name(tmp_path: Path) -> None:
+    """A transcript with another file name is listed with its calls, and the link leads to it."""
     home = write_home(tmp_path / "home", session_rows())
     for other in ("0" * 8 + "-0000-4000-8000-000000000002", "</script>~2F%2F"):
         rows = transcript(prompt("notes"), reply(f"noted {other[:8]}"), pen=Pen(other))
@@ -358,21 +359,21 @@ def test_a_session_that_only_rows_name_is_found(tmp_path: Path) -> None:
         assert "</script>~" not in page.text
 
 
-def test_a_very_long_session_is_cut_into_parts(long: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A document holds so many sections; the parts lead to each other, and an anchor finds its part."""
+def test_splits_a_very_long_session_into_parts(long_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page has a limited number of sections. Its parts link to each other, and an anchor finds its part."""
     monkeypatch.setattr(view, "SECTIONS_PER_PART", 2)
-    sections = long.get(f"{_PAGE}/shape.json").json()["sections"]
-    text = long.get(_PAGE).text
+    sections = long_client.get(f"{_PAGE}/shape.json").json()["sections"]
+    text = long_client.get(_PAGE).text
     assert _SECTION.findall(text) == ["1", "2"]
     assert f"{_PAGE}?part=2" in text
     last = sections[-1]
-    page = long.get(f"{_PAGE}?at={last['first']}").text
+    page = long_client.get(f"{_PAGE}?at={last['first']}").text
     assert last["first"] in _anchors(page)
     assert f'data-part="{last["part"]}"' in page
 
 
 def test_a_changed_session_is_read_again(tmp_path: Path) -> None:
-    """What is appended is there with the next request; sections that did not change keep their marks."""
+    """An appended line is there with the next request. Unchanged sections keep their marks."""
     rows = session_rows(turns=60)
     home = write_home(tmp_path / "home", rows)
     client = Client(home)
@@ -381,15 +382,17 @@ def test_a_changed_session_is_read_again(tmp_path: Path) -> None:
     pen = Pen()
     more: list[Row | bytes] = transcript(prompt("One more thing", parentUuid=None), pen=pen)
     with path.open("ab") as file:
-        file.write(lines(*_later(rows, more)))
+        file.write(lines(*_rows_after(rows, more)))
     after = client.get(f"{_PAGE}/shape.json").json()
     assert after["items"] == before["items"] + 1
     assert after["version"] != before["version"]
-    assert [one["mark"] for one in after["sections"][:-1]] == [one["mark"] for one in before["sections"][:-1]]
+    assert [section["mark"] for section in after["sections"][:-1]] == [
+        section["mark"] for section in before["sections"][:-1]
+    ]
     assert after["sections"][-1]["mark"] != before["sections"][-1]["mark"]
 
 
-def _later(rows: list[Row | bytes], more: list[Row | bytes]) -> list[Row]:
+def _rows_after(rows: list[Row | bytes], more: list[Row | bytes]) -> list[Row]:
     """Rows as if they were written after others."""
     last = rows[-1]
     assert isinstance(last, dict)
@@ -405,26 +408,26 @@ def _later(rows: list[Row | bytes], more: list[Row | bytes]) -> list[Row]:
     ]
 
 
-def test_a_long_session_is_shown_from_its_beginning_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that has yet to be read begins at once and says so; a place in it waits for the whole."""
+def test_shows_the_beginning_of_a_long_session_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long session that was not read yet shows its beginning at once. A link into it waits for all of it."""
     monkeypatch.setattr("threadline.web.session.page.LONG_BYTES", 1000)
     client = Client(write_home(tmp_path / "home", session_rows(turns=400)))
     first = client.get(_PAGE).text
     assert 'data-partial="1"' in first
     assert "Loading the rest of this session" in first
     assert _anchors(first)[0] == "L1"
-    whole = client.get(f"{_PAGE}?whole=1").text
-    assert "data-partial" not in whole
-    assert _anchors(whole)[:3] == _anchors(first)[:3]
+    complete = client.get(f"{_PAGE}?whole=1").text
+    assert "data-partial" not in complete
+    assert _anchors(complete)[:3] == _anchors(first)[:3]
     assert "data-partial" not in client.get(_PAGE).text
     assert client.get(f"{_PAGE}?at=L500").status_code == 200
 
 
-def test_only_what_failed_shows_what_failed_inside_agents(tmp_path: Path) -> None:
-    """A call that went well is shown with the failures of the agent that it started, and with nothing else of it."""
+def test_the_error_filter_includes_errors_of_agents(tmp_path: Path) -> None:
+    """A successful call is shown with only the failed calls of the agent that it started."""
     home = write_home(tmp_path / "home", session_rows())
     pen = Pen(SESSION, agentId=AGENT, isSidechain=True)
-    told = transcript(
+    agent_rows = transcript(
         prompt("Count"),
         call("Bash", "true", result="fine"),
         call("Bash", "false", result="Exit code 1: inside", error=True),
@@ -432,24 +435,24 @@ def test_only_what_failed_shows_what_failed_inside_agents(tmp_path: Path) -> Non
         pen=pen,
     )
     folder = home / "projects" / "-work-app" / SESSION / "subagents"
-    write(folder / f"agent-{AGENT}.jsonl", *told)
+    write(folder / f"agent-{AGENT}.jsonl", *agent_rows)
     text = Client(home).get(f"{_PAGE}?errors=1").text
-    inside = [anchor for anchor in _anchors(text) if anchor.startswith(AGENT)]
-    assert len(inside) == 1
+    agent_anchors = [anchor for anchor in _anchors(text) if anchor.startswith(AGENT)]
+    assert len(agent_anchors) == 1
     agent = text.partition('<div class="agent"')[2]
     assert "<details open" in agent.partition("<summary")[0]
     assert len(_anchors(text)) == 3
 
 
 def test_context_and_cost_add_up(tmp_path: Path) -> None:
-    """Turns and agents, the one row that is of neither where there is such, and their sum, which the head has, too."""
+    """The rows of turns, agents and anything else add up to the total, which the header shows too."""
     home = write_home(tmp_path / "home", session_rows())
     pen = Pen(SESSION, agentId=AGENT, isSidechain=True)
-    told = transcript(prompt("Count"), reply("Two", output=900, message={"id": "msg_of_the_agent"}), pen=pen)
-    write(home / "projects" / "-work-app" / SESSION / "subagents" / f"agent-{AGENT}.jsonl", *told)
+    agent_rows = transcript(prompt("Count"), reply("Two", output=900, message={"id": "msg_of_the_agent"}), pen=pen)
+    write(home / "projects" / "-work-app" / SESSION / "subagents" / f"agent-{AGENT}.jsonl", *agent_rows)
     client = Client(home)
     text = client.get(f"{_PAGE}/along").text
-    amounts = [float(one) for one in re.findall(r"<t[dh][^>]*>\$(-?[0-9.]+)</t[dh]>", text)]
+    amounts = [float(amount) for amount in re.findall(r"<t[dh][^>]*>\$(-?[0-9.]+)</t[dh]>", text)]
     rows, total = amounts[:-1], amounts[-1]
     assert sum(rows) == pytest.approx(total, abs=0.0001 * len(rows))
     assert total == pytest.approx(float(client.get(f"{_PAGE}.json").json()["amount"]), abs=0.0001)

@@ -1,4 +1,4 @@
-"""The browser that is opened for a person is let in by a file of its own: no command line ever has a token."""
+"""A browser opened by `serve` is let in by a private file, so that no command line contains a token."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from tests.web.conftest import session_rows, write_home
 
 from threadline.web import App, Ticket, cookie_name
 
-_LED = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+_NAVIGATION = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
 
 
 def _address(page: Path) -> str:
-    found = re.search(r'content="0; url=([^"]+)"', page.read_text())
-    assert found is not None
-    return unescape(found[1])
+    match = re.search(r'content="0; url=([^"]+)"', page.read_text())
+    assert match is not None
+    return unescape(match[1])
 
 
 @pytest.fixture
 def ticket() -> Iterator[Ticket]:
     """A ticket for the server of the tests."""
-    made = Ticket(f"http://{HOST}/")
-    yield made
-    made.invalidate()
+    ticket_ = Ticket(f"http://{HOST}/")
+    yield ticket_
+    ticket_.invalidate()
 
 
 @pytest.fixture
 def stranger(client: Client, ticket: Ticket) -> Client:
-    """A browser without the cookie, before a server that has sold a ticket."""
+    """A browser without the cookie, for a server that has issued a ticket."""
     client.app = App(client.pool, token=TOKEN, port=PORT, ticket=ticket)
     client.cookie = None
     return client
 
 
-def test_only_its_owner_may_read_the_file(ticket: Ticket) -> None:
-    """Folder and file are for nobody else, whatever the mask is."""
+def test_only_the_owner_can_read_the_file(ticket: Ticket) -> None:
+    """The folder and the file are private, whatever the umask."""
     before = os.umask(0)
     try:
         page = ticket.write_page()
@@ -55,26 +55,26 @@ def test_only_its_owner_may_read_the_file(ticket: Ticket) -> None:
     assert "<script" not in page.read_text()
 
 
-def test_it_lets_in_once_and_is_worth_nothing_after(stranger: Client, ticket: Ticket) -> None:
-    """Who is led by the file gets the cookie and goes on; the file is gone, and its token is refused from then on."""
+def test_a_ticket_works_once(stranger: Client, ticket: Ticket) -> None:
+    """The browser gets the cookie and continues. The file is deleted, and its token is refused from then on."""
     page = ticket.write_page()
     path = _address(page).removeprefix(f"http://{HOST}")
-    answer = stranger.get(path, **_LED)
+    answer = stranger.get(path, **_NAVIGATION)
     assert answer.status_code == 200
     assert answer.headers["set-cookie"].startswith(f"{cookie_name(PORT)}={TOKEN};")
     assert "SameSite=strict" in answer.headers["set-cookie"]
     assert 'content="0; url=/"' in answer.text
     assert TOKEN not in answer.text
     assert not page.parent.exists()
-    assert stranger.get(path, **_LED).status_code == 403
+    assert stranger.get(path, **_NAVIGATION).status_code == 403
     assert stranger.get(path).status_code == 403
 
 
-def test_the_printed_token_stays_good_and_leads_from_no_other_site(stranger: Client, ticket: Ticket) -> None:
-    """The address that was printed is the person's for as long as it runs; another site may not lead to it."""
+def test_the_printed_token_stays_valid_but_not_from_other_sites(stranger: Client, ticket: Ticket) -> None:
+    """The printed URL works as long as the server runs, but another site may not link to it."""
     ticket.invalidate()
     assert stranger.get(f"/session/{SESSION}?token={TOKEN}").status_code == 303
-    assert stranger.get(f"/session/{SESSION}?token={TOKEN}", **_LED).status_code == 403
+    assert stranger.get(f"/session/{SESSION}?token={TOKEN}", **_NAVIGATION).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -87,24 +87,24 @@ def test_the_printed_token_stays_good_and_leads_from_no_other_site(stranger: Cli
         ("GET", {"host": "evil.example"}),
     ],
 )
-def test_what_is_no_page_to_be_shown_does_not_spend_it(
+def test_requests_without_navigation_do_not_use_up_the_ticket(
     stranger: Client, ticket: Ticket, method: str, headers: dict[str, str]
 ) -> None:
-    """A frame, a script or another host gets no cookie, and the ticket is still good."""
+    """A frame, a script or another host gets no cookie, and the ticket stays valid."""
     path = _address(ticket.write_page()).removeprefix(f"http://{HOST}")
     answer = stranger.get(path, method, **headers)
     assert answer.status_code == 403
     assert "set-cookie" not in answer.headers
-    assert stranger.get(path, **_LED).status_code == 200
+    assert stranger.get(path, **_NAVIGATION).status_code == 200
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a script is the browser")
-def test_the_command_line_of_the_browser_has_no_token(tmp_path: Path) -> None:
-    """`serve` gives the browser a file to open: neither token is among its arguments."""
+def test_the_browsers_command_line_contains_no_token(tmp_path: Path) -> None:
+    """`serve` gives the browser a file to open. Its arguments contain neither token."""
     home = write_home(tmp_path / "home", session_rows())
-    noted = tmp_path / "noted"
+    arguments = tmp_path / "noted"
     browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {noted}.new && mv {noted}.new {noted}\n')
+    browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {arguments}.new && mv {arguments}.new {arguments}\n')
     browser.chmod(0o700)
     environment = {**os.environ, "BROWSER": f"{browser} %s", "DISPLAY": ":0"}
     environment.pop("SSH_CONNECTION", None)
@@ -113,17 +113,17 @@ def test_the_command_line_of_the_browser_has_no_token(tmp_path: Path) -> None:
         try:
             assert process.stdout is not None
             printed = process.stdout.readline().decode().strip()
-            until = time.monotonic() + 60
-            while not noted.exists() and time.monotonic() < until:
+            deadline = time.monotonic() + 60
+            while not arguments.exists() and time.monotonic() < deadline:
                 time.sleep(0.05)
-            given = noted.read_text().strip()
-            assert given.startswith("file://")
-            page = Path(given.removeprefix("file://"))
-            token, once = (address.partition("token=")[2] for address in (printed, _address(page)))
+            url = arguments.read_text().strip()
+            assert url.startswith("file://")
+            page = Path(url.removeprefix("file://"))
+            token, ticket_token = (address.partition("token=")[2] for address in (printed, _address(page)))
             assert token
-            assert once not in {"", token}
-            assert token not in given
-            assert once not in given
+            assert ticket_token not in {"", token}
+            assert token not in url
+            assert ticket_token not in url
             assert page.stat().st_mode & 0o777 == 0o600
         finally:
             process.terminate()

@@ -1,4 +1,4 @@
-"""Times: one zone on every page, which is said once and goes along."""
+"""Every page shows times in one zone, names the zone, and passes it on with its links."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ _TIME = re.compile(r'<time datetime="([^"]+)"[^>]*>([^<]+)</time>')
 _LINK = re.compile(r'(?:href|action)="(/[^"]*)"')
 
 
-def _clock(text: str) -> str:
+def _clock_time(text: str) -> str:
     return text[-5:]
 
 
 @pytest.mark.parametrize("path", ["/sessions", "/calls", _PAGE, f"{_PAGE}?side=sessions"])
-def test_a_page_tells_times_in_the_zone_that_is_asked_for(client: Client, path: str) -> None:
-    """Clocks show the zone's time; what a program reads stays exact."""
+def test_shows_times_in_the_requested_zone(client: Client, path: str) -> None:
+    """Visible times are in the zone, and the exact times for programs stay in UTC."""
     join = "&" if "?" in path else "?"
-    there = _TIME.findall(client.get(f"{path}{join}tz=Asia/Kolkata").text)
+    kolkata = _TIME.findall(client.get(f"{path}{join}tz=Asia/Kolkata").text)
     utc = _TIME.findall(client.get(f"{path}{join}tz=UTC").text)
-    assert there
-    assert [exact for exact, _shown in there] == [exact for exact, _shown in utc]
-    assert all(exact.endswith("+00:00") for exact, _shown in there)
-    minutes = [(int(_clock(two)[:2]) * 60 + int(_clock(two)[3:])) for _exact, two in there]
-    before = [(int(_clock(two)[:2]) * 60 + int(_clock(two)[3:])) for _exact, two in utc]
-    assert {(one - two) % 1440 for one, two in zip(minutes, before, strict=True)} == {330}
+    assert kolkata
+    assert [exact for exact, _shown in kolkata] == [exact for exact, _shown in utc]
+    assert all(exact.endswith("+00:00") for exact, _shown in kolkata)
+    minutes = [(int(_clock_time(shown)[:2]) * 60 + int(_clock_time(shown)[3:])) for _exact, shown in kolkata]
+    utc_minutes = [(int(_clock_time(shown)[:2]) * 60 + int(_clock_time(shown)[3:])) for _exact, shown in utc]
+    assert {(local - base) % 1440 for local, base in zip(minutes, utc_minutes, strict=True)} == {330}
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("path", ["/", "/sessions", "/calls", "/files", "/usage", "/search?q=shelf", _PAGE, _AGENT])
-def test_the_zone_is_named(client: Client, path: str) -> None:
-    """Whoever looks at a page can tell whose clocks it shows."""
+def test_names_the_zone(client: Client, path: str) -> None:
+    """Every page says which zone its times are in."""
     join = "&" if "?" in path else "?"
     text = re.sub(r'="[^"]*"', "", client.get(f"{path}{join}tz=Asia/Kolkata").text)
     assert "Asia/Kolkata" in text
 
 
-def test_without_one_it_is_the_machine_s(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists and sessions have the same clock."""
+def test_defaults_to_the_zone_of_the_machine(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists and sessions use the same default zone."""
     monkeypatch.setattr("threadline.web.request.parse_zone", _kolkata)
     assert "Asia/Kolkata" in client.get(_PAGE).text
     assert "Asia/Kolkata" in client.get("/sessions").text
@@ -59,19 +59,19 @@ def _kolkata(_name: str | None) -> ZoneInfo:
 @pytest.mark.parametrize(
     "path", ["/", "/sessions", "/usage?by=project", "/calls", "/files", "/search?q=shelf", "/doctor", _PAGE]
 )
-def test_the_zone_goes_along(client: Client, path: str) -> None:
-    """Every link to another page of ours keeps it, and so does every form."""
+def test_links_and_forms_keep_the_zone(client: Client, path: str) -> None:
+    """Every link to another page of ours keeps the zone, and so does every form."""
     join = "&" if "?" in path else "?"
     text = client.get(f"{path}{join}tz=Asia/Kolkata").text
-    links = [unescape(one) for one in re.findall(r'href="(/[^"]*)"', text) if not one.startswith("/assets/")]
+    links = [unescape(link) for link in re.findall(r'href="(/[^"]*)"', text) if not link.startswith("/assets/")]
     assert links
     assert [link for link in links if "tz=Asia%2FKolkata" not in link] == []
     for form in re.findall(r"<form.*?</form>", text, re.DOTALL):
         assert 'name="tz" value="Asia/Kolkata"' in form
 
 
-def test_what_is_no_zone_is_told_and_goes_nowhere(client: Client) -> None:
-    """A sentence says so; the links on that page lead to pages that work."""
+def test_an_unknown_zone_is_an_error_without_links_to_it(client: Client) -> None:
+    """The error page does not pass the unknown zone on, so its links work."""
     answer = client.get("/sessions?tz=Nowhere/Town")
     assert answer.status_code == 400
     assert "tz=" not in "".join(_LINK.findall(answer.text))

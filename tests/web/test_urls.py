@@ -1,4 +1,4 @@
-"""What names in addresses can reach: only what the archive lists."""
+"""URLs reach only what the archive lists."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _STRANGE = [
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", _STRANGE)
-def test_a_strange_id_is_not_found(client: Client, name: str) -> None:
-    """Wildcards, paths, quotes and markup name no session; the answer holds none of them as markup."""
+def test_strange_ids_are_not_found(client: Client, name: str) -> None:
+    """Wildcards, paths, quotes and markup name no session, and the answer does not repeat them as markup."""
     for address in (f"/session/{quote(name, safe='')}", f"/session/{quote(name, safe='')}/shape.json"):
         answer = client.get(address)
         assert answer.status_code in {400, 404}
@@ -41,22 +41,22 @@ def test_a_strange_id_is_not_found(client: Client, name: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/..%2f..%2fetc/passwd", "/../../etc/passwd", "/assets/..%2f..%2fapp.py", "/assets/app.py", "//etc/passwd"]
 )
-def test_no_path_leads_to_a_file(client: Client, path: str) -> None:
-    """Addresses are no paths of files."""
+def test_paths_never_lead_to_files(client: Client, path: str) -> None:
+    """URLs are not file paths."""
     answer = client.get(path)
     assert answer.status_code == 404
     assert "root:" not in answer.text
 
 
-def test_a_transcript_outside_the_homes_is_not_opened(client: Client, tmp_path: Path) -> None:
-    """A file that exists, named by its path, is no session of the archive."""
+def test_does_not_open_a_transcript_outside_the_homes(client: Client, tmp_path: Path) -> None:
+    """An existing file, named by its path, is not a session of the archive."""
     other = write(tmp_path / "elsewhere" / f"{'0' * 8}.jsonl", *transcript(prompt("secret plans")))
     answer = client.get(f"/session/{quote(str(other), safe='')}")
     assert answer.status_code == 404
     assert "secret plans" not in answer.text
 
 
-def test_the_start_of_an_id_will_do(client: Client) -> None:
+def test_accepts_the_prefix_of_an_id(client: Client) -> None:
     """As on the command line, the first characters of an id name a session."""
     assert client.get(f"/session/{SESSION[:8]}").status_code == 200
 
@@ -78,8 +78,8 @@ def test_the_start_of_an_id_will_do(client: Client) -> None:
         "agent/none",
     ],
 )
-def test_what_is_not_there_is_404(client: Client, below: str) -> None:
-    """Sections, entries, calls, pictures and agents that do not exist; a picture of a kind that could hold a script."""
+def test_unknown_parts_of_a_session_are_not_found(client: Client, below: str) -> None:
+    """Missing parts give 404, and so does a picture type that could contain a script."""
     assert client.get(f"/session/{SESSION}/{below}").status_code == 404
 
 
@@ -97,22 +97,22 @@ def test_what_is_not_there_is_404(client: Client, below: str) -> None:
         "section=" + "9" * 40,
     ],
 )
-def test_a_value_that_says_nothing_is_400(client: Client, query: str) -> None:
-    """The answer names the value, and what it may be."""
+def test_invalid_parameters_are_bad_requests(client: Client, query: str) -> None:
+    """The answer names the parameter."""
     answer = client.get(f"/session/{SESSION}?{query}")
     assert answer.status_code == 400
     assert query.partition("=")[0] in answer.text
 
 
-def test_an_error_has_a_twin(client: Client) -> None:
-    """At an address that ends in .json an error is data, too."""
+def test_errors_are_json_at_json_addresses(client: Client) -> None:
+    """At a URL that ends in .json, an error is JSON too."""
     answer = client.get("/session/ffffffff.json")
     assert answer.status_code == 404
     assert "ffffffff" in answer.json()["error"]
 
 
-def test_nothing_in_the_home_is_written(tmp_path: Path) -> None:
-    """Every page of a session leaves the home as it was."""
+def test_pages_never_write_to_the_home(tmp_path: Path) -> None:
+    """The pages of a session leave the home unchanged."""
     home = write_home(tmp_path / "home", session_rows())
     before = {path: path.stat().st_mtime_ns for path in sorted(home.rglob("*"))}
     client = Client(home)
