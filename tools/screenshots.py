@@ -62,7 +62,7 @@ def _shoot_page(browser: Browser, environment: dict[str, str]) -> None:
         page.goto(url)
         page.goto(url.split("?")[0].rstrip("/") + "/sessions")
         page.get_by_text("tidewatch").first.wait_for()
-        page.locator("main a[href*='/session/']").first.click()
+        page.get_by_role("link", name="Vouchers applied twice at checkout").first.click()
         page.wait_for_load_state("networkidle")
         page.screenshot(path=IMAGES / "page.png")
 
