@@ -1,1 +1,1 @@
-"""The pages but the session's."""
+"""Tests of all pages except the session's."""

@@ -1,4 +1,4 @@
-"""A made-up home, and one full of hostile text, each with an archive to ask."""
+"""A demo home and a home full of hostile text, each with its archive."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ HOSTILE = "\"'></title><script>alert(1)</script><img src=x onerror=alert(1)>\x1b
 
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with all that homes have, at 3 MB."""
+    """A 3 MB home that has everything that homes can have."""
     return shared_folder(tmp_path_factory, "demo-home-3", lambda home: write(home, megabytes=3))
 
 
 @pytest.fixture
 def demo(demo_home: Path) -> Iterator[Archive]:
-    """Its archive."""
+    """The archive of the demo home."""
     with Archive(threadline.open(demo_home).homes, stale_ok=True) as archive:
         yield archive
 
@@ -52,6 +52,6 @@ def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def hostile(hostile_home: Path) -> Iterator[Archive]:
-    """Its archive."""
+    """The archive of the hostile home."""
     with Archive(threadline.open(hostile_home).homes, stale_ok=True) as archive:
         yield archive

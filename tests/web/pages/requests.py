@@ -42,12 +42,12 @@ def ask(archive: Archive, address: str) -> Page:
 
 
 def data(page: Page) -> Any:
-    """What the page's twin gives, as a program reads it."""
+    """The JSON version of a page, as a program reads it."""
     return msgspec.json.decode(encode_json(page.data))
 
 
-class Seen(HTMLParser):
-    """A page read again: its links, its words, and that whatever begins also ends."""
+class ParsedPage(HTMLParser):
+    """A parsed page: its links and its text. Checks that every element is closed."""
 
     def __init__(self, page: Page) -> None:
         super().__init__()
@@ -62,11 +62,11 @@ class Seen(HTMLParser):
 
     @property
     def words(self) -> str:
-        """All text of the page."""
+        """The text of the page."""
         return " ".join("".join(self._words).split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element begins."""
+        """Record an element and its attributes."""
         self.names.append(tag)
         self.attributes.append(dict(attrs))
         if tag == "a" and (href := dict(attrs).get("href")):
@@ -75,14 +75,14 @@ class Seen(HTMLParser):
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """The element that began last ends."""
+        """Check that the element that was opened last is closed."""
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Text."""
+        """Record text."""
         self._words.append(data)
 
 
-def seen(archive: Archive, address: str) -> Seen:
-    """The page at an address, read again."""
-    return Seen(ask(archive, address))
+def parse_page(archive: Archive, address: str) -> ParsedPage:
+    """Parse the page at a URL."""
+    return ParsedPage(ask(archive, address))

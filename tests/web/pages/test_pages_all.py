@@ -1,4 +1,4 @@
-"""What holds of every page: it is whole, inert, leads somewhere, and has a twin."""
+"""Properties of every page: well-formed, inert, with working links and a JSON version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.subtests import for_each
 from tests.transcripts import SESSION, Pen, prompt, reply, transcript, write
-from tests.web.pages.requests import PAGES, Seen, ask, data, seen
+from tests.web.pages.requests import PAGES, ParsedPage, ask, data, parse_page
 
 import threadline
 from threadline.archive import Archive
@@ -60,7 +60,7 @@ _BAD = (
 )
 
 
-def _is_inert(page: Seen) -> None:
+def _check_inert(page: ParsedPage) -> None:
     assert "script" not in page.names
     assert not {"style", "iframe", "object", "embed", "base"} & set(page.names)
     for attributes in page.attributes:
@@ -71,47 +71,47 @@ def _is_inert(page: Seen) -> None:
 
 
 @for_each("address", _ADDRESSES)
-def test_a_page_is_whole_and_inert(demo: Archive, address: str) -> None:
-    """Whatever begins ends, nothing runs, links stay on this server, and there is one heading of the first level."""
-    page = seen(demo, address)
-    _is_inert(page)
+def test_pages_are_well_formed_and_inert(demo: Archive, address: str) -> None:
+    """Every element is closed, nothing runs, links stay on this server, and there is one h1."""
+    page = parse_page(demo, address)
+    _check_inert(page)
     assert page.names.count("h1") == 1
     ids = [attribute["id"] for attribute in page.attributes if attribute.get("id")]
     assert len(ids) == len(set(ids))
 
 
 @for_each("address", _ADDRESSES)
-def test_hostile_names_run_nothing(hostile: Archive, address: str) -> None:
-    """Titles, projects, models, branches, tools and files full of HTML, colours and turned text are only shown."""
-    page = seen(hostile, address)
-    _is_inert(page)
+def test_hostile_names_are_only_displayed(hostile: Archive, address: str) -> None:
+    """Titles, projects, models, branches, tools and files full of HTML, colours and reversed text are displayed."""
+    page = parse_page(hostile, address)
+    _check_inert(page)
     assert "\x1b" not in page.html
     assert "\u202e" not in page.html
     assert "<img" not in page.html
 
 
 @for_each("address", _ADDRESSES)
-def test_a_page_has_a_twin(hostile: Archive, address: str) -> None:
-    """Its data is JSON, whatever the transcripts hold."""
+def test_every_page_has_a_json_version(hostile: Archive, address: str) -> None:
+    """The data of a page is JSON, whatever the transcripts contain."""
     assert data(ask(hostile, address)) is not None
 
 
 @pytest.mark.parametrize("address", _ADDRESSES)
-def test_an_empty_home_has_every_page(tmp_path: Path, address: str) -> None:
-    """Where there is nothing yet, a page says so, and does not fail."""
+def test_every_page_works_for_an_empty_home(tmp_path: Path, address: str) -> None:
+    """With no sessions yet, a page has a text and does not fail."""
     (tmp_path / "home" / "projects").mkdir(parents=True)
     with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
-        assert seen(archive, address).words
+        assert parse_page(archive, address).words
 
 
 @pytest.mark.parametrize("address", _BAD)
-def test_what_says_nothing_sensible_is_refused_in_a_sentence(demo: Archive, address: str) -> None:
-    """The sentence ends, and says what could be written."""
+def test_rejects_bad_values_with_a_sentence(demo: Archive, address: str) -> None:
+    """The error message is a sentence."""
     try:
-        told = data(ask(demo, address))["error"]  # a page with a form keeps it
+        message = data(ask(demo, address))["error"]  # a page with a form keeps it
     except BadQuery as error:
-        told = str(error)
-    assert told.endswith((".", "?"))
+        message = str(error)
+    assert message.endswith((".", "?"))
 
 
 @pytest.mark.sample(3)
@@ -119,23 +119,26 @@ def test_what_says_nothing_sensible_is_refused_in_a_sentence(demo: Archive, addr
     "address", ["/", "/sessions", "/usage?since=all&by=model", "/calls", "/files", "/search?q=the"]
 )
 def test_links_lead_to_pages(demo: Archive, address: str) -> None:
-    """Every link to a list is to a page that is there and understands it."""
-    links = {link for link in seen(demo, address).links if not link.startswith(("/session/", "#"))}
+    """Every link to a list leads to an existing page that understands it."""
+    links = {link for link in parse_page(demo, address).links if not link.startswith(("/session/", "#"))}
     assert links
     for link in sorted(links)[:40]:
         assert urlsplit(link).path in PAGES
         assert ask(demo, link).kind
 
 
-def test_what_changes_is_seen(tmp_path: Path) -> None:
-    """What was worked out is kept only as long as nothing is written."""
+def test_pages_show_new_sessions(tmp_path: Path) -> None:
+    """Cached values are dropped when something is written."""
     home = tmp_path / "home"
     path = home / "projects" / "-work-app" / f"{SESSION}.jsonl"
     write(path, *transcript(prompt("first words"), reply("ok")))
     with Archive(threadline.open(home).homes, stale_ok=True) as archive:
-        assert [one["title"] for one in data(ask(archive, "/sessions"))["sessions"]] == ["first words"]
+        assert [session["title"] for session in data(ask(archive, "/sessions"))["sessions"]] == ["first words"]
     other = Pen(session="5e551011-0000-4000-8000-000000000002")
     write(path.with_name(f"{other.session}.jsonl"), *transcript(prompt("other words"), pen=other))
     with Archive(threadline.open(home).homes, stale_ok=True) as archive:
-        assert {one["title"] for one in data(ask(archive, "/sessions"))["sessions"]} == {"first words", "other words"}
+        assert {session["title"] for session in data(ask(archive, "/sessions"))["sessions"]} == {
+            "first words",
+            "other words",
+        }
         assert data(ask(archive, "/"))["spans"][-1]["done"]["sessions"] == 2

@@ -1,4 +1,4 @@
-"""What says nothing sensible: the page says so, and keeps its form."""
+"""Pages report bad values and keep their form."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tests.web.client import Client
     ],
 )
 def test_a_bad_value_keeps_the_form(client: Client, address: str) -> None:
-    """The sentence stands above the form, and what was typed is still in its field; programs are told the same."""
-    found = client.get(address)
-    assert found.status_code == 400
-    assert 'role="alert"' in found.text
-    assert '<form action="' in found.text.partition("<main")[2]
+    """The error is shown above the form, and the field keeps its text. The JSON version has the same error."""
+    page = client.get(address)
+    assert page.status_code == 400
+    assert 'role="alert"' in page.text
+    assert '<form action="' in page.text.partition("<main")[2]
     if "by=" not in address and "outcome" not in address:
-        assert 'value="banana"' in found.text
-    told = client.get(address.replace("?", ".json?"))
-    assert told.status_code == 400
-    assert "banana" in told.json()["error"]
+        assert 'value="banana"' in page.text
+    answer = client.get(address.replace("?", ".json?"))
+    assert answer.status_code == 400
+    assert "banana" in answer.json()["error"]
 
 
-def test_a_value_that_no_field_shows_is_not_sent_again(client: Client) -> None:
-    """What was wrong would be wrong each time."""
+def test_the_form_drops_bad_values_without_a_field(client: Client) -> None:
+    """A hidden bad value would be wrong every time."""
     text = client.get("/usage?by=banana&measure=tokens").text.partition("<main")[2]
     assert 'name="by"' not in text
     assert 'name="measure"' in text
