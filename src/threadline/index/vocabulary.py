@@ -19,13 +19,13 @@ from msgspec import Struct
 
 
 class TableGroup(Struct, frozen=True):
-    """Some tables that belong together.
+    """Tables that belong together.
 
-    `tables` and `views` are by name, with the statement that makes each; a comment behind a column says what it means.
-    `indexes` are made after them. `of_transcript` are the tables whose rows go when their transcript is read anew or is
-    gone, by `transcript_id`, in the order in which they are to be emptied; `of_entries` are those whose rows go with an
-    entry, by `entry_id`, and before it. `private` are those that only the refresh
-    needs: they are documented, and may change without notice.
+    `tables` and `views` map a name to the statement that creates it; a comment behind a column says what it means.
+    `indexes` are created after them. `of_transcript` are the tables whose rows are deleted, by `transcript_id` and in
+    this order, when their transcript is read again or is gone. `of_entries` are those whose rows are deleted before
+    that, by `entry_id`. `private` are those that only the refresh needs: they are documented, and may change without
+    notice.
     """
 
     tables: dict[str, str] = {}
@@ -48,23 +48,23 @@ VOCABULARY = TableGroup(
 
 _RUN_BYTES = 1024 * 1024
 _WORDS_PER_QUERY = 50_000
-# Above this share of what is there, asking full text for all words is quicker than to take new text apart.
+# If more than this share of the texts is new, reading all words from the full-text index is faster than tokenizing.
 _REBUILD_SHARE = 12
-# As much as full text keeps of a word: what stood behind that may be anything.
+# The full-text index cuts off longer words: what followed may be anything.
 _MAX_WORD_BYTES = 32_000
-# A word may end in the middle of a character, where full text has cut it off: words are passed as bytes.
+# A word that was cut off may end in the middle of a character, so words are passed as bytes.
 _SELECT_WORDS = """SELECT CAST(group_concat(term, char(10)) AS BLOB)
     FROM (SELECT term FROM temp.all_words WHERE term > CAST(? AS TEXT) LIMIT ?)"""
 _SELECT_COVERED = "SELECT name, CAST(value AS INTEGER) FROM meta WHERE name IN ('next_entry', 'terms_to')"
 
 
 def _is_whole(connection: sqlite3.Connection) -> bool:
-    known: dict[str, int] = dict(connection.execute(_SELECT_COVERED).fetchall())
-    return known.get("terms_to", -1) == known.get("next_entry")
+    numbers: dict[str, int] = dict(connection.execute(_SELECT_COVERED).fetchall())
+    return numbers.get("terms_to", -1) == numbers.get("next_entry")
 
 
 class Vocabulary:
-    """The words of an index, to be asked. Where it is not whole, it knows nothing."""
+    """Finds words of an index. If it is not whole, words are missing, and it must not be used."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -77,31 +77,31 @@ class Vocabulary:
         return self._runs
 
     def containing(self, part: str, most: int, *, ends: bool = False) -> list[str] | None:
-        """The words that have a part in them, or with `ends` at their end; None where there are more than `most`.
+        """The words that contain a part, or with `ends` end with it; None if there are more than `most`.
 
-        A word that full text has cut off may have gone on with anything: it is always among them.
+        Words that were cut off are always among them, because they may have gone on with anything.
         """
-        looked_for = part.encode() + (b"\n" if ends else b"")
-        found: set[bytes] = set()
+        needle = part.encode() + (b"\n" if ends else b"")
+        words: set[bytes] = set()
         for run in self._read():
-            for word in chain(_truncated_words(run), _lines_containing(run, looked_for)):
-                found.add(word)
-                if len(found) > most:
+            for word in chain(_truncated_words(run), _lines_containing(run, needle)):
+                words.add(word)
+                if len(words) > most:
                     return None
-        return sorted(word.decode(errors="ignore") for word in found)
+        return sorted(word.decode(errors="ignore") for word in words)
 
     def beginning(self, start: str) -> Iterator[str]:
-        """The words that begin so; some may come twice."""
-        looked_for = b"\n" + start.encode()
+        """The words with that beginning; words may come twice."""
+        needle = b"\n" + start.encode()
         for run in self._read():
-            first = run.find(looked_for)
+            first = run.find(needle)
             if first >= 0:
-                end = run.find(b"\n", run.rfind(looked_for) + 1)
+                end = run.find(b"\n", run.rfind(needle) + 1)
                 yield from run[first + 1 : end].decode(errors="ignore").split("\n")
 
 
 def _lines_containing(run: bytes, part: bytes) -> Iterator[bytes]:
-    """Each line of a run that has a part in it, once."""
+    """The lines of a run that contain a part, each once."""
     at = run.find(part)
     while at >= 0:
         end = run.find(b"\n", at)
@@ -110,7 +110,7 @@ def _lines_containing(run: bytes, part: bytes) -> Iterator[bytes]:
 
 
 def _truncated_words(run: bytes) -> Iterator[bytes]:
-    """The words that are so long that full text may have cut them off."""
+    """The words that are so long that they may have been cut off."""
     at = 0
     while (end := run.rfind(b"\n", at, at + _MAX_WORD_BYTES)) >= 0 and end + 1 < len(run):
         if end > at:
@@ -122,9 +122,9 @@ def _truncated_words(run: bytes) -> Iterator[bytes]:
 
 
 class VocabularyWriter:
-    """Keeps the vocabulary while entries are written: `add` what they say, `commit` with them, and see to `finishing`.
+    """Updates the vocabulary while entries are written: `add` their texts, `commit` with them, then use `finishing`.
 
-    A refresh that is killed leaves a vocabulary that is not whole, and the next one makes it so.
+    If a refresh is killed, the vocabulary is not whole, and the next refresh completes it.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -136,18 +136,18 @@ class VocabularyWriter:
         self._words: set[str] = set()
 
     def add(self, texts: Iterable[Iterable[str | None]]) -> None:
-        """What entries say in each field, as it is handed to full text."""
-        for said in texts:
+        """Add the texts of entries, as full-text search gets them."""
+        for fields in texts:
             self._texts += 1
             if self._texts * _REBUILD_SHARE > self._all:
                 self._keeps_up = False
             if not self._keeps_up:
                 return
-            for text in filter(None, said):
+            for text in filter(None, fields):
                 self._words.update(tokenize(text))
 
     def commit(self, next_entry: int) -> None:
-        """Write the words down, in the transaction that their entries are written in."""
+        """Write the words, in the same transaction as their entries."""
         if not self._keeps_up:
             return
         if self._words:
@@ -158,75 +158,75 @@ class VocabularyWriter:
             self._covered = next_entry
 
     def _merge(self, words: set[bytes]) -> None:
-        """Add a run, together with those before it that are no longer: so there are few, and each grows seldom."""
-        last = "SELECT run, length(words) FROM terms ORDER BY run DESC LIMIT 1"
-        made = _join_words(sorted(words))
-        while (run := self._connection.execute(last).fetchone()) is not None and run[1] < min(
-            2 * len(made), _RUN_BYTES
+        """Add a run, merged with the runs before it that are not longer: so there are few, and they seldom change."""
+        last_run = "SELECT run, length(words) FROM terms ORDER BY run DESC LIMIT 1"
+        merged = _join_words(sorted(words))
+        while (run := self._connection.execute(last_run).fetchone()) is not None and run[1] < min(
+            2 * len(merged), _RUN_BYTES
         ):
             (old,) = self._connection.execute("SELECT words FROM terms WHERE run = ?", run[:1]).fetchone()
             self._connection.execute("DELETE FROM terms WHERE run = ?", run[:1])
             words.update(old[1:-1].split(b"\n"))
-            made = _join_words(sorted(words))
-        self._connection.execute("INSERT INTO terms(words) VALUES(?)", (made,))
+            merged = _join_words(sorted(words))
+        self._connection.execute("INSERT INTO terms(words) VALUES(?)", (merged,))
 
     @contextmanager
-    def finishing(self, beside: Path | None) -> Iterator[None]:
-        """Make the vocabulary whole where it could not keep up; outside of a transaction.
+    def finishing(self, new_file: Path | None) -> Iterator[None]:
+        """Complete the vocabulary if it did not keep up; outside of a transaction.
 
-        That takes a second or two for a large index. Of one at `beside` that nobody else sees, words are gathered by
-        another thread while what is inside of the `with` is done: SQLite lets Python go on meanwhile.
+        That takes a second or two for a large index. For a new file, which nobody else sees, another thread collects
+        the words while the body of the `with` runs.
         """
         if self._keeps_up:
             yield
-        elif beside is None:
+        elif new_file is None:
             rebuild_vocabulary(self._connection)
             yield
         else:
-            self._connection.execute("PRAGMA journal_mode = WAL")  # one writes while another reads
-            gathering = _WordCollector(beside)
-            gathering.start()
+            self._connection.execute("PRAGMA journal_mode = WAL")  # allows one to read while another writes
+            collector = _WordCollector(new_file)
+            collector.start()
             try:
                 yield
             finally:
-                gathering.join()
-            if gathering.failed is not None:
-                raise gathering.failed
-            write_runs(self._connection, gathering.runs)
+                collector.join()
+            if collector.error is not None:
+                raise collector.error
+            write_runs(self._connection, collector.runs)
         self._keeps_up = True
 
 
 class _WordCollector(Thread):
-    """Gathers the words of an index; `failed` says why it could not."""
+    """Collects the words of an index in a thread. `error` is the reason if it failed."""
 
     def __init__(self, index: Path) -> None:
         super().__init__(daemon=True)
         self._index = index
         self.runs: list[bytes] = []
-        self.failed: sqlite3.Error | None = None
+        self.error: sqlite3.Error | None = None
 
     def run(self) -> None:
-        """Gather them."""
+        """Collect them."""
         try:
             with closing(sqlite3.connect(self._index, isolation_level=None)) as connection:
                 self.runs += collect_runs(connection)
         except sqlite3.Error as error:
-            self.failed = error
+            self.error = error
 
 
 def rebuild_vocabulary(connection: sqlite3.Connection) -> None:
-    """Make the vocabulary anew of all that full text has."""
+    """Replace the vocabulary with all words of the full-text index."""
     write_runs(connection, list(collect_runs(connection)))
 
 
 def collect_runs(connection: sqlite3.Connection) -> Iterator[bytes]:
     """All words of the full-text index, in runs; outside of a transaction."""
-    # It cannot be made in a transaction, nor dropped in one: other statements may still read.
+    # This table cannot be created or dropped in a transaction, in which other statements may still read.
     connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.all_words USING fts5vocab('main', 'text', 'row')")
     run: list[bytes] = []
     last = b""
-    # SQLite joins the words, in their order. It works without the interpreter's lock meanwhile, so that another thread
-    # can charge messages. Fetching words row by row, both waited for each other, which cost 0.13 s per 200 MB.
+    # SQLite joins the words, in their order. It does not hold the interpreter's lock meanwhile, so another thread can
+    # charge messages. When words were fetched row by row, the threads waited for each other: 0.13 s per 200 MB.
     while (words := connection.execute(_SELECT_WORDS, (last, _WORDS_PER_QUERY)).fetchone()[0]) is not None:
         run.append(words)
         last = words[words.rfind(b"\n") + 1 :]
@@ -238,7 +238,7 @@ def collect_runs(connection: sqlite3.Connection) -> Iterator[bytes]:
 
 
 def write_runs(connection: sqlite3.Connection, runs: Iterable[bytes]) -> None:
-    """Write down a vocabulary that is whole."""
+    """Write a complete vocabulary."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         connection.execute("DELETE FROM terms")
@@ -259,9 +259,9 @@ def _join_words(words: Iterable[bytes]) -> bytes:
 
 
 TOKENIZER = "unicode61 remove_diacritics 2"
-"""How SQLite cuts text into tokens: at all but letters and digits, without case, without accents."""
+"""How SQLite splits text into tokens: letters and digits only, without case and accents."""
 
-# Scripts that put no space between words (Hangul does, but glues particles to them): each character is a token.
+# Scripts without spaces between words (Hangul has them, but attaches particles to words): each character is a token.
 _UNSPACED = (
     "\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3005-\u3007\u3021-\u3029"  # Han
     "\u3040-\u30ff\u31f0-\u31ff"  # Hiragana, Katakana
@@ -274,32 +274,32 @@ _UNSPACED = (
     "\u3100-\u312f\u31a0-\u31bf\ua000-\ua4cf"  # Bopomofo, Yi
 )
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
-# The same with what lies beyond the first 65,536 characters: many times slower, and seldom needed.
+# The same with characters beyond the first 65,536: many times slower, and seldom needed.
 _UNSPACED_RUN_BEYOND = re.compile(f"[{_UNSPACED}\U00020000-\U0003ffff\U0001aff0-\U0001b16f]+")
-# Other forms of letters than a person types: ligatures, wide and narrow ones, mathematical alphabets, pieces of Hangul,
-# doubles of Han. Half of a surrogate pair is among them, which SQLite does not take.
+# Other forms of letters than a person types: ligatures, wide and narrow forms, mathematical alphabets, parts of Hangul,
+# compatibility forms of Han. Halves of surrogate pairs are among them, which SQLite does not accept.
 _OTHER_FORMS = re.compile(
     "[\ufb00-\ufb4f\uff00-\uffef\u1100-\u11ff\ud7b0-\udfff\uf900-\ufaff\U0001d400-\U0001d7ff\U0002f800-\U0002fa1f]+"
 )
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _VOICED = re.compile("[\u3040-\u30ff][\u3099\u309a]")
-# Bytes of UTF-8 that characters begin with, and other bytes: of those that stay as they are (ASCII, the alphabets of
-# Europe, signs and arrows), and of those that stand apart and have no other forms.
+# Bytes of UTF-8: all bytes of characters that are not changed (ASCII, the alphabets of Europe, signs and arrows), and
+# the first bytes of characters that are spaced out and have no other forms.
 _UNCHANGED_BYTES = bytes(range(0xE0)) + b"\xe2\xee"
 _UNSPACED_LEAD_BYTES = bytes([0xE0, *range(0xE3, 0xED)])
-# What a program prints to colour its output and to move about: right before words, and it would be taken for theirs.
+# Escape sequences that colour output and move the cursor. They touch words, and would be taken for a part of them.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[()][0-9A-Z])")
-# The bytes of a token that SQLite keeps, and how many characters are surely no more.
+# The longest token in SQLite, in bytes, and a number of characters that never exceeds it.
 _MAX_TOKEN_BYTES = 32768
 _BLOCK_CHARS = 128
 _SAFE_TOKEN_CHARS = _MAX_TOKEN_BYTES // 4
 
 
 def normalize_text(text: str) -> str:
-    r"""The text as it is handed to SQLite, when it is indexed and when it is asked for.
+    r"""The text as SQLite gets it, both when it is indexed and when it is searched for.
 
-    Characters of scripts without spaces stand apart, so that a word of them is a phrase; wide, narrow and composed
-    forms of letters are the letters; escape sequences of terminals are gone. Case and accents stay: SQLite folds them.
+    Characters of scripts without spaces are separated, so that a word becomes a phrase. Wide, narrow and composed forms
+    of letters become the letters. Terminal escape sequences are removed. Case and accents stay: SQLite folds them.
 
     >>> normalize_text("full text 検索")
     'full text  検 索 '
@@ -309,7 +309,7 @@ def normalize_text(text: str) -> str:
     text = strip_escapes(text)
     if text.isascii() or not _changing_bytes(text):
         return text
-    # Most of a long text is as it should be, and found to be so faster than looked through.
+    # Most blocks of a long text need no change, and checking that is faster than searching them.
     blocks: list[str] = []
     start = 0
     while start < len(text):
@@ -322,7 +322,7 @@ def normalize_text(text: str) -> str:
 
 
 def _changing_bytes(text: str) -> bytes:
-    """The first bytes of the characters that may have to be changed."""
+    """The bytes of the characters that may have to be changed."""
     return text.encode("utf-8", "surrogatepass").translate(None, _UNCHANGED_BYTES)
 
 
@@ -337,21 +337,21 @@ def _normalize_forms(text: str) -> str:
 
 
 def strip_escapes(text: str) -> str:
-    """The text without the escape sequences that steer a terminal: what a person saw."""
+    """The text without terminal escape sequences, as a person saw it."""
     return _ESCAPE.sub("", text) if "\x1b" in text else text
 
 
-def _nfkc(found: re.Match[str]) -> str:
-    run = found[0]
+def _nfkc(match: re.Match[str]) -> str:
+    run = match[0]
     return normalize("NFKC", run if run.isprintable() else _HALF_PAIR.sub(" ", run))
 
 
-def _space_out(found: re.Match[str]) -> str:
-    return f" {' '.join(found[0])} "
+def _space_out(match: re.Match[str]) -> str:
+    return f" {' '.join(match[0])} "
 
 
 def tokenize(text: str) -> list[str]:
-    """The tokens that SQLite makes of a text, in order. What a person typed goes through `searchable` first.
+    """The tokens of a text, in order, as SQLite splits it. What a person typed must be normalized first.
 
     >>> tokenize("Café: snake_case --dry-run /etc/hosts")
     ['cafe', 'snake', 'case', 'dry', 'run', 'etc', 'hosts']
@@ -365,23 +365,25 @@ def tokenize(text: str) -> list[str]:
 
 
 def _truncate_token(token: str) -> str:
-    """A token as far as SQLite keeps it."""
+    """A token, cut off where SQLite cuts it off."""
     return token.encode()[:_MAX_TOKEN_BYTES].decode(errors="ignore")
 
 
 def _ask_sqlite_to_fold(characters: Sequence[int]) -> dict[int, str]:
-    """What SQLite makes of each character: its plain form, nothing for an accent, a space for what divides tokens.
+    """How SQLite folds each character: to its plain form, to nothing for an accent, to a space between tokens.
 
-    It is asked, because its tables are older than Python's and differ from them in thousands of characters.
+    SQLite decides, because its tables are older than Python's and differ from them in thousands of characters.
     """
     with closing(sqlite3.connect(":memory:")) as database:
-        database.execute(f"CREATE VIRTUAL TABLE one USING fts5(text, content='', tokenize='{TOKENIZER}')")
-        database.execute("CREATE VIRTUAL TABLE made USING fts5vocab(one, 'instance')")
-        whole = ((character, f"a{chr(character)}a") for character in characters if not _HALF_PAIR.match(chr(character)))
-        database.executemany("INSERT INTO one (rowid, text) VALUES (?, ?)", whole)
-        made: dict[int, str] = dict(database.execute("SELECT doc, term FROM made WHERE offset = 0"))
-    return {character: made[character][1:-1] if len(made.get(character, "")) > 1 else " " for character in characters}
+        database.execute(f"CREATE VIRTUAL TABLE texts USING fts5(text, content='', tokenize='{TOKENIZER}')")
+        database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(texts, 'instance')")
+        texts = ((character, f"a{chr(character)}a") for character in characters if not _HALF_PAIR.match(chr(character)))
+        database.executemany("INSERT INTO texts (rowid, text) VALUES (?, ?)", texts)
+        tokens: dict[int, str] = dict(database.execute("SELECT doc, term FROM tokens WHERE offset = 0"))
+    return {
+        character: tokens[character][1:-1] if len(tokens.get(character, "")) > 1 else " " for character in characters
+    }
 
 
-# The first 128 are the same in every version; the others come as they are met.
-_FOLDING = {one: chr(one).lower() if chr(one).isalnum() else " " for one in range(128)}
+# The first 128 characters are the same in every version; the others are added when they occur.
+_FOLDING = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
