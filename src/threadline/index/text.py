@@ -81,7 +81,7 @@ from threadline.model.session import Act, ActKind
 from threadline.model.text import extract_text
 from threadline.thread import act_of, act_text, strip_prefaces
 
-# What the program writes in a person's place when something that was started has something to show.
+# Claude Code writes these tags into user entries when a command or task has output.
 _OUTPUT_TAGS = (
     "<bash-stdout>",
     "<bash-stderr>",
@@ -94,9 +94,9 @@ _RESULT_BLOCKS = (ServerResultBlock, McpToolResultBlock, ToolResultBlock)
 _TYPED_KINDS = frozenset(
     {ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING, ActKind.MEMORY, ActKind.COMMAND, ActKind.FEEDBACK}
 )
-# What a thing of an unknown kind calls itself.
+# The kind that an unknown block or attachment names.
 _TAG_KEY = ("tag",)
-# Fields of attachments that hold paths, and those that hold no words.
+# Fields of attachments that contain paths, and those that contain no words.
 _ATTACHMENT_PATH_FIELDS = ("filename", "path", "plan_file_path", "skill_dir", "output_file_path")
 _HOOK_OUTPUT_FIELDS = ("stdout", "stderr")
 _ATTACHMENT_IGNORED_FIELDS = frozenset(
@@ -115,19 +115,19 @@ _SYSTEM_FIELDS = (
 
 
 def add_user(entry: UserEntry, texts: FieldParts) -> None:
-    """A prompt, a tool's result, or what the program put in."""
+    """Add a prompt, the result of a tool, or text that Claude Code inserted."""
     content = entry.message.content if entry.message is not None else None
-    told = entry.tool_use_result if entry.tool_use_result is not None else entry.stream_result
+    result = entry.tool_use_result if entry.tool_use_result is not None else entry.stream_result
     blocks = [item for item in content if type(item) is ToolResultBlock] if type(content) is list else []
-    if blocks or told is not None:
-        add_results(blocks, told, texts)
+    if blocks or result is not None:
+        add_results(blocks, result, texts)
     if not blocks:
         _add_user_text(entry, content, texts)
         return
     if type(content) is list and len(content) > len(blocks):
-        beside = [item for item in content if type(item) is not ToolResultBlock]
+        others = [item for item in content if type(item) is not ToolResultBlock]
         add_parts(
-            texts, "injected", collect_strings([item.text if type(item) is TextBlock else item for item in beside])
+            texts, "injected", collect_strings([item.text if type(item) is TextBlock else item for item in others])
         )
     refused = entry.user_feedback or any(block.is_error for block in blocks)
     if refused and (act := act_of(entry)) is not None:
@@ -135,7 +135,7 @@ def add_user(entry: UserEntry, texts: FieldParts) -> None:
 
 
 def _add_user_text(entry: UserEntry, content: Any, texts: FieldParts) -> None:
-    """Text that stands in a person's place: theirs, or the program's."""
+    """Add the text of a user entry, which a person or Claude Code wrote."""
     text = extract_text(content)
     act = act_of(entry)
     if act is None:
@@ -150,48 +150,48 @@ def _add_user_text(entry: UserEntry, content: Any, texts: FieldParts) -> None:
 
 
 def _add_act(act: Act, text: str, texts: FieldParts) -> None:
-    """A person's act, and what the program wrote around it."""
-    own = strip_prefaces(text)
-    if len(own) < len(text):
-        before = text[: text.rfind(own)]
-        add_parts(texts, "injected", [before] if before.strip() else [])
+    """Add a person's act, and the text that Claude Code wrote around it."""
+    typed = strip_prefaces(text)
+    if len(typed) < len(text):
+        preface = text[: text.rfind(typed)]
+        add_parts(texts, "injected", [preface] if preface.strip() else [])
     if act.kind is ActKind.SHELL:
         add_parts(texts, "command", [act.text])
-        add_parts(texts, "result", [own.partition("</bash-input>")[2]])
+        add_parts(texts, "result", [typed.partition("</bash-input>")[2]])
     elif act.kind in _TYPED_KINDS:
         add_parts(texts, "prompt", [act.text])
-        add_parts(texts, "injected", [own.partition("<command-contents>")[2]] if act.kind is ActKind.COMMAND else [])
+        add_parts(texts, "injected", [typed.partition("<command-contents>")[2]] if act.kind is ActKind.COMMAND else [])
     else:
-        add_parts(texts, "injected", [own])
+        add_parts(texts, "injected", [typed])
 
 
 def add_assistant(entry: AssistantEntry, texts: FieldParts) -> None:
-    """What the model said, thought and called; what the program says in its place is put in."""
+    """Add the reply, thinking and calls of the model. Text that Claude Code wrote in its place is `injected`."""
     message = entry.message
-    said = "injected" if entry.is_api_error_message or entry.is_synthetic else "reply"
+    field = "injected" if entry.is_api_error_message or entry.is_synthetic else "reply"
     content = message.content if message is not None else None
     if type(content) is list:
         for item in content:
-            _add_block(item, said, texts)
+            _add_block(item, field, texts)
     elif type(content) is str:
-        add_parts(texts, said, [content])
-    elif message is not None:  # what a gateway sent instead of a message
+        add_parts(texts, field, [content])
+    elif message is not None:  # a gateway sent something else instead of a message
         data = entry.data
         add_parts(texts, "injected", collect_strings(data.get("message"), mute=("id", "model", "role")) if data else [])
     if entry.error is not None or entry.error_details is not None:
         add_parts(texts, "injected", collect_strings([entry.error, entry.error_details]))
 
 
-def _add_block(item: Any, said: str, texts: FieldParts) -> None:
+def _add_block(item: Any, field: str, texts: FieldParts) -> None:
     kind = type(item)
     if kind is ToolUseBlock or kind is ServerToolUseBlock or kind is McpToolUseBlock:
         add_call(item.name, item.input, texts)
     elif kind is TextBlock:
-        add_parts(texts, said, [item.text])
+        add_parts(texts, field, [item.text])
     elif kind is ThinkingBlock:
         add_parts(texts, "thinking", [item.thinking])
     elif kind is str:
-        add_parts(texts, said, [item])
+        add_parts(texts, field, [item])
     elif isinstance(item, _RESULT_BLOCKS):
         add_parts(texts, "result", collect_strings(item.content))
     elif kind is not ImageBlock and kind is not RedactedThinkingBlock:
@@ -199,7 +199,7 @@ def _add_block(item: Any, said: str, texts: FieldParts) -> None:
 
 
 def add_attachment(entry: AttachmentEntry, texts: FieldParts) -> None:
-    """What the program attached; or what a person typed while the model was working."""
+    """Add what Claude Code attached, or what a person typed while the model was working."""
     attached = entry.attachment
     if attached is None or type(attached) is PromptSnapshot:
         return
@@ -208,11 +208,11 @@ def add_attachment(entry: AttachmentEntry, texts: FieldParts) -> None:
         return
     for name in _ATTACHMENT_PATH_FIELDS:
         add_parts(texts, "path", collect_strings(getattr(attached, name, None)))
-    said = collect_strings(entry.rendered)
-    printed = collect_strings([getattr(attached, name, None) for name in _HOOK_OUTPUT_FIELDS])
-    for parts in (collect_strings(attached, mute=_ATTACHMENT_IGNORED_FIELDS), printed):
-        said += new_parts(parts, "\n".join(said))
-    add_parts(texts, "injected", said)
+    strings = collect_strings(entry.rendered)
+    output = collect_strings([getattr(attached, name, None) for name in _HOOK_OUTPUT_FIELDS])
+    for parts in (collect_strings(attached, mute=_ATTACHMENT_IGNORED_FIELDS), output):
+        strings += new_parts(parts, "\n".join(strings))
+    add_parts(texts, "injected", strings)
 
 
 def _add_queued(entry: AttachmentEntry, queued: QueuedCommand, texts: FieldParts) -> None:
@@ -225,7 +225,7 @@ def _add_queued(entry: AttachmentEntry, queued: QueuedCommand, texts: FieldParts
 
 
 def add_system(entry: SystemEntry, texts: FieldParts) -> None:
-    """What the program has to say."""
+    """Add a message of Claude Code itself."""
     if entry.subtype == "turn_duration":
         return
     if entry.subtype == "local_command":
@@ -239,14 +239,14 @@ def add_system(entry: SystemEntry, texts: FieldParts) -> None:
 
 
 def add_queue(entry: QueueOperationEntry, texts: FieldParts) -> None:
-    """What was typed while the model was working, as it waited."""
+    """Add what was typed while the model was working and waited in the queue."""
     text = entry.text
-    machine = text.startswith(("<", '{"task_id"')) and not text.startswith(_COMMAND_TAGS)
-    _add_tagged_text(text, "injected" if machine else "prompt", texts)
+    is_machine = text.startswith(("<", '{"task_id"')) and not text.startswith(_COMMAND_TAGS)
+    _add_tagged_text(text, "injected" if is_machine else "prompt", texts)
 
 
 def _add_tagged_text(text: str, otherwise: str, texts: FieldParts) -> None:
-    """Text that says itself what it is: output, a command that a person typed, or something else."""
+    """Add text whose first tag shows what it is: output, a command that a person typed, or something else."""
     start = text.lstrip()[:40]
     if start.startswith(_OUTPUT_TAGS):
         add_parts(texts, "result", [text])
@@ -256,113 +256,112 @@ def _add_tagged_text(text: str, otherwise: str, texts: FieldParts) -> None:
         add_parts(texts, otherwise, [text])
 
 
-# Keys whose values are words to nobody: what kind of thing it is, and what only the API can read.
+# Keys whose values nobody searches for: the kind of a block, and what only the API can read.
 _IGNORED_KEYS = frozenset(
     {"type", "signature", "encrypted_content", "encrypted_index", "encrypted_stdout", "cache_control"}
 )
-_KEYED = (dict, Struct)
 _INT_RANGE = range(-(2**63), 2**64)
 
 
 def collect_strings(value: Any, *, everything: bool = False, mute: Collection[str] = ()) -> list[str]:
-    """All strings in a value, in its order, each once; keys are left out, and what says that it is base64.
+    """All strings in a value, in order, each once. Keys and objects marked as base64 are left out.
 
     Args:
         value: any mixture of objects, lists, structs and plain values.
-        everything: numbers too, and nothing is left out for what its key is called.
+        everything: include numbers and the values of all keys.
         mute: keys of the outermost object whose values are left out.
     """
     if value is None:
         return []
     if type(value) is str:
         return [value] if value else []
-    found: dict[str, None] = {}
-    never = () if everything else _IGNORED_KEYS
-    # A stack of its own: a value may be nested deeper than Python calls.
-    waiting = [one for key, one in _items(value) if key not in mute] if mute and _has_keys(value) else [value]
-    waiting.reverse()
-    while waiting:
-        one = waiting.pop()
-        if type(one) is str:
-            if one:
-                found[one] = None
-        elif type(one) is list:
-            waiting += reversed(one)
-        elif _has_keys(one):
-            waiting += reversed([inner for key, inner in _items(one) if key not in never])
-        elif everything and (type(one) is float or (type(one) is int and one in _INT_RANGE)):
-            found[str(one)] = None
-    return list(found)
+    strings: dict[str, None] = {}
+    ignored = () if everything else _IGNORED_KEYS
+    # An explicit stack: a value may be nested deeper than Python's calls.
+    stack = [item for key, item in _items(value) if key not in mute] if mute and _has_keys(value) else [value]
+    stack.reverse()
+    while stack:
+        item = stack.pop()
+        if type(item) is str:
+            if item:
+                strings[item] = None
+        elif type(item) is list:
+            stack += reversed(item)
+        elif _has_keys(item):
+            stack += reversed([inner for key, inner in _items(item) if key not in ignored])
+        elif everything and (type(item) is float or (type(item) is int and item in _INT_RANGE)):
+            strings[str(item)] = None
+    return list(strings)
 
 
 def _has_keys(value: Any) -> bool:
-    return isinstance(value, _KEYED)
+    return type(value) is dict or isinstance(value, Struct)
 
 
-def _items(holder: Any) -> Iterable[tuple[str, Any]]:
-    if isinstance(holder, Struct):
-        return [(name, getattr(holder, name)) for name in holder.__struct_fields__]
-    return holder.items() if holder.get("type") != "base64" else ()
+def _items(value: Any) -> Iterable[tuple[str, Any]]:
+    if type(value) is dict:
+        return value.items() if value.get("type") != "base64" else ()
+    return [(name, getattr(value, name)) for name in value.__struct_fields__]
 
 
 FieldParts = dict[str, list[str]]
-"""The parts of each field, as they are met."""
+"""The parts of each field, in order."""
 
 _PATH_KEYS = frozenset(
     {"file_path", "notebook_path", "path", "filePath", "notebookPath", "glob", "paths", "file_paths"}
 )
 _GLOB_TOOLS = frozenset({"Glob", "GlobTool"})
-# Names beyond these are as a rule a listing of everything there is.
+# More names are usually a listing of a whole tree.
 _MAX_NAMES = 2000
-# How much may be looked through for what is said twice: beyond it, twice is cheaper.
+# How many characters may be searched for repeated parts: beyond that, indexing them twice is cheaper.
 _MAX_COMPARISON = 16_000_000
-# What results hold that other entries or other keys say already.
+# Keys of results whose values are also in other entries or other keys.
 _REPEATED_KEYS = frozenset(
     {
         *("prompt", "usage", "toolStats", "status", "retrieval_status", "questions", "oldTodos", "newTodos"),
         *("originalFile", "originalFileContents", "original_file", "updated_file", "new_source", "old_source"),
     }
 )
-# What a change was asked with, in a result's words and in a call's.
+# The requested change, in the keys of results and of calls.
 _EDIT_KEYS = ("oldString", "newString", "old_string", "new_string", "content")
-# How much longer than its names a text may be that only lists them.
+# A text that only lists names may be this much longer than the names.
 _HEADING_CHARS = 200
 _NUMBERED = re.compile(r"\s*\d+[→\t]")
 _REMINDER = "<system-reminder>"
 
 
-def add_call(name: str, given: Any, texts: FieldParts) -> None:
-    """Adds what a tool is given: commands, paths, and all else as input."""
-    if type(given) is not dict:
-        add_parts(texts, "input", collect_strings(given))
+def add_call(name: str, tool_input: Any, texts: FieldParts) -> None:
+    """Add the input of a tool: commands, paths, and everything else as `input`."""
+    if type(tool_input) is not dict:
+        add_parts(texts, "input", collect_strings(tool_input))
         return
-    foreign = name.startswith("mcp__")
-    if foreign:
+    is_mcp = name.startswith("mcp__")
+    if is_mcp:
         add_parts(texts, "input", [name])
-    for key, value in given.items():
+    for key, value in tool_input.items():
         if key == "command" and type(value) is str:
             field = "command"
         elif key in _PATH_KEYS or (key == "pattern" and name in _GLOB_TOOLS):
             field = "path"
         else:
             field = "input"
-        add_parts(texts, field, [value] if type(value) is str else collect_strings(value, everything=foreign))
+        add_parts(texts, field, [value] if type(value) is str else collect_strings(value, everything=is_mcp))
 
 
-def add_results(blocks: list[ToolResultBlock], told: Any, texts: FieldParts) -> None:
-    """Adds what tools gave back: the text that the model saw, and of the tool's own result what that does not say."""
-    seen = _blocks_text(blocks)
-    if type(told) is dict:
+def add_results(blocks: list[ToolResultBlock], result: Any, texts: FieldParts) -> None:
+    """Add the results of tools: the text that the model saw, and the parts of `result` that this text lacks."""
+    text = _blocks_text(blocks)
+    if type(result) is dict:
         for key, adds in _RESULT_SHAPES.items():
-            if key in told:
-                seen = adds(told, seen, texts)
+            if key in result:
+                text = adds(result, text, texts)
                 break
         else:
-            add_parts(texts, "result", new_parts(collect_strings(told, mute=_REPEATED_KEYS), seen))
-    elif told is not None:
-        add_parts(texts, "result", new_parts(collect_strings(told), seen))
-    if seen:
-        add_parts(texts, "result", [seen])
+            add_parts(texts, "result", new_parts(collect_strings(result, mute=_REPEATED_KEYS), text))
+    elif result is not None:
+        add_parts(texts, "result", new_parts(collect_strings(result), text))
+    if text:
+        add_parts(texts, "result", [text])
 
 
 def _blocks_text(blocks: list[ToolResultBlock]) -> str:
@@ -372,7 +371,7 @@ def _blocks_text(blocks: list[ToolResultBlock]) -> str:
 
 
 def add_parts(texts: FieldParts, field: str, parts: list[str]) -> None:
-    """Adds parts to a field."""
+    """Add parts to a field."""
     if parts:
         if field in texts:
             texts[field] += parts
@@ -380,90 +379,90 @@ def add_parts(texts: FieldParts, field: str, parts: list[str]) -> None:
             texts[field] = parts
 
 
-def new_parts(parts: list[str], seen: str) -> list[str]:
-    """The parts that a text does not hold."""
-    if not seen or len(parts) * len(seen) > _MAX_COMPARISON:
+def new_parts(parts: list[str], text: str) -> list[str]:
+    """The parts that a text does not contain."""
+    if not text or len(parts) * len(text) > _MAX_COMPARISON:
         return parts
-    return [part for part in parts if not _contains(seen, part)]
+    return [part for part in parts if not _contains(text, part)]
 
 
-def _contains(seen: str, part: str) -> bool:
-    # As a rule the one is the other, or begins with it: only else is it looked for.
-    return seen.startswith(part) or part.removeprefix("Error: ").strip() in seen
+def _contains(text: str, part: str) -> bool:
+    # Usually they are equal, or the text begins with the part: otherwise it is searched.
+    return text.startswith(part) or part.removeprefix("Error: ").strip() in text
 
 
-def _add_shell_result(told: dict[str, Any], seen: str, texts: FieldParts) -> str:
-    """Output is given to the model as it is, or cut: the whole of it counts once."""
-    printed = [one for key in ("stdout", "stderr") if type(one := told.get(key)) is str and one]
-    add_parts(texts, "result", new_parts(printed, seen))
-    add_parts(texts, "result", new_parts(collect_strings([told.get("returnCodeInterpretation")]), seen))
-    return seen
+def _add_shell_result(result: dict[str, Any], text: str, texts: FieldParts) -> str:
+    """Add output that the model did not see: it sees all of the output, or a part."""
+    output = [value for key in ("stdout", "stderr") if type(value := result.get(key)) is str and value]
+    add_parts(texts, "result", new_parts(output, text))
+    add_parts(texts, "result", new_parts(collect_strings([result.get("returnCodeInterpretation")]), text))
+    return text
 
 
-def _add_read_result(told: dict[str, Any], seen: str, texts: FieldParts) -> str:
-    """A file's content counts without the numbers of its lines; a reminder behind it is none of the file's."""
-    file = told["file"]
+def _add_read_result(result: dict[str, Any], text: str, texts: FieldParts) -> str:
+    """Add a file's content, without line numbers. A reminder after it is not a part of the file."""
+    file = result["file"]
     if type(file) is not dict:
-        return seen
+        return text
     add_parts(texts, "path", collect_strings(file.get("filePath")))
     content = file.get("content")
     if type(content) is not str or not content:
-        return seen
+        return text
     add_parts(texts, "result", [content])
-    if not _NUMBERED.match(seen):
-        return "" if _contains(content, seen) else seen
-    reminder = seen.rfind(_REMINDER)
-    if reminder >= 0 and seen[reminder:] not in content:
-        add_parts(texts, "injected", [seen[reminder:]])
+    if not _NUMBERED.match(text):
+        return "" if _contains(content, text) else text
+    reminder = text.rfind(_REMINDER)
+    if reminder >= 0 and text[reminder:] not in content:
+        add_parts(texts, "injected", [text[reminder:]])
     return ""
 
 
-def _add_edit_result(told: dict[str, Any], seen: str, texts: FieldParts) -> str:
-    """Of a change, the lines that neither the call nor the model's text has: what stood there before, and around it."""
-    add_parts(texts, "path", collect_strings(told.get("filePath")))
-    edits = told.get("edits")
-    said = {
+def _add_edit_result(result: dict[str, Any], text: str, texts: FieldParts) -> str:
+    """Add the lines of a change that the call does not contain: the old lines, and those around them."""
+    add_parts(texts, "path", collect_strings(result.get("filePath")))
+    edits = result.get("edits")
+    requested = {
         line
-        for edit in (told, *(edits if type(edits) is list else ()))
+        for edit in (result, *(edits if type(edits) is list else ()))
         if type(edit) is dict
         for key in _EDIT_KEYS
-        if type(text := edit.get(key)) is str
-        for line in text.split("\n")
+        if type(changed := edit.get(key)) is str
+        for line in changed.split("\n")
     }
-    hunks = told.get("structuredPatch")
+    hunks = result.get("structuredPatch")
     lines = [
         line[1:]
         for hunk in (hunks if type(hunks) is list else ())
         if type(hunk) is dict and type(hunk.get("lines")) is list
         for line in hunk["lines"]
-        if type(line) is str and line[1:] not in said
+        if type(line) is str and line[1:] not in requested
     ]
     if lines:
         add_parts(texts, "result", ["\n".join(lines)])
-    return seen
+    return text
 
 
-def _add_file_names(told: dict[str, Any], seen: str, texts: FieldParts) -> str:
-    """Names of files are paths; of a text that only lists them once more, what stands around them is left."""
-    names = told["filenames"]
+def _add_file_names(result: dict[str, Any], text: str, texts: FieldParts) -> str:
+    """Add file names as paths. If the text only lists them again, they are cut out of it."""
+    names = result["filenames"]
     listed = [name for name in names if type(name) is str] if type(names) is list else []
     add_parts(texts, "path", listed[:_MAX_NAMES])
-    content = told.get("content")
+    content = result.get("content")
     if type(content) is str and content:
-        add_parts(texts, "result", new_parts([content], seen))
-    if not 0 < len(listed) <= _MAX_NAMES or len(seen) > sum(map(len, listed)) + len(listed) + _HEADING_CHARS:
-        return seen
-    first, last = seen.find(listed[0]), seen.rfind(listed[-1])
-    return seen if first < 0 or last < 0 else seen[:first] + seen[last + len(listed[-1]) :]
+        add_parts(texts, "result", new_parts([content], text))
+    if not 0 < len(listed) <= _MAX_NAMES or len(text) > sum(map(len, listed)) + len(listed) + _HEADING_CHARS:
+        return text
+    first, last = text.find(listed[0]), text.rfind(listed[-1])
+    return text if first < 0 or last < 0 else text[:first] + text[last + len(listed[-1]) :]
 
 
-def _add_answers(told: dict[str, Any], seen: str, texts: FieldParts) -> str:
-    """What a person answered is theirs."""
-    add_parts(texts, "prompt", collect_strings([told["answers"], told.get("annotations")]))
-    return seen
+def _add_answers(result: dict[str, Any], text: str, texts: FieldParts) -> str:
+    """Add the answers of a person as a prompt."""
+    add_parts(texts, "prompt", collect_strings([result["answers"], result.get("annotations")]))
+    return text
 
 
-# By the key that tells a kind of result; the first that is there counts.
+# By the key that identifies a kind of result; the first key that is present counts.
 _RESULT_SHAPES = {
     "stdout": _add_shell_result,
     "file": _add_read_result,
@@ -474,7 +473,7 @@ _RESULT_SHAPES = {
 
 
 MAX_FIELD_CHARS = 1_000_000
-"""How many characters of a field are seen: what is longer is cut at a word."""
+"""How many characters of a field are indexed; a longer text is cut between words."""
 
 _ENVELOPE = frozenset(
     {
@@ -488,12 +487,12 @@ _FIELD_NUMBERS = {field: number for number, field in enumerate(FIELDS)}
 
 
 def extract_fields(entry: Entry) -> dict[str, str]:
-    """The text of an entry by field, as it stands; only fields that say something.
+    """The text of an entry by field, unchanged; only fields that are not empty.
 
-    Each thing an entry says is there once: what a tool printed stands in its result in two shapes, and a file that was
-    read, too. Left out is what is no text (base64, signatures, token counts) and what other entries say: output so far
-    of running commands, an agent's entries told once more, requests as they were sent, copies of files, system prompts.
-    Of entries and blocks that are not known, all strings are `injected`. A field ends after `LONGEST` characters.
+    Each text appears once: a result contains the output of a tool in two shapes, and also the content of a file. Left
+    out are base64, signatures and token counts, and what other entries contain: partial output of running commands, a
+    subagent's entries repeated as progress, API requests, copies of files, system prompts. All strings of unknown
+    entries and blocks are `injected`. A field ends after `MAX_FIELD_CHARS` characters.
     """
     return {field: text for field, parts in _collect_parts(entry).items() if (text := _join_parts(parts))}
 
@@ -527,7 +526,7 @@ def _join_parts(parts: list[str]) -> str:
 
 
 def _truncate(text: str) -> str:
-    """The beginning of a text, to the end of a word where there is one."""
+    """The beginning of a text, cut at the end of a word if possible."""
     end = max(text.rfind(space, MAX_FIELD_CHARS - _CUT_WINDOW, MAX_FIELD_CHARS + 1) for space in " \n")
     return text[: end if end > 0 else MAX_FIELD_CHARS]
 
@@ -537,7 +536,7 @@ def _add_nothing(_entry: Entry, _texts: FieldParts) -> None:
 
 
 def _add_own_fields(entry: Entry, texts: FieldParts) -> None:
-    """All that a kind has beside what all kinds have."""
+    """Add the fields of a kind that not all kinds have."""
     add_parts(
         texts,
         "injected",
@@ -546,16 +545,16 @@ def _add_own_fields(entry: Entry, texts: FieldParts) -> None:
 
 
 def _add_all_strings(entry: Entry, texts: FieldParts) -> None:
-    """All strings of a line, or where it is not JSON, its bytes."""
+    """Add all strings of a line, or its bytes if it is not JSON."""
     if entry.kind == "blank":
         return
     data = entry.data
-    said = (
+    strings = (
         collect_strings(data, mute=_ENVELOPE)
         if data is not None
         else [entry.raw[:MAX_FIELD_CHARS].decode(errors="ignore")]
     )
-    add_parts(texts, "injected", said)
+    add_parts(texts, "injected", strings)
 
 
 def _title_from(name: str) -> Callable[[Any, FieldParts], None]:
@@ -566,7 +565,7 @@ def _title_from(name: str) -> Callable[[Any, FieldParts], None]:
 
 
 def _add_progress(entry: ProgressEntry, texts: FieldParts) -> None:
-    """What was going on: not what is said again when it is done."""
+    """Add progress that the final entry does not repeat."""
     kind = type(entry.progress)
     if kind in (TaskProgress, ReplToolCall):
         _add_all_strings(entry, texts)
@@ -614,9 +613,10 @@ def _exported_strings(entry: HumanEntry | AiEntry) -> list[str]:
 
 
 def _add_worktree(entry: WorktreeStateEntry, texts: FieldParts) -> None:
-    if (one := entry.worktree_session) is not None:
-        add_parts(texts, "path", collect_strings([one.worktree_path, one.original_cwd]))
-        add_parts(texts, "injected", collect_strings([one.worktree_name, one.worktree_branch, one.original_branch]))
+    if (worktree := entry.worktree_session) is not None:
+        add_parts(texts, "path", collect_strings([worktree.worktree_path, worktree.original_cwd]))
+        names = [worktree.worktree_name, worktree.worktree_branch, worktree.original_branch]
+        add_parts(texts, "injected", collect_strings(names))
 
 
 def _add_relocated(entry: RelocatedEntry, texts: FieldParts) -> None:
@@ -676,11 +676,11 @@ _EXTRACTORS |= {kind: _add_all_strings for kind in InternalEntry.__subclasses__(
 
 
 BASE64_RUN = 256
-"""How long a run of base64 must be to be left out: what is shorter may be a name, and costs little."""
+"""The shortest run of base64 that is left out. A shorter one may be a name, and costs little."""
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_"
 _WHOLE_RUN = re.compile("[A-Za-z0-9+/=_-]+")
-# As certificates and mail have it: lines of one width; the last may be shorter, but then no shorter than a long word.
+# As in certificates and mail: lines of equal width. The last one may be shorter, but not shorter than a long word.
 _WRAPPED = re.compile("(?:[A-Za-z0-9+/]{60,76}\r?\n){3,}(?:[A-Za-z0-9+/]{16,}={0,2})?")
 _DIVIDERS = re.compile("[/_+-]")
 _MIN_CHARACTER_COUNTS = (
@@ -693,9 +693,9 @@ _MIN_CHARACTER_COUNTS = (
 def strip_base64(text: str) -> str:
     """The text with a space in place of each long run of base64.
 
-    Looks at the end of a window first, where in most text a space is near: what lies before it needs no look.
+    Checks the end of a window first. Most text has a space near it, and then the window cannot contain a run.
     """
-    kept: list[str] = []
+    parts: list[str] = []
     start = at = 0
     last = len(text) - BASE64_RUN
     while at <= last:
@@ -705,21 +705,21 @@ def strip_base64(text: str) -> str:
             continue
         window = text[at : at + BASE64_RUN]
         other = len(window.rstrip(_ALPHABET))
-        found = None
+        match = None
         if not other:
-            found = _WHOLE_RUN.match(text, at) if _looks_random(window) else None
-            at += 0 if found else BASE64_RUN
+            match = _WHOLE_RUN.match(text, at) if _looks_random(window) else None
+            at += 0 if match else BASE64_RUN
         else:
             at += other
-            found = _WRAPPED.match(text, at) if window[other - 1] == "\n" else None
-        if found:
-            kept.append(text[start:at])
-            start = at = found.end()
-    return " ".join([*kept, text[start:]]) if kept else text
+            match = _WRAPPED.match(text, at) if window[other - 1] == "\n" else None
+        if match:
+            parts.append(text[start:at])
+            start = at = match.end()
+    return " ".join([*parts, text[start:]]) if parts else text
 
 
 def _looks_random(window: str) -> bool:
-    """Whether it is no path and no ruler: letters of both cases and digits all over, or nothing that divides words."""
+    """Whether it is neither a path nor a ruler: it has no dividers, or letters of both cases and digits throughout."""
     if not _DIVIDERS.search(window):
         return True
     return all(sum(map(is_it, window)) >= few for is_it, few in _MIN_CHARACTER_COUNTS)
