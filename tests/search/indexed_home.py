@@ -1,4 +1,4 @@
-"""A small archive to search: transcripts made of parts, indexed, and read one entry after the other beside that."""
+"""A small indexed home to search, and a scan of all its entries to compare with."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Archive:
         (self.home / "projects").mkdir(parents=True, exist_ok=True)
 
     def write(self, *parts: Part, session: str = FIRST, project: str = "-work-app", pen: Pen | None = None) -> Path:
-        """A session's transcript."""
+        """Write a session's transcript."""
         path = self.home / "projects" / project / f"{session}.jsonl"
         return write(path, *transcript(*parts, pen=pen or Pen(session)))
 
@@ -38,25 +38,25 @@ class Archive:
 
     @contextmanager
     def opened(self) -> Iterator[Index]:
-        """The index, up to date."""
+        """Open the refreshed index."""
         self.refresh()
         with Index.open(self.index) as index:
             yield index
 
     def places(self, text: str) -> set[tuple[str, int]]:
-        """The session and line of everything that a search finds."""
+        """The session and line of every search result."""
         with self.opened() as index:
-            return found(index, text)
+            return search_places(index, text)
 
 
-def found(index: Index, text: str) -> set[tuple[str, int]]:
-    """The session and line of everything that a search finds."""
+def search_places(index: Index, text: str) -> set[tuple[str, int]]:
+    """The session and line of every search result."""
     hits = search(index, text, limit=None, every=True).hits
     return {(Path(hit.place.transcript).stem, hit.place.line) for hit in hits}
 
 
-def scanned(index: Index, text: str) -> set[tuple[str, int]]:
-    """The same, found by reading every entry and asking each; copies are not told apart."""
+def scan_places(index: Index, text: str) -> set[tuple[str, int]]:
+    """The same, found by reading and matching every entry. Copies are included."""
     query = parse_query(text)
     places = set()
     with DocumentReader(index, query) as documents:

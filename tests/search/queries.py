@@ -1,4 +1,4 @@
-"""Queries and documents, made at random from few words, so that many of them meet."""
+"""Random queries and documents, built from few words so that many of them match."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ regexes = st.builds(Regex, st.sampled_from(PATTERNS), _fields | st.just("project
 
 
 def trees(leaf: st.SearchStrategy[Query]) -> st.SearchStrategy[Query]:
-    """Queries of such leaves, as flat as a reader makes them."""
+    """Queries built from such leaves, as flat as the parser builds them."""
     return st.recursive(
         leaf,
         lambda inner: (
@@ -111,7 +111,7 @@ def trees(leaf: st.SearchStrategy[Query]) -> st.SearchStrategy[Query]:
 
 @contextmanager
 def full_text(documents: list[Document]) -> Iterator[sqlite3.Connection]:
-    """Full text over documents, as the index has it; a document's rowid is its number."""
+    """A full-text table of documents, like the index's. The rowid of a document is its number."""
     columns = list(TEXT_FIELDS.values())
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute(
@@ -119,7 +119,10 @@ def full_text(documents: list[Document]) -> Iterator[sqlite3.Connection]:
         )
         database.executemany(
             f"INSERT INTO text(rowid, {', '.join(columns)}) VALUES (?{', ?' * len(columns)})",  # noqa: S608 - our own names
-            [(at, *(normalize_text(getattr(one, column)) for column in columns)) for at, one in enumerate(documents)],
+            [
+                (row, *(normalize_text(getattr(document, name)) for name in columns))
+                for row, document in enumerate(documents)
+            ],
         )
         yield database
 
@@ -131,25 +134,29 @@ def by_full_text(database: sqlite3.Connection, expression: str) -> set[int]:
 
 def by_plan(query: Query, documents: list[Document]) -> set[int]:
     """The numbers of the documents that the plan for a query finds."""
-    found = make_plan(query)
+    plan = make_plan(query)
     with full_text(documents) as database:
-        candidates = by_full_text(database, found.match) if found.match is not None else set(range(len(documents)))
-        return {at for at in candidates if found.rest is None or _holds(database, found.rest, at, documents[at])}
+        candidates = by_full_text(database, plan.match) if plan.match is not None else set(range(len(documents)))
+        return {
+            number
+            for number in candidates
+            if plan.rest is None or _row_matches(database, plan.rest, number, documents[number])
+        }
 
 
 def by_scan(query: Query, documents: list[Document]) -> set[int]:
-    """The numbers of the documents that match, read one after the other."""
-    return {at for at, one in enumerate(documents) if matches(query, one)}
+    """The numbers of the documents that match, tested one by one."""
+    return {number for number, document in enumerate(documents) if matches(query, document)}
 
 
-def _holds(database: sqlite3.Connection, query: Query, at: int, document: Document) -> bool:
+def _row_matches(database: sqlite3.Connection, query: Query, row: int, document: Document) -> bool:
     match query:
-        case And(of):
-            return all(_holds(database, one, at, document) for one in of)
-        case Or(of):
-            return any(_holds(database, one, at, document) for one in of)
-        case Not(of):
-            return not _holds(database, of, at, document)
+        case And(terms):
+            return all(_row_matches(database, term, row, document) for term in terms)
+        case Or(terms):
+            return any(_row_matches(database, term, row, document) for term in terms)
+        case Not(negated):
+            return not _row_matches(database, negated, row, document)
         case Match(expression):
-            return at in by_full_text(database, expression)
+            return row in by_full_text(database, expression)
     return matches(query, document)

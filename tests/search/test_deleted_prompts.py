@@ -1,4 +1,4 @@
-"""Prompts whose transcripts are gone are found in the history, and say so."""
+"""Prompts whose transcripts were deleted are found in the history, and marked as deleted."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ GONE = "5e551033-0000-4000-8000-000000000003"
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Archive:
-    """Two sessions that are there, and a history that has a third, and rows without a session."""
+    """Two existing sessions, and a history that also has a third session and rows without a session."""
     archive = Archive(tmp_path)
     archive.write(prompt("deploy the harbour"), reply("done"))
     archive.write(prompt("an old harbour, typed long ago by someone"), session=SECOND, pen=Pen(SECOND))
-    _history(
+    _write_history(
         archive,
         _row("an old harbour, typed long ago by someone", None),
         _row("an older harbour that nobody has any more", None),
@@ -40,13 +40,13 @@ def _row(text: str, session: str | None, days: int = 0, **more: Any) -> dict[str
     return row | ({"sessionId": session} if session else {}) | more
 
 
-def _history(archive: Archive, *rows: dict[str, Any] | bytes) -> None:
+def _write_history(archive: Archive, *rows: dict[str, Any] | bytes) -> None:
     lines = [row if isinstance(row, bytes) else json.dumps(row, ensure_ascii=False).encode() for row in rows]
     (archive.home / "history.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
 
 
-def test_a_prompt_whose_transcript_is_gone_is_found(archive: Archive) -> None:
-    """With its session, its time, its project and its place in the history; what is there is found where it is."""
+def test_finds_a_prompt_whose_transcript_was_deleted(archive: Archive) -> None:
+    """The hit has its session, time, project and place in the history. Prompts of existing sessions are found there."""
     with archive.opened() as index:
         (hit,) = search(index, "lighthouse", now=NOW).hits
         assert (hit.gone, hit.session, hit.project, hit.field, hit.timestamp) == (
@@ -63,8 +63,8 @@ def test_a_prompt_whose_transcript_is_gone_is_found(archive: Archive) -> None:
         assert [(hit.session, hit.gone) for hit in hits] == [(FIRST, False)]
 
 
-def test_one_hit_a_session_and_how_many_more(archive: Archive) -> None:
-    """Those of a session that is gone are together; one without a session is gone where no entry has its words."""
+def test_groups_deleted_prompts_by_session(archive: Archive) -> None:
+    """The prompts of a deleted session are grouped. One without a session is deleted if no entry has its text."""
     with archive.opened() as index:
         hits = search(index, "harbour", now=NOW)
         assert sorted((hit.session or "", hit.gone, hit.more) for hit in hits.hits) == [
@@ -74,8 +74,8 @@ def test_one_hit_a_session_and_how_many_more(archive: Archive) -> None:
             (GONE, True, 1),
         ]
         assert hits.total == 5
-        (nameless,) = (hit for hit in hits.hits if hit.session is None)
-        assert nameless.snippet.startswith("an older harbour")
+        (without_session,) = (hit for hit in hits.hits if hit.session is None)
+        assert without_session.snippet.startswith("an older harbour")
         times = [hit.timestamp for hit in search(index, "harbour", every=True, sort="time").hits]
         assert times == sorted(filter(None, times), reverse=True)
 
@@ -99,16 +99,16 @@ def test_one_hit_a_session_and_how_many_more(archive: Archive) -> None:
         (f"session:{GONE[:8]}", 1),
     ],
 )
-def test_the_language_is_the_same(archive: Archive, text: str, count: int) -> None:
-    """Words, phrases, beginnings, expressions, fields and filters."""
+def test_the_history_supports_the_whole_query_language(archive: Archive, text: str, count: int) -> None:
+    """Words, phrases, prefixes, regular expressions, fields and filters."""
     with archive.opened() as index:
         assert sum(hit.gone for hit in search(index, text, now=NOW).hits) == count
         assert sum(hit.gone for hit in search(index, text, now=NOW, near=True).hits) == count
 
 
-def test_a_history_of_any_kind_does_no_harm(archive: Archive) -> None:
-    """Rows that are none, texts that are not text, letters by number; no history at all; half of one."""
-    _history(
+def test_survives_a_damaged_history(archive: Archive) -> None:
+    """Invalid rows, texts of other types, escaped letters, a truncated line, and no history at all."""
+    _write_history(
         archive,
         b"",
         b"nonsense lighthouse",
@@ -124,11 +124,14 @@ def test_a_history_of_any_kind_does_no_harm(archive: Archive) -> None:
         assert search(index, "lighthouse", now=NOW).hits == ()
 
 
-def test_of_a_long_history_the_end_is_looked_at(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long it is; the line of what is found there is not told, its bytes are."""
+def test_searches_only_the_end_of_a_long_history(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line number is unknown there, but the bytes are."""
     monkeypatch.setattr(documents, "MAX_HISTORY_BYTES", 400)
-    _history(
-        archive, _row("first lighthouse", GONE), *(_row(f"straw {one}", GONE) for one in range(9)), _row("last", GONE)
+    _write_history(
+        archive,
+        _row("first lighthouse", GONE),
+        *(_row(f"straw {number}", GONE) for number in range(9)),
+        _row("last", GONE),
     )
     with archive.opened() as index:
         assert search(index, "lighthouse", now=NOW).hits == ()
@@ -138,10 +141,10 @@ def test_of_a_long_history_the_end_is_looked_at(archive: Archive, monkeypatch: p
         assert json.loads(data[hit.place.offset :][: hit.place.length])["display"] == "last"
 
 
-def test_the_file_is_opened_once(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even where other queries are tried, since nothing is found; and rows that cannot be meant are not decoded."""
-    opened = _counted(monkeypatch, "open_transcript")
-    decoded = _counted(monkeypatch, "_decode_row")
+def test_opens_the_history_once(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if other queries are tried because nothing is found. Rows that cannot match are not decoded."""
+    opened = _record_calls(monkeypatch, "open_transcript")
+    decoded = _record_calls(monkeypatch, "_decode_row")
     with archive.opened() as index:
         search(index, "lighthuose zzzz", now=NOW, near=True)
         assert len(opened) == 1
@@ -150,14 +153,14 @@ def test_the_file_is_opened_once(archive: Archive, monkeypatch: pytest.MonkeyPat
         assert len(decoded) == 2  # the row, and one with an accent, which may be any letter
 
 
-def _counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
-    """What a function of the module is called with, from now on."""
+def _record_calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
+    """Record the arguments of each call of one of the module's functions from now on."""
     real = getattr(documents, name)
-    given: list[object] = []
+    calls: list[object] = []
 
-    def counting(*args: object) -> Any:
-        given.append(args)
+    def wrapper(*args: object) -> Any:
+        calls.append(args)
         return real(*args)
 
-    monkeypatch.setattr(documents, name, counting)
-    return given
+    monkeypatch.setattr(documents, name, wrapper)
+    return calls

@@ -1,4 +1,4 @@
-"""Named cases: what a person types, and what it finds."""
+"""Examples: queries as people type them, and what they find."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from threadline.search.query import And, Cost, Has, Is, Not, Or, Regex, Text, Wh
 from threadline.search.ranking import make_plan
 
 
-def asked(query: str, document: Document) -> bool:
-    """Whether a query finds a document; full text and a scan have to say the same."""
+def finds(query: str, document: Document) -> bool:
+    """Whether a query finds a document. Full text and a scan must agree."""
     tree = parse_query(query, now=NOW)
-    by_reading = matches(tree, document)
-    assert (by_plan(tree, [document]) == {0}) == by_reading, query
-    return by_reading
+    by_scan = matches(tree, document)
+    assert (by_plan(tree, [document]) == {0}) == by_scan, query
+    return by_scan
 
 
 @for_each(
@@ -78,12 +78,12 @@ def asked(query: str, document: Document) -> bool:
         ("NEAR", "near", True),
     ],
 )
-def test_what_is_found(query: str, text: str, expected: bool) -> None:
-    """Code, prose and scripts without spaces are found as a person types them."""
-    assert asked(query, Document(prompt=text)) is expected
+def test_finds_text_as_people_type_it(query: str, text: str, expected: bool) -> None:
+    """Code, prose and scripts without spaces are found as people type them."""
+    assert finds(query, Document(prompt=text)) is expected
 
 
-WHOLE = Document(
+FULL_DOCUMENT = Document(
     title="Fix the deployment",
     prompt="why does it fail",
     reply="because of timeout",
@@ -167,21 +167,21 @@ WHOLE = Document(
         ("PROMPT:fail", True),
     ],
 )
-def test_fields(query: str, expected: bool) -> None:
-    """Each field asks for its own."""
-    assert asked(query, WHOLE) is expected
+def test_fields_match_their_own_values(query: str, expected: bool) -> None:
+    """Each field matches only its own values."""
+    assert finds(query, FULL_DOCUMENT) is expected
 
 
 @pytest.mark.parametrize("query", ["cost:<1", "since:2020", "model:x", "agent:sub", "error:*", "tool:*"])
-def test_what_is_not_known_is_not_found(query: str) -> None:
-    """An entry without a price, a time or a model is neither above nor below; its opposite finds it."""
+def test_unknown_values_match_no_comparison(query: str) -> None:
+    """An entry without a price, a time or a model is neither above nor below. The negation finds it."""
     query = query.replace("2020", "2020-01-01")
-    assert not asked(query, Document(prompt="x"))
-    assert asked(f"-{query}", Document(prompt="x"))
+    assert not finds(query, Document(prompt="x"))
+    assert finds(f"-{query}", Document(prompt="x"))
 
 
-def test_the_tree_of_a_query() -> None:
-    """OR binds looser than what stands side by side; parentheses and minus bind tightest."""
+def test_parses_a_query_into_a_tree() -> None:
+    """OR binds more loosely than adjacency. Parentheses and minus bind tightest."""
     assert parse_query('a b OR -"c d" (e OR f*)') == Or(
         (And((Text("a"), Text("b"))), And((Not(Text("c d", phrase=True)), Or((Text("e"), Text("f", prefix=True))))))
     )
@@ -193,8 +193,8 @@ def test_the_tree_of_a_query() -> None:
     assert parse_query("prompt:/a b/c") == Regex("a b", "prompt", exact_case=True)
 
 
-def test_days_are_days_where_the_reader_is() -> None:
-    """A day in a query begins and ends in the zone that is given."""
+def test_days_are_days_in_the_given_zone() -> None:
+    """A day in a query begins and ends in the zone that is passed."""
     tree = parse_query("since:2026-11-14 until:2026-11-14", zone=ZoneInfo("Asia/Kolkata"))
     assert tree == And(
         (
@@ -223,9 +223,9 @@ def test_days_are_days_where_the_reader_is() -> None:
     ],
 )
 def test_full_text_narrows_the_search(query: str, match: str | None, has_rest: bool) -> None:
-    """What words there are go to full text, those that a regular expression spells out too."""
-    found = make_plan(parse_query(query))
-    assert (found.match, found.rest is not None) == (match, has_rest)
+    """Words go to full text, including those that a regular expression spells out."""
+    plan = make_plan(parse_query(query))
+    assert (plan.match, plan.rest is not None) == (match, has_rest)
 
 
 @pytest.mark.parametrize(
@@ -244,6 +244,6 @@ def test_full_text_narrows_the_search(query: str, match: str | None, has_rest: b
         ("größeÄndern", "größe Ändern"),
     ],
 )
-def test_humps(name: str, parts: str) -> None:
-    """A name falls apart where small letters go over into capitals, and at the last of several capitals."""
+def test_splits_camel_case(name: str, parts: str) -> None:
+    """A name is split before a capital that follows a small letter, and before the last of several capitals."""
     assert split_camel_case(name) == parts

@@ -1,4 +1,4 @@
-"""A page shows sessions that say it in several entries, and says which words an entry has not."""
+"""Pages include sessions that contain the words in several entries, and say which words an entry lacks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.search.indexed_home import FIRST, SECOND, Archive, found, scanned
+from tests.search.indexed_home import FIRST, SECOND, Archive, scan_places, search_places
 from tests.transcripts import Pen, call, meta, prompt, reply
 
 from threadline.search import search
@@ -18,20 +18,20 @@ THIRD = "5e551033-0000-4000-8000-000000000003"
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Archive:
-    """Two sessions: one is about a leak and says so in three entries, in the other a tool prints the same words."""
+    """Two sessions: one discusses a leak in three entries, and a tool in the other prints the same words."""
     archive = Archive(tmp_path)
     archive.write(
         prompt("the process grows until it is killed, find the leak"),
         reply("a listener is never removed, so the memory stays in use"),
         meta("ai-title", aiTitle="The API server grows"),
     )
-    printed = " ".join(f"line {number}" for number in range(400))
-    archive.write(call("Bash", "cat log", result=f"memory {printed} leak {printed} server"), session=SECOND)
+    output = " ".join(f"line {number}" for number in range(400))
+    archive.write(call("Bash", "cat log", result=f"memory {output} leak {output} server"), session=SECOND)
     return archive
 
 
-def test_a_session_that_is_about_it_comes_before_a_log(archive: Archive) -> None:
-    """All three words stand in the log, and in the session's title, prompt and reply one each: that one was meant."""
+def test_ranks_a_session_about_the_topic_before_a_log(archive: Archive) -> None:
+    """The log contains all three words. The session has one each in its title, prompt and reply, and ranks first."""
     with archive.opened() as index:
         hits = search(index, "memory leak server", now=NOW, near=True)
     assert [hit.session for hit in hits.hits] == [FIRST, SECOND]
@@ -41,8 +41,8 @@ def test_a_session_that_is_about_it_comes_before_a_log(archive: Archive) -> None
     assert hits.note is not None
 
 
-def test_without_near_all_words_stand_in_one_entry(archive: Archive) -> None:
-    """A program gets what it asked for, and nothing like it."""
+def test_without_near_all_words_must_be_in_one_entry(archive: Archive) -> None:
+    """A program gets only exact results."""
     with archive.opened() as index:
         hits = search(index, "memory leak server", now=NOW)
     assert [(hit.session, hit.lacks) for hit in hits.hits] == [(SECOND, ())]
@@ -50,15 +50,15 @@ def test_without_near_all_words_stand_in_one_entry(archive: Archive) -> None:
 
 
 @pytest.mark.parametrize("more", [{"every": True}, {"sort": "time"}, {"limit": None}])
-def test_who_asks_for_every_entry_gets_those_that_match(archive: Archive, more: dict[str, object]) -> None:
-    """All of them, or by time: only what has all words."""
+def test_partial_matches_are_left_out_of_complete_lists(archive: Archive, more: dict[str, object]) -> None:
+    """Requests for all hits, or hits by time, return only entries that contain all words."""
     with archive.opened() as index:
         hits = search(index, "memory leak server", now=NOW, near=True, **more)  # type: ignore[arg-type]
     assert [hit.session for hit in hits.hits] == [SECOND]
 
 
-def test_questions_are_asked_without_their_empty_words(archive: Archive) -> None:
-    """`why did the` is in no entry, and nobody wants it to be."""
+def test_ignores_stop_words_of_questions(archive: Archive) -> None:
+    """No entry contains `why did the`, and nobody expects that."""
     with archive.opened() as index:
         hits = search(index, "why did the listener leak", now=NOW, near=True)
     assert hits.hits[0].session == FIRST
@@ -66,8 +66,8 @@ def test_questions_are_asked_without_their_empty_words(archive: Archive) -> None
     assert hits.note is not None
 
 
-def test_other_forms_of_a_word_are_found(archive: Archive) -> None:
-    """Who remembers `leaking listeners` finds a leak and a listener."""
+def test_finds_other_forms_of_a_word(archive: Archive) -> None:
+    """`leaking listeners` finds a leak and a listener."""
     with archive.opened() as index:
         hits = search(index, "leaking listeners removing", now=NOW, near=True)
     assert hits.hits[0].session == FIRST
@@ -76,7 +76,7 @@ def test_other_forms_of_a_word_are_found(archive: Archive) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "has"),
+    ("word", "form"),
     [
         ("leak", "leaks"),
         ("crashes", "crash"),
@@ -88,19 +88,19 @@ def test_other_forms_of_a_word_are_found(archive: Archive) -> None:
         ("running", "runs"),
     ],
 )
-def test_forms_of_words(word: str, has: str) -> None:
-    """Endings come and go, doubled letters with them."""
-    assert has in word_forms(word)
+def test_word_forms(word: str, form: str) -> None:
+    """Endings are added and removed, with doubled letters."""
+    assert form in word_forms(word)
     assert word not in word_forms(word)
 
 
 @pytest.mark.parametrize("word", ["src/app.py", "E404", "naïve", "数据库", "log", "a_b"])
-def test_what_is_no_plain_word_has_no_forms(word: str) -> None:
-    """Codes, paths, names and other languages stay as they are."""
+def test_only_plain_words_have_forms(word: str) -> None:
+    """Codes, paths, names and other languages have no forms."""
     assert word_forms(word) == ()
 
 
-def test_filters_hold_for_scattered_words_too(archive: Archive) -> None:
+def test_filters_apply_to_partial_matches(archive: Archive) -> None:
     """Words of another project do not count."""
     pen = Pen(THIRD, start=NOW, cwd="/srv/shop")
     archive.write(prompt("memory"), reply("the leak"), session=THIRD, project="-srv-shop", pen=pen)
@@ -113,8 +113,8 @@ def test_filters_hold_for_scattered_words_too(archive: Archive) -> None:
     assert {hit.session for hit in bash.hits} <= {SECOND}
 
 
-def test_copies_are_one_hit_here_too(archive: Archive) -> None:
-    """A session that goes on in another file repeats its entries: they are shown once."""
+def test_partial_matches_include_copies_once(archive: Archive) -> None:
+    """A session that continues in another file repeats its entries. They are shown once."""
     original = archive.home / "projects" / "-work-app" / f"{FIRST}.jsonl"
     copy = original.with_name(f"{THIRD}.jsonl")
     copy.write_bytes(original.read_bytes().replace(FIRST.encode(), THIRD.encode()))
@@ -123,18 +123,20 @@ def test_copies_are_one_hit_here_too(archive: Archive) -> None:
     assert len(hits.hits) == 1
 
 
-def test_names_are_found_however_they_are_written(archive: Archive) -> None:
-    """Of several words or of one, and a scan agrees."""
+def test_finds_names_in_any_notation(archive: Archive) -> None:
+    """As several words or as one, and a scan agrees."""
     archive.write(reply("verifyOauthState compares it"), reply("use verify_oauth_state"), session=THIRD)
-    asked = ["verify_oauth_state", "verifyOauthState", "verify-oauth-state", "verify oauth state", "verify_oauth*"]
+    queries = ["verify_oauth_state", "verifyOauthState", "verify-oauth-state", "verify oauth state", "verify_oauth*"]
     with archive.opened() as index:
-        assert {text: found(index, text) for text in asked} == {text: scanned(index, text) for text in asked}
-        assert len(found(index, "verify_oauth_state")) == 2
-        assert len(found(index, '"verify_oauth_state"')) == 1
+        assert {text: search_places(index, text) for text in queries} == {
+            text: scan_places(index, text) for text in queries
+        }
+        assert len(search_places(index, "verify_oauth_state")) == 2
+        assert len(search_places(index, '"verify_oauth_state"')) == 1
 
 
-def test_a_misspelt_part_of_a_name(archive: Archive) -> None:
-    """The rest of the name stays as it was typed."""
+def test_corrects_a_misspelt_part_of_a_name(archive: Archive) -> None:
+    """The rest of the name is kept as typed."""
     archive.write(reply("verify_webhook_signature is wrong"), session=THIRD)
     with archive.opened() as index:
         hits = search(index, "verify_webhook_signatre", now=NOW, near=True)
@@ -142,26 +144,26 @@ def test_a_misspelt_part_of_a_name(archive: Archive) -> None:
     assert hits.note == "No entry contains 'verify_webhook_signatre'; did you mean 'verify_webhook_signature'?"
 
 
-def test_what_is_only_a_little_like_a_word_is_no_misspelling(archive: Archive) -> None:
-    """`killed` is not `killer` with three letters changed: `kilometre` stays what it is."""
+def test_distant_words_are_not_corrections(archive: Archive) -> None:
+    """`kilometre` is too different from `killed` to be a misspelling of it."""
     with archive.opened() as index:
         assert search(index, "kilometre", now=NOW, near=True).hits == ()
 
 
-def test_backslashes_divide_a_path(archive: Archive) -> None:
-    """As slashes do, wherever the path comes from."""
+def test_backslashes_separate_path_components(archive: Archive) -> None:
+    """Like slashes, wherever the path comes from."""
     archive.write(call("Read", "/work/app/src/store/names.py", result="x"), session=THIRD)
     with archive.opened() as index:
-        assert found(index, r"src\store\names.py") == found(index, "src/store/names.py") != set()
+        assert search_places(index, r"src\store\names.py") == search_places(index, "src/store/names.py") != set()
 
 
-@pytest.mark.parametrize(("asked", "said"), [("redesign", "redesigning"), ("leaks", "leaking"), ("query", "queries")])
-def test_another_form_is_marked_where_it_stands(tmp_path: Path, asked: str, said: str) -> None:
-    """Not the beginning of what was said, but the words around the form that was found."""
+@pytest.mark.parametrize(("query", "text"), [("redesign", "redesigning"), ("leaks", "leaking"), ("query", "queries")])
+def test_highlights_another_form_of_a_word(tmp_path: Path, query: str, text: str) -> None:
+    """The snippet shows the words around the matching form, not the start of the text."""
     archive = Archive(tmp_path)
-    archive.write(prompt("anchor"), reply("word " * 100 + f"we are {said} the pier"))
+    archive.write(prompt("anchor"), reply("word " * 100 + f"we are {text} the pier"))
     with archive.opened() as index:
-        (hit,) = search(index, f"{asked} pier", now=NOW, near=True).hits
-    marked = [hit.snippet[start:end] for start, end in hit.highlights]
-    assert said in marked
-    assert "pier" in marked
+        (hit,) = search(index, f"{query} pier", now=NOW, near=True).hits
+    highlighted = [hit.snippet[start:end] for start, end in hit.highlights]
+    assert text in highlighted
+    assert "pier" in highlighted

@@ -1,4 +1,4 @@
-"""What cannot be understood is refused, and the sentence points at it."""
+"""Invalid queries are rejected with a message that points at the error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from threadline.search.query import MAX_DEPTH, MAX_QUERY_CHARS, MAX_TERMS, Query
 
 
 @for_each(
-    "text, column, says",
+    "text, column, message",
     [
         ("foo promt:bar", 5, "Did you mean prompt:?"),
         ("path:a.py", 1, "Did you mean file:?"),
@@ -58,33 +58,33 @@ from threadline.search.query import MAX_DEPTH, MAX_QUERY_CHARS, MAX_TERMS, Query
         ("a NOT b", 3, "as a minus"),
     ],
 )
-def test_an_error_points_at_its_column(text: str, column: int, says: str) -> None:
-    """The sentence says what to do; below it stand the query, and a caret under the column."""
+def test_errors_point_at_their_column(text: str, column: int, message: str) -> None:
+    """The message says what to do. Below it are the query and a caret under the column."""
     with pytest.raises(BadQuery) as caught:
         parse_query(text)
-    sentence, shown, caret = str(caught.value).split("\n")
-    assert says in sentence
+    sentence, query, caret = str(caught.value).split("\n")
+    assert message in sentence
     assert sentence.endswith(f"(column {column})")
-    assert shown == f"  {text}"
+    assert query == f"  {text}"
     assert caret.index("^") == column + 1
 
 
 @pytest.mark.parametrize("text", ["hello!", "wow! yes", "a!b", '"!important"', r"\!important"])
-def test_a_sign_that_means_nothing_else_is_no_error(text: str) -> None:
-    """An exclamation mark is refused only where it stands for a minus."""
+def test_accepts_an_exclamation_mark_that_is_not_a_minus(text: str) -> None:
+    """An exclamation mark is rejected only if it is used like a minus."""
     query = parse_query(text)
     assert parse_query(str(query)) == query
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
-def test_nothing_is_no_query(text: str) -> None:
-    """An empty query is refused with an example of one."""
+def test_rejects_an_empty_query(text: str) -> None:
+    """The message contains an example."""
     with pytest.raises(BadQuery, match=r"is empty\. Write a word"):
         parse_query(text)
 
 
-def test_the_caret_stands_below_wide_letters() -> None:
-    """Letters that take two columns of a terminal are counted so, and a long query is shown around the place."""
+def test_the_caret_accounts_for_wide_letters() -> None:
+    """Letters that take two columns in a terminal count as two. A long query is shown around the error."""
     with pytest.raises(BadQuery) as caught:
         parse_query("数据 x:y promt:z")
     assert str(caught.value).split("\n")[2] == "  " + " " * 9 + "^"
@@ -96,15 +96,15 @@ def test_the_caret_stands_below_wide_letters() -> None:
     assert shown[caret.index("^") :].startswith("promt:z")
 
 
-def test_nothing_in_an_error_steers_a_terminal() -> None:
+def test_errors_contain_no_escape_sequences() -> None:
     """A query with escape sequences is shown without them."""
     with pytest.raises(BadQuery) as caught:
         parse_query("\x1b[31m\x07 promt:x\u202e")
-    assert all(one.isprintable() for line in str(caught.value).split("\n") for one in line)
+    assert all(char.isprintable() for line in str(caught.value).split("\n") for char in line)
 
 
-def understood(text: str) -> tuple[Query | None, str]:
-    """The query, or the sentence that refuses it."""
+def parse_or_error(text: str) -> tuple[Query | None, str]:
+    """The query, or the message that rejects it."""
     try:
         return parse_query(text), ""
     except BadQuery as error:
@@ -144,12 +144,12 @@ HOSTILE = {
 
 
 @for_each("text", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_queries_are_refused_or_found(text: str) -> None:
-    """Whatever is typed ends soon, in a sentence or in an answer that full text and a scan agree on (hostile.md 38)."""
-    them = [Document(prompt="a b"), Document(prompt=text[:100])]
-    query, sentence = understood(text)
-    assert len(sentence) < 1_000
-    assert query is None or by_plan(query, them) == by_scan(query, them)
+def test_hostile_queries_are_rejected_or_answered(text: str) -> None:
+    """Any query ends soon, with an error or with an answer on which full text and a scan agree (hostile.md 38)."""
+    documents = [Document(prompt="a b"), Document(prompt=text[:100])]
+    query, message = parse_or_error(text)
+    assert len(message) < 1_000
+    assert query is None or by_plan(query, documents) == by_scan(query, documents)
 
 
 @pytest.mark.parametrize(
@@ -170,28 +170,33 @@ def test_hostile_queries_are_refused_or_found(text: str) -> None:
         "a&b|c",
     ],
 )
-def test_what_full_text_takes_for_syntax_is_text_here(text: str) -> None:
-    """Operators of FTS5, quotes and SQL are words like any other, or are refused by us; SQLite never complains."""
-    them = [Document(prompt="near a b"), Document(prompt="a b c"), Document(reply="prompt a"), Document(prompt="b")]
-    query, sentence = understood(text)
-    assert "no letter or digit" in sentence if query is None else by_plan(query, them) == by_scan(query, them)
+def test_full_text_syntax_is_plain_text(text: str) -> None:
+    """FTS5 operators, quotes and SQL are ordinary words, or rejected by us. SQLite never raises an error."""
+    documents = [
+        Document(prompt="near a b"),
+        Document(prompt="a b c"),
+        Document(reply="prompt a"),
+        Document(prompt="b"),
+    ]
+    query, message = parse_or_error(text)
+    assert "no letter or digit" in message if query is None else by_plan(query, documents) == by_scan(query, documents)
 
 
-def test_the_largest_query_is_taken_by_full_text() -> None:
-    """As many terms and as many nested parentheses as a query may have are none too many for SQLite."""
-    them = [Document(prompt="parseTimestamp a b"), Document(prompt="b")]
+def test_full_text_accepts_the_largest_query() -> None:
+    """SQLite accepts the maximum number of terms and nested parentheses."""
+    documents = [Document(prompt="parseTimestamp a b"), Document(prompt="b")]
     wide = parse_query(" ".join(["parseTimestamp", "a"] * (MAX_TERMS // 2)))
-    assert by_plan(wide, them) == by_scan(wide, them) == {0}
+    assert by_plan(wide, documents) == by_scan(wide, documents) == {0}
     either = parse_query(" OR ".join(["parseTimestamp", "-zzz"] * (MAX_TERMS // 2)))
-    assert by_plan(either, them) == by_scan(either, them) == {0, 1}
-    for opened in ("(a OR b zzz -(", "(aB prompt:cD -(x OR aB OR ", "(a -(b OR "):
-        levels = MAX_DEPTH // opened.count("(")
-        deep = parse_query(opened * levels + "b" + ")" * opened.count("(") * levels)
-        assert by_plan(deep, them) == by_scan(deep, them)
+    assert by_plan(either, documents) == by_scan(either, documents) == {0, 1}
+    for opening in ("(a OR b zzz -(", "(aB prompt:cD -(x OR aB OR ", "(a -(b OR "):
+        levels = MAX_DEPTH // opening.count("(")
+        deep = parse_query(opening * levels + "b" + ")" * opening.count("(") * levels)
+        assert by_plan(deep, documents) == by_scan(deep, documents)
 
 
-def test_more_terms_than_that_are_refused() -> None:
-    """A query with too many terms or characters says how many there may be."""
+def test_rejects_queries_over_the_limits() -> None:
+    """A query with too many terms or characters says how many are allowed."""
     with pytest.raises(BadQuery, match=f"at most {MAX_TERMS} terms"):
         parse_query("a " * (MAX_TERMS + 1))
     with pytest.raises(BadQuery, match=f"At most {MAX_QUERY_CHARS:,} are allowed"):

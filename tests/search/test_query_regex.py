@@ -1,4 +1,4 @@
-"""Regular expressions: what Python finds is found, and nothing takes for ever."""
+"""Regular expressions match like Python's, and always finish."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ from threadline.search.regex import (
     required_literals,
 )
 
-_ONE = st.sampled_from(
+_CHARACTERS = st.sampled_from(
     ["a", "b", "B", "k", "é", ".", r"\d", r"\W", "[ab]", "[^a]", "[a-c1]", r"[^\w]", " ", r"\.", "中"]
 )
 _EMPTY = st.sampled_from(["^", "$", r"\b", r"\B", ""])
 _PATTERNS = st.recursive(
-    _ONE | _EMPTY,
+    _CHARACTERS | _EMPTY,
     lambda inner: (
         st.lists(inner, min_size=1, max_size=3).map("".join)
-        | st.lists(inner, min_size=2, max_size=3).map(lambda ways: f"(?:{'|'.join(ways)})")
+        | st.lists(inner, min_size=2, max_size=3).map(lambda options: f"(?:{'|'.join(options)})")
         | st.tuples(inner, st.sampled_from(["*", "+", "?", "{2}", "{1,3}", "{2,}", "*?", "+?"])).map(
-            lambda both: f"({both[0]}){both[1]}"
+            lambda pair: f"({pair[0]}){pair[1]}"
         )
-        | inner.map(lambda one: f"(?-i:{one})")
+        | inner.map(lambda pattern: f"(?-i:{pattern})")
     ),
     max_leaves=6,
 )
@@ -76,48 +76,48 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 @example(r"[^\W_]+", "_", False)
 @example(r"[\W\d]", "\u00b2", False)
 def test_re2_finds_what_python_finds(pattern: str, line: str, exact_case: bool) -> None:
-    """Every expression that RE2 takes matches where Python's engine matches it, and begins at the same place."""
+    """Any expression that RE2 accepts matches where Python's engine matches, and starts at the same place."""
     assume(line or r"\B" not in pattern)  # versions of Python disagree about this
     finder = RegexFinder(Regex(pattern, exact_case=exact_case))
     assume(line.isascii() or not finder._has_boundary)
-    match = re.search(pattern, line, re.NOFLAG if exact_case else re.IGNORECASE)
+    expected = re.search(pattern, line, re.NOFLAG if exact_case else re.IGNORECASE)
     assert finder._linear is not None
-    found = finder._linear.search(line)
-    assert (found is not None) == (match is not None)
-    assert found is None or match is None or found.start() == match.start()
+    match = finder._linear.search(line)
+    assert (match is not None) == (expected is not None)
+    assert match is None or expected is None or match.start() == expected.start()
 
 
 @given(_PATTERNS, _LINES)
-def test_an_expression_is_parsed_as_python_does(pattern: str, line: str) -> None:
-    """The tree of an expression, written as an expression again, matches the same lines."""
-    written = _written(parse_regex(re.compile(pattern)))
-    assert (re.search(written, line) is None) == (re.search(pattern, line) is None)
+def test_parses_expressions_like_python(pattern: str, line: str) -> None:
+    """The tree of an expression, formatted as an expression again, matches the same lines."""
+    formatted = _format(parse_regex(re.compile(pattern)))
+    assert (re.search(formatted, line) is None) == (re.search(pattern, line) is None)
 
 
-def _written(nodes: Sequence) -> str:
-    return "".join(map(_written_node, nodes))
+def _format(nodes: Sequence) -> str:
+    return "".join(map(_format_node, nodes))
 
 
-def _written_node(node: Node) -> str:  # noqa: PLR0911 - one for each kind of node
+def _format_node(node: Node) -> str:  # noqa: PLR0911 - one for each kind of node
     match node:
         case Literal(char):
             return re.escape(char)
         case Category(letter):
             return f"\\{letter}"
         case CharSet(members, is_negated):
-            return f"[{'^' if is_negated else ''}{''.join(map(_written_member, members))}]"
+            return f"[{'^' if is_negated else ''}{''.join(map(_format_member, members))}]"
         case Anchor(name):
             return name if name in "^$" else f"\\{name}"
         case Group(body, on, off):
-            return f"(?{on}{f'-{off}' if off else ''}:{_written(body)})"
+            return f"(?{on}{f'-{off}' if off else ''}:{_format(body)})"
         case Branch(options):
-            return f"(?:{'|'.join(map(_written, options))})"
+            return f"(?:{'|'.join(map(_format, options))})"
         case Repeat(body, least, most, mode):
-            return f"(?:{_written(body)}){{{least},{'' if most is None else most}}}{mode}"
+            return f"(?:{_format(body)}){{{least},{'' if most is None else most}}}{mode}"
     return "."
 
 
-def _written_member(member: str | tuple[str, str] | Category) -> str:
+def _format_member(member: str | tuple[str, str] | Category) -> str:
     if isinstance(member, Category):
         return f"\\{member.letter}"
     return re.escape(member) if isinstance(member, str) else f"{re.escape(member[0])}-{re.escape(member[1])}"
@@ -143,14 +143,14 @@ def _written_member(member: str | tuple[str, str] | Category) -> str:
         (r"\N{DIGIT ONE}(?i:b)(?s-i:.)", [Literal("1"), Group((Literal("b"),), "i"), Group((AnyChar(),), "s", "i")]),
     ],
 )
-def test_all_of_the_syntax_is_parsed(pattern: str, tree: list[Node]) -> None:
+def test_parses_all_of_the_syntax(pattern: str, tree: list[Node]) -> None:
     """Escapes, sets, counts, groups, flags, comments, assertions and references."""
     assert list(parse_regex(re.compile(pattern))) == tree
 
 
 @given(_PATTERNS, _LINES)
-def test_a_match_has_the_literals_of_its_expression(pattern: str, line: str) -> None:
-    """What an expression is said to spell out stands in every line that it is found in."""
+def test_a_match_contains_the_literals_of_its_expression(pattern: str, line: str) -> None:
+    """The required literals of an expression are in every line that it matches."""
     regex = Regex(pattern, exact_case=True)
     if regex_matches(regex, line):
         assert all(re.sub("\n+", "\n", literal) in f"\n{line}" for literal in required_literals(regex))
@@ -158,35 +158,35 @@ def test_a_match_has_the_literals_of_its_expression(pattern: str, line: str) -> 
 
 @pytest.mark.parametrize("pattern", ["[a-z]+[0-9]{3}", "[^x]+[yz]", "[ab]?", r"\s+[qz]", ".{3}[z0]", "[^b]*[bq]"])
 @given(text=st.text("abxyzq01 \n", max_size=60), times=st.sampled_from([1, 7, 90]))
-def test_many_lines_are_ruled_out_as_each_by_itself(pattern: str, text: str, times: int) -> None:
-    """Where nothing is spelt out, lines are looked at together; what is found is what the first that has it gives."""
-    finding = get_finder(Regex(pattern))
+def test_searching_many_lines_at_once_gives_the_first_match(pattern: str, text: str, times: int) -> None:
+    """Without literals, lines are searched together. The result is the match in the first matching line."""
+    finder = get_finder(Regex(pattern))
     lines = (text * times).split("\n")
-    each = ((sum(len(one) + 1 for one in lines[:at]), finding.first(line)) for at, line in enumerate(lines))
-    first = next(((begin + span[0], begin + span[1]) for begin, span in each if span is not None), None)
-    assert finding.first(text * times) == first
+    matches = ((sum(len(previous) + 1 for previous in lines[:at]), finder.first(line)) for at, line in enumerate(lines))
+    first = next(((offset + span[0], offset + span[1]) for offset, span in matches if span is not None), None)
+    assert finder.first(text * times) == first
 
 
 @pytest.mark.parametrize(
     "pattern", ["(a+)+$", "(a|a)*$", "(a|aa)+$", r"(\w+\s?)+$", "a*a*a*a*b", "(.*)(.*)(.*)[^a]$", "(x?){30}b", "a+$"]
 )
-def test_what_takes_python_for_ever_is_found_or_given_up(pattern: str) -> None:
-    """An expression that Python would work on until the sun is cold ends, with an answer or with a sentence."""
+def test_exponential_expressions_finish_or_time_out(pattern: str) -> None:
+    """An expression that would take Python's engine forever ends with an answer or with an error."""
     assert regex_matches(Regex(pattern), "a" * 5_000 + "!") is (pattern in {"(.*)(.*)(.*)[^a]$", "(a|a)*$"})
     assert not regex_matches(Regex(f"{pattern}(?:x|y|z)"), "a" * 1_000_000 + "b!")
     with pytest.raises(BadQuery, match=r"did not finish within 0 seconds. Make it more specific"):
         regex_matches(Regex(f"{pattern}(?:x|y|z)"), "a" * 1_000_000 + "b!", TimeBudget(0))
 
 
-def test_without_re2_only_what_is_quick_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without google-re2, Python's engine searches what cannot take long; for the rest, the message says what to do."""
+def test_without_re2_only_fast_expressions_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without google-re2, Python's engine searches fast expressions. For the rest, the message says what to install."""
     monkeypatch.setitem(sys.modules, "re2", None)
     assert RegexFinder(Regex("^t[a-z]{2}$")).first("one\ntwo three\ntwo") == (14, 17)
     with pytest.raises(Missing, match=r"pip install 'threadline\[search\]'"):
         RegexFinder(Regex("(a+)+$"))
 
 
-def test_letters_beyond_ascii_are_words(engine: str) -> None:
+def test_word_characters_are_unicode(engine: str) -> None:
     """Word characters, digits, spaces and word boundaries are those of Unicode, with either engine."""
     assert engine
     text = "\u043f\u0440\u0438\u0432\u0435\u0442 \u00fcber\u00e4ll\u2003\u0663"
@@ -196,8 +196,8 @@ def test_letters_beyond_ascii_are_words(engine: str) -> None:
     assert get_finder(Regex("x.z")).first("a\nx\ud800z") == (2, 5)
 
 
-def test_a_slow_expression_knows_the_word_boundaries_of_ascii() -> None:
-    """If only RE2 can bound the time, a word boundary regards ASCII letters alone as letters: as documented."""
+def test_slow_expressions_have_ascii_word_boundaries() -> None:
+    """If only RE2 can bound the time, word boundaries consider only ASCII letters, as documented."""
     assert get_finder(Regex(r"\w+ \w+\b")).first("one two") == (0, 7)
     assert get_finder(Regex(r"^\w+\b \w+")).first("\u00fcber\u00e4l \u00fcb") == (0, 9)
     assert get_finder(Regex(r"^\w+\b \w+")).first("\u00e9\u00e9 \u00e9") is None
@@ -207,21 +207,21 @@ def test_a_slow_expression_knows_the_word_boundaries_of_ascii() -> None:
     "pattern",
     [r"(a+)+\1", r"(?:(?=a+)a*)*b*$", "(?>a+)+a+$", r"(a)?(?(1)(b+)+)$", "(a{400}){400}b?c*d*"],
 )
-def test_what_could_take_for_ever_is_refused(pattern: str) -> None:
-    """An expression that no linear engine takes, and that Python may not end, is no query."""
+def test_rejects_expressions_that_could_take_forever(pattern: str) -> None:
+    """An expression that no linear engine accepts, and that Python's may not finish, is rejected."""
     with pytest.raises(BadRegex, match="could take forever"):
         get_finder(Regex(pattern))
 
 
 @pytest.mark.parametrize("pattern", [r"foo(?!bar)", r"(?<=x)foo", r"(\w)\1", r"(?>foo)", r"fo++b?"])
-def test_what_python_does_soon_is_left_to_it(pattern: str) -> None:
-    """Looking ahead and back at groups is understood as long as it cannot take long."""
+def test_python_handles_fast_lookarounds_and_references(pattern: str) -> None:
+    """Lookarounds and back-references are supported if they cannot take long."""
     for line in ("xfoo bar", "foobar", "foo", "fo", ""):
         assert regex_matches(Regex(pattern), line) == (re.search(pattern, line) is not None)
 
 
-def test_an_expression_is_looked_for_in_each_line() -> None:
-    """`^` and `$` are the ends of a line, and nothing is found across two lines."""
+def test_expressions_match_within_lines() -> None:
+    """`^` and `$` are the ends of a line, and no match spans two lines."""
     text = "one\ntwo three\nfour"
     assert get_finder(Regex("^two")).first(text) == (4, 7)
     assert get_finder(Regex("three$")).first(text) == (8, 13)
@@ -232,8 +232,8 @@ def test_an_expression_is_looked_for_in_each_line() -> None:
 
 
 @given(st.integers(0, 2 * CHUNK_CHARS), st.integers(1, CHUNK_OVERLAP - 1))
-def test_a_long_line_is_seen_whole(before: int, length: int) -> None:
-    """A match of up to that length is found wherever it stands in a long line; no end of a piece is a line's."""
+def test_finds_matches_anywhere_in_a_long_line(before: int, length: int) -> None:
+    """A match of up to that length is found anywhere in a long line. The end of a chunk is not the end of a line."""
     line = "-" * before + "x" * length + "-" * CHUNK_CHARS
     assert get_finder(Regex(f"-?x{{{length}}}-")).first(line) == (max(0, before - 1), before + length + 1)
     assert get_finder(Regex("x$")).first(line) is None
@@ -242,23 +242,23 @@ def test_a_long_line_is_seen_whole(before: int, length: int) -> None:
 
 
 @pytest.mark.parametrize("pattern", [f"{'(' * 60}ab{'){2}' * 60}", f"{'(' * 60}a|b{'|c){1}' * 60}"])
-def test_what_is_repeated_within_what_is_repeated_is_spelt_out_in_bounds(pattern: str) -> None:
-    """Each repetition has its inside at both of its ends; sixty of them within one another have that a few times."""
+def test_nested_repeats_have_a_bounded_number_of_literals(pattern: str) -> None:
+    """Each repeat has its body at both ends. Sixty nested repeats must not multiply that."""
     tree = parse_regex(re.compile(pattern))
     assert _count_parts(_literal_parts(tree)) < 1_000
 
 
-def test_case_counts_only_when_asked() -> None:
-    """Case does not count, unless the expression ends in c, or says so itself."""
+def test_case_is_ignored_by_default() -> None:
+    """Case is ignored unless the expression ends in c, or says so itself."""
     document = Document(reply="TypeError: x")
-    said = {
+    results = {
         text: matches(parse_query(text), document) for text in ("/typeerror/", "/typeerror/c", "/TypeError/c", "/x/i")
     }
-    assert said == {"/typeerror/": True, "/typeerror/c": False, "/TypeError/c": True, "/x/i": True}
+    assert results == {"/typeerror/": True, "/typeerror/c": False, "/TypeError/c": True, "/x/i": True}
     assert not matches(parse_query("/(?-i:typeerror)/"), document)
 
 
-def test_colours_are_not_part_of_what_is_found() -> None:
-    """An expression sees what a person saw, without the sequences that colour it."""
+def test_expressions_ignore_colour_codes() -> None:
+    """An expression matches the visible text, without colour sequences."""
     assert regex_matches(Regex("^not ok$"), "\x1b[31mnot\x1b[0m ok")
     assert not regex_matches(Regex("31m"), "\x1b[31mnot\x1b[0m ok")

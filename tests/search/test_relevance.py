@@ -1,4 +1,4 @@
-"""The ranking puts what a person meant first, as far as the judged queries say."""
+"""The ranking puts the intended results first, as judged by a set of queries."""
 
 from __future__ import annotations
 
@@ -16,47 +16,49 @@ KINDS = {"phrase", "words", "identifier", "error", "path", "cjk", "misspelling",
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
-    """What the judged queries find in the written sessions and the noise around them."""
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
+    """The outcome of each judged query on the written sessions and the noise around them."""
     return list(outcomes(Home(tmp_path_factory.mktemp("relevance") / "home")))
 
 
-def test_what_is_meant_is_found_and_comes_first(found: list[Outcome]) -> None:
-    """Of what is meant, 95 % is among the first ten hits, and the first hit that is meant is the first or second."""
-    told = figures(found)
-    missed = "; ".join(f"{one.judged.text} ({one.recall:.2f}, {one.reciprocal:.2f})" for one in worst(found)[:20])
-    measured = f"recall at ten {told['all']['recall_at_10']}, MRR {told['all']['mrr']}; worst: {missed}"
-    assert told["all"]["recall_at_10"] >= RECALL, measured
-    assert told["all"]["mrr"] >= MRR, measured
+def test_intended_results_come_first(results: list[Outcome]) -> None:
+    """95 % of the intended results are among the first ten hits, and the first of them is the first or second hit."""
+    measures = figures(results)
+    missed = "; ".join(
+        f"{outcome.judged.text} ({outcome.recall:.2f}, {outcome.reciprocal:.2f})" for outcome in worst(results)[:20]
+    )
+    measured = f"recall at ten {measures['all']['recall_at_10']}, MRR {measures['all']['mrr']}; worst: {missed}"
+    assert measures["all"]["recall_at_10"] >= RECALL, measured
+    assert measures["all"]["mrr"] >= MRR, measured
 
 
-def test_no_kind_of_query_is_bad(found: list[Outcome]) -> None:
-    """Each kind by itself finds nine tenths of what is meant."""
-    told = figures(found)
-    assert set(told) == {*KINDS, "all"}
-    assert {kind: one for kind, one in told.items() if one["recall_at_10"] < 0.9} == {}
+def test_every_kind_of_query_has_good_recall(results: list[Outcome]) -> None:
+    """Each kind of query finds nine tenths of the intended results."""
+    measures = figures(results)
+    assert set(measures) == {*KINDS, "all"}
+    assert {kind: measure for kind, measure in measures.items() if measure["recall_at_10"] < 0.9} == {}
 
 
-def test_the_set_is_large_and_each_judgment_names_what_there_is() -> None:
-    """At least 120 queries, no query twice, and every session that one means is written down."""
+def test_the_judged_queries_are_complete() -> None:
+    """There are at least 120 distinct queries, and every session that one of them means exists."""
     judged = list(queries())
     assert len(judged) >= 120
-    assert len({one.text for one in judged}) == len(judged)
-    names = {name.partition(":")[0] for one in judged for meant in one.meant for name in meant.split("|")}
+    assert len({query.text for query in judged}) == len(judged)
+    names = {name.partition(":")[0] for query in judged for choice in query.meant for name in choice.split("|")}
     assert names - {"task"} <= scripts().keys()
-    assert all(one.meant and one.why for one in judged)
+    assert all(query.meant and query.why for query in judged)
 
 
-def test_hits_that_lack_words_say_so(found: list[Outcome]) -> None:
-    """Where not all hits have all words in one entry, a note tells it."""
-    notes = {outcome.judged.text: outcome.note for outcome in found}
+def test_hits_that_lack_words_say_so(results: list[Outcome]) -> None:
+    """If not all hits have all words in one entry, there is a note."""
+    notes = {outcome.judged.text: outcome.note for outcome in results}
     assert notes["newsletter queue password reset"] is not None
     assert notes["reply:race"] is None
 
 
-def test_a_perfect_answer_is_told_from_a_bad_one(tmp_path: Path) -> None:
-    """The measure itself: a query that finds nothing that is meant counts nothing, and lowers the mean."""
-    told = list(outcomes(Home(tmp_path / "home", noise=0)))
-    bad = [one._replace(recall=0.0, reciprocal=0.0) for one in told[:10]]
+def test_the_measure_penalises_bad_results(tmp_path: Path) -> None:
+    """A query that finds nothing intended counts as zero and lowers the mean."""
+    measured = list(outcomes(Home(tmp_path / "home", noise=0)))
+    bad = [outcome._replace(recall=0.0, reciprocal=0.0) for outcome in measured[:10]]
     assert figures(bad)["all"] == {"queries": 10, "recall_at_10": 0.0, "mrr": 0.0}
-    assert figures([*bad, *told[:10]])["all"]["mrr"] == pytest.approx(figures(told[:10])["all"]["mrr"] / 2)
+    assert figures([*bad, *measured[:10]])["all"]["mrr"] == pytest.approx(figures(measured[:10])["all"]["mrr"] / 2)

@@ -1,4 +1,4 @@
-"""Snippets show what was asked for, and nothing in them can do harm."""
+"""Snippets show the matches and contain nothing harmful."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from threadline.search.match import Snippet, snippet
 from threadline.search.query import parse_query
 
 
-def _marked(shown: Snippet) -> list[str]:
-    return [shown.text[start:end] for start, end in shown.highlights]
+def _highlighted(result: Snippet) -> list[str]:
+    return [result.text[start:end] for start, end in result.highlights]
 
 
 @pytest.mark.parametrize(
-    ("query", "text", "marked"),
+    ("query", "text", "highlights"),
     [
         ("needle", "a Needle, and another needle", ["Needle", "needle"]),
         ("cafe", "the CAFÉ is open", ["CAFÉ"]),
@@ -32,41 +32,41 @@ def _marked(shown: Snippet) -> list[str]:
         ("eat", "a needle, seated, to eat", ["eat"]),
     ],
 )
-def test_what_was_asked_for_is_marked(query: str, text: str, marked: list[str]) -> None:
-    """As it is written there."""
-    assert _marked(snippet(parse_query(query), {"reply": text})) == marked
+def test_highlights_matches(query: str, text: str, highlights: list[str]) -> None:
+    """Highlights have the spelling of the text."""
+    assert _highlighted(snippet(parse_query(query), {"reply": text})) == highlights
 
 
-def test_the_field_that_has_most_of_it_counts() -> None:
-    """And of equals the one that a person sees first."""
-    said = {"result": "rate limit", "prompt": "the rate", "reply": "the rate"}
-    assert snippet(parse_query("rate limit"), said).field == "result"
-    assert snippet(parse_query("rate"), said).field == "prompt"
-    assert snippet(parse_query("result:rate"), said).field == "result"
+def test_chooses_the_field_with_most_matches() -> None:
+    """Of equal fields, the most prominent one is chosen."""
+    fields = {"result": "rate limit", "prompt": "the rate", "reply": "the rate"}
+    assert snippet(parse_query("rate limit"), fields).field == "result"
+    assert snippet(parse_query("rate"), fields).field == "prompt"
+    assert snippet(parse_query("result:rate"), fields).field == "result"
 
 
-def test_a_long_text_is_cut_around_it() -> None:
-    """Where all that was asked for stands close together."""
+def test_truncates_a_long_text_around_the_matches() -> None:
+    """The snippet shows the place where the matches are closest together."""
     text = "alpha " * 500 + "and then alpha beside beta " + "gamma " * 500
-    shown = snippet(parse_query("alpha beta"), {"reply": text})
-    assert "alpha beside beta" in shown.text
-    assert shown.text.startswith("…")
-    assert shown.text.endswith("…")
+    result = snippet(parse_query("alpha beta"), {"reply": text})
+    assert "alpha beside beta" in result.text
+    assert result.text.startswith("…")
+    assert result.text.endswith("…")
 
 
-def test_without_text_to_show_the_beginning_is_shown() -> None:
-    """A filter alone marks nothing."""
-    shown = snippet(parse_query("kind:user"), {"prompt": "what was typed", "result": "printed"})
-    assert (shown.field, shown.text, shown.highlights) == ("prompt", "what was typed", ())
+def test_shows_the_beginning_without_matches() -> None:
+    """A filter highlights nothing."""
+    result = snippet(parse_query("kind:user"), {"prompt": "what was typed", "result": "printed"})
+    assert (result.field, result.text, result.highlights) == ("prompt", "what was typed", ())
 
 
 @given(st.text(max_size=600), st.sampled_from(["a", "needle", "a b", "/./", "据", "e*"]))
 def test_snippets_are_harmless(text: str, query: str) -> None:
-    """One line without controls, not long, with spans inside it and in order."""
-    shown = snippet(parse_query(query), {"reply": f"{text} needle a 据 {text}"})
-    assert not any(ord(one) < 32 or 127 <= ord(one) < 160 for one in shown.text)
-    assert len(shown.text) <= SNIPPET_LENGTH + 2
-    ends = [0, *(edge for span in shown.highlights for edge in span)]
+    """A snippet is one short line without control characters, and its highlights are in order."""
+    result = snippet(parse_query(query), {"reply": f"{text} needle a 据 {text}"})
+    assert not any(ord(char) < 32 or 127 <= ord(char) < 160 for char in result.text)
+    assert len(result.text) <= SNIPPET_LENGTH + 2
+    ends = [0, *(edge for span in result.highlights for edge in span)]
     assert ends == sorted(ends)
-    assert ends[-1] <= len(shown.text)
-    assert all(_marked(shown))
+    assert ends[-1] <= len(result.text)
+    assert all(_highlighted(result))

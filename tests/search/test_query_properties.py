@@ -1,4 +1,4 @@
-"""The laws of the query language."""
+"""Properties of the query language."""
 
 from __future__ import annotations
 
@@ -64,21 +64,21 @@ _ANY_LEAF = (
     | st.builds(When, st.sampled_from(["since", "until"]), st.datetimes(timezones=st.just(NOW.tzinfo)))
     | st.builds(Cost, st.sampled_from([">", ">=", "<", "<=", "="]), st.decimals(0, 10**9, places=6))
 )
-_BITS = st.sampled_from(
-    ['"', "(", ")", "-", "OR", "*", "/", "\\", ":", " ", "a", "中", "\0", *(f"{one}:" for one in FIELDS)]
+_FRAGMENTS = st.sampled_from(
+    ['"', "(", ")", "-", "OR", "*", "/", "\\", ":", " ", "a", "中", "\0", *(f"{field}:" for field in FIELDS)]
 )
 
 
 @given(trees(_ANY_LEAF))
-def test_a_query_written_out_reads_back_as_itself(query: Query) -> None:
-    """Parsing the text form of any tree gives that tree, whatever is in its words."""
+def test_a_query_survives_formatting_and_parsing(query: Query) -> None:
+    """Parsing the text form of any tree gives that tree, whatever its words contain."""
     assume(_depth(str(query)) <= 12)
     assert parse_query(str(query)) == query
 
 
-@given(st.lists(_BITS | _ANY_TEXT, max_size=20).map("".join))
-def test_any_text_is_understood_or_refused(text: str) -> None:
-    """Whatever is typed is a query that reads back as itself, or is refused with a sentence; nothing else happens."""
+@given(st.lists(_FRAGMENTS | _ANY_TEXT, max_size=20).map("".join))
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
+    """Any text is a query that survives formatting and parsing, or is rejected with a message."""
     try:
         query = parse_query(text)
     except BadQuery:
@@ -89,42 +89,44 @@ def test_any_text_is_understood_or_refused(text: str) -> None:
 
 
 @given(trees(text_leaves), st.lists(documents, min_size=1, max_size=5))
-def test_full_text_finds_what_a_scan_finds(query: Query, them: list[Document]) -> None:
+def test_full_text_finds_what_a_scan_finds(query: Query, docs: list[Document]) -> None:
     """Words, phrases, prefixes, fields, OR and NOT, in any script: FTS5 gives exactly the documents that match."""
-    assert by_plan(query, them) == by_scan(query, them)
+    assert by_plan(query, docs) == by_scan(query, docs)
 
 
 @given(st.lists(plain, min_size=2, max_size=4), st.lists(documents, min_size=1, max_size=5))
-def test_words_side_by_side_are_found_by_one_expression(query: list[Query], them: list[Document]) -> None:
-    """A query of words alone needs no check after full text, and finds what a scan finds."""
-    asked = parse_query(" ".join(map(str, query)))
-    assert make_plan(asked).rest is None
-    assert by_plan(asked, them) == by_scan(asked, them)
+def test_adjacent_words_need_one_full_text_expression(terms: list[Query], docs: list[Document]) -> None:
+    """A query of words only needs no check after full text, and finds what a scan finds."""
+    query = parse_query(" ".join(map(str, terms)))
+    assert make_plan(query).rest is None
+    assert by_plan(query, docs) == by_scan(query, docs)
 
 
 @given(trees(plain | words | phrases | filters | regexes), st.lists(documents, min_size=1, max_size=5))
 @example(Regex("kiss"), [Document(prompt="\u212aI\u017f\u017f"), Document(prompt="k\u0131ss")])
 @example(Regex(r"\[0m foo"), [Document(result="\x1b[0m foo"), Document(result="[0m foo")])
-def test_every_kind_of_query_finds_what_a_scan_finds(query: Query, them: list[Document]) -> None:
-    """Filters and regular expressions among words, nested as they may be: the plan gives what a scan gives."""
-    assert by_plan(query, them) == by_scan(query, them)
+def test_every_kind_of_query_finds_what_a_scan_finds(query: Query, docs: list[Document]) -> None:
+    """Filters and regular expressions among words, in any nesting: the plan finds what a scan finds."""
+    assert by_plan(query, docs) == by_scan(query, docs)
 
 
 @given(trees(text_leaves))
 def test_only_tokens_reach_full_text(query: Query) -> None:
-    """In an expression there is nothing but our own signs and, in quotes, letters and digits."""
-    found = make_plan(query).match
-    outside = re.sub(r'"[^"]*"', "", found or "")
+    """An expression contains only our own operators and, in quotes, letters and digits."""
+    expression = make_plan(query).match
+    outside = re.sub(r'"[^"]*"', "", expression or "")
     assert re.fullmatch(r"(?:AND|OR|NOT|\{\w+\}:|[()* ])*", outside)
-    assert all(one.isalnum() or one in " \u0301" for inside in re.findall(r'"([^"]*)"', found or "") for one in inside)
+    assert all(
+        char.isalnum() or char in " \u0301" for token in re.findall(r'"([^"]*)"', expression or "") for char in token
+    )
 
 
 @given(trees(text_leaves))
-def test_a_query_holds_few_terms(query: Query) -> None:
-    """The leaves of a tree are its terms, as many as are typed."""
+def test_a_query_has_a_bounded_number_of_terms(query: Query) -> None:
+    """The leaves of a tree are its terms."""
     assert 1 <= len(list(leaves(query))) <= MAX_TERMS
 
 
 def _depth(text: str) -> int:
-    """How deep parentheses may be nested in a text, at most."""
+    """An upper bound for the nesting of parentheses in a text."""
     return text.count("(")
