@@ -1,4 +1,4 @@
-"""`threadline history`: what was typed, in all projects, newest first."""
+"""`threadline history`: the prompts of all projects, newest first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.runner import CliRunner, control_characters, subprocess_environment
-from tests.cli.test_cli_hostile import STEER
+from tests.cli.test_cli_hostile import HOSTILE_TEXTS
 from tests.transcripts import SESSION, line, prompt, transcript, write
 
 from threadline.reports import history
@@ -23,7 +23,7 @@ NOON = 1_767_614_400_000  # 2026-01-05T12:00:00Z
 HOUR = 3_600_000
 
 
-def typed(text: str, hours: int = 0, **fields: Any) -> bytes:
+def history_row(text: str, hours: int = 0, **fields: Any) -> bytes:
     """A row of history.jsonl."""
     row = {"display": text, "pastedContents": {}, "timestamp": NOON + hours * HOUR, "project": "/work/app"}
     return line({**row, "sessionId": SESSION, **fields})
@@ -31,27 +31,27 @@ def typed(text: str, hours: int = 0, **fields: Any) -> bytes:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with one session left, and prompts of it, of one that is gone, and of one that is not named."""
+    """A home with one session, and prompts of it, of a deleted session, and of an unnamed one."""
     write(tmp_path / "projects" / "-work-app" / f"{SESSION}.jsonl", *transcript(prompt("hello")))
     old = line({"display": "of an old version", "timestamp": NOON - 100 * HOUR, "project": "/work/Old"})
     pasted = {"1": {"id": 1, "type": "text", "content": "much"}, "2": {"id": 2, "type": "image"}}
     rows = (
         old,
-        typed("Fix the Parser", 1, sessionId=GONE),
-        typed("hello\nthere", 2),
-        typed("look at this [Pasted text #1]", 3, pastedContents=pasted, project="/work/other"),
+        history_row("Fix the Parser", 1, sessionId=GONE),
+        history_row("hello\nthere", 2),
+        history_row("look at this [Pasted text #1]", 3, pastedContents=pasted, project="/work/other"),
     )
     write(tmp_path / "history.jsonl", *rows)
     return tmp_path
 
 
 def texts(result: Any) -> list[str]:
-    """The texts of rows."""
+    """The texts of the rows."""
     return [row["text"] for row in result.jsonl]
 
 
-def test_newest_first_in_one_line(cli: CliRunner, home: Path) -> None:
-    """Time, session, whether it is gone, project and text on one line each, the newest first; pasted ones counted."""
+def test_table_has_one_line_per_prompt(cli: CliRunner, home: Path) -> None:
+    """Time, session, deleted mark, project and text on one line, newest first. Pasted contents are counted."""
     result = cli("history", "--home", home)
     assert (result.code, result.err) == (0, "")
     assert result.out.splitlines() == [
@@ -62,8 +62,8 @@ def test_newest_first_in_one_line(cli: CliRunner, home: Path) -> None:
     ]
 
 
-def test_rows_for_programs(cli: CliRunner, home: Path) -> None:
-    """Each format has the same keys; of a row that names no session it is not known whether it is gone."""
+def test_formats_have_the_same_rows(cli: CliRunner, home: Path) -> None:
+    """Each format has the same keys. `gone` is null for a prompt without a session."""
     rows = cli("history", "--home", home, "--jsonl").jsonl
     assert [row["gone"] for row in rows] == [False, False, True, None]
     assert [row["pasted"] for row in rows] == [2, 0, 0, 0]
@@ -81,7 +81,7 @@ def test_rows_for_programs(cli: CliRunner, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "expected"),
     [
         (["parser"], ["Fix the Parser"]),
         (["THE"], ["hello\nthere", "Fix the Parser"]),
@@ -92,21 +92,21 @@ def test_rows_for_programs(cli: CliRunner, home: Path) -> None:
         (["--limit", "1"], ["look at this [Pasted text #1]"]),
     ],
 )
-def test_filters(cli: CliRunner, home: Path, words: list[str], found: list[str]) -> None:
-    """A text in whatever case, a project, a time, sessions that are gone, a number: each keeps what it says."""
-    assert texts(cli("history", "--home", home, "--jsonl", *words)) == found
+def test_filters_prompts(cli: CliRunner, home: Path, words: list[str], expected: list[str]) -> None:
+    """Filters by text in any case, project, time, deleted sessions and number."""
+    assert texts(cli("history", "--home", home, "--jsonl", *words)) == expected
 
 
-def test_a_deleted_session_is_gone(cli: CliRunner, home: Path) -> None:
-    """Once its transcript is deleted, a session's prompts are marked."""
+def test_marks_prompts_of_deleted_sessions(cli: CliRunner, home: Path) -> None:
+    """The prompts of a session whose transcript was deleted are marked."""
     (home / "projects" / "-work-app" / f"{SESSION}.jsonl").unlink()
     assert texts(cli("history", "--home", home, "--gone", "--jsonl"))[-1] == "Fix the Parser"
     assert len(texts(cli("history", "--home", home, "--gone", "--jsonl"))) == 3
 
 
-def test_the_table_is_short(cli: CliRunner, tmp_path: Path) -> None:
-    """Thirty prompts are shown, and that there are more; programs get all."""
-    write(tmp_path / "history.jsonl", *(typed(f"number {one}", one) for one in range(31)))
+def test_table_shows_30_prompts(cli: CliRunner, tmp_path: Path) -> None:
+    """The table shows thirty prompts and says that there are more. Machine formats have all of them."""
+    write(tmp_path / "history.jsonl", *(history_row(f"number {number}", number) for number in range(31)))
     (tmp_path / "projects").mkdir()
     shown = cli("history", "--home", tmp_path).out.splitlines()
     assert len(shown) == 32
@@ -116,9 +116,9 @@ def test_the_table_is_short(cli: CliRunner, tmp_path: Path) -> None:
 
 
 def test_homes_are_merged_by_time(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """The prompts of several homes come in one order; rows a little out of order are put right."""
+    """The prompts of several homes are sorted together, including rows slightly out of order."""
     other = tmp_path / "another"
-    write(other / "history.jsonl", typed("late", 2), typed("early", -1), typed("between", 1))
+    write(other / "history.jsonl", history_row("late", 2), history_row("early", -1), history_row("between", 1))
     (other / "projects").mkdir()
     rows = cli("history", "--home", home, "--home", other, "--jsonl").jsonl
     assert [row["timestamp"] for row in rows] == sorted((row["timestamp"] for row in rows), reverse=True)
@@ -133,15 +133,15 @@ def test_homes_are_merged_by_time(cli: CliRunner, home: Path, tmp_path: Path) ->
         (["--since", "2026-02-01"], "The newest is from 2026-01-05"),
     ],
 )
-def test_why_there_is_nothing(cli: CliRunner, home: Path, words: list[str], sentence: str) -> None:
-    """Where nothing fits, the exit code is 1, and a sentence says what would."""
+def test_explains_why_nothing_matches(cli: CliRunner, home: Path, words: list[str], sentence: str) -> None:
+    """If nothing matches, the exit code is 1 and a sentence says what would."""
     result = cli("history", "--home", home, *words)
     assert (result.code, result.out) == (1, "")
     assert sentence in result.err
 
 
-def test_no_history_and_no_home(cli: CliRunner, tmp_path: Path) -> None:
-    """A home without a history, and no home at all: exit code 1, and which it is."""
+def test_reports_missing_history_and_home(cli: CliRunner, tmp_path: Path) -> None:
+    """A home without a history and a missing home exit with 1 and different messages."""
     (tmp_path / "projects").mkdir()
     result = cli("history", "--home", tmp_path)
     assert (result.code, result.out) == (1, "")
@@ -151,15 +151,15 @@ def test_no_history_and_no_home(cli: CliRunner, tmp_path: Path) -> None:
     assert "No Claude home found" in result.err
 
 
-def test_times_that_exclude_each_other(cli: CliRunner, home: Path) -> None:
-    """A beginning after the end is an error."""
+def test_since_after_until_is_an_error(cli: CliRunner, home: Path) -> None:
+    """`--since` after `--until` is an error."""
     result = cli("history", "--home", home, "--since", "2026-02-01", "--until", "2026-01-01")
     assert (result.code, result.out) == (2, "")
     assert "--since 2026-02-01 is after --until 2026-01-01." in result.err
 
 
-def test_damaged_rows_are_told_and_cost_no_others(cli: CliRunner, home: Path) -> None:
-    """Rows that are torn, no JSON or of another shape: the others come, and how many were lost is said."""
+def test_reports_damaged_rows_and_prints_the_rest(cli: CliRunner, home: Path) -> None:
+    """Torn rows, invalid JSON and other shapes are counted in a message. The other rows are printed."""
     path = home / "history.jsonl"
     path.write_bytes(b"garbage\n\n[1]\n" + path.read_bytes() + b'{"display":7,"timestamp":"x"}\n{"displ')
     result = cli("history", "--home", home, "--jsonl")
@@ -168,9 +168,9 @@ def test_damaged_rows_are_told_and_cost_no_others(cli: CliRunner, home: Path) ->
     assert "could not be read. The first is at byte" in result.err
 
 
-@pytest.mark.parametrize("text", STEER.values(), ids=STEER.keys())
-def test_nothing_that_was_typed_steers_the_terminal(cli: CliRunner, home: Path, text: str) -> None:
-    """Hostile text in any field reaches the table as escapes only."""
+@pytest.mark.parametrize("text", HOSTILE_TEXTS.values(), ids=HOSTILE_TEXTS.keys())
+def test_escapes_hostile_text(cli: CliRunner, home: Path, text: str) -> None:
+    """Hostile text in any field is escaped in the table."""
     row = {"display": text, "timestamp": NOON, "project": f"/{text}", "sessionId": text}
     (home / "history.jsonl").write_bytes(json.dumps(row).encode() + b"\n")
     result = cli("history", "--home", home)
@@ -179,31 +179,31 @@ def test_nothing_that_was_typed_steers_the_terminal(cli: CliRunner, home: Path, 
 
 
 @given(
-    st.lists(st.binary(max_size=30).filter(lambda one: b"\n" not in one), max_size=30), st.integers(1, 40), st.data()
+    st.lists(st.binary(max_size=30).filter(lambda row: b"\n" not in row), max_size=30), st.integers(1, 40), st.data()
 )
-def test_backwards_is_forwards(
+def test_reading_backwards_gives_the_same_lines(
     tmp_path_factory: pytest.TempPathFactory, rows: list[bytes], block: int, data: Any
 ) -> None:
-    """Read backwards in blocks of any size, a file has the lines it has, each where it begins."""
+    """Read backwards in blocks of any size, a file has the same lines at the same offsets."""
     path = tmp_path_factory.mktemp("rows") / "history.jsonl"
     content = b"\n".join(rows) + data.draw(st.sampled_from([b"", b"\n"]))
     path.write_bytes(content)
-    wanted, at = [], 0
-    for one in content.split(b"\n"):
-        if one.strip(b"\0 \t\r"):
-            wanted.append((one, at))
-        at += len(one) + 1
+    expected, offset = [], 0
+    for row in content.split(b"\n"):
+        if row.strip(b"\0 \t\r"):
+            expected.append((row, offset))
+        offset += len(row) + 1
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(history, "_BLOCK", block)
-        assert list(_lines_backwards(path)) == wanted[::-1]
+        assert list(_lines_backwards(path)) == expected[::-1]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc to see a process's own memory in")
-def test_a_large_history_is_not_held(tmp_path: Path) -> None:
-    """Of a history of 200 MB, all rows come in a fraction of its size."""
+def test_large_history_is_streamed(tmp_path: Path) -> None:
+    """A history of 200 MB is printed with a fraction of its size in memory."""
     (tmp_path / "projects").mkdir()
-    row = typed("x", pastedContents={"1": {"id": 1, "type": "text", "content": "y" * 100_000}})
+    row = history_row("x", pastedContents={"1": {"id": 1, "type": "text", "content": "y" * 100_000}})
     with (tmp_path / "history.jsonl").open("wb") as file:
         for _ in range(200_000_000 // len(row)):
             file.write(row)
@@ -213,8 +213,8 @@ def test_a_large_history_is_not_held(tmp_path: Path) -> None:
         "import sys; peak = [one for one in open('/proc/self/status') if one.startswith('VmHWM')];"
         "print(peak[0].split()[1], file=sys.stderr)"
     )
-    done = subprocess.run(  # noqa: S603 - ours
+    process = subprocess.run(  # noqa: S603 - ours
         [sys.executable, "-c", code], env=subprocess_environment(), capture_output=True, check=True, timeout=120
     )
-    assert done.stdout.count(b"\n") == 200_000_000 // len(row)
-    assert int(done.stderr) * 1024 < 100_000_000
+    assert process.stdout.count(b"\n") == 200_000_000 // len(row)
+    assert int(process.stderr) * 1024 < 100_000_000

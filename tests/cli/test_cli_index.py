@@ -1,4 +1,4 @@
-"""`threadline index`: where the index lies, how it stands, bringing it up to date, making it anew."""
+"""`threadline index`: path, status, refresh and rebuild."""
 
 from __future__ import annotations
 
@@ -19,44 +19,45 @@ from threadline.index.store import VERSION, write_lock
 
 @pytest.fixture
 def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own, and a cache of its own."""
+    """A copy of the demo home, and a new cache folder."""
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     copy = tmp_path / "home"
     shutil.copytree(demo_home, copy)
     return copy
 
 
-def _index(home: Path) -> Path:
-    (found,) = (home.parent / "cache").glob("*.sqlite")
-    return found
+def index_file(home: Path) -> Path:
+    """The index file of the home."""
+    (path,) = (home.parent / "cache").glob("*.sqlite")
+    return path
 
 
-def test_the_path_is_told_and_nothing_is_made(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """`path` prints where the index would lie, in every format; it is by the homes, and by `THREADLINE_CACHE`."""
+def test_path_prints_location_without_creating_it(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """`path` prints where the index would be, in every format. It depends on the homes and `THREADLINE_CACHE`."""
     result = cli("index", "path", "--home", home)
-    told = Path(result.out.rstrip("\n"))
+    path = Path(result.out.rstrip("\n"))
     assert (result.code, result.err) == (0, "")
-    assert told.parent == tmp_path / "cache"
-    assert told.name.endswith(f"-v{VERSION}.sqlite")
-    assert cli("index", "path", "--home", home, "--json").json == {"path": str(told)}
-    assert not told.parent.exists()
+    assert path.parent == tmp_path / "cache"
+    assert path.name.endswith(f"-v{VERSION}.sqlite")
+    assert cli("index", "path", "--home", home, "--json").json == {"path": str(path)}
+    assert not path.parent.exists()
     shutil.copytree(home, tmp_path / "other")
     assert cli("index", "path", "--home", tmp_path / "other").out != result.out
 
 
-def test_the_status_before_there_is_an_index(cli: CliRunner, home: Path) -> None:
-    """Exit code 1, and how it is made; a program is told the same, and nothing is written."""
+def test_status_without_an_index(cli: CliRunner, home: Path) -> None:
+    """Exit code 1, and the message says how to build it. Nothing is written."""
     result = cli("index", "--home", home)
     assert (result.code, result.out) == (1, "")
     assert "`threadline index refresh` builds it" in result.err
-    told = cli("index", "status", "--home", home, "--json")
-    assert told.code == 1
-    assert (told.json["exists"], told.json["changed"]) == (False, len(home_counts.transcripts(home)))
+    status = cli("index", "status", "--home", home, "--json")
+    assert status.code == 1
+    assert (status.json["exists"], status.json["changed"]) == (False, len(home_counts.transcripts(home)))
     assert not (home.parent / "cache").exists()
 
 
-def test_a_refresh_says_what_it_read(cli: CliRunner, home: Path) -> None:
-    """How many transcripts, bytes and entries; the second time nothing; then what was appended, and what is gone."""
+def test_refresh_reports_what_it_read(cli: CliRunner, home: Path) -> None:
+    """Transcripts, bytes and entries; then nothing; then what was appended and deleted."""
     transcripts = home_counts.transcripts(home)
     first = cli("index", "refresh", "--home", home, "--json").json
     size = sum(path.stat().st_size for path in transcripts)
@@ -67,28 +68,28 @@ def test_a_refresh_says_what_it_read(cli: CliRunner, home: Path) -> None:
     with main.open("ab") as file:
         file.write(line)
     home_counts.main_transcripts(home)[-1].unlink()
-    shown = cli("index", "refresh", "--home", home)
-    assert (shown.code, shown.err) == (0, "")
-    assert shown.out.startswith(f"1 transcript read ({len(line)} bytes); 1 entry; ")
-    assert "; 1 transcript gone. Took " in shown.out
+    result = cli("index", "refresh", "--home", home)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith(f"1 transcript read ({len(line)} bytes); 1 entry; ")
+    assert "; 1 transcript gone. Took " in result.out
 
 
-def test_the_status_counts_without_writing(cli: CliRunner, home: Path) -> None:
-    """Figures are those of the index; what changed since is told by kind; the file stays as it is."""
+def test_status_counts_rows_and_changes_without_writing(cli: CliRunner, home: Path) -> None:
+    """The counts are those of the index, changes are counted by kind, and the file is not modified."""
     cli("index", "refresh", "--home", home)
-    told = cli("index", "--home", home, "--json").json
-    index = _index(home)
+    status = cli("index", "--home", home, "--json").json
+    index = index_file(home)
     with closing(sqlite3.connect(index)) as connection:
         for table in ("transcripts", "entries", "charges", "problems"):
-            assert told[table] == connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]  # noqa: S608
-    assert (told["exists"], told["schema"], told["changed"], told["changes"], told["orphans"]) == (
+            assert status[table] == connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]  # noqa: S608
+    assert (status["exists"], status["schema"], status["changed"], status["changes"], status["orphans"]) == (
         True,
         VERSION,
         0,
         {},
         0,
     )
-    assert told["share"] == pytest.approx(told["bytes"] / told["transcripts_bytes"], abs=0.001)
+    assert status["share"] == pytest.approx(status["bytes"] / status["transcripts_bytes"], abs=0.001)
     home_counts.main_transcripts(home)[0].unlink()
     with home_counts.main_transcripts(home)[0].open("ab") as file:
         file.write(b'{"type":"user"}\n')
@@ -98,12 +99,12 @@ def test_the_status_counts_without_writing(cli: CliRunner, home: Path) -> None:
     assert index.read_bytes() == before
 
 
-def test_orphans_are_counted_and_freed(cli: CliRunner, home: Path) -> None:
-    """Entries that are gone are counted as orphans; a rebuild leaves none."""
+def test_rebuild_removes_orphans(cli: CliRunner, home: Path) -> None:
+    """Deleted entries are counted as orphans. A rebuild removes them."""
     cli("index", "refresh", "--home", home)
-    gone = home_counts.main_transcripts(home)[0]
-    lines = gone.read_bytes().count(b"\n")
-    gone.unlink()
+    deleted = home_counts.main_transcripts(home)[0]
+    lines = deleted.read_bytes().count(b"\n")
+    deleted.unlink()
     cli("index", "refresh", "--home", home)
     assert cli("index", "--home", home, "--json").json["orphans"] == lines
     assert "`threadline index rebuild` removes those" in cli("index", "--home", home).out
@@ -111,15 +112,15 @@ def test_orphans_are_counted_and_freed(cli: CliRunner, home: Path) -> None:
     assert cli("index", "--home", home, "--json").json["orphans"] == 0
 
 
-def test_a_damaged_index_is_told_and_rebuilt(cli: CliRunner, home: Path) -> None:
-    """What is no index, or half of one, is an error that says what to do, and doing so helps."""
+def test_reports_damaged_index_and_rebuilds_it(cli: CliRunner, home: Path) -> None:
+    """A damaged index is an error that says what to do, and a rebuild fixes it."""
     cli("index", "refresh", "--home", home)
     before = cli("index", "--home", home, "--json").json
-    index = _index(home)
+    index = index_file(home)
     for damage in (b"no database at all " * 1000, index.read_bytes()[:20_000], b""):
         index.write_bytes(damage)
-        for question in (["index"], ["sql", "SELECT 1", "--no-refresh"]):
-            result = cli(*question, "--home", home)
+        for command in (["index"], ["sql", "SELECT 1", "--no-refresh"]):
+            result = cli(*command, "--home", home)
             assert (result.code, result.out) == (2, "")
             assert "run `threadline index rebuild`" in result.err.replace("Run", "run")
         assert cli("index", "rebuild", "--home", home).code == 0
@@ -130,24 +131,22 @@ def test_a_damaged_index_is_told_and_rebuilt(cli: CliRunner, home: Path) -> None
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("table", "command"), [("spent", "usage"), ("session_rows", "search the")])
-def test_damage_that_shows_while_it_is_asked_is_one_sentence(
-    cli: CliRunner, home: Path, table: str, command: str
-) -> None:
-    """A table that only an answer needs is gone: no traceback, and what to do."""
+def test_damage_found_during_a_query_is_an_error(cli: CliRunner, home: Path, table: str, command: str) -> None:
+    """If a table is missing, the message says what to do, without a traceback."""
     assert cli("index", "refresh", "--home", home).code == 0
-    with closing(sqlite3.connect(_index(home))) as connection:
+    with closing(sqlite3.connect(index_file(home))) as connection:
         connection.execute(f"DROP TABLE {table}")
     result = cli(*command.split(), "--home", home)
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert "run `threadline index rebuild`" in result.err.replace("Run", "run")
 
 
-def test_an_index_that_is_busy(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While another refreshes, refresh and rebuild say so; status and path answer."""
+def test_busy_index(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process refreshes, refresh and rebuild say so. Status still works."""
     monkeypatch.setattr("threadline.index.store._BUSY_TIMEOUT_MS", 20)
     monkeypatch.setattr("threadline.locks.TIMEOUT_SECONDS", 0.02)
     cli("index", "refresh", "--home", home)
-    with write_lock(_index(home)):
+    with write_lock(index_file(home)):
         for action in ("refresh", "rebuild"):
             result = cli("index", action, "--home", home)
             assert (result.code, result.out) == (2, "")
@@ -156,16 +155,16 @@ def test_an_index_that_is_busy(cli: CliRunner, home: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_cache_that_may_not_be_written(cli: CliRunner, home: Path) -> None:
-    """A sentence, and exit code 2."""
+def test_read_only_cache_is_an_error(cli: CliRunner, home: Path) -> None:
+    """Exit code 2, and a sentence."""
     (home.parent / "cache").mkdir(mode=0o500)
     result = cli("index", "refresh", "--home", home)
     assert result.code == 2
     assert "cannot be written" in result.err
 
 
-def test_a_cache_that_is_a_file(cli: CliRunner, home: Path) -> None:
-    """A sentence, and exit code 2, for refresh and rebuild alike."""
+def test_cache_that_is_a_file_is_an_error(cli: CliRunner, home: Path) -> None:
+    """Exit code 2, and a sentence, for refresh and rebuild."""
     (home.parent / "cache").write_text("mine")
     for action in ("refresh", "rebuild"):
         result = cli("index", action, "--home", home)
@@ -174,8 +173,8 @@ def test_a_cache_that_is_a_file(cli: CliRunner, home: Path) -> None:
     assert (home.parent / "cache").read_text() == "mine"
 
 
-def test_no_home_and_wrong_words(cli: CliRunner, home: Path) -> None:
-    """Without a home: exit code 1. A home that is not there, or an action that there is not: 2."""
+def test_missing_home_and_unknown_action(cli: CliRunner, home: Path) -> None:
+    """Without a home the exit code is 1. A missing home or an unknown action exits with 2."""
     assert cli("index").code == 1
     assert cli("index", "--home", home / "nowhere").code == 2
     result = cli("index", "frobnicate", "--home", home)
@@ -183,26 +182,24 @@ def test_no_home_and_wrong_words(cli: CliRunner, home: Path) -> None:
     assert "'status', 'refresh', 'rebuild', 'path'" in result.err
 
 
-def test_a_hostile_name_of_the_cache_is_shown_harmlessly(
-    cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The folder's name is shown as escapes, in answers and in errors."""
+def test_escapes_hostile_cache_name(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of the cache folder is escaped, in results and in errors."""
     monkeypatch.setenv("THREADLINE_CACHE", f"{home.parent}/cache\x1b[31m")
-    for question in (["path"], ["status"], ["refresh"], ["status"], ["status", "--json"]):
-        result = cli("index", *question, "--home", home)
+    for arguments in (["path"], ["status"], ["refresh"], ["status"], ["status", "--json"]):
+        result = cli("index", *arguments, "--home", home)
         assert control_characters(result.out + result.err) == set()
 
 
-def test_a_first_build_shows_how_far_it_has_come(home: Path) -> None:
-    """On a terminal: a bar with time left and the rate, which is gone when the answer comes."""
+def test_first_build_shows_progress(home: Path) -> None:
+    """A terminal shows a bar with the rate, which is removed before the result."""
     with on_a_terminal("index", "refresh", "--home", home, THREADLINE_CACHE=str(home.parent / "cache")) as (
-        asking,
+        process,
         terminal,
     ):
-        out, _ = asking.communicate(timeout=60)
-        seen = terminal.read()
-    assert asking.returncode == 0
+        out, _ = process.communicate(timeout=60)
+        screen = terminal.read()
+    assert process.returncode == 0
     assert out.startswith(f"{len(home_counts.transcripts(home))} transcripts read (".encode())
-    assert b"Indexing" in seen
-    assert re.search(rb"\d MB/s", seen)
-    assert seen.endswith(b"\x1b[1A\x1b[2K")
+    assert b"Indexing" in screen
+    assert re.search(rb"\d MB/s", screen)
+    assert screen.endswith(b"\x1b[1A\x1b[2K")

@@ -1,4 +1,4 @@
-"""`threadline keep` and its actions, as a person or a program asks them."""
+"""`threadline keep` and its actions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DAY = 86400
 
 @pytest.fixture
 def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own with Claude Code's usual settings, a keep of its own, and a machine that has a name."""
+    """A home with Claude Code's default settings, a keep, and a machine with a name."""
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -41,12 +41,12 @@ def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @pytest.fixture(autouse=True)
-def _as_nobody(cli: CliRunner) -> None:
-    """The asker takes variables away; the home above sets some after that."""
+def _clean_environment(cli: CliRunner) -> None:
+    """The runner removes variables. `home` sets some after that."""
 
 
-def _looks(folder: Path) -> dict[str, tuple[str, int, int]]:
-    """Every file below a folder: its hash, mode and time."""
+def snapshot(folder: Path) -> dict[str, tuple[str, int, int]]:
+    """Every file below a folder: its hash, mode and mtime."""
     return {
         str(path.relative_to(folder)): (
             hashlib.sha256(path.read_bytes()).hexdigest(),
@@ -58,9 +58,9 @@ def _looks(folder: Path) -> dict[str, tuple[str, int, int]]:
     }
 
 
-def test_a_run_says_what_was_new_and_touches_nothing(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """Sessions, files and bytes, in words and for a program; the home is as it was, and the keep its owner's alone."""
-    before = _looks(home)
+def test_run_reports_what_is_new_and_changes_nothing(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """Sessions, files and bytes are reported. The home is unchanged, and only the owner can read the keep."""
+    before = snapshot(home)
     first = cli("keep", "--json").json
     mains = home_counts.main_transcripts(home)
     assert first["run"] == 1
@@ -69,7 +69,7 @@ def test_a_run_says_what_was_new_and_touches_nothing(cli: CliRunner, home: Path,
     assert (first["grown"], first["gone"], first["kept"], first["problems"]) == (0, 0, 0, [])
     assert first["read"] == first["bytes"]
     assert 0 < first["written"] < first["stored"] < first["bytes"] / 4
-    assert _looks(home) == before
+    assert snapshot(home) == before
     assert {path.stat().st_mode & 0o077 for path in [tmp_path / "keep", *(tmp_path / "keep").rglob("*")]} == {0}
     again = cli("keep")
     assert (again.code, again.err) == (0, "")
@@ -78,21 +78,24 @@ def test_a_run_says_what_was_new_and_touches_nothing(cli: CliRunner, home: Path,
     assert cli("keep", "--quiet").out == ""
 
 
-def test_a_second_run_tells_what_grew_and_what_it_saved(cli: CliRunner, home: Path) -> None:
-    """What grew costs about what was added; what Claude Code deleted is still there, and said to be."""
+def test_second_run_reports_grown_and_deleted_sessions(cli: CliRunner, home: Path) -> None:
+    """Growth costs about what was added. Sessions that Claude Code deleted are still kept and reported."""
     cli("keep")
-    grown, *_between, gone = home_counts.main_transcripts(home)
+    grown, *_between, deleted = home_counts.main_transcripts(home)
     with grown.open("ab") as file:
         file.write(b'{"type":"user"}\n')
-    gone.unlink()
-    shown = cli("keep").out
-    assert shown.startswith("Sessions: 1 grown. 1 file, 16 bytes read, ")
-    assert "1 session deleted by Claude Code since the last run, still kept." in shown
-    assert "Claude Code has deleted 1 of them: `threadline keep list --only`." in shown
+    deleted.unlink()
+    output = cli("keep").out
+    assert output.startswith("Sessions: 1 grown. 1 file, 16 bytes read, ")
+    assert "1 session deleted by Claude Code since the last run, still kept." in output
+    assert "Claude Code has deleted 1 of them: `threadline keep list --only`." in output
     (row,) = cli("keep", "list", "--only", "--jsonl").jsonl
-    assert (row["session"], row["kept"], row["machine"]) == (gone.stem, True, "desk")
-    found = cli("keep", "diff", "--jsonl").jsonl
-    assert [(one["change"], one["session"]) for one in found] == [("grown", grown.stem), ("gone", gone.stem)]
+    assert (row["session"], row["kept"], row["machine"]) == (deleted.stem, True, "desk")
+    changes = cli("keep", "diff", "--jsonl").jsonl
+    assert [(change["change"], change["session"]) for change in changes] == [
+        ("grown", grown.stem),
+        ("gone", deleted.stem),
+    ]
     assert "1 grown, 1 gone" in cli("keep", "diff").out
     assert cli("keep", "diff", "2").code == 1
     runs = cli("keep", "diff", "--runs", "--jsonl").jsonl
@@ -100,13 +103,13 @@ def test_a_second_run_tells_what_grew_and_what_it_saved(cli: CliRunner, home: Pa
 
 
 @pytest.mark.usefixtures("home")
-def test_a_list_has_every_kept_session_in_every_format(cli: CliRunner) -> None:
-    """The same rows in each; titles are those that `threadline list` shows; a limit limits, a project chooses."""
+def test_list_has_every_kept_session_in_every_format(cli: CliRunner) -> None:
+    """All formats have the same rows, titles equal those of `threadline list`, and the filters work."""
     cli("keep")
     rows = cli("keep", "list", "--json").json
-    listed = {one["id"]: one for one in cli("list", "--json").json}
+    listed = {listed_row["id"]: listed_row for listed_row in cli("list", "--json").json}
     assert {row["session"]: row["title"] for row in rows if row["session"] in listed} == {
-        session: one["title"] for session, one in listed.items()
+        session: listed_row["title"] for session, listed_row in listed.items()
     }
     assert [row["modified"] for row in rows] == sorted((row["modified"] for row in rows), reverse=True)
     assert cli("keep", "list", "--jsonl").jsonl == rows
@@ -114,9 +117,9 @@ def test_a_list_has_every_kept_session_in_every_format(cli: CliRunner) -> None:
     short = cli("keep", "list", "--limit", "2").out
     assert f"Showing the newest 2. {len(rows) - 2} more" in short
     assert sum(row["session"][:8] in short for row in rows) == 2
-    chosen = cli("keep", "list", "--project", "KETTLE", "--json").json
-    assert chosen == [row for row in rows if "kettle" in row["project"]]
-    assert chosen
+    filtered = cli("keep", "list", "--project", "KETTLE", "--json").json
+    assert filtered == [row for row in rows if "kettle" in row["project"]]
+    assert filtered
     result = cli("keep", "list", "--project", "nowhere")
     assert (result.code, result.out) == (1, "")
     assert cli("keep", "list", "--only").code == 1
@@ -124,8 +127,8 @@ def test_a_list_has_every_kept_session_in_every_format(cli: CliRunner) -> None:
     assert "Machines: desk_" in cli("keep", "list", "--machine", "other").err
 
 
-def test_the_status_tells_what_is_at_risk_and_when_it_is_deleted(cli: CliRunner, home: Path) -> None:
-    """What is due comes first; in words and for a program; after a run nothing is."""
+def test_status_shows_what_is_at_risk_and_when(cli: CliRunner, home: Path) -> None:
+    """Sessions due for deletion come first, in the table and in JSON. After a run nothing is at risk."""
     cli("keep")
     assert "Nothing is at risk" in cli("keep", "status").out
     due, soon, *_others = home_counts.main_transcripts(home)
@@ -133,16 +136,16 @@ def test_the_status_tells_what_is_at_risk_and_when_it_is_deleted(cli: CliRunner,
         with path.open("ab") as file:
             file.write(b'{"type":"user"}\n')
         os.utime(path, (time.time() - age * DAY,) * 2)
-    shown = cli("keep", "status").out
-    assert "At risk: 2 sessions. Run `threadline keep`." in shown
-    first, second = (line for line in shown.splitlines() if "has grown" in line)
+    output = cli("keep", "status").out
+    assert "At risk: 2 sessions. Run `threadline keep`." in output
+    first, second = (line for line in output.splitlines() if "has grown" in line)
     assert (first.split()[0], second.split()[0]) == (due.stem[:8], soon.stem[:8])
     assert "at the next start" in first
     assert "(in 2 days)" in second
-    assert "deleted after 30 days" in shown
-    told = cli("keep", "status", "--json").json
+    assert "deleted after 30 days" in output
+    status = cli("keep", "status", "--json").json
     rows = cli("keep", "status", "--jsonl").jsonl
-    assert told["at_risk"] == rows
+    assert status["at_risk"] == rows
     assert [(row["session"], row["state"], row["bytes"]) for row in rows] == [
         (due.stem, "grown", 16),
         (soon.stem, "grown", 16),
@@ -154,40 +157,40 @@ def test_the_status_tells_what_is_at_risk_and_when_it_is_deleted(cli: CliRunner,
     assert "everything is deleted at the next start" in cli("keep", "status").out
 
 
-def test_a_restored_session_is_the_one_that_was_kept(cli: CliRunner, home: Path) -> None:
-    """Deleted with everything of it, it comes back byte for byte, with modes and times; twice is once."""
-    before = _looks(home)
+def test_restore_reproduces_deleted_session(cli: CliRunner, home: Path) -> None:
+    """A deleted session is restored byte for byte, with modes and times. A second restore changes nothing."""
+    before = snapshot(home)
     cli("keep")
     session = max(cli("keep", "list", "--json").json, key=lambda row: row["files"])
     assert session["files"] > 3
     for path in [path for path in before if session["session"] in path]:
         (home / path).unlink()
-    missing = len(before) - len(_looks(home))
-    shown = cli("keep", "restore", session["session"][:10])
-    assert (shown.code, shown.err) == (0, "")
-    assert f"Restored {missing} files of 1 session into {home}." in shown.out
-    assert f"claude -r {session['session']}" in shown.out
-    assert _looks(home) == before
+    missing = len(before) - len(snapshot(home))
+    result = cli("keep", "restore", session["session"][:10])
+    assert (result.code, result.err) == (0, "")
+    assert f"Restored {missing} files of 1 session into {home}." in result.out
+    assert f"claude -r {session['session']}" in result.out
+    assert snapshot(home) == before
     again = cli("keep", "restore", session["session"], "--json").json
     assert (again["files"], again["refused"]) == (0, [])
-    assert _looks(home) == before
+    assert snapshot(home) == before
 
 
-def test_everything_is_restored_into_another_home(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """Every file that is kept, with its mode and time, and no other; the restored home reads like the first."""
-    kept = cli("keep", "--json").json
+def test_restore_all_into_another_home(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """Every kept file is restored with its mode and time, and the restored home reads like the original."""
+    run = cli("keep", "--json").json
     result = cli("keep", "restore", "--all", "--to", tmp_path / "new", "--json")
-    assert (result.code, result.json["files"], result.json["refused"]) == (0, kept["files"], [])
-    before = _looks(home)
-    assert all(before[path] == looks for path, looks in _looks(tmp_path / "new").items())
-    listed = [cli("list", "--home", where, "--no-keep", "--json").json for where in (home, tmp_path / "new")]
+    assert (result.code, result.json["files"], result.json["refused"]) == (0, run["files"], [])
+    before = snapshot(home)
+    assert all(before[path] == state for path, state in snapshot(tmp_path / "new").items())
+    listed = [cli("list", "--home", folder, "--no-keep", "--json").json for folder in (home, tmp_path / "new")]
     first, second = ([(row["id"], row["title"], row["turns"]) for row in rows] for rows in listed)
     assert first == second
     assert first
 
 
-def test_nothing_is_overwritten_without_force(cli: CliRunner, home: Path) -> None:
-    """A transcript that is there with other bytes stays, and is told; with --force the kept one takes its place."""
+def test_restore_overwrites_only_with_force(cli: CliRunner, home: Path) -> None:
+    """A transcript with other bytes is not overwritten, and reported. `--force` replaces it."""
     cli("keep")
     main = home_counts.main_transcripts(home)[0]
     kept = main.read_bytes()
@@ -200,8 +203,8 @@ def test_nothing_is_overwritten_without_force(cli: CliRunner, home: Path) -> Non
     assert main.read_bytes() == kept
 
 
-def test_an_earlier_version_is_restored(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """`--at RUN` gives the session as that run saw it."""
+def test_restore_at_an_earlier_run(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """`--at RUN` restores the session as that run saw it."""
     main = home_counts.main_transcripts(home)[0]
     before = main.read_bytes()
     cli("keep")
@@ -214,53 +217,53 @@ def test_an_earlier_version_is_restored(cli: CliRunner, home: Path, tmp_path: Pa
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("left", [0, 0.5])
-def test_a_transcript_that_was_cut_off_comes_back_whole(
-    cli: CliRunner, home: Path, tmp_path: Path, left: float
-) -> None:
-    """What stood before is put back, and that is said; `--at` gives it as it was, and `list` shows its title."""
+@pytest.mark.parametrize("remaining", [0, 0.5])
+def test_restore_recovers_truncated_transcript(cli: CliRunner, home: Path, tmp_path: Path, remaining: float) -> None:
+    """The text before the truncation is restored, and that is reported. `--at` restores the truncated one."""
     cli("keep")
     main = home_counts.main_transcripts(home)[0]
-    before, title = main.read_bytes(), _row_of(cli, main)["title"]
-    os.truncate(main, int(len(before) * left))
+    before, title = main.read_bytes(), _list_row(cli, main)["title"]
+    os.truncate(main, int(len(before) * remaining))
     cli("keep")
-    assert _row_of(cli, main)["title"] == title
+    assert _list_row(cli, main)["title"] == title
     main.unlink()
     result = cli("keep", "restore", main.stem)
     assert (result.code, main.read_bytes()) == (0, before)
     assert "was truncated to" in result.out
     assert cli("keep", "restore", main.stem, "--at", "2", "--to", tmp_path / "at").code == 0
-    assert (tmp_path / "at" / main.relative_to(home)).read_bytes() == before[: int(len(before) * left)]
+    assert (tmp_path / "at" / main.relative_to(home)).read_bytes() == before[: int(len(before) * remaining)]
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("left", [0, 0.5])
-def test_what_a_cut_took_comes_back_with_what_followed(cli: CliRunner, home: Path, tmp_path: Path, left: float) -> None:
-    """A session that was cut off and gone on with is listed and put back with every line; `--at` gives either part."""
+@pytest.mark.parametrize("remaining", [0, 0.5])
+def test_restore_combines_truncated_and_continued_transcript(
+    cli: CliRunner, home: Path, tmp_path: Path, remaining: float
+) -> None:
+    """A truncated and continued session is restored with every line. `--at` restores either part."""
     main = max(home_counts.main_transcripts(home), key=lambda path: path.stat().st_size)
     lines = main.read_bytes().splitlines(keepends=True)
     whole, title = main.read_bytes(), None
     first = lines[: len(lines) * 3 // 4]
-    rest = [*first[: int(len(first) * left)], *lines[len(first) :]]
-    for part in (first, first[: int(len(first) * left)], rest):
+    continued = [*first[: int(len(first) * remaining)], *lines[len(first) :]]
+    for part in (first, first[: int(len(first) * remaining)], continued):
         main.write_bytes(b"".join(part))
         cli("keep")
-        title = title or _row_of(cli, main)["title"]
-    assert (_row_of(cli, main)["title"], _row_of(cli, main)["kept"]) == (title, False)
+        title = title or _list_row(cli, main)["title"]
+    assert (_list_row(cli, main)["title"], _list_row(cli, main)["kept"]) == (title, False)
     (part,) = (row for row in cli("list", "--json").json if row["kept"])
     result = cli("keep", "restore", main.stem, "--to", tmp_path / "all")
     assert result.code == 0
     assert (tmp_path / "all" / main.relative_to(home)).read_bytes() == whole
     assert "was truncated and then continued" in " ".join(result.out.split())
-    for run, data in (("1", first), ("3", rest)):
+    for run, data in (("1", first), ("3", continued)):
         assert cli("keep", "restore", part["id"][:8], "--at", run, "--to", tmp_path / run).code == 0
         assert (tmp_path / run / main.relative_to(home)).read_bytes() == b"".join(data)
     assert cli("keep", "restore", main.stem).code == 2
-    assert main.read_bytes() == b"".join(rest)
+    assert main.read_bytes() == b"".join(continued)
 
 
-def test_a_machine_whose_id_was_lost_goes_on_as_it_was(cli: CliRunner, home: Path) -> None:
-    """The files that lie there, down to when the system saw each change, say that it is the same: nothing is new."""
+def test_machine_is_recognised_after_losing_its_id(cli: CliRunner, home: Path) -> None:
+    """The files and their ctimes show that it is the same machine, so nothing is new."""
     cli("keep")
     before = cli("keep", "status", "--json").json["machines"]
     folder = Path(os.environ["XDG_DATA_HOME"]) / "threadline"
@@ -270,14 +273,14 @@ def test_a_machine_whose_id_was_lost_goes_on_as_it_was(cli: CliRunner, home: Pat
     home_counts.main_transcripts(home)[0].unlink()
     result = cli("keep")
     assert "Continuing as" in result.err
-    assert [one["id"] for one in cli("keep", "status", "--json").json["machines"]] == [before[0]["id"]]
+    assert [machine["id"] for machine in cli("keep", "status", "--json").json["machines"]] == [before[0]["id"]]
     assert (folder / "machine").read_text().strip() == before[0]["id"]
     assert cli("keep", "list", "--only", "--json").json
     assert cli("keep", "restore", "--all").code == 0
 
 
-def test_a_machine_of_the_same_name_is_not_taken_for_this_one(cli: CliRunner, home: Path) -> None:
-    """Where the files were all written since, it may be another one; how to take up its id is said, once."""
+def test_machine_with_the_same_name_is_not_confused(cli: CliRunner, home: Path) -> None:
+    """If all files were rewritten, it may be another machine. How to adopt its id is said once."""
     cli("keep")
     folder = Path(os.environ["XDG_DATA_HOME"]) / "threadline"
     for path in folder.iterdir():
@@ -293,8 +296,8 @@ def test_a_machine_of_the_same_name_is_not_taken_for_this_one(cli: CliRunner, ho
     assert not cli("keep").err
 
 
-def test_a_longer_version_of_what_was_rewritten_is_told(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """The newest is put back, and where the longer one is."""
+def test_restore_mentions_a_longer_version(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """The newest version is restored, and the message names the run with the longer one."""
     cli("keep")
     main = home_counts.main_transcripts(home)[0]
     main.write_bytes(b"{}\n")
@@ -304,10 +307,8 @@ def test_a_longer_version_of_what_was_rewritten_is_told(cli: CliRunner, home: Pa
     assert "--at 1 restores" in " ".join(result.out.split())
 
 
-def test_a_session_of_two_homes_is_the_longest_and_the_other_is_told(
-    cli: CliRunner, home: Path, tmp_path: Path
-) -> None:
-    """What of two homes has the same path is not dropped silently, and `--home` names either."""
+def test_restore_prefers_the_longest_copy_of_two_homes(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """The other copy is mentioned, and `--home` selects either."""
     other = tmp_path / "other"
     shutil.copytree(home, other)
     main = home_counts.main_transcripts(home)[0]
@@ -326,28 +327,32 @@ def test_a_session_of_two_homes_is_the_longest_and_the_other_is_told(
     assert cli("keep", "restore", "--all", "--home", tmp_path / "none", "--to", tmp_path / "x").code != 0
 
 
-def test_a_keep_that_was_merged_names_no_home_to_write_into(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """Who says that he is this machine cannot have files put into a folder that the user never called a home."""
+def test_merged_keep_cannot_choose_the_restore_folder(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """A forged run of this machine cannot write files into a folder that the user never called a home."""
     cli("keep")
     elsewhere = tmp_path / "elsewhere"
     session = "0abcdef0-0000-4000-8000-000000000000"
     text = json.dumps({"type": "user", "sessionId": session}).encode() + b"\n"
     files = (f"projects/-p/{session}.jsonl", f"file-history/{session}/x", f"etc/cron.d/{session}", "settings.json")
-    own = (tmp_path / "data" / "threadline" / "machine").read_text().strip()
-    _forge(
-        tmp_path / "forged", RunRow(1, own, "desk", 77, None, "2026-11-15T00:00:00Z", (str(elsewhere),)), files, text
+    machine = (tmp_path / "data" / "threadline" / "machine").read_text().strip()
+    _forge_keep(
+        tmp_path / "forged",
+        RunRow(1, machine, "desk", 77, None, "2026-11-15T00:00:00Z", (str(elsewhere),)),
+        files,
+        text,
     )
     assert cli("keep", "merge", tmp_path / "forged").code == 0
     refused = cli("keep", "restore", session)
     assert (refused.code, elsewhere.exists()) == (2, False)
     assert "--home" in refused.err
     cli("keep", "restore", "--all", "--home", elsewhere, "--to", tmp_path / "to")
-    put = sorted(str(path.relative_to(tmp_path / "to")) for path in (tmp_path / "to").rglob("*") if path.is_file())
-    assert put == sorted(files[:2])
+    restored = sorted(str(path.relative_to(tmp_path / "to")) for path in (tmp_path / "to").rglob("*") if path.is_file())
+    assert restored == sorted(files[:2])
     assert cli("keep", "restore", home_counts.main_transcripts(home)[0].stem).code == 0
 
 
-def _forge(folder: Path, run: RunRow, files: tuple[str, ...], data: bytes) -> None:
+def _forge_keep(folder: Path, run: RunRow, files: tuple[str, ...], data: bytes) -> None:
+    """A keep with a forged run."""
     store = Store.make(folder)
     piece = Piece.of(data)
     with PackWriter(store, run.machine) as packing:
@@ -356,13 +361,14 @@ def _forge(folder: Path, run: RunRow, files: tuple[str, ...], data: bytes) -> No
     store.put_run([run, *rows, EndRow(run.began, len(files), len(data))])
 
 
-def _row_of(cli: CliRunner, main: Path) -> Any:
-    (row,) = (one for one in cli("keep", "list", "--json").json if one["session"] == main.stem)
+def _list_row(cli: CliRunner, main: Path) -> Any:
+    """The row of a session in `keep list`."""
+    (row,) = (candidate for candidate in cli("keep", "list", "--json").json if candidate["session"] == main.stem)
     return row
 
 
-def test_a_session_that_would_be_deleted_again_is_told(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """Older than the days after which Claude Code deletes: a warning, and none with `--touch`, which makes it new."""
+def test_restore_warns_if_session_would_be_deleted_again(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """A session older than the retention period gets a warning. `--touch` makes it new."""
     main = home_counts.main_transcripts(home)[0]
     os.utime(main, (time.time() - 40 * DAY,) * 2)
     cli("keep")
@@ -373,8 +379,8 @@ def test_a_session_that_would_be_deleted_again_is_told(cli: CliRunner, home: Pat
 
 
 @pytest.mark.usefixtures("home")
-def test_damage_is_found_and_the_sessions_it_touches_are_named(cli: CliRunner, tmp_path: Path) -> None:
-    """Exit code 2, which sessions, and what mends it; merging a copy does."""
+def test_verify_names_damaged_sessions(cli: CliRunner, tmp_path: Path) -> None:
+    """Exit code 2, with the affected sessions and how to repair them. Merging a copy repairs them."""
     cli("keep")
     assert cli("keep", "verify").out.startswith("Everything is intact: ")
     assert cli("keep", "verify", "--sample", "1", "--json").json["clean"]
@@ -386,28 +392,28 @@ def test_damage_is_found_and_the_sessions_it_touches_are_named(cli: CliRunner, t
     result = cli("keep", "verify", "--json")
     assert result.code == 2
     assert not result.json["clean"]
-    known = {row["session"] for row in cli("keep", "list", "--json").json}
+    listed = {row["session"] for row in cli("keep", "list", "--json").json}
     assert result.json["sessions"]
-    assert set(result.json["sessions"]) <= known
-    shown = cli("keep", "verify")
-    assert shown.code == 2
-    assert "threadline keep merge COPY" in shown.out
-    assert result.json["sessions"][0] in shown.out
+    assert set(result.json["sessions"]) <= listed
+    report = cli("keep", "verify")
+    assert report.code == 2
+    assert "threadline keep merge COPY" in report.out
+    assert result.json["sessions"][0] in report.out
     assert cli("keep", "merge", tmp_path / "copy").code == 0
     assert cli("keep", "verify", "--json").json["sessions"] == []
     assert cli("keep", "restore", "--all", "--to", tmp_path / "all").code == 0
 
 
-def test_forgetting_asks_and_then_forgets(cli: CliRunner, home: Path) -> None:
-    """Not without --yes where nobody can be asked; then it is gone, is not kept again, and the reason stays."""
+def test_forget_needs_confirmation(cli: CliRunner, home: Path) -> None:
+    """Without --yes it refuses. With it, the session is removed, not kept again, and the reason stays."""
     cli("keep")
     main = home_counts.main_transcripts(home)[0]
     refused = cli("keep", "forget", main.stem, "--reason", "a mistake")
     assert refused.code == 1
     assert "--yes" in refused.err
     assert cli("keep", "forget", main.stem, "--reason", " ", "--yes").code == 2
-    done = cli("keep", "forget", main.stem, "--reason", "a mistake", "--yes", "--json")
-    assert (done.code, done.json["reason"], done.json["problems"]) == (0, "a mistake", [])
+    result = cli("keep", "forget", main.stem, "--reason", "a mistake", "--yes", "--json")
+    assert (result.code, result.json["reason"], result.json["problems"]) == (0, "a mistake", [])
     assert main.stem not in {row["session"] for row in cli("keep", "list", "--json").json}
     assert cli("keep").out.startswith("Nothing new")
     assert "No kept session" in cli("keep", "restore", main.stem).err
@@ -416,37 +422,35 @@ def test_forgetting_asks_and_then_forgets(cli: CliRunner, home: Path) -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_keeps_are_merged_and_machines_told_apart(
-    cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What another machine kept is listed with its name; the second time nothing is new."""
+def test_merge_lists_sessions_by_machine(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions of another machine are listed with its name. A second merge finds nothing new."""
     cli("keep")
-    own = cli("keep", "list", "--json").json
+    own_rows = cli("keep", "list", "--json").json
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data2"))
     monkeypatch.setattr("platform.node", lambda: "lap top")
     cli("keep", "--keep", tmp_path / "other")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    done = cli("keep", "merge", tmp_path / "other")
-    assert done.out.startswith("Imported 1 run and ")
+    result = cli("keep", "merge", tmp_path / "other")
+    assert result.out.startswith("Imported 1 run and ")
     assert cli("keep", "merge", tmp_path / "other").out.startswith("Nothing new")
     rows = cli("keep", "list", "--json").json
     assert sorted({row["machine"] for row in rows}) == ["desk", "lap top"]
-    assert len(rows) == 2 * len(own)
-    assert len(cli("keep", "list", "--machine", "lap top", "--json").json) == len(own)
+    assert len(rows) == 2 * len(own_rows)
+    assert len(cli("keep", "list", "--machine", "lap top", "--json").json) == len(own_rows)
     assert "MACHINE" in cli("keep", "list").out
-    there = cli("keep", "restore", rows[0]["session"], "--machine", "lap top")
-    assert there.code == 2
-    assert "another machine, lap top" in there.err
+    foreign = cli("keep", "restore", rows[0]["session"], "--machine", "lap top")
+    assert foreign.code == 2
+    assert "another machine, lap top" in foreign.err
     assert cli("keep", "restore", rows[0]["session"], "--machine", "lap top", "--to", tmp_path / "here").code == 0
     assert cli("keep", "pack").code == 0
     assert cli("keep", "verify").code == 0
 
 
 @pytest.mark.slow
-def test_an_encrypted_keep_is_added_to_without_its_secret_and_read_with_it(
+def test_encrypted_keep_is_written_without_secret_and_read_with_it(
     cli: CliRunner, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a passphrase or a key file; without it a sentence says what to name; no id of a session stands in any file."""
+    """By passphrase or key file. Without it, the message says what to give. No file contains a session id."""
     pytest.importorskip("pyrage")
     key = tmp_path / "key"
     assert cli("keep", "--encrypt", "--key-file", key).code == 0
@@ -460,8 +464,8 @@ def test_an_encrypted_keep_is_added_to_without_its_secret_and_read_with_it(
     assert "--key-file" in locked.err
     assert len(cli("keep", "list", "--key-file", key, "--json").json) > 3
     assert cli("keep", "verify", "--key-file", key).code == 0
-    held = b"".join(path.read_bytes() for path in (tmp_path / "keep").rglob("*") if path.is_file())
-    assert main.stem.encode() not in held
+    contents = b"".join(path.read_bytes() for path in (tmp_path / "keep").rglob("*") if path.is_file())
+    assert main.stem.encode() not in contents
     monkeypatch.setenv("THREADLINE_KEEP_PASSPHRASE", "pass")
     assert cli("keep", "--encrypt", "--keep", tmp_path / "second").code == 0
     assert cli("keep", "status", "--keep", tmp_path / "second", "--json").json["encrypted"]
@@ -472,8 +476,8 @@ def test_an_encrypted_keep_is_added_to_without_its_secret_and_read_with_it(
 
 
 @pytest.mark.usefixtures("home")
-def test_no_keep_no_home_and_wrong_words(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No keep yet: exit code 1, and how one is begun. What is no keep, no run, no action: 2, and a sentence."""
+def test_missing_keep_and_invalid_arguments(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a keep the exit code is 1, and the message says how to create one. Invalid arguments exit with 2."""
     for action in ("list", "diff", "verify", "pack"):
         result = cli("keep", action)
         assert (result.code, result.out) == (1, "")
@@ -484,7 +488,7 @@ def test_no_keep_no_home_and_wrong_words(cli: CliRunner, tmp_path: Path, monkeyp
     assert cli("keep", "--keep", tmp_path / "full").code == 2
     assert (tmp_path / "full/mine").read_text() == "mine"
     cli("keep")
-    for words, said in (
+    for words, sentence in (
         (["diff", "9"], "There is no run 9"),
         (["diff", "1", "1", "1"], "at most two runs"),
         (["restore"], "Name a session"),
@@ -498,7 +502,7 @@ def test_no_keep_no_home_and_wrong_words(cli: CliRunner, tmp_path: Path, monkeyp
     ):
         result = cli("keep", *words)
         assert result.code in (1, 2)
-        assert said in result.err
+        assert sentence in result.err
     monkeypatch.setenv("THREADLINE_KEEP", "off")
     assert "turns the keep off" in cli("keep").err
     monkeypatch.delenv("CLAUDE_CONFIG_DIR")
@@ -506,38 +510,38 @@ def test_no_keep_no_home_and_wrong_words(cli: CliRunner, tmp_path: Path, monkeyp
     assert cli("keep", "--home", tmp_path / "nowhere").code == 2
 
 
-def test_what_cannot_be_read_is_told_and_the_rest_is_kept(
+def test_reports_unreadable_files_and_keeps_the_rest(
     cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit code 2 and its place, also when quiet; all other sessions are kept."""
+    """Exit code 2 and the file's name, even with --quiet. All other sessions are kept."""
     main = home_counts.main_transcripts(home)[0]
-    opened = files.open_regular
+    open_regular = files.open_regular
 
-    def refusing(path: Path, *, follow_symlinks: bool) -> object:
+    def refuse_main(path: Path, *, follow_symlinks: bool) -> object:
         if Path(path) == main:
             raise PermissionError(13, "Permission denied", str(path))
-        return opened(path, follow_symlinks=follow_symlinks)
+        return open_regular(path, follow_symlinks=follow_symlinks)
 
-    monkeypatch.setattr(files, "open_regular", refusing)
+    monkeypatch.setattr(files, "open_regular", refuse_main)
     result = cli("keep", "--quiet")
     assert (result.code, result.out) == (2, "")
     assert main.name in result.err
-    monkeypatch.setattr(files, "open_regular", opened)
+    monkeypatch.setattr(files, "open_regular", open_regular)
     assert cli("keep", "list", "--json").json
     (row,) = cli("keep", "status", "--jsonl").jsonl
     assert (row["session"], row["state"]) == (main.stem, "new")
 
 
-def test_options_may_stand_before_the_action(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """`threadline keep --keep DIR status` and `threadline --home DIR keep` are what they look like."""
+def test_options_are_allowed_before_the_action(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """`threadline keep --keep DIR status` and `threadline --home DIR keep` work."""
     assert cli("--home", home, "keep", "--keep", tmp_path / "b", "--json").json["keep"] == str(tmp_path / "b")
-    told = cli("keep", "--keep", tmp_path / "b", "--json", "status").json
-    assert told["path"] == str(tmp_path / "b")
+    status = cli("keep", "--keep", tmp_path / "b", "--json", "status").json
+    assert status["path"] == str(tmp_path / "b")
     assert cli("keep", "--keep", tmp_path / "b", "path").out == f"{tmp_path / 'b'}\n"
 
 
-def test_hostile_names_are_shown_harmlessly(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """Whatever a project or a title is called, nothing steers the terminal."""
+def test_escapes_hostile_names(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """Hostile project names and titles are escaped."""
     folder = home / "projects" / "-evil\x1b[31m\u202e"
     folder.mkdir()
     session = "0f0f0f0f-0000-4000-8000-000000000000"
@@ -556,19 +560,19 @@ def test_hostile_names_are_shown_harmlessly(cli: CliRunner, home: Path, tmp_path
         assert control_characters(result.out + result.err) == set()
 
 
-def test_a_bar_is_for_a_terminal(home: Path, tmp_path: Path) -> None:
-    """On a terminal a bar runs on standard error; the answer says the same."""
-    shown = answer_on_a_terminal("keep", "--home", home, "--keep", tmp_path / "k", XDG_DATA_HOME=str(tmp_path / "d"))
-    assert shown.code == 0
-    assert b"Keeping" in shown.raw_err
-    assert shown.out.startswith("Sessions: ")
+def test_progress_bar_in_a_terminal(home: Path, tmp_path: Path) -> None:
+    """A terminal shows a progress bar on standard error. The output is the same."""
+    result = answer_on_a_terminal("keep", "--home", home, "--keep", tmp_path / "k", XDG_DATA_HOME=str(tmp_path / "d"))
+    assert result.code == 0
+    assert b"Keeping" in result.raw_err
+    assert result.out.startswith("Sessions: ")
 
 
 @pytest.mark.usefixtures("home")
-def test_without_zstandard_it_says_what_to_install(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sentence with the command, exit code 2, for every action that needs it."""
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "zstandard" else found(name))
+def test_without_zstandard_says_what_to_install(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 2 and one sentence with the command, for every action."""
+    real_find_spec = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "zstandard" else real_find_spec(name))
     for action in ([], ["status"], ["list"], ["verify"], ["path"]):
         result = cli("keep", *action)
         assert (result.code, result.out) == (2, "")
@@ -578,12 +582,12 @@ def test_without_zstandard_it_says_what_to_install(cli: CliRunner, monkeypatch: 
 
 
 @pytest.mark.usefixtures("home")
-def test_a_keep_that_is_gone_is_not_begun_anew_by_itself(cli: CliRunner, tmp_path: Path) -> None:
-    """A disk that is not mounted gets no new keep, however quietly it is asked for; one that is gone for good does."""
+def test_missing_keep_is_not_recreated_without_begin(cli: CliRunner, tmp_path: Path) -> None:
+    """An unmounted disk gets no new keep, even with --quiet. `--begin` creates one."""
     disk = tmp_path / "disk"
     assert cli("keep", "--keep", disk / "keep", "--quiet").code == 0
-    told = cli("keep", "status", "--keep", disk / "keep", "--json").json["machines"][0]
-    assert told["ended"] >= told["last"]
+    machine = cli("keep", "status", "--keep", disk / "keep", "--json").json["machines"][0]
+    assert machine["ended"] >= machine["last"]
     disk.rename(tmp_path / "elsewhere")
     refused = cli("keep", "--keep", disk / "keep", "--quiet")
     assert refused.code == 2
@@ -594,16 +598,16 @@ def test_a_keep_that_is_gone_is_not_begun_anew_by_itself(cli: CliRunner, tmp_pat
 
 
 @pytest.mark.usefixtures("home")
-def test_what_verify_found_damaged_is_kept_again(cli: CliRunner, tmp_path: Path) -> None:
-    """A flipped bit is found, told by the status until it is mended, and mended by the next run."""
+def test_run_repairs_what_verify_found_damaged(cli: CliRunner, tmp_path: Path) -> None:
+    """A flipped bit is found, reported by `status` until it is repaired, and repaired by the next run."""
     assert cli("keep").code == 0
     pack = max((tmp_path / "keep/packs").iterdir(), key=lambda path: path.stat().st_size)
     data = bytearray(pack.read_bytes())
     data[len(data) // 3] ^= 4
     pack.write_bytes(data)
-    found = cli("keep", "verify", "--json")
-    assert found.code == 2
-    assert found.json["sessions"]
+    report = cli("keep", "verify", "--json")
+    assert report.code == 2
+    assert report.json["sessions"]
     assert "found 1 damaged pack" in cli("keep", "status").err
     assert cli("keep").code == 0
     assert cli("keep", "verify", "--json").json["sessions"] == []
@@ -612,11 +616,11 @@ def test_what_verify_found_damaged_is_kept_again(cli: CliRunner, tmp_path: Path)
     assert "damaged" not in cli("keep", "status").err
 
 
-def test_what_cannot_be_meant_is_refused(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """An empty folder's name, a run that never was, the keep itself, and both of two: each says what to do."""
+def test_restore_refuses_invalid_arguments(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """An empty folder name, an unknown run, the keep itself, and contradicting options."""
     cli("keep")
     main = home_counts.main_transcripts(home)[0]
-    for words, said in (
+    for words, sentence in (
         (("--to", ""), "name of the folder is empty"),
         (("--at", "99", "--to", "x"), "There is no run 99. The last is 1"),
         (("--to", tmp_path / "keep"), "is inside the keep"),
@@ -624,15 +628,13 @@ def test_what_cannot_be_meant_is_refused(cli: CliRunner, home: Path, tmp_path: P
         (("--all", "--to", "x"), "not both"),
     ):
         result = cli("keep", "restore", main.stem, *words)
-        assert (result.code, said in result.err) == (2, True), result.err
+        assert (result.code, sentence in result.err) == (2, True), result.err
     assert cli("keep", "--keep", "").code == 2
     assert cli("keep", "verify").code == 0
 
 
-def test_a_tilde_in_the_variable_is_ones_own_folder(
-    cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a file that sets variables for a service has it, where no shell replaces it."""
+def test_expands_tilde_in_the_variable(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a service's environment file, where no shell expands it."""
     monkeypatch.setenv("THREADLINE_KEEP", "~/kept")
     assert cli("keep").code == 0
     assert (Path(os.environ["HOME"]) / "kept" / "keep.json").is_file()
@@ -641,8 +643,8 @@ def test_a_tilde_in_the_variable_is_ones_own_folder(
     assert cli("keep", "path").out.strip() == str(Path(os.environ["HOME"]) / "kept")
 
 
-def test_touching_holds_for_what_is_there_already(cli: CliRunner, home: Path) -> None:
-    """The warning says `--touch`; who follows it after the fact is not left with the old times."""
+def test_touch_applies_to_existing_files(cli: CliRunner, home: Path) -> None:
+    """The warning suggests `--touch`, so it also works after the restore."""
     main = home_counts.main_transcripts(home)[0]
     os.utime(main, (1, 1))
     cli("keep")
@@ -651,10 +653,10 @@ def test_touching_holds_for_what_is_there_already(cli: CliRunner, home: Path) ->
     assert time.time() - main.stat().st_mtime < DAY
 
 
-def test_the_days_are_told_of_the_home_that_deletes(
+def test_warning_uses_the_retention_of_each_home(
     cli: CliRunner, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of two homes, each is told by its own sessions and settings; and nothing of it where nothing was put back."""
+    """Each home's sessions and settings count. Without a restored file, there is no warning."""
     other = tmp_path / "other"
     shutil.copytree(home, other)
     (other / "settings.json").write_text('{"cleanupPeriodDays": 400}')
@@ -667,17 +669,17 @@ def test_the_days_are_told_of_the_home_that_deletes(
     for path in (*mains, *home_counts.main_transcripts(other)):
         path.unlink()
     monkeypatch.setenv("CLAUDE_CONFIG_DIRS", f"{home}{os.pathsep}{other}")
-    said = " ".join(cli("keep", "restore", "--all").out.split())
-    assert f"{len(mains)} of them are older than 30 days" in said
-    assert "1 of them is older than 400 days" in said
+    output = " ".join(cli("keep", "restore", "--all").out.split())
+    assert f"{len(mains)} of them are older than 30 days" in output
+    assert "1 of them is older than 400 days" in output
     mains[0].write_bytes(b"{}\n")
     refused = cli("keep", "restore", mains[0].stem, "--home", home)
     assert (refused.code, "older than" in refused.out) == (2, False)
 
 
 @pytest.mark.usefixtures("home")
-def test_merging_what_is_encrypted_into_the_clear_is_told(cli: CliRunner, tmp_path: Path) -> None:
-    """It is what was asked for, and one should know it."""
+def test_merging_encrypted_keep_into_plain_keep_warns(cli: CliRunner, tmp_path: Path) -> None:
+    """The user asked for it, but should know."""
     pytest.importorskip("pyrage")
     key = tmp_path / "key"
     assert cli("keep", "--encrypt", "--keep", tmp_path / "sealed", "--key-file", key).code == 0
@@ -685,8 +687,8 @@ def test_merging_what_is_encrypted_into_the_clear_is_told(cli: CliRunner, tmp_pa
     assert (result.code, "not encrypted here" in result.err) == (0, True)
 
 
-def test_before_the_first_run_all_is_at_risk(cli: CliRunner, home: Path) -> None:
-    """Just then one wants to know what will be deleted, and when; that there is no keep is said, too."""
+def test_status_before_the_first_run(cli: CliRunner, home: Path) -> None:
+    """Everything is at risk, with the dates, and the message says that there is no keep."""
     result = cli("keep", "status", "--all")
     assert result.code == 1
     assert "Run `threadline keep` to create one" in result.err
@@ -695,8 +697,8 @@ def test_before_the_first_run_all_is_at_risk(cli: CliRunner, home: Path) -> None
 
 
 @pytest.mark.usefixtures("home")
-def test_a_keep_that_is_away_is_told_by_those_who_read(cli: CliRunner, tmp_path: Path) -> None:
-    """A disk that is not mounted is no keep that was never begun: nobody is told to begin one."""
+def test_readers_report_an_unmounted_keep(cli: CliRunner, tmp_path: Path) -> None:
+    """An unmounted disk is not reported as a keep that was never created."""
     cli("keep")
     (tmp_path / "keep").rename(tmp_path / "elsewhere")
     for action in ("status", "list", "verify"):
@@ -707,18 +709,18 @@ def test_a_keep_that_is_away_is_told_by_those_who_read(cli: CliRunner, tmp_path:
     assert (result.code, "There is no keep in" in result.err) == (2, True)
 
 
-def test_what_was_forgotten_and_is_still_there_is_told(cli: CliRunner, home: Path) -> None:
-    """It is not kept, as was wished; the status does not say that all is kept."""
+def test_status_mentions_forgotten_sessions_that_still_exist(cli: CliRunner, home: Path) -> None:
+    """They are not kept, as requested, and `status` does not claim that everything is kept."""
     cli("keep")
     main = home_counts.main_transcripts(home)[0]
     cli("keep", "forget", main.stem, "--reason", "private", "--yes")
     assert f"still there: 1 session ({main.stem[:8]})" in cli("keep", "status").out
 
 
-def test_whoever_has_neither_id_nor_key_is_told_how_to_take_it_up(
+def test_encrypted_keep_explains_how_to_adopt_a_machine_id(
     cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
-    """An encrypted keep does not say who kept; the status names the ids of machines of one name, to be taken up."""
+    """An encrypted keep does not reveal its machines. `status` names the ids of machines with this name."""
     pytest.importorskip("pyrage")
     cli("keep", "--encrypt", "--key-file", tmp_path / "key")
     folder = Path(os.environ["XDG_DATA_HOME"]) / "threadline"
@@ -732,8 +734,8 @@ def test_whoever_has_neither_id_nor_key_is_told_how_to_take_it_up(
     assert cli("keep", "--json").json["files_gone"] == 1
 
 
-def test_what_grew_since_is_not_lost_by_force(cli: CliRunner, home: Path) -> None:
-    """An older version takes the place of a transcript only once the keep has what was added to it."""
+def test_force_does_not_overwrite_unkept_growth(cli: CliRunner, home: Path) -> None:
+    """An older version replaces a transcript only after the keep has what was added to it."""
     cli("keep")
     main = home_counts.main_transcripts(home)[0]
     before = main.read_bytes()
@@ -746,18 +748,18 @@ def test_what_grew_since_is_not_lost_by_force(cli: CliRunner, home: Path) -> Non
     assert main.read_bytes() == before
 
 
-def test_each_action_builds_one_catalogue(
+def test_each_action_builds_the_catalogue_once(
     cli: CliRunner, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Building it takes most of the time of a run that finds nothing new; after that it is only refreshed."""
+    """Building it takes most of the time of a run without news. After that it is only refreshed."""
     built: list[Store] = []
     build = Catalogue.__init__
 
-    def counted(self: Catalogue, store: Store, *more: Any, **named: Any) -> None:
+    def counting_init(self: Catalogue, store: Store, *more: Any, **keywords: Any) -> None:
         built.append(store)
-        build(self, store, *more, **named)
+        build(self, store, *more, **keywords)
 
-    monkeypatch.setattr(Catalogue, "__init__", counted)
+    monkeypatch.setattr(Catalogue, "__init__", counting_init)
     main = home_counts.main_transcripts(home)[0]
     for words in (
         (),

@@ -33,16 +33,17 @@ def home(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return home
 
 
-def _files(folder: Path) -> dict[str, bytes]:
+def file_contents(folder: Path) -> dict[str, bytes]:
+    """The contents of every file below a folder."""
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("timer", ["systemd", "cron", "none", "auto"])
 def test_install_prints_and_changes_nothing(cli: CliRunner, home: Path, timer: str) -> None:
     """Hook and timer are printed, with the files they belong in. Settings are neither changed nor shown."""
-    before = _files(home.parent)
+    before = file_contents(home.parent)
     result = cli("keep", "install", "--timer", timer)
-    assert (result.code, _files(home.parent)) == (0, before)
+    assert (result.code, file_contents(home.parent)) == (0, before)
     assert HOOK_EVENT in result.out
     assert str(home / "settings.json") in result.out
     assert "hidden" not in result.out
@@ -53,7 +54,7 @@ def test_install_prints_and_changes_nothing(cli: CliRunner, home: Path, timer: s
 
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("action", ["install", "uninstall"])
-def test_yes_says_what_happened_to_it(cli: CliRunner, action: str) -> None:
+def test_yes_option_explains_its_removal(cli: CliRunner, action: str) -> None:
     """Scripts that used the option learn why nothing is written."""
     result = cli("keep", action, "--yes")
     assert result.code == 2
@@ -61,8 +62,8 @@ def test_yes_says_what_happened_to_it(cli: CliRunner, action: str) -> None:
     assert "--yes" not in cli("keep", action, "--help").out
 
 
-def test_install_as_data(cli: CliRunner, home: Path) -> None:
-    """A row for each file: where it is, what it contains, and the command that completes the step."""
+def test_install_json_has_a_row_per_file(cli: CliRunner, home: Path) -> None:
+    """Each row has the path, the contents, and the command that completes the step."""
     hook, service, timer = cli("keep", "install", "--timer", "systemd", "--json").json
     assert (hook["method"], hook["path"]) == ("hook", str(home / "settings.json"))
     command = json.loads(hook["text"])["hooks"][HOOK_EVENT][0]["hooks"][0]["command"]
@@ -85,9 +86,9 @@ def test_uninstall_names_what_is_installed(cli: CliRunner, home: Path) -> None:
         path.write_text(row["text"])
     backup = home / "settings.json.before-threadline-keep"
     backup.write_text("{}")
-    before = _files(home.parent)
+    before = file_contents(home.parent)
     result = cli("keep", "uninstall")
-    assert (result.code, _files(home.parent)) == (0, before)
+    assert (result.code, file_contents(home.parent)) == (0, before)
     assert MARKER in result.out
     assert "crontab" in result.out
     steps = cli("keep", "uninstall", "--json").json
@@ -103,8 +104,8 @@ def test_uninstall_names_what_is_installed(cli: CliRunner, home: Path) -> None:
     assert "crontab" in result.err
 
 
-def test_the_hook_keeps(cli: CliRunner, home: Path, demo_home: Path, tmp_path: Path) -> None:
-    """Claude Code would run this line: it keeps everything, and returns before that is done."""
+def test_hook_command_keeps(cli: CliRunner, home: Path, demo_home: Path, tmp_path: Path) -> None:
+    """The command that Claude Code would run keeps everything, and returns before it is done."""
     shutil.copytree(demo_home, home, dirs_exist_ok=True)
     (hook,) = cli("keep", "install", "--timer", "none", "--json").json
     command = json.loads(hook["text"])["hooks"][HOOK_EVENT][0]["hooks"][0]["command"]
@@ -112,8 +113,8 @@ def test_the_hook_keeps(cli: CliRunner, home: Path, demo_home: Path, tmp_path: P
     environment = {**os.environ, "PYTHONPATH": source, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     subprocess.run(["/bin/sh", "-c", command], env=environment, check=True, timeout=30, input=b"{}")  # noqa: S603 - our own
     runs = tmp_path / "keep/runs"
-    until = time.monotonic() + 30
-    while not (runs.is_dir() and any(runs.glob("*.jsonl.zst"))) and time.monotonic() < until:
+    deadline = time.monotonic() + 30
+    while not (runs.is_dir() and any(runs.glob("*.jsonl.zst"))) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert cli("keep", "status", "--json").json["at_risk"] == []
 

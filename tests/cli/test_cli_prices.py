@@ -32,11 +32,11 @@ KEYS = {
     "note",
     "file",
 }
-FIVE = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")
+PRICE_KEYS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")
 
 
-def litellm(tmp_path: Path, **more: Any) -> Path:
-    """A price file of LiteLLM's, with a known error and a model of another maker."""
+def write_litellm_prices(tmp_path: Path, **more: Any) -> Path:
+    """A LiteLLM price file with a known error and a model of another provider."""
     haiku = {"input_cost_per_token": 2.5e-07, "output_cost_per_token": 1.25e-06, "litellm_provider": "anthropic"}
     glm = {"input_cost_per_token": 6e-07, "output_cost_per_token": 2.2e-06, "litellm_provider": "zai"}
     wrong = {"cache_creation_input_token_cost_above_1hr": 6e-06}
@@ -45,16 +45,18 @@ def litellm(tmp_path: Path, **more: Any) -> Path:
     return path
 
 
-def own(tmp_path: Path, model: str, **more: Any) -> Path:
-    """A price file of ours with one model."""
+def write_prices(tmp_path: Path, model: str, **more: Any) -> Path:
+    """A price file in our schema with one model."""
     path = tmp_path / "own.json"
-    path.write_text(json.dumps({"schema": 1, "models": {model: {"periods": [dict.fromkeys(FIVE, 0.125)], **more}}}))
+    path.write_text(
+        json.dumps({"schema": 1, "models": {model: {"periods": [dict.fromkeys(PRICE_KEYS, 0.125)], **more}}})
+    )
     return path
 
 
 @pytest.mark.parametrize("width", ["80", "120", "200"])
-def test_the_table_fits(cli: CliRunner, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
-    """Every model, its prices and the digest are on the page, however narrow; a wide one says the source as well."""
+def test_table_fits_terminal(cli: CliRunner, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+    """Every model, its prices and the digest are shown at any width. A wide table has the source, too."""
     monkeypatch.setenv("COLUMNS", width)
     result = cli("prices")
     assert (result.code, result.err) == (0, "")
@@ -67,57 +69,59 @@ def test_the_table_fits(cli: CliRunner, monkeypatch: pytest.MonkeyPatch, width: 
     assert ("until 2026-07-24" in result.out) == (width == "200")
 
 
-def test_the_long_prompt_has_a_row_of_its_own(cli: CliRunner) -> None:
-    """The prices above a threshold stand below the model, and say the threshold."""
+def test_long_context_prices_have_their_own_row(cli: CliRunner) -> None:
+    """The prices above a threshold are below the model, with the threshold."""
     lines = cli("prices", "--model", "haiku-5-5").out.splitlines()
     assert lines[1].split()[:6] == ["claude-haiku-5-5", "0.1", "0.5", "0.125", "0.2", "0.01"]
     assert lines[2].split()[:8] == ["prompt", ">", "100,000", "0.5", "2.5", "0.625", "1", "0.05"]
 
 
-def test_rows_for_programs_are_exact(cli: CliRunner) -> None:
-    """JSON, JSON Lines and CSV have the same rows; prices are text without exponent, equal to the table's."""
-    whole = cli("prices", "--json").json
-    assert set(whole) == {"rows", "digest", "files", "web_search_fee", "notes"}
-    assert whole["files"] == [{"name": "threadline", "digest": whole["digest"]}]
-    assert (whole["digest"], whole["web_search_fee"], whole["notes"]) == (shipped_rates().digest, "0.01", [])
+def test_machine_formats_are_exact(cli: CliRunner) -> None:
+    """JSON, JSON Lines and CSV have the same rows. Prices are strings without exponent, equal to the rates."""
+    document = cli("prices", "--json").json
+    assert set(document) == {"rows", "digest", "files", "web_search_fee", "notes"}
+    assert document["files"] == [{"name": "threadline", "digest": document["digest"]}]
+    assert (document["digest"], document["web_search_fee"], document["notes"]) == (shipped_rates().digest, "0.01", [])
     rows = cli("prices", "--jsonl").jsonl
-    assert rows == whole["rows"]
+    assert rows == document["rows"]
     assert all(set(row) == KEYS for row in rows)
-    for told, row in zip(rows, shipped_rates().rows(), strict=True):
-        assert [Decimal(told[word]) for word in FIVE] == [getattr(row, word) for word in FIVE]
-        assert not any("E" in told[word] for word in FIVE)
+    for printed, rate in zip(rows, shipped_rates().rows(), strict=True):
+        assert [Decimal(printed[word]) for word in PRICE_KEYS] == [getattr(rate, word) for word in PRICE_KEYS]
+        assert not any("E" in printed[word] for word in PRICE_KEYS)
     cells = cli("prices", "--csv").csv
-    assert [[cell[word] for word in FIVE] for cell in cells] == [[row[word] for word in FIVE] for row in rows]
+    assert [[cell[word] for word in PRICE_KEYS] for cell in cells] == [
+        [row[word] for word in PRICE_KEYS] for row in rows
+    ]
 
 
-def test_a_model_is_found_by_any_of_its_names(cli: CliRunner) -> None:
-    """`--model` takes a part of an id or alias, or a whole id in another spelling, and adds the notes."""
+def test_finds_model_by_any_of_its_names(cli: CliRunner) -> None:
+    """`--model` accepts part of an id or alias, or an id in another spelling, and adds the notes."""
     for text in ("opus-4-6", "OPUS-4-6", "claude-opus-4-6-20260205", "us.anthropic.claude-opus-4-6-v1"):
         assert {row["model"] for row in cli("prices", "--model", text, "--jsonl").jsonl} == {"claude-opus-4-6"}
     assert "Long-context premium dropped when 1M became" in cli("prices", "--model", "opus-4-6").out
 
 
-def test_a_day_has_its_prices(cli: CliRunner) -> None:
-    """`--on` leaves what holds that day: the period, and fast mode where there was one."""
+def test_on_selects_the_prices_of_a_day(cli: CliRunner) -> None:
+    """`--on` keeps the periods and fast modes that applied on that day."""
     before = cli("prices", "--model", "sonnet-5-5", "--on", "2026-10-07", "--jsonl").jsonl
     after = cli("prices", "--model", "sonnet-5-5", "--on", "2026-10-08", "--jsonl").jsonl
     assert [[row["cache_read"] for row in rows] for rows in (before, after)] == [["0.2"], ["0.1"]]
     (early,) = cli("prices", "--model", "opus-4-7", "--on", "2026-05-13", "--jsonl").jsonl
     (late,) = cli("prices", "--model", "opus-4-7", "--on", "2026-05-14", "--jsonl").jsonl
-    assert (early["fast"], [one["multiplier"] for one in late["fast"]]) == ([], ["6"])
+    assert (early["fast"], [mode["multiplier"] for mode in late["fast"]]) == ([], ["6"])
 
 
-def test_nothing_fits(cli: CliRunner) -> None:
-    """No such model: exit code 1, and a sentence that says which there are."""
+def test_unknown_model_lists_the_models(cli: CliRunner) -> None:
+    """Exit code 1, and a sentence that lists the models."""
     result = cli("prices", "--model", "glm")
     assert (result.code, result.out) == (1, "")
     assert "matches --model 'glm'. Models: claude-3-opus, " in result.err
     assert cli("prices", "--model", "glm", "--json").json["rows"] == []
 
 
-def test_a_file_is_laid_over(cli: CliRunner, tmp_path: Path) -> None:
-    """`--prices` adds a file's models; the page names the files, and the digest is another."""
-    path = own(tmp_path, "glm-5.1", source="my contract")
+def test_prices_option_adds_models(cli: CliRunner, tmp_path: Path) -> None:
+    """`--prices` adds a file's models. The files are named, and the digest changes."""
+    path = write_prices(tmp_path, "glm-5.1", source="my contract")
     result = cli("prices", "--prices", path, "--model", "glm")
     assert result.code == 0
     assert "my contract" in result.out
@@ -127,8 +131,8 @@ def test_a_file_is_laid_over(cli: CliRunner, tmp_path: Path) -> None:
     assert (row["input"], row["file"]) == ("0.125", str(path))
 
 
-def test_a_bad_file_is_a_sentence(cli: CliRunner, tmp_path: Path) -> None:
-    """A price file with a mistake, or none at all: exit code 2, nothing printed, and what is wrong where."""
+def test_invalid_price_file_is_an_error(cli: CliRunner, tmp_path: Path) -> None:
+    """An invalid or missing file exits with 2, and the message says what is wrong and where."""
     path = tmp_path / "bad.json"
     path.write_text('{"schema": 1, "models": {"m": {"periods": [{"input": 1}]}}}')
     result = cli("prices", "--prices", path)
@@ -139,69 +143,69 @@ def test_a_bad_file_is_a_sentence(cli: CliRunner, tmp_path: Path) -> None:
     assert "not found" in missing.err
 
 
-def test_an_import_is_a_price_file(cli: CliRunner, tmp_path: Path) -> None:
-    """`--import` prints a file of our schema and says what was corrected; `--prices` takes either, alike."""
-    source = litellm(tmp_path)
+def test_import_prints_a_price_file(cli: CliRunner, tmp_path: Path) -> None:
+    """`--import` prints a file in our schema and reports corrections. `--prices` accepts either file."""
+    source = write_litellm_prices(tmp_path)
     result = cli("prices", "--import", source)
     assert result.code == 0
     assert result.json["schema"] == 1
     assert list(result.json["models"]) == ["claude-3-haiku", "glm-5-1"]
     assert "claude-3-haiku: the 1-hour cache write of 6 was corrected to 0.5, twice input." in result.err
-    made = tmp_path / "made.json"
-    made.write_bytes(result.raw)
+    imported = tmp_path / "made.json"
+    imported.write_bytes(result.raw)
     for model in ("claude-3-haiku", "zai/glm-5.1"):
-        assert load_rates(made).rate(model, "2026-11-01", 1) == load_rates(source).rate(model, "2026-11-01", 1)
+        assert load_rates(imported).rate(model, "2026-11-01", 1) == load_rates(source).rate(model, "2026-11-01", 1)
 
 
-def test_an_import_replaces_nothing_unasked(cli: CliRunner, tmp_path: Path) -> None:
-    """`--out` writes a new file; one that is there stays as it is unless `--force` is given."""
-    source, target = litellm(tmp_path), tmp_path / "made.json"
-    told = cli("prices", "--import", source, "--out", target)
-    assert told.code == 0
-    assert told.out == f"Wrote prices of 2 models to {target}. To use them: --prices {target}\n"
+def test_import_overwrites_only_with_force(cli: CliRunner, tmp_path: Path) -> None:
+    """`--out` writes a new file. An existing one is kept unless `--force` is given."""
+    source, target = write_litellm_prices(tmp_path), tmp_path / "made.json"
+    result = cli("prices", "--import", source, "--out", target)
+    assert result.code == 0
+    assert result.out == f"Wrote prices of 2 models to {target}. To use them: --prices {target}\n"
     target.write_text("mine")
     refused = cli("prices", "--import", source, "--out", target)
     assert (refused.code, refused.out, target.read_text()) == (2, "", "mine")
     assert "--force" in refused.err
     assert cli("prices", "--import", source, "--out", target, "--force").code == 0
     assert load_rates(target).rate("glm-5.1", "2026-11-01", 1) is not None
-    nowhere = cli("prices", "--import", source, "--out", tmp_path / "no/where.json")
-    assert (nowhere.code, nowhere.out) == (2, "")
+    missing_folder = cli("prices", "--import", source, "--out", tmp_path / "no/where.json")
+    assert (missing_folder.code, missing_folder.out) == (2, "")
 
 
 @pytest.mark.parametrize(
-    "words",
+    "options",
     [["--out", "x"], ["--force"], ["--import", "x", "--model", "y"], ["--import", "x", "--csv"], ["--on", "someday"]],
 )
-def test_options_that_do_not_go_together(cli: CliRunner, words: list[str]) -> None:
-    """Options that mean nothing together, or at all: exit code 2 and a sentence, and nothing is read or written."""
-    result = cli("prices", *words)
+def test_contradicting_options_are_an_error(cli: CliRunner, options: list[str]) -> None:
+    """Exit code 2 and a sentence. Nothing is read or written."""
+    result = cli("prices", *options)
     assert (result.code, result.out) == (2, "")
     assert "Traceback" not in result.err
 
 
-def test_a_hostile_file_does_not_steer_the_terminal(cli: CliRunner, tmp_path: Path) -> None:
-    """Names and notes of a file that hold escape sequences are shown harmless, in the page and in sentences."""
-    evil = "\x1b[2Jm\u202e\n"
-    path = own(tmp_path, evil, note=evil, source=evil, aliases=["x\x07"])
-    for words in (["--model", "m"], [], ["--model", "m", "--json"]):
-        result = cli("prices", "--prices", path, *words)
+def test_escapes_hostile_price_file(cli: CliRunner, tmp_path: Path) -> None:
+    """Hostile names and notes are escaped, in the table and in messages."""
+    hostile = "\x1b[2Jm\u202e\n"
+    path = write_prices(tmp_path, hostile, note=hostile, source=hostile, aliases=["x\x07"])
+    for options in (["--model", "m"], [], ["--model", "m", "--json"]):
+        result = cli("prices", "--prices", path, *options)
         assert result.code == 0
         assert not control_characters(result.out)
-    path.write_text(json.dumps({"schema": 1, "models": {evil: 1}}))
+    path.write_text(json.dumps({"schema": 1, "models": {hostile: 1}}))
     refused = cli("prices", "--prices", path)
     assert refused.code == 2
     assert not control_characters(refused.err)
     entries = {
-        evil: {"input_cost_per_token": -1, "output_cost_per_token": 1},
-        f"\U0001f600{evil}": {"input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06},
+        hostile: {"input_cost_per_token": -1, "output_cost_per_token": 1},
+        f"\U0001f600{hostile}": {"input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06},
     }
-    told = cli("prices", "--import", litellm(tmp_path, **entries))
-    assert f"\U0001f600{evil}" in told.json["models"]
-    assert not control_characters(told.out + told.err)
+    imported = cli("prices", "--import", write_litellm_prices(tmp_path, **entries))
+    assert f"\U0001f600{hostile}" in imported.json["models"]
+    assert not control_characters(imported.out + imported.err)
 
 
-def test_no_home_is_needed(cli: CliRunner) -> None:
+def test_needs_no_home(cli: CliRunner) -> None:
     """The command reads no home, and says so when one is given."""
     assert cli("prices").code == 0
     assert "has no option --home" in cli("--home", "x", "prices").err

@@ -1,4 +1,4 @@
-"""`threadline scan`: which secrets stand where, without ever showing one."""
+"""`threadline scan`: reports where secrets are, without ever showing one."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def shows_no_secret(result: CliResult) -> bool:
     return not any(secret[:6] in result.out + result.err for secret in (TOKEN, KEY_ID, WORD))
 
 
-def test_places_and_fields_are_told(cli: CliRunner, home: Path) -> None:
-    """Every place is told with kind, field and count, in transcripts, torn lines, side files and the history."""
+def test_reports_places_and_fields(cli: CliRunner, home: Path) -> None:
+    """Each place has a kind, field and count, in transcripts, torn lines, side files and the history."""
     result = cli("scan", "--home", home, "--jsonl")
     assert result.code == 0
     assert shows_no_secret(result)
-    found = {(row["kind"], row["place"].removeprefix(f"{home}/"), row["count"]) for row in result.jsonl}
+    findings = {(row["kind"], row["place"].removeprefix(f"{home}/"), row["count"]) for row in result.jsonl}
     main = f"projects/-w-p/{SESSION}.jsonl"
-    assert found == {
+    assert findings == {
         ("github-token", f"{main}:2$.message.content", 2),
         ("password", f"{main}:3$.env.DB_PASSWORD", 1),
         ("aws-access-key-id", f"{main}:4", 1),
@@ -64,8 +64,8 @@ def test_places_and_fields_are_told(cli: CliRunner, home: Path) -> None:
     }
 
 
-def test_the_table_counts_kinds(cli: CliRunner, home: Path) -> None:
-    """The table has a line a kind: how often, how many different ones, at how many places; and where they stand."""
+def test_table_counts_kinds(cli: CliRunner, home: Path) -> None:
+    """The table has a line per kind with the number of occurrences, secrets and places."""
     result = cli("scan", "--home", home)
     assert result.code == 0
     assert shows_no_secret(result)
@@ -77,14 +77,14 @@ def test_the_table_counts_kinds(cli: CliRunner, home: Path) -> None:
 
 def test_formats_agree(cli: CliRunner, home: Path) -> None:
     """JSON, JSON Lines and CSV have the same rows."""
-    whole = cli("scan", "--home", home, "--json").json
-    assert cli("scan", "--home", home, "--jsonl").jsonl == whole
+    rows = cli("scan", "--home", home, "--json").json
+    assert cli("scan", "--home", home, "--jsonl").jsonl == rows
     cells = cli("scan", "--home", home, "--csv").csv
-    assert [row["place"] for row in cells] == [row["place"] for row in whole]
+    assert [row["place"] for row in cells] == [row["place"] for row in rows]
 
 
-def test_kinds_days_sessions_and_paths_narrow_it(cli: CliRunner, home: Path) -> None:
-    """`--kind`, `--since`, a session's id and a path leave out all else."""
+def test_filters_by_kind_time_session_and_path(cli: CliRunner, home: Path) -> None:
+    """`--kind`, `--since`, a session id and a path exclude everything else."""
     assert {row["kind"] for row in cli("scan", "--home", home, "--kind", "password", "--jsonl").jsonl} == {"password"}
     late = cli("scan", "--home", home, "--since", "2026-03-03", "--kind", "github-token", "--jsonl").jsonl
     assert [row["place"] for row in late if row["timestamp"]] == []
@@ -94,44 +94,44 @@ def test_kinds_days_sessions_and_paths_narrow_it(cli: CliRunner, home: Path) -> 
     assert {row["session"] for row in by_id} == {SESSION}
 
 
-def test_workers_agree(cli: CliRunner, home: Path) -> None:
-    """One worker and two find the same."""
-    one, two = (cli("scan", "--home", home, "--jobs", jobs, "--jsonl").jsonl for jobs in ("1", "2"))
-    assert one == two
+def test_result_does_not_depend_on_jobs(cli: CliRunner, home: Path) -> None:
+    """One worker and two workers find the same secrets."""
+    single, parallel = (cli("scan", "--home", home, "--jobs", jobs, "--jsonl").jsonl for jobs in ("1", "2"))
+    assert single == parallel
 
 
-def test_nothing_found_is_told(cli: CliRunner, demo_home: Path) -> None:
-    """Exit code 1, an empty list, and how much was scanned, where there is nothing; the demo has no secrets."""
+def test_no_secrets_exits_with_1(cli: CliRunner, demo_home: Path) -> None:
+    """Exit code 1, an empty list, and how much was scanned. The demo has no secrets."""
     result = cli("scan", "--home", demo_home, "--json")
     assert (result.code, result.json) == (1, [])
     assert "No secrets found in " in result.err
 
 
 @pytest.mark.slow
-def test_people_are_told_only_when_asked(cli: CliRunner, demo_home: Path) -> None:
-    """`--personal` finds homes and addresses; without it there are none among what is found."""
+def test_personal_option_finds_personal_data(cli: CliRunner, demo_home: Path) -> None:
+    """`--personal` finds home directories and addresses. Without it, they are not reported."""
     kinds = {row["kind"] for row in cli("scan", "--home", demo_home, "--personal", "--jsonl").jsonl}
     assert "home" in kinds
     assert cli("scan", "--home", demo_home, "--kind", "home", "--json").code == 0
 
 
-def test_a_kind_that_there_is_not(cli: CliRunner, home: Path) -> None:
-    """A kind that there is not: exit code 2, and what was meant."""
+def test_unknown_kind_is_an_error(cli: CliRunner, home: Path) -> None:
+    """An unknown kind exits with 2, with a suggestion."""
     result = cli("scan", "--home", home, "--kind", "github-tokn")
     assert (result.code, result.out) == (2, "")
     assert "Did you mean 'github-token'?" in result.err
 
 
-@pytest.mark.parametrize("how", ["--json", "--jsonl", "--csv", None])
-def test_what_names_a_place_may_be_a_secret(cli: CliRunner, tmp_path: Path, how: str | None) -> None:
-    """Keys, names of files and ids of sessions that are secrets are not shown either; the rest of a place is."""
+@pytest.mark.parametrize("output", ["--json", "--jsonl", "--csv", None])
+def test_masks_secrets_in_places(cli: CliRunner, tmp_path: Path, output: str | None) -> None:
+    """Secrets in keys, file names and session ids are not shown. The rest of the place is."""
     home = tmp_path / "home"
     folder = home / "projects/-w-p" / SESSION / "subagents"
     folder.mkdir(parents=True)
     letters = "AKIA" + "QWERTYUIOPASDFGH"  # a secret that looks like a field's name
     (folder / f"agent-{TOKEN}.jsonl").write_bytes(entry("x", 1, env={TOKEN: TOKEN, letters: {"inner": TOKEN}}))
     (folder.parent.parent / "x.jsonl").write_bytes(entry(f"use {TOKEN}", 2, sessionId=KEY_ID))
-    result = cli("scan", "--home", home, *([how] if how else []))
+    result = cli("scan", "--home", home, *([output] if output else []))
     assert result.code == 0
     assert shows_no_secret(result)
     assert letters not in result.out

@@ -1,4 +1,4 @@
-"""`threadline search` finds what was said, shows where, and never has an empty screen."""
+"""`threadline search`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIRST, SECOND = "5e551011-0000-4000-8000-000000000001", "5e551022-0000-4000-8000
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two sessions of two projects; the index lies beside."""
+    """Two sessions in two projects. The index is next to the home."""
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     home = tmp_path / "home"
     write(
@@ -36,8 +36,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def test_a_hit_is_shown_with_its_session_and_place(cli: CliRunner, home: Path) -> None:
-    """Title, when, project, field, words and place; no marks where no terminal is."""
+def test_hit_has_title_field_text_and_place(cli: CliRunner, home: Path) -> None:
+    """Title, time, project, field, snippet and place, without colours outside a terminal."""
     result = cli("search", "harbour", "closed", "--home", home)
     assert result.code == 0
     lines = result.out.splitlines()
@@ -48,70 +48,70 @@ def test_a_hit_is_shown_with_its_session_and_place(cli: CliRunner, home: Path) -
     assert "\x1b" not in result.out
 
 
-def test_rows_for_programs(cli: CliRunner, home: Path) -> None:
-    """One a session, the best; `--all` has every entry, `--sort time` the newest first."""
+def test_machine_formats(cli: CliRunner, home: Path) -> None:
+    """One row per session, the best hit. `--all` has every entry, `--sort time` the newest first."""
     rows = cli("search", "harbour", "--json", "--home", home).json
     assert {row["session"]: (row["field"], row["more"]) for row in rows} == {
         FIRST: ("prompt", 3),
         SECOND: ("prompt", 0),
     }
-    every = cli("search", "harbour", "--all", "--sort", "time", "--jsonl", "--home", home).jsonl
-    assert len(every) == 5
-    times = [row["timestamp"] for row in every]
+    hits = cli("search", "harbour", "--all", "--sort", "time", "--jsonl", "--home", home).jsonl
+    assert len(hits) == 5
+    times = [row["timestamp"] for row in hits]
     assert times == sorted(times, reverse=True)
-    for row in every:
+    for row in hits:
         assert all(row["snippet"][start:end].lower() == "harbour" for start, end in row["highlights"])
     cells = cli("search", "staging", "--csv", "--home", home).csv
     assert cells[0]["snippet"].startswith("'=deploy")
 
 
-def test_context_is_what_was_said_around(cli: CliRunner, home: Path) -> None:
-    """So many entries before and after, in their order."""
+def test_context_shows_neighbouring_entries(cli: CliRunner, home: Path) -> None:
+    """`--context N` shows N entries before and after, in order."""
     (row,) = cli("search", "command:harbour", "--context", "1", "--json", "--home", home).json
-    assert [one["text"] for one in row["before"]] == ["why does the harbour deploy fail?"]
+    assert [entry["text"] for entry in row["before"]] == ["why does the harbour deploy fail?"]
     assert len(row["after"]) == 1
     page = cli("search", "command:harbour", "--context", "5", "--home", home).out
     assert page.index("why does") < page.index("deploy harbour") < page.index("was closed")
 
 
 @pytest.mark.parametrize("words", [["harbour", "-deploy"], ["harbour", "-project:shop", "-deploy"]])
-def test_a_minus_is_no_option(cli: CliRunner, home: Path, words: list[str]) -> None:
-    """`-deploy` leaves out a word, `-harbour` is not `-h`, and the words are one query."""
+def test_minus_excludes_a_word(cli: CliRunner, home: Path, words: list[str]) -> None:
+    """`-deploy` excludes a word, `-harbour` is not `-h`, and all words form one query."""
     rows = cli("search", *words, "--all", "--json", "--home", home).json
     assert {row["field"] for row in rows} == {"reply", "result"}
     assert cli("search", "deploy*", "-harbour", "--json", "--home", home).json[0]["field"] == "title"
 
 
-def test_an_option_that_is_spelt_wrong_is_no_word(cli: CliRunner, home: Path) -> None:
-    """It says which was meant; an option that is none of ours is a word."""
+def test_misspelt_option_is_an_error(cli: CliRunner, home: Path) -> None:
+    """A misspelt option gets a suggestion. Other words that start with a dash are part of the query."""
     result = cli("search", "harbour", "--limt", "3", "--home", home)
     assert (result.code, result.out) == (2, "")
     assert "--limit" in result.err
     assert cli("search", "--dry-run", "--home", home).code == 1
 
 
-def test_a_query_that_is_not_understood(cli: CliRunner, home: Path) -> None:
-    """Exit 2, and the column."""
+def test_invalid_query_names_the_column(cli: CliRunner, home: Path) -> None:
+    """Exit code 2, and the column."""
     result = cli("search", "promt:deploy", "--home", home)
     assert (result.code, result.out) == (2, "")
     assert "column 1" in result.err
 
 
 def test_no_hit_says_what_would_have_matched(cli: CliRunner, home: Path) -> None:
-    """Fewer filters, another spelling, some of the words: exit 1, never an empty screen."""
+    """Fewer filters, another spelling, some of the words: exit code 1, never an empty screen."""
     fewer = cli("search", "closed", "project:shop", "--home", home)
     assert (fewer.code, fewer.out) == (1, "")
     assert "without project:shop, 1 entry does" in fewer.err
-    spelt = cli("search", "habrour", "--home", home)
-    assert spelt.code == 1
-    assert "did you mean 'harbour'?" in spelt.err
-    assert "harbour" in spelt.out
-    some = cli("search", "closed", "staging", "--home", home)
-    assert some.code == 1
-    assert "These contain some" in some.err
-    nothing = cli("search", "zzzzzz", "--home", home)
-    assert (nothing.code, nothing.out) == (1, "")
-    assert "Nothing in" in nothing.err
+    misspelt = cli("search", "habrour", "--home", home)
+    assert misspelt.code == 1
+    assert "did you mean 'harbour'?" in misspelt.err
+    assert "harbour" in misspelt.out
+    partial = cli("search", "closed", "staging", "--home", home)
+    assert partial.code == 1
+    assert "These contain some" in partial.err
+    unmatched = cli("search", "zzzzzz", "--home", home)
+    assert (unmatched.code, unmatched.out) == (1, "")
+    assert "Nothing in" in unmatched.err
     rows = cli("search", "habrour", "--json", "--home", home)
     assert (rows.code, "harbour" in rows.json[0]["snippet"]) == (1, True)
     assert "did you mean" in rows.err
@@ -122,8 +122,8 @@ def test_no_hit_says_what_would_have_matched(cli: CliRunner, home: Path) -> None
     assert "did you mean" in exact.err
 
 
-def test_what_was_written_since_is_found(cli: CliRunner, home: Path) -> None:
-    """The index is refreshed first, unless that is not wanted."""
+def test_refreshes_the_index_first(cli: CliRunner, home: Path) -> None:
+    """The index is refreshed first, unless `--no-refresh` is given."""
     assert cli("search", "lighthouse", "--no-refresh", "--home", home).code == 1
     assert cli("search", "lighthouse", "--home", home).code == 1
     path = home / "projects" / "-srv-shop" / f"{SECOND}.jsonl"
@@ -133,34 +133,34 @@ def test_what_was_written_since_is_found(cli: CliRunner, home: Path) -> None:
     assert cli("search", "lighthouse", "--home", home).code == 0
 
 
-def test_a_busy_index_answers_as_it_is(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process is at it: the answer is of what is there, and says so."""
+def test_busy_index_is_used_as_it_is(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process refreshes the index, the result comes from the existing one, and a message says so."""
     assert cli("search", "harbour", "--home", home).code == 0
     monkeypatch.setattr("threadline.index.store._BUSY_TIMEOUT_MS", 10)
     monkeypatch.setattr("threadline.locks.TIMEOUT_SECONDS", 0.01)
-    with open_for_writing(index_path(one.path for one in homes(home))) as connection:
+    with open_for_writing(index_path(each.path for each in homes(home))) as connection:
         connection.execute("BEGIN IMMEDIATE")
         result = cli("search", "harbour", "--home", home)
     assert result.code == 0
     assert "as it is" in result.err
 
 
-def test_hostile_text_steers_no_terminal(cli: CliRunner, home: Path) -> None:
-    """Nothing in a snippet is more than text."""
+def test_escapes_hostile_text(cli: CliRunner, home: Path) -> None:
+    """Control characters in a snippet are removed."""
     out = cli("search", "result:harbour", "--home", home).out
     assert "harbour" in out
     assert not {"\x1b", "\u202e"} & set(out)
 
 
-def test_without_a_home_it_says_what_to_do(cli: CliRunner) -> None:
-    """Exit 1, and how to make one."""
+def test_without_a_home_says_what_to_do(cli: CliRunner) -> None:
+    """Exit code 1, and how to create one."""
     result = cli("search", "anything")
     assert result.code == 1
     assert "threadline demo" in result.err
 
 
-def test_how_many_more_a_session_has(cli: CliRunner, home: Path) -> None:
-    """Its best hit is shown, and how many others there are."""
+def test_counts_more_hits_in_a_session(cli: CliRunner, home: Path) -> None:
+    """The best hit is shown, with the number of others."""
     page = cli("search", "harbour", "--home", home).out
     assert "+3 more in this session" in page
     assert page.count(FIRST[:8]) == 2  # its name, and its place
@@ -169,8 +169,8 @@ def test_how_many_more_a_session_has(cli: CliRunner, home: Path) -> None:
     ]
 
 
-def test_a_hit_is_opened(cli: CliRunner, home: Path) -> None:
-    """The turn that it stands in is shown as `show` has it; the number counts the hits as they are listed."""
+def test_open_shows_the_turn_of_a_hit(cli: CliRunner, home: Path) -> None:
+    """The turn is printed like `show` does. The number counts the hits as listed."""
     first = cli("search", "closed", "--open", "--home", home)
     assert first.code == 0
     assert "── turn 1" in first.out
@@ -182,8 +182,8 @@ def test_a_hit_is_opened(cli: CliRunner, home: Path) -> None:
     assert "was closed" in cli("search", "--open", "closed", "--home", home).out
 
 
-def test_what_cannot_be_opened(cli: CliRunner, home: Path) -> None:
-    """There are not so many, there is none, or it is asked for in rows."""
+def test_open_reports_missing_hits(cli: CliRunner, home: Path) -> None:
+    """An unknown number, no hit, or a machine format."""
     result = cli("search", "harbour", "--open", "9", "--home", home)
     assert (result.code, result.out) == (1, "")
     assert "No hit 9" in result.err
@@ -191,15 +191,15 @@ def test_what_cannot_be_opened(cli: CliRunner, home: Path) -> None:
     assert cli("search", "harbour", "--open", "--json", "--home", home).code == 2
 
 
-def test_a_branch_and_an_agent_are_opened(cli: CliRunner, home: Path) -> None:
-    """What an edit left is shown with the way to it; an agent's transcript is shown by itself."""
-    told = transcript(
+def test_open_shows_branches_and_agents(cli: CliRunner, home: Path) -> None:
+    """An abandoned branch is shown with its path. An agent's transcript is shown by itself."""
+    rows = transcript(
         prompt("where is the pier?"), reply("By the quay."), prompt("where is the mole?"), pen=Pen(SECOND)
     )
-    edited = told[2]
+    edited = rows[2]
     assert isinstance(edited, dict)
     edited["parentUuid"] = None  # the first prompt was left
-    write(home / "projects" / "-srv-shop" / f"{SECOND}.jsonl", *told)
+    write(home / "projects" / "-srv-shop" / f"{SECOND}.jsonl", *rows)
     assert "By the quay." in cli("search", "quay", "--open", "--home", home).out
     agent = home / "projects" / "-work-app" / FIRST / "subagents" / "agent-a1b2c3d4.jsonl"
     pen = Pen(FIRST, isSidechain=True, agentId="a1b2c3d4")
@@ -208,8 +208,8 @@ def test_a_branch_and_an_agent_are_opened(cli: CliRunner, home: Path) -> None:
     assert "The dock is dry." in cli("search", "dock", "dry", "--open", "--home", home).out
 
 
-def test_a_prompt_whose_transcript_is_gone(cli: CliRunner, home: Path) -> None:
-    """It says so, in the page and in rows, and is opened as far as it is left."""
+def test_finds_prompts_of_deleted_transcripts(cli: CliRunner, home: Path) -> None:
+    """The hit is marked as deleted, and `--open` shows what is left of it."""
     row = (
         b'{"display":"an anchor\\nof old","timestamp":1767600000000,"project":"/srv/old","sessionId":"0ld00000-0000"}\n'
     )
@@ -218,8 +218,8 @@ def test_a_prompt_whose_transcript_is_gone(cli: CliRunner, home: Path) -> None:
     assert page.code == 0
     assert "transcript deleted" in page.out
     assert "history.jsonl:1" in page.out
-    (told,) = cli("search", "anchor", "--json", "--home", home).json
-    assert (told["gone"], told["session"], told["project"], told["field"]) == (
+    (hit,) = cli("search", "anchor", "--json", "--home", home).json
+    assert (hit["gone"], hit["session"], hit["project"], hit["field"]) == (
         True,
         "0ld00000-0000",
         "/srv/old",
@@ -232,10 +232,8 @@ def test_a_prompt_whose_transcript_is_gone(cli: CliRunner, home: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["search", "harbour"], ["list"], ["history"]])
-def test_a_page_is_as_wide_as_columns_says(
-    cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
-) -> None:
-    """In a pipe, too; only places, which programs take from there, are whole."""
+def test_width_follows_columns(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
+    """Also in a pipe. Only places are not shortened, because programs read them."""
     (home / "history.jsonl").write_text(f'{{"display":"{"harbour " * 40}","timestamp":1767600000000}}\n')
     long = transcript(prompt("harbour " * 40), pen=Pen(SECOND))
     write(home / "projects" / "-srv-shop" / f"{SECOND}.jsonl", *long)
@@ -247,8 +245,8 @@ def test_a_page_is_as_wide_as_columns_says(
     assert widths[0] <= 80 < widths[1] <= 140
 
 
-def test_a_title_is_shown_once_and_with_a_time(cli: CliRunner, home: Path) -> None:
-    """That of its session; below it stands what was typed first, unless that is the title."""
+def test_title_hit_shows_title_once(cli: CliRunner, home: Path) -> None:
+    """The first prompt is below the title, unless it is the title."""
     lines = cli("search", "Deploying", "--exact", "--home", home).out.splitlines()
     assert lines[0] == "1  5e551011  Deploying"
     assert lines[1].strip() == "2026-01-05 09:00 · title · /work/app"
@@ -256,27 +254,27 @@ def test_a_title_is_shown_once_and_with_a_time(cli: CliRunner, home: Path) -> No
     assert ".jsonl:" in lines[3]
 
 
-def test_what_is_not_shown_is_counted_by_sessions_and_entries(cli: CliRunner, home: Path) -> None:
-    """`--limit` counts sessions, and `--all` shows the entries of each; what was given is not advised."""
+def test_counts_sessions_and_entries_not_shown(cli: CliRunner, home: Path) -> None:
+    """`--limit` counts sessions, `--all` shows their entries. Options already given are not suggested."""
     last = cli("search", "harbour", "--limit", "1", "--home", home).out.splitlines()[-1]
     assert last == "1 more session (1 entry): use --limit N. 3 more entries in the sessions shown: use --all."
-    shown = cli("search", "harbour", "--home", home).out.splitlines()[-1]
-    assert shown == "3 more entries in the sessions shown: use --all."
-    every = cli("search", "harbour", "--limit", "2", "--all", "--home", home).out.splitlines()[-1]
-    assert every == "3 more entries: use --limit N."
+    limited_entries = cli("search", "harbour", "--home", home).out.splitlines()[-1]
+    assert limited_entries == "3 more entries in the sessions shown: use --all."
+    all_entries = cli("search", "harbour", "--limit", "2", "--all", "--home", home).out.splitlines()[-1]
+    assert all_entries == "3 more entries: use --limit N."
     assert "use --" not in cli("search", "harbour", "--all", "--home", home).out
 
 
-def test_that_nobody_looked_for_more_sessions_is_said(cli: CliRunner, demo_home: Path) -> None:
-    """Where looking ends once enough are found, nobody knows how many more there are, and the way to them is told."""
-    few = cli("search", "tool:Bash", "--limit", "2", "--home", demo_home).out.splitlines()[-1]
-    assert few.startswith("There may be more sessions: use --limit N.")
-    all_of_them = cli("search", "tool:Bash", "--limit", "500", "--home", demo_home).out.splitlines()[-1]
-    assert "more sessions" not in all_of_them
+def test_says_that_there_may_be_more_sessions(cli: CliRunner, demo_home: Path) -> None:
+    """If the search stops at the limit, the number of other sessions is unknown, and --limit is suggested."""
+    limited = cli("search", "tool:Bash", "--limit", "2", "--home", demo_home).out.splitlines()[-1]
+    assert limited.startswith("There may be more sessions: use --limit N.")
+    unlimited = cli("search", "tool:Bash", "--limit", "500", "--home", demo_home).out.splitlines()[-1]
+    assert "more sessions" not in unlimited
 
 
-def test_a_file_is_called_as_it_is_asked_for(cli: CliRunner, home: Path) -> None:
-    """`file`, on the page and in rows."""
+def test_file_hits_have_the_field_file(cli: CliRunner, home: Path) -> None:
+    """On the page and in rows."""
     write(
         home / "projects" / "-srv-shop" / f"{SECOND}.jsonl",
         *transcript(prompt("begin"), call("Read", "/srv/shop/mole.py", result="x"), pen=Pen(SECOND, cwd="/srv/shop")),
@@ -285,8 +283,8 @@ def test_a_file_is_called_as_it_is_asked_for(cli: CliRunner, home: Path) -> None
     assert cli("search", "file:mole.py", "--json", "--home", home).json[0]["field"] == "file"
 
 
-def test_a_session_of_which_only_agents_are_left(cli: CliRunner, home: Path) -> None:
-    """Its prompt is found in the history, and says of the others that they are what is left."""
+def test_finds_session_with_only_agents_left(cli: CliRunner, home: Path) -> None:
+    """Its prompt is found in the history, and the other hits are counted as remaining files."""
     gone = "0ld00000-0000-4000-8000-000000000009"
     row = f'{{"display":"an anchor","timestamp":1767700000000,"project":"/srv/old","sessionId":"{gone}"}}\n'
     (home / "history.jsonl").write_text(row)
@@ -300,7 +298,7 @@ def test_a_session_of_which_only_agents_are_left(cli: CliRunner, home: Path) -> 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
-    ("query", "says"),
+    ("query", "sentence"),
     [
         ("tool:Bsh", "no tool is 'Bsh'; did you mean Bash?"),
         ("kind:asistant", "did you mean assistant?"),
@@ -317,9 +315,9 @@ def test_a_session_of_which_only_agents_are_left(cli: CliRunner, home: Path) -> 
         ("harbour tool:Bsh", "did you mean Bash? Without tool:Bsh, 5 entries do."),
     ],
 )
-def test_a_filter_that_nothing_fits_says_what_there_is(cli: CliRunner, home: Path, query: str, says: str) -> None:
-    """The nearest value or those that there are, the newest or the oldest time; words are not advised to be fewer."""
+def test_unmatched_filter_suggests_values(cli: CliRunner, home: Path, query: str, sentence: str) -> None:
+    """The message names the nearest or existing values, or the newest or oldest time."""
     result = cli("search", query, "--home", home)
     assert (result.code, result.out) == (1, "")
-    assert says in result.err
+    assert sentence in result.err
     assert "fewer words" not in result.err

@@ -1,4 +1,4 @@
-"""`list`, `show`, `tree`, `calls` and `errors`: sessions as a person asks for them."""
+"""`list`, `show`, `tree`, `calls` and `errors`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cli.runner import COMMAND, CliRunner, control_characters, run_in_subprocess, subprocess_environment
-from tests.cli.test_cli_hostile import EVERYTHING, TEXTS, escaped
+from tests.cli.test_cli_hostile import EVERYTHING, TEXTS, ascii_json
 from tests.transcripts import SESSION, Pen, Row, call, chain, line, meta, prompt, reply, transcript, write
 
 from threadline.cli.output import pager_command
@@ -23,15 +23,15 @@ AGENT = "a0123456789abcdef"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Three sessions: one with an agent below it, one with an agent beside it, one with an agent inside."""
+    """Three sessions: one with an agent in its folder, one with an agent next to it, one with an agent inside."""
     project = tmp_path / "home" / "projects" / "-work-app"
-    given = {"subagent_type": "Explore", "description": "find it", "prompt": "Find it!"}
+    arguments = {"subagent_type": "Explore", "description": "find it", "prompt": "Find it!"}
     write(
         project / f"{SESSION}.jsonl",
         *transcript(
             prompt("Fix the parser"),
             call("Bash", "false", result="Exit code 1\nboom", error=True),
-            call("Agent", given, result="ok", details={"status": "completed", "agentId": AGENT}),
+            call("Agent", arguments, result="ok", details={"status": "completed", "agentId": AGENT}),
             reply("Done."),
             chain("system", subtype="api_error", error={"status": 529}, retryAttempt=1, maxRetries=10),
             prompt("thanks"),
@@ -63,21 +63,21 @@ def home(tmp_path: Path) -> Path:
     )
     rows = [{**row, "sessionId": OLD} for row in inside if isinstance(row, dict)]
     write(project / f"{OLD}.jsonl", *transcript(prompt("Old one"), reply("ok"), pen=Pen(OLD)), *rows)
-    # What is no session: only an agent's rows, only bookkeeping, nothing.
-    only = transcript(prompt("Agent"), reply("x"), pen=Pen(isSidechain=True))
-    write(project / "5e551011-0000-4000-8000-000000000004.jsonl", *only)
+    # Not sessions: only an agent's rows, only metadata, nothing.
+    agent_rows = transcript(prompt("Agent"), reply("x"), pen=Pen(isSidechain=True))
+    write(project / "5e551011-0000-4000-8000-000000000004.jsonl", *agent_rows)
     write(project / "5e551011-0000-4000-8000-000000000005.jsonl", *transcript(meta("summary", summary="A title")))
     write(project / "5e551011-0000-4000-8000-000000000006.jsonl")
     return tmp_path / "home"
 
 
-def listed(cli: CliRunner, home: Path, *options: str) -> list[str]:
-    """The ids that `list` gives."""
+def list_ids(cli: CliRunner, home: Path, *options: str) -> list[str]:
+    """The ids that `list` prints."""
     return [row["id"] for row in cli("list", "--home", home, "--json", *options).json]
 
 
-def test_sessions_are_listed_and_agents_counted_to_them(cli: CliRunner, home: Path) -> None:
-    """No agent is a session, in no layout; side agents are not counted."""
+def test_list_counts_agents_of_sessions(cli: CliRunner, home: Path) -> None:
+    """Agents are never listed as sessions, in any layout. Side agents are not counted."""
     rows = {row["id"]: row for row in cli("list", "--home", home, "--json").json}
     assert set(rows) == {SESSION, OTHER, OLD}
     assert [rows[id_]["agents"] for id_ in (SESSION, OTHER, OLD)] == [1, 1, 1]
@@ -88,17 +88,17 @@ def test_sessions_are_listed_and_agents_counted_to_them(cli: CliRunner, home: Pa
     assert rows[SESSION]["model"] == "claude-sonnet-4-5-20250929"
 
 
-def test_agents_that_were_not_kept_are_said_apart(cli: CliRunner, home: Path) -> None:
-    """`agents` have a transcript, `agents_started` need not: lists and trees count by one rule."""
+def test_agents_without_transcript_are_counted_separately(cli: CliRunner, home: Path) -> None:
+    """`agents` counts those with a transcript, `agents_started` all. `list` and `tree` use the same rule."""
     project = home / "projects" / "-work-app"
-    given = {"subagent_type": "Plan", "description": "plan it", "prompt": "Plan it!"}
+    arguments = {"subagent_type": "Plan", "description": "plan it", "prompt": "Plan it!"}
     path = write(
         project / "5e551011-0000-4000-8000-000000000007.jsonl",
         *transcript(
             prompt("Go"),
-            call("Agent", given, result="ok", details={"status": "completed", "agentId": "a00000000000000f1"}),
-            call("Task", {**given, "prompt": "Old"}, result="ok"),
-            call("Agent", given, result="No such type", error=True),
+            call("Agent", arguments, result="ok", details={"status": "completed", "agentId": "a00000000000000f1"}),
+            call("Task", {**arguments, "prompt": "Old"}, result="ok"),
+            call("Agent", arguments, result="No such type", error=True),
             pen=Pen("5e551011-0000-4000-8000-000000000007"),
         ),
     )
@@ -107,12 +107,12 @@ def test_agents_that_were_not_kept_are_said_apart(cli: CliRunner, home: Path) ->
     tree = cli("tree", path, "--json").json
     assert (tree["agents"], tree["agents_started"]) == (0, 2)
     assert " · 2 agents, none kept · " in cli("list", "--home", home).out
-    kept = next(row for row in cli("list", "--home", home, "--json").json if row["id"] == SESSION)
-    assert (kept["agents"], kept["agents_started"]) == (1, 1)
+    row_with_transcript = next(row for row in cli("list", "--home", home, "--json").json if row["id"] == SESSION)
+    assert (row_with_transcript["agents"], row_with_transcript["agents_started"]) == (1, 1)
 
 
-def test_the_list_reads_well(cli: CliRunner, home: Path) -> None:
-    """Two lines a session: its id and title, and its figures; the newest first."""
+def test_list_has_two_lines_per_session(cli: CliRunner, home: Path) -> None:
+    """The id and title, then the figures. The newest session is first."""
     result = cli("list", "--home", home)
     lines = result.out.splitlines()
     assert result.code == 0
@@ -134,14 +134,14 @@ def test_the_list_reads_well(cli: CliRunner, home: Path) -> None:
         (["--limit", "1"], [SESSION]),
     ],
 )
-def test_lists_are_filtered(cli: CliRunner, home: Path, options: list[str], ids: list[str]) -> None:
-    """By project, title, agent type, time and number."""
-    assert listed(cli, home, *options) == ids
+def test_list_filters(cli: CliRunner, home: Path, options: list[str], ids: list[str]) -> None:
+    """Filters by project, title, agent type, time and number."""
+    assert list_ids(cli, home, *options) == ids
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
-    ("question", "sentence"),
+    ("command", "sentence"),
     [
         (["list", "--title", "zzz"], "None of 3 sessions matches --title 'zzz'. The newest is titled 'The parser'."),
         (["list", "--project", "zzz"], "None of 3 sessions matches --project 'zzz'. Projects: /work/app."),
@@ -171,17 +171,17 @@ def test_lists_are_filtered(cli: CliRunner, home: Path, options: list[str], ids:
         ),
     ],
 )
-def test_nothing_found_is_said(cli: CliRunner, home: Path, question: list[str], sentence: str) -> None:
-    """Exit code 1, and one sentence on standard error that helps; standard output is what a program expects."""
-    result = cli(*question, "--home", home)
+def test_explains_why_nothing_matches(cli: CliRunner, home: Path, command: list[str], sentence: str) -> None:
+    """Exit code 1 and one helpful sentence on standard error. `--json` prints an empty list."""
+    result = cli(*command, "--home", home)
     assert (result.code, result.out, result.err) == (1, "", f"threadline: {sentence}\n")
-    assert cli(*question, "--home", home, "--json").json == []
+    assert cli(*command, "--home", home, "--json").json == []
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_rows_of_calls_fit(home: Path, columns: int) -> None:
-    """A day is told once by being the only one, and where there is little room it is for what was done."""
+def test_calls_table_fits_terminal(home: Path, columns: int) -> None:
+    """The date is omitted if there is only one, and narrow tables favour the input column."""
     lines = run_in_subprocess("calls", SESSION, "--home", home, COLUMNS=str(columns)).out.splitlines()
     assert max(map(len, lines)) <= columns
     assert ("line" in lines[0].split()) is (columns == 120)
@@ -190,8 +190,8 @@ def test_rows_of_calls_fit(home: Path, columns: int) -> None:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("command", ["calls", "errors"])
-def test_rows_of_many_days_and_long_names_fit_80_columns(tmp_path: Path, command: str) -> None:
-    """Names of tools give way before what was done."""
+def test_tables_with_long_names_fit_80_columns(tmp_path: Path, command: str) -> None:
+    """Tool names are shortened before the input."""
     stop = "[Request interrupted by user for tool use]"
     path = write(
         tmp_path / "home" / "projects" / "-work-app" / f"{SESSION}.jsonl",
@@ -204,8 +204,8 @@ def test_rows_of_many_days_and_long_names_fit_80_columns(tmp_path: Path, command
     assert max(map(len, result.out.splitlines())) <= 80
 
 
-def test_an_id_of_too_few_characters_is_refused(cli: CliRunner, home: Path) -> None:
-    """The sentence says how many it takes."""
+def test_refuses_short_id_prefix(cli: CliRunner, home: Path) -> None:
+    """The message says how many characters are needed."""
     result = cli("show", "5", "--home", home)
     assert result.code == 2
     assert "at least 4 characters" in result.err
@@ -221,19 +221,19 @@ def test_an_id_of_too_few_characters_is_refused(cli: CliRunner, home: Path) -> N
         ({"PAGER": "head", "TERM": "dumb"}, []),
     ],
 )
-def test_a_pager_is_words_and_no_shell(
+def test_pager_is_split_into_words_without_a_shell(
     monkeypatch: pytest.MonkeyPatch, setting: dict[str, str], command: list[str]
 ) -> None:
-    """What PAGER says is run as it is, and a dumb terminal has none."""
+    """PAGER is run without a shell, and a dumb terminal has no pager."""
     monkeypatch.setenv("TERM", "xterm")
     for name, value in setting.items():
         monkeypatch.setenv(name, value)
-    found = pager_command()
-    assert [Path(word).name if not at else word for at, word in enumerate(found)] == command
+    words = pager_command()
+    assert [Path(word).name if not position else word for position, word in enumerate(words)] == command
 
 
-def test_what_a_fork_copied_is_listed_once(cli: CliRunner, tmp_path: Path) -> None:
-    """For the original, the one that ends first, with its turn; a branch says what it copied."""
+def test_lists_copied_failures_once(cli: CliRunner, tmp_path: Path) -> None:
+    """A failure that forks copied is listed once, for the session that ends first, with its turn."""
     project = tmp_path / "home" / "projects" / "-work-app"
     rows = [row for row in transcript(prompt("go"), call("Bash", "false", "no", error=True)) if isinstance(row, dict)]
     write(project / f"{OTHER}.jsonl", *rows)
@@ -259,27 +259,27 @@ def test_what_a_fork_copied_is_listed_once(cli: CliRunner, tmp_path: Path) -> No
     assert line.split()[3] == "1"
 
 
-def test_a_short_list_of_many_says_so(cli: CliRunner, home: Path) -> None:
-    """The limit is told, and how to see more."""
+def test_limited_list_says_so(cli: CliRunner, home: Path) -> None:
+    """A limited list mentions --limit."""
     assert "use --limit N" in cli("list", "--home", home, "--limit", "2").out
 
 
-def test_a_limited_list_has_what_the_whole_has(cli: CliRunner, demo_home: Path) -> None:
-    """The newest few, found by the ends of the files, are the beginning of the whole list."""
-    whole = listed(cli, demo_home)
-    assert len(whole) > 10
-    assert listed(cli, demo_home, "--limit", "7") == whole[:7]
+def test_limited_list_is_the_start_of_the_full_list(cli: CliRunner, demo_home: Path) -> None:
+    """The newest sessions, found from the ends of the files, are the beginning of the full list."""
+    ids = list_ids(cli, demo_home)
+    assert len(ids) > 10
+    assert list_ids(cli, demo_home, "--limit", "7") == ids[:7]
 
 
-def test_no_agent_of_a_demo_home_is_listed(cli: CliRunner, demo_home: Path) -> None:
-    """Every row is a main transcript, and all agents are counted somewhere."""
+def test_list_contains_no_agents(cli: CliRunner, demo_home: Path) -> None:
+    """Every row is a main transcript, and agents are counted in the rows."""
     rows = cli("list", "--home", demo_home, "--json").json
     assert not [row for row in rows if "agent-" in row["path"] or "subagents" in row["path"]]
     assert sum(row["agents"] for row in rows) > 0
 
 
-def started(pid: int) -> str:
-    """When a process began, as Linux counts it."""
+def process_start(pid: int) -> str:
+    """The start time of a process, as Linux counts it."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
 
 
@@ -288,28 +288,28 @@ def started(pid: int) -> str:
     [("own", None, True), ("own", "right", True), ("own", "1", False), ("none", None, False)],
 )
 def test_running_sessions_are_marked(cli: CliRunner, home: Path, pid: str, start: str | None, *, running: bool) -> None:
-    """A living process, begun when the registry says, means that its session is running."""
+    """A session is running if its process lives and started when the registry says."""
     number = os.getpid() if pid == "own" else 2**22 + 1  # Linux gives out no number that high
     registry = home / "sessions"
     registry.mkdir()
     if start == "right":
-        start = started(number) if Path("/proc/self/stat").exists() else None
-    live = {"pid": number, "sessionId": OTHER, "procStart": start}
-    (registry / f"{number}.json").write_text(json.dumps(live))
+        start = process_start(number) if Path("/proc/self/stat").exists() else None
+    registration = {"pid": number, "sessionId": OTHER, "procStart": start}
+    (registry / f"{number}.json").write_text(json.dumps(registration))
     rows = {row["id"]: row["running"] for row in cli("list", "--home", home, "--json").json}
     assert rows == {SESSION: False, OLD: False, OTHER: running}
     assert ("running  日本語" in cli("list", "--home", home).out) is running
 
 
-def test_an_empty_home_has_nothing_to_list(cli: CliRunner, tmp_path: Path) -> None:
-    """Exit code 1, and an empty array for programs."""
+def test_empty_home_lists_nothing(cli: CliRunner, tmp_path: Path) -> None:
+    """Exit code 1, and an empty array in JSON."""
     (tmp_path / "empty" / "projects").mkdir(parents=True)
     result = cli("list", "--home", tmp_path / "empty", "--json")
     assert (result.code, result.json) == (1, [])
 
 
-def test_show_reads_as_the_conversation_did(cli: CliRunner, home: Path) -> None:
-    """Through a pipe: plain text, no colours, in order."""
+def test_show_prints_the_conversation_in_order(cli: CliRunner, home: Path) -> None:
+    """Through a pipe, it is plain text without colours."""
     result = cli("show", "last", "--home", home)
     assert result.code == 0
     text = cli("show", SESSION, "--home", home).out
@@ -327,51 +327,51 @@ def test_show_reads_as_the_conversation_did(cli: CliRunner, home: Path) -> None:
     assert places == sorted(places)
 
 
-def test_the_thread_is_told_exactly(cli: CliRunner, home: Path) -> None:
-    """`--thread --json` is the session and the visible entries of the active thread, in order, and nothing else."""
-    told = cli("show", SESSION, "--thread", "--json", "--home", home).json
-    assert list(told) == ["session", "entries"]
-    assert told["session"] == SESSION
-    assert [list(entry) for entry in told["entries"]] == [["uuid", "kind", "place"]] * len(told["entries"])
-    assert [entry["kind"] for entry in told["entries"]] == [
+def test_show_thread_json(cli: CliRunner, home: Path) -> None:
+    """`--thread --json` has the session and the visible entries of the active thread, in order, and nothing else."""
+    document = cli("show", SESSION, "--thread", "--json", "--home", home).json
+    assert list(document) == ["session", "entries"]
+    assert document["session"] == SESSION
+    assert [list(entry) for entry in document["entries"]] == [["uuid", "kind", "place"]] * len(document["entries"])
+    assert [entry["kind"] for entry in document["entries"]] == [
         "user", "assistant", "user", "assistant", "user", "assistant", "user", "assistant",
     ]  # fmt: skip
-    assert told["entries"][0]["place"].endswith(f"{SESSION}.jsonl:1")
+    assert document["entries"][0]["place"].endswith(f"{SESSION}.jsonl:1")
 
 
-def test_show_gives_turns_and_entries_to_programs(cli: CliRunner, home: Path) -> None:
-    """One document of turns, or a row an entry."""
-    told = cli("show", SESSION, "--json", "--home", home).json
-    assert told["title"] == "The parser"
-    assert [turn["prompt"] for turn in told["turns"]] == ["Fix the parser", "thanks"]
-    assert [one["tool"] for one in told["turns"][0]["calls"]] == ["Bash", "Agent"]
-    assert told["turns"][1]["reply"] == "You are welcome."
+def test_show_json_has_turns_and_jsonl_entries(cli: CliRunner, home: Path) -> None:
+    """`--json` is a document of turns. `--jsonl` and `--csv` have one row per entry."""
+    document = cli("show", SESSION, "--json", "--home", home).json
+    assert document["title"] == "The parser"
+    assert [turn["prompt"] for turn in document["turns"]] == ["Fix the parser", "thanks"]
+    assert [tool_call["tool"] for tool_call in document["turns"][0]["calls"]] == ["Bash", "Agent"]
+    assert document["turns"][1]["reply"] == "You are welcome."
     rows = cli("show", SESSION, "--jsonl", "--home", home).jsonl
     assert rows[0]["text"] == "Fix the parser"
     assert {row["turn"] for row in rows} == {1, 2}
     assert len(cli("show", SESSION, "--csv", "--home", home).csv) == len(rows)
-    both = cli("show", SESSION, "--jsonl", "--agents", "full", "--home", home).jsonl
-    assert {row["agent"] for row in both} == {None, AGENT}
+    rows_with_agents = cli("show", SESSION, "--jsonl", "--agents", "full", "--home", home).jsonl
+    assert {row["agent"] for row in rows_with_agents} == {None, AGENT}
 
 
-def test_show_refuses_numbers_that_are_not_there(cli: CliRunner, home: Path) -> None:
-    """Exit code 2, and a sentence that says how many there are."""
+def test_show_refuses_unknown_turn_or_branch(cli: CliRunner, home: Path) -> None:
+    """Exit code 2, and the message says how many there are."""
     result = cli("show", SESSION, "--turn", "9", "--home", home)
     assert (result.code, "2 turns" in result.err) == (2, True)
     assert cli("show", SESSION, "--branch", "1", "--home", home).code == 2
 
 
 @pytest.mark.parametrize("command", ["show", "tree", "calls", "errors"])
-def test_sessions_that_are_not_there_are_an_error(cli: CliRunner, home: Path, command: str) -> None:
-    """Exit code 2; a prefix of several ids lists them."""
+def test_unknown_or_ambiguous_session_is_an_error(cli: CliRunner, home: Path, command: str) -> None:
+    """Exit code 2. An ambiguous prefix lists the candidates."""
     assert cli(command, "ffffffff", "--home", home).code == 2
-    several = cli(command, "5e551011", "--home", home)
-    assert several.code == 2
-    assert f"{OTHER}.jsonl" in several.err
+    ambiguous = cli(command, "5e551011", "--home", home)
+    assert ambiguous.code == 2
+    assert f"{OTHER}.jsonl" in ambiguous.err
 
 
-def test_calls_are_listed_and_filtered(cli: CliRunner, home: Path) -> None:
-    """Tool, input, outcome, duration, agent, turn and place; the agent's calls, too."""
+def test_calls_lists_and_filters(cli: CliRunner, home: Path) -> None:
+    """Each call has its tool, input, outcome, agent and turn. Calls of agents are included."""
     rows = cli("calls", SESSION, "--json", "--home", home).json
     assert [(row["tool"], row["outcome"], row["agent"], row["turn"]) for row in rows[:2]] == [
         ("Bash", "error", None, 1),
@@ -387,22 +387,22 @@ def test_calls_are_listed_and_filtered(cli: CliRunner, home: Path) -> None:
     assert "✗ error" in cli("calls", SESSION, "--home", home).out
 
 
-def test_errors_are_by_evidence(cli: CliRunner, home: Path) -> None:
-    """Failed calls of all agents and failed requests; a text with the word in it is none."""
+def test_errors_lists_failed_calls_and_requests(cli: CliRunner, home: Path) -> None:
+    """Failed calls of all agents and failed requests are listed. A text that mentions an error is not."""
     rows = cli("errors", SESSION, "--json", "--home", home).json
     assert sorted((row["what"], row["tool"] or "", row["evidence"]) for row in rows) == [
         ("api-error", "", "system/api_error"),
         ("error", "Bash", "is_error"),
         ("error", "Grep", "is_error"),
     ]
-    everywhere = cli("errors", "--json", "--home", home).json
-    assert {row["place"] for row in everywhere} == {row["place"] for row in rows}
+    all_rows = cli("errors", "--json", "--home", home).json
+    assert {row["place"] for row in all_rows} == {row["place"] for row in rows}
     assert cli("errors", OTHER, "--home", home).code == 1
     assert cli("errors", "--since", "2026-01-06", "--home", home).code == 1
     assert "boom" in cli("errors", SESSION, "--home", home).out
 
 
-def test_the_tree_shows_turns_and_agents(cli: CliRunner, home: Path) -> None:
+def test_tree_shows_turns_and_agents(cli: CliRunner, home: Path) -> None:
     """As lines, nested JSON and rows."""
     result = cli("tree", SESSION, "--home", home)
     assert result.code == 0
@@ -414,12 +414,17 @@ def test_the_tree_shows_turns_and_agents(cli: CliRunner, home: Path) -> None:
     ]  # fmt: skip
 
 
-def hostile(folder: Path, text: str) -> Path:
-    """A home whose session has the text wherever a command might show it."""
-    everywhere: Row = {"cwd": f"/{text}", "gitBranch": text, "version": text, "slug": text}
+def hostile_session_home(folder: Path, text: str) -> Path:
+    """A home with a session that has the text in every field that a command might show."""
+    fields: Row = {"cwd": f"/{text}", "gitBranch": text, "version": text, "slug": text}
     image = {"type": text, text: text}
-    own = {"status": "completed", "agentId": AGENT, "prompt": text, "content": [{"type": "text", "text": text}]}
-    given: dict[str, Any] = {"subagent_type": text, "description": text, "prompt": text}
+    agent_result = {
+        "status": "completed",
+        "agentId": AGENT,
+        "prompt": text,
+        "content": [{"type": "text", "text": text}],
+    }
+    arguments: dict[str, Any] = {"subagent_type": text, "description": text, "prompt": text}
     hunk = {"oldStart": 1, "newStart": 1, "lines": [f"-{text}", f"+{text}", text]}
     edit = {"filePath": text, "oldString": text, "newString": text, "structuredPatch": [hunk]}
     todos = [{"content": text, "status": text}]
@@ -435,7 +440,7 @@ def hostile(folder: Path, text: str) -> Path:
         call("TodoWrite", {"todos": todos}, result=text, details={"newTodos": todos}),
         call("AskUserQuestion", {}, result=text, details={"questions": [], "answers": {text: text}}),
         call("ExitPlanMode", {"plan": text}, result=text, details={"plan": text}),
-        call("Agent", given, result=text, details=own),
+        call("Agent", arguments, result=text, details=agent_result),
         call("mcp__" + text + "__" + text, {text: text}, result=text),
         prompt(f"<command-name>{text}</command-name><command-args>{text}</command-args>"),
         prompt(f"<local-command-stdout>{text}</local-command-stdout>"),
@@ -448,26 +453,26 @@ def hostile(folder: Path, text: str) -> Path:
         reply(text, message={"model": text}),
         meta("custom-title", customTitle=text),
         meta("queue-operation", operation="enqueue", content=text),
-        pen=Pen(**everywhere),
+        pen=Pen(**fields),
     )
     agent = transcript(
         prompt(text),
         call(text, {"command": text}, result=text, error=True),
         reply(text),
-        pen=Pen(isSidechain=True, agentId=AGENT, **everywhere),
+        pen=Pen(isSidechain=True, agentId=AGENT, **fields),
     )
     project = folder / "home" / "projects" / "-x"
-    main = write(project / f"{SESSION}.jsonl", *(escaped(row) for row in parts if isinstance(row, dict)))
+    main = write(project / f"{SESSION}.jsonl", *(ascii_json(row) for row in parts if isinstance(row, dict)))
     write(
         project / SESSION / "subagents" / f"agent-{AGENT}.jsonl",
-        *(escaped(row) for row in agent if isinstance(row, dict)),
+        *(ascii_json(row) for row in agent if isinstance(row, dict)),
     )
-    told = {"agentType": text, "description": text, "name": text}
-    main.with_suffix("").joinpath("subagents", f"agent-{AGENT}.meta.json").write_text(json.dumps(told))
+    agent_meta = {"agentType": text, "description": text, "name": text}
+    main.with_suffix("").joinpath("subagents", f"agent-{AGENT}.meta.json").write_text(json.dumps(agent_meta))
     return folder / "home"
 
 
-QUESTIONS: tuple[list[str], ...] = (
+ALL_COMMANDS: tuple[list[str], ...] = (
     ["list"],
     ["show", SESSION],
     ["show", SESSION, "--agents", "full", "--all"],
@@ -481,27 +486,27 @@ QUESTIONS: tuple[list[str], ...] = (
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+@pytest.mark.parametrize("command", ALL_COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("text", TEXTS)
-def test_nothing_hostile_reaches_the_terminal(cli: CliRunner, tmp_path: Path, question: list[str], text: str) -> None:
-    """Whatever field it stands in, nothing that steers a terminal comes out raw."""
-    result = cli(*question, "--home", hostile(tmp_path, text))
+def test_tables_escape_hostile_text(cli: CliRunner, tmp_path: Path, command: list[str], text: str) -> None:
+    """Control characters in any field are ascii_json."""
+    result = cli(*command, "--home", hostile_session_home(tmp_path, text))
     assert result.code == 0, result.err
     assert not control_characters(result.out)
     assert not control_characters(result.err)
 
 
 @pytest.mark.sample(6)
-@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+@pytest.mark.parametrize("command", ALL_COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("output", ["--json", "--jsonl", "--csv"])
-def test_hostile_text_is_data_for_programs(cli: CliRunner, tmp_path: Path, question: list[str], output: str) -> None:
-    """Programs get valid UTF-8 and well-formed documents."""
-    result = cli(*question, output, "--home", hostile(tmp_path, EVERYTHING))
+def test_hostile_text_gives_valid_documents(cli: CliRunner, tmp_path: Path, command: list[str], output: str) -> None:
+    """Machine formats are valid UTF-8 and well-formed documents."""
+    result = cli(*command, output, "--home", hostile_session_home(tmp_path, EVERYTHING))
     assert result.code == 0, result.err
     assert getattr(result, output[2:])
 
 
-def in_a_terminal(*arguments: str, env: dict[str, str]) -> str:
+def run_in_terminal(*arguments: str, env: dict[str, str]) -> str:
     """What the command writes to a terminal of 100 columns."""
     import pty  # noqa: PLC0415 - not on every system
     import select  # noqa: PLC0415 - the same
@@ -509,18 +514,18 @@ def in_a_terminal(*arguments: str, env: dict[str, str]) -> str:
     pid, descriptor = pty.fork()
     if pid == 0:  # pragma: no cover - the child is the command
         os.execve(COMMAND[0], [*COMMAND, *arguments], {**subprocess_environment(), "COLUMNS": "100", **env})  # noqa: S606 - our own
-    found = b""
+    output = b""
     while select.select([descriptor], [], [], 60)[0]:
         try:
-            some = os.read(descriptor, 65536)
+            data = os.read(descriptor, 65536)
         except OSError:  # Linux says so when the child is gone
             break
-        if not some:
+        if not data:
             break
-        found += some
+        output += data
     os.close(descriptor)
     os.waitpid(pid, 0)
-    return found.decode()
+    return output.decode()
 
 
 @pytest.mark.sample(2)
@@ -538,41 +543,41 @@ def in_a_terminal(*arguments: str, env: dict[str, str]) -> str:
 @pytest.mark.parametrize(
     "command", ["show", *(pytest.param(command, marks=pytest.mark.slow) for command in ("tree", "list"))]
 )
-def test_a_terminal_gets_colours_unless_it_wants_none(
+def test_colours_in_a_terminal(
     home: Path, command: str, env: dict[str, str], options: list[str], *, coloured: bool
 ) -> None:
-    """Through the pager, with the page's own colours and no other sequence."""
+    """Through the pager, with only the page's own colours, unless they are turned off."""
     session = [] if command == "list" else [SESSION]
-    text = in_a_terminal(command, *session, "--home", str(home), *options, env=env)
+    text = run_in_terminal(command, *session, "--home", str(home), *options, env=env)
     assert "The parser" in text
     assert ("\x1b[1mThe parser\x1b[0m" in text) is coloured
-    # The bar that shows how far the reading has come is on the same terminal.
+    # The progress bar is on the same terminal.
     page = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", text)
     assert not control_characters(page)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such terminals")
-def test_hostile_text_does_not_reach_a_real_terminal(tmp_path: Path) -> None:
-    """With colours on, the only sequences are the page's own."""
-    hostile_home = hostile(tmp_path, EVERYTHING)
-    text = in_a_terminal(
-        "show", SESSION, "--all", "--agents", "full", "--home", str(hostile_home), env={"TERM": "xterm", "PAGER": "cat"}
+def test_real_terminal_gets_only_our_own_sequences(tmp_path: Path) -> None:
+    """With colours on, the only escape sequences are the page's own."""
+    home = hostile_session_home(tmp_path, EVERYTHING)
+    text = run_in_terminal(
+        "show", SESSION, "--all", "--agents", "full", "--home", str(home), env={"TERM": "xterm", "PAGER": "cat"}
     )
     page = re.sub(r"\x1b\[(?:0|1|2|3|3[1-6]|1;3[46])m|\r\n", "", text)
     assert not control_characters(page)
 
 
-def test_the_pipe_may_close(home: Path) -> None:
-    """Whoever has read enough ends the command, and that is no failure."""
+def test_show_succeeds_through_a_pipe(home: Path) -> None:
+    """The command succeeds and writes nothing to standard error."""
     result = run_in_subprocess("show", SESSION, "--home", home)
     assert result.code == 0
     assert not result.err
 
 
-def test_a_session_may_still_be_written(cli: CliRunner, home: Path) -> None:
-    """A last line that is not finished hides nothing of what is."""
+def test_reads_session_with_unfinished_last_line(cli: CliRunner, home: Path) -> None:
+    """An unfinished last line does not hide the rest of the session."""
     path = home / "projects" / "-work-app" / f"{OTHER}.jsonl"
     with path.open("ab") as file:
         file.write(line({"type": "user", "message": {"role": "user", "content": "half"}})[:30])
     assert "はい" in cli("show", path).out
-    assert OTHER in listed(cli, home)
+    assert OTHER in list_ids(cli, home)

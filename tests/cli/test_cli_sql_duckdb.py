@@ -1,4 +1,4 @@
-"""`threadline sql --duckdb`: DuckDB over the tables of the index, which reads nothing else and ends in time."""
+"""`threadline sql --duckdb`: DuckDB over the tables of the index, without access to anything else."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ FOREVER = "SELECT SUM(a.range * b.range) FROM range(10000000000) a, range(100000
 
 @pytest.fixture
 def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own, and folders of its own for what is kept and what is not."""
+    """A copy of the demo home, and new folders for the cache and temporary files."""
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
-    passing = tmp_path / "passing's"
-    passing.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(passing))
+    temporary = tmp_path / "passing's"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
     copy = tmp_path / "home"
     shutil.copytree(demo_home, copy)
     return copy
 
 
-def test_both_answer_alike(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """The same question gives the same rows in every format; nothing is left of what DuckDB was handed."""
-    question = "SELECT kind, COUNT(*) AS number, MAX(line) AS line FROM said GROUP BY kind ORDER BY kind"
+def test_duckdb_and_sqlite_give_the_same_rows(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """The same query gives the same output in every format, and no temporary file is left."""
+    query = "SELECT kind, COUNT(*) AS number, MAX(line) AS line FROM said GROUP BY kind ORDER BY kind"
     for output in ([], ["--json"], ["--jsonl"], ["--csv"]):
-        mine = cli("sql", question, "--home", home, *output)
-        theirs = cli("sql", question, "--duckdb", "--home", home, *output)
-        assert (theirs.code, theirs.out, theirs.err) == (0, mine.out, "")
+        sqlite = cli("sql", query, "--home", home, *output)
+        duckdb = cli("sql", query, "--duckdb", "--home", home, *output)
+        assert (duckdb.code, duckdb.out, duckdb.err) == (0, sqlite.out, "")
     assert list((tmp_path / "passing's").iterdir()) == []
 
 
 def test_amounts_are_summed_exactly(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """SUM of amounts is the decimal sum, in JSON as text and in Parquet as a decimal; so is that of tokens."""
+    """SUM of amounts is the decimal sum, a string in JSON and a decimal in Parquet. The sum of tokens is exact, too."""
     amounts = cli("sql", "SELECT amount, output FROM charges", "--home", home, "--jsonl").jsonl
     total = sum(Decimal(row["amount"]) for row in amounts if row["amount"])
-    question = "SELECT SUM(amount) AS amount, SUM(output) AS output FROM charges"
-    (row,) = cli("sql", question, "--duckdb", "--home", home, "--json").json
+    query = "SELECT SUM(amount) AS amount, SUM(output) AS output FROM charges"
+    (row,) = cli("sql", query, "--duckdb", "--home", home, "--json").json
     assert Decimal(row["amount"]) == total
     assert row["output"] == sum(row["output"] for row in amounts)
-    assert cli("sql", question, "--duckdb", "--home", home, "--out", tmp_path / "a.parquet").code == 0
+    assert cli("sql", query, "--duckdb", "--home", home, "--out", tmp_path / "a.parquet").code == 0
     table = pq.read_table(tmp_path / "a.parquet")
     assert table.schema.field("amount").type == pa.decimal128(38, 18)
     assert table.to_pylist()[0]["amount"] == total
 
 
-def test_values_that_only_duckdb_has(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """Moments are ISO 8601 in UTC, blobs hexadecimal, large numbers text; lists and maps are JSON; each name once."""
-    question = (
+def test_duckdb_types(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """Times are ISO 8601 in UTC, blobs hexadecimal, large numbers strings, lists and maps JSON. Names are unique."""
+    query = (
         "SELECT TIMESTAMPTZ '2026-01-02T03:04:05+01:00' AS a, '\\x00\\xFF'::BLOB AS a, 1::HUGEINT << 100 AS b,"
         " [1.50::DECIMAL(9,2)] AS c, MAP {1: DATE '2026-01-02'} AS d, 'nan'::DOUBLE AS e, TRUE AS f, NULL AS g"
     )
@@ -70,17 +70,17 @@ def test_values_that_only_duckdb_has(cli: CliRunner, home: Path, tmp_path: Path)
         "f": True,
         "g": None,
     }
-    assert cli("sql", question, "--duckdb", "--home", home, "--json").json == [row]
-    assert cli("sql", question, "--duckdb", "--home", home, "--out", tmp_path / "a.parquet").code == 0
+    assert cli("sql", query, "--duckdb", "--home", home, "--json").json == [row]
+    assert cli("sql", query, "--duckdb", "--home", home, "--out", tmp_path / "a.parquet").code == 0
     assert pq.read_table(tmp_path / "a.parquet").column_names == list(row)
-    strange = cli("sql", "SELECT INTERVAL 3 DAYS AS i", "--duckdb", "--home", home, "--out", tmp_path / "b.parquet")
-    assert strange.code == 2
-    assert "Cast the column to VARCHAR" in strange.err
+    unsupported = cli("sql", "SELECT INTERVAL 3 DAYS AS i", "--duckdb", "--home", home, "--out", tmp_path / "b.parquet")
+    assert unsupported.code == 2
+    assert "Cast the column to VARCHAR" in unsupported.err
     assert not (tmp_path / "b.parquet").exists()
 
 
 @for_each(
-    "question, sentence",
+    "statement, sentence",
     [
         ("SELECT * FROM read_text('{secret}')", "Only the index can be read"),
         ("SELECT * FROM read_csv('{secret}')", "Only the index can be read"),
@@ -104,13 +104,13 @@ def test_values_that_only_duckdb_has(cli: CliRunner, home: Path, tmp_path: Path)
         ("SELECT 'a'::INTEGER", "DuckDB: Could not convert string"),
     ],
 )
-def test_what_is_refused_is_a_sentence(
-    cli: CliRunner, home: Path, tmp_path: Path, question: str, sentence: str
+def test_refuses_files_changes_and_invalid_sql(
+    cli: CliRunner, home: Path, tmp_path: Path, statement: str, sentence: str
 ) -> None:
-    """Other files, changes, settings, too much memory and slips: exit code 2, one line, nothing written."""
+    """Other files, changes, settings, too much memory and mistakes: exit code 2, one line, nothing written."""
     secret, place = tmp_path / "secret.csv", tmp_path / "elsewhere"
     secret.write_text("sesame\n")
-    result = cli("sql", question.format(secret=secret, place=place), "--duckdb", "--home", home)
+    result = cli("sql", statement.format(secret=secret, place=place), "--duckdb", "--home", home)
     assert (result.code, result.out) == (2, "")
     assert sentence in result.err
     assert "sesame" not in result.err
@@ -120,28 +120,28 @@ def test_what_is_refused_is_a_sentence(
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("question", [FOREVER, "SELECT range FROM range(1000000000000000) WHERE range < 10000"])
-def test_a_question_ends_in_time(cli: CliRunner, home: Path, tmp_path: Path, question: str) -> None:
-    """One that would never end is given up, before its rows or among them; no file is left of it."""
+@pytest.mark.parametrize("query", [FOREVER, "SELECT range FROM range(1000000000000000) WHERE range < 10000"])
+def test_timeout_ends_a_query(cli: CliRunner, home: Path, tmp_path: Path, query: str) -> None:
+    """An endless query is stopped, before or during its rows, and no file is left."""
     for more in (("--jsonl",), ("--out", tmp_path / "a.parquet")):
-        result = cli("sql", question, "--duckdb", "--timeout", "1", "--home", home, *more)
+        result = cli("sql", query, "--duckdb", "--timeout", "1", "--home", home, *more)
         assert result.code == 2
         assert "took longer than 1 s" in result.err
     assert not list(tmp_path.glob("*.parquet*"))
 
 
-def test_no_rows_are_no_error(cli: CliRunner, home: Path) -> None:
-    """Exit code 1, as without it."""
-    nothing = "SELECT * FROM entries WHERE kind = 'nothing'"
-    shown = cli("sql", nothing, "--duckdb", "--home", home)
-    assert (shown.code, shown.out, shown.err) == (1, "", "threadline: No rows.\n")
+def test_no_rows_exits_with_1(cli: CliRunner, home: Path) -> None:
+    """Exit code 1, as with SQLite."""
+    query = "SELECT * FROM entries WHERE kind = 'nothing'"
+    result = cli("sql", query, "--duckdb", "--home", home)
+    assert (result.code, result.out, result.err) == (1, "", "threadline: No rows.\n")
 
 
 @pytest.mark.parametrize(("package", "extra"), [("duckdb", "duckdb"), ("pyarrow", "frames")])
-def test_what_is_not_installed_is_named(
+def test_names_the_missing_extra(
     cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, package: str, extra: str
 ) -> None:
-    """The sentence says which extra to install."""
+    """The message says which extra to install."""
     monkeypatch.setitem(sys.modules, package, None)
     result = cli("sql", "SELECT COUNT(*) FROM charges", "--duckdb", "--home", home)
     assert (result.code, result.out) == (2, "")

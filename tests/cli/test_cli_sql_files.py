@@ -1,4 +1,4 @@
-"""`threadline sql --out` and `--export`: answers in files, whole or not at all, with the types they have."""
+"""`threadline sql --out` and `--export`: complete result files with types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTHING = "SELECT kind, line FROM entries WHERE 0"
 
 @pytest.fixture
 def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own, and a cache of its own."""
+    """A copy of the demo home, and a new cache folder."""
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     copy = tmp_path / "home"
     shutil.copytree(demo_home, copy)
@@ -33,14 +33,14 @@ def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where files are written."""
-    made = tmp_path / "written"
-    made.mkdir()
-    return made
+    """The folder for result files."""
+    path = tmp_path / "written"
+    path.mkdir()
+    return path
 
 
-def test_every_format_has_the_same_rows(cli: CliRunner, home: Path, folder: Path) -> None:
-    """Parquet, CSV, JSON Lines and JSON, by the file's ending: what the command prints."""
+def test_formats_have_the_same_rows(cli: CliRunner, home: Path, folder: Path) -> None:
+    """Parquet, CSV, JSON Lines and JSON, by suffix, have the rows that the command prints."""
     rows = cli("sql", KINDS, "--home", home, "--json").json
     for name in ("a.parquet", "a.csv", "a.jsonl", "a.NDJSON", "a.json"):
         result = cli("sql", KINDS, "--home", home, "--out", folder / name)
@@ -53,13 +53,13 @@ def test_every_format_has_the_same_rows(cli: CliRunner, home: Path, folder: Path
     assert json.loads((folder / "a.json").read_text()) == rows
 
 
-def test_types_are_kept(cli: CliRunner, home: Path, folder: Path) -> None:
-    """Numbers, text, blobs and NULL are what they are in Parquet; a column of several kinds is text, as it is shown."""
-    question = (
+def test_parquet_keeps_types(cli: CliRunner, home: Path, folder: Path) -> None:
+    """Numbers, text, blobs and NULL keep their types. A column of several types is text."""
+    query = (
         "SELECT 1 AS a, 1.5 AS b, 'c' AS c, x'00ff' AS d, NULL AS e, 9223372036854775807 AS f, 1 AS g,"
         " x'ab' AS h, 1 AS h UNION ALL SELECT NULL, 2, NULL, NULL, NULL, 0.5, 'x', 'x', 2"
     )
-    cli("sql", question, "--home", home, "--out", folder / "a.parquet")
+    cli("sql", query, "--home", home, "--out", folder / "a.parquet")
     table = pq.read_table(folder / "a.parquet")
     assert {field.name: field.type for field in table.schema} == {
         "a": pa.int64(),
@@ -78,8 +78,8 @@ def test_types_are_kept(cli: CliRunner, home: Path, folder: Path) -> None:
     ]
 
 
-def test_no_rows_are_a_file_with_columns(cli: CliRunner, home: Path, folder: Path) -> None:
-    """An empty answer is written, too, and the exit code tells."""
+def test_no_rows_give_a_file_with_columns(cli: CliRunner, home: Path, folder: Path) -> None:
+    """An empty result is written, too, with exit code 1."""
     result = cli("sql", NOTHING, "--home", home, "--out", folder / "a.parquet")
     assert (result.code, result.out) == (1, f"Wrote 0 rows to {folder / 'a.parquet'}.\n")
     assert pq.read_table(folder / "a.parquet").column_names == ["kind", "line"]
@@ -87,8 +87,8 @@ def test_no_rows_are_a_file_with_columns(cli: CliRunner, home: Path, folder: Pat
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.json"])
-def test_a_file_is_replaced_only_by_force_and_only_whole(cli: CliRunner, home: Path, folder: Path, name: str) -> None:
-    """What is there stays, without `--force` or where the answer breaks off; nothing is left beside it."""
+def test_file_is_replaced_only_with_force_and_atomically(cli: CliRunner, home: Path, folder: Path, name: str) -> None:
+    """An existing file is kept without `--force` or if the query fails. No temporary file is left."""
     target = folder / name
     target.write_text("mine")
     refused = cli("sql", KINDS, "--home", home, "--out", target)
@@ -103,8 +103,8 @@ def test_a_file_is_replaced_only_by_force_and_only_whole(cli: CliRunner, home: P
     assert [path.name for path in folder.iterdir()] == [name]
 
 
-def test_a_link_stays_a_link(cli: CliRunner, home: Path, folder: Path) -> None:
-    """With `--force`, what it leads to is replaced."""
+def test_symlink_target_is_replaced(cli: CliRunner, home: Path, folder: Path) -> None:
+    """With `--force`, the file that the link points to is replaced."""
     (folder / "real.json").write_text("[]")
     (folder / "link.json").symlink_to("real.json")
     assert cli("sql", KINDS, "--home", home, "--out", folder / "link.json", "--force").code == 0
@@ -112,8 +112,8 @@ def test_a_link_stays_a_link(cli: CliRunner, home: Path, folder: Path) -> None:
     assert json.loads((folder / "real.json").read_text())
 
 
-def test_what_cannot_be_written_is_said_before_asking(cli: CliRunner, home: Path, folder: Path) -> None:
-    """An ending that says nothing, another format, a folder, no folder, a Claude home: a sentence each, exit code 2."""
+def test_invalid_targets_are_refused_before_the_query(cli: CliRunner, home: Path, folder: Path) -> None:
+    """An unknown suffix, a folder, a missing folder, a Claude home: exit code 2 and a sentence."""
     (folder / "made.csv").mkdir()
     for name, sentence in {
         "a.xlsx": "Use one of these suffixes: .parquet, .csv",
@@ -124,10 +124,10 @@ def test_what_cannot_be_written_is_said_before_asking(cli: CliRunner, home: Path
         result = cli("sql", KINDS, "--home", home, "--out", folder / name)
         assert (result.code, result.out) == (2, "")
         assert sentence in result.err
-    inside = cli("sql", KINDS, "--home", home, "--out", home / "projects" / "a.csv")
-    assert inside.code == 2
-    assert "where threadline does not write" in inside.err
-    for wrong in (
+    in_home = cli("sql", KINDS, "--home", home, "--out", home / "projects" / "a.csv")
+    assert in_home.code == 2
+    assert "where threadline does not write" in in_home.err
+    for options in (
         ("--out", str(folder / "a.csv"), "--json", KINDS),
         ("--out", str(folder / "a.csv")),
         ("--force", KINDS),
@@ -135,7 +135,7 @@ def test_what_cannot_be_written_is_said_before_asking(cli: CliRunner, home: Path
         ("--export", str(folder), "--schema"),
         ("--duckdb",),
     ):
-        assert cli("sql", "--home", home, *wrong).code == 2
+        assert cli("sql", "--home", home, *options).code == 2
     assert [path.name for path in folder.iterdir()] == ["made.csv"]
 
 
@@ -146,8 +146,8 @@ def test_csv_cells_are_safe_for_spreadsheets(cli: CliRunner, home: Path, folder:
     assert cli("sql", "SELECT '=1' AS a", "--home", home, "--csv").out == "a\n'=1\n"
 
 
-def test_an_export_has_every_table_and_view(cli: CliRunner, home: Path, folder: Path) -> None:
-    """A Parquet file for each that is for people, with the rows and columns of the index; amounts are decimals."""
+def test_export_writes_every_table_and_view(cli: CliRunner, home: Path, folder: Path) -> None:
+    """One Parquet file per public table or view, with its rows and columns. Amounts are decimals."""
     rows = cli("sql", "--export", folder / "tables", "--home", home, "--json").json
     names = {*TABLES, *VIEWS} - {*PRIVATE, "text"}
     assert {row["table"] for row in rows} == names
@@ -155,50 +155,50 @@ def test_an_export_has_every_table_and_view(cli: CliRunner, home: Path, folder: 
     for row in rows:
         table = pq.read_table(row["path"])
         assert (row["rows"], row["bytes"]) == (table.num_rows, Path(row["path"]).stat().st_size)
-        everything = f"SELECT * FROM {row['table']}"  # noqa: S608 - the schema's own name
-        kept = cli("sql", everything, "--no-refresh", "--home", home, "--jsonl").jsonl
-        assert table.num_rows == len(kept)
-        if kept:
-            assert table.column_names == list(kept[0])
+        query = f"SELECT * FROM {row['table']}"  # noqa: S608 - the schema's own name
+        expected = cli("sql", query, "--no-refresh", "--home", home, "--jsonl").jsonl
+        assert table.num_rows == len(expected)
+        if expected:
+            assert table.column_names == list(expected[0])
     charges = pq.read_table(folder / "tables" / "charges.parquet")
     assert charges.schema.field("amount").type == pa.decimal128(38, 18)
-    kept = cli("sql", "SELECT amount FROM charges", "--no-refresh", "--home", home, "--jsonl").jsonl
-    told = [row["amount"] for row in charges.select(["amount"]).to_pylist()]
-    assert told == [Decimal(row["amount"]) if row["amount"] else None for row in kept]
-    assert any(told)
+    expected = cli("sql", "SELECT amount FROM charges", "--no-refresh", "--home", home, "--jsonl").jsonl
+    amounts = [row["amount"] for row in charges.select(["amount"]).to_pylist()]
+    assert amounts == [Decimal(row["amount"]) if row["amount"] else None for row in expected]
+    assert any(amounts)
 
 
-def test_an_export_replaces_only_by_force(cli: CliRunner, home: Path, folder: Path) -> None:
-    """One file that is there is enough to refuse all; other files in the folder are nobody's business."""
+def test_export_overwrites_only_with_force(cli: CliRunner, home: Path, folder: Path) -> None:
+    """One existing file is enough to refuse. Other files in the folder are left alone."""
     (folder / "mine.txt").write_text("mine")
     (folder / "charges.parquet").write_text("mine")
     refused = cli("sql", "--export", folder, "--home", home)
     assert refused.code == 2
     assert "already exists" in refused.err
     assert len(list(folder.iterdir())) == 2
-    shown = cli("sql", "--export", folder, "--home", home, "--force")
-    assert shown.code == 0
-    assert "charges.parquet" in shown.out
+    result = cli("sql", "--export", folder, "--home", home, "--force")
+    assert result.code == 0
+    assert "charges.parquet" in result.out
     assert (folder / "mine.txt").read_text() == "mine"
     assert pq.read_table(folder / "charges.parquet").num_rows
     assert cli("sql", "--export", folder / "mine.txt", "--home", home).code == 2
 
 
-def test_without_pyarrow_the_extra_is_named(
+def test_without_pyarrow_names_the_extra(
     cli: CliRunner, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parquet says what to install, and nothing is left; the other formats do without."""
+    """Parquet says what to install and leaves nothing. The other formats work."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    for wanted in ((KINDS, "--out", folder / "a.parquet"), ("--export", folder)):
-        result = cli("sql", "--home", home, *wanted)
+    for arguments in ((KINDS, "--out", folder / "a.parquet"), ("--export", folder)):
+        result = cli("sql", "--home", home, *arguments)
         assert result.code == 2
         assert "pip install 'threadline[frames]'" in result.err
         assert list(folder.iterdir()) == []
     assert cli("sql", KINDS, "--home", home, "--out", folder / "a.json").code == 0
 
 
-def test_formats_are_those_of_the_help(cli: CliRunner) -> None:
-    """Each ending that the help names can be written."""
-    said = " ".join(cli("sql", "--help").out.split())
-    assert "Write the rows to FILE: .parquet, .csv, .jsonl or .json." in said
+def test_help_lists_the_formats(cli: CliRunner) -> None:
+    """Every suffix in the help can be written."""
+    text = " ".join(cli("sql", "--help").out.split())
+    assert "Write the rows to FILE: .parquet, .csv, .jsonl or .json." in text
     assert {".parquet", ".csv", ".jsonl", ".json"} <= set(sql_answers.FORMAT_BY_SUFFIX)
