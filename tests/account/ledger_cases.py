@@ -1,4 +1,4 @@
-"""The cases of the ledger as tests read them: homes by name, and what `out.json` can say of them."""
+"""The cases of the ledger, and the notation in which `out.json` states what is expected."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ CASES = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir())
 
 
 def expected(case: str) -> dict[str, Any]:
-    """What must come out of a case."""
-    stated: dict[str, Any] = json.loads((CORPUS / case / "out.json").read_bytes())
-    return stated
+    """Return what a case expects."""
+    expectation: dict[str, Any] = json.loads((CORPUS / case / "out.json").read_bytes())
+    return expectation
 
 
 def homes(case: str) -> list[Path]:
-    """The homes of a case: one, unless it names several."""
+    """Return the homes of a case: one, unless it names several."""
     top = CORPUS / case / "in"
     return [top / name for name in expected(case).get("homes", [""])]
 
 
 def ledger(case: str) -> Ledger:
-    """The ledger of a case, with the prices that come with threadline."""
+    """Build the ledger of a case, with the prices that come with threadline."""
     return threadline.ledger(homes(case), jobs=1)
 
 
-def charges(ledger_: Ledger) -> list[Charge]:
-    """The charges in the order of their time, and then of their ids."""
+def sorted_charges(ledger_: Ledger) -> list[Charge]:
+    """Return the charges sorted by time, then by id."""
     return sorted(ledger_, key=lambda charge: (charge.timestamp, charge.message, charge.part, charge.input))
 
 
-def place(where: Place) -> str:
-    """A line by its file below `projects` and its number."""
-    return f"{where.transcript.partition('/in/')[2].partition('projects/')[2]}:{where.line}"
+def place_text(place_text: Place) -> str:
+    """Return a line as its file below `projects` and its number."""
+    return f"{place_text.transcript.partition('/in/')[2].partition('projects/')[2]}:{place_text.line}"
 
 
 def _amount(amount: Decimal | None) -> str | None:
     return None if amount is None else str(amount.normalize())
 
 
-PARTS: dict[str, Callable[[Charge], Any]] = {
+CHARGE_FIELDS: dict[str, Callable[[Charge], Any]] = {
     "message": lambda charge: charge.message,
     "model": lambda charge: charge.model,
     "input": lambda charge: charge.input,
@@ -64,18 +64,18 @@ PARTS: dict[str, Callable[[Charge], Any]] = {
     "time": lambda charge: charge.owner.time,
     "flags": lambda charge: [flag.value for flag in charge.flags],
     "calls": lambda charge: list(charge.calls),
-    "counted": lambda charge: place(charge.place),
-    "set_aside": lambda charge: {place(one.place): one.reason.name for one in charge.set_aside},
-    "places": lambda charge: sorted([place(charge.place), *(place(one.place) for one in charge.set_aside)]),
+    "counted": lambda charge: place_text(charge.place),
+    "set_aside": lambda charge: {place_text(one.place): one.reason.name for one in charge.set_aside},
+    "places": lambda charge: sorted([place_text(charge.place), *(place_text(one.place) for one in charge.set_aside)]),
 }
 
 
-def shown(charge: Charge, names: dict[str, Any]) -> dict[str, Any]:
-    """The parts of a charge that a case states."""
-    return {name: PARTS[name](charge) for name in names}
+def charge_fields(charge: Charge, names: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a charge that a case states."""
+    return {name: CHARGE_FIELDS[name](charge) for name in names}
 
 
-def summed(total: Sum, names: dict[str, Any]) -> dict[str, Any]:
-    """The figures of a sum that a case states."""
-    told = {**sum_fields(total), "amount": _amount(total.amount)}
-    return {name: told[name] for name in names}
+def sum_values(total: Sum, names: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of a sum that a case states."""
+    values = {**sum_fields(total), "amount": _amount(total.amount)}
+    return {name: values[name] for name in names}

@@ -1,4 +1,4 @@
-"""The reader's calendar: days, weeks, months and hours where the reader is, also when the clock changes."""
+"""Tests of the calendar: days, weeks, months and hours in the reader's time zone, also when the clock changes."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
         (BERLIN, "9999-12-31T23:59:59.999Z", "9999-12-31", "23:00"),
     ],
 )
-def test_the_day_and_the_hour(zone: ZoneInfo, time: str, day: str, hour: str) -> None:
-    """A moment falls into the day and the hour that a clock on the reader's wall shows, asked in any order."""
+def test_day_and_hour_are_local(zone: ZoneInfo, time: str, day: str, hour: str) -> None:
+    """A moment has the day and the hour that a clock in the zone shows, in any order of calls."""
     calendar = Calendar(zone)
     assert (calendar.day(time), calendar.hour(time)) == (day, hour)
     assert (calendar.day(time), calendar.hour(time)) == (day, hour)
@@ -66,19 +66,19 @@ def test_the_day_and_the_hour(zone: ZoneInfo, time: str, day: str, hour: str) ->
         ("9999-12-31T12:00:00Z", "9999-12-27"),
     ],
 )
-def test_the_week_begins_on_monday(time: str, week: str) -> None:
+def test_weeks_begin_on_monday(time: str, week: str) -> None:
     """A week is named by its Monday, across months and years."""
     assert Calendar().week(time) == week
 
 
-def test_the_month() -> None:
-    """The month is that of the day where the reader is."""
+def test_month_is_local() -> None:
+    """The month is that of the local day."""
     assert Calendar(BERLIN).month("2026-01-31T23:30:00Z") == "2026-02"
 
 
 @pytest.mark.parametrize("time", ["", "never", "2026-13-99T99:99:99Z", "2026-01-05T25:00:00Z"])
-def test_what_is_no_time_has_no_day(time: str) -> None:
-    """There is a name for the day of what says none."""
+def test_invalid_times_have_no_day(time: str) -> None:
+    """Invalid times are grouped under one name."""
     calendar = Calendar(BERLIN)
     assert {calendar.day(time), calendar.week(time), calendar.month(time), calendar.hour(time)} == {NO_TIME}
 
@@ -87,20 +87,20 @@ def test_what_is_no_time_has_no_day(time: str) -> None:
     st.integers(-30_000_000_000, 250_000_000_000).map(lambda seconds: _EPOCH + timedelta(seconds=seconds)),
     st.sampled_from([UTC, BERLIN, NEW_YORK, KOLKATA, LORD_HOWE, APIA, timezone(timedelta(hours=5, minutes=45))]),
 )
-def test_remembered_hours_are_those_of_the_clock(moment: datetime, zone: ZoneInfo) -> None:
-    """What is worked out once for a whole hour is what would be worked out for each moment of it."""
+def test_cached_hours_match_the_clock(moment: datetime, zone: ZoneInfo) -> None:
+    """What is computed once per hour is correct for each moment of that hour."""
     calendar = Calendar(zone)
     first = moment.replace(minute=0, second=0, microsecond=0)
-    for one in (first, moment, first + timedelta(minutes=59, seconds=59)):
-        local = one.astimezone(zone)
-        text = one.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    for sample in (first, moment, first + timedelta(minutes=59, seconds=59)):
+        local = sample.astimezone(zone)
+        text = sample.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         assert (calendar.day(text), calendar.hour(text)) == (local.date().isoformat(), f"{local.hour:02}:00")
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "0999-06-15T12:00:00Z"])
 @pytest.mark.parametrize("zone", [UTC, NEW_YORK])
-def test_the_first_years_have_weeks_like_any_other(time: str, zone: ZoneInfo) -> None:
-    """A year below 1000 is written with four digits, so that days sort and weeks can be worked out."""
+def test_years_below_1000_have_four_digits(time: str, zone: ZoneInfo) -> None:
+    """Days sort and weeks can be computed in any year."""
     calendar = Calendar(zone)
     assert calendar.day(time)[:3] in {"000", "099"}
     assert calendar.week(time) <= calendar.day(time)

@@ -1,4 +1,4 @@
-"""Every case of the ledger comes out as it says."""
+"""Every case of the ledger matches its `out.json`."""
 
 from __future__ import annotations
 
@@ -7,83 +7,83 @@ from decimal import Decimal
 from itertools import combinations
 
 import pytest
-from tests.account.ledger_cases import CASES, CORPUS, charges, expected, ledger, shown, summed
+from tests.account.ledger_cases import CASES, CORPUS, charge_fields, expected, ledger, sorted_charges, sum_values
 from tests.subtests import Subtests
 
 from threadline.account import KEY_DESCRIPTIONS, Ledger
 from threadline.model.ledger import sum_amounts
 
 
-def the_total_comes_out_as_stated(case: str, found: Ledger) -> None:
-    """The figures of the total are those that were worked out by hand."""
-    stated = expected(case)["total"]
-    assert summed(found.total, stated) == stated
+def check_total(case: str, ledger_: Ledger) -> None:
+    """The total has the figures that were computed by hand."""
+    figures = expected(case)["total"]
+    assert sum_values(ledger_.total, figures) == figures
 
 
-def each_charge_comes_out_as_stated(case: str, found: Ledger) -> None:
-    """There is a charge for each that is stated and no other, and what is stated of it is so."""
-    if (stated := expected(case).get("charges")) is not None:
-        assert len(charges(found)) == len(stated)
-        assert [shown(one, told) for one, told in zip(charges(found), stated, strict=True)] == stated
+def check_charges(case: str, ledger_: Ledger) -> None:
+    """There is exactly one charge for each that the case states, with the stated fields."""
+    if (rows := expected(case).get("charges")) is not None:
+        assert len(sorted_charges(ledger_)) == len(rows)
+        assert [charge_fields(charge, row) for charge, row in zip(sorted_charges(ledger_), rows, strict=True)] == rows
 
 
-def the_days_come_out_as_stated(case: str, found: Ledger) -> None:
-    """Each day has as many charges as stated."""
-    if (stated := expected(case).get("days")) is not None:
-        assert {row.keys["day"]: row.charges for row in found.by("day")} == stated
+def check_days(case: str, ledger_: Ledger) -> None:
+    """Each day has as many charges as the case states."""
+    if (days := expected(case).get("days")) is not None:
+        assert {row.keys["day"]: row.charges for row in ledger_.by("day")} == days
 
 
-def every_report_sums_to_the_total(_case: str, found: Ledger) -> None:
-    """By any two keys, rows and subtotals add up to the total, in every figure."""
-    total = found.total
+def check_sums(_case: str, ledger_: Ledger) -> None:
+    """Grouped by any two keys, rows and subtotals add up to the total in every figure."""
+    total = ledger_.total
     assert total.amount == (
-        sum_amounts(one.amount or Decimal(0) for one in found) if total.amount is not None else None
+        sum_amounts(charge.amount or Decimal(0) for charge in ledger_) if total.amount is not None else None
     )
     for keys in combinations(KEY_DESCRIPTIONS, 2):
-        rows = found.by(*keys)
+        rows = ledger_.by(*keys)
         assert rows.total == total
         assert sum(row.charges for row in rows.subtotals()) == total.charges
 
 
-def no_line_tells_of_two_messages(_case: str, found: Ledger) -> None:
-    """A line is counted, or set aside with a reason, exactly once for each message that it tells of."""
+def check_lines_are_used_once(_case: str, ledger_: Ledger) -> None:
+    """A line is counted, or set aside with a reason, exactly once for each message that it reports."""
     places = Counter(
-        (one.message, where.transcript, where.line)
-        for one in found
-        if not one.part
-        for where in (one.place, *(aside.place for aside in one.set_aside))
+        (charge.message, place.transcript, place.line)
+        for charge in ledger_
+        if not charge.part
+        for place in (charge.place, *(aside.place for aside in charge.set_aside))
     )
     assert set(places.values()) <= {1}
 
 
-def a_case_explains_itself(case: str, _found: Ledger) -> None:
-    """A case says why it is there, where it was seen and what the evidence is, and states something."""
+def check_explanation(case: str, _ledger: Ledger) -> None:
+    """A case says why it exists, where it was seen and what the evidence is, and states a total."""
     why = (CORPUS / case / "why.md").read_text()
     assert "- Seen in: " in why
     assert "- Evidence: " in why
     assert expected(case)["total"]
 
 
-CLAIMS = (
-    the_total_comes_out_as_stated,
-    each_charge_comes_out_as_stated,
-    the_days_come_out_as_stated,
-    every_report_sums_to_the_total,
-    no_line_tells_of_two_messages,
-    a_case_explains_itself,
+CHECKS = (
+    check_total,
+    check_charges,
+    check_days,
+    check_sums,
+    check_lines_are_used_once,
+    check_explanation,
 )
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_case(case: str) -> None:
-    """Every claim about the case holds, on one ledger of it."""
-    found = ledger(case)
+    """All checks of the case pass on one ledger."""
+    ledger_ = ledger(case)
     with Subtests() as subtests:
-        for claim in CLAIMS:
-            with subtests.test(claim.__name__):
-                claim(case, found)
+        for check in CHECKS:
+            with subtests.test(check.__name__):
+                check(case, ledger_)
 
 
 def test_there_are_enough_cases() -> None:
-    """There are 75 cases or more."""
+    """There are at least 75 cases."""
     assert len(CASES) >= 75

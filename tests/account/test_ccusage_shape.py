@@ -1,4 +1,4 @@
-"""Reports in ccusage's shape: key for key what it prints, and where it is installed, number for number."""
+"""Reports in ccusage's format have the same keys as ccusage, and the same numbers if it is installed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BLOCK = {
 
 
 def row(number: int, time: str, session: str, model: str = OPUS, **fields: Any) -> transcripts.Row:
-    """A reply of 10 input, 100 output, 1,000 written, 5,000 read."""
+    """Return a reply with 10 input, 100 output, 1,000 cache write and 5,000 cache read tokens."""
     usage = {
         "input_tokens": 10,
         "output_tokens": 100,
@@ -54,8 +54,8 @@ def row(number: int, time: str, session: str, model: str = OPUS, **fields: Any) 
         "cache_read_input_tokens": 5000,
         **fields.pop("usage", {}),
     }
-    said = {"id": f"msg_01AAAAbbbbccccdddd111{number}", "role": "assistant", "model": model, "usage": usage}
-    said |= {"type": "message", "content": [{"type": "text", "text": "x"}], "stop_reason": "end_turn"}
+    message = {"id": f"msg_01AAAAbbbbccccdddd111{number}", "role": "assistant", "model": model, "usage": usage}
+    message |= {"type": "message", "content": [{"type": "text", "text": "x"}], "stop_reason": "end_turn"}
     return {
         "type": "assistant",
         "uuid": f"u{number}",
@@ -65,7 +65,7 @@ def row(number: int, time: str, session: str, model: str = OPUS, **fields: Any) 
         "version": "2.1.232",
         "isSidechain": False,
         "requestId": f"req_{number}",
-        "message": said,
+        "message": message,
         **fields,
     }
 
@@ -90,7 +90,7 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def made(home: Path) -> Ledger:
+def ledger(home: Path) -> Ledger:
     """The ledger of that home."""
     return read_ledger(home, jobs=1)
 
@@ -103,20 +103,20 @@ def made(home: Path) -> Ledger:
         ("monthly", "month", ["2026-03"]),
     ],
 )
-def test_rows_of_time(made: Ledger, report: Any, name: str, values: list[str]) -> None:
+def test_rows_by_period(ledger: Ledger, report: Any, name: str, values: list[str]) -> None:
     """Rows have exactly the keys of both spellings, and both name the same period."""
-    told = ccusage_report(made, report)
-    assert set(told) == {report, "totals"}
-    for one in told[report]:
-        assert set(one) == UNIFIED | PLAIN | {name}
-        assert (one["agent"], one["metadata"]) == ("all", {"agents": ["claude"]})
-    assert [one[name] for one in told[report]] == [one["period"] for one in told[report]] == values
-    assert [one[name] for one in ccusage_report(made, report, order="desc")[report]] == values[::-1]
+    reported = ccusage_report(ledger, report)
+    assert set(reported) == {report, "totals"}
+    for row_ in reported[report]:
+        assert set(row_) == UNIFIED | PLAIN | {name}
+        assert (row_["agent"], row_["metadata"]) == ("all", {"agents": ["claude"]})
+    assert [row_[name] for row_ in reported[report]] == [row_["period"] for row_ in reported[report]] == values
+    assert [row_[name] for row_ in ccusage_report(ledger, report, order="desc")[report]] == values[::-1]
 
 
-def test_a_day_in_full(made: Ledger) -> None:
-    """A row as ccusage has it: tokens, cost, models by name, breakdowns by cost."""
-    first = ccusage_report(made, "daily")["daily"][0]
+def test_daily_row(ledger: Ledger) -> None:
+    """A row is equal to ccusage's: tokens, cost, models by name, breakdowns by cost."""
+    first = ccusage_report(ledger, "daily")["daily"][0]
     assert first == {
         "date": "2026-03-01",
         "period": "2026-03-01",
@@ -150,10 +150,10 @@ def test_a_day_in_full(made: Ledger) -> None:
     }
 
 
-def test_totals(made: Ledger) -> None:
-    """Every report but blocks has the same totals; a model without a price costs 0 and is named."""
+def test_reports_have_the_same_totals(ledger: Ledger) -> None:
+    """Every report except blocks has the same totals. A model without a price costs 0 and is named."""
     for report in ("daily", "weekly", "monthly", "session"):
-        assert ccusage_report(made, report)["totals"] == {
+        assert ccusage_report(ledger, report)["totals"] == {
             "inputTokens": 50,
             "outputTokens": 500,
             "cacheCreationTokens": 5000,
@@ -162,45 +162,47 @@ def test_totals(made: Ledger) -> None:
             "totalTokens": 30550,
             "unpricedModels": [UNKNOWN],
         }
-    second = ccusage_report(made, "daily")["daily"][1]
-    assert [(one["cost"], one["missingPricing"]) for one in second["modelBreakdowns"]] == [(0.0, True)]
-    assert "missingPricing" not in ccusage_report(made, "daily")["daily"][0]["modelBreakdowns"][0]
+    second = ccusage_report(ledger, "daily")["daily"][1]
+    assert [(breakdown["cost"], breakdown["missingPricing"]) for breakdown in second["modelBreakdowns"]] == [
+        (0.0, True)
+    ]
+    assert "missingPricing" not in ccusage_report(ledger, "daily")["daily"][0]["modelBreakdowns"][0]
 
 
-def test_no_unpriced_models_no_key(made: Ledger) -> None:
-    """Where every model has a price, the key is not there, as in ccusage."""
-    assert set(ccusage_report(made.where(model="opus"), "daily")["totals"]) == {*TOKENS, "totalCost", "totalTokens"}
+def test_no_unpriced_key_if_every_model_has_a_price(ledger: Ledger) -> None:
+    """As in ccusage, the key is missing if every model has a price."""
+    assert set(ccusage_report(ledger.where(model="opus"), "daily")["totals"]) == {*TOKENS, "totalCost", "totalTokens"}
 
 
-def test_sessions(made: Ledger) -> None:
-    """Agents belong to their session; the greatest cost comes first; both names lead to the same rows."""
-    told = ccusage_report(made, "session")
-    assert set(told) == {"session", "sessions", "totals"}
-    assert told["session"] == told["sessions"]
-    for one in told["session"]:
-        assert set(one) == UNIFIED | PLAIN | SESSION
-        assert one["metadata"] == {"lastActivity": one["lastActivity"]}
-    first, second = told["session"]
+def test_session_report(ledger: Ledger) -> None:
+    """Agents belong to their session. The most expensive comes first. Both keys contain the same rows."""
+    report = ccusage_report(ledger, "session")
+    assert set(report) == {"session", "sessions", "totals"}
+    assert report["session"] == report["sessions"]
+    for session in report["session"]:
+        assert set(session) == UNIFIED | PLAIN | SESSION
+        assert session["metadata"] == {"lastActivity": session["lastActivity"]}
+    first, second = report["session"]
     assert (first["sessionId"], first["period"], first["agent"]) == (APP, APP, "claude")
     assert (first["projectPath"], first["totalTokens"], first["totalCost"]) == ("-home-u-app", 18330, 0.02486)
     assert (first["firstActivity"], first["lastActivity"]) == ("2026-03-01T10:20:30.123Z", "2026-03-01T23:50:00.000Z")
     assert (second["sessionId"], second["projectPath"]) == (LIB, "-home-u-lib")
 
 
-def test_projects_apart(made: Ledger) -> None:
-    """By project, each has its own rows under its folder's name, as `--instances` has it."""
-    told = ccusage_report(made, "daily", by_project=True)
-    assert set(told) == {"projects", "totals"}
-    assert {name: [row["date"] for row in rows] for name, rows in told["projects"].items()} == {
+def test_daily_report_by_project(ledger: Ledger) -> None:
+    """Each project has its own rows under the name of its folder, as with `--instances`."""
+    report = ccusage_report(ledger, "daily", by_project=True)
+    assert set(report) == {"projects", "totals"}
+    assert {name: [row["date"] for row in rows] for name, rows in report["projects"].items()} == {
         "-home-u-app": ["2026-03-01"],
         "-home-u-lib": ["2026-03-03", "2026-03-09"],
     }
-    assert {one["project"] for one in told["projects"]["-home-u-lib"]} == {"-home-u-lib"}
+    assert {row_["project"] for row_ in report["projects"]["-home-u-lib"]} == {"-home-u-lib"}
 
 
-def test_days_of_a_zone(made: Ledger) -> None:
-    """Days are those of the zone."""
-    rows = ccusage_report(made, "daily", zone=ZoneInfo("Asia/Tokyo"))["daily"]
+def test_days_are_in_the_requested_zone(ledger: Ledger) -> None:
+    """Days are those of the time zone."""
+    rows = ccusage_report(ledger, "daily", zone=ZoneInfo("Asia/Tokyo"))["daily"]
     assert [(row["date"], row["totalTokens"]) for row in rows][:2] == [("2026-03-01", 12220), ("2026-03-02", 6110)]
 
 
@@ -208,24 +210,24 @@ def test_days_of_a_zone(made: Ledger) -> None:
     ("start", "weeks"),
     [("sunday", ["2026-03-01", "2026-03-08"]), ("wednesday", ["2026-02-25", "2026-03-04"])],
 )
-def test_weeks_that_begin_otherwise(made: Ledger, start: str, weeks: list[str]) -> None:
-    """A week may begin on any day."""
-    assert [one["week"] for one in ccusage_report(made, "weekly", start_of_week=start)["weekly"]] == weeks
+def test_weeks_may_begin_on_any_day(ledger: Ledger, start: str, weeks: list[str]) -> None:
+    """`start_of_week` sets the first day of the week."""
+    assert [row_["week"] for row_ in ccusage_report(ledger, "weekly", start_of_week=start)["weekly"]] == weeks
 
 
-def test_fast_mode_is_a_model_of_its_own(tmp_path: Path) -> None:
-    """Fast mode has the model's name with `-fast`, as in ccusage."""
-    one = row(1, "2026-03-01T10:00:00.000Z", APP, "claude-opus-4-6", usage={"speed": "fast"})
-    transcripts.write(tmp_path / f"projects/-p/{APP}.jsonl", one)
+def test_fast_mode_is_a_separate_model(tmp_path: Path) -> None:
+    """The model's name gets the suffix `-fast`, as in ccusage."""
+    reply = row(1, "2026-03-01T10:00:00.000Z", APP, "claude-opus-4-6", usage={"speed": "fast"})
+    transcripts.write(tmp_path / f"projects/-p/{APP}.jsonl", reply)
     assert ccusage_report(read_ledger(tmp_path, jobs=1), "daily")["daily"][0]["modelsUsed"] == ["claude-opus-4-6-fast"]
 
 
-def test_blocks(made: Ledger) -> None:
-    """Blocks and gaps have exactly its keys and ids."""
-    told = ccusage_report(made, "blocks", now=datetime(2026, 11, 15, tzinfo=UTC))
-    assert set(told) == {"blocks"}
-    assert all(set(one) == BLOCK for one in told["blocks"])
-    assert [one["id"] for one in told["blocks"]] == [
+def test_blocks_report(ledger: Ledger) -> None:
+    """Blocks and gaps have exactly ccusage's keys and ids."""
+    report = ccusage_report(ledger, "blocks", now=datetime(2026, 11, 15, tzinfo=UTC))
+    assert set(report) == {"blocks"}
+    assert all(set(block) == BLOCK for block in report["blocks"])
+    assert [block["id"] for block in report["blocks"]] == [
         "2026-03-01T10:00:00.000Z",
         "gap-2026-03-01T15:40:30.123Z",
         "2026-03-01T23:00:00.000Z",
@@ -234,7 +236,7 @@ def test_blocks(made: Ledger) -> None:
         "gap-2026-03-03T09:00:00.000Z",
         "2026-03-09T04:00:00.000Z",
     ]
-    assert told["blocks"][0] == {
+    assert report["blocks"][0] == {
         "id": "2026-03-01T10:00:00.000Z",
         "startTime": "2026-03-01T10:00:00.000Z",
         "endTime": "2026-03-01T15:00:00.000Z",
@@ -254,34 +256,34 @@ def test_blocks(made: Ledger) -> None:
         "burnRate": None,
         "projection": None,
     }
-    gap = told["blocks"][1]
+    gap = report["blocks"][1]
     assert (gap["isGap"], gap["endTime"], gap["actualEndTime"]) == (True, "2026-03-01T23:50:00.000Z", None)
     assert (gap["entries"], gap["totalTokens"], gap["costUSD"], gap["models"]) == (0, 0, 0.0, [])
 
 
-def test_the_active_block(made: Ledger) -> None:
-    """The active block has a burn rate and a projection, and with a limit its status."""
-    some = usage_windows(made, now=datetime(2026, 3, 1, 11, 40, tzinfo=UTC))
-    one = ccusage_blocks(some)["blocks"][0]
-    assert one["isActive"]
-    assert set(one) == BLOCK
-    assert one["burnRate"] == {
+def test_active_block_has_burn_rate_and_projection(ledger: Ledger) -> None:
+    """With a limit, it also has a limit status."""
+    windows = usage_windows(ledger, now=datetime(2026, 3, 1, 11, 40, tzinfo=UTC))
+    block = ccusage_blocks(windows)["blocks"][0]
+    assert block["isActive"]
+    assert set(block) == BLOCK
+    assert block["burnRate"] == {
         "tokensPerMinute": 611.0,
         "tokensPerMinuteForIndicator": 11.0,
         "costPerHour": 0.0678,
     }
-    assert one["projection"] == {"totalTokens": 12220 + 611 * 200, "totalCost": 0.25, "remainingMinutes": 200}
-    limited = ccusage_blocks(some, limit=window_limit(some, 200_000))["blocks"]
+    assert block["projection"] == {"totalTokens": 12220 + 611 * 200, "totalCost": 0.25, "remainingMinutes": 200}
+    limited = ccusage_blocks(windows, limit=window_limit(windows, 200_000))["blocks"]
     assert limited[0]["tokenLimitStatus"] == {
         "limit": 200_000,
         "projectedUsage": 134_420,
         "percentUsed": pytest.approx(67.21),
         "status": "ok",
     }
-    assert all("tokenLimitStatus" not in other for other in limited[1:])
+    assert all("tokenLimitStatus" not in block_ for block_ in limited[1:])
 
 
-def test_nothing(tmp_path: Path) -> None:
+def test_empty_home(tmp_path: Path) -> None:
     """An empty home has empty lists and zeros."""
     (tmp_path / "projects").mkdir()
     empty = read_ledger(tmp_path, jobs=1)
@@ -293,19 +295,19 @@ def test_nothing(tmp_path: Path) -> None:
     assert ccusage_report(empty, "session")["sessions"] == []
 
 
-def test_what_is_not_there(made: Ledger) -> None:
-    """An unknown report or weekday is an error that names those that are."""
+def test_unknown_report_or_weekday_is_an_error(ledger: Ledger) -> None:
+    """The error lists the valid values."""
     with pytest.raises(BadQuery, match="daily, weekly"):
-        ccusage_report(made, "hourly")  # type: ignore[arg-type]
+        ccusage_report(ledger, "hourly")  # type: ignore[arg-type]
     with pytest.raises(BadQuery, match="monday, tuesday"):
-        ccusage_report(made, "weekly", start_of_week="someday")
+        ccusage_report(ledger, "weekly", start_of_week="someday")
 
 
-def test_costs_are_exact_sums_made_numbers_last(made: Ledger) -> None:
-    """A total is the number nearest to the exact amount, not a sum of numbers."""
-    exact = made.total.amount
+def test_costs_are_converted_to_float_after_summing(ledger: Ledger) -> None:
+    """A total is the float nearest to the exact amount, not a sum of floats."""
+    exact = ledger.total.amount
     assert exact == Decimal("0.03616")
-    assert ccusage_report(made, "monthly")["monthly"][0]["totalCost"] == float(exact)
+    assert ccusage_report(ledger, "monthly")["monthly"][0]["totalCost"] == float(exact)
 
 
 CCUSAGE = os.environ.get("THREADLINE_CCUSAGE") or shutil.which("ccusage")
@@ -313,64 +315,66 @@ CORPUS = Path(__file__).parents[3] / "shared/corpus/home"
 needs_ccusage = pytest.mark.skipif(CCUSAGE is None, reason="ccusage is not installed; name it in THREADLINE_CCUSAGE")
 
 
-def rival(home: Path, *report: str) -> Any:
-    """What ccusage itself prints."""
-    done = subprocess.run(  # noqa: S603 - the rival that the developer named
+def run_ccusage(home: Path, *report: str) -> Any:
+    """Return the JSON that ccusage prints."""
+    process = subprocess.run(  # noqa: S603 - the rival that the developer named
         [str(CCUSAGE), *report, "--json", "--offline", "--timezone", "UTC"],
         env={"PATH": os.environ["PATH"], "HOME": str(home), "CLAUDE_CONFIG_DIR": str(home)},
         capture_output=True,
         check=True,
         timeout=120,
     )
-    return json.loads(done.stdout)
+    return json.loads(process.stdout)
 
 
 def tokens(rows: list[dict[str, Any]]) -> dict[str, tuple[int, ...]]:
-    """The tokens of each row, by its period."""
+    """Return the tokens of each row by period."""
     return {row["period"]: tuple(row[name] for name in sorted(TOKENS)) for row in rows}
 
 
 @pytest.mark.real
 @needs_ccusage
-def test_its_keys_are_ours(home: Path, made: Ledger) -> None:
-    """Whatever key the installed version prints on this home, our rows have, with the same value."""
+def test_matches_installed_ccusage(home: Path, ledger: Ledger) -> None:
+    """Our rows have every key that the installed version prints for this home, with the same value."""
     for report in ("daily", "weekly", "monthly", "session"):
-        ours = ccusage_report(made, report)
-        theirs = rival(home, report)
+        ours = ccusage_report(ledger, report)
+        theirs = run_ccusage(home, report)
         assert set(theirs) <= set(ours)
-        for one, other in zip(theirs[report], ours[report], strict=True):
-            same = {name: pytest.approx(value) if isinstance(value, float) else value for name, value in one.items()}
-            same |= {name: other[name] for name in ("modelsUsed", "modelBreakdowns") if name in other}
-            assert same == {name: other[name] for name in one}
-            assert sorted(one["modelsUsed"]) == other["modelsUsed"]
+        for their_row, our_row in zip(theirs[report], ours[report], strict=True):
+            expected = {
+                name: pytest.approx(value) if isinstance(value, float) else value for name, value in their_row.items()
+            }
+            expected |= {name: our_row[name] for name in ("modelsUsed", "modelBreakdowns") if name in our_row}
+            assert expected == {name: our_row[name] for name in their_row}
+            assert sorted(their_row["modelsUsed"]) == our_row["modelsUsed"]
     now = datetime.now(UTC)
-    assert [(one["id"], one["totalTokens"]) for one in rival(home, "blocks")["blocks"]] == [
-        (one["id"], one["totalTokens"]) for one in ccusage_report(made, "blocks", now=now)["blocks"]
+    assert [(their_row["id"], their_row["totalTokens"]) for their_row in run_ccusage(home, "blocks")["blocks"]] == [
+        (their_row["id"], their_row["totalTokens"]) for their_row in ccusage_report(ledger, "blocks", now=now)["blocks"]
     ]
 
 
 @pytest.mark.real
 @needs_ccusage
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not there")
-def test_the_corpus_day_by_day() -> None:
-    """On the corpus, both count the same tokens every day, week and month."""
+def test_corpus_matches_ccusage() -> None:
+    """On the corpus, both count the same tokens for every day, week and month."""
     ours = read_ledger(CORPUS)
     for report in ("daily", "weekly", "monthly"):
-        assert tokens(rival(CORPUS, report)[report]) == tokens(ccusage_report(ours, report)[report])
+        assert tokens(run_ccusage(CORPUS, report)[report]) == tokens(ccusage_report(ours, report)[report])
 
 
 @pytest.mark.real
 @needs_ccusage
-def test_a_demo_home_window_by_window(tmp_path: Path) -> None:
-    """On a made-up home, both have the same windows, with the same tokens in each; so have all sessions together."""
+def test_demo_home_matches_ccusage(tmp_path: Path) -> None:
+    """On a demo home, both have the same windows with the same tokens, and the same total over all sessions."""
     write(tmp_path / "home")
     ours = read_ledger(tmp_path / "home")
-    theirs = rival(tmp_path / "home", "blocks")["blocks"]
-    told = ccusage_report(ours, "blocks")["blocks"]
-    assert [(their["startTime"], their["totalTokens"]) for their in theirs if not their["isGap"]] == [
-        (one["startTime"], one["totalTokens"]) for one in told if not one["isGap"]
+    theirs = run_ccusage(tmp_path / "home", "blocks")["blocks"]
+    our_blocks = ccusage_report(ours, "blocks")["blocks"]
+    assert [(block_["startTime"], block_["totalTokens"]) for block_ in theirs if not block_["isGap"]] == [
+        (block["startTime"], block["totalTokens"]) for block in our_blocks if not block["isGap"]
     ]
-    totals = rival(tmp_path / "home", "session")["totals"]
+    totals = run_ccusage(tmp_path / "home", "session")["totals"]
     assert {name: totals[name] for name in TOKENS} == {
         name: ccusage_report(ours, "session")["totals"][name] for name in TOKENS
     }

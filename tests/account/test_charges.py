@@ -1,4 +1,4 @@
-"""Charges: the rate of a call, the passes of other models, and the way back to every line."""
+"""Tests of charges: the rate of a call, the passes of other models, and the lines behind a charge."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SONNET, OPUS = "claude-sonnet-4-5", "claude-opus-4-5"
 
 
 def _sighting(key: str = "msg_01XFDUDYJgAACzvnptvVoYEL", **fields: Any) -> Sighting:
-    """One message: input 1,000, output 100, no cache."""
-    told: dict[str, Any] = {
+    """Return a sighting of a message with 1,000 input and 100 output tokens, and no cache."""
+    defaults: dict[str, Any] = {
         "model": SONNET,
         "time": "2026-01-05T09:00:00.000Z",
         "offset": 0,
@@ -31,11 +31,11 @@ def _sighting(key: str = "msg_01XFDUDYJgAACzvnptvVoYEL", **fields: Any) -> Sight
         "rows": "0 u1",
         "origin": Origin("s1", transcript="/a.jsonl", began="2026-01-05T09:00:00.000Z", lines=lambda at: at // 100 + 1),
     }
-    return Sighting(key, 0, **{**told, **fields})
+    return Sighting(key, 0, **{**defaults, **fields})
 
 
-def _charges(*seen: Sighting) -> list[Charge]:
-    return list(compute_charges(seen, load_rates()))
+def _charges(*sightings: Sighting) -> list[Charge]:
+    return list(compute_charges(sightings, load_rates()))
 
 
 def _charge(**fields: Any) -> Charge:
@@ -65,37 +65,37 @@ def _charge(**fields: Any) -> Charge:
         ({"input": 0, "output": 0}, "0"),
     ],
 )
-def test_what_a_charge_costs(fields: dict[str, Any], amount: str) -> None:
-    """Tokens times the prices of the day, the mode and the tier, and a cent a search."""
+def test_amount_of_a_charge(fields: dict[str, Any], amount: str) -> None:
+    """The amount is tokens times the prices of the day, mode and tier, plus a cent per search."""
     assert _charge(**fields).amount == Decimal(amount)
 
 
 @pytest.mark.parametrize("model", ["glm-5.1", "claude-opus-5-6", "claude-opus-5-5-5", "opus", "", None])
-def test_what_has_no_price_has_no_amount(model: str | None) -> None:
-    """Another model's price is never taken; tokens are there, and the charge says so."""
+def test_unknown_models_have_no_amount(model: str | None) -> None:
+    """No other model's price is used. The tokens are counted, and the charge has the flag `UNPRICED`."""
     charge = _charge(model=model, web_searches=1)
     assert (charge.amount, charge.rate, charge.input) == (None, None, 1000)
     assert Flag.UNPRICED in charge.flags
 
 
-def test_counts_as_large_as_a_double_are_exact() -> None:
-    """No digit of an amount is lost, however large the counts."""
+def test_amounts_of_huge_counts_are_exact() -> None:
+    """No digit of an amount is lost, however large the counts are."""
     charge = _charge(input=2**53, output=1, cache_read=2**53)
     long = 2**53 * 6 * 10 + 225 + 2**53 * 6  # in tenths: prices above 200,000 tokens
     assert charge.amount == Decimal(long) / Decimal(10_000_000)
 
 
-def test_the_price_is_that_of_the_day_it_was_spent() -> None:
-    """A copy with the final output, written when the price was another, does not change the price."""
-    there = Origin("s2", transcript="/b.jsonl", began="2026-10-09T00:00:00Z")
+def test_price_is_that_of_the_original_day() -> None:
+    """A copy with the final output that was written after a price change does not change the price."""
+    copy = Origin("s2", transcript="/b.jsonl", began="2026-10-09T00:00:00Z")
     fields: dict[str, Any] = {"model": "claude-sonnet-5-5", "cache_read": 1000}
     original = _sighting(**fields, output=1, time="2026-10-07T09:00:00Z")
-    (charge,) = _charges(_sighting(**fields, time="2026-10-09T09:00:00Z", origin=there), original)
+    (charge,) = _charges(_sighting(**fields, time="2026-10-09T09:00:00Z", origin=copy), original)
     assert (charge.output, charge.amount) == (100, Decimal("0.0032"))
 
 
-def test_an_advisor_is_charged_on_top() -> None:
-    """Its pass has its own model, its own counts and its own charge; searches are the message's."""
+def test_advisor_pass_is_an_extra_charge() -> None:
+    """Its charge has its own model and counts. Searches belong to the message."""
     passes = [UsagePass("message", None, 1000, 100), UsagePass("advisor_message", OPUS, 10, 20, 30, 40, 50)]
     main, advisor = _charges(_sighting(passes=passes, web_searches=1))
     assert (main.input, main.model, main.part, main.web_searches) == (1000, SONNET, "", 1)
@@ -105,8 +105,8 @@ def test_an_advisor_is_charged_on_top() -> None:
     assert Flag.ADVISOR in advisor.flags
 
 
-def test_several_advisors_are_charged_each() -> None:
-    """Every advisor's pass counts."""
+def test_every_advisor_pass_is_charged() -> None:
+    """Each pass has its own charge."""
     passes = [
         UsagePass("advisor_message", OPUS, 1),
         UsagePass("advisor_message", OPUS, 2),
@@ -115,42 +115,42 @@ def test_several_advisors_are_charged_each() -> None:
     assert [charge.input for charge in _charges(_sighting(passes=passes))] == [1000, 1, 2, 4]
 
 
-def test_fallback_passes_that_add_up_are_priced_apart() -> None:
-    """Nothing is added: what another model did is taken off the message."""
+def test_fallback_passes_that_add_up_are_priced_separately() -> None:
+    """Nothing is added: the other model's tokens are subtracted from the message."""
     passes = [UsagePass("message", SONNET, 600, 0), UsagePass("fallback_message", OPUS, 400, 100)]
-    main, other = _charges(_sighting(passes=passes))
+    main, fallback = _charges(_sighting(passes=passes))
     assert (main.input, main.output, main.model) == (600, 0, SONNET)
-    assert (other.input, other.output, other.model) == (400, 100, OPUS)
-    assert Flag.FALLBACK in other.flags
+    assert (fallback.input, fallback.output, fallback.model) == (400, 100, OPUS)
+    assert Flag.FALLBACK in fallback.flags
 
 
-def test_fallback_passes_that_do_not_add_up_leave_the_serving_model() -> None:
-    """The totals are the serving model's."""
+def test_fallback_passes_that_do_not_add_up_are_ignored() -> None:
+    """The totals belong to the serving model."""
     passes = [UsagePass("message", SONNET, 900, 3), UsagePass("fallback_message", OPUS, 1000, 100)]
     (charge,) = _charges(_sighting(passes=passes))
     assert (charge.input, charge.output, charge.model) == (1000, 100, OPUS)
 
 
 def test_passes_of_the_same_model_change_nothing() -> None:
-    """Iterations that restate the message are never added."""
+    """Iterations that repeat the message are never added."""
     assert (
         len(_charges(_sighting(passes=[UsagePass("message", SONNET, 400, 0), UsagePass("message", SONNET, 600, 100)])))
         == 1
     )
 
 
-def test_a_charge_leads_back_to_every_line() -> None:
-    """The line that counted, and all others with the reason why they did not."""
-    there = Origin("s2", transcript="/b.jsonl", began="2026-01-06T00:00:00Z", lines=lambda at: at // 100 + 1)
-    seen = [
+def test_charge_lists_every_line_with_a_reason() -> None:
+    """It has the line that was counted, and all others with the reason why they were not."""
+    other_origin = Origin("s2", transcript="/b.jsonl", began="2026-01-06T00:00:00Z", lines=lambda at: at // 100 + 1)
+    sightings = [
         _sighting(rows="0 u1 100 u2", offset=100),
         _sighting(rows="200 u3", offset=200, output=0, input=0),
-        _sighting(rows="0 u1 500 u2", origin=there),
+        _sighting(rows="0 u1 500 u2", origin=other_origin),
         _sighting(rows="300 p1", is_repeat=True),
     ]
-    (charge,) = _charges(*seen)
+    (charge,) = _charges(*sightings)
     assert (charge.place.transcript, charge.place.line, charge.place.json_path) == ("/a.jsonl", 2, "$.message.usage")
-    assert [(one.place.transcript, one.place.line, one.reason) for one in charge.set_aside] == [
+    assert [(uncounted.place.transcript, uncounted.place.line, uncounted.reason) for uncounted in charge.set_aside] == [
         ("/a.jsonl", 1, UncountedReason.LESS),
         ("/a.jsonl", 3, UncountedReason.EMPTY),
         ("/b.jsonl", 1, UncountedReason.COPY),
@@ -161,12 +161,12 @@ def test_a_charge_leads_back_to_every_line() -> None:
     assert charge.is_copied
 
 
-def test_the_parts_of_a_message_point_at_the_line_that_counted() -> None:
-    """A pass has the place of its message, which is never set aside."""
-    seen = _sighting(rows="0 u1 100 u2", offset=100, passes=[UsagePass("advisor_message", OPUS, 1)])
-    for charge in _charges(seen):
+def test_passes_have_the_place_of_their_message() -> None:
+    """That place is never among those that were set aside."""
+    sighting = _sighting(rows="0 u1 100 u2", offset=100, passes=[UsagePass("advisor_message", OPUS, 1)])
+    for charge in _charges(sighting):
         assert charge.place.line == 2
-        assert [one.place.line for one in charge.set_aside] == [1]
+        assert [uncounted.place.line for uncounted in charge.set_aside] == [1]
 
 
 @pytest.mark.parametrize(
@@ -186,41 +186,43 @@ def test_the_parts_of_a_message_point_at_the_line_that_counted() -> None:
         (None, False),
     ],
 )
-def test_which_versions_did_not_write_the_final_output(version: str | None, before: bool) -> None:
-    """Versions are compared as numbers, whatever follows them."""
+def test_versions_without_final_usage(version: str | None, before: bool) -> None:
+    """Versions are compared as numbers. Any suffix is ignored."""
     assert lacks_final_usage(version) is before
 
 
-def test_a_part_is_no_lower_bound() -> None:
-    """Only a message has an output that may be a placeholder; its passes are not marked again."""
-    found = _charges(_sighting(partial=True, passes=[UsagePass("advisor_message", OPUS, 1)]))
-    assert [charge.is_lower_bound for charge in found] == [True, False]
+def test_passes_are_not_lower_bounds() -> None:
+    """Only a message may have a placeholder as output. Its passes are not marked again."""
+    charges = _charges(_sighting(partial=True, passes=[UsagePass("advisor_message", OPUS, 1)]))
+    assert [charge.is_lower_bound for charge in charges] == [True, False]
 
 
-def test_a_copy_that_tells_of_a_placeholder_tells_it_of_the_call() -> None:
-    """The row that counts may be short while another of the same message is long."""
+def test_partial_copy_makes_the_call_a_lower_bound() -> None:
+    """The counted row may be short while another row of the same message is long."""
     (charge,) = _charges(_sighting(output=3), _sighting(output=3, rows="100 u2", partial=True, stopped=False))
     assert charge.is_lower_bound
 
 
 @pytest.mark.parametrize(
-    ("told", "number"),
+    ("text", "number"),
     [
         ("0.5", "0.5"),
         ("0", "0"),
         ("1e-7", "1E-7"),
-        *((told, "-1") for told in (None, "x", '"0.5"', "NaN", "-3", "1e999999", "1e9", "Infinity", "{}")),
+        *((text, "-1") for text in (None, "x", '"0.5"', "NaN", "-3", "1e999999", "1e9", "Infinity", "{}")),
     ],
 )
-def test_what_a_row_says_that_it_costs(told: str | None, number: str) -> None:
-    """A cost is a number that someone could have spent, or it is none."""
-    assert parse_amount(told) == Decimal(number)
+def test_parses_reported_costs(text: str | None, number: str) -> None:
+    """A cost is a plausible non-negative number. Anything else is invalid."""
+    assert parse_amount(text) == Decimal(number)
 
 
-def test_reported_is_the_greatest_of_all_copies() -> None:
-    """What cannot be a cost is not reported."""
-    seen = [_sighting(reported=told, rows=f"{at}00 u{at}") for at, told in enumerate(("0.2", "1e999", None, "0.3"))]
-    (charge,) = _charges(*seen)
+def test_reported_amount_is_the_greatest_of_all_copies() -> None:
+    """Values that cannot be a cost are ignored."""
+    sightings = [
+        _sighting(reported=cost, rows=f"{at}00 u{at}") for at, cost in enumerate(("0.2", "1e999", None, "0.3"))
+    ]
+    (charge,) = _charges(*sightings)
     assert charge.reported == Decimal("0.3")
     assert _charge(reported="x").reported is None
 
@@ -229,11 +231,11 @@ def test_reported_is_the_greatest_of_all_copies() -> None:
     ("flat", "five", "hour", "expected"),
     [(0, 0, 0, (0, 0)), (9, 0, 0, (9, 0)), (9, 2, 3, (6, 3)), (0, 2, 3, (2, 3)), (4, 2, 3, (2, 3)), (9, 9, 0, (9, 0))],
 )
-def test_cache_writes_by_lifetime(flat: int, five: int, hour: int, expected: tuple[int, int]) -> None:
-    """The split is right where it says more; what it leaves of the flat count was for five minutes."""
+def test_splits_cache_writes_by_lifetime(flat: int, five: int, hour: int, expected: tuple[int, int]) -> None:
+    """The split counts if it is larger. What it leaves of the flat count was written for five minutes."""
     assert split_cache_writes(flat, five, hour) == expected
 
 
-def test_a_charge_without_a_time_says_so() -> None:
-    """The flag is the owner's."""
+def test_charge_without_a_time_is_flagged() -> None:
+    """The flag comes from the owner."""
     assert _charge(timeless=True).flags == (Flag.TIMELESS,)

@@ -1,4 +1,4 @@
-"""The rule on sightings alone: what is one call, which sighting counts, and who owns it."""
+"""Tests of deduplication: which sightings are one call, which one counts, and who owns it."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def _sighting(
     )
 
 
-def _calls(*seen: Sighting) -> list[ApiCall]:
-    return resolve_calls({seen[0].key: list(seen)})[seen[0].key]
+def _calls(*sightings: Sighting) -> list[ApiCall]:
+    return resolve_calls({sightings[0].key: list(sightings)})[sightings[0].key]
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def _calls(*seen: Sighting) -> list[ApiCall]:
         "gen-1730000000-AbCdEfGhIjKlMnOpQrSt",
     ],
 )
-def test_ids_of_sixteen_random_characters_are_random(key: str) -> None:
-    """Ids as the API and most gateways make them hold everywhere."""
+def test_ids_with_sixteen_random_characters_are_unique(key: str) -> None:
+    """Ids of the API and of most gateways are unique everywhere."""
     assert is_unique_id(key)
 
 
@@ -83,80 +83,80 @@ def test_ids_of_sixteen_random_characters_are_random(key: str) -> None:
         "aaaaaaaaaaaaaaaaaaaaaaa1",
     ],
 )
-def test_times_counters_and_constants_are_not_random(key: str) -> None:
-    """Ids that two agents may well share hold within one agent of one session."""
+def test_times_counters_and_constants_are_not_unique(key: str) -> None:
+    """Two agents may share such an id, so it is valid within one agent of one session."""
     assert not is_unique_id(key)
 
 
 @given(st.text(max_size=60))
 def test_any_text_may_be_an_id(key: str) -> None:
-    """Whatever an id is made of, it is random or it is not."""
+    """Any text is classified as unique or not, without an error."""
     assert is_unique_id(key) in {True, False}
 
 
-def test_what_was_sent_makes_one_call() -> None:
-    """Rows that agree on input, cache writes and cache reads are one call; the greatest output counts."""
+def test_rows_with_equal_sent_tokens_are_one_call() -> None:
+    """Sent tokens are input, cache writes and cache reads. The greatest output counts."""
     less, more = _sighting("u1", output=3), _sighting("u2", output=9, origin=_origin("s2"))
     (call,) = _calls(less, more)
     assert call.counted is more
 
 
-def test_what_was_sent_parts_calls() -> None:
-    """Without a uuid in common, other counts are another call: each of the three may differ."""
-    seen = [_sighting(f"u{at}", sent) for at, sent in enumerate([(10, 1, 2), (11, 1, 2), (10, 3, 2), (10, 1, 4)])]
-    assert len(_calls(*seen)) == 4
+def test_rows_with_different_sent_tokens_are_separate_calls() -> None:
+    """Unless they share a uuid. Each of the three counts may differ."""
+    sightings = [_sighting(f"u{at}", sent) for at, sent in enumerate([(10, 1, 2), (11, 1, 2), (10, 3, 2), (10, 1, 4)])]
+    assert len(_calls(*sightings)) == 4
 
 
-def test_a_shared_uuid_makes_one_call() -> None:
-    """A row that was written again is the same row, whatever it says, and joins all that it stands with."""
+def test_rows_with_a_shared_uuid_are_one_call() -> None:
+    """A row that was written twice is the same row, whatever its counts, and joins every group it appears in."""
     assert len(_calls(_sighting("u1", (1, 0, 0)), _sighting("u1,u2", (2, 0, 0)), _sighting("u2", (3, 0, 0)))) == 1
 
 
-def test_rows_without_a_uuid_share_none() -> None:
-    """Nothing is not a uuid in common."""
+def test_rows_without_a_uuid_are_not_joined() -> None:
+    """A missing uuid is not a shared uuid."""
     assert len(_calls(_sighting("", (1, 0, 0)), _sighting("", (2, 0, 0)))) == 2
 
 
-def test_zeros_belong_to_the_call_that_there_is() -> None:
-    """Rows of zeros are no call of their own beside one that is full, whatever the order."""
+def test_zero_rows_join_the_call() -> None:
+    """Rows of zeros are not a separate call beside one with counts, in any order."""
     empty, full = _sighting("u1", (0, 0, 0), 0), _sighting("u2", output=0)
-    for seen in ((empty, full), (full, empty)):
-        (call,) = _calls(*seen)
+    for sightings in ((empty, full), (full, empty)):
+        (call,) = _calls(*sightings)
         assert call.counted is full
 
 
-def test_zeros_alone_are_one_call() -> None:
-    """Several rows of zeros under one id are one call of nothing."""
+def test_only_zero_rows_are_one_call() -> None:
+    """Several rows of zeros with one id are one empty call."""
     assert len(_calls(_sighting("u1", (0, 0, 0), 0), _sighting("u2", (0, 0, 0), 0))) == 1
 
 
-def test_zeros_do_not_tie_two_calls_together() -> None:
-    """Zeros beside two calls go to the earlier one, and the two stay two."""
+def test_zero_rows_do_not_join_two_calls() -> None:
+    """They belong to the earlier call, and the two calls stay separate."""
     early = _sighting("u2", (1, 0, 0), time="2026-01-05T09:00:01.000Z")
     late = _sighting("u3", (2, 0, 0), time="2026-01-05T09:00:02.000Z")
     empty = _sighting("u1", (0, 0, 0), 0)
-    found = _calls(empty, late, early)
-    assert sorted(len(call.sightings) for call in found) == [1, 2]
-    assert next(call for call in found if len(call.sightings) == 2).counted is early
+    calls = _calls(empty, late, early)
+    assert sorted(len(call.sightings) for call in calls) == [1, 2]
+    assert next(call for call in calls if len(call.sightings) == 2).counted is early
 
 
-def test_copied_zeros_do_not_tie_a_gateways_calls_together() -> None:
-    """A copied session has its zeros, too: they follow one of the two calls, and never join both."""
-    one, other = _origin("s1"), _origin("s2", began="2026-01-05T10:00:00.000Z")
+def test_copied_zero_rows_do_not_join_two_gateway_calls() -> None:
+    """A copied session contains the zeros, too. They follow one of the two calls and never join both."""
+    original, copy = _origin("s1"), _origin("s2", began="2026-01-05T10:00:00.000Z")
     later, earlier = "2026-01-05T09:30:00.000Z", "2026-01-05T09:10:00.000Z"
-    seen = [
-        _sighting("z", (0, 0, 0), 0, LOW, origin=one),
-        _sighting("a", (1, 0, 0), 5, LOW, origin=one, time=earlier),
-        _sighting("b", (2, 0, 0), 6, LOW, origin=one, time=later),
-        _sighting("z", (0, 0, 0), 0, LOW, origin=other),
-        _sighting("b", (2, 0, 0), 6, LOW, origin=other, time=earlier),
-        _sighting("a", (1, 0, 0), 5, LOW, origin=other, time=later),
+    sightings = [
+        _sighting("z", (0, 0, 0), 0, LOW, origin=original),
+        _sighting("a", (1, 0, 0), 5, LOW, origin=original, time=earlier),
+        _sighting("b", (2, 0, 0), 6, LOW, origin=original, time=later),
+        _sighting("z", (0, 0, 0), 0, LOW, origin=copy),
+        _sighting("b", (2, 0, 0), 6, LOW, origin=copy, time=earlier),
+        _sighting("a", (1, 0, 0), 5, LOW, origin=copy, time=later),
     ]
-    assert sorted(call.counted.output for call in _calls(*seen)) == [5, 6]
+    assert sorted(call.counted.output for call in _calls(*sightings)) == [5, 6]
 
 
-def test_low_entropy_ids_hold_within_one_agent_of_one_session() -> None:
-    """Another session, or another agent, is another call; the same agent in another file is not."""
+def test_low_entropy_ids_are_valid_within_one_agent() -> None:
+    """Another session or another agent is another call. The same agent in another file is not."""
     places = [
         _origin("s1"),
         _origin("s2"),
@@ -164,36 +164,39 @@ def test_low_entropy_ids_hold_within_one_agent_of_one_session() -> None:
         _origin("s1", "a2"),
         _origin("s1", "a2", transcript="/x"),
     ]
-    seen = [_sighting(f"u{at}", key=LOW, origin=place) for at, place in enumerate(places)]
-    assert sorted(len(call.sightings) for call in _calls(*seen)) == [1, 1, 1, 2]
+    sightings = [_sighting(f"u{at}", key=LOW, origin=place) for at, place in enumerate(places)]
+    assert sorted(len(call.sightings) for call in _calls(*sightings)) == [1, 1, 1, 2]
 
 
-def test_a_uuid_proves_what_a_low_entropy_id_cannot() -> None:
-    """A copy of a gateway's row under another session is the same call."""
+def test_uuid_identifies_copies_with_low_entropy_ids() -> None:
+    """A copy of a gateway's row in another session is the same call."""
     assert len(_calls(_sighting(key=LOW), _sighting(key=LOW, origin=_origin("s2")))) == 1
 
 
-def test_repeated_counts_only_alone() -> None:
-    """What a parent repeats of an agent counts where nothing else has the id; else never, even if it says more."""
-    told = _sighting("p1", (7, 7, 7), 900, is_repeat=True)
-    (alone,) = _calls(told, _sighting("p2", (7, 7, 7), 800, is_repeat=True))
-    assert alone.counted is told
-    own = _sighting("u1")
-    (call,) = _calls(told, own)
-    assert (call.counted, call.owner, len(call.sightings)) == (own, own, 2)
+def test_repeats_count_only_without_the_agents_own_rows() -> None:
+    """A parent's repeat of an agent's message counts only if nothing else has the id, even if it is more complete."""
+    repeat = _sighting("p1", (7, 7, 7), 900, is_repeat=True)
+    (alone,) = _calls(repeat, _sighting("p2", (7, 7, 7), 800, is_repeat=True))
+    assert alone.counted is repeat
+    original = _sighting("u1")
+    (call,) = _calls(repeat, original)
+    assert (call.counted, call.owner, len(call.sightings)) == (original, original, 2)
 
 
-def test_repeated_goes_to_the_call_that_it_repeats() -> None:
-    """Of two calls under an id, the repeated one is set aside beside the one that was sent the same."""
-    one, other = _sighting("u1", (1, 0, 0)), _sighting("u2", (2, 0, 0))
-    found = _calls(one, other, _sighting("p1", (2, 0, 0), 1, is_repeat=True))
-    assert {len(call.sightings): call.counted for call in found} == {1: one, 2: other}
+def test_repeats_join_the_call_with_equal_sent_tokens() -> None:
+    """Of two calls with one id, the repeat is set aside in the one with the same sent tokens."""
+    first, second = _sighting("u1", (1, 0, 0)), _sighting("u2", (2, 0, 0))
+    calls = _calls(first, second, _sighting("p1", (2, 0, 0), 1, is_repeat=True))
+    assert {len(call.sightings): call.counted for call in calls} == {1: first, 2: second}
 
 
 @given(st.data(), st.sampled_from([RANDOM, LOW]))
-def test_repeated_goes_where_it_agrees_best(data: st.DataObject, key: str) -> None:
-    """As if it were held against every row there is: of those known by scope or uuid, the same sent, the earliest."""
-    seen = [
+def test_repeats_join_the_best_match(data: st.DataObject, key: str) -> None:
+    """The result equals a comparison with every row.
+
+    The order is: same scope or uuid, then the same sent tokens, then the earliest.
+    """
+    sightings = [
         _sighting(
             data.draw(st.sampled_from(["", "u1", "u2", "u1,u3", "u2,"])),
             data.draw(st.sampled_from([(1, 0, 0), (2, 0, 0), (0, 0, 0)])),
@@ -204,48 +207,50 @@ def test_repeated_goes_where_it_agrees_best(data: st.DataObject, key: str) -> No
         )
         for at in range(data.draw(st.integers(1, 8)))
     ]
-    own = [one for one in seen if not one.is_repeat]
-    parts = [list(call.sightings) for call in resolve_calls({key: own})[key]] if own else []
-    left = [one for one in seen if one.is_repeat and not _laid_by_hand(one, parts, key)]
-    if left:
-        parts += [list(call.sightings) for call in resolve_calls({key: left})[key]]
-    assert [[id(sighting) for sighting in call.sightings] for call in _calls(*seen)] == [
-        [id(one) for one in p] for p in parts
+    originals = [sighting for sighting in sightings if not sighting.is_repeat]
+    parts = [list(call.sightings) for call in resolve_calls({key: originals})[key]] if originals else []
+    unmatched = [
+        sighting for sighting in sightings if sighting.is_repeat and not _add_to_best_match(sighting, parts, key)
+    ]
+    if unmatched:
+        parts += [list(call.sightings) for call in resolve_calls({key: unmatched})[key]]
+    assert [[id(sighting) for sighting in call.sightings] for call in _calls(*sightings)] == [
+        [id(sighting) for sighting in p] for p in parts
     ]
 
 
-def _laid_by_hand(repeated: Sighting, parts: list[list[Sighting]], key: str) -> bool:
+def _add_to_best_match(repeated: Sighting, parts: list[list[Sighting]], key: str) -> bool:
     def near(sighting: Sighting) -> bool:
         same_scope = is_unique_id(key) or sighting.origin.session == repeated.origin.session
         return same_scope or not {*sighting.uuids}.isdisjoint(filter(None, repeated.uuids))
 
-    found = [(part, one) for part in parts for one in part if near(one)]
-    if not found:
+    candidates = [(part, sighting) for part in parts for sighting in part if near(sighting)]
+    if not candidates:
         return False
     best, _ = min(
-        found,
+        candidates,
         key=lambda pair: (pair[1].sent != repeated.sent, pair[1].is_repeat, pair[1].time, pair[1].origin.transcript),
     )
     best.append(repeated)
     return True
 
 
-def test_a_thousand_rows_and_their_repetitions_are_not_held_against_each_other(
+def test_matching_repeats_is_not_quadratic(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An id that a hostile file has on every row takes steps that grow with the rows."""
-    looked: list[Sighting] = []
+    """If a hostile file uses one id for every row, the number of steps is linear in the rows."""
+    compared: list[Sighting] = []
 
     def counted(sighting: Sighting) -> tuple[object, ...]:
-        looked.append(sighting)
+        compared.append(sighting)
         return precedence(sighting)
 
     precedence = dedupe._precedence
     monkeypatch.setattr(dedupe, "_precedence", counted)
-    own = [_sighting(f"u{at}", (at + 1, 0, 0)) for at in range(1000)]
-    again = [_sighting(f"p{at}", (at + 1, 0, 0), is_repeat=True) for at in range(1000)]
-    assert [len(call.sightings) for call in _calls(*own, *again)] == [2] * 1000
-    assert len(looked) < 20_000
+    originals = [_sighting(f"u{at}", (at + 1, 0, 0)) for at in range(1000)]
+    repeats = [_sighting(f"p{at}", (at + 1, 0, 0), is_repeat=True) for at in range(1000)]
+    assert [len(call.sightings) for call in _calls(*originals, *repeats)] == [2] * 1000
+    assert len(compared) < 20_000
 
 
 @pytest.mark.parametrize(
@@ -260,11 +265,11 @@ def test_a_thousand_rows_and_their_repetitions_are_not_held_against_each_other(
         ({"passes": [UsagePass("advisor_message", "m")]}, {}),
     ],
 )
-def test_which_sighting_counts(better: dict[str, Any], worse: dict[str, Any]) -> None:
-    """The greatest output; then what was sent, a reason for the end, the main thread, and what says more."""
-    best, other = _sighting(**better), _sighting(**worse)
-    for seen in ((best, other), (other, best)):
-        (call,) = _calls(*seen)
+def test_most_complete_sighting_counts(better: dict[str, Any], worse: dict[str, Any]) -> None:
+    """The order is: greatest output, sent tokens, a stop reason, the main thread, and more detail."""
+    best, worst = _sighting(**better), _sighting(**worse)
+    for sightings in ((best, worst), (worst, best)):
+        (call,) = _calls(*sightings)
         assert call.counted is best
 
 
@@ -278,17 +283,20 @@ def test_which_sighting_counts(better: dict[str, Any], worse: dict[str, Any]) ->
         ({"origin": _origin("s1", "acompact-1", side=True)}, {"origin": _origin("s2", forked=True)}),
     ],
 )
-def test_who_owns_a_call(original: dict[str, Any], copy: dict[str, Any]) -> None:
-    """No fork, no side agent, the file that began first, the earliest row: in this order, whichever counts."""
-    owner, other = _sighting(**original), _sighting(output=99, **copy)
-    for seen in ((owner, other), (other, owner)):
-        (call,) = _calls(*seen)
+def test_earliest_original_owns_the_call(original: dict[str, Any], copy: dict[str, Any]) -> None:
+    """The order is: no fork, no side agent, the file that began first, the earliest row.
+
+    It does not matter which counts.
+    """
+    owner, copied = _sighting(**original), _sighting(output=99, **copy)
+    for sightings in ((owner, copied), (copied, owner)):
+        (call,) = _calls(*sightings)
         assert call.owner is owner
-        assert call.counted is other
+        assert call.counted is copied
 
 
-def test_of_equal_copies_the_original_counts() -> None:
-    """The receipt names the line of the original where a copy tells no more."""
+def test_original_counts_among_equal_copies() -> None:
+    """The receipt names the line of the original unless a copy is more complete."""
     original, copy = _sighting(), _sighting(origin=_origin("s2", began="2026-02-01T00:00:00.000Z"))
     (call,) = _calls(copy, original)
     assert (call.counted, call.owner) == (original, original)

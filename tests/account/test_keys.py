@@ -1,4 +1,4 @@
-"""Keys: what charges can be grouped by, and what each takes of a charge."""
+"""Tests of keys: what charges can be grouped by, and the value of each key."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import timedelta, timezone
 from pathlib import Path
 
 import pytest
-from tests.account.made_homes import Made, Row, home
+from tests.account.generated_transcripts import GeneratedTranscript, Row, temporary_home
 
 import threadline
 from threadline.account import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, Ledger
@@ -35,7 +35,7 @@ def _row(number: int, *tools: str, **fields: object) -> Row:
 
 
 def _ledger(*rows: Row, agent: str | None = None) -> Ledger:
-    with home([Made(SESSION, agent, rows)]) as path:
+    with temporary_home([GeneratedTranscript(SESSION, agent, rows)]) as path:
         return threadline.ledger(path, jobs=1)
 
 
@@ -57,15 +57,15 @@ def _ledger(*rows: Row, agent: str | None = None) -> Ledger:
         ("part", MAIN),
     ],
 )
-def test_what_a_key_takes(name: str, value: str) -> None:
-    """Each key takes what it says."""
+def test_key_values(name: str, value: str) -> None:
+    """Each key has its value."""
     (charge,) = _ledger(_row(1, version="2.1.232", gitBranch="main", attributionSkill="review"))
     assert key_function(name, Calendar())(charge) == value
 
 
-def test_the_home_is_the_directory() -> None:
-    """A home is told by its path."""
-    with home([Made(SESSION, None, (_row(1),))]) as path:
+def test_home_key_is_the_path() -> None:
+    """The value of `home` is the path."""
+    with temporary_home([GeneratedTranscript(SESSION, None, (_row(1),))]) as path:
         (row,) = threadline.ledger(path, jobs=1).by("home")
         assert Path(row.keys["home"]) == path.resolve()
 
@@ -73,29 +73,29 @@ def test_the_home_is_the_directory() -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("agent", "a1"), ("agent-type", "explorer"), ("part", "agents"), ("session", SESSION)]
 )
-def test_an_agents_charge(name: str, value: str) -> None:
-    """An agent's charge is its session's, and its own."""
+def test_key_values_of_an_agents_charge(name: str, value: str) -> None:
+    """An agent's charge belongs to the session and to the agent."""
     (charge,) = _ledger(_row(1, isSidechain=True, agentId="a1", attributionAgent="explorer"), agent="a1")
     assert key_function(name, Calendar())(charge) == value
 
 
 @pytest.mark.parametrize("name", ["skill", "branch", "version", "model"])
-def test_what_is_not_said_has_a_name(name: str) -> None:
-    """No row of a report is without a name."""
+def test_missing_values_have_a_name(name: str) -> None:
+    """Every row of a report has a name."""
     row = _row(1)
     row["message"]["model"] = None
     (charge,) = _ledger(row)
     assert key_function(name, Calendar())(charge) == NONE
 
 
-def test_a_side_agents_charge_is_a_part_of_its_own() -> None:
-    """What the program spent for itself is neither main nor agents."""
+def test_side_agents_are_a_separate_part() -> None:
+    """What Claude Code spent for itself is neither `main` nor `agents`."""
     (charge,) = _ledger(_row(1, isSidechain=True), agent="acompact-0123456789abcdef")
     assert key_function("part", Calendar())(charge) == "side agents"
 
 
-def test_every_key_but_tool_has_a_function() -> None:
-    """The table of meanings is the table of keys."""
+def test_every_key_except_tool_has_a_function() -> None:
+    """The table of descriptions lists exactly the keys."""
     (charge,) = _ledger(_row(1))
     for name in KEY_DESCRIPTIONS:
         if name != "tool":
@@ -105,34 +105,36 @@ def test_every_key_but_tool_has_a_function() -> None:
     assert set(TIME_KEYS) <= set(KEY_DESCRIPTIONS)
 
 
-def test_times_are_in_the_zone_of_the_reader() -> None:
-    """Half past eleven at night in UTC is tomorrow further east."""
-    found = _ledger(_row(1))
+def test_times_are_in_the_requested_zone() -> None:
+    """Half past eleven at night in UTC is the next day further east."""
+    ledger = _ledger(_row(1))
     east = timezone(timedelta(hours=1))
-    assert [row.keys for row in found.by("day", "hour", zone=east)] == [{"day": "2026-01-06", "hour": "00:00"}]
+    assert [row.keys for row in ledger.by("day", "hour", zone=east)] == [{"day": "2026-01-06", "hour": "00:00"}]
 
 
-def test_calls_share_a_charge() -> None:
-    """A tool that is called twice has two shares, and what does not divide is not lost."""
-    found = _ledger(_row(1, "Bash", "Read", "Bash"), _row(2))
-    assert sorted(map(tool_shares, found)) == [(NO_CALL,), ("Bash", "Read", "Bash")]
-    rows = {row.keys["tool"]: row for row in found.by("tool")}
-    told = {tool: (row.input, row.output) for tool, row in rows.items()}
-    assert told == {"Bash": (7, 5), "Read": (3, 2), NO_CALL: (10, 7)}
-    assert found.by("tool").total == found.total
+def test_tools_share_a_charge() -> None:
+    """A tool that is called twice has two shares, and the remainder is not lost."""
+    ledger = _ledger(_row(1, "Bash", "Read", "Bash"), _row(2))
+    assert sorted(map(tool_shares, ledger)) == [(NO_CALL,), ("Bash", "Read", "Bash")]
+    rows = {row.keys["tool"]: row for row in ledger.by("tool")}
+    shares = {tool: (row.input, row.output) for tool, row in rows.items()}
+    assert shares == {"Bash": (7, 5), "Read": (3, 2), NO_CALL: (10, 7)}
+    assert ledger.by("tool").total == ledger.total
 
 
-def test_calls_of_a_message_that_lies_in_parts_are_all_there() -> None:
-    """Rows of one message in two transcripts hold a call each: the message makes both."""
-    one, other = _row(1, "Bash"), _row(1, uuid="b2")
-    other["message"]["content"] = [{"type": "tool_use", "id": "t99", "name": "Read"}]
-    with home([Made(SESSION, None, (one,)), Made(SESSION, None, (other,), "-work-moved")]) as path:
+def test_message_in_two_transcripts_has_the_calls_of_both() -> None:
+    """Each transcript has a row of the message with one call."""
+    first, second = _row(1, "Bash"), _row(1, uuid="b2")
+    second["message"]["content"] = [{"type": "tool_use", "id": "t99", "name": "Read"}]
+    with temporary_home(
+        [GeneratedTranscript(SESSION, None, (first,)), GeneratedTranscript(SESSION, None, (second,), "-work-moved")]
+    ) as path:
         (charge,) = threadline.ledger(path, jobs=1)
     assert sorted(charge.calls) == ["Bash", "Read"]
 
 
-def test_ids_of_calls_that_repeat_are_calls_of_their_messages() -> None:
-    """A gateway numbers the calls of each reply from 0: every reply still has its own."""
+def test_repeated_call_ids_belong_to_their_messages() -> None:
+    """A gateway numbers the calls of each reply from 0. Every reply still has its own."""
     first, second = _row(1, "Bash"), _row(2, "Read")
     for row in (first, second):
         row["message"]["content"][0]["id"] = "call_0"

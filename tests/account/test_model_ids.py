@@ -1,4 +1,4 @@
-"""One id for the many spellings of a model."""
+"""Tests of normalising the many spellings of a model id."""
 
 from __future__ import annotations
 
@@ -49,27 +49,27 @@ FOREIGN = {
 }
 
 
-@for_each("written, meant", [*SPELLINGS.items(), *FOREIGN.items()])
-def test_spellings_are_one(written: str, meant: str) -> None:
-    """Every spelling seen is the model it means; `-fast` and `-thinking` come off Claude's ids alone."""
-    assert normalise_model_id(written) == meant
-    assert normalise_model_id(meant) == meant
+@for_each("spelling, model", [*SPELLINGS.items(), *FOREIGN.items()])
+def test_spellings_are_normalised(spelling: str, model: str) -> None:
+    """Every known spelling becomes the model's id. `-fast` and `-thinking` are removed only from Claude's ids."""
+    assert normalise_model_id(spelling) == model
+    assert normalise_model_id(model) == model
 
 
-@for_each("written", SPELLINGS)
-def test_spellings_are_priced(written: str) -> None:
+@for_each("spelling", SPELLINGS)
+def test_spellings_are_priced(spelling: str) -> None:
     """Every spelling of a Claude model has a price."""
-    assert shipped_rates().rate(written, "2026-11-01", 1) is not None
+    assert shipped_rates().rate(spelling, "2026-11-01", 1) is not None
 
 
-@pytest.mark.parametrize("written", FOREIGN)
-def test_foreign_models_are_not(written: str) -> None:
-    """No other model has one."""
-    assert shipped_rates().rate(written, "2026-11-01", 1) is None
+@pytest.mark.parametrize("spelling", FOREIGN)
+def test_foreign_models_are_not_priced(spelling: str) -> None:
+    """No other model has a price."""
+    assert shipped_rates().rate(spelling, "2026-11-01", 1) is None
 
 
 def test_every_alias_and_key_is_found() -> None:
-    """Each key and alias of the shipped file names its model, as it is and behind a provider's path."""
+    """Each key and alias of the shipped file names its model, with or without a provider's path."""
     for row in shipped_rates().rows():
         for name in (row.model, *row.aliases):
             assert shipped_rates().model(name) == row.model
@@ -77,41 +77,41 @@ def test_every_alias_and_key_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "written",
+    "spelling",
     ["", "/", "[", "[]", "-fast", ":0", "@20250929", "us.", "us.anthropic.", "claude-opus-5\n", "claude-opus-5\n-v1"],
 )
-def test_odd_ids_name_nothing(written: str) -> None:
-    """What is left of an odd id names no model; a line end is part of an id and never passed over."""
-    assert shipped_rates().model(written) is None
-    assert cloud_region(written) in {None, "us"}
+def test_odd_ids_name_no_model(spelling: str) -> None:
+    """A line end is part of an id and never skipped."""
+    assert shipped_rates().model(spelling) is None
+    assert cloud_region(spelling) in {None, "us"}
 
 
 @pytest.mark.parametrize("unit", ["a", "[", "]", "[1m]", "-20250929", ".", "1.", "/", "us.", "-v1:0", "\u212a"])
-def test_endless_ids_are_nobodys(unit: str) -> None:
-    """An id of a megabyte is given back as it is, at once, and names nothing."""
-    written = "claude-opus-5" + unit * (1_000_000 // len(unit))
-    assert normalise_model_id(written) == written
-    assert shipped_rates().model(written) is None
-    assert cloud_region(written) is None
+def test_huge_ids_name_no_model(unit: str) -> None:
+    """An id of a megabyte is returned unchanged, immediately."""
+    spelling = "claude-opus-5" + unit * (1_000_000 // len(unit))
+    assert normalise_model_id(spelling) == spelling
+    assert shipped_rates().model(spelling) is None
+    assert cloud_region(spelling) is None
 
 
-def test_letters_of_other_scripts_do_not_become_ours() -> None:
-    """A Kelvin sign is no k, and full-width or Arabic digits are no digits, though Python would take them for such."""
-    for written in ("claude-hai\u212au-4-5", "claude-opus-\uff15", "claude-opus-\u0665", "claude-opus-5-\u0662" * 8):
-        assert normalise_model_id(written) == written
-        assert shipped_rates().model(written) is None
+def test_letters_of_other_scripts_are_not_ascii() -> None:
+    """A Kelvin sign is not a k, and full-width or Arabic digits are not digits, although Python treats them as such."""
+    for spelling in ("claude-hai\u212au-4-5", "claude-opus-\uff15", "claude-opus-\u0665", "claude-opus-5-\u0662" * 8):
+        assert normalise_model_id(spelling) == spelling
+        assert shipped_rates().model(spelling) is None
 
 
 @given(st.text(alphabet="claudeopus-.:/@[]v0123456789\n ", max_size=60))
-def test_what_is_found_is_a_whole_id(written: str) -> None:
-    """Whatever an id is made of, it names a model only when nothing of it is left over."""
-    found = shipped_rates().model(written)
+def test_only_whole_ids_match(spelling: str) -> None:
+    """Any text names a model only if nothing of it is left over."""
+    model = shipped_rates().model(spelling)
     names = {name: row.model for row in shipped_rates().rows() for name in (row.model, *row.aliases)}
-    assert found == names.get(written.lower(), names.get(normalise_model_id(written)))
+    assert model == names.get(spelling.lower(), names.get(normalise_model_id(spelling)))
 
 
 @pytest.mark.parametrize(
-    ("written", "where"),
+    ("spelling", "region"),
     [
         ("us.anthropic.claude-opus-5-v1:0", "us"),
         ("bedrock/eu.anthropic.claude-opus-5-v1:0", "eu"),
@@ -121,6 +121,6 @@ def test_what_is_found_is_a_whole_id(written: str) -> None:
         ("us-gov.anthropic.claude-opus-5", None),
     ],
 )
-def test_regions(written: str, where: str | None) -> None:
-    """The region is what stands before the first dot behind the path, where it is one that is known."""
-    assert cloud_region(written) == where
+def test_cloud_region_of_an_id(spelling: str, region: str | None) -> None:
+    """The region is the part between the path and the first dot, if it is a known one."""
+    assert cloud_region(spelling) == region

@@ -1,4 +1,4 @@
-"""Price files: what is wrong with one is said in a sentence, with its name and the place."""
+"""Tests of price files. An invalid file is refused with a message that has its name and the place."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ GOOD: dict[str, Any] = {
 FIRST, SECOND = GOOD["models"]["m"]["periods"]
 
 
-def wrong(change: Callable[[Any], Any]) -> str:
-    """The sentence for a good file after a change."""
+def error_after(change: Callable[[Any], Any]) -> str:
+    """Return the error message for a valid file after a change."""
     file = copy.deepcopy(GOOD)
     change(file)
     with pytest.raises(BadQuery) as caught:
@@ -71,8 +71,8 @@ def wrong(change: Callable[[Any], Any]) -> str:
     return str(caught.value)
 
 
-def at(*path: Any, value: Any = None) -> Callable[[Any], Any]:
-    """A change: the value at a path."""
+def set_value(*path: Any, value: Any = None) -> Callable[[Any], Any]:
+    """Return a change that sets the value at a path."""
 
     def change(file: Any) -> None:
         for step in path[:-1]:
@@ -82,8 +82,8 @@ def at(*path: Any, value: Any = None) -> Callable[[Any], Any]:
     return change
 
 
-def without(*path: Any) -> Callable[[Any], Any]:
-    """A change: nothing at a path."""
+def remove(*path: Any) -> Callable[[Any], Any]:
+    """Return a change that removes the value at a path."""
 
     def change(file: Any) -> None:
         for step in path[:-1]:
@@ -99,60 +99,64 @@ LONG = (*PERIODS, 1, "long_context")
 
 
 @for_each(
-    "change, place, said",
+    "change, place, reason",
     [
-        (at("schema", value=2), "$.schema", "is 2; this version reads schema 1"),
-        (at("schema", value=True), "$.schema", "is True"),
-        (without("schema"), "$.schema", "is None"),
-        (at("unit", value="USD per token"), "$.unit", "'USD per token'"),
-        (without("models"), "$.models", "is missing"),
-        (at("models", value=[]), "$.models", "Expected `object`, got `array`"),
-        (at(*M, value=7), "$.models.m", "Expected `object`, got `int`"),
-        (at("models", "", value=GOOD["models"]["n"]), "$.models", "without an id"),
-        (without(*PERIODS), "$.models.m", "missing required field `periods`"),
-        (at(*PERIODS, value=[]), "$.models.m.periods", "is empty"),
-        (without(*PERIODS, 0, "cache_read"), "$.models.m.periods[0]", "missing required field `cache_read`"),
-        (at(*PERIODS, 0, "cache_raed", value=1), "$.models.m.periods[0]", "unknown field `cache_raed`"),
-        (at(*PERIODS, 0, "input", value=-1), "$.models.m.periods[0].input", "is -1; a price is 0 or more"),
-        (at(*PERIODS, 0, "input", value="NaN"), "$.models.m.periods[0].input", "is NaN; a price is 0 or more"),
-        (at(*PERIODS, 0, "input", value="Infinity"), "$.models.m.periods[0].input", "a price is 0 or more"),
-        (at(*PERIODS, 0, "input", value=True), "$.models.m.periods[0].input", "Expected `decimal`, got `bool`"),
-        (at(*PERIODS, 0, "input", value="cheap"), "$.models.m.periods[0].input", "Invalid decimal"),
-        (at(*PERIODS, 0, "input", value=1e300), "$.models.m.periods[0].input", "none is above 1,000,000"),
-        (at(*PERIODS, 0, "input", value=1e-31), "$.models.m.periods[0].input", "too many digits"),
-        (at(*PERIODS, 0, "to", value="2026-02-30"), "$.models.m.periods[0].to", "not a date"),
-        (at(*PERIODS, 0, "to", value="20260201"), "$.models.m.periods[0].to", "Write it as 2026-03-13"),
-        (at(*PERIODS, 0, "from", value="2026-02-01"), "$.models.m.periods[0]", "not after its beginning"),
-        (at(*PERIODS, 0, "to", value="2026-02-02"), "$.models.m.periods[1]", "overlaps"),
-        (at(*PERIODS, 0, "to"), "$.models.m.periods[1]", "overlaps"),
-        (at(*PERIODS, value=[SECOND, FIRST]), "$.models.m.periods[1]", "sort them by `from`"),
-        (at(*LONG, "over_prompt_tokens", value=0), f"{'$.models.m.periods[1].long_context'}.over", "more than 0"),
-        (at(*LONG, "scope", value="above"), "$.models.m.periods[1].long_context.scope", "Invalid enum value"),
-        (at(*LONG, "output", value=-0.5), "$.models.m.periods[1].long_context.output", "is -0.5"),
-        (at(*M, "fast", 0, "multiplier", value=0), "$.models.m.fast[0].multiplier", "more than 0"),
-        (at(*M, "fast", value=[{"multiplier": 2}, {"multiplier": 3}]), "$.models.m.fast[1]", "overlaps"),
-        (at(*M, "us_inference_multiplier", value=-1), "$.models.m.us_inference_multiplier", "is -1"),
-        (at(*M, "aliases", value=["N"]), "$.models.m.aliases[0]", "'N', which names 'n' already"),
-        (at("models", "M", value=GOOD["models"]["n"]), "$.models.M", "is the same id as 'm'"),
-        (at("fees", value={"web_search_usd_per_request": -1}), "$.fees.web_search_usd_per_request", "is -1"),
-        (at("rules", value={"batch": 0}), "$.rules.batch", "is 0; a multiplier"),
+        (set_value("schema", value=2), "$.schema", "is 2; this version reads schema 1"),
+        (set_value("schema", value=True), "$.schema", "is True"),
+        (remove("schema"), "$.schema", "is None"),
+        (set_value("unit", value="USD per token"), "$.unit", "'USD per token'"),
+        (remove("models"), "$.models", "is missing"),
+        (set_value("models", value=[]), "$.models", "Expected `object`, got `array`"),
+        (set_value(*M, value=7), "$.models.m", "Expected `object`, got `int`"),
+        (set_value("models", "", value=GOOD["models"]["n"]), "$.models", "without an id"),
+        (remove(*PERIODS), "$.models.m", "missing required field `periods`"),
+        (set_value(*PERIODS, value=[]), "$.models.m.periods", "is empty"),
+        (remove(*PERIODS, 0, "cache_read"), "$.models.m.periods[0]", "missing required field `cache_read`"),
+        (set_value(*PERIODS, 0, "cache_raed", value=1), "$.models.m.periods[0]", "unknown field `cache_raed`"),
+        (set_value(*PERIODS, 0, "input", value=-1), "$.models.m.periods[0].input", "is -1; a price is 0 or more"),
+        (set_value(*PERIODS, 0, "input", value="NaN"), "$.models.m.periods[0].input", "is NaN; a price is 0 or more"),
+        (set_value(*PERIODS, 0, "input", value="Infinity"), "$.models.m.periods[0].input", "a price is 0 or more"),
+        (set_value(*PERIODS, 0, "input", value=True), "$.models.m.periods[0].input", "Expected `decimal`, got `bool`"),
+        (set_value(*PERIODS, 0, "input", value="cheap"), "$.models.m.periods[0].input", "Invalid decimal"),
+        (set_value(*PERIODS, 0, "input", value=1e300), "$.models.m.periods[0].input", "none is above 1,000,000"),
+        (set_value(*PERIODS, 0, "input", value=1e-31), "$.models.m.periods[0].input", "too many digits"),
+        (set_value(*PERIODS, 0, "to", value="2026-02-30"), "$.models.m.periods[0].to", "not a date"),
+        (set_value(*PERIODS, 0, "to", value="20260201"), "$.models.m.periods[0].to", "Write it as 2026-03-13"),
+        (set_value(*PERIODS, 0, "from", value="2026-02-01"), "$.models.m.periods[0]", "not after its beginning"),
+        (set_value(*PERIODS, 0, "to", value="2026-02-02"), "$.models.m.periods[1]", "overlaps"),
+        (set_value(*PERIODS, 0, "to"), "$.models.m.periods[1]", "overlaps"),
+        (set_value(*PERIODS, value=[SECOND, FIRST]), "$.models.m.periods[1]", "sort them by `from`"),
+        (
+            set_value(*LONG, "over_prompt_tokens", value=0),
+            f"{'$.models.m.periods[1].long_context'}.over",
+            "more than 0",
+        ),
+        (set_value(*LONG, "scope", value="above"), "$.models.m.periods[1].long_context.scope", "Invalid enum value"),
+        (set_value(*LONG, "output", value=-0.5), "$.models.m.periods[1].long_context.output", "is -0.5"),
+        (set_value(*M, "fast", 0, "multiplier", value=0), "$.models.m.fast[0].multiplier", "more than 0"),
+        (set_value(*M, "fast", value=[{"multiplier": 2}, {"multiplier": 3}]), "$.models.m.fast[1]", "overlaps"),
+        (set_value(*M, "us_inference_multiplier", value=-1), "$.models.m.us_inference_multiplier", "is -1"),
+        (set_value(*M, "aliases", value=["N"]), "$.models.m.aliases[0]", "'N', which names 'n' already"),
+        (set_value("models", "M", value=GOOD["models"]["n"]), "$.models.M", "is the same id as 'm'"),
+        (set_value("fees", value={"web_search_usd_per_request": -1}), "$.fees.web_search_usd_per_request", "is -1"),
+        (set_value("rules", value={"batch": 0}), "$.rules.batch", "is 0; a multiplier"),
     ],
 )
-def test_a_mistake_is_named(change: Callable[[Any], Any], place: str, said: str) -> None:
-    """Each mistake is a sentence that begins with the file and the place, and says what is wrong."""
-    sentence = wrong(change)
-    assert sentence.startswith(f"own.json: {place}")
-    assert said in sentence
-    assert sentence.endswith(".")
+def test_mistakes_are_reported_with_their_place(change: Callable[[Any], Any], place: str, reason: str) -> None:
+    """Each message begins with the file and the place, and says what is wrong."""
+    message = error_after(change)
+    assert message.startswith(f"own.json: {place}")
+    assert reason in message
+    assert message.endswith(".")
 
 
-def test_an_alias_names_one_model() -> None:
-    """An alias that two models claim is refused."""
-    assert "which names 'm' already" in wrong(at("models", "n", "aliases", value=["M-20260101"]))
+def test_alias_of_two_models_is_refused() -> None:
+    """An alias names one model."""
+    assert "which names 'm' already" in error_after(set_value("models", "n", "aliases", value=["M-20260101"]))
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "reason"),
     [
         (b"", "not valid JSON"),
         (b"{", "not valid JSON"),
@@ -168,18 +172,18 @@ def test_an_alias_names_one_model() -> None:
         (b'{"a": {"b": 1}}', "neither"),
     ],
 )
-def test_what_is_no_price_file(tmp_path: Path, data: bytes, said: str) -> None:
-    """A file that is no price file of either kind is refused in a sentence with its name."""
+def test_other_files_are_refused(tmp_path: Path, data: bytes, reason: str) -> None:
+    """A file that is neither kind of price file is refused with its name."""
     path = tmp_path / "own.json"
     path.write_bytes(data)
     with pytest.raises(BadQuery) as caught:
         read_price_source(path)
     assert str(caught.value).startswith(f"{path} is not a price file: ")
-    assert said in str(caught.value)
+    assert reason in str(caught.value)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is not there, a directory, a name that can be none, and one without an end: a sentence each."""
+def test_unreadable_files_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing file, a directory, an invalid name and a file that is too large each have a message."""
     with pytest.raises(NotFound, match="not found"):
         read_price_source(tmp_path / "nowhere.json")
     with pytest.raises(Unreadable, match="Cannot read the price file"):
@@ -193,43 +197,43 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device here")
-def test_a_device_ends_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What never ends is read no further than a price file could be."""
+def test_endless_device_is_read_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more is read than the size limit of a price file."""
     monkeypatch.setattr("threadline.account.rates._MAX_FILE_SIZE", 100_000)
     with pytest.raises(BadQuery, match="larger than 100,000 bytes"):
         read_price_source(os.devnull.replace("null", "zero"))
 
 
-def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
-    """A file that an editor has put a byte order mark before is read."""
+def test_byte_order_mark_is_ignored(tmp_path: Path) -> None:
+    """Some editors write one."""
     path = tmp_path / "own.json"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(GOOD).encode())
     assert list(read_price_source(path).prices.models) == ["m", "n"]
 
 
 def test_prices_may_be_numbers_or_text() -> None:
-    """A price is exact whether it is a JSON number or, as `--json` prints it, text."""
+    """A price is exact whether it is a JSON number or text, as `--json` prints it."""
     file = copy.deepcopy(GOOD)
     file["models"]["n"]["periods"][0] |= {"input": 0.1, "output": "0.30", "cache_read": 1e-7}
     (period,) = read_price_file(json.dumps(file).encode(), "own.json").models["n"].periods
     assert (period.input, period.output, period.cache_read) == (Decimal("0.1"), Decimal("0.3"), Decimal("1E-7"))
 
 
-def test_a_written_file_reads_back() -> None:
-    """What is written in our schema is read back equal, and no number has an exponent."""
+def test_encoded_file_round_trips() -> None:
+    """A file in our schema is read back equal, and no number has an exponent."""
     for file in (shipped_price_source().prices, read_price_file(json.dumps(GOOD).encode(), "own.json")):
         data = encode_price_file(file, "a test")
-        again = read_price_file(data, "again")
-        assert again.models == file.models
+        decoded = read_price_file(data, "again")
+        assert decoded.models == file.models
         assert b"E+" not in data
         assert b"E-" not in data
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: json.dumps({"schema": 1, "x": text}).encode()))
-def test_any_bytes_are_a_file_or_a_sentence(data: bytes) -> None:
-    """Whatever the bytes are, there is a price file or a sentence, and never another exception."""
+def test_any_bytes_are_a_price_file_or_an_error(data: bytes) -> None:
+    """No input raises another exception."""
     try:
-        found: PriceFile | BadQuery = read_price_file(data, "any")
+        result: PriceFile | BadQuery = read_price_file(data, "any")
     except BadQuery as error:
-        found = error
-    assert isinstance(found, PriceFile) or str(found).startswith("any")
+        result = error
+    assert isinstance(result, PriceFile) or str(result).startswith("any")

@@ -1,4 +1,4 @@
-"""Receipts: every line that tells of a message, why it counted or not, the sum, and what is missing."""
+"""Tests of receipts: every line that reports a message, why it counted or not, the sum, and what is missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OTHER = "5e551011-0000-4000-8000-000000000002"
 
 
 def usage(output: int, *, uncached: int = 3, hour: int = 2400, read: int = 3180, **more: Any) -> Row:
-    """A usage object with cache writes for an hour."""
+    """Return a usage object with cache writes for an hour."""
     return {
         "input_tokens": uncached,
         "cache_creation_input_tokens": hour,
@@ -36,40 +36,40 @@ def usage(output: int, *, uncached: int = 3, hour: int = 2400, read: int = 3180,
 
 
 def message(output: int, id_: str = "msg_01b7c1f0a2d94e55ac0d1e22", **more: Any) -> Row:
-    """What overrides a reply's message."""
+    """Return fields that override a reply's message."""
     stop = more.pop("stop_reason", "end_turn")
     counts = {name: more.pop(name) for name in ("uncached", "hour", "read", "iterations") if name in more}
     return {"id": id_, "model": "claude-opus-4-5", "stop_reason": stop, "usage": usage(output, **counts), **more}
 
 
-def home_with(folder: Path, *parts: Part, session: str = SESSION, **pen: Any) -> Path:
-    """A home with one more session."""
+def add_session(folder: Path, *parts: Part, session: str = SESSION, **pen: Any) -> Path:
+    """Add a session to a home."""
     rows = transcript(*parts, pen=Pen(session, **pen))
     return write(folder / f"projects/-work-app/{session}.jsonl", *rows)
 
 
-def of(folder: Path, session: str = SESSION) -> Receipt:
-    """The receipt of a session."""
-    made = read_ledger(folder)
-    return build_receipt(made, query_session(made, session))
+def receipt_of(folder: Path, session: str = SESSION) -> Receipt:
+    """Return the receipt of a session."""
+    ledger = read_ledger(folder)
+    return build_receipt(ledger, query_session(ledger, session))
 
 
-def only(made: Receipt) -> ReceiptItem:
-    """The one item of a receipt."""
-    (item,) = made.items
+def only_item(receipt: Receipt) -> ReceiptItem:
+    """Return the only item of a receipt."""
+    (item,) = receipt.items
     return item
 
 
-def test_every_line_has_its_own_counts_and_reason(tmp_path: Path) -> None:
-    """Each line shows what it says itself; the greatest output counts, and a placeholder is called one."""
-    home_with(
+def test_every_line_has_counts_and_a_reason(tmp_path: Path) -> None:
+    """The greatest output counts, and a placeholder is called one."""
+    add_session(
         tmp_path,
         prompt("go"),
         reply("a", message=message(3, stop_reason=None)),
         reply("b", message=message(412)),
         reply("c", message=message(412)),
     )
-    item = only(of(tmp_path))
+    item = only_item(receipt_of(tmp_path))
     assert [
         (mention.place.line, mention.counts and mention.counts.output, mention.counted) for mention in item.mentions
     ] == [
@@ -89,12 +89,14 @@ def test_every_line_has_its_own_counts_and_reason(tmp_path: Path) -> None:
     ]
 
 
-def test_the_multiplication(tmp_path: Path) -> None:
-    """Tokens times price, kind by kind, exact; kinds without tokens are left out, and a web search has its fee."""
+def test_products_are_exact(tmp_path: Path) -> None:
+    """Tokens times price for each kind that has tokens, and the fee of a web search."""
     served = {"server_tool_use": {"web_search_requests": 2}}
-    home_with(tmp_path, reply("a", message=message(412) | {"usage": usage(412) | served}))
-    made = of(tmp_path)
-    products = [(product.kind, product.number, str(product.price), product.amount) for product in only(made).products]
+    add_session(tmp_path, reply("a", message=message(412) | {"usage": usage(412) | served}))
+    receipt = receipt_of(tmp_path)
+    products = [
+        (product.kind, product.number, str(product.price), product.amount) for product in only_item(receipt).products
+    ]
     assert products == [
         ("input", 3, "5", Decimal("0.000015")),
         ("output", 412, "25", Decimal("0.0103")),
@@ -102,21 +104,21 @@ def test_the_multiplication(tmp_path: Path) -> None:
         ("cache read", 3180, "0.5", Decimal("0.00159")),
         ("web search", 2, "0.01", Decimal("0.02")),
     ]
-    assert made.total.amount == sum_amounts(product[3] for product in products) == Decimal("0.055905")
-    assert made.rates[0].amount == made.total.amount
+    assert receipt.total.amount == sum_amounts(product[3] for product in products) == Decimal("0.055905")
+    assert receipt.rates[0].amount == receipt.total.amount
 
 
-def test_a_copy_that_tells_more_counts_and_the_original_owns(tmp_path: Path) -> None:
-    """Where only a copy has the final count, it counts, and the receipt says so on both lines."""
-    home_with(tmp_path, prompt("go"), reply("a", message=message(35, stop_reason=None)))
-    home_with(
+def test_more_complete_copy_counts_and_the_original_owns(tmp_path: Path) -> None:
+    """If only a copy has the final count, it counts, and both lines of the receipt say so."""
+    add_session(tmp_path, prompt("go"), reply("a", message=message(35, stop_reason=None)))
+    add_session(
         tmp_path,
         prompt("go"),
         reply("a", message=message(14_869)),
         session=OTHER,
         start=datetime(2026, 2, 1, tzinfo=UTC),
     )
-    item = only(of(tmp_path))
+    item = only_item(receipt_of(tmp_path))
     original, copy = item.mentions
     assert (item.here, item.charge.session, item.charge.output) == (True, SESSION, 14_869)
     assert original.why == (
@@ -125,67 +127,69 @@ def test_a_copy_that_tells_more_counts_and_the_original_owns(tmp_path: Path) -> 
     assert (copy.counted, copy.why) == (True, "the most complete of 2 lines, though it is a copy")
 
 
-def test_what_a_session_only_copied_is_not_in_its_sum(tmp_path: Path) -> None:
-    """A fork's receipt names what it copied, whose that is, and counts only its own."""
-    said = [prompt("go"), reply("a", message=message(50))]
-    home_with(tmp_path, *said)
+def test_copied_messages_are_not_in_a_forks_sum(tmp_path: Path) -> None:
+    """A fork's receipt lists what it copied and from whom, and counts only its own messages."""
+    shared = [prompt("go"), reply("a", message=message(50))]
+    add_session(tmp_path, *shared)
     later = datetime(2026, 2, 1, tzinfo=UTC)
-    own = reply("b", message=message(70, "msg_01ffffa2d94e55ac0d1e2299", read=9_999))
-    home_with(tmp_path, *said, own, session=OTHER, start=later, forkedFrom={"sessionId": SESSION})
-    made = of(tmp_path, OTHER)
-    assert [(item.here, item.charge.session) for item in made.items] == [(True, OTHER), (False, SESSION)]
-    assert [mention.why for mention in made.items[1].mentions] == [
+    new_reply = reply("b", message=message(70, "msg_01ffffa2d94e55ac0d1e2299", read=9_999))
+    add_session(tmp_path, *shared, new_reply, session=OTHER, start=later, forkedFrom={"sessionId": SESSION})
+    receipt = receipt_of(tmp_path, OTHER)
+    assert [(item.here, item.charge.session) for item in receipt.items] == [(True, OTHER), (False, SESSION)]
+    assert [mention.why for mention in receipt.items[1].mentions] == [
         "both lines are equal",
         f"a copy in a fork, session {OTHER[:8]}",
     ]
-    assert (made.total.charges, made.total.output) == (1, 70)
-    assert of(tmp_path).total.output == 50
+    assert (receipt.total.charges, receipt.total.output) == (1, 70)
+    assert receipt_of(tmp_path).total.output == 50
 
 
-def test_progress_repeats_an_agent(tmp_path: Path) -> None:
-    """A line of progress that repeats an agent's message is shown with the agent's own, and set aside."""
+def test_progress_that_repeats_an_agent_is_set_aside(tmp_path: Path) -> None:
+    """The line is shown with the agent's own."""
     row = message(40) | {"role": "assistant", "type": "message", "content": []}
-    told = {"type": "assistant", "message": row, "uuid": "u1", "timestamp": "2026-01-05T09:00:01Z"}
-    main = home_with(
-        tmp_path, prompt("go"), chain("progress", data={"type": "agent_progress", "agentId": "a1b2c3", "message": told})
+    repeat = {"type": "assistant", "message": row, "uuid": "u1", "timestamp": "2026-01-05T09:00:01Z"}
+    main = add_session(
+        tmp_path,
+        prompt("go"),
+        chain("progress", data={"type": "agent_progress", "agentId": "a1b2c3", "message": repeat}),
     )
     pen = Pen(SESSION, agentId="a1b2c3", isSidechain=True)
     agent = main.with_suffix("") / "subagents/agent-a1b2c3.jsonl"
     write(agent, *transcript(prompt("look"), reply("a", message=message(40)), pen=pen))
-    made = read_ledger(tmp_path)
-    whole = build_receipt(made, query_session(made, SESSION))
-    assert [(mention.counted, mention.why) for mention in only(whole).mentions] == [
+    ledger = read_ledger(tmp_path)
+    receipt = build_receipt(ledger, query_session(ledger, SESSION))
+    assert [(mention.counted, mention.why) for mention in only_item(receipt).mentions] == [
         (True, "both lines are equal"),
         (False, "a repeat in an agent's progress"),
     ]
-    alone = build_receipt(made, query_agent(made, "a1b2c3", str(agent)))
-    assert (alone.kind, alone.total.amount) == ("agent", whole.total.amount)
+    agent_receipt = build_receipt(ledger, query_agent(ledger, "a1b2c3", str(agent)))
+    assert (agent_receipt.kind, agent_receipt.total.amount) == ("agent", receipt.total.amount)
 
 
-def test_sums_are_those_of_the_ledger(tmp_path: Path) -> None:
-    """Of every session and every day of a made-up home: the items, the rates and the ledger come to one amount."""
+def test_sums_equal_the_ledgers(tmp_path: Path) -> None:
+    """For every session and every day of a demo home, items, rates and ledger have the same amount."""
     write_demo(tmp_path / "home")
-    made = read_ledger(tmp_path / "home")
-    asked = [query_session(made, row.keys["session"]) for row in made.by("session")]
-    asked += [query_day(made, row.keys["day"], UTC) for row in made.by("day")]
-    assert len(asked) > 10
+    ledger = read_ledger(tmp_path / "home")
+    queries = [query_session(ledger, row.keys["session"]) for row in ledger.by("session")]
+    queries += [query_day(ledger, row.keys["day"], UTC) for row in ledger.by("day")]
+    assert len(queries) > 10
     total = {"session": Decimal(0), "day": Decimal(0)}
-    for one in asked:
-        told = build_receipt(made, one)
-        amounts = [item.charge.amount for item in told.items if item.here and item.charge.amount is not None]
-        assert (told.total.amount or 0) == sum_amounts(amounts) == sum_amounts(rate.amount for rate in told.rates)
-        assert all(sum(mention.counted for mention in item.mentions) == 1 for item in told.items)
-        assert all(mention.counts is not None for item in told.items for mention in item.mentions)
-        total[one.kind] += told.total.amount or 0
-    assert total["session"] == total["day"] == made.total.amount
+    for query in queries:
+        receipt = build_receipt(ledger, query)
+        amounts = [item.charge.amount for item in receipt.items if item.here and item.charge.amount is not None]
+        assert (receipt.total.amount or 0) == sum_amounts(amounts) == sum_amounts(rate.amount for rate in receipt.rates)
+        assert all(sum(mention.counted for mention in item.mentions) == 1 for item in receipt.items)
+        assert all(mention.counts is not None for item in receipt.items for mention in item.mentions)
+        total[query.kind] += receipt.total.amount or 0
+    assert total["session"] == total["day"] == ledger.total.amount
 
 
 @pytest.mark.parametrize("change", ["cut", "other", "gone"])
-def test_a_transcript_that_changes_meanwhile_is_told(tmp_path: Path, change: str) -> None:
-    """What was counted stays the sum; lines that are not there any more are marked, and named as missing."""
-    path = home_with(tmp_path, prompt("go"), reply("a", message=message(412)))
-    made = read_ledger(tmp_path)
-    asked = query_session(made, SESSION)
+def test_transcript_changed_since_counting_is_reported(tmp_path: Path, change: str) -> None:
+    """The sum stays. Lines that no longer exist are marked and listed as missing."""
+    path = add_session(tmp_path, prompt("go"), reply("a", message=message(412)))
+    ledger = read_ledger(tmp_path)
+    query = query_session(ledger, SESSION)
     data = path.read_bytes()
     if change == "cut":
         path.write_bytes(data[: len(data) // 2])
@@ -193,18 +197,18 @@ def test_a_transcript_that_changes_meanwhile_is_told(tmp_path: Path, change: str
         path.write_bytes(data.replace(b'"output_tokens":412', b'"output_tokens":9  '))
     else:
         path.unlink()
-    told = build_receipt(made, asked)
-    assert told.total.amount == Decimal("0.035905")
-    (mention,) = only(told).mentions
+    receipt = build_receipt(ledger, query)
+    assert receipt.total.amount == Decimal("0.035905")
+    (mention,) = only_item(receipt).mentions
     assert (mention.counts, mention.counted) == (None, True)
     assert mention.why.startswith("could not be read again: " if change == "gone" else "the transcript has changed")
-    assert [one.number for one in told.missing if one.kind == "problems"] == [1]
+    assert [missing.number for missing in receipt.missing if missing.kind == "problems"] == [1]
 
 
-def test_notes_say_why_a_charge_is_special(tmp_path: Path) -> None:
-    """A lower bound, a missing price, two calls under one id, an advisor's pass: each in a sentence."""
+def test_notes_explain_special_charges(tmp_path: Path) -> None:
+    """A lower bound, a missing price, two calls with one id and an advisor's pass each have a note."""
     advisor = {"type": "advisor_message", "model": "claude-opus-4-6", "input_tokens": 100, "output_tokens": 20}
-    home_with(
+    add_session(
         tmp_path,
         reply("a", version="2.1.20", message=message(3, "msg_01aaaa12d94e55ac0d1e2201", stop_reason=None)),
         reply("b", message=message(30, "msg_01bbbb12d94e55ac0d1e2202") | {"model": "glm-4.7"}),
@@ -212,24 +216,28 @@ def test_notes_say_why_a_charge_is_special(tmp_path: Path) -> None:
         reply("c", message=message(40, "msg_01cccc12d94e55ac0d1e2203", read=1)),
         reply("d", message=message(50, "msg_01dddd12d94e55ac0d1e2204", iterations=[{"type": "message"}, advisor])),
     )
-    made = of(tmp_path)
-    notes = {(item.charge.message[6:10], item.charge.part): " ".join(item.notes) for item in made.items}
+    receipt = receipt_of(tmp_path)
+    notes = {(item.charge.message[6:10], item.charge.part): " ".join(item.notes) for item in receipt.items}
     assert notes["01aaaa"[2:], ""] == "Output is a lower bound: version 2.1.20 did not write the final count."
     assert notes["bbbb", ""].startswith("No price: the price list has no model 'glm-4.7'")
     assert notes["cccc", ""].startswith("One of 2 calls with this id")
     assert notes["dddd", "advisor"].startswith("An advisor's pass")
-    (passed,) = [item for item in made.items if item.charge.part]
-    assert [(mention.counted, mention.why) for mention in passed.mentions] == [
+    (advisor_item,) = [item for item in receipt.items if item.charge.part]
+    assert [(mention.counted, mention.why) for mention in advisor_item.mentions] == [
         (True, "the advisor's pass within this line")
     ]
-    assert {one.kind: one.number for one in made.missing} == {"lower-bound": 1, "unpriced": 1, "side-calls": None}
+    assert {missing.kind: missing.number for missing in receipt.missing} == {
+        "lower-bound": 1,
+        "unpriced": 1,
+        "side-calls": None,
+    }
 
 
-def test_what_is_missing_is_told(tmp_path: Path) -> None:
-    """Compactions, side calls of tools and lines that cannot be read are named, with how many and where."""
+def test_lists_what_is_missing(tmp_path: Path) -> None:
+    """Compactions, side calls of tools and unreadable lines are listed, with their number and places."""
     torn = b'{"type":"assistant","message":{"id":"msg_01","usage":{"input_tokens":5,"output_tokens":9}\n'
     boundary = {"subtype": "compact_boundary", "compactMetadata": {"trigger": "auto", "preTokens": 155_000}}
-    path = home_with(
+    path = add_session(
         tmp_path,
         prompt("go"),
         call("WebFetch", "x", "page"),
@@ -239,7 +247,7 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
         chain("system", **boundary),
         reply("a"),
     )
-    missing = {one.kind: one for one in of(tmp_path).missing}
+    missing = {kind.kind: kind for kind in receipt_of(tmp_path).missing}
     assert list(missing) == ["problems", "compactions", "WebFetch", "WebSearch", "side-calls"]
     assert (missing["WebFetch"].number, missing["WebSearch"].number) == (2, 1)
     assert "155,000 tokens" in missing["compactions"].text
@@ -247,61 +255,61 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
     assert (place.transcript, place.line) == (str(path.resolve()), 8)
 
 
-def test_a_day_is_the_readers(tmp_path: Path) -> None:
-    """A day's receipt has what was spent on it in the reader's zone, across midnight in UTC."""
+def test_day_is_in_the_requested_zone(tmp_path: Path) -> None:
+    """A day's receipt has the charges of the local day, across midnight in UTC."""
     late = datetime(2026, 1, 5, 23, 59, 30, tzinfo=UTC)
-    home_with(tmp_path, reply("a"), reply("b"), start=late)
-    made = read_ledger(tmp_path)
+    add_session(tmp_path, reply("a"), reply("b"), start=late)
+    ledger = read_ledger(tmp_path)
     berlin = ZoneInfo("Europe/Berlin")
-    assert len(query_day(made, "2026-01-05", UTC).charges) == 2
-    assert (query_day(made, "2026-01-05", berlin).charges, len(query_day(made, "2026-01-06", berlin).charges)) == (
+    assert len(query_day(ledger, "2026-01-05", UTC).charges) == 2
+    assert (query_day(ledger, "2026-01-05", berlin).charges, len(query_day(ledger, "2026-01-06", berlin).charges)) == (
         (),
         2,
     )
 
 
-def test_a_place_is_the_message_of_its_line(tmp_path: Path) -> None:
-    """A line leads to its message, all lines of which are shown; one that tells no usage names the nearest."""
-    path = str(home_with(tmp_path, prompt("go"), reply("a", "b"), prompt("on"), reply("c")).resolve())
-    made = read_ledger(tmp_path)
-    told = build_receipt(made, query_line(made, path, 2))
-    assert [mention.place.line for mention in only(told).mentions] == [2, 3]
+def test_line_query_finds_its_message(tmp_path: Path) -> None:
+    """All lines of the message are shown. For a line without usage, the error names the nearest one."""
+    path = str(add_session(tmp_path, prompt("go"), reply("a", "b"), prompt("on"), reply("c")).resolve())
+    ledger = read_ledger(tmp_path)
+    receipt = build_receipt(ledger, query_line(ledger, path, 2))
+    assert [mention.place.line for mention in only_item(receipt).mentions] == [2, 3]
     with pytest.raises(NotFound, match="The nearest line with usage is 3"):
-        query_line(made, path, 4)
+        query_line(ledger, path, 4)
 
 
-def test_a_message_by_the_start_of_its_id(tmp_path: Path) -> None:
-    """The start of an id will do when one message has it; several are listed, and none is said."""
+def test_message_query_accepts_a_prefix(tmp_path: Path) -> None:
+    """An ambiguous prefix lists all matches."""
     ids = ("msg_01aaaa12d94e55ac0d1e2201", "msg_01aabb12d94e55ac0d1e2202")
-    home_with(tmp_path, *(reply("a", message=message(30, id_)) for id_ in ids))
-    made = read_ledger(tmp_path)
-    assert [query_message(made, one).name for one in (ids[0], ids[1][:11])] == list(ids)
-    with pytest.raises(Ambiguous, match="2 messages") as several:
-        query_message(made, "msg_01aa")
-    assert all(id_ in str(several.value) for id_ in ids)
+    add_session(tmp_path, *(reply("a", message=message(30, id_)) for id_ in ids))
+    ledger = read_ledger(tmp_path)
+    assert [query_message(ledger, prefix).name for prefix in (ids[0], ids[1][:11])] == list(ids)
+    with pytest.raises(Ambiguous, match="2 messages") as error:
+        query_message(ledger, "msg_01aa")
+    assert all(id_ in str(error.value) for id_ in ids)
     with pytest.raises(NotFound):
-        query_message(made, "msg_02")
+        query_message(ledger, "msg_02")
 
 
-def test_glued_rows_are_two_lines_of_one_number(tmp_path: Path) -> None:
-    """Two rows of a message on one physical line are both shown, and one of them counts."""
+def test_two_rows_on_one_physical_line(tmp_path: Path) -> None:
+    """Both are shown, and one of them counts."""
     rows = transcript(prompt("go"), reply("a", "b", message=message(30)))
     path = write(tmp_path / f"projects/-work-app/{SESSION}.jsonl", *rows)
     first, second, third = path.read_bytes().splitlines()
     path.write_bytes(first + b"\n" + second + third + b"\n")
-    item = only(of(tmp_path))
+    item = only_item(receipt_of(tmp_path))
     assert [(mention.place.line, mention.counted) for mention in item.mentions] == [(2, True), (2, False)]
 
 
 @pytest.mark.slow
-def test_ten_thousand_messages_are_explained(tmp_path: Path) -> None:
-    """A day with ten thousand messages has a receipt of all of them, and of nothing else."""
-    some = [reply("a", message={"id": f"msg_01{number:022x}"}, read=number) for number in range(10_000)]
-    home_with(tmp_path, *some)
-    made = read_ledger(tmp_path)
-    asked: ReceiptQuery = query_day(made, "2026-01-05", UTC)
-    told = build_receipt(made, asked)
-    assert (len(told.items), told.lines, told.total.charges) == (10_000, 10_000, 10_000)
-    assert replace(asked, charges=()).charges == ()
-    assert isinstance(made, Ledger)
-    assert told.rates[0].rate.model == MODEL.rpartition("-")[0]
+def test_receipt_of_ten_thousand_messages(tmp_path: Path) -> None:
+    """The receipt of the day has all of them and nothing else."""
+    replies = [reply("a", message={"id": f"msg_01{number:022x}"}, read=number) for number in range(10_000)]
+    add_session(tmp_path, *replies)
+    ledger = read_ledger(tmp_path)
+    query: ReceiptQuery = query_day(ledger, "2026-01-05", UTC)
+    receipt = build_receipt(ledger, query)
+    assert (len(receipt.items), receipt.lines, receipt.total.charges) == (10_000, 10_000, 10_000)
+    assert replace(query, charges=()).charges == ()
+    assert isinstance(ledger, Ledger)
+    assert receipt.rates[0].rate.model == MODEL.rpartition("-")[0]

@@ -1,4 +1,4 @@
-"""What Claude Code reports, held against the ledger: each reason for a difference, and the days that are gone."""
+"""Tests of comparing Claude Code's reported amounts with the ledger: each cause of a difference, and deleted days."""
 
 from __future__ import annotations
 
@@ -21,263 +21,315 @@ from threadline.reports import build_ledger, reconcile, reconciliation_record
 
 FIRST, SECOND = (f"5e551011-0000-4000-8000-00000000000{number}" for number in (1, 2))
 # 1,000 tokens in and 100 out, by the prices of claude-sonnet-4-5.
-ONE = Decimal("0.0045")
+REPLY_COST = Decimal("0.0045")
 
 
-def said(text: str = "ok", **more: Any) -> Writer:
-    """A reply that costs `ONE`."""
+def standard_reply(text: str = "ok", **more: Any) -> Writer:
+    """Write a reply that costs `REPLY_COST`."""
     return reply(text, input=1000, output=100, **more)
 
 
-def total(amount: float, messages: int = 0, *, model: str = MODEL, unseen: int = 0, **more: Any) -> Writer:
-    """The session's total so far, for so many messages of `said`; `unseen` is output that is in no row."""
+def cost_state(amount: float, messages: int = 0, *, model: str = MODEL, unseen: int = 0, **more: Any) -> Writer:
+    """Write the session's total so far, for a number of replies. `unseen` is output that is in no row."""
     used = {"inputTokens": 1000 * messages, "outputTokens": 100 * messages + unseen, "costUSD": amount}
     fields = {"totalCostUSD": amount, "hasUnknownModelCost": False, "startTime": 1794735966889}
     return meta("cost-state", **{**fields, "modelUsage": {model: used}, **more})
 
 
-def home(folder: Path, *parts: Part, session: str = FIRST) -> Path:
-    """Write a session into a home."""
+def add_session(folder: Path, *parts: Part, session: str = FIRST) -> Path:
+    """Add a session to a home."""
     write(folder / f"projects/-work-app/{session}.jsonl", *transcript(*parts, pen=Pen(session)))
     return folder
 
 
-def told(folder: Path) -> ReportedUsage:
-    """What is reported in a home."""
-    found = [look(folder)]
-    return reconcile(found, build_ledger(found, load_rates()))
+def reconciled(folder: Path) -> ReportedUsage:
+    """Compare the amounts that a home reports with its ledger."""
+    listings = [look(folder)]
+    return reconcile(listings, build_ledger(listings, load_rates()))
 
 
-def only(folder: Path) -> ReportedSession:
-    """The one session that reports an amount."""
-    (one,) = told(folder).sessions
-    return one
+def only_session(folder: Path) -> ReportedSession:
+    """Return the only session that reports an amount."""
+    (session,) = reconciled(folder).sessions
+    return session
 
 
 def adds_up(session: ReportedSession) -> bool:
-    """Whether the reasons come to the difference."""
+    """Whether the amounts of the causes add up to the difference."""
     return abs(sum((why.amount for why in session.why), Decimal()) - session.difference) <= TOLERANCE
 
 
-def test_a_total_that_agrees(tmp_path: Path) -> None:
-    """The last total of a transcript is the session's, and floats' last digits are no difference."""
-    home(tmp_path, prompt("a"), said(), total(0.0045, 1), prompt("b"), said(), total(0.009000000000000001, 2))
-    one = only(tmp_path)
-    assert (one.reported, one.computed) == (Decimal("0.009000000000000001"), 2 * ONE)
-    assert one.agrees
-    assert [why.cause for why in one.why] == [DifferenceCause.AGREES]
-    assert one.tokens == ()
-    assert one.place.line == 6
-    assert reported_session_lines(one)[0].endswith("computed is the same, to the last digit.")
+def test_total_that_agrees(tmp_path: Path) -> None:
+    """The last total of a transcript is the session's. Float noise in the last digits is not a difference."""
+    add_session(
+        tmp_path,
+        prompt("a"),
+        standard_reply(),
+        cost_state(0.0045, 1),
+        prompt("b"),
+        standard_reply(),
+        cost_state(0.009000000000000001, 2),
+    )
+    session = only_session(tmp_path)
+    assert (session.reported, session.computed) == (Decimal("0.009000000000000001"), 2 * REPLY_COST)
+    assert session.agrees
+    assert [why.cause for why in session.why] == [DifferenceCause.AGREES]
+    assert session.tokens == ()
+    assert session.place.line == 6
+    assert reported_session_lines(session)[0].endswith("computed is the same, to the last digit.")
 
 
-def test_money_is_kept_to_the_last_digit(tmp_path: Path) -> None:
-    """A total is read as it is written, not as a float."""
+def test_total_is_read_exactly(tmp_path: Path) -> None:
+    """A total is read as a decimal, not as a float."""
     row = b'{"type":"cost-state","sessionId":"s","totalCostUSD":0.1234567890123456789012345,"modelUsage":{}}\n'
     (state,) = read_cost_states(write(tmp_path / "a.jsonl", row)).states
     assert str(state.amount) == "0.1234567890123456789012345"
 
 
 @pytest.mark.parametrize("bad", ['"much"', "null", "-1", "1e400", "NaN", "{}", "[1]"])
-def test_a_total_that_is_no_amount(tmp_path: Path, bad: str) -> None:
-    """A total that is no amount is a problem with its place, and the one before it counts."""
+def test_invalid_total_is_a_problem(tmp_path: Path, bad: str) -> None:
+    """The problem has its place, and the previous total counts."""
     damaged = b'{"type":"cost-state","sessionId":"%s","totalCostUSD":%s}\n' % (FIRST.encode(), bad.encode())
-    home(tmp_path, prompt("a"), said(), total(0.0045, 1), damaged)
-    found = told(tmp_path)
-    assert found.reported == ONE
-    assert [problem.place.line for problem in found.problems] == [4]
-    assert any(line.startswith("Not read: ") for line in reconciliation_lines(found))
+    add_session(tmp_path, prompt("a"), standard_reply(), cost_state(0.0045, 1), damaged)
+    result = reconciled(tmp_path)
+    assert result.reported == REPLY_COST
+    assert [problem.place.line for problem in result.problems] == [4]
+    assert any(line.startswith("Not read: ") for line in reconciliation_lines(result))
 
 
-def test_words_are_not_a_total(tmp_path: Path) -> None:
-    """Text that speaks of a cost-state is not one."""
-    home(tmp_path, prompt('{"type":"cost-state","totalCostUSD":5}'), said('"cost-state"'))
-    found = told(tmp_path)
-    assert (found.sessions, found.silent, found.silent_computed) == ((), 1, ONE)
+def test_text_about_a_cost_state_is_not_a_total(tmp_path: Path) -> None:
+    """Only rows of that type count."""
+    add_session(tmp_path, prompt('{"type":"cost-state","totalCostUSD":5}'), standard_reply('"cost-state"'))
+    result = reconciled(tmp_path)
+    assert (result.sessions, result.silent, result.silent_computed) == ((), 1, REPLY_COST)
 
 
-def test_side_calls(tmp_path: Path) -> None:
-    """What is reported above the computed amount is named with the tokens that are in no transcript."""
+def test_cause_side_calls(tmp_path: Path) -> None:
+    """What is reported above the computed amount is explained by tokens that are in no transcript."""
     used = {
         MODEL: {"inputTokens": 1000, "outputTokens": 100},
         "claude-haiku-4-5": {"inputTokens": 500, "outputTokens": 15},
     }
-    home(tmp_path, prompt("a"), said(), total(0.005075, modelUsage=used))
-    one = only(tmp_path)
-    (why,) = one.why
+    add_session(tmp_path, prompt("a"), standard_reply(), cost_state(0.005075, modelUsage=used))
+    session = only_session(tmp_path)
+    (why,) = session.why
     assert (why.cause, why.amount) == (DifferenceCause.SIDE_CALLS, Decimal("0.000575"))
     assert "claude-haiku-4-5 +500 input, +15 output" in why.words
-    assert [tokens.model for tokens in one.tokens] == ["claude-haiku-4-5"]
+    assert [tokens.model for tokens in session.tokens] == ["claude-haiku-4-5"]
 
 
-def test_a_compaction(tmp_path: Path) -> None:
-    """What a run's total has more than its messages is laid to the compaction that stands in that run, not before."""
+def test_cause_compaction(tmp_path: Path) -> None:
+    """Only a compaction in the same run explains an excess of that run's total."""
     boundary = chain("system", subtype="compact_boundary", content="Conversation compacted")
-    before = home(
-        tmp_path / "before", prompt("a"), said(), boundary, total(0.0045, 1), said(), total(0.01, 2, unseen=9)
+    before = add_session(
+        tmp_path / "before",
+        prompt("a"),
+        standard_reply(),
+        boundary,
+        cost_state(0.0045, 1),
+        standard_reply(),
+        cost_state(0.01, 2, unseen=9),
     )
-    within = home(
-        tmp_path / "within", prompt("a"), said(), total(0.0045, 1), boundary, said(), total(0.01, 2, unseen=9)
+    within = add_session(
+        tmp_path / "within",
+        prompt("a"),
+        standard_reply(),
+        cost_state(0.0045, 1),
+        boundary,
+        standard_reply(),
+        cost_state(0.01, 2, unseen=9),
     )
-    assert [why.cause for why in only(before).why] == [DifferenceCause.SIDE_CALLS]
-    (why,) = only(within).why
+    assert [why.cause for why in only_session(before).why] == [DifferenceCause.SIDE_CALLS]
+    (why,) = only_session(within).why
     assert (why.cause, why.amount) == (DifferenceCause.COMPACTION, Decimal("0.0010"))
     assert "/compact" in why.words
 
 
-def test_a_fork_continues_its_parent(tmp_path: Path) -> None:
-    """A fork's total begins at its parent's, which is proven by that total and not added to what is computed."""
-    rows = transcript(prompt("a"), said(), pen=Pen(FIRST))
-    state = transcript(total(0.0050, 1, unseen=9), pen=Pen(FIRST))
+def test_cause_fork_continues_its_parents_total(tmp_path: Path) -> None:
+    """The parent's total proves it. The computed amount does not include it."""
+    rows = transcript(prompt("a"), standard_reply(), pen=Pen(FIRST))
+    state = transcript(cost_state(0.0050, 1, unseen=9), pen=Pen(FIRST))
     write(tmp_path / f"projects/-work-app/{FIRST}.jsonl", *rows, *state)
     pen = Pen(SECOND)
     copies = [{**row, "sessionId": SECOND, "forkedFrom": {"sessionId": FIRST}} for row in rows if isinstance(row, dict)]
-    own = transcript(prompt("b"), said(), total(0.0095, 2, unseen=9), pen=pen)
-    write(tmp_path / f"projects/-work-app/{SECOND}.jsonl", *copies, *own)
-    sessions = {session.session: session for session in told(tmp_path).sessions}
+    new_rows = transcript(prompt("b"), standard_reply(), cost_state(0.0095, 2, unseen=9), pen=pen)
+    write(tmp_path / f"projects/-work-app/{SECOND}.jsonl", *copies, *new_rows)
+    sessions = {session.session: session for session in reconciled(tmp_path).sessions}
     (why,) = sessions[SECOND].why
     assert (why.cause, why.amount, why.proven) == (DifferenceCause.CONTINUES, Decimal("0.005"), True)
     assert FIRST in why.words
     assert "--fork-session" in why.words
-    assert sessions[SECOND].computed == ONE
+    assert sessions[SECOND].computed == REPLY_COST
     assert [why.cause for why in sessions[FIRST].why] == [DifferenceCause.SIDE_CALLS]
 
 
-def test_a_fork_of_what_is_gone(tmp_path: Path) -> None:
-    """Without the parent's total, the copied messages prove what a fork's total goes on from."""
-    rows = transcript(prompt("a"), said(), pen=Pen(FIRST))
+def test_cause_fork_of_a_deleted_parent(tmp_path: Path) -> None:
+    """Without the parent's total, the copied messages prove where the fork's total began."""
+    rows = transcript(prompt("a"), standard_reply(), pen=Pen(FIRST))
     write(tmp_path / f"projects/-work-app/{FIRST}.jsonl", *rows)
     copies = [{**row, "sessionId": SECOND, "forkedFrom": {"sessionId": FIRST}} for row in rows if isinstance(row, dict)]
-    own = transcript(prompt("b"), said(), total(0.009, 2), pen=Pen(SECOND))
-    write(tmp_path / f"projects/-work-app/{SECOND}.jsonl", *copies, *own)
-    (why,) = only(tmp_path).why
-    assert (why.cause, why.amount, why.proven) == (DifferenceCause.CONTINUES, ONE, True)
+    new_rows = transcript(prompt("b"), standard_reply(), cost_state(0.009, 2), pen=Pen(SECOND))
+    write(tmp_path / f"projects/-work-app/{SECOND}.jsonl", *copies, *new_rows)
+    (why,) = only_session(tmp_path).why
+    assert (why.cause, why.amount, why.proven) == (DifferenceCause.CONTINUES, REPLY_COST, True)
 
 
-def test_a_run_that_was_ended(tmp_path: Path) -> None:
-    """Messages of a run that never wrote its total are found as the first ones that the next total lacks."""
+def test_cause_run_without_a_total(tmp_path: Path) -> None:
+    """Messages of a run that never wrote its total are the first ones that the next total lacks."""
     used = {MODEL: {"inputTokens": 10, "outputTokens": 1}}
     last = reply("c", input=10, output=1)
-    home(tmp_path, prompt("a"), said(), said(), prompt("b"), last, total(0.000045, modelUsage=used))
-    (why,) = only(tmp_path).why
-    assert (why.cause, why.amount, why.proven) == (DifferenceCause.UNCLOSED, -2 * ONE, True)
+    add_session(
+        tmp_path,
+        prompt("a"),
+        standard_reply(),
+        standard_reply(),
+        prompt("b"),
+        last,
+        cost_state(0.000045, modelUsage=used),
+    )
+    (why,) = only_session(tmp_path).why
+    assert (why.cause, why.amount, why.proven) == (DifferenceCause.UNCLOSED, -2 * REPLY_COST, True)
     assert why.words.startswith("2 messages of a run that ended without writing its total")
 
 
-def test_a_run_that_goes_on(tmp_path: Path) -> None:
-    """Messages after the last total are not yet in it."""
-    home(tmp_path, prompt("a"), said(), total(0.0045, 1), prompt("b"), said())
-    (why,) = only(tmp_path).why
-    assert (why.cause, why.amount) == (DifferenceCause.UNCLOSED, -ONE)
+def test_cause_run_in_progress(tmp_path: Path) -> None:
+    """Messages after the last total are not in it yet."""
+    add_session(tmp_path, prompt("a"), standard_reply(), cost_state(0.0045, 1), prompt("b"), standard_reply())
+    (why,) = only_session(tmp_path).why
+    assert (why.cause, why.amount) == (DifferenceCause.UNCLOSED, -REPLY_COST)
     assert "after the last total" in why.words
 
 
-def test_a_total_that_began_again(tmp_path: Path) -> None:
-    """A total that is lower than the one before it began again, and lacks what came before."""
-    home(tmp_path, prompt("a"), said(), said(), total(0.009, 2), prompt("b"), said(), total(0.0045, 1))
-    (why,) = only(tmp_path).why
-    assert (why.cause, why.amount, why.proven) == (DifferenceCause.RESTARTED, -2 * ONE, True)
+def test_cause_restarted_total(tmp_path: Path) -> None:
+    """A total that is lower than the previous one has restarted and lacks what came before."""
+    add_session(
+        tmp_path,
+        prompt("a"),
+        standard_reply(),
+        standard_reply(),
+        cost_state(0.009, 2),
+        prompt("b"),
+        standard_reply(),
+        cost_state(0.0045, 1),
+    )
+    (why,) = only_session(tmp_path).why
+    assert (why.cause, why.amount, why.proven) == (DifferenceCause.RESTARTED, -2 * REPLY_COST, True)
 
 
-def test_a_reply_that_broke_off(tmp_path: Path) -> None:
-    """Claude Code counts nothing of a reply whose stream broke off; what was sent is in the computed amount."""
-    home(tmp_path, prompt("a"), said(message={"stop_reason": None}), said(), total(0.0045, 1))
-    assert [why.cause for why in only(tmp_path).why] == [DifferenceCause.CUT]
+def test_cause_interrupted_reply(tmp_path: Path) -> None:
+    """Claude Code does not count a reply whose stream was interrupted. We count what was sent."""
+    add_session(
+        tmp_path, prompt("a"), standard_reply(message={"stop_reason": None}), standard_reply(), cost_state(0.0045, 1)
+    )
+    assert [why.cause for why in only_session(tmp_path).why] == [DifferenceCause.CUT]
 
 
-def test_other_prices(tmp_path: Path) -> None:
-    """Where the tokens agree and the amount does not, the prices are the reason, and the models are named."""
-    home(tmp_path, prompt("a"), said(), total(0.009, 1))
-    (why,) = only(tmp_path).why
-    assert (why.cause, why.amount) == (DifferenceCause.PRICES, ONE)
+def test_cause_different_prices(tmp_path: Path) -> None:
+    """If the tokens agree and the amounts do not, the prices are the cause, and the models are named."""
+    add_session(tmp_path, prompt("a"), standard_reply(), cost_state(0.009, 1))
+    (why,) = only_session(tmp_path).why
+    assert (why.cause, why.amount) == (DifferenceCause.PRICES, REPLY_COST)
     assert "claude-sonnet-4-5 0.009 USD reported, 0.0045 USD computed" in why.words
 
 
-def test_a_long_prompt_priced_as_a_short_one(tmp_path: Path) -> None:
-    """Claude Code 2.1.325 does not know that long prompts cost more with some models; that is recognised."""
+def test_cause_long_prompt_priced_as_short(tmp_path: Path) -> None:
+    """Claude Code 2.1.325 does not know that long prompts cost more with some models."""
     used = {MODEL: {"inputTokens": 4, "outputTokens": 10, "cacheReadInputTokens": 300_000}}
-    home(tmp_path, prompt("a"), reply("b", read=300_000), total(0.090162, modelUsage=used))
-    (why,) = only(tmp_path).why
+    add_session(tmp_path, prompt("a"), reply("b", read=300_000), cost_state(0.090162, modelUsage=used))
+    (why,) = only_session(tmp_path).why
     assert why.cause is DifferenceCause.PRICES
     assert why.words.startswith("Claude Code priced long prompts as short ones")
 
 
-def test_a_model_without_a_price(tmp_path: Path) -> None:
-    """Claude Code guesses the price of a model that nobody knows; we do not, and say so."""
+def test_cause_unknown_model(tmp_path: Path) -> None:
+    """Claude Code guesses the price of an unknown model. We do not, and report it."""
     model = "some-unknown-model"
-    home(tmp_path, prompt("a"), said(message={"model": model}), total(0.01, 1, model=model, hasUnknownModelCost=True))
-    one = only(tmp_path)
-    assert (one.computed, one.is_floor) == (Decimal(0), True)
-    assert [(why.cause, why.amount) for why in one.why] == [(DifferenceCause.UNPRICED, Decimal("0.01"))]
-    assert any("only the least" in line for line in reconciliation_lines(told(tmp_path)))
+    add_session(
+        tmp_path,
+        prompt("a"),
+        standard_reply(message={"model": model}),
+        cost_state(0.01, 1, model=model, hasUnknownModelCost=True),
+    )
+    session = only_session(tmp_path)
+    assert (session.computed, session.is_floor) == (Decimal(0), True)
+    assert [(why.cause, why.amount) for why in session.why] == [(DifferenceCause.UNPRICED, Decimal("0.01"))]
+    assert any("only the least" in line for line in reconciliation_lines(reconciled(tmp_path)))
 
 
-def test_web_calls(tmp_path: Path) -> None:
-    """Where a run called the web, what it costs more is laid to the calls that make its summaries."""
+def test_cause_web_calls(tmp_path: Path) -> None:
+    """If a run used the web, the excess is explained by the calls that summarise pages."""
     fetched = call("WebFetch", {"url": "u", "prompt": "p"}, "text", input=1000, output=100)
-    home(tmp_path, prompt("a"), fetched, total(0.01, 1, unseen=9))
-    (why,) = only(tmp_path).why
+    add_session(tmp_path, prompt("a"), fetched, cost_state(0.01, 1, unseen=9))
+    (why,) = only_session(tmp_path).why
     assert (why.cause, why.amount) == (DifferenceCause.WEB, Decimal("0.0055"))
     assert "WebFetch (1)" in why.words
 
 
-def test_a_search_that_only_we_count(tmp_path: Path) -> None:
-    """The fee for a search that the total lacks is named as such."""
+def test_cause_web_search_fee(tmp_path: Path) -> None:
+    """The fee for a search may be missing from the total."""
     usage = {"input_tokens": 1000, "output_tokens": 100, "server_tool_use": {"web_search_requests": 2}}
-    home(tmp_path, prompt("a"), said(message={"usage": usage}), total(0.0045, 1))
-    (why,) = only(tmp_path).why
+    add_session(tmp_path, prompt("a"), standard_reply(message={"usage": usage}), cost_state(0.0045, 1))
+    (why,) = only_session(tmp_path).why
     assert (why.cause, why.amount, why.proven) == (DifferenceCause.WEB, Decimal("-0.02"), True)
 
 
-def test_more_computed_than_reported_is_never_passed_over(tmp_path: Path) -> None:
-    """What nothing explains is called what it is: counting may have gone wrong."""
-    home(tmp_path, prompt("a"), said(), said(), total(0.0001, 0))
-    found = told(tmp_path)
-    assert [why.cause for why in found.sessions[0].why] == [DifferenceCause.LARGER]
-    assert not found.sessions[0].is_explained
-    assert any("please report this" in line for line in reconciliation_lines(found))
+def test_unexplained_excess_is_reported(tmp_path: Path) -> None:
+    """If nothing explains why more was computed than reported, the message asks to report it."""
+    add_session(tmp_path, prompt("a"), standard_reply(), standard_reply(), cost_state(0.0001, 0))
+    result = reconciled(tmp_path)
+    assert [why.cause for why in result.sessions[0].why] == [DifferenceCause.LARGER]
+    assert not result.sessions[0].is_explained
+    assert any("please report this" in line for line in reconciliation_lines(result))
 
 
-def test_an_agent_belongs_to_the_run_that_started_it(tmp_path: Path) -> None:
-    """What agents spent is in the total of their session, in the run that they ran in."""
-    home(tmp_path, prompt("a"), said(), total(0.009, 2), prompt("b"), said(), total(0.0135, 3))
+def test_agents_belong_to_the_run_that_started_them(tmp_path: Path) -> None:
+    """Their amounts are in the total of the session."""
+    add_session(
+        tmp_path,
+        prompt("a"),
+        standard_reply(),
+        cost_state(0.009, 2),
+        prompt("b"),
+        standard_reply(),
+        cost_state(0.0135, 3),
+    )
     first = tmp_path / f"projects/-work-app/{FIRST}.jsonl"
     pen = Pen(FIRST, START + timedelta(seconds=1.5), isSidechain=True, agentId="a1b2c3d")
-    agent = transcript(prompt("c"), said(message={"id": "msg_01aaaabbbbccccdddd1234"}), pen=pen)
+    agent = transcript(prompt("c"), standard_reply(message={"id": "msg_01aaaabbbbccccdddd1234"}), pen=pen)
     write(first.with_suffix("") / "subagents/agent-a1b2c3d.jsonl", *agent)
-    one = only(tmp_path)
-    assert one.charges == 3
-    assert [why.cause for why in one.why] == [DifferenceCause.AGREES]
+    session = only_session(tmp_path)
+    assert session.charges == 3
+    assert [why.cause for why in session.why] == [DifferenceCause.AGREES]
 
 
-def test_amounts_on_rows(tmp_path: Path) -> None:
-    """Old versions wrote what a message cost on its rows: it counts once, however many rows the message has."""
-    said_so = reply("b", "c", input=1000, output=100, costUSD=0.0045, version="1.0.3")
-    home(tmp_path, prompt("a", version="1.0.3"), said_so, said(version="1.0.3"))
-    one = only(tmp_path)
-    assert (one.source.value, one.reported, one.computed) == ("costUSD", ONE, 2 * ONE)
-    assert [(why.cause, why.amount) for why in one.why] == [(DifferenceCause.SILENT, -ONE)]
+def test_amounts_on_rows_count_once_per_message(tmp_path: Path) -> None:
+    """Old versions wrote `costUSD` on every row of a message."""
+    priced_reply = reply("b", "c", input=1000, output=100, costUSD=0.0045, version="1.0.3")
+    add_session(tmp_path, prompt("a", version="1.0.3"), priced_reply, standard_reply(version="1.0.3"))
+    session = only_session(tmp_path)
+    assert (session.source.value, session.reported, session.computed) == ("costUSD", REPLY_COST, 2 * REPLY_COST)
+    assert [(why.cause, why.amount) for why in session.why] == [(DifferenceCause.SILENT, -REPLY_COST)]
 
 
-def test_reasons_add_up(tmp_path: Path) -> None:
-    """Whatever the reasons are, their amounts come to the difference."""
+def test_causes_add_up_to_the_difference(tmp_path: Path) -> None:
+    """Several causes may apply to one session."""
     boundary = chain("system", subtype="compact_boundary", content="Conversation compacted")
-    cut = said(message={"stop_reason": None})
-    parts = (prompt("a"), said(), total(0.006, 1, unseen=9), boundary, said())
-    ends = (total(0.02, 2, unseen=99), cut, total(0.02, 2, unseen=99), said())
-    home(tmp_path, *parts, *ends)
-    one = only(tmp_path)
-    assert [why.cause for why in one.why] == [
+    cut = standard_reply(message={"stop_reason": None})
+    parts = (prompt("a"), standard_reply(), cost_state(0.006, 1, unseen=9), boundary, standard_reply())
+    ends = (cost_state(0.02, 2, unseen=99), cut, cost_state(0.02, 2, unseen=99), standard_reply())
+    add_session(tmp_path, *parts, *ends)
+    session = only_session(tmp_path)
+    assert [why.cause for why in session.why] == [
         DifferenceCause.SIDE_CALLS,
         DifferenceCause.COMPACTION,
         DifferenceCause.CUT,
         DifferenceCause.UNCLOSED,
     ]
-    assert adds_up(one)
+    assert adds_up(session)
 
 
-def cache(folder: Path, *days: tuple[str, int, int], usage: int = 0) -> None:
-    """Claude Code's statistics: date, sessions and tokens of days."""
+def write_statistics(folder: Path, *days: tuple[str, int, int], usage: int = 0) -> None:
+    """Write Claude Code's statistics: date, sessions and tokens of days."""
     stats = {
         "version": 2,
         "dailyActivity": [
@@ -290,61 +342,61 @@ def cache(folder: Path, *days: tuple[str, int, int], usage: int = 0) -> None:
     write(folder / "stats-cache.json", json.dumps(stats).encode())
 
 
-def test_days_that_are_gone(tmp_path: Path) -> None:
-    """A day that only the statistics know is reported apart, and in no total."""
-    home(tmp_path, prompt("a"), said())
-    cache(tmp_path, ("2025-12-01", 2, 4000), ("2026-01-05", 1, 1100))
-    found = told(tmp_path)
-    (day,) = found.swept
+def test_deleted_days_are_reported_separately(tmp_path: Path) -> None:
+    """A day that only the statistics have is in no total."""
+    add_session(tmp_path, prompt("a"), standard_reply())
+    write_statistics(tmp_path, ("2025-12-01", 2, 4000), ("2026-01-05", 1, 1100))
+    result = reconciled(tmp_path)
+    (day,) = result.swept
     assert (day.date, day.messages, day.sessions, day.calls, day.total_tokens) == ("2025-12-01", 7, 2, 3, 4000)
     assert not day.is_partly
     assert not day.with_cache
-    assert (found.reported, found.computed, found.silent_computed) == (Decimal(0), Decimal(0), ONE)
+    assert (result.reported, result.computed, result.silent_computed) == (Decimal(0), Decimal(0), REPLY_COST)
     assert any(
         line.startswith("2025-12-01: 7 messages, 2 sessions, 3 calls, 4,000 tokens")
-        for line in reconciliation_lines(found)
+        for line in reconciliation_lines(result)
     )
 
 
-def test_a_day_that_is_partly_gone(tmp_path: Path) -> None:
-    """A day of which less is left than the statistics say is given with both figures."""
-    home(tmp_path, prompt("a"), said())
-    cache(tmp_path, ("2026-01-05", 3, 4000))
-    (day,) = told(tmp_path).swept
+def test_partly_deleted_day_has_both_figures(tmp_path: Path) -> None:
+    """The statistics have more than the transcripts that are left."""
+    add_session(tmp_path, prompt("a"), standard_reply())
+    write_statistics(tmp_path, ("2026-01-05", 3, 4000))
+    (day,) = reconciled(tmp_path).swept
     assert (day.is_partly, day.total_tokens) == (True, 4000)
     assert (day.left_charges, day.left_sessions, day.left_tokens) == (1, 1, 1100)
 
 
-def test_statistics_that_are_damaged(tmp_path: Path) -> None:
-    """A day that is no date is a problem, and the others are still told."""
-    home(tmp_path, prompt("a"), said())
-    cache(tmp_path, ("yesterday", 1, 10), ("2025-12-01", 1, 10))
-    found = told(tmp_path)
-    assert [day.date for day in found.swept] == ["2025-12-01"]
-    assert "not a date" in found.problems[0].message
+def test_damaged_statistics_are_a_problem(tmp_path: Path) -> None:
+    """An invalid date is a problem, and the other days are still reported."""
+    add_session(tmp_path, prompt("a"), standard_reply())
+    write_statistics(tmp_path, ("yesterday", 1, 10), ("2025-12-01", 1, 10))
+    result = reconciled(tmp_path)
+    assert [day.date for day in result.swept] == ["2025-12-01"]
+    assert "not a date" in result.problems[0].message
     write(tmp_path / "stats-cache.json", b"{")
-    assert [problem.kind.value for problem in told(tmp_path).problems] == ["foreign-bytes"]
+    assert [problem.kind.value for problem in reconciled(tmp_path).problems] == ["foreign-bytes"]
 
 
-def test_a_record_for_programs(tmp_path: Path) -> None:
-    """The record is JSON, with amounts as exact text."""
-    home(tmp_path, prompt("a"), said(), total(0.0045, 1))
-    cache(tmp_path, ("2025-12-01", 2, 4000), ("2026-01-05", 3, 4000))
-    made = json.loads(json.dumps(reconciliation_record(told(tmp_path))))
-    assert (made["reported"], made["computed"], made["difference"]) == ("0.0045", "0.0045", "0")
-    (one,) = made["sessions"]
-    assert one["why"] == [{"cause": "agrees", "amount": "0", "words": "agrees to the last digit", "proven": True}]
-    assert [day["tokens"] for day in made["swept"]] == [{MODEL: 4000}]
-    assert [day["left"] for day in made["partly_swept"]] == [{"charges": 1, "sessions": 1, "tokens": 1100}]
+def test_record_is_json_with_exact_amounts(tmp_path: Path) -> None:
+    """Amounts are text."""
+    add_session(tmp_path, prompt("a"), standard_reply(), cost_state(0.0045, 1))
+    write_statistics(tmp_path, ("2025-12-01", 2, 4000), ("2026-01-05", 3, 4000))
+    record = json.loads(json.dumps(reconciliation_record(reconciled(tmp_path))))
+    assert (record["reported"], record["computed"], record["difference"]) == ("0.0045", "0.0045", "0")
+    (session,) = record["sessions"]
+    assert session["why"] == [{"cause": "agrees", "amount": "0", "words": "agrees to the last digit", "proven": True}]
+    assert [day["tokens"] for day in record["swept"]] == [{MODEL: 4000}]
+    assert [day["left"] for day in record["partly_swept"]] == [{"charges": 1, "sessions": 1, "tokens": 1100}]
 
 
 @pytest.mark.parametrize("cost", ["1e400", "1e9999999", "-5", '"free"', "null", "1e-4000"])
-def test_an_amount_on_a_row_that_is_none(tmp_path: Path, cost: str) -> None:
-    """An impossible amount on a row breaks nothing."""
-    home(tmp_path, prompt("a"), said(costUSD="COST"))
+def test_invalid_amount_on_a_row_is_ignored(tmp_path: Path, cost: str) -> None:
+    """The ledger and the report still work."""
+    add_session(tmp_path, prompt("a"), standard_reply(costUSD="COST"))
     path = tmp_path / f"projects/-work-app/{FIRST}.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"COST"', cost.encode()))
-    found = told(tmp_path)
-    assert found.computed + found.silent_computed == ONE
-    json.dumps(reconciliation_record(found))
-    assert reconciliation_lines(found)
+    result = reconciled(tmp_path)
+    assert result.computed + result.silent_computed == REPLY_COST
+    json.dumps(reconciliation_record(result))
+    assert reconciliation_lines(result)

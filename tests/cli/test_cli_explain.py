@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tests.account.test_receipts import OTHER, home_with, message
+from tests.account.test_receipts import OTHER, add_session, message
 from tests.cli.runner import CliRunner, control_characters, run_in_subprocess
 from tests.transcripts import SESSION, Pen, meta, prompt, reply, transcript, write
 
@@ -26,8 +26,8 @@ def home(tmp_path: Path) -> Path:
         reply("c", message=message(9, f"msg_{HOSTILE}") | {"model": f"m{HOSTILE}", "stop_reason": HOSTILE}),
         reply("d", message=message(40, "msg_01eeee12d94e55ac0d1e2204", hour=0)),
     ]
-    home_with(home, *parts)
-    home_with(home, *parts[:3], session=OTHER, forkedFrom={"sessionId": SESSION})
+    add_session(home, *parts)
+    add_session(home, *parts[:3], session=OTHER, forkedFrom={"sessionId": SESSION})
     return home
 
 
@@ -146,7 +146,7 @@ def test_compares_sum_with_claude_codes_cost_state(cli: CliRunner, tmp_path: Pat
     """A session's `cost-state` is compared with the sum, with the reasons for a difference, and never added to it."""
     home = tmp_path / "home"
     state = meta("cost-state", totalCostUSD=0.045905, modelUsage={"claude-opus-4-5": {"costUSD": 0.045905}})
-    home_with(home, prompt("go"), reply("b", message=message(412)), state)
+    add_session(home, prompt("go"), reply("b", message=message(412)), state)
     receipt = cli("explain", SESSION, "--home", home, "--json").json
     assert (receipt["total"]["amount"], receipt["reported"]["reported"]) == ("0.035905", "0.045905")
     assert (receipt["reported"]["computed"], receipt["reported"]["difference"]) == ("0.035905", "0.01")
@@ -158,7 +158,7 @@ def test_compares_sum_with_claude_codes_cost_state(cli: CliRunner, tmp_path: Pat
 
 def test_explains_a_single_agent(cli: CliRunner, tmp_path: Path) -> None:
     """The prefix of an agent id selects the receipt of that agent. The session's receipt includes it, too."""
-    main = home_with(tmp_path, prompt("go"), reply("b", message=message(412)))
+    main = add_session(tmp_path, prompt("go"), reply("b", message=message(412)))
     pen = Pen(SESSION, agentId="a1b2c3d4", isSidechain=True)
     rows = transcript(prompt("look"), reply("a", message=message(40, "msg_01eeee12d94e55ac0d1e2204")), pen=pen)
     write(main.with_suffix("") / "subagents/agent-a1b2c3d4.jsonl", *rows)

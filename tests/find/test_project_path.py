@@ -1,4 +1,4 @@
-"""A project's true path, by evidence."""
+"""Tests of finding a project's path from evidence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.find.a_home import ANOTHER, SESSION, project, write
+from tests.find.home_files import OTHER_SESSION, SESSION, find_project, write
 
 from threadline.find import folder_name
 from threadline.model.homes import PathSource
@@ -18,14 +18,14 @@ FOLDER = "-w-my-app"
 MAIN = f"projects/{FOLDER}/{SESSION}.jsonl"
 
 
-def resolved(home: Path, folder: str = FOLDER) -> tuple[str | None, PathSource]:
-    """Look at the home and give what is known of the project's path."""
-    one = project(home, folder)
-    return one.path, one.path_source
+def project_path(home: Path, folder: str = FOLDER) -> tuple[str | None, PathSource]:
+    """List the home and return the project's path and its source."""
+    found_project = find_project(home, folder)
+    return found_project.path, found_project.path_source
 
 
-def test_the_first_cwd_wins(tmp_path: Path) -> None:
-    """Scanning goes on past lines without a cwd and past garbage; later ones do not count."""
+def test_first_cwd_wins(tmp_path: Path) -> None:
+    """Lines without a cwd and invalid lines are skipped. Later ones do not count."""
     write(
         tmp_path,
         MAIN,
@@ -40,26 +40,26 @@ def test_the_first_cwd_wins(tmp_path: Path) -> None:
         {"cwd": "/w/my_app", "message": {"content": "hi"}},
         {"cwd": "/w/my-app"},
     )
-    assert resolved(tmp_path) == ("/w/my_app", PathSource.CWD)
+    assert project_path(tmp_path) == ("/w/my_app", PathSource.CWD)
 
 
-def test_an_empty_transcript_is_passed_over(tmp_path: Path) -> None:
-    """Where the first transcript says nothing, the next one is read."""
+def test_empty_transcript_is_skipped(tmp_path: Path) -> None:
+    """The next transcript is read."""
     write(tmp_path, MAIN)
-    write(tmp_path, f"projects/{FOLDER}/{ANOTHER}.jsonl", {"cwd": "/w/my_app"})
-    assert resolved(tmp_path) == ("/w/my_app", PathSource.CWD)
+    write(tmp_path, f"projects/{FOLDER}/{OTHER_SESSION}.jsonl", {"cwd": "/w/my_app"})
+    assert project_path(tmp_path) == ("/w/my_app", PathSource.CWD)
 
 
-def test_agents_tell_where_main_transcripts_are_gone(tmp_path: Path) -> None:
-    """An agent's transcript without its session's is normal, and names the path as well."""
+def test_agent_transcripts_provide_the_path(tmp_path: Path) -> None:
+    """An agent's transcript without its session's is normal."""
     write(tmp_path, f"projects/{FOLDER}/{SESSION}/subagents/agent-a1.jsonl", {"cwd": "/w/my_app"})
-    assert resolved(tmp_path) == ("/w/my_app", PathSource.CWD)
+    assert project_path(tmp_path) == ("/w/my_app", PathSource.CWD)
 
 
-def test_a_session_begun_further_down_belongs_to_the_directory_above(tmp_path: Path) -> None:
-    """A worktree or subdirectory is where the work happened; the project is what the folder names."""
+def test_session_in_a_subdirectory_belongs_to_the_project(tmp_path: Path) -> None:
+    """The work happened in a worktree or subdirectory. The project is the directory that the folder is named after."""
     write(tmp_path, MAIN, {"cwd": "/w/my_app/.claude/worktrees/x"})
-    assert resolved(tmp_path) == ("/w/my_app", PathSource.CWD)
+    assert project_path(tmp_path) == ("/w/my_app", PathSource.CWD)
 
 
 @pytest.mark.parametrize(
@@ -69,80 +69,80 @@ def test_a_session_begun_further_down_belongs_to_the_directory_above(tmp_path: P
         {"type": "worktree-state", "worktreeSession": {"originalCwd": "/w/my_app"}},
     ],
 )
-def test_a_moved_session_says_so(tmp_path: Path, row: object) -> None:
-    """A cwd that does not fit the folder gives way to the directory the session was moved to or came from."""
+def test_relocated_session(tmp_path: Path, row: object) -> None:
+    """If the cwd does not fit the folder, the directory that the session was moved to or came from is used."""
     write(tmp_path, MAIN, {"cwd": "/elsewhere"}, {"worktreeSession": "junk", "relocatedCwd": []}, row)
-    assert resolved(tmp_path) == ("/w/my_app", PathSource.RELOCATED)
+    assert project_path(tmp_path) == ("/w/my_app", PathSource.RELOCATED)
 
 
-def test_a_folder_named_freely_keeps_its_cwd(tmp_path: Path) -> None:
-    """An embedder may name the folder as it likes: then the cwd is the truth."""
+def test_custom_folder_name_keeps_its_cwd(tmp_path: Path) -> None:
+    """A program that embeds Claude Code may choose any folder name. Then the cwd is right."""
     write(tmp_path, f"projects/my-name/{SESSION}.jsonl", {"cwd": "/somewhere/else"})
-    assert resolved(tmp_path, "my-name") == ("/somewhere/else", PathSource.CWD)
+    assert project_path(tmp_path, "my-name") == ("/somewhere/else", PathSource.CWD)
 
 
 @pytest.mark.parametrize("index", [{"originalPath": "/w/my_app"}, {"entries": [3, {"projectPath": "/w/my_app"}]}])
-def test_the_sessions_index_comes_third(tmp_path: Path, index: object) -> None:
-    """Without a cwd the sessions index is believed."""
+def test_sessions_index_is_used_without_a_cwd(tmp_path: Path, index: object) -> None:
+    """It comes after cwd and relocation."""
     write(tmp_path, MAIN, {"type": "summary"})
     write(tmp_path, f"projects/{FOLDER}/sessions-index.json", index)
-    assert resolved(tmp_path) == ("/w/my_app", PathSource.INDEX)
+    assert project_path(tmp_path) == ("/w/my_app", PathSource.INDEX)
 
 
 @pytest.mark.parametrize("place", [".claude/.claude.json", ".claude/.config.json", ".claude.json"])
-def test_the_configuration_names_projects(tmp_path: Path, place: str) -> None:
-    """The keys of `projects` are encoded and compared, wherever the configuration lies."""
+def test_configuration_lists_projects(tmp_path: Path, place: str) -> None:
+    """The keys of `projects` are encoded and compared, wherever the configuration is."""
     write(tmp_path, place, {"oauthAccount": {}, "projects": {"/w/other": 1, "/w/my.app": {"lastCost": 1}}})
     write(tmp_path, f".claude/projects/{FOLDER}/sessions-index.json", "{broken")
-    assert resolved(tmp_path / ".claude") == ("/w/my.app", PathSource.CONFIG)
+    assert project_path(tmp_path / ".claude") == ("/w/my.app", PathSource.CONFIG)
 
 
-def test_the_history_names_projects(tmp_path: Path) -> None:
-    """Where all else is silent, the prompts typed name the project; rows that are broken do not matter."""
+def test_history_lists_projects(tmp_path: Path) -> None:
+    """Without other evidence, the prompt history has the project. Invalid rows are skipped."""
     write(tmp_path, ".claude.json", '{"projects": [1]}')
     write(tmp_path, MAIN)
     write(tmp_path, "history.jsonl", "{\n", {"project": 1}, {"project": "/w/my app"}, {"project": "/w/my.app"})
-    assert resolved(tmp_path) == ("/w/my app", PathSource.HISTORY)
+    assert project_path(tmp_path) == ("/w/my app", PathSource.HISTORY)
 
 
-def test_long_names_are_known_by_their_beginning(tmp_path: Path) -> None:
+def test_long_names_match_by_their_beginning(tmp_path: Path) -> None:
     """The suffix of a long name is not compared."""
     path = "/w/" + 220 * "x"
     folder = folder_name(path)[:200] + "-other"
     write(tmp_path, "history.jsonl", {"project": path})
     (tmp_path / "projects" / folder).mkdir(parents=True)
-    assert resolved(tmp_path, folder) == (path, PathSource.HISTORY)
+    assert project_path(tmp_path, folder) == (path, PathSource.HISTORY)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the folder of a test is too deep there")
-def test_the_disk_is_asked_last(tmp_path: Path) -> None:
-    """A directory that exists and has that name is the project; two that have it leave it unknown."""
+def test_existing_directory_is_the_last_evidence(tmp_path: Path) -> None:
+    """If two directories have the folder's name, the path is unknown."""
     real = tmp_path / "on_disk" / "an.app"
     folder = folder_name(real)
     (tmp_path / "home" / "projects" / folder).mkdir(parents=True)
-    assert resolved(tmp_path / "home", folder) == (None, PathSource.UNKNOWN)
+    assert project_path(tmp_path / "home", folder) == (None, PathSource.UNKNOWN)
     real.mkdir(parents=True)
-    assert resolved(tmp_path / "home", folder) == (str(real), PathSource.DISK)
+    assert project_path(tmp_path / "home", folder) == (str(real), PathSource.DISK)
     (tmp_path / "on_disk" / "an-app").mkdir()
-    assert resolved(tmp_path / "home", folder) == (None, PathSource.UNKNOWN)
+    assert project_path(tmp_path / "home", folder) == (None, PathSource.UNKNOWN)
 
 
-def test_no_evidence_leaves_the_folder_name(tmp_path: Path) -> None:
-    """An unknown path is None, never a guess from the name, and the project is called by its folder."""
+def test_path_is_unknown_without_evidence(tmp_path: Path) -> None:
+    """The path is None, never guessed from the name, and the project is named after its folder."""
     (tmp_path / "projects" / "-nowhere-to-be-found").mkdir(parents=True)
-    assert resolved(tmp_path, "-nowhere-to-be-found") == (None, PathSource.UNKNOWN)
-    assert project(tmp_path, "-nowhere-to-be-found").name == "-nowhere-to-be-found"
+    assert project_path(tmp_path, "-nowhere-to-be-found") == (None, PathSource.UNKNOWN)
+    assert find_project(tmp_path, "-nowhere-to-be-found").name == "-nowhere-to-be-found"
 
 
-def test_a_huge_transcript_is_not_read_to_its_end(tmp_path: Path) -> None:
-    """A cwd beyond the first megabyte is not looked for; a line longer than that is no obstacle."""
+def test_only_the_first_megabyte_is_read(tmp_path: Path) -> None:
+    """A cwd after that is not found. A longer line does not cause an error."""
     write(tmp_path, MAIN, "x" * (1 << 20) + "\n", {"cwd": "/w/my_app"})
-    assert resolved(tmp_path) == (None, PathSource.UNKNOWN)
-    write(tmp_path, f"projects/{FOLDER}/{ANOTHER}.jsonl", {"cwd": "/w/my.app"})
-    assert resolved(tmp_path) == ("/w/my.app", PathSource.CWD)
+    assert project_path(tmp_path) == (None, PathSource.UNKNOWN)
+    write(tmp_path, f"projects/{FOLDER}/{OTHER_SESSION}.jsonl", {"cwd": "/w/my.app"})
+    assert project_path(tmp_path) == ("/w/my.app", PathSource.CWD)
 
 
 def test_windows_drives_match_in_any_case(tmp_path: Path) -> None:
     """A folder `c--x` belongs to the directory `x` on drive C."""
     write(tmp_path, f"projects/c--x/{SESSION}.jsonl", {"cwd": "C:\\x"})
-    assert resolved(tmp_path, "c--x") == ("C:\\x", PathSource.CWD)
+    assert project_path(tmp_path, "c--x") == ("C:\\x", PathSource.CWD)

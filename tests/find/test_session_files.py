@@ -1,11 +1,11 @@
-"""The transcripts of one session: every caller gets the same files."""
+"""Tests of finding the transcripts of one session."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from tests.find.a_home import ANOTHER, SESSION, write
+from tests.find.home_files import OTHER_SESSION, SESSION, write
 
 from threadline.find import OutOfTime, find_main_transcript, recent_transcripts, session_transcripts
 from threadline.find import sibling_transcripts as siblings
@@ -15,12 +15,12 @@ MAIN = f"projects/-a/{SESSION}.jsonl"
 
 
 def names(home: Path, transcripts: list[Transcript]) -> list[tuple[str, str]]:
-    """Each transcript's path below `projects`, and its folder."""
+    """Return each transcript's path below `projects`, and its folder."""
     return [(t.path.relative_to(home / "projects").as_posix(), t.folder) for t in transcripts]
 
 
-def test_agents_in_other_projects_belong_to_the_session_unless_it_has_a_transcript_there(tmp_path: Path) -> None:
-    """Of a session with transcripts in two projects, each has the agents of its own folder."""
+def test_agents_in_other_projects_belong_to_the_session(tmp_path: Path) -> None:
+    """If the session has a transcript in two projects, each has the agents of its own folder."""
     main = write(tmp_path, MAIN)
     for folder in "abc":
         write(tmp_path, f"projects/-{folder}/{SESSION}/subagents/agent-{folder}.jsonl")
@@ -33,7 +33,7 @@ def test_agents_in_other_projects_belong_to_the_session_unless_it_has_a_transcri
     assert beside == []
 
 
-def test_a_linked_session_directory_is_not_followed(tmp_path: Path) -> None:
+def test_symlinked_session_directory_is_not_followed(tmp_path: Path) -> None:
     """As in a listing of the home."""
     main = write(tmp_path, MAIN)
     write(tmp_path, "elsewhere/subagents/agent-a.jsonl")
@@ -41,8 +41,8 @@ def test_a_linked_session_directory_is_not_followed(tmp_path: Path) -> None:
     assert session_transcripts(main) == ([], [])
 
 
-def test_tool_output_and_other_files_are_not_transcripts_of_the_session(tmp_path: Path) -> None:
-    """Below a session's directory, only agents' transcripts and journals are its transcripts."""
+def test_other_files_are_not_transcripts_of_the_session(tmp_path: Path) -> None:
+    """In a session's directory, only agents' transcripts and journals are its transcripts."""
     main = write(tmp_path, MAIN)
     agent = write(tmp_path, f"projects/-a/{SESSION}/subagents/workflows/run/agent-1.jsonl")
     journal = write(tmp_path, f"projects/-a/{SESSION}/subagents/workflows/run/journal.jsonl")
@@ -53,23 +53,23 @@ def test_tool_output_and_other_files_are_not_transcripts_of_the_session(tmp_path
 
 
 def test_siblings_are_the_other_transcripts_of_the_folder(tmp_path: Path) -> None:
-    """Main transcripts and agents' alike, not links, and not what is below a session."""
+    """Main transcripts and agents' transcripts, without symlinks and without those of sessions' directories."""
     main = write(tmp_path, MAIN)
-    other = write(tmp_path, f"projects/-a/{ANOTHER}.jsonl")
+    other = write(tmp_path, f"projects/-a/{OTHER_SESSION}.jsonl")
     agent = write(tmp_path, "projects/-a/agent-1.jsonl")
     meta = write(tmp_path, "projects/-a/agent-1.meta.json")
-    write(tmp_path, f"projects/-a/{ANOTHER}/subagents/agent-2.jsonl")
+    write(tmp_path, f"projects/-a/{OTHER_SESSION}/subagents/agent-2.jsonl")
     (tmp_path / "projects/-a/link.jsonl").symlink_to(other)
     assert [(t.path, t.meta) for t in siblings(main)] == [(agent, meta), (other, None)]
     assert [transcript.path for transcript in session_transcripts(main)[1]] == [agent]
     assert session_transcripts(agent) == ([], [])
 
 
-def test_a_main_transcript_is_found_in_any_project_but_not_through_a_refused_link(tmp_path: Path) -> None:
-    """A `projects` that is a link to what contains the home is not searched."""
+def test_finds_the_main_transcript_in_any_project(tmp_path: Path) -> None:
+    """A `projects` that is a symlink to something that contains the home is not searched."""
     main = write(tmp_path / "home", MAIN)
     assert find_main_transcript(SESSION, Home(tmp_path / "home", "option")) == main
-    assert find_main_transcript(ANOTHER, Home(tmp_path / "home", "option")) is None
+    assert find_main_transcript(OTHER_SESSION, Home(tmp_path / "home", "option")) is None
     around = tmp_path / "home" / "projects" / "around"
     around.mkdir()
     (around / "projects").symlink_to(tmp_path / "home" / "projects")
@@ -77,8 +77,8 @@ def test_a_main_transcript_is_found_in_any_project_but_not_through_a_refused_lin
     assert list(recent_transcripts(Home(around, "option"), 0, too_late=lambda: False)) == []
 
 
-def test_what_was_listed_before_the_deadline_is_given(tmp_path: Path) -> None:
-    """A folder too large to be listed in time gives what was listed of it."""
+def test_listing_stops_at_the_deadline(tmp_path: Path) -> None:
+    """If a folder is too large to list in time, what was listed so far is returned."""
     for number in range(600):
         write(tmp_path, f"projects/-a/{number:08}-0000-4000-8000-000000000000.jsonl")
     calls = iter([False, False, False, True])

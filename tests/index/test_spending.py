@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.account.made_homes import Made, Row, copied, transcripts, word
+from tests.account.generated_transcripts import (
+    GeneratedTranscript,
+    Row,
+    copy_transcript,
+    pseudo_random_text,
+    transcripts,
+)
 from tests.index.test_ledger import all_told
 from tools.demo import write
 
@@ -80,7 +86,7 @@ def plain_rows(ledger: threadline.Ledger) -> list[Any]:
 class Growing:
     """A home that is changed step by step."""
 
-    def __init__(self, home: Path, made: list[Made]) -> None:
+    def __init__(self, home: Path, made: list[GeneratedTranscript]) -> None:
         self.home = home
         self.made = made
         self.ends = [max(1, len(one.rows) // 2) for one in made]
@@ -113,17 +119,17 @@ class Growing:
     def fork(self, number: int, size: int) -> None:
         """A copy of what there is so far, which may say so, or have new uuids; it may go on, too."""
         source = self.made[number]
-        short = Made(source.session, source.agent, source.rows[: self.ends[number]], source.folder)
-        copy = copied(short, len(self.made), forked=size == 1, new_uuids=size == 2)
+        short = GeneratedTranscript(source.session, source.agent, source.rows[: self.ends[number]], source.folder)
+        copy = copy_transcript(short, len(self.made), forked=size == 1, new_uuids=size == 2)
         more = tuple(
             {
                 **row,
-                "uuid": word(copy.session, row["uuid"]),
-                "message": {**row["message"], "id": word(copy.session, at)},
+                "uuid": pseudo_random_text(copy.session, row["uuid"]),
+                "message": {**row["message"], "id": pseudo_random_text(copy.session, at)},
             }
             for at, row in enumerate(copy.rows)
         )
-        self.made.append(Made(copy.session, copy.agent, copy.rows + more, copy.folder))
+        self.made.append(GeneratedTranscript(copy.session, copy.agent, copy.rows + more, copy.folder))
         self.ends.append(len(copy.rows))
         self._write(len(self.made) - 1)
 
@@ -135,16 +141,17 @@ class Growing:
         """The transcript is written anew, with other ids."""
         old = self.made[number]
         rows = tuple(
-            {**row, "message": {**row["message"], "id": word("new", row["message"]["id"], size)}} for row in old.rows
+            {**row, "message": {**row["message"], "id": pseudo_random_text("new", row["message"]["id"], size)}}
+            for row in old.rows
         )
-        self.made[number] = Made(old.session, old.agent, rows, old.folder)
+        self.made[number] = GeneratedTranscript(old.session, old.agent, rows, old.folder)
         self._write(number)
 
     def move(self, number: int, size: int) -> None:
         """The transcript is moved to another project."""
         before = self._path(number)
         old = self.made[number]
-        self.made[number] = Made(old.session, old.agent, old.rows, f"-work-{size}-{number}")
+        self.made[number] = GeneratedTranscript(old.session, old.agent, old.rows, f"-work-{size}-{number}")
         self._path(number).parent.mkdir(parents=True, exist_ok=True)
         if before.exists():
             before.rename(self._path(number))
@@ -154,7 +161,9 @@ STEPS = ("append", "append", "append", "title", "fork", "fork", "delete", "rewri
 
 
 @given(transcripts(), st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9), st.integers(0, 3)), max_size=8))
-def test_after_every_change_charges_are_those_made_anew(made: list[Made], steps: list[tuple[str, int, int]]) -> None:
+def test_after_every_change_charges_are_those_made_anew(
+    made: list[GeneratedTranscript], steps: list[tuple[str, int, int]]
+) -> None:
     """Appends, titles, forks that go on, deletions, rewritten ids, moves: whoever owns a message then, owns it here."""
     with TemporaryDirectory(prefix="threadline-spending-") as top:
         growing = Growing(Path(top, "home"), made)
@@ -167,7 +176,7 @@ def test_after_every_change_charges_are_those_made_anew(made: list[Made], steps:
 def test_a_line_appended_beside_a_fork_charges_that_line(tmp_path: Path) -> None:
     """What else the two share keeps its owner, and is not looked at."""
     home, index = tmp_path / "home", tmp_path / "index.sqlite"
-    first = Made("5e551011-0000-4000-8000-000000000001", None, tuple(_reply(at) for at in range(40)))
+    first = GeneratedTranscript("5e551011-0000-4000-8000-000000000001", None, tuple(_reply(at) for at in range(40)))
     growing = Growing(home, [first])
     growing.ends = [20]
     growing._write(0)
@@ -185,11 +194,11 @@ def test_a_line_appended_beside_a_fork_charges_that_line(tmp_path: Path) -> None
 def _reply(at: int) -> Row:
     return {
         "type": "assistant",
-        "uuid": word("row", at),
+        "uuid": pseudo_random_text("row", at),
         "sessionId": "5e551011-0000-4000-8000-000000000001",
         "timestamp": f"2026-01-05T09:{at:02}:00.000Z",
         "message": {
-            "id": f"msg_01{word('reply', at)}",
+            "id": f"msg_01{pseudo_random_text('reply', at)}",
             "model": "claude-sonnet-5",
             "stop_reason": "end_turn",
             "usage": {"input_tokens": at + 1, "output_tokens": 20},

@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from tests.account.by_hand import by_hand
+from tests.account.reference_ledger import compute_reference
 
 import threadline
 from threadline.account import KEY_DESCRIPTIONS, Ledger
@@ -39,7 +39,7 @@ def test_totals_are_those_that_two_programs_agree_on(ledger: Ledger) -> None:
 
 def test_the_amount_is_the_prices_applied_by_hand(ledger: Ledger) -> None:
     """A program that shares nothing with this one finds the same figures, and the same amount to the last digit."""
-    found = by_hand(sorted((HOME / "projects").rglob("*.jsonl")))
+    found = compute_reference(sorted((HOME / "projects").rglob("*.jsonl")))
     total = ledger.total
     assert (total.charges, total.web_searches, total.unpriced) == (found.charges, found.web_searches, found.unpriced)
     assert (total.input, total.output, total.cache_read) == (found.input, found.output, found.cache_read)

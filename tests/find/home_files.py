@@ -1,4 +1,4 @@
-"""A home to look at, written file by file."""
+"""Writes the files of a home, and lists it."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from threadline.model.homes import Found, Project
 
 SESSION = "01234567-89ab-4cde-8f01-23456789abcd"
-ANOTHER = "fedcba98-7654-4321-8fed-cba987654321"
+OTHER_SESSION = "fedcba98-7654-4321-8fed-cba987654321"
 
 
 def write(home: Path, path: str, *rows: object) -> Path:
-    """Write a file of JSON lines; text and bytes are written as they are."""
+    """Write a file of JSON lines. Text and bytes are written unchanged."""
     file = home / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"".join(_line(row) for row in rows))
     return file
 
 
-def found(home: Path) -> Found:
-    """Look at the home."""
+def list_home(home: Path) -> Found:
+    """List the home."""
     return look(Home(home, "option"))
 
 
-def project(home: Path, folder: str) -> Project:
-    """Look at the home and give one project."""
-    return next(project for project in found(home).projects if project.folder == folder)
+def find_project(home: Path, folder: str) -> Project:
+    """List the home and return one project."""
+    return next(find_project for find_project in list_home(home).projects if find_project.folder == folder)
 
 
 def _line(row: object) -> bytes:

@@ -1,4 +1,4 @@
-"""Homes that were not made by Claude Code alone."""
+"""Tests of homes with hostile or damaged files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.find.a_home import ANOTHER, SESSION, found, write
+from tests.find.home_files import OTHER_SESSION, SESSION, list_home, write
 
 from threadline import files
 from threadline.find import project_paths, transcript_at
@@ -30,31 +30,31 @@ MAIN = f"projects/-a/{SESSION}.jsonl"
 
 
 def problems(home: Path) -> list[tuple[str, ProblemKind, str]]:
-    """Give what could not be looked at: path below the home, kind and message."""
+    """Return path below the home, kind and message of each problem."""
     return [
         (os.path.relpath(problem.place.transcript, home), problem.kind, problem.message)
-        for problem in found(home).problems
+        for problem in list_home(home).problems
     ]
 
 
 def transcripts(home: Path) -> list[Path]:
-    """Give the paths of the transcripts."""
-    return [transcript.path for transcript in found(home).transcripts]
+    """Return the paths of the transcripts."""
+    return [transcript.path for transcript in list_home(home).transcripts]
 
 
-def test_a_pipe_is_skipped_and_does_not_block(tmp_path: Path) -> None:
-    """A named pipe in a transcript's or the history's place is told, and not waited for."""
+def test_pipes_are_skipped_without_blocking(tmp_path: Path) -> None:
+    """A named pipe in place of a transcript or the history is reported."""
     write(tmp_path, MAIN)
-    os.mkfifo(tmp_path / "projects/-a" / f"{ANOTHER}.jsonl")
+    os.mkfifo(tmp_path / "projects/-a" / f"{OTHER_SESSION}.jsonl")
     os.mkfifo(tmp_path / "history.jsonl")
     assert problems(tmp_path) == [
         ("history.jsonl", ProblemKind.SKIPPED, "a named pipe"),
-        (f"projects/-a/{ANOTHER}.jsonl", ProblemKind.SKIPPED, "a named pipe"),
+        (f"projects/-a/{OTHER_SESSION}.jsonl", ProblemKind.SKIPPED, "a named pipe"),
     ]
 
 
-def test_a_file_that_becomes_a_pipe_does_not_block(tmp_path: Path) -> None:
-    """Even if a file is swapped for a pipe after it was listed, reading it gives up at once."""
+def test_file_replaced_by_a_pipe_does_not_block(tmp_path: Path) -> None:
+    """If a file is replaced by a pipe after listing, reading it fails immediately."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="not a regular file"):
         list(files.read_lines(tmp_path / "pipe", 100))
@@ -62,8 +62,8 @@ def test_a_file_that_becomes_a_pipe_does_not_block(tmp_path: Path) -> None:
         files.read_file(tmp_path, follow_symlinks=True)
 
 
-def test_a_socket_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A socket is told and not opened."""
+def test_sockets_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A socket is reported and not opened."""
     write(tmp_path, MAIN)
     monkeypatch.chdir(tmp_path / "projects/-a")  # a socket's path must be short
     with socket.socket(socket.AF_UNIX) as unix:
@@ -71,8 +71,8 @@ def test_a_socket_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert problems(tmp_path) == [("projects/-a/s.jsonl", ProblemKind.SKIPPED, "a socket")]
 
 
-def test_a_device_is_skipped(tmp_path: Path) -> None:
-    """A device is told and not opened, directly or through a link."""
+def test_devices_are_skipped(tmp_path: Path) -> None:
+    """A device is reported and not opened, directly or through a symlink."""
     write(tmp_path, MAIN)
     (tmp_path / "projects/-a/linked.jsonl").symlink_to("/dev/zero")
     expected = "a link to something that is not a regular file"
@@ -88,48 +88,48 @@ def test_a_device_is_skipped(tmp_path: Path) -> None:
     ) in problems(tmp_path)
 
 
-def test_a_directory_with_a_transcripts_name_is_skipped(tmp_path: Path) -> None:
-    """A directory called `x.jsonl` is told and not entered."""
-    write(tmp_path, f"{MAIN}/{ANOTHER}.jsonl")
+def test_directory_named_like_a_transcript_is_skipped(tmp_path: Path) -> None:
+    """A directory `x.jsonl` is reported and not entered."""
+    write(tmp_path, f"{MAIN}/{OTHER_SESSION}.jsonl")
     assert transcripts(tmp_path) == []
     expected = "a directory with the name of a transcript"
     assert problems(tmp_path) == [(MAIN, ProblemKind.SKIPPED, expected)]
 
 
-def test_links_to_directories_are_not_followed(tmp_path: Path) -> None:
-    """Neither a loop nor a way out of the home is walked."""
+def test_symlinks_to_directories_are_not_followed(tmp_path: Path) -> None:
+    """Neither a loop nor a path out of the home is walked."""
     home = tmp_path / "home"
     main = write(home, MAIN)
-    write(tmp_path, f"outside/{ANOTHER}.jsonl")
+    write(tmp_path, f"outside/{OTHER_SESSION}.jsonl")
     (home / "projects/-a/loop").symlink_to(home / "projects")
     (home / "projects/-b").symlink_to(tmp_path / "outside")
     (home / "todos").symlink_to("/")
     (home / "projects/-c").symlink_to(home / "projects/-c")
     assert transcripts(home) == [main]
-    followed = "a link to a directory; directories are not followed"
+    message = "a link to a directory; directories are not followed"
     assert problems(home) == [
-        ("projects/-a/loop", ProblemKind.SKIPPED, followed),
-        ("projects/-b", ProblemKind.SKIPPED, followed),
+        ("projects/-a/loop", ProblemKind.SKIPPED, message),
+        ("projects/-b", ProblemKind.SKIPPED, message),
         ("projects/-c", ProblemKind.SKIPPED, "a link that leads in a circle"),
-        ("todos", ProblemKind.SKIPPED, followed),
+        ("todos", ProblemKind.SKIPPED, message),
     ]
 
 
-def test_projects_itself_may_be_a_link(tmp_path: Path) -> None:
-    """People move `projects` to another disk: it is followed, and paths are real ones."""
+def test_projects_may_be_a_symlink(tmp_path: Path) -> None:
+    """People move `projects` to another disk. It is followed, and paths are real ones."""
     home = tmp_path / "home"
     home.mkdir()
     main = write(tmp_path, f"disk/stored/-a/{SESSION}.jsonl", {"cwd": "/a"})
     (tmp_path / "disk/stored/-a/copy.jsonl").symlink_to(main)
     (home / "projects").symlink_to(tmp_path / "disk/stored")
-    assert [(transcript.path, transcript.folder) for transcript in found(home).transcripts] == [(main, "-a")]
-    assert [project.path for project in found(home).projects] == ["/a"]
+    assert [(transcript.path, transcript.folder) for transcript in list_home(home).transcripts] == [(main, "-a")]
+    assert [project.path for project in list_home(home).projects] == ["/a"]
     assert problems(home) == []
 
 
 @pytest.mark.parametrize("target", ["home", ".", "/", "home/projects", "nowhere"])
-def test_projects_may_not_be_a_link_to_all_of_a_disk(tmp_path: Path, target: str) -> None:
-    """A link to what holds the home, to itself or to nowhere is told."""
+def test_projects_may_not_be_a_symlink_to_a_parent(tmp_path: Path, target: str) -> None:
+    """A symlink to something that contains the home, to itself or to nowhere is reported."""
     home = tmp_path / "home"
     home.mkdir()
     write(tmp_path, "secret/x.jsonl")
@@ -138,19 +138,19 @@ def test_projects_may_not_be_a_link_to_all_of_a_disk(tmp_path: Path, target: str
     assert [problem[:2] for problem in problems(home)] == [("projects", ProblemKind.SKIPPED)]
 
 
-def test_a_file_is_listed_once_however_many_links_lead_to_it(tmp_path: Path) -> None:
-    """Links within the home add nothing to a file that is listed, and list once one that is not."""
+def test_symlinked_file_is_listed_once(tmp_path: Path) -> None:
+    """Symlinks within the home add nothing to a listed file, and list an unlisted one once."""
     main = write(tmp_path, MAIN)
-    (tmp_path / "projects/-a" / f"{ANOTHER}.jsonl").symlink_to(main)
-    kept = write(tmp_path, "unknown/kept.jsonl")
+    (tmp_path / "projects/-a" / f"{OTHER_SESSION}.jsonl").symlink_to(main)
+    linked = write(tmp_path, "unknown/kept.jsonl")
     for name in ("one", "two"):
-        (tmp_path / "projects/-a" / f"{name}.jsonl").symlink_to(kept)
-    assert transcripts(tmp_path) == [main, kept]
+        (tmp_path / "projects/-a" / f"{name}.jsonl").symlink_to(linked)
+    assert transcripts(tmp_path) == [main, linked]
     assert problems(tmp_path) == []
 
 
-def test_a_link_out_of_the_home_or_to_nowhere_is_skipped(tmp_path: Path) -> None:
-    """A file elsewhere is not this home's, and one that is not there is none."""
+def test_symlink_out_of_the_home_or_to_nowhere_is_skipped(tmp_path: Path) -> None:
+    """Neither leads to a file of this home."""
     home = tmp_path / "home"
     write(home, MAIN)
     outside = write(tmp_path, "outside.jsonl")
@@ -162,23 +162,23 @@ def test_a_link_out_of_the_home_or_to_nowhere_is_skipped(tmp_path: Path) -> None
     ]
 
 
-def test_secrets_are_not_opened_through_links_either(tmp_path: Path) -> None:
-    """A transcript that is a link to a secret is skipped; a secret that is a link is not followed."""
+def test_secrets_are_not_opened_through_symlinks(tmp_path: Path) -> None:
+    """A transcript that is a symlink to a secret is skipped, and a secret that is a symlink is not followed."""
     write(tmp_path, ".credentials.json", "secret")
     write(tmp_path, "projects/-a/x.md")
     (tmp_path / MAIN).symlink_to(tmp_path / ".credentials.json")
     (tmp_path / ".env").symlink_to("/dev/zero")
     assert transcripts(tmp_path) == []
     assert problems(tmp_path) == [(MAIN, ProblemKind.SKIPPED, "a link to a secret")]
-    secrets = [file for file in found(tmp_path).side_files if file.kind is SideFileKind.SECRET]
+    secrets = [file for file in list_home(tmp_path).side_files if file.kind is SideFileKind.SECRET]
     assert [(secret.path.name, secret.size) for secret in secrets] == [(".credentials.json", 0), (".env", 0)]
 
 
-def test_nothing_but_heads_and_hints_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One transcript per project is opened; secrets, settings and other side files never are."""
+def test_only_one_transcript_per_project_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Secrets, settings and other side files are never opened."""
     main = write(tmp_path, MAIN, {"cwd": "/a"})
     for path in (
-        f"projects/-a/{ANOTHER}.jsonl",
+        f"projects/-a/{OTHER_SESSION}.jsonl",
         ".credentials.json",
         "settings.json",
         "x.key",
@@ -193,12 +193,12 @@ def test_nothing_but_heads_and_hints_is_opened(tmp_path: Path, monkeypatch: pyte
         return real(path, flags)
 
     monkeypatch.setattr(os, "open", spy)
-    found(tmp_path)
+    list_home(tmp_path)
     assert opened == [str(main)]
 
 
-def test_looking_changes_nothing(tmp_path: Path) -> None:
-    """Size, times of change and modes are what they were."""
+def test_listing_changes_nothing(tmp_path: Path) -> None:
+    """Sizes, times and modes stay the same."""
     write(tmp_path, MAIN, {"cwd": "/a"})
     write(tmp_path, "history.jsonl", {"project": "/b"})
     (tmp_path / "projects/-b").mkdir()
@@ -209,12 +209,12 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
             yield str(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
 
     before = list(state())
-    found(tmp_path)
+    list_home(tmp_path)
     assert list(state()) == before
 
 
-def test_an_unreadable_directory_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One directory that may not be listed does not keep the others from being listed."""
+def test_unreadable_directory_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other directories are still listed."""
     main = write(tmp_path, MAIN)
     closed = tmp_path / "projects" / "-closed"
     closed.mkdir()
@@ -229,13 +229,13 @@ def test_an_unreadable_directory_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     assert transcripts(tmp_path) == [main]
     expected = "could not be looked at: Permission denied"
     assert problems(tmp_path) == [("projects/-closed", ProblemKind.UNREADABLE, expected)]
-    assert [project.folder for project in found(tmp_path).projects] == ["-a", "-closed"]
+    assert [project.folder for project in list_home(tmp_path).projects] == ["-a", "-closed"]
 
 
-def test_an_unreadable_transcript_is_listed_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A transcript that may not be opened is listed, and the next one names the project."""
+def test_unreadable_transcript_is_listed_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next transcript provides the project's path."""
     write(tmp_path, MAIN, {"cwd": "/a"})
-    write(tmp_path, f"projects/-a/{ANOTHER}.jsonl", {"cwd": "/a"})
+    write(tmp_path, f"projects/-a/{OTHER_SESSION}.jsonl", {"cwd": "/a"})
     real = os.open
 
     def refuse(path: str, flags: int) -> int:
@@ -247,60 +247,60 @@ def test_an_unreadable_transcript_is_listed_and_told(tmp_path: Path, monkeypatch
     assert len(transcripts(tmp_path)) == 2
     expected = "could not be read to learn the project's path: Permission denied"
     assert problems(tmp_path) == [(MAIN, ProblemKind.UNREADABLE, expected)]
-    assert [project.path for project in found(tmp_path).projects] == ["/a"]
+    assert [project.path for project in list_home(tmp_path).projects] == ["/a"]
 
 
-def test_what_vanishes_meanwhile_is_no_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Claude Code deletes files while they are being listed: nothing to tell."""
+def test_files_deleted_while_listing_are_not_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claude Code deletes files while they are being listed."""
     first = write(tmp_path, MAIN, {"cwd": "/a"})
     second = write(tmp_path, f"projects/-b/{SESSION}.jsonl", {"cwd": "/b"})
     write(tmp_path, "projects/-c/memory/x.md")
     real = os.scandir
 
     def then_delete(path: str) -> object:
-        listed = real(path)
+        entries = real(path)
         if path == str(tmp_path / "projects/-a"):
             first.unlink()
         if path == str(tmp_path / "projects/-c"):
             (tmp_path / "projects/-c/memory/x.md").unlink()
             (tmp_path / "projects/-c/memory").rmdir()
-        return listed
+        return entries
 
-    def gone(path: Path, limit: int) -> Iterator[bytes]:
+    def delete_and_read(path: Path, limit: int) -> Iterator[bytes]:
         path.unlink()
         return files.read_lines(path, limit)
 
     monkeypatch.setattr(os, "scandir", then_delete)
-    monkeypatch.setattr(project_paths, "read_lines", gone)
-    result = found(tmp_path)
+    monkeypatch.setattr(project_paths, "read_lines", delete_and_read)
+    result = list_home(tmp_path)
     assert [transcript.path for transcript in result.transcripts] == [second]
     assert [project.path for project in result.projects] == [None, None, None]
     assert result.problems == ()
 
 
-def test_twins_are_all_listed(tmp_path: Path) -> None:
-    """Names that differ only in case or in how an accent is written are different files."""
+def test_names_that_differ_in_case_or_accents_are_different_files(tmp_path: Path) -> None:
+    """All of them are listed."""
     accents = [unicodedata.normalize(form, "é") for form in ("NFC", "NFD")]
     names = {*accents, "a", "A", "ß", "ss"}
     for name in names:
         write(tmp_path, f"projects/{name}/{name}.jsonl")
     listed = {path.name for path in (tmp_path / "projects").iterdir()}  # some disks do not tell twins apart
-    assert {project.folder for project in found(tmp_path).projects} == listed
+    assert {project.folder for project in list_home(tmp_path).projects} == listed
     assert {path.stem for path in transcripts(tmp_path)} == listed
 
 
-def test_a_name_as_long_as_names_may_be_is_listed(tmp_path: Path) -> None:
-    """Of an agent whose transcript's name has 255 bytes, no .meta.json can lie beside it; that is no failure."""
-    named = f"agent-{'a' * (255 - len('agent-.jsonl'))}.jsonl"
-    file = write(tmp_path, f"projects/-a/{named}", {"type": "user"})
+def test_longest_possible_name_is_listed(tmp_path: Path) -> None:
+    """An agent's transcript with a name of 255 bytes cannot have a .meta.json. That is not an error."""
+    name = f"agent-{'a' * (255 - len('agent-.jsonl'))}.jsonl"
+    file = write(tmp_path, f"projects/-a/{name}", {"type": "user"})
     listing = TranscriptWalk(Home(tmp_path, "option"))
     ((path, status),) = listing.stats()
-    assert listing.transcript(path, status) == found(tmp_path).transcripts[0]
+    assert listing.transcript(path, status) == list_home(tmp_path).transcripts[0]
     assert transcript_at(file).meta is None
 
 
-def test_very_deep_directories_end(tmp_path: Path) -> None:
-    """A path longer than the machine allows is a problem, not a crash."""
+def test_very_deep_directory_is_a_problem(tmp_path: Path) -> None:
+    """A path longer than the operating system allows does not crash."""
     write(tmp_path, MAIN)
     descriptor = os.open(tmp_path / "projects/-a", os.O_RDONLY)
     for _ in range(20):
@@ -309,7 +309,7 @@ def test_very_deep_directories_end(tmp_path: Path) -> None:
         os.close(descriptor)
         descriptor = deeper
     os.close(descriptor)
-    (problem,) = found(tmp_path).problems
+    (problem,) = list_home(tmp_path).problems
     assert problem.kind is ProblemKind.UNREADABLE
     assert transcripts(tmp_path) == [tmp_path / MAIN]
 
@@ -335,14 +335,14 @@ NAMES = st.one_of(
 
 @given(NAMES)
 def test_any_name_is_listed(tmp_path: Path, name: bytes) -> None:
-    """Whatever bytes a name is made of, the project and the transcript are found and can be opened again."""
+    """Whatever bytes a name has, the project and the transcript are listed and can be opened."""
     home = Path(tempfile.mkdtemp(dir=tmp_path))
     folder = os.path.join(os.fsencode(home), b"projects", name)  # noqa: PTH118 - Path takes no bytes
     os.makedirs(folder)  # noqa: PTH103 - the same
     file = os.path.join(folder, name[:200] + b".jsonl")  # noqa: PTH118 - the same
-    with open(file, "wb") as written:  # noqa: PTH123 - the same
-        written.write(b'{"cwd":"/x"}\n')
-    result = found(home)
+    with open(file, "wb") as stream:  # noqa: PTH123 - the same
+        stream.write(b'{"cwd":"/x"}\n')
+    result = list_home(home)
     assert [os.fsencode(project.folder) for project in result.projects] in ([name], [])
     if name.lower().endswith(b".jsonl"):
         assert [problem.kind for problem in result.problems] == [ProblemKind.SKIPPED]

@@ -1,4 +1,4 @@
-"""Whose a shared message is: a fork and its original never own each other's."""
+"""Tests of who owns a shared message: a fork and its original never own each other's."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from threadline.model.places import SessionId
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", [1, 2, 3, 5])
-def test_what_sessions_share_is_the_originals(tmp_path: Path, seed: int) -> None:
-    """Of two sessions with the same messages, one owns them all, and it is the one that the other continues."""
+def test_original_session_owns_shared_messages(tmp_path: Path, seed: int) -> None:
+    """Of two sessions with the same messages, the one that the other continues owns all of them."""
     home = tmp_path / "home"
     write(home, seed=seed)
     owners: Counter[tuple[str, str]] = Counter()
@@ -33,8 +33,8 @@ def test_what_sessions_share_is_the_originals(tmp_path: Path, seed: int) -> None
         assert continued[SessionId(copy)]
 
 
-def test_of_equal_homes_the_first_owns(tmp_path: Path) -> None:
-    """A home that is a copy of another has nothing of its own, in whatever order their paths are."""
+def test_first_of_equal_homes_owns_all_messages(tmp_path: Path) -> None:
+    """A copy of a home owns nothing, whatever the order of their paths."""
     write(tmp_path / "b", seed=1, megabytes=1)
     (tmp_path / "b").joinpath("projects").rename(tmp_path / "kept")
     for name in ("b", "a"):

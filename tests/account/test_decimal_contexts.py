@@ -1,4 +1,4 @@
-"""Money is the same whatever decimal context the caller has set, and however much was said to be spent."""
+"""Amounts do not depend on the caller's decimal context or on the size of the counts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _reply(pen: Pen, number: int, **more: Any) -> Row:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with a session that searched much, wrote a total, and went on."""
+    """A home with a session that has many searches, a total, and more replies after it."""
     pen = Pen()
     cost = 7000.123456789
     total = {
@@ -54,55 +54,55 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _everything(home: Path) -> dict[str, str]:
-    book, found = read_ledger(home), [look(home)]
-    whole = build_receipt(book, receipts.query_session(book, Pen().session, ()), found)
-    made = usage_windows(book, now=NOW)
+def _all_amounts(home: Path) -> dict[str, str]:
+    book, listings = read_ledger(home), [look(home)]
+    receipt = build_receipt(book, receipts.query_session(book, Pen().session, ()), listings)
+    windows = usage_windows(book, now=NOW)
     return {
         "charges": str([charge.amount for charge in book]),
         "rows": str(book.by("model", "tool").records()),
-        "windows": str([one.record(window_limit(made, 7)) for one in made]),
-        "ccusage": json.dumps([ccusage_report(book, one, now=NOW) for one in ("daily", "session", "blocks")]),
-        "reported": str(reconciliation_record(reconcile(found, book))),
-        "receipt": str((whole.total, whole.rates, [item.products for item in whole.items])),
+        "windows": str([window.record(window_limit(windows, 7)) for window in windows]),
+        "ccusage": json.dumps([ccusage_report(book, report, now=NOW) for report in ("daily", "session", "blocks")]),
+        "reported": str(reconciliation_record(reconcile(listings, book))),
+        "receipt": str((receipt.total, receipt.rates, [item.products for item in receipt.items])),
     }
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
-def test_a_context_of_the_callers_changes_no_amount(home: Path, context: str) -> None:
-    """Neither its digits nor what it traps reach any sum, receipt, window or difference."""
-    expected = _everything(home)
+def test_callers_decimal_context_changes_no_amount(home: Path, context: str) -> None:
+    """Its precision and traps affect no sum, receipt, window or difference."""
+    expected = _all_amounts(home)
     with decimal.localcontext(CONTEXTS[context]):
-        found = _everything(home)
-    assert found == expected
+        amounts = _all_amounts(home)
+    assert amounts == expected
 
 
-def test_the_most_that_counts_can_say_within_a_microsecond_is_a_window_like_any_other() -> None:
-    """Burn, projection and share are told: 28 digits of a quotient, whatever its size."""
-    most = 2**53
+def test_largest_counts_within_a_microsecond_make_a_valid_window() -> None:
+    """Burn rate, projection and share have 28 digits, whatever their size."""
+    max_count = 2**53
     times = ("2026-01-05T09:00:00.000000Z", "2026-01-05T09:00:00.000001Z")
-    seen = [
+    sightings = [
         Sighting(
             f"msg_01XFDUDYJgAACzvnptvVoY{at}",
             0,
             MODEL,
             time,
             at,
-            most,
-            most,
-            most,
-            most,
+            max_count,
+            max_count,
+            max_count,
+            max_count,
             0,
-            most,
+            max_count,
             stopped=True,
             rows=f"{at} u{at}",
             origin=Origin("s1", transcript="/a.jsonl"),
         )
         for at, time in enumerate(times)
     ]
-    book = Ledger(compute_charges(seen, load_rates()), load_rates())
-    (one,) = usage_windows(book, now=datetime(2026, 1, 5, 9, 30, tzinfo=UTC))
-    told = one.record(window_limit([one], 1))
-    assert round(told["tokens_per_minute"]) == 8 * most * 60_000_000
-    assert told["projected_tokens"] // 10**6 == (8 * most + 8 * most * 60_000_000 * 270) // 10**6
-    assert told["share"] == float(8 * most)
+    book = Ledger(compute_charges(sightings, load_rates()), load_rates())
+    (window,) = usage_windows(book, now=datetime(2026, 1, 5, 9, 30, tzinfo=UTC))
+    record = window.record(window_limit([window], 1))
+    assert round(record["tokens_per_minute"]) == 8 * max_count * 60_000_000
+    assert record["projected_tokens"] // 10**6 == (8 * max_count + 8 * max_count * 60_000_000 * 270) // 10**6
+    assert record["share"] == float(8 * max_count)

@@ -1,4 +1,4 @@
-"""Counting side files, which lists none of them."""
+"""Tests of counting side files without listing them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from threadline.find import count_side_files, look
 from threadline.model.homes import Home
 
 
-def test_side_files_are_counted_as_they_are_listed(tmp_path: Path) -> None:
-    """Counting side files gives the numbers, the order and the problems of listing them, links and secrets included."""
+def test_counts_equal_the_listing(tmp_path: Path) -> None:
+    """Numbers, order and problems equal those of a listing, including symlinks and secrets."""
     home = tmp_path / ".claude"
     folder = home / "projects" / "-a"
     for name in (
@@ -40,9 +40,9 @@ def test_side_files_are_counted_as_they_are_listed(tmp_path: Path) -> None:
         "stats-cache.json",
         ".credentials.json",
     ):
-        place = home / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text("{}\n")
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}\n")
     (tmp_path / ".claude.json").write_text("{}")
     (home / "debug" / "latest").symlink_to(home / "debug" / "one.txt")
     (home / "debug" / "nowhere").symlink_to(home / "gone")
@@ -50,27 +50,27 @@ def test_side_files_are_counted_as_they_are_listed(tmp_path: Path) -> None:
     (folder / "again.txt").symlink_to(home / "todos" / "a.json")
     (folder / "outside.txt").symlink_to(tmp_path / ".claude.json")
     os.mkfifo(home / "todos" / "pipe")
-    found = look(home)
-    counted = count_side_files(found.home)
-    assert list(counted.kinds.items()) == list(Counter(str(file.kind) for file in found.side_files).items())
-    assert sorted(map(str, counted.problems)) == sorted(map(str, found.problems))
-    assert counted.kinds["todos"] == 2
-    assert len(counted.problems) >= 4
+    listing = look(home)
+    counts = count_side_files(listing.home)
+    assert list(counts.kinds.items()) == list(Counter(str(file.kind) for file in listing.side_files).items())
+    assert sorted(map(str, counts.problems)) == sorted(map(str, listing.problems))
+    assert counts.kinds["todos"] == 2
+    assert len(counts.problems) >= 4
 
 
-def test_a_home_that_is_gone_is_not_counted(tmp_path: Path) -> None:
-    """It is an error, as a look at it is."""
+def test_missing_home_is_an_error(tmp_path: Path) -> None:
+    """As for `look`."""
     with pytest.raises(NotFound):
         count_side_files(Home(tmp_path / "gone", "option"))
 
 
-def test_where_the_machine_refuses_all_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory that may be listed and not entered: the same problems, file by file, and the same numbers."""
+def test_unreadable_directory_has_the_same_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a directory that can be listed but not entered, every file is a problem."""
     home = tmp_path / "home"
     for name in ("projects/-a/x.jsonl", "todos/a.json", "todos/b.json", "plans/p.md"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text("{}")
-    plain = os.scandir
+    real_scandir = os.scandir
 
     class Closed:
         """An entry of a directory that may not be entered."""
@@ -87,7 +87,7 @@ def test_where_the_machine_refuses_all_is_looked_at(tmp_path: Path, monkeypatch:
         """A listing in which the todos are closed."""
 
         def __init__(self, path: str) -> None:
-            self.path, self.entries = path, plain(path)
+            self.path, self.entries = path, real_scandir(path)
 
         def __enter__(self) -> list[object]:
             is_closed = self.path.endswith("todos")
@@ -97,8 +97,8 @@ def test_where_the_machine_refuses_all_is_looked_at(tmp_path: Path, monkeypatch:
             self.entries.close()
 
     monkeypatch.setattr(os, "scandir", Listing)
-    found = look(Home(home, "option"))
-    counted = count_side_files(found.home)
-    assert counted.kinds == {"plan": 1}
-    assert sorted(map(str, counted.problems)) == sorted(map(str, found.problems))
-    assert len(counted.problems) == 2
+    listing = look(Home(home, "option"))
+    counts = count_side_files(listing.home)
+    assert counts.kinds == {"plan": 1}
+    assert sorted(map(str, counts.problems)) == sorted(map(str, listing.problems))
+    assert len(counts.problems) == 2

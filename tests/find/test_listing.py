@@ -1,11 +1,11 @@
-"""Transcripts and side files, in every layout."""
+"""Tests of listing transcripts and side files in every layout."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.find.a_home import ANOTHER, SESSION, found, write
+from tests.find.home_files import OTHER_SESSION, SESSION, list_home, write
 
 from threadline.errors import NotFound
 from threadline.find import parse_transcript_name
@@ -21,8 +21,8 @@ SIDE = SideFileKind
 
 
 def only_transcript(home: Path) -> Transcript:
-    """Give the one transcript there is."""
-    (transcript,) = found(home).transcripts
+    """Return the only transcript."""
+    (transcript,) = list_home(home).transcripts
     return transcript
 
 
@@ -51,7 +51,7 @@ def only_transcript(home: Path) -> Transcript:
         (".jsonl", KIND.OTHER, None, None, None),
     ],
 )
-def test_layouts(
+def test_transcript_layouts(
     *,
     tmp_path: Path,
     path: str,
@@ -60,40 +60,40 @@ def test_layouts(
     agent: str | None,
     run: str | None,
 ) -> None:
-    """Every layout is known by its path, without a parent transcript, and what is not known is listed too."""
+    """Every layout is recognised by its path, without a parent transcript. Unknown layouts are listed, too."""
     file = write(tmp_path, f"projects/-a/{path}", {"type": "user"})
-    one = only_transcript(tmp_path)
-    assert (one.kind, one.session, one.agent, one.run) == (kind, session, agent, run)
-    assert (one.path, one.folder, one.meta) == (file, "-a", None)
-    assert (one.size, one.mtime_ns) == (file.stat().st_size, file.stat().st_mtime_ns)
+    transcript = only_transcript(tmp_path)
+    assert (transcript.kind, transcript.session, transcript.agent, transcript.run) == (kind, session, agent, run)
+    assert (transcript.path, transcript.folder, transcript.meta) == (file, "-a", None)
+    assert (transcript.size, transcript.mtime_ns) == (file.stat().st_size, file.stat().st_mtime_ns)
 
 
-def test_meta_is_joined_to_its_agent(tmp_path: Path) -> None:
-    """The `.meta.json` beside an agent's transcript is named with it, and is a side file as well."""
+def test_meta_file_belongs_to_its_agent(tmp_path: Path) -> None:
+    """The `.meta.json` next to an agent's transcript is listed with it, and as a side file."""
     write(tmp_path, f"projects/-a/{SESSION}/subagents/agent-a0.jsonl")
     meta = write(tmp_path, f"projects/-a/{SESSION}/subagents/agent-a0.meta.json", {})
     write(tmp_path, f"projects/-a/{SESSION}/subagents/agent-a1.meta.json", {})
     assert only_transcript(tmp_path).meta == meta
-    assert [file.kind for file in found(tmp_path).side_files] == [SIDE.AGENT_META] * 2
+    assert [file.kind for file in list_home(tmp_path).side_files] == [SIDE.AGENT_META] * 2
 
 
-def test_a_transcript_outside_any_folder_is_listed(tmp_path: Path) -> None:
-    """A `.jsonl` in `projects/` itself belongs to no project, but is not missed."""
+def test_transcript_outside_any_folder_is_listed(tmp_path: Path) -> None:
+    """A `.jsonl` file directly in `projects/` belongs to no project."""
     write(tmp_path, f"projects/{SESSION}.jsonl")
     assert (only_transcript(tmp_path).folder, only_transcript(tmp_path).session) == ("", SESSION)
-    assert found(tmp_path).projects == ()
+    assert list_home(tmp_path).projects == ()
 
 
 def test_empty_transcripts_and_empty_projects_are_listed(tmp_path: Path) -> None:
-    """A transcript of no bytes and a folder of no files are there all the same."""
+    """A transcript without bytes and a folder without files are listed."""
     write(tmp_path, f"projects/-a/{SESSION}.jsonl")
     (tmp_path / "projects" / "-b").mkdir()
     assert only_transcript(tmp_path).size == 0
-    assert [project.folder for project in found(tmp_path).projects] == ["-a", "-b"]
+    assert [project.folder for project in list_home(tmp_path).projects] == ["-a", "-b"]
 
 
-def test_a_path_that_names_no_parts_is_other() -> None:
-    """A file right in the folder is judged by its name alone."""
+def test_file_outside_a_session_is_classified_by_its_name() -> None:
+    """An unknown name is `OTHER`."""
     assert parse_transcript_name(("x.jsonl",)).kind is KIND.OTHER
 
 
@@ -111,7 +111,7 @@ def test_a_path_that_names_no_parts_is_other() -> None:
         ("remote-settings.json", SIDE.SETTINGS, None),
         ("keybindings.json", SIDE.OTHER, None),
         ("__store.db", SIDE.OTHER, None),
-        (f"todos/{SESSION}-agent-{ANOTHER}.json", SIDE.TODOS, SESSION),
+        (f"todos/{SESSION}-agent-{OTHER_SESSION}.json", SIDE.TODOS, SESSION),
         (f"tasks/{SESSION}/1.json", SIDE.TASK, SESSION),
         ("tasks/my-team/1.json", SIDE.TASK, None),
         (f"tasks/{SESSION}/.highwatermark", SIDE.TASK_MARK, SESSION),
@@ -153,52 +153,52 @@ def test_a_path_that_names_no_parts_is_other() -> None:
     ],
 )
 def test_side_files(tmp_path: Path, path: str, kind: SideFileKind, session: str | None) -> None:
-    """Each file beside the transcripts is known by its path; secrets and settings not even by their size."""
+    """Each other file is classified by its path. Sizes of secrets and settings are not recorded."""
     file = write(tmp_path, path, "12345")
-    result = found(tmp_path)
-    (one,) = result.side_files
-    assert (one.path, one.kind, one.session) == (file, kind, session)
-    assert one.size == (0 if kind in {SIDE.SECRET, SIDE.SETTINGS} else 5)
+    result = list_home(tmp_path)
+    (side_file,) = result.side_files
+    assert (side_file.path, side_file.kind, side_file.session) == (file, kind, session)
+    assert side_file.size == (0 if kind in {SIDE.SECRET, SIDE.SETTINGS} else 5)
     assert (result.transcripts, result.problems, result.not_entered) == ((), (), ())
 
 
-def test_the_configuration_beside_a_home_is_listed(tmp_path: Path) -> None:
-    """`~/.claude.json` belongs to `~/.claude`, and to no home of another name."""
+def test_configuration_next_to_a_home_is_listed(tmp_path: Path) -> None:
+    """`~/.claude.json` belongs to `~/.claude`, and to no home with another name."""
     (tmp_path / ".claude").mkdir()
     config = write(tmp_path, ".claude.json", {})
-    assert [file.path for file in found(tmp_path / ".claude").side_files] == [config]
+    assert [file.path for file in list_home(tmp_path / ".claude").side_files] == [config]
     (tmp_path / "other").mkdir()
-    assert found(tmp_path / "other").side_files == ()
+    assert list_home(tmp_path / "other").side_files == ()
 
 
-def test_directories_that_hold_no_sessions_are_named_and_not_entered(tmp_path: Path) -> None:
-    """Plugins and what is not known may hold whole repositories: they are named, no more."""
+def test_directories_without_sessions_are_not_entered(tmp_path: Path) -> None:
+    """Plugins and unknown directories may contain whole repositories. They are only named."""
     write(tmp_path, "plugins/repository/x.jsonl")
     write(tmp_path, "new-thing/x")
-    assert found(tmp_path).not_entered == (tmp_path / "new-thing", tmp_path / "plugins")
-    assert found(tmp_path).side_files == ()
+    assert list_home(tmp_path).not_entered == (tmp_path / "new-thing", tmp_path / "plugins")
+    assert list_home(tmp_path).side_files == ()
 
 
-def test_everything_is_in_order_of_path(tmp_path: Path) -> None:
-    """Two looks give the same, sorted, whatever order the disk has."""
+def test_listing_is_sorted_by_path(tmp_path: Path) -> None:
+    """Two listings are equal, whatever the order on disk."""
     for name in ("z", "a", "M", "-b"):
         write(tmp_path, f"projects/{name}/{SESSION}.jsonl")
         write(tmp_path, f"projects/{name}/{SESSION}/subagents/agent-a.jsonl")
         write(tmp_path, f"plans/{name}.md")
-    first = found(tmp_path)
+    first = list_home(tmp_path)
     assert [project.folder for project in first.projects] == ["-b", "M", "a", "z"]
     transcripts = [str(transcript.path) for transcript in first.transcripts]
     side_files = [str(file.path) for file in first.side_files]
     assert (transcripts, side_files) == (sorted(transcripts), sorted(side_files))
-    assert found(tmp_path) == first
+    assert list_home(tmp_path) == first
 
 
-def test_a_home_that_is_gone_is_an_error(tmp_path: Path) -> None:
-    """Looking at what is not there is the caller's mistake."""
+def test_missing_home_is_an_error(tmp_path: Path) -> None:
+    """Listing it is the caller's mistake."""
     with pytest.raises(NotFound, match=r"There is no directory .*\.$"):
-        found(tmp_path / "gone")
+        list_home(tmp_path / "gone")
 
 
-def test_a_home_without_projects_is_fine(tmp_path: Path) -> None:
-    """Nothing there is nothing found."""
-    assert found(tmp_path).projects == ()
+def test_home_without_projects_is_empty(tmp_path: Path) -> None:
+    """It is valid."""
+    assert list_home(tmp_path).projects == ()

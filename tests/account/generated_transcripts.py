@@ -1,4 +1,4 @@
-"""Made-up transcripts for the laws of the ledger, and the changes that must not change what was spent."""
+"""Hypothesis strategies for transcripts, and changes to transcripts that must not change what was spent."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ STARTS = ("2026-10-07T23:59:58", "2026-03-12T23:59:57", "2026-01-05T09:00:00")
 MODELS = ("claude-sonnet-5-5", "claude-opus-4-6", "claude-opus-5-5", "claude-haiku-5-5", "glm-5.1", None)
 
 
-def word(*parts: object, length: int = 24) -> str:
-    """Text that looks random, and is the same for the same parts."""
+def pseudo_random_text(*parts: object, length: int = 24) -> str:
+    """Return text that looks random and is the same for the same parts."""
     return sha256(repr(parts).encode()).hexdigest()[:length]
 
 
 @dataclass(frozen=True)
-class Made:
-    """One transcript that was made up: rows of a session, or of an agent of it, in the order of their times."""
+class GeneratedTranscript:
+    """A generated transcript: rows of a session, or of one of its agents, sorted by time."""
 
     session: str
     agent: str | None
@@ -41,14 +41,14 @@ class Made:
 
     @property
     def name(self) -> str:
-        """Where it lies below `projects`."""
+        """Its path below `projects`."""
         inside = f"/subagents/agent-{self.agent}" if self.agent else ""
         return f"{self.folder}/{self.session}{inside}.jsonl"
 
 
 @st.composite
 def _extras(draw: st.DrawFn, number: int) -> dict[str, Any]:
-    """What a usage may say beside the counts."""
+    """Draw the fields of a usage other than the counts."""
     extra: dict[str, Any] = {}
     if draw(st.booleans()):
         extra["speed"] = draw(st.sampled_from(["fast", "standard", None]))
@@ -64,12 +64,12 @@ def _extras(draw: st.DrawFn, number: int) -> dict[str, Any]:
 
 @st.composite
 def messages(draw: st.DrawFn, session: str, agent: str | None, start: datetime, *, at_odds: bool) -> list[Row]:
-    """The rows of one message, as a transcript holds them: outputs grow, early rows of gateways are zero."""
+    """Draw the rows of one message: outputs grow, and early rows of gateways are zero."""
     number = draw(st.integers(0, 5))
-    low = draw(st.booleans())
-    shared = draw(st.booleans())  # between sessions and agents: an id that collides
-    owner = () if shared and low else (session, agent)
-    id_ = f"msg_{number}" if low else "msg_01" + word("id", number, *owner)
+    low_entropy = draw(st.booleans())
+    is_shared = draw(st.booleans())  # between sessions and agents: an id that collides
+    owner = () if is_shared and low_entropy else (session, agent)
+    id_ = f"msg_{number}" if low_entropy else "msg_01" + pseudo_random_text("id", number, *owner)
     sent = draw(st.sampled_from([(10, 0, 0), (10, 20, 300), (3, 7, 150_000), (3, 7, 250_000)]))
     hour = draw(st.integers(0, sent[1])) if at_odds else sent[1] // 2
     model = draw(st.sampled_from(MODELS)) if at_odds else MODELS[number]
@@ -94,7 +94,7 @@ def messages(draw: st.DrawFn, session: str, agent: str | None, start: datetime, 
         rows.append(
             {
                 "type": "assistant",
-                "uuid": word("uuid", session, agent, start, number, at, 0),
+                "uuid": pseudo_random_text("uuid", session, agent, start, number, at, 0),
                 "sessionId": session,
                 "isSidechain": agent is not None,
                 "timestamp": "",
@@ -113,62 +113,64 @@ def messages(draw: st.DrawFn, session: str, agent: str | None, start: datetime, 
 
 
 @st.composite
-def transcripts(draw: st.DrawFn, *, at_odds: bool = True) -> list[Made]:
-    """Some transcripts of one home: sessions and agents of theirs; rows of a message may be at odds with each other."""
-    made = []
+def transcripts(draw: st.DrawFn, *, at_odds: bool = True) -> list[GeneratedTranscript]:
+    """Draw the transcripts of one home: sessions and their agents. With `at_odds`, rows of a message may disagree."""
+    generated = []
     for number in range(draw(st.integers(1, 3))):
-        session = f"{word('session', number, length=8)}-0000-4000-8000-{number:012d}"
+        session = f"{pseudo_random_text('session', number, length=8)}-0000-4000-8000-{number:012d}"
         for agent in draw(st.sampled_from([(None,), (None, "a1"), ("a1", "a2")])):
             start = datetime.fromisoformat(draw(st.sampled_from(STARTS))).replace(tzinfo=UTC)
             parts = draw(st.lists(messages(session, agent, start, at_odds=at_odds), min_size=1, max_size=4))
             rows = [row for part in parts for row in part]
             for at, row in enumerate(rows):
                 row["timestamp"] = f"{start + timedelta(milliseconds=700 * at):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
-                row["uuid"] = word("uuid", session, agent, at)
-            made.append(Made(session, agent, tuple(rows)))
-    return made
+                row["uuid"] = pseudo_random_text("uuid", session, agent, at)
+            generated.append(GeneratedTranscript(session, agent, tuple(rows)))
+    return generated
 
 
-def cut(made: Made, at: Sequence[int]) -> list[Made]:
-    """A transcript cut at some rows; the pieces lie in folders of their own."""
-    borders = [0, *sorted(one % (len(made.rows) + 1) for one in at), len(made.rows)]
+def split_transcript(transcript: GeneratedTranscript, at: Sequence[int]) -> list[GeneratedTranscript]:
+    """Split a transcript at some rows. Each piece is in its own folder."""
+    borders = [0, *sorted(border % (len(transcript.rows) + 1) for border in at), len(transcript.rows)]
     return [
-        replace(made, rows=made.rows[begin:end], folder=f"{made.folder}-{number}")
+        replace(transcript, rows=transcript.rows[begin:end], folder=f"{transcript.folder}-{number}")
         for number, (begin, end) in enumerate(pairwise(borders))
     ]
 
 
-def copied(made: Made, number: int, *, forked: bool, new_uuids: bool = False) -> Made:
-    """A copy into a session of its own, as resuming and forking make them."""
+def copy_transcript(
+    transcript: GeneratedTranscript, number: int, *, forked: bool, new_uuids: bool = False
+) -> GeneratedTranscript:
+    """Copy a transcript into another session, as resuming and forking do."""
     session = f"c0b1e5c0-0000-4000-8000-{number:012d}"
-    rows = [{**row, "sessionId": session} for row in made.rows]
+    rows = [{**row, "sessionId": session} for row in transcript.rows]
     for row in rows:
         if forked:
-            row["forkedFrom"] = {"sessionId": made.session, "messageUuid": row["uuid"]}
+            row["forkedFrom"] = {"sessionId": transcript.session, "messageUuid": row["uuid"]}
         if new_uuids:
-            row["uuid"] = word("again", number, row["uuid"])
-    return replace(made, session=session, rows=tuple(rows))
+            row["uuid"] = pseudo_random_text("again", number, row["uuid"])
+    return replace(transcript, session=session, rows=tuple(rows))
 
 
 @contextmanager
-def home(made: Iterable[Made]) -> Iterator[Path]:
-    """A home that holds the transcripts."""
+def temporary_home(generated: Iterable[GeneratedTranscript]) -> Iterator[Path]:
+    """Write the transcripts to a temporary home."""
     with TemporaryDirectory(prefix="threadline-laws-") as top:
-        for one in made:
-            path = Path(top, "projects", one.name)
+        for transcript in generated:
+            path = Path(top, "projects", transcript.name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(json.dumps(row) + "\n" for row in one.rows))
+            path.write_text("".join(json.dumps(row) + "\n" for row in transcript.rows))
         yield Path(top)
 
 
-def ledger(made: Iterable[Made]) -> Ledger:
-    """The ledger of a home that holds the transcripts."""
-    with home(made) as path:
+def ledger_of(generated: Iterable[GeneratedTranscript]) -> Ledger:
+    """Build the ledger of a home with these transcripts."""
+    with temporary_home(generated) as path:
         return threadline.ledger(path, jobs=1)
 
 
-def spent(made: Iterable[Made]) -> dict[str, Any]:
-    """All figures of the total, but how many are known to be too low: a row alone does not tell that."""
-    told = sum_fields(ledger(made).total)
-    del told["lower_bound"]
-    return told
+def spent_figures(generated: Iterable[GeneratedTranscript]) -> dict[str, Any]:
+    """Return all figures of the total except the number of lower bounds, which no single row can show."""
+    figures = sum_fields(ledger_of(generated).total)
+    del figures["lower_bound"]
+    return figures
