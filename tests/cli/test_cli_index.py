@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli import home_counts
 from tests.cli.runner import CliRunner, control_characters
-from tests.cli.test_cli_streams import on_a_terminal
+from tests.cli.test_cli_streams import start_on_terminal
 
 from threadline.index.store import VERSION, write_lock
 
@@ -192,7 +192,7 @@ def test_escapes_hostile_cache_name(cli: CliRunner, home: Path, monkeypatch: pyt
 
 def test_first_build_shows_progress(home: Path) -> None:
     """A terminal shows a bar with the rate, which is removed before the result."""
-    with on_a_terminal("index", "refresh", "--home", home, THREADLINE_CACHE=str(home.parent / "cache")) as (
+    with start_on_terminal("index", "refresh", "--home", home, THREADLINE_CACHE=str(home.parent / "cache")) as (
         process,
         terminal,
     ):

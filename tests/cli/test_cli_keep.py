@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.cli import home_counts
 from tests.cli.runner import CliRunner, control_characters
-from tests.cli.test_cli_streams import answer_on_a_terminal
+from tests.cli.test_cli_streams import run_on_terminal
 
 from threadline import files
 from threadline.keep import Catalogue, Store
@@ -562,7 +562,7 @@ def test_escapes_hostile_names(cli: CliRunner, home: Path, tmp_path: Path) -> No
 
 def test_progress_bar_in_a_terminal(home: Path, tmp_path: Path) -> None:
     """A terminal shows a progress bar on standard error. The output is the same."""
-    result = answer_on_a_terminal("keep", "--home", home, "--keep", tmp_path / "k", XDG_DATA_HOME=str(tmp_path / "d"))
+    result = run_on_terminal("keep", "--home", home, "--keep", tmp_path / "k", XDG_DATA_HOME=str(tmp_path / "d"))
     assert result.code == 0
     assert b"Keeping" in result.raw_err
     assert result.out.startswith("Sessions: ")

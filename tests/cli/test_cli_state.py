@@ -1,4 +1,4 @@
-"""`threadline files`, `todos` and `request`: the state at any place, asked for on the command line."""
+"""`threadline files`, `todos` and `request`: the state at any place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TODOS = [{"content": f"write {HOSTILE}", "status": "in_progress", "activeForm": 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with one session that wrote, edited and read files, made lists and kept its requests."""
+    """A home with one session that wrote, edited and read files, made lists and stored its requests."""
     rows = transcript(
         prompt("go"),
         wrote(A, "one\ntwo\n"),
@@ -40,22 +40,27 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def test_files_are_listed_with_what_is_proven(cli: CliRunner, home: Path) -> None:
-    """Each file has a row: how far it is proven, by what and where, what ran since, and its path."""
+def test_files_lists_what_is_proven(cli: CliRunner, home: Path) -> None:
+    """Each file has a row: how much is proven, by what and where, what ran since, and its path."""
     result = cli("files", "last", "--home", home, "--json")
     assert (result.code, result.err) == (0, "")
-    one, long, _ = result.json
-    assert (one["path"], one["proven"], one["known_lines"], one["ran_since"]) == (A, "whole", 3, 1)
-    assert one["proof"]["how"] == "edit"
-    assert one["proof"]["place"] == one["changed"]
-    assert [doubt["how"] for doubt in one["doubts"]] == ["command"]
+    edited_file, long, _ = result.json
+    assert (edited_file["path"], edited_file["proven"], edited_file["known_lines"], edited_file["ran_since"]) == (
+        A,
+        "whole",
+        3,
+        1,
+    )
+    assert edited_file["proof"]["how"] == "edit"
+    assert edited_file["proof"]["place"] == edited_file["changed"]
+    assert [doubt["how"] for doubt in edited_file["doubts"]] == ["command"]
     assert (long["proven"], long["known_lines"], long["total_lines"], long["changed"]) == ("partial", 2, 5, None)
     table = cli("files", SESSION[:8], "--home", home).out
     assert [line.split()[0] for line in table.splitlines()] == ["proven", "whole", "partial", "whole"]
 
 
-def test_files_stand_as_they_did(cli: CliRunner, home: Path) -> None:
-    """`--at` takes a line's number or a place; what came later is not there."""
+def test_files_at_a_place(cli: CliRunner, home: Path) -> None:
+    """`--at` accepts a line number or a place. Later changes are not included."""
     line = 3
     place = f"{SESSION}.jsonl:{line}"
     for at in (str(line), place, str(home / "projects/-work-app" / place)):
@@ -64,19 +69,19 @@ def test_files_stand_as_they_did(cli: CliRunner, home: Path) -> None:
     assert cli("files", "last", "--home", home, "--at", "1").code == 1
 
 
-def test_the_text_of_a_file_is_printed_as_it_is_into_a_pipe(cli: CliRunner, home: Path) -> None:
-    """A program gets the bytes; what is known in part comes with numbers, and the rest is said to be missing."""
+def test_content_is_printed_unchanged_into_a_pipe(cli: CliRunner, home: Path) -> None:
+    """A pipe gets the bytes. A partly known file has line numbers, and the message says what is missing."""
     result = cli("files", "last", "--home", home, "--path", A, "--content")
     assert result.raw == f"one\n2 {HOSTILE}\n".encode()
-    part = cli("files", "last", "--home", home, "--path", "long.py", "--content")
-    assert (part.code, part.out) == (0, "...\n     2\t2\n     3\t3\n")
-    assert "2 of 5 lines are proven by read" in part.err
+    partial = cli("files", "last", "--home", home, "--path", "long.py", "--content")
+    assert (partial.code, partial.out) == (0, "...\n     2\t2\n     3\t3\n")
+    assert "2 of 5 lines are proven by read" in partial.err
     row = cli("files", "last", "--home", home, "--path", A, "--content", "--json").json
     assert row[0]["content"] == f"one\n2 {HOSTILE}\n"
 
 
-def test_a_diff_between_two_places(cli: CliRunner, home: Path) -> None:
-    """`--diff` prints what changed and what is proven of it, so that `patch` takes it."""
+def test_diff_between_two_places(cli: CliRunner, home: Path) -> None:
+    """`--diff` prints the change and what is proven, in a form that `patch` accepts."""
     result = cli("files", "last", "--home", home, "--diff", "3", "6", "--path", "a.py")
     assert result.code == 0
     assert result.out.startswith(f"# {A}: Before: Every line is proven by write at line 3. After: ")
@@ -96,23 +101,23 @@ def test_a_diff_between_two_places(cli: CliRunner, home: Path) -> None:
         (["--diff", "1", "2", "--at", "3"], "cannot be combined with --at, --content, --since"),
     ],
 )
-def test_mistakes_are_sentences(cli: CliRunner, home: Path, options: list[str], sentence: str) -> None:
-    """What cannot be answered says what to do next, and is an error."""
+def test_invalid_options_are_errors(cli: CliRunner, home: Path, options: list[str], sentence: str) -> None:
+    """The message says what to do next, with exit code 2."""
     result = cli("files", "last", "--home", home, *options)
     assert (result.code, result.out) == (2, "")
     assert sentence in result.err
 
 
-def test_several_files_of_a_name_are_listed(cli: CliRunner, tmp_path: Path) -> None:
-    """A name that fits several files names them all."""
+def test_ambiguous_path_lists_candidates(cli: CliRunner, tmp_path: Path) -> None:
+    """A name that matches several files lists them all."""
     path = write(tmp_path / "a.jsonl", *transcript(prompt("go"), wrote("/x/a.py", "1"), wrote("/y/a.py", "2")))
     result = cli("files", path, "--path", "a.py", "--content")
     assert result.code == 2
     assert "/x/a.py\n/y/a.py" in result.err
 
 
-def test_backups_are_read_from_the_home(cli: CliRunner, home: Path) -> None:
-    """A backup's name is a name and no path: nothing outside the session's own folder is opened."""
+def test_backups_are_read_only_from_the_sessions_folder(cli: CliRunner, home: Path) -> None:
+    """A backup name is not a path: nothing outside the session's folder is opened."""
     secret = home / "file-history/secret"
     secret.parent.mkdir()
     secret.write_text("secret")
@@ -131,8 +136,8 @@ def test_backups_are_read_from_the_home(cli: CliRunner, home: Path) -> None:
     assert [file["path"] for file in cli("files", "last", "--home", home, "--json").json] == ["/work/app/kept.py"]
 
 
-def test_todos_and_tasks_are_listed(cli: CliRunner, home: Path) -> None:
-    """Both kinds of list are shown as they stand, or stood."""
+def test_todos_lists_todos_and_tasks(cli: CliRunner, home: Path) -> None:
+    """Both kinds of list are shown in their final state, or at a place."""
     result = cli("todos", "last", "--home", home, "--json")
     todo, task = result.json
     assert (todo["list"], todo["status"], todo["text"]) == ("todo", "in_progress", TODOS[0]["content"])
@@ -141,8 +146,8 @@ def test_todos_and_tasks_are_listed(cli: CliRunner, home: Path) -> None:
     assert cli("todos", "last", "--home", home, "--at", "5").code == 1
 
 
-def test_requests_are_listed_and_shown(cli: CliRunner, home: Path) -> None:
-    """The list counts messages and what is missing; one request is shown with its verdict and its messages."""
+def test_request_lists_and_shows_requests(cli: CliRunner, home: Path) -> None:
+    """The list counts messages and missing ones. One request is shown with its verdict and messages."""
     rows = cli("request", "last", "--home", home, "--jsonl").jsonl
     assert [(row["number"], row["messages"], row["new"], row["missing"]) for row in rows] == [
         (1, 1, 1, 0),
@@ -153,15 +158,15 @@ def test_requests_are_listed_and_shown(cli: CliRunner, home: Path) -> None:
     assert "Verified: every part matches the hash that Claude Code wrote." in first.out
     second = cli("request", "last", "2", "--home", home)
     assert "1 of 3 messages are not in the transcript." in second.out
-    whole = cli("request", "last", "2", "--home", home, "--json").json
-    assert (whole["verified"], whole["missing"]) == (False, ["e" * 64])
-    assert [message["source"] for message in whole["messages"]] == ["blob", "prompt", "unknown"]
+    document = cli("request", "last", "2", "--home", home, "--json").json
+    assert (document["verified"], document["missing"]) == (False, ["e" * 64])
+    assert [message["source"] for message in document["messages"]] == ["blob", "prompt", "unknown"]
     assert cli("request", "last", "3", "--home", home).code == 2
     assert cli("request", "last", "--agent", "nobody", "--home", home).code == 2
 
 
-def test_sessions_without_lists_or_requests_give_nothing(cli: CliRunner, tmp_path: Path) -> None:
-    """Nothing found is exit code 1, no word on standard output, and a sentence on the other."""
+def test_sessions_without_state_exit_with_1(cli: CliRunner, tmp_path: Path) -> None:
+    """Exit code 1, nothing on standard output, and a sentence on standard error."""
     path = write(tmp_path / "a.jsonl", *transcript(prompt("go"), reply("ok")))
     for command in ("files", "todos", "request"):
         result = cli(command, path)
@@ -169,16 +174,14 @@ def test_sessions_without_lists_or_requests_give_nothing(cli: CliRunner, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "question",
+    "words",
     [["files"], ["todos"], ["request"], ["request", "1"], ["request", "2"], ["files", "--diff", "1", "6"]],
     ids=" ".join,
 )
-def test_hostile_text_cannot_steer_a_terminal(
-    cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, question: list[str]
-) -> None:
-    """Whatever paths, todos and messages hold, no control or format character of it is printed on a terminal."""
+def test_escapes_hostile_text(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    """Control and format characters in paths, todos and messages are escaped on a terminal."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    command, *options = question
+    command, *options = words
     result = cli(command, "last", *options, "--home", home)
     assert result.code == 0
     assert control_characters(result.out) == set()
@@ -186,25 +189,25 @@ def test_hostile_text_cannot_steer_a_terminal(
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("output", ["--json", "--jsonl", "--csv", ""])
-@pytest.mark.parametrize("question", [["files"], ["todos"], ["request"], ["request", "1"]], ids=" ".join)
-def test_every_format_answers(cli: CliRunner, home: Path, question: list[str], output: str) -> None:
-    """Every listing takes the same output options."""
-    command, *options = question
+@pytest.mark.parametrize("words", [["files"], ["todos"], ["request"], ["request", "1"]], ids=" ".join)
+def test_every_format_works(cli: CliRunner, home: Path, words: list[str], output: str) -> None:
+    """Every listing accepts the same output options."""
+    command, *options = words
     result = cli(command, "last", *options, "--home", home, *output.split())
     assert (result.code, result.err) == (0, "")
     assert result.out
 
 
 @pytest.mark.parametrize("value", [1, True, "x", {"a": 1}, {"type": "text", "text": 1}, [1, None, "x"]], ids=str)
-def test_odd_requests_and_tasks_are_shown(cli: CliRunner, tmp_path: Path, value: object) -> None:
-    """A system prompt, tools or a task's status of a wrong shape are no reason to fail."""
-    odd = {"system": value, "tools": value}
+def test_shows_requests_and_tasks_of_wrong_shape(cli: CliRunner, tmp_path: Path, value: object) -> None:
+    """A system prompt, tools or a task status of a wrong type are shown, too."""
+    wrong_shape = {"system": value, "tools": value}
     task = {"subject": value, "status": value, "owner": value, "addBlockedBy": value}
     rows = transcript(
         prompt("go"),
         call("TaskCreate", task, "ok", details={"task": {"id": "1", "subject": "task"}}),
-        shape(odd),
-        request("r1", [user("go")], shapeHash=digest(odd)),
+        shape(wrong_shape),
+        request("r1", [user("go")], shapeHash=digest(wrong_shape)),
         pen=Pen(),
     )
     path = write(tmp_path / f"{SESSION}.jsonl", *rows)
@@ -213,9 +216,9 @@ def test_odd_requests_and_tasks_are_shown(cli: CliRunner, tmp_path: Path, value:
         assert (result.code, result.err) == (0, "")
 
 
-def test_todos_of_agents_inside_are_labelled_by_what_they_do(cli: CliRunner, tmp_path: Path) -> None:
-    """Such an agent has no id of its own that would tell anybody anything."""
-    given = {"subagent_type": "Explore", "description": "count sheep", "prompt": "Count!"}
+def test_todos_of_inline_agents_are_labelled_by_description(cli: CliRunner, tmp_path: Path) -> None:
+    """The id of an inline agent would mean nothing to the reader."""
+    arguments = {"subagent_type": "Explore", "description": "count sheep", "prompt": "Count!"}
     inside = transcript(
         prompt("Count!"),
         call("TodoWrite", {"todos": [{"content": "one", "status": "pending"}]}, "ok"),
@@ -224,6 +227,6 @@ def test_todos_of_agents_inside_are_labelled_by_what_they_do(cli: CliRunner, tmp
     )
     rows = [{**row, "sessionId": SESSION} for row in inside if isinstance(row, dict)]
     path = write(
-        tmp_path / f"{SESSION}.jsonl", *transcript(prompt("go"), call("Task", given, "ok"), reply("ok")), *rows
+        tmp_path / f"{SESSION}.jsonl", *transcript(prompt("go"), call("Task", arguments, "ok"), reply("ok")), *rows
     )
     assert "todo count sheep" in cli("todos", path).out

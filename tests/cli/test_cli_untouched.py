@@ -1,4 +1,4 @@
-"""The user's files are never written, and secrets never opened."""
+"""Commands never write the user's files and never open secrets."""
 
 from __future__ import annotations
 
@@ -13,54 +13,54 @@ import pytest
 from tests.cli import home_counts
 from tests.cli.runner import CliRunner, subprocess_environment
 
-# name, kind and permissions, owner, inode, size, time of change and of the last change of status
+# for each path: mode, owner, inode, size, mtime and ctime
 State = dict[str, tuple[int, int, int, int, int, int]]
 
 SPY = """
 import json, os, sys
-home, questions = sys.argv[1], json.loads(sys.argv[2])
-seen = []
-def spy(event, given):
+home, commands = sys.argv[1], json.loads(sys.argv[2])
+events = []
+def spy(event, arguments):
     if event.startswith(("open", "os.", "shutil.", "socket.", "subprocess.", "ctypes", "pty.")):
-        seen.append([event, [one if isinstance(one, str) else str(one) for one in given]])
+        events.append([event, [item if isinstance(item, str) else str(item) for item in arguments]])
 from threadline.cli import run
 import click, msgspec, threadline.reports, threadline.summary, threadline.parse, threadline.find
 import threadline.cli.commands
 sys.addaudithook(spy)
-codes = [run(question) for question in questions]
+codes = [run(command) for command in commands]
 sys.stdout = sys.stderr
-print(json.dumps([codes, seen]))
+print(json.dumps([codes, events]))
 """
 
 
-def state(home: Path) -> State:
+def file_states(home: Path) -> State:
     """Everything about every file that reading must not change."""
-    found = {}
+    states = {}
     for path in [home, *home.rglob("*")]:
-        seen = path.lstat()
-        times = (seen.st_mtime_ns, seen.st_ctime_ns)
-        found[str(path)] = (seen.st_mode, seen.st_uid, seen.st_ino, seen.st_size, *times)
-    return found
+        status = path.lstat()
+        times = (status.st_mtime_ns, status.st_ctime_ns)
+        states[str(path)] = (status.st_mode, status.st_uid, status.st_ino, status.st_size, *times)
+    return states
 
 
-def questions(home: Path) -> list[list[str]]:
+def all_commands(home: Path) -> list[list[str]]:
     """Every command in every format."""
     formats = [[], ["--json"], ["--jsonl"], ["--csv"]]
     transcript = str(home_counts.main_transcripts(home)[0])
-    asked = [
+    commands = [
         [*command, *form] for form in formats for command in (["--home", str(home)], ["doctor", "--home", str(home)])
     ]
-    asked += [["doctor", "--check", str(home)], ["doctor", "--check", transcript], ["demo", str(home)]]
-    asked += [
+    commands += [["doctor", "--check", str(home)], ["doctor", "--check", transcript], ["demo", str(home)]]
+    commands += [
         ["entries", path, *form] for form in [*formats, ["--raw"], ["--problems"]] for path in (str(home), transcript)
     ]
-    asked += [["entries", home_counts.main_transcripts(home)[0].stem[:8], "--home", str(home)]]
-    return asked
+    commands += [["entries", home_counts.main_transcripts(home)[0].stem[:8], "--home", str(home)]]
+    return commands
 
 
 @pytest.fixture
 def home(demo_home: Path, tmp_path: Path) -> Path:
-    """A home of its own, with secrets in it."""
+    """A copy of the demo home with secrets in it."""
     copy = tmp_path / "home"
     shutil.copytree(demo_home, copy)
     for name in (".credentials.json", "ide/1234.key", "projects/x.key", "session.pem"):
@@ -69,54 +69,54 @@ def home(demo_home: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def test_nothing_is_changed(cli: CliRunner, home: Path) -> None:
-    """After every command in every format all names, sizes, times, modes and inodes are as they were."""
+def test_changes_nothing(cli: CliRunner, home: Path) -> None:
+    """After every command in every format, all names, sizes, times, modes and inodes are the same."""
     for path in home.rglob("*"):
         path.chmod(0o500 if path.is_dir() else 0o400)
     home.chmod(0o500)
-    before = state(home)
+    before = file_states(home)
     try:
-        for question in questions(home):
-            assert cli(*question).code in {0, 1} or question[0] == "demo"
-        assert state(home) == before
+        for command in all_commands(home):
+            assert cli(*command).code in {0, 1} or command[0] == "demo"
+        assert file_states(home) == before
     finally:
         home.chmod(0o700)
         for path in home.rglob("*"):
             path.chmod(0o700)
 
 
-def test_files_are_opened_for_reading_only_and_secrets_never(home: Path, tmp_path: Path) -> None:
-    """Python itself tells what is opened: nothing for writing but the index, no secret, no socket, no process."""
-    done = subprocess.run(  # noqa: S603 - our own code
-        [sys.executable, "-B", "-c", SPY, str(home), json.dumps(questions(home))],
+def test_opens_files_read_only_and_no_secrets(home: Path, tmp_path: Path) -> None:
+    """Python's audit events show: nothing is opened for writing except the index, and no secret, socket or process."""
+    process = subprocess.run(  # noqa: S603 - our own code
+        [sys.executable, "-B", "-c", SPY, str(home), json.dumps(all_commands(home))],
         env=subprocess_environment(HOME=str(tmp_path), THREADLINE_CACHE=str(tmp_path / ".cache")),
         capture_output=True,
         check=True,
         timeout=60,
         cwd=tmp_path,
     )
-    codes, seen = json.loads(done.stderr.splitlines()[-1])
+    codes, events = json.loads(process.stderr.splitlines()[-1])
     assert set(codes) <= {0, 1, 2}
-    assert codes.count(2) == 1  # the demo that would not write into a home
-    opened = [given for event, given in seen if event == "open" and given[0].startswith(str(home))]
+    assert codes.count(2) == 1  # `demo` refuses to write into a home
+    opened = [arguments for event, arguments in events if event == "open" and arguments[0].startswith(str(home))]
     assert len(opened) > 100
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-    assert [given for given in opened if int(given[2]) & writing] == []
-    assert [given[0] for given in opened if given[0].endswith((".credentials.json", ".key"))] == []
+    assert [arguments for arguments in opened if int(arguments[2]) & writing] == []
+    assert [arguments[0] for arguments in opened if arguments[0].endswith((".credentials.json", ".key"))] == []
     harmless = {"open", "os.scandir", "os.listdir", "os.walk", "os.fwalk"}
-    cache = str(tmp_path / ".cache")  # where the index lies, which is ours
-    assert [one for one in seen if one[0] not in harmless and not str(one[1][0]).startswith(cache)] == []
+    cache = str(tmp_path / ".cache")  # our own index
+    assert [entry for entry in events if entry[0] not in harmless and not str(entry[1][0]).startswith(cache)] == []
 
 
-def test_secrets_do_not_show(cli: CliRunner, home: Path) -> None:
-    """What stands in a secret is in no answer."""
-    for question in questions(home):
-        assert "sk-planted" not in cli(*question).out
+def test_prints_no_secrets(cli: CliRunner, home: Path) -> None:
+    """The content of a secret is in no output."""
+    for command in all_commands(home):
+        assert "sk-planted" not in cli(*command).out
 
 
-def test_a_demo_writes_into_a_new_or_empty_directory_only(cli: CliRunner, home: Path, tmp_path: Path) -> None:
-    """`demo` refuses a directory that holds something, or a file: exit code 2, a sentence, nothing written."""
-    before = state(home)
+def test_demo_writes_only_into_a_new_or_empty_directory(cli: CliRunner, home: Path, tmp_path: Path) -> None:
+    """`demo` refuses a non-empty directory or a file: exit code 2, a sentence, nothing written."""
+    before = file_states(home)
     file = tmp_path / "file"
     file.write_text("mine")
     for target in (home, home / "projects", file, file / "below"):
@@ -124,7 +124,7 @@ def test_a_demo_writes_into_a_new_or_empty_directory_only(cli: CliRunner, home: 
         assert (result.code, result.out) == (2, "")
         assert result.err.startswith("threadline: ")
     assert "is not empty" in cli("demo", home).err
-    assert state(home) == before
+    assert file_states(home) == before
     assert file.read_text() == "mine"
     (tmp_path / "empty").mkdir()
     assert cli("demo", tmp_path / "empty").code == 0

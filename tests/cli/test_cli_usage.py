@@ -1,4 +1,4 @@
-"""`threadline usage`: what was spent, by every key, in every format, in the reader's days."""
+"""`threadline usage`: totals by every key, in every format, in the reader's time zone."""
 
 from __future__ import annotations
 
@@ -49,26 +49,26 @@ FIGURES = (
 OPUS = "claude-opus-4-5-20251101"
 
 
-def session(number: int) -> str:
+def session_id(number: int) -> str:
     """A session's id."""
     return f"5e55{number:04d}-0000-4000-8000-000000000001"
 
 
-def spend(home: Path, *parts: Any, number: int = 1, folder: str = "-work-app", **defaults: Any) -> Path:
-    """A home with one more session, of these parts after a prompt."""
-    pen = Pen(session(number), **defaults)
+def write_session(home: Path, *parts: Any, number: int = 1, folder: str = "-work-app", **defaults: Any) -> Path:
+    """Adds a session to the home, with a prompt and these parts. Returns the home."""
+    pen = Pen(session_id(number), **defaults)
     rows = transcript(prompt(f"task {number}"), *parts, pen=pen)
-    write(home / "projects" / folder / f"{session(number)}.jsonl", *rows)
+    write(home / "projects" / folder / f"{session_id(number)}.jsonl", *rows)
     return home
 
 
-def at(*times: str, **of: Any) -> list[Any]:
-    """Replies at these times, each of ten tokens."""
-    return [reply("done", timestamp=when, **of) for when in times]
+def replies_at(*times: str, **fields: Any) -> list[Any]:
+    """Replies at these times, ten tokens each."""
+    return [reply("done", timestamp=time, **fields) for time in times]
 
 
-def total(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The figures of rows, added up."""
+def add_up(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The figures of the rows, added up."""
     amounts = [Decimal(row["amount"]) for row in rows if row["amount"] is not None]
     return {
         **{name: sum(row[name] for row in rows) for name in FIGURES if name != "amount"},
@@ -76,82 +76,86 @@ def total(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def exact(figures: dict[str, Any]) -> dict[str, Any]:
-    """Figures whose amount can be compared."""
+def with_decimal_amount(figures: dict[str, Any]) -> dict[str, Any]:
+    """The figures with a Decimal amount."""
     return {**figures, "amount": None if figures["amount"] is None else Decimal(figures["amount"])}
 
 
-def table(shown: str) -> list[str]:
+def table_lines(output: str) -> list[str]:
     """The lines of a table, from its heading to its total."""
-    lines = shown.splitlines()
-    return lines[2 : next(at for at, line in enumerate(lines) if line.startswith("  total")) + 1]
+    lines = output.splitlines()
+    return lines[2 : next(number for number, line in enumerate(lines) if line.startswith("  total")) + 1]
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("by", [*KEYS, *NESTS])
 def test_every_key_sums_to_the_same_total(cli: CliRunner, demo_home: Path, by: str) -> None:
-    """By any key and any nest, the rows add up to the total of all, to the last digit; none is listed twice."""
-    plain = cli("usage", "--home", demo_home, "--json").json["total"]
-    seen = cli("usage", "--home", demo_home, "--by", by, "--json").json
+    """By any key and nesting, the rows add up exactly to the total, and no row occurs twice."""
+    overall = cli("usage", "--home", demo_home, "--json").json["total"]
+    report = cli("usage", "--home", demo_home, "--by", by, "--json").json
     names = by.split(",")
-    assert seen["by"] == names
-    assert seen["total"] == plain
-    assert exact(plain) == total(seen["rows"])
-    assert all(list(row) == [*names, *FIGURES] for row in seen["rows"])
-    paths = [tuple(row[name] for name in names) for row in seen["rows"]]
+    assert report["by"] == names
+    assert report["total"] == overall
+    assert with_decimal_amount(overall) == add_up(report["rows"])
+    assert all(list(row) == [*names, *FIGURES] for row in report["rows"])
+    paths = [tuple(row[name] for name in names) for row in report["rows"]]
     assert len(set(paths)) == len(paths) > 0
 
 
-def test_the_amount_is_the_price_applied_by_hand(cli: CliRunner, tmp_path: Path) -> None:
+def test_amount_equals_manual_calculation(cli: CliRunner, tmp_path: Path) -> None:
     """Two models, cache writes of both lifetimes, and reads: each times its price per million."""
     split = {"ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": 800}
     usage = {"input_tokens": 7, "output_tokens": 11, "cache_creation_input_tokens": 1000, "cache_creation": split}
-    home = spend(
+    home = write_session(
         tmp_path,
         reply("a", input=1000, output=50, read=20_000),
         reply("b", message={"model": OPUS, "usage": usage}),
     )
-    seen = cli("usage", "--home", home, "--by", "model", "--json").json
-    by_model = {row["model"]: row for row in seen["rows"]}
+    report = cli("usage", "--home", home, "--by", "model", "--json").json
+    by_model = {row["model"]: row for row in report["rows"]}
     sonnet = (1000 * Decimal(3) + 50 * Decimal(15) + 20_000 * Decimal("0.3")) / 1_000_000
     opus = (7 * Decimal(5) + 11 * Decimal(25) + 200 * Decimal("6.25") + 800 * Decimal(10)) / 1_000_000
     assert Decimal(by_model[MODEL]["amount"]) == sonnet
     assert Decimal(by_model[OPUS]["amount"]) == opus
-    assert Decimal(seen["total"]["amount"]) == sonnet + opus
+    assert Decimal(report["total"]["amount"]) == sonnet + opus
     assert (by_model[OPUS]["cache_write"], by_model[OPUS]["cache_write_1h"]) == (1000, 800)
-    assert "E" not in json.dumps(seen["total"]["amount"])
+    assert "E" not in json.dumps(report["total"]["amount"])
 
 
-def test_the_document_says_what_was_asked(cli: CliRunner, demo_home: Path) -> None:
-    """Keys, zone, time, prices with their digest, problems and notes stand beside the rows."""
-    asked = ("usage", "--home", demo_home, "--by", "week", "--tz", "Europe/Berlin", "--since", "2020-07-01")
-    seen = cli(*asked, "--json").json
-    assert list(seen)[:2] == ["total", "rows"]
-    assert (seen["by"], seen["zone"]) == (["week"], "Europe/Berlin")
-    assert (seen["since"], seen["until"]) == ("2020-06-30T22:00:00Z", None)
-    assert re.fullmatch(r"[0-9a-f]{64}", seen["prices"]["digest"])
-    assert [one["name"] for one in seen["prices"]["files"]] == ["threadline"]
-    assert (seen["problems"], seen["left_out"]) == ([], 0)
-    assert seen["prices"]["digest"] == cli("prices", "--json").json["digest"]
-    assert seen["prices"]["digest"][:12] in cli(*asked).out
+def test_json_contains_the_query(cli: CliRunner, demo_home: Path) -> None:
+    """Keys, zone, time, prices with their digest, problems and notes are next to the rows."""
+    arguments = ("usage", "--home", demo_home, "--by", "week", "--tz", "Europe/Berlin", "--since", "2020-07-01")
+    report = cli(*arguments, "--json").json
+    assert list(report)[:2] == ["total", "rows"]
+    assert (report["by"], report["zone"]) == (["week"], "Europe/Berlin")
+    assert (report["since"], report["until"]) == ("2020-06-30T22:00:00Z", None)
+    assert re.fullmatch(r"[0-9a-f]{64}", report["prices"]["digest"])
+    assert [price_file["name"] for price_file in report["prices"]["files"]] == ["threadline"]
+    assert (report["problems"], report["left_out"]) == ([], 0)
+    assert report["prices"]["digest"] == cli("prices", "--json").json["digest"]
+    assert report["prices"]["digest"][:12] in cli(*arguments).out
 
 
 @pytest.mark.parametrize("by", ["day", "project,model", "agent-type"])
-def test_rows_are_the_same_in_every_format(cli: CliRunner, demo_home: Path, by: str) -> None:
-    """`--jsonl` and `--csv` have the leaf rows of the document, the amount as exact text."""
-    question = ("usage", "--home", demo_home, "--by", by)
-    rows = cli(*question, "--json").json["rows"]
-    assert cli(*question, "--jsonl").jsonl == rows
-    cells = cli(*question, "--csv").csv
-    assert cells == [{name: "" if one is None else str(one) for name, one in row.items()} for row in rows]
+def test_formats_have_the_same_rows(cli: CliRunner, demo_home: Path, by: str) -> None:
+    """`--jsonl` and `--csv` have the leaf rows of the JSON, with the amount as an exact string."""
+    arguments = ("usage", "--home", demo_home, "--by", by)
+    rows = cli(*arguments, "--json").json["rows"]
+    assert cli(*arguments, "--jsonl").jsonl == rows
+    cells = cli(*arguments, "--csv").csv
+    assert cells == [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
 
 
-def test_keys_may_be_given_one_by_one(cli: CliRunner, demo_home: Path) -> None:
-    """`--by project --by model`, `--by project,model` and `--by project --breakdown` are one report."""
-    home = ("usage", "--home", demo_home, "--json")
-    several = cli(*home, "--by", "project", "--by", "model").json
-    assert several == cli(*home, "--by", "Project, model").json == cli(*home, "--by", "project", "--breakdown").json
-    assert cli(*home, "--breakdown", "--apart").json["by"] == ["day", "thread", "model"]
+def test_ways_to_give_several_keys(cli: CliRunner, demo_home: Path) -> None:
+    """`--by project --by model`, `--by project,model` and `--by project --breakdown` are the same report."""
+    arguments = ("usage", "--home", demo_home, "--json")
+    report = cli(*arguments, "--by", "project", "--by", "model").json
+    assert (
+        report
+        == cli(*arguments, "--by", "Project, model").json
+        == cli(*arguments, "--by", "project", "--breakdown").json
+    )
+    assert cli(*arguments, "--breakdown", "--apart").json["by"] == ["day", "thread", "model"]
 
 
 @pytest.mark.sample(2)
@@ -183,22 +187,22 @@ def test_keys_may_be_given_one_by_one(cli: CliRunner, demo_home: Path) -> None:
     ],
     ids=["23 hours", "25 hours", "half hours", "half an hour of daylight saving"],
 )
-def test_days_split_at_the_readers_midnight(
+def test_days_split_at_midnight_in_the_zone(
     cli: CliRunner, tmp_path: Path, zone: str, times: list[str], days: list[str]
 ) -> None:
-    """A charge belongs to the day that it is there, and `--since` and `--until` take exactly that day."""
-    home = spend(tmp_path, *at(*times))
-    question = ("usage", "--home", home, "--tz", zone)
-    rows = cli(*question, "--jsonl").jsonl
+    """A charge belongs to the day in its zone, and `--since` and `--until` select exactly that day."""
+    home = write_session(tmp_path, *replies_at(*times))
+    arguments = ("usage", "--home", home, "--tz", zone)
+    rows = cli(*arguments, "--jsonl").jsonl
     assert [(row["day"], row["charges"]) for row in rows] == [(day, days.count(day)) for day in dict.fromkeys(days)]
     for row in rows:
-        alone = cli(*question, "--since", row["day"], "--until", row["day"], "--json").json
-        assert alone["rows"] == [row]
+        report = cli(*arguments, "--since", row["day"], "--until", row["day"], "--json").json
+        assert report["rows"] == [row]
 
 
-def test_hours_are_the_readers_too(cli: CliRunner, tmp_path: Path) -> None:
-    """The hour that comes twice is one row; half hours fall into the hour that the clock shows."""
-    home = spend(tmp_path, *at("2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"))
+def test_hours_depend_on_the_zone(cli: CliRunner, tmp_path: Path) -> None:
+    """The repeated hour is one row. Half hours belong to the hour that the clock shows."""
+    home = write_session(tmp_path, *replies_at("2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"))
     hours = {
         zone: [
             (row["hour"], row["charges"])
@@ -211,25 +215,25 @@ def test_hours_are_the_readers_too(cli: CliRunner, tmp_path: Path) -> None:
     assert hours["UTC"] == [("00:00", 1), ("01:00", 1), ("02:00", 1)]
 
 
-def test_weeks_and_months_begin_where_the_reader_is(cli: CliRunner, tmp_path: Path) -> None:
+def test_weeks_and_months_depend_on_the_zone(cli: CliRunner, tmp_path: Path) -> None:
     """Sunday night in UTC is Monday in Tokyo: another week, and another month."""
-    home = spend(tmp_path, *at("2026-05-31T20:00:00Z"))
+    home = write_session(tmp_path, *replies_at("2026-05-31T20:00:00Z"))
     for zone, week, month in (("UTC", "2026-05-25", "2026-05"), ("Asia/Tokyo", "2026-06-01", "2026-06")):
         (row,) = cli("usage", "--home", home, "--by", "week,month", "--tz", zone, "--jsonl").jsonl
         assert (row["week"], row["month"]) == (week, month)
 
 
-def test_the_default_zone_is_this_machines(tmp_path: Path) -> None:
-    """Without `--tz`, days are those of the machine; `--tz UTC` is UTC all the same."""
-    home = spend(tmp_path, *at("2026-05-31T20:00:00Z"))
-    here = run_in_subprocess("usage", "--home", home, "--json", TZ="Asia/Tokyo").json
-    assert (here["zone"], here["rows"][0]["day"]) == ("Asia/Tokyo", "2026-06-01")
+def test_default_zone_is_the_local_one(tmp_path: Path) -> None:
+    """Without `--tz`, days are local. `--tz UTC` is UTC."""
+    home = write_session(tmp_path, *replies_at("2026-05-31T20:00:00Z"))
+    report = run_in_subprocess("usage", "--home", home, "--json", TZ="Asia/Tokyo").json
+    assert (report["zone"], report["rows"][0]["day"]) == ("Asia/Tokyo", "2026-06-01")
     assert run_in_subprocess("usage", "--home", home, "--json", "--tz", "utc", TZ="Asia/Tokyo").json["zone"] == "UTC"
 
 
-def test_a_wrong_key_zone_time_or_price_file_is_an_error_that_helps(cli: CliRunner, demo_home: Path) -> None:
-    """What cannot be understood: exit code 2, nothing on standard output, and what was meant."""
-    wrong = {
+def test_invalid_options_are_errors_with_suggestions(cli: CliRunner, demo_home: Path) -> None:
+    """Exit code 2, nothing on standard output, and a suggestion."""
+    errors = {
         ("--by", "dya"): "Did you mean --by day?",
         ("--by", "daily"): "Did you mean --by day?",
         ("--by", "projects"): "Did you mean --by project?",
@@ -241,22 +245,26 @@ def test_a_wrong_key_zone_time_or_price_file_is_an_error_that_helps(cli: CliRunn
         ("--shape", "ccusage", "--by", "model"): "requires a single --by key: day, week, month, session",
         ("--shape", "ccusage", "--csv"): "cannot be combined with --jsonl, --csv",
     }
-    for words, sentence in wrong.items():
+    for words, sentence in errors.items():
         result = cli("usage", "--home", demo_home, *words)
         assert (result.code, result.out) == (2, ""), words
         assert sentence in result.err
 
 
-def test_what_is_asked_for_is_what_is_summed(cli: CliRunner, tmp_path: Path) -> None:
-    """Project, model, session and time each narrow the report; a session's id may be its start, or `last`."""
-    spend(tmp_path, *at("2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z"), cwd="/work/app")
-    spend(
-        tmp_path, *at("2026-01-03T10:00:00Z", message={"model": OPUS}), number=2, folder="-work-site", cwd="/work/site"
+def test_filters_by_project_model_session_and_time(cli: CliRunner, tmp_path: Path) -> None:
+    """A session id may be a prefix, or `last`."""
+    write_session(tmp_path, *replies_at("2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z"), cwd="/work/app")
+    write_session(
+        tmp_path,
+        *replies_at("2026-01-03T10:00:00Z", message={"model": OPUS}),
+        number=2,
+        folder="-work-site",
+        cwd="/work/site",
     )
 
     def charges(*words: str) -> int:
-        seen: int = cli("usage", "--home", tmp_path, "--tz", "UTC", "--json", *words).json["total"]["charges"]
-        return seen
+        count: int = cli("usage", "--home", tmp_path, "--tz", "UTC", "--json", *words).json["total"]["charges"]
+        return count
 
     assert charges() == 3
     assert (charges("--project", "SITE"), charges("--project", "/work/app")) == (1, 2)
@@ -266,136 +274,136 @@ def test_what_is_asked_for_is_what_is_summed(cli: CliRunner, tmp_path: Path) -> 
     assert charges("--since", "2026-01-02", "--until", "2026-01-02", "--project", "app") == 1
 
 
-def test_nothing_found_says_what_there_is(cli: CliRunner, tmp_path: Path) -> None:
-    """Exit code 1 and a sentence: which projects, models, sessions, or what time there is."""
-    home = spend(tmp_path / "home", *at("2026-01-01T10:00:00Z"))
-    told = {
+def test_explains_why_nothing_matches(cli: CliRunner, tmp_path: Path) -> None:
+    """Exit code 1, and the message lists the projects, models, sessions, or the period with charges."""
+    home = write_session(tmp_path / "home", *replies_at("2026-01-01T10:00:00Z"))
+    errors = {
         ("--project", "nowhere"): "--project 'nowhere'. Projects: /work/app.",
         ("--model", "gpt"): f"Models: {MODEL}.",
         ("--session", "ffff"): "Sessions: 5e550001.",
         ("--since", "2026-01-02"): "--since. Other charges are from 2026-01-01 to 2026-01-01.",
     }
-    for words, sentence in told.items():
+    for words, sentence in errors.items():
         result = cli("usage", "--home", home, *words)
         assert (result.code, result.out) == (1, ""), words
         assert result.err.startswith("threadline: The only charge does not match ")
         assert sentence in result.err
     (tmp_path / "empty/projects").mkdir(parents=True)
     assert "No usage: no model replied in" in cli("usage", "--home", tmp_path / "empty").err
-    none = cli("usage")
-    assert (none.code, none.out) == (1, "")
-    assert "No Claude home found." in none.err
+    no_home = cli("usage")
+    assert (no_home.code, no_home.out) == (1, "")
+    assert "No Claude home found." in no_home.err
 
 
-def test_an_unknown_model_has_tokens_and_no_amount(cli: CliRunner, tmp_path: Path) -> None:
-    """Its amount is null and an empty cell, a line names it, and a price file gives it one."""
-    home = spend(tmp_path / "home", reply("a", message={"model": "glm-9"}, input=10, output=5))
-    seen = cli("usage", "--home", home, "--by", "model", "--json").json
-    assert (seen["total"]["amount"], seen["total"]["unpriced"], seen["rows"][0]["output"]) == (None, 1, 5)
-    assert "1 charge has no price and is not included in amounts (glm-9)." in seen["notes"]
-    shown = cli("usage", "--home", home, "--by", "model").out
-    assert "$" not in shown
-    assert "1 charge has no price" in shown
+def test_unknown_model_has_tokens_and_no_amount(cli: CliRunner, tmp_path: Path) -> None:
+    """Its amount is null or an empty cell, a note names it, and a price file gives it a price."""
+    home = write_session(tmp_path / "home", reply("a", message={"model": "glm-9"}, input=10, output=5))
+    report = cli("usage", "--home", home, "--by", "model", "--json").json
+    assert (report["total"]["amount"], report["total"]["unpriced"], report["rows"][0]["output"]) == (None, 1, 5)
+    assert "1 charge has no price and is not included in amounts (glm-9)." in report["notes"]
+    output = cli("usage", "--home", home, "--by", "model").out
+    assert "$" not in output
+    assert "1 charge has no price" in output
     assert cli("usage", "--home", home, "--csv").csv[0]["amount"] == ""
     cost = {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6, "litellm_provider": "x", "mode": "chat"}
     prices = tmp_path / "litellm.json"
     prices.write_text(json.dumps({"glm-9": cost}))
     priced = cli("usage", "--home", home, "--prices", prices, "--json").json
     assert (priced["total"]["amount"], priced["total"]["unpriced"]) == ("0.00002", 0)
-    assert [one["name"] for one in priced["prices"]["files"]] == ["threadline", str(prices)]
-    assert priced["prices"]["digest"] != seen["prices"]["digest"]
+    assert [price_file["name"] for price_file in priced["prices"]["files"]] == ["threadline", str(prices)]
+    assert priced["prices"]["digest"] != report["prices"]["digest"]
 
 
-def test_an_output_that_is_a_lower_bound_is_told(cli: CliRunner, tmp_path: Path) -> None:
-    """Old versions did not write the final count: a line says of how many charges."""
-    home = spend(tmp_path, reply("a", message={"stop_reason": None}), reply("b"), version="2.1.20")
-    seen = cli("usage", "--home", home, "--json").json
-    assert seen["total"]["lower_bound"] == 1
+def test_reports_output_that_is_a_lower_bound(cli: CliRunner, tmp_path: Path) -> None:
+    """Old versions did not write the final count. A note says for how many charges."""
+    home = write_session(tmp_path, reply("a", message={"stop_reason": None}), reply("b"), version="2.1.20")
+    report = cli("usage", "--home", home, "--json").json
+    assert report["total"]["lower_bound"] == 1
     assert "Output is a lower bound for 1 charge:" in cli("usage", "--home", home).out
 
 
 @pytest.mark.parametrize(("by", "sentence"), [("tool", "shared equally by the calls"), ("skill", "names as its cause")])
-def test_by_tool_and_by_skill_state_their_method(cli: CliRunner, demo_home: Path, by: str, sentence: str) -> None:
-    """One sentence says how the shares come about, in the table and in the notes."""
+def test_by_tool_and_by_skill_explain_their_method(cli: CliRunner, demo_home: Path, by: str, sentence: str) -> None:
+    """One sentence explains how the shares are computed, in the table and in the notes."""
     assert sentence in " ".join(cli("usage", "--home", demo_home, "--by", by).out.split())
     assert sentence in " ".join(cli("usage", "--home", demo_home, "--by", by, "--json").json["notes"])
     assert sentence not in cli("usage", "--home", demo_home, "--by", "model").out
 
 
-def test_a_left_branch_is_told_apart(cli: CliRunner, tmp_path: Path) -> None:
-    """What was spent before a rewind is a left branch's, what agents spent theirs; all of it is the session's."""
-    pen = Pen(session(1))
+def test_abandoned_branch_is_separate(cli: CliRunner, tmp_path: Path) -> None:
+    """Charges before a rewind belong to an abandoned branch, those of agents to the agents, and all to the session."""
+    pen = Pen(session_id(1))
     rows: list[Row | bytes] = transcript(prompt("begin"), reply("yes", output=1), pen=pen)
     fork = pen.parent
     rows += transcript(prompt("this way"), reply("left", output=20), pen=pen)
     pen.parent = fork
     rows += transcript(prompt("no, that way"), reply("kept", output=300), pen=pen)
     folder = tmp_path / "projects/-work-app"
-    write(folder / f"{session(1)}.jsonl", *rows)
+    write(folder / f"{session_id(1)}.jsonl", *rows)
     for agent, output in (("a1b2c3d4e5f60718", 4000), ("aside_question-0011223344556677", 50_000)):
-        own = Pen(session(1), agentId=agent, isSidechain=True)
-        own._count = output
+        agent_pen = Pen(session_id(1), agentId=agent, isSidechain=True)
+        agent_pen._count = output
         write(
-            folder / session(1) / f"subagents/agent-{agent}.jsonl",
-            *transcript(prompt("help"), reply("ok", output=output), pen=own),
+            folder / session_id(1) / f"subagents/agent-{agent}.jsonl",
+            *transcript(prompt("help"), reply("ok", output=output), pen=agent_pen),
         )
-    question = ("usage", "--home", tmp_path)
-    by_thread = {row["thread"]: row["output"] for row in cli(*question, "--by", "thread", "--jsonl").jsonl}
+    arguments = ("usage", "--home", tmp_path)
+    by_thread = {row["thread"]: row["output"] for row in cli(*arguments, "--by", "thread", "--jsonl").jsonl}
     assert by_thread == {"main thread": 301, "left branch": 20, "agent": 4000, "side agent": 50_000}
-    apart = cli(*question, "--by", "session", "--apart", "--json").json
-    assert {(row["session"], row["thread"]): row["output"] for row in apart["rows"]} == {
-        (session(1), name): output for name, output in by_thread.items()
+    report = cli(*arguments, "--by", "session", "--apart", "--json").json
+    assert {(row["session"], row["thread"]): row["output"] for row in report["rows"]} == {
+        (session_id(1), name): output for name, output in by_thread.items()
     }
-    (whole,) = cli(*question, "--by", "session", "--jsonl").jsonl
-    assert whole["output"] == sum(by_thread.values())
+    (session_row,) = cli(*arguments, "--by", "session", "--jsonl").jsonl
+    assert session_row["output"] == sum(by_thread.values())
 
 
-def test_an_agents_type_is_read_from_its_side_file(cli: CliRunner, tmp_path: Path) -> None:
-    """Rows that do not say the type of their agent have it in the file beside the transcript."""
-    spend(tmp_path, reply("main"))
-    folder = tmp_path / "projects/-work-app" / session(1) / "subagents"
+def test_reads_agent_type_from_side_file(cli: CliRunner, tmp_path: Path) -> None:
+    """If the rows do not contain the agent's type, the file next to the transcript does."""
+    write_session(tmp_path, reply("main"))
+    folder = tmp_path / "projects/-work-app" / session_id(1) / "subagents"
     for agent in ("a1b2c3d4e5f60718", "affffffffffffffff"):
-        own = Pen(session(1), agentId=agent, isSidechain=True)
-        own._count = ord(agent[1])
-        write(folder / f"agent-{agent}.jsonl", *transcript(prompt("help"), reply("ok"), pen=own))
+        agent_pen = Pen(session_id(1), agentId=agent, isSidechain=True)
+        agent_pen._count = ord(agent[1])
+        write(folder / f"agent-{agent}.jsonl", *transcript(prompt("help"), reply("ok"), pen=agent_pen))
     write(folder / "agent-a1b2c3d4e5f60718.meta.json", b'{"agentType":"Explore"}')
     rows = cli("usage", "--home", tmp_path, "--by", "agent-type", "--jsonl").jsonl
     assert {row["agent-type"]: row["charges"] for row in rows} == {"main": 1, "Explore": 1, "(none)": 1}
 
 
-def test_a_limit_leaves_the_total_as_it_is(cli: CliRunner, tmp_path: Path) -> None:
-    """Of times the newest are kept, of all else the greatest; what is left out is one row, and in the total."""
+def test_limit_does_not_change_the_total(cli: CliRunner, tmp_path: Path) -> None:
+    """The newest times or the largest groups are shown. The rest is one row, and in the total."""
     for number in range(1, 6):
-        spend(tmp_path, *at(f"2026-01-0{number}T10:00:00Z", output=100 * number), number=number)
-    question = ("usage", "--home", tmp_path, "--tz", "UTC", "--limit", "2")
-    days = cli(*question, "--json").json
+        write_session(tmp_path, *replies_at(f"2026-01-0{number}T10:00:00Z", output=100 * number), number=number)
+    arguments = ("usage", "--home", tmp_path, "--tz", "UTC", "--limit", "2")
+    days = cli(*arguments, "--json").json
     assert [row["day"] for row in days["rows"]] == ["2026-01-04", "2026-01-05"]
     assert (days["left_out"], days["total"]["output"]) == (3, 1500)
-    sessions = cli(*question, "--by", "session", "--breakdown", "--json").json
-    assert [row["session"] for row in sessions["rows"]] == [session(5), session(4)]
-    shown = cli(*question, "--by", "session").out
-    rest = next(line for line in shown.splitlines() if "3 more: see --limit" in line)
+    sessions = cli(*arguments, "--by", "session", "--breakdown", "--json").json
+    assert [row["session"] for row in sessions["rows"]] == [session_id(5), session_id(4)]
+    output = cli(*arguments, "--by", "session").out
+    rest = next(line for line in output.splitlines() if "3 more: see --limit" in line)
     assert "600" in rest.split()
-    assert "1.5 k" in table(shown)[-1]
+    assert "1.5 k" in table_lines(output)[-1]
 
 
-def test_order_is_by_time_or_by_amount(cli: CliRunner, tmp_path: Path) -> None:
-    """Either order for any key; parts of a nest stay together."""
+def test_sorts_by_time_or_amount(cli: CliRunner, tmp_path: Path) -> None:
+    """Either order works for any key. Parts of a nest stay together."""
     for number, output in ((1, 50), (2, 900), (3, 400)):
-        spend(tmp_path, *at(f"2026-01-0{number}T10:00:00Z", output=output), number=number)
-    spend(
+        write_session(tmp_path, *replies_at(f"2026-01-0{number}T10:00:00Z", output=output), number=number)
+    write_session(
         tmp_path,
-        *at("2026-01-04T10:00:00Z", "2026-01-01T11:00:00Z", message={"model": OPUS}, output=10),
+        *replies_at("2026-01-04T10:00:00Z", "2026-01-01T11:00:00Z", message={"model": OPUS}, output=10),
         number=4,
     )
-    home = ("usage", "--home", tmp_path, "--tz", "UTC", "--jsonl")
+    arguments = ("usage", "--home", tmp_path, "--tz", "UTC", "--jsonl")
 
     def values(key: str, *words: str) -> list[str]:
-        return [row[key] for row in cli(*home, *words).jsonl]
+        return [row[key] for row in cli(*arguments, *words).jsonl]
 
     assert values("day", "--sort", "amount") == ["2026-01-02", "2026-01-03", "2026-01-01", "2026-01-04"]
-    assert values("session", "--by", "session", "--sort", "time") == [session(number) for number in (1, 2, 3, 4)]
-    assert values("session", "--by", "session") == [session(number) for number in (2, 3, 1, 4)]
+    assert values("session", "--by", "session", "--sort", "time") == [session_id(number) for number in (1, 2, 3, 4)]
+    assert values("session", "--by", "session") == [session_id(number) for number in (2, 3, 1, 4)]
     nested = values("model", "--by", "model,day", "--sort", "time")
     assert nested == [MODEL] * 3 + [OPUS] * 2
     assert values("tool", "--by", "tool", "--sort", "time") == ["(no call)"]
@@ -404,80 +412,84 @@ def test_order_is_by_time_or_by_amount(cli: CliRunner, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
 @pytest.mark.parametrize("by", ["day", "session", "project", "model", "tool", "project,session,model", "version"])
-def test_a_table_fits_its_page(
+def test_table_fits_terminal(
     cli: CliRunner, demo_home: Path, monkeypatch: pytest.MonkeyPatch, width: int, by: str
 ) -> None:
-    """No line is wider than the page; the amount is never dropped, and figures stand below their headings."""
+    """No line is wider than the terminal. The amount is never dropped, and figures are below their headings."""
     monkeypatch.setenv("COLUMNS", str(width))
     result = cli("usage", "--home", demo_home, "--by", by, "--limit", "9")
     assert max(map(display_width, result.out.splitlines())) <= width
-    lines = table(result.out)
+    lines = table_lines(result.out)
     assert lines[0].endswith("amount")
     assert {display_width(line) for line in lines if "$" in line} == {display_width(lines[0])}
     assert not set(result.out) & set("▏▎▍▌▋▊▉█▁▂▃▄▅▆▇")
 
 
-def test_figures_are_short_for_people_and_whole_on_request(cli: CliRunner, tmp_path: Path) -> None:
-    """`12.3 k` and cents by default; `--exact` shows every digit; less than a cent is said to be so."""
-    home = spend(tmp_path, reply("a", input=12_345, output=1, read=2_000), reply("b", input=1, message={"model": OPUS}))
+def test_figures_are_short_unless_exact(cli: CliRunner, tmp_path: Path) -> None:
+    """`12.3 k` and cents by default. `--exact` shows every digit. Less than a cent is shown as such."""
+    home = write_session(
+        tmp_path, reply("a", input=12_345, output=1, read=2_000), reply("b", input=1, message={"model": OPUS})
+    )
     short = cli("usage", "--home", home, "--by", "model").out
     assert "12.3 k" in short
     assert "2.0 k" in short
     assert "$0.04" in short
     assert "<$0.01" in short
-    whole = cli("usage", "--home", home, "--by", "model", "--exact").out
-    assert "12,345" in whole
-    assert "2,000" in whole
-    assert "$0.03765" in whole
+    exact_output = cli("usage", "--home", home, "--by", "model", "--exact").out
+    assert "12,345" in exact_output
+    assert "2,000" in exact_output
+    assert "$0.03765" in exact_output
 
 
-def test_sessions_are_named_by_their_titles(cli: CliRunner, tmp_path: Path) -> None:
-    """A session's row has the start of its id and its title, wherever in the transcript that stands."""
+def test_sessions_are_shown_with_titles(cli: CliRunner, tmp_path: Path) -> None:
+    """A session's row has its id prefix and its title, wherever in the transcript the title is."""
     calls = [call("Bash", "ls", "x" * 3000) for _ in range(250)]
-    given = {"type": "custom-title", "customTitle": "The given one", "sessionId": session(1)}
-    rows = transcript(prompt("a first prompt"), *calls, given, *calls, pen=Pen(session(1)))
-    write(tmp_path / "projects/-work-app" / f"{session(1)}.jsonl", *rows)
-    spend(tmp_path, reply("ok"), number=2)
-    shown = cli("usage", "--home", tmp_path, "--by", "session").out
-    assert "5e550001  The given one " in shown
-    assert "5e550002  task 2 " in shown
+    title = {"type": "custom-title", "customTitle": "The given one", "sessionId": session_id(1)}
+    rows = transcript(prompt("a first prompt"), *calls, title, *calls, pen=Pen(session_id(1)))
+    write(tmp_path / "projects/-work-app" / f"{session_id(1)}.jsonl", *rows)
+    write_session(tmp_path, reply("ok"), number=2)
+    output = cli("usage", "--home", tmp_path, "--by", "session").out
+    assert "5e550001  The given one " in output
+    assert "5e550002  task 2 " in output
 
 
-def test_sessions_have_the_titles_of_the_list(cli: CliRunner, demo_home: Path) -> None:
-    """Every session of a report is called as `threadline list` calls it."""
-    listed = {one["id"]: one["title"] for one in cli("list", "--home", demo_home, "--json").json}
-    named = read_session_titles([look(demo_home)], set(listed))
-    assert {one: named.get(one, "") for one in listed} == listed
+def test_session_titles_equal_those_of_list(cli: CliRunner, demo_home: Path) -> None:
+    """Every session has the title that `threadline list` shows."""
+    listed = {row["id"]: row["title"] for row in cli("list", "--home", demo_home, "--json").json}
+    titles = read_session_titles([look(demo_home)], set(listed))
+    assert {session: titles.get(session, "") for session in listed} == listed
     assert len(listed) > 10
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("when", ["0001-01-01T00:00:00Z", "0999-05-05T12:00:00Z", "9999-12-31T23:59:59.999Z", "soon"])
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Pacific/Kiritimati"])
-def test_any_time_has_a_row(cli: CliRunner, tmp_path: Path, when: str, zone: str) -> None:
-    """The first and the last moments of all time, and what is none, are rows of every report by time."""
-    home = spend(tmp_path, *at(when))
+def test_extreme_and_missing_times_have_a_row(cli: CliRunner, tmp_path: Path, when: str, zone: str) -> None:
+    """The first and last moments, and an invalid one, are rows of every report by time."""
+    home = write_session(tmp_path, *replies_at(when))
     for by in ("day", "week", "month", "hour"):
         for words in ((), ("--sort", "time", "--json")):
             result = cli("usage", "--home", home, "--by", by, "--tz", zone, *words)
             assert (result.code, result.err) == (0, "")
-    question = ("usage", "--home", home, "--tz", zone)
-    always = cli(*question, "--since", "999999w", "--until", "9999-12-31T23:59:59.999999Z")
-    assert always.code == 0  # what names no time has that of the row before
-    # In a zone, the first day of all time may begin some hours later.
-    assert cli(*question, "--since", "0001-01-01", "--until", "9999-12-31").code in {0, 1}
-    assert cli(*question, "--since", "2026-01-01", "--until", "2026-01-02").code == 1
+    arguments = ("usage", "--home", home, "--tz", zone)
+    everything = cli(*arguments, "--since", "999999w", "--until", "9999-12-31T23:59:59.999999Z")
+    assert everything.code == 0  # a row without a time has that of the row before
+    # In a zone, the very first day may begin some hours later.
+    assert cli(*arguments, "--since", "0001-01-01", "--until", "9999-12-31").code in {0, 1}
+    assert cli(*arguments, "--since", "2026-01-01", "--until", "2026-01-02").code == 1
 
 
-def test_subtotals_stand_above_what_they_sum(cli: CliRunner, tmp_path: Path) -> None:
+def test_subtotals_are_above_their_parts(cli: CliRunner, tmp_path: Path) -> None:
     """In a nest, each outer value has a line with the sum of the lines indented below it."""
-    spend(
-        tmp_path, *at("2026-01-01T10:00:00Z", output=1), *at("2026-01-01T11:00:00Z", output=2, message={"model": OPUS})
+    write_session(
+        tmp_path,
+        *replies_at("2026-01-01T10:00:00Z", output=1),
+        *replies_at("2026-01-01T11:00:00Z", output=2, message={"model": OPUS}),
     )
-    spend(tmp_path, *at("2026-01-02T10:00:00Z", output=4), number=2)
-    lines = table(cli("usage", "--home", tmp_path, "--by", "day,model", "--tz", "UTC").out)
-    shown = [re.match(r"( +)(\S+)(?: [A-Z][a-z]{2})? +(\d+) +(\d+) +(\d+) ", line) for line in lines[1:-2]]
-    assert [(len(one[1]), one[2], one[3], one[5]) for one in shown if one is not None] == [
+    write_session(tmp_path, *replies_at("2026-01-02T10:00:00Z", output=4), number=2)
+    lines = table_lines(cli("usage", "--home", tmp_path, "--by", "day,model", "--tz", "UTC").out)
+    matches = [re.match(r"( +)(\S+)(?: [A-Z][a-z]{2})? +(\d+) +(\d+) +(\d+) ", line) for line in lines[1:-2]]
+    assert [(len(match[1]), match[2], match[3], match[5]) for match in matches if match is not None] == [
         (2, "2026-01-01", "2", "3"),
         (4, "opus-4-5", "1", "2"),
         (4, "sonnet-4-5", "1", "1"),
@@ -486,22 +498,22 @@ def test_subtotals_stand_above_what_they_sum(cli: CliRunner, tmp_path: Path) -> 
     ]
 
 
-def test_the_shape_of_ccusage(cli: CliRunner, demo_home: Path) -> None:
-    """`--shape ccusage` prints its document, with our totals, by day, week, month and session."""
-    home = ("usage", "--home", demo_home, "--tz", "UTC")
-    ours = cli(*home, "--json").json["total"]
+def test_ccusage_shape(cli: CliRunner, demo_home: Path) -> None:
+    """`--shape ccusage` prints its JSON, with our totals, by day, week, month and session."""
+    arguments = ("usage", "--home", demo_home, "--tz", "UTC")
+    total = cli(*arguments, "--json").json["total"]
     for by, name in (("day", "daily"), ("week", "weekly"), ("month", "monthly"), ("session", "sessions")):
-        theirs = cli(*home, "--by", by, "--shape", "ccusage").json
-        assert len(theirs[name]) == len(cli(*home, "--by", by, "--jsonl").jsonl)
-        assert theirs["totals"]["outputTokens"] == ours["output"]
-        assert theirs["totals"]["totalCost"] == pytest.approx(float(ours["amount"]))
+        document = cli(*arguments, "--by", by, "--shape", "ccusage").json
+        assert len(document[name]) == len(cli(*arguments, "--by", by, "--jsonl").jsonl)
+        assert document["totals"]["outputTokens"] == total["output"]
+        assert document["totals"]["totalCost"] == pytest.approx(float(total["amount"]))
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("by", ["project", "model,session", "tool,version", "branch,skill,agent"])
-def test_no_name_steers_the_terminal(cli: CliRunner, tmp_path: Path, by: str, text: str) -> None:
-    """Hostile projects, models, tools, branches, versions, titles and sessions reach no table and no sentence raw."""
+def test_escapes_hostile_names(cli: CliRunner, tmp_path: Path, by: str, text: str) -> None:
+    """Hostile projects, models, tools, branches, versions, titles and sessions are escaped everywhere."""
     home = hostile_home(tmp_path / "home", text)
     for words in (
         (),
@@ -516,50 +528,50 @@ def test_no_name_steers_the_terminal(cli: CliRunner, tmp_path: Path, by: str, te
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@"])
-def test_no_cell_is_a_formula(cli: CliRunner, tmp_path: Path, start: str) -> None:
+def test_csv_quotes_formulas(cli: CliRunner, tmp_path: Path, start: str) -> None:
     """A model or project that looks like a formula is quoted in CSV."""
     name = f"{start}SUM(A1)"
-    home = spend(tmp_path, reply("a", message={"model": name}))
+    home = write_session(tmp_path, reply("a", message={"model": name}))
     assert cli("usage", "--home", home, "--by", "model", "--csv").csv[0]["model"] == f"'{name}"
 
 
-def on_a_terminal(width: int, *arguments: str | Path, **env: str) -> str:
-    """What a terminal of that width shows, the progress left out."""
+def terminal_output(width: int, *arguments: str | Path, **env: str) -> str:
+    """What a terminal of that width shows, without the progress bar."""
     child, terminal = pty.fork()
     if not child:
         os.execvpe(COMMAND[0], [*COMMAND, *map(str, arguments)], subprocess_environment(PAGER="cat", **env))  # noqa: S606 - ours
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
-    shown = b""
+    output = b""
     try:
         while block := os.read(terminal, 65536):
-            shown += block
+            output += block
     except OSError:
-        pass  # how a terminal says that it was closed
+        pass  # the terminal was closed
     os.close(terminal)
     os.waitpid(child, 0)
-    return shown.decode().replace("\r\n", "\n").rpartition("\x1b[2K")[2]
+    return output.decode().replace("\r\n", "\n").rpartition("\x1b[2K")[2]
 
 
-def test_a_wide_terminal_has_bars_and_a_narrow_one_a_curve(demo_home: Path) -> None:
-    """Blocks where there is room, one line of columns where there is not; letters where blocks cannot be shown."""
-    question = ("usage", "--home", demo_home, "--no-color")
-    good = {"TERM": "xterm", "LANG": "C.UTF-8"}
-    wide = on_a_terminal(140, *question, "--by", "month", **good)
+def test_wide_terminal_has_bars_and_narrow_one_a_sparkline(demo_home: Path) -> None:
+    """Bars if there is room, one line of columns if not, and ASCII if blocks cannot be shown."""
+    arguments = ("usage", "--home", demo_home, "--no-color")
+    utf8_terminal = {"TERM": "xterm", "LANG": "C.UTF-8"}
+    wide = terminal_output(140, *arguments, "--by", "month", **utf8_terminal)
     assert re.search(r"\$[\d.,]+  █", wide)
-    narrow = on_a_terminal(70, *question, "--by", "month", "--exact", **good)
+    narrow = terminal_output(70, *arguments, "--by", "month", "--exact", **utf8_terminal)
     assert "█" in narrow.splitlines()[1]
     assert not re.search(r"\$[\d.,]+  █", narrow)
-    for poor in ({"TERM": "dumb", "LANG": "C.UTF-8"}, {"TERM": "xterm", "LC_ALL": "C"}):
-        plain = on_a_terminal(140, *question, "--by", "model", **poor)
+    for ascii_terminal in ({"TERM": "dumb", "LANG": "C.UTF-8"}, {"TERM": "xterm", "LC_ALL": "C"}):
+        plain = terminal_output(140, *arguments, "--by", "model", **ascii_terminal)
         assert plain.isascii()
         assert re.search(r"\$[\d.,]+  #", plain)
 
 
-def test_start_up_loads_only_what_is_used(tmp_path: Path) -> None:
+def test_loads_only_what_is_used(tmp_path: Path) -> None:
     """A report by day in UTC loads no zone database, no threads, no titles and no workers."""
-    home = spend(tmp_path, reply("a"))
+    home = write_session(tmp_path, reply("a"))
     code = "import sys; from threadline.cli import run; run(sys.argv[1:]); print(*sorted(sys.modules), file=sys.stderr)"
-    done = subprocess.run(  # noqa: S603 - our own code
+    process = subprocess.run(  # noqa: S603 - our own code
         [sys.executable, "-c", code, "usage", "--home", str(home), "--tz", "UTC", "--json"],
         env=subprocess_environment(),
         capture_output=True,
@@ -567,8 +579,8 @@ def test_start_up_loads_only_what_is_used(tmp_path: Path) -> None:
         text=True,
         timeout=60,
     )
-    loaded = set(done.stderr.split())
-    assert json.loads(done.stdout)["total"]["charges"] == 1
+    loaded = set(process.stderr.split())
+    assert json.loads(process.stdout)["total"]["charges"] == 1
     assert not loaded & {
         "zoneinfo",
         "concurrent.futures",
@@ -579,11 +591,11 @@ def test_start_up_loads_only_what_is_used(tmp_path: Path) -> None:
     assert not {name for name in loaded if name.startswith("threadline.cli.usage_")}
 
 
-def told_home(tmp_path: Path) -> Path:
-    """A home whose one session reports its total, and whose statistics know a day that is gone."""
-    total = {"type": "cost-state", "sessionId": session(1), "totalCostUSD": 0.5, "modelUsage": {}}
-    home = spend(tmp_path / "home", *at("2026-02-01T10:00:00Z", output=100), total)
-    spend(home, *at("2026-02-02T10:00:00Z", output=100), number=2)
+def home_with_reported_costs(tmp_path: Path) -> Path:
+    """A home whose session reports its total, and whose statistics contain a deleted day."""
+    cost_state = {"type": "cost-state", "sessionId": session_id(1), "totalCostUSD": 0.5, "modelUsage": {}}
+    home = write_session(tmp_path / "home", *replies_at("2026-02-01T10:00:00Z", output=100), cost_state)
+    write_session(home, *replies_at("2026-02-02T10:00:00Z", output=100), number=2)
     day = {"date": "2026-01-15", "messageCount": 120, "sessionCount": 3, "toolCallCount": 40}
     tokens = {"date": "2026-01-15", "tokensByModel": {"claude-opus-4-5-20251101": 98_765}}
     cache = {"version": 1, "dailyActivity": [day], "dailyModelTokens": [tokens]}
@@ -591,65 +603,67 @@ def told_home(tmp_path: Path) -> Path:
     return home
 
 
-def test_what_is_reported_stands_apart(cli: CliRunner, tmp_path: Path) -> None:
-    """`--mode both` adds what Claude Code reports, and by what it differs, below the same table and the same total."""
-    home = ("usage", "--home", told_home(tmp_path), "--tz", "UTC")
-    computed, both = cli(*home, "--json").json, cli(*home, "--mode", "both", "--json").json
+def test_mode_both_adds_reported_costs(cli: CliRunner, tmp_path: Path) -> None:
+    """`--mode both` adds what Claude Code reports, and the difference, below the same table and total."""
+    arguments = ("usage", "--home", home_with_reported_costs(tmp_path), "--tz", "UTC")
+    computed, both = cli(*arguments, "--json").json, cli(*arguments, "--mode", "both", "--json").json
     assert [day["date"] for day in computed["reported"]["swept"]] == ["2026-01-15"]
     assert set(computed["reported"]) == {"swept", "partly_swept"}
-    same = set(computed) - {"reported", "notes"}
-    assert {name: both[name] for name in same} == {name: computed[name] for name in same}
-    (one,) = both["reported"]["sessions"]
-    assert (one["session"], one["reported"], one["computed"]) == (session(1), "0.5", "0.001512")
-    assert Decimal(one["difference"]) == Decimal("0.498488")
+    common_keys = set(computed) - {"reported", "notes"}
+    assert {name: both[name] for name in common_keys} == {name: computed[name] for name in common_keys}
+    (reported,) = both["reported"]["sessions"]
+    assert (reported["session"], reported["reported"], reported["computed"]) == (session_id(1), "0.5", "0.001512")
+    assert Decimal(reported["difference"]) == Decimal("0.498488")
     assert both["reported"]["silent"] == {"sessions": 1, "computed": "0.001512"}
-    shown = cli(*home, "--mode", "both").out
-    assert table(shown) == table(cli(*home).out)
-    assert "1 session reports 0.50 USD; computed for the same: 0.001512 USD" in shown
+    output = cli(*arguments, "--mode", "both").out
+    assert table_lines(output) == table_lines(cli(*arguments).out)
+    assert "1 session reports 0.50 USD; computed for the same: 0.001512 USD" in output
 
 
-def test_days_that_are_gone_are_reported_and_in_no_total(cli: CliRunner, tmp_path: Path) -> None:
-    """A day that only the statistics know is told below the table, and neither a row nor in a sum."""
-    home = ("usage", "--home", told_home(tmp_path), "--tz", "UTC")
-    shown = " ".join(cli(*home).out.split())
-    assert "Transcripts for 1 day (2026-01-15 to 2026-01-15) have been deleted." in shown
-    assert "120 messages and 98,765 tokens for those days, not included here" in shown
-    seen = cli(*home, "--mode", "both", "--json").json
-    assert [day["date"] for day in seen["reported"]["swept"]] == ["2026-01-15"]
-    assert (seen["total"]["charges"], [row["day"] for row in seen["rows"]]) == (2, ["2026-02-01", "2026-02-02"])
+def test_deleted_days_are_reported_but_not_in_totals(cli: CliRunner, tmp_path: Path) -> None:
+    """A day that only the statistics contain is mentioned below the table. It is not a row and not in a sum."""
+    arguments = ("usage", "--home", home_with_reported_costs(tmp_path), "--tz", "UTC")
+    output = " ".join(cli(*arguments).out.split())
+    assert "Transcripts for 1 day (2026-01-15 to 2026-01-15) have been deleted." in output
+    assert "120 messages and 98,765 tokens for those days, not included here" in output
+    report = cli(*arguments, "--mode", "both", "--json").json
+    assert [day["date"] for day in report["reported"]["swept"]] == ["2026-01-15"]
+    assert (report["total"]["charges"], [row["day"] for row in report["rows"]]) == (2, ["2026-02-01", "2026-02-02"])
     for words in (("--since", "2026-01-16"), ("--project", "app"), ("--by", "model")):
-        assert "transcript is gone" not in cli(*home, *words).out
-    assert cli(*home, "--since", "2026-01-16", "--mode", "both", "--json").json["reported"]["swept"] == []
+        assert "transcript is gone" not in cli(*arguments, *words).out
+    assert cli(*arguments, "--since", "2026-01-16", "--mode", "both", "--json").json["reported"]["swept"] == []
 
 
-def test_what_is_reported_alone(cli: CliRunner, tmp_path: Path) -> None:
-    """`--mode reported` lists the sessions that report an amount; it goes by session, and narrows as others do."""
-    home = ("usage", "--home", told_home(tmp_path), "--mode", "reported")
-    seen = cli(*home, "--json").json
-    assert seen["total"] == {"sessions": 1, "reported": "0.5", "computed": "0.001512", "difference": "0.498488"}
-    assert cli(*home, "--jsonl").jsonl == seen["rows"] == seen["reported"]["sessions"]
-    shown = cli(*home, "--by", "session").out
-    assert re.search(r"5e550001  task 1 +cost-state +\$0\.5000 +\$0\.0015 +\+\$0\.4985", shown)
-    silent = cli(*home, "--session", "5e550002")
+def test_mode_reported(cli: CliRunner, tmp_path: Path) -> None:
+    """`--mode reported` lists the sessions that report an amount, by session, with the usual filters."""
+    arguments = ("usage", "--home", home_with_reported_costs(tmp_path), "--mode", "reported")
+    report = cli(*arguments, "--json").json
+    assert report["total"] == {"sessions": 1, "reported": "0.5", "computed": "0.001512", "difference": "0.498488"}
+    assert cli(*arguments, "--jsonl").jsonl == report["rows"] == report["reported"]["sessions"]
+    output = cli(*arguments, "--by", "session").out
+    assert re.search(r"5e550001  task 1 +cost-state +\$0\.5000 +\$0\.0015 +\+\$0\.4985", output)
+    silent = cli(*arguments, "--session", "5e550002")
     assert (silent.code, silent.out) == (1, "")
     assert "None of 1 session reports a cost" in silent.err
-    refused = cli(*home, "--by", "day")
+    refused = cli(*arguments, "--by", "day")
     assert (refused.code, refused.out) == (2, "")
     assert "--mode reported requires --by session" in refused.err
 
 
-def test_the_help_names_every_key(cli: CliRunner) -> None:
-    """All keys that `--by` takes stand in the help, and no other."""
-    told = cli("usage", "--help").out.split("Keys for --by:")[1].partition(".")[0]
-    assert tuple(" ".join(told.split()).split(", ")) == KEYS
+def test_help_lists_every_key(cli: CliRunner) -> None:
+    """The help lists exactly the keys that `--by` accepts."""
+    keys = cli("usage", "--help").out.split("Keys for --by:")[1].partition(".")[0]
+    assert tuple(" ".join(keys.split()).split(", ")) == KEYS
 
 
-def test_what_scripts_for_ccusage_say_is_understood(cli: CliRunner, demo_home: Path) -> None:
-    """Its form of dates, its option for models and its empty answers; and the names of its reports lead to ours."""
-    home = ("usage", "--home", demo_home, "--shape", "ccusage")
-    rows = cli(*home, "--breakdown").json["daily"]
+def test_accepts_ccusage_arguments(cli: CliRunner, demo_home: Path) -> None:
+    """Its date format, its option for models and its empty results work, and its report names get a suggestion."""
+    arguments = ("usage", "--home", demo_home, "--shape", "ccusage")
+    rows = cli(*arguments, "--breakdown").json["daily"]
     day = rows[len(rows) // 2]["date"]
-    assert [row["date"] for row in cli(*home, "--since", day.replace("-", ""), "--until", day).json["daily"]] == [day]
-    nothing = cli(*home, "--since", "2099-01-01")
-    assert (nothing.code, nothing.json["daily"]) == (0, [])
+    assert [row["date"] for row in cli(*arguments, "--since", day.replace("-", ""), "--until", day).json["daily"]] == [
+        day
+    ]
+    empty = cli(*arguments, "--since", "2099-01-01")
+    assert (empty.code, empty.json["daily"]) == (0, [])
     assert "Did you mean `threadline usage --by day`?" in cli("daily").err

@@ -1,4 +1,4 @@
-"""`threadline watch`: what happens, as it is written."""
+"""`threadline watch`: shows entries as they are written."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ LONG_AGO = ("--since", "99999d")
 DENIAL = "The user doesn't want to proceed with this tool use. The tool use was rejected. the user said:\nnot there"
 
 
-def main(home: Path, session: str = SESSION, folder: str = "-work-app") -> Path:
-    """Where a session's main transcript lies."""
+def main_transcript(home: Path, session: str = SESSION, folder: str = "-work-app") -> Path:
+    """The path of a session's main transcript."""
     return home / "projects" / folder / f"{session}.jsonl"
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with one session, of which two rows are already written."""
-    write(main(tmp_path), *transcript(prompt("before"), reply("said before")))
+    """A home with one session that already has two rows."""
+    write(main_transcript(tmp_path), *transcript(prompt("before"), reply("said before")))
     return tmp_path
 
 
-def add(path: Path, *rows: Row | bytes) -> None:
+def append(path: Path, *rows: Row | bytes) -> None:
     """Append rows, as Claude Code does."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         file.write(lines(*rows))
 
 
-class Watched:
-    """The command in a process of its own, and what it says."""
+class WatchProcess:
+    """The command in a new process, and its output."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
@@ -54,14 +54,14 @@ class Watched:
         self._rest = b""
 
     def lines(self, count: int) -> list[str]:
-        """The next lines, when they have come."""
-        end = time.monotonic() + 30
-        while self._rest.count(b"\n") < count and time.monotonic() < end:
+        """The next lines, once they are printed."""
+        deadline = time.monotonic() + 30
+        while self._rest.count(b"\n") < count and time.monotonic() < deadline:
             if select.select([self.out], [], [], 0.1)[0]:
                 self._rest += os.read(self.out.fileno(), 1 << 16)
-        *whole, self._rest = self._rest.split(b"\n")
-        assert len(whole) == count
-        return [line.decode() for line in whole]
+        *complete, self._rest = self._rest.split(b"\n")
+        assert len(complete) == count
+        return [line.decode() for line in complete]
 
     def rows(self, count: int) -> list[dict[str, Any]]:
         """The next rows of `--jsonl`."""
@@ -69,10 +69,10 @@ class Watched:
 
 
 @contextmanager
-def watching(home: Path, *words: str | Path) -> Iterator[Watched]:
-    """The command, once it has begun: it has told of the two rows that were there."""
+def start_watch(home: Path, *words: str | Path) -> Iterator[WatchProcess]:
+    """The command, after it has printed the two existing rows."""
     with start_in_subprocess("watch", *words, "--home", home, *LONG_AGO) as process:
-        watched = Watched(process)
+        watched = WatchProcess(process)
         try:
             watched.lines(2)
             yield watched
@@ -81,67 +81,67 @@ def watching(home: Path, *words: str | Path) -> Iterator[Watched]:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-# What may never end is asked in a process of its own, which is given a minute.
-def shown(home: Path, *parts: Part, words: tuple[str, ...] = (), count: int = 1) -> list[str]:
-    """The lines that a transcript of these parts gives, without their times, sessions and projects."""
-    write(main(home), *transcript(*parts))
+# The command might never end, so it runs in a new process with a timeout.
+def watch_lines(home: Path, *parts: Part, words: tuple[str, ...] = (), count: int = 1) -> list[str]:
+    """The lines printed for a transcript of these parts, without times, sessions and projects."""
+    write(main_transcript(home), *transcript(*parts))
     result = run_in_subprocess("watch", SESSION, "--home", home, *LONG_AGO, "--limit", str(count), *words)
     assert (result.code, result.err) == (0, "")
     return [line[10:] for line in result.out.splitlines()]
 
 
-def test_an_appended_entry_is_shown(home: Path) -> None:
-    """What is appended comes as one line: time, session, project, and what happened; a torn line when it is whole."""
-    with watching(home) as watched:
+def test_shows_appended_entries(home: Path) -> None:
+    """Each entry is one line with time, session, project and text. A torn line is shown once it is complete."""
+    with start_watch(home) as watched:
         rows = transcript(prompt("and now?"), reply("now this"), pen=Pen(SESSION))
         data = lines(*rows)
-        add(main(home), data[:-30])
+        append(main_transcript(home), data[:-30])
         assert watched.lines(1) == ["09:00:01  5e551011  app             ❯ and now?"]  # noqa: RUF001 - its sign
-        add(main(home), data[-30:])
+        append(main_transcript(home), data[-30:])
         assert watched.lines(1) == ["09:00:03  5e551011  app             ● now this"]
 
 
-def test_new_sessions_projects_and_agents_are_shown(home: Path) -> None:
-    """A session in a new project, and an agent below a session, are followed from their first line on."""
-    with watching(home, "--jsonl") as watched:
-        add(main(home, OTHER, "-work-new"), *transcript(prompt("hello"), pen=Pen(OTHER)))
+def test_follows_new_sessions_projects_and_agents(home: Path) -> None:
+    """A session in a new project, and an agent of a session, are followed from their first line."""
+    with start_watch(home, "--jsonl") as watched:
+        append(main_transcript(home, OTHER, "-work-new"), *transcript(prompt("hello"), pen=Pen(OTHER)))
         (row,) = watched.rows(1)
         assert (row["text"], row["session"], row["line"]) == ("hello", OTHER, 1)
-        agent = main(home, OTHER, "-work-new").with_suffix("") / "subagents" / "agent-abcd1234.jsonl"
-        add(agent, *transcript(reply("I look"), pen=Pen(OTHER, isSidechain=True)))
+        agent = main_transcript(home, OTHER, "-work-new").with_suffix("") / "subagents" / "agent-abcd1234.jsonl"
+        append(agent, *transcript(reply("I look"), pen=Pen(OTHER, isSidechain=True)))
         (row,) = watched.rows(1)
         assert (row["text"], row["agent"], row["is_agent"]) == ("I look", "abcd1234", True)
 
 
-def test_a_file_that_is_cut_moved_and_deleted(home: Path) -> None:
-    """After a cut, a move and a deletion, each new line comes once, and no old one again."""
-    with watching(home, "--jsonl") as watched:
-        path = main(home)
+def test_follows_truncated_moved_and_deleted_file(home: Path) -> None:
+    """After a truncation, a move and a deletion, each new line is shown once, and no old one again."""
+    with start_watch(home, "--jsonl") as watched:
+        path = main_transcript(home)
         os.truncate(path, path.stat().st_size - 40)
-        add(path, b"\n", *transcript(prompt("after the cut"), pen=Pen(SESSION)))
+        append(path, b"\n", *transcript(prompt("after the cut"), pen=Pen(SESSION)))
         assert [row["kind"] for row in watched.rows(2)] == ["damaged", "user"]
-        moved = main(home, folder="-work-moved")
+        moved = main_transcript(home, folder="-work-moved")
         moved.parent.mkdir()
         path.rename(moved)
-        add(moved, *transcript(prompt("after the move"), pen=Pen(SESSION)))
+        append(moved, *transcript(prompt("after the move"), pen=Pen(SESSION)))
         assert [row["text"] for row in watched.rows(1)] == ["after the move"]
         moved.unlink()
-        add(path, *transcript(prompt("written anew"), pen=Pen(SESSION)))
+        append(path, *transcript(prompt("written anew"), pen=Pen(SESSION)))
         assert [row["text"] for row in watched.rows(1)] == ["written anew"]
 
 
-def test_rows_are_those_of_entries(home: Path) -> None:
-    """`--jsonl`, `--json` and `--csv` print for each entry what `threadline entries` does."""
+def test_rows_equal_those_of_entries(home: Path) -> None:
+    """`--jsonl`, `--json` and `--csv` print the same rows as `threadline entries`."""
     for output in ("--jsonl", "--csv"):
-        told = run_in_subprocess("watch", "--home", home, *LONG_AGO, "--limit", "2", output).out
-        assert told == run_in_subprocess("entries", main(home), output).out
+        text = run_in_subprocess("watch", "--home", home, *LONG_AGO, "--limit", "2", output).out
+        assert text == run_in_subprocess("entries", main_transcript(home), output).out
     assert run_in_subprocess("watch", "--home", home, *LONG_AGO, "--limit", "2", "--json").jsonl == [
-        *run_in_subprocess("entries", main(home), "--jsonl").jsonl
+        *run_in_subprocess("entries", main_transcript(home), "--jsonl").jsonl
     ]
 
 
-def test_what_happens_in_one_line(home: Path) -> None:
-    """Prompts, replies, thinking, calls and how they ended, errors, compactions: a sign and a few words each."""
+def test_each_entry_is_one_line(home: Path) -> None:
+    """Prompts, replies, thinking, calls and their outcomes, errors, compactions: a sign and a few words each."""
     parts = (
         prompt("fix\nit"),
         reply({"type": "thinking", "thinking": "let me see"}, "I will"),
@@ -152,7 +152,7 @@ def test_what_happens_in_one_line(home: Path) -> None:
         chain("system", subtype="compact_boundary", compactMetadata={"trigger": "auto", "preTokens": 160000}),
         chain("system", subtype="api_error", error={"status": 529}, retryAttempt=2, maxRetries=10),
     )
-    assert shown(home, *parts, count=12) == [
+    assert watch_lines(home, *parts, count=12) == [
         "❯ fix it",  # noqa: RUF001 - its sign
         "✻ let me see",
         "● I will",
@@ -169,33 +169,35 @@ def test_what_happens_in_one_line(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bookkeeping_is_left_out_of_the_table(home: Path) -> None:
-    """What the program notes for itself is shown with `--all`, or where its kind is asked for."""
+def test_metadata_is_hidden_by_default(home: Path) -> None:
+    """Metadata entries are shown with `--all`, or if their kind is selected."""
     parts = (meta("mode", mode="plan"), prompt("hello"))
-    assert shown(home, *parts) == ["❯ hello"]  # noqa: RUF001 - its sign
-    assert shown(home, *parts, words=("--all",), count=2)[0] == "◦ mode: plan"
-    assert shown(home, *parts, words=("--kind", "mode")) == ["◦ mode: plan"]
+    assert watch_lines(home, *parts) == ["❯ hello"]  # noqa: RUF001 - its sign
+    assert watch_lines(home, *parts, words=("--all",), count=2)[0] == "◦ mode: plan"
+    assert watch_lines(home, *parts, words=("--kind", "mode")) == ["◦ mode: plan"]
 
 
 @pytest.mark.slow
 def test_filters(home: Path) -> None:
-    """`--tool` keeps calls of a tool and their results, `--agent` what an agent wrote, `--kind` a kind of entry."""
+    """`--tool` selects calls of a tool and their results, `--agent` an agent's entries, `--kind` a kind of entry."""
     parts = (prompt("go"), call("Read", "x", result="y"), call("Bash", "ls", result="a"), reply("done"))
-    assert shown(home, *parts, words=("--tool", "Bash"), count=2) == ["◌ Bash  ls", "✓ Bash  ls  1.0s"]
-    assert shown(home, *parts, words=("--kind", "assistant"), count=1) == ["◌ Read  x"]
-    agent = main(home).with_suffix("") / "subagents" / "agent-abcd1234.jsonl"
+    assert watch_lines(home, *parts, words=("--tool", "Bash"), count=2) == ["◌ Bash  ls", "✓ Bash  ls  1.0s"]
+    assert watch_lines(home, *parts, words=("--kind", "assistant"), count=1) == ["◌ Read  x"]
+    agent = main_transcript(home).with_suffix("") / "subagents" / "agent-abcd1234.jsonl"
     write(agent, *transcript(reply("I look"), pen=Pen(isSidechain=True)))
     for name in ("sub", "abcd1234"):
-        assert shown(home, *parts, words=("--agent", name)) == ["⎇ abcd1234  ● I look"]
-    assert shown(home, *parts, words=("--agent", "main")) == ["❯ go"]  # noqa: RUF001 - its sign
+        assert watch_lines(home, *parts, words=("--agent", name)) == ["⎇ abcd1234  ● I look"]
+    assert watch_lines(home, *parts, words=("--agent", "main")) == ["❯ go"]  # noqa: RUF001 - its sign
 
 
 @pytest.mark.slow
-def test_one_session_and_its_agents(home: Path) -> None:
-    """A session is named by its id's start, its path or `last`; what others write is not shown."""
-    write(main(home, OTHER), *transcript(prompt("another's"), pen=Pen(OTHER)))
-    write(main(home).with_name("agent-beside01.jsonl"), *transcript(reply("beside"), pen=Pen(isSidechain=True)))
-    for name in (SESSION, str(main(home))):
+def test_follows_one_session_and_its_agents(home: Path) -> None:
+    """A session is given by id prefix, path or `last`. Other sessions are not shown."""
+    write(main_transcript(home, OTHER), *transcript(prompt("another's"), pen=Pen(OTHER)))
+    write(
+        main_transcript(home).with_name("agent-beside01.jsonl"), *transcript(reply("beside"), pen=Pen(isSidechain=True))
+    )
+    for name in (SESSION, str(main_transcript(home))):
         rows = run_in_subprocess("watch", name, "--home", home, *LONG_AGO, "--limit", "3", "--jsonl").jsonl
         assert sorted(row["text"] for row in rows) == ["before", "beside", "said before"]
     (row,) = run_in_subprocess("watch", OTHER[:36], "--home", home, *LONG_AGO, "--limit", "1", "--jsonl").jsonl
@@ -203,8 +205,8 @@ def test_one_session_and_its_agents(home: Path) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_nothing_that_is_written_steers_the_terminal(tmp_path: Path, text: str) -> None:
-    """Hostile text in any field of a row reaches the table as escapes only."""
+def test_escapes_hostile_text(tmp_path: Path, text: str) -> None:
+    """Hostile text in any field is escaped."""
     home = hostile_home(tmp_path / "home", text, names=False)
     result = run_in_subprocess("watch", "--home", home, *LONG_AGO, "--all", "--limit", "20")
     assert result.code == 0
@@ -214,8 +216,8 @@ def test_nothing_that_is_written_steers_the_terminal(tmp_path: Path, text: str) 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("output", ["", "--jsonl", "--csv"])
-def test_ctrl_c_ends_it(home: Path, output: str) -> None:
-    """Ctrl-C, pressed once or several times, ends it with 130, and without a word."""
+def test_ctrl_c_ends_the_command(home: Path, output: str) -> None:
+    """Ctrl-C, pressed once or several times, exits with 130 and without a message."""
     with start_in_subprocess("watch", "--home", home, *LONG_AGO, *output.split()) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -228,8 +230,8 @@ def test_ctrl_c_ends_it(home: Path, output: str) -> None:
         assert process.stderr.read() == b""
 
 
-def test_a_reader_that_has_seen_enough_ends_it(home: Path) -> None:
-    """`threadline watch | head -1` ends with 0 when the reader has gone, though nothing more is written."""
+def test_closed_pipe_ends_the_command(home: Path) -> None:
+    """`threadline watch | head -1` exits with 0 when the reader has ended, even if nothing more is written."""
     with start_in_subprocess("watch", "--home", home, *LONG_AGO) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -248,22 +250,22 @@ def test_a_reader_that_has_seen_enough_ends_it(home: Path) -> None:
         (["--poll", "0"], "--poll"),
     ],
 )
-def test_what_cannot_be_watched(cli: CliRunner, home: Path, words: list[str], sentence: str) -> None:
-    """A session that is not there, a time that is none: exit code 2, and a sentence."""
+def test_invalid_arguments_are_errors(cli: CliRunner, home: Path, words: list[str], sentence: str) -> None:
+    """An unknown session or an invalid time: exit code 2, and a sentence."""
     result = cli("watch", "--home", home, *words)
     assert (result.code, result.out) == (2, "")
     assert sentence in result.err
 
 
-def test_no_home(cli: CliRunner) -> None:
-    """Where there is no home, that is said: exit code 1."""
+def test_no_home_exits_with_1(cli: CliRunner) -> None:
+    """Without a home, a message says so."""
     result = cli("watch")
     assert (result.code, result.out) == (1, "")
     assert "No Claude home found" in result.err
 
 
-def test_a_kind_that_is_not_known_is_told(home: Path) -> None:
-    """A kind that no version writes is told at once, rather than waited for in silence."""
+def test_unknown_kind_is_reported(home: Path) -> None:
+    """An unknown kind is reported at once, instead of waiting in silence."""
     result = run_in_subprocess("watch", "--home", home, *LONG_AGO, "--kind", "usr", "--kind", "user", "--limit", "1")
     assert result.code == 0
     assert "Unknown kind of entry 'usr'" in result.err

@@ -1,4 +1,4 @@
-"""Moments as people write them, in UTC and in a zone."""
+"""Times as people write them, in UTC and in a zone."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ BERLIN, KOLKATA, LORD_HOWE = map(ZoneInfo, ("Europe/Berlin", "Asia/Kolkata", "Au
 TICK = timedelta(microseconds=1)
 
 
-def span(text: str, zone: str | None = None, now: datetime = NOW) -> tuple[str, str]:
-    """The first moment that a word means, and the moment after its last, in UTC."""
+def parse_span(text: str, zone: str | None = None, now: datetime = NOW) -> tuple[str, str]:
+    """The first moment that a text means, and the moment after its last, in UTC."""
     here = ZoneInfo(zone) if zone is not None else None
     first, last = parse_moment(text, now=now, zone=here), parse_moment(text, now=now, end=True, zone=here) + TICK
     return f"{first:%Y-%m-%dT%H:%M}", f"{last:%Y-%m-%dT%H:%M}"
@@ -41,14 +41,14 @@ def span(text: str, zone: str | None = None, now: datetime = NOW) -> tuple[str, 
         ("2026-11-03", "2026-11-03", "2026-11-04"),
     ],
 )
-def test_words_mean_whole_days(word: str, first: str, after: str) -> None:
-    """A day, week, month or year means its first moment, and as an end its last; weeks begin on Monday."""
-    assert span(word) == (f"{first}T00:00", f"{after}T00:00")
+def test_days_weeks_months_and_years(word: str, first: str, after: str) -> None:
+    """A day, week, month or year means its first moment, or its last as an end. Weeks begin on Monday."""
+    assert parse_span(word) == (f"{first}T00:00", f"{after}T00:00")
 
 
 def test_last_month_in_january_is_december() -> None:
     """The month before January is in the year before."""
-    assert span("last month", now=NOW.replace(month=1)) == ("2025-12-01T00:00", "2026-01-01T00:00")
+    assert parse_span("last month", now=NOW.replace(month=1)) == ("2025-12-01T00:00", "2026-01-01T00:00")
 
 
 @pytest.mark.parametrize(
@@ -63,16 +63,16 @@ def test_last_month_in_january_is_december() -> None:
         ("2026-04-24", "Africa/Cairo", "2026-04-23T22:00", "2026-04-24T21:00", 23),
     ],
 )
-def test_a_day_has_the_hours_that_it_has_there(day: str, zone: str, first: str, after: str, hours: float) -> None:
-    """Days of 23, 25, 24.5 and 23.5 hours, and one whose midnight the clocks skip, begin and end where they do."""
-    assert span(day, zone) == (first, after)
-    lasts = datetime.fromisoformat(after) - datetime.fromisoformat(first)
-    assert lasts == timedelta(hours=hours)
+def test_length_of_days_at_clock_changes(day: str, zone: str, first: str, after: str, hours: float) -> None:
+    """Days of 23, 25, 24.5 and 23.5 hours, and one without a midnight, begin and end correctly."""
+    assert parse_span(day, zone) == (first, after)
+    duration = datetime.fromisoformat(after) - datetime.fromisoformat(first)
+    assert duration == timedelta(hours=hours)
 
 
 @given(st.dates(), st.sampled_from([UTC, BERLIN, KOLKATA, LORD_HOWE, ZoneInfo("America/St_Johns")]))
-def test_days_follow_one_another_without_a_gap(day: datetime, zone: ZoneInfo) -> None:
-    """In any zone, a day ends with the moment before the next one begins."""
+def test_days_are_contiguous(day: datetime, zone: ZoneInfo) -> None:
+    """In any zone, a day ends one tick before the next one begins."""
     try:
         after = day + timedelta(days=1)
     except OverflowError:
@@ -81,16 +81,16 @@ def test_days_follow_one_another_without_a_gap(day: datetime, zone: ZoneInfo) ->
     assert parse_moment(f"{after:%Y-%m-%d}".zfill(10), zone=zone) - ends == TICK
 
 
-def test_today_is_the_readers_today() -> None:
-    """When it is Sunday noon in UTC it is Monday on an island far to the east; yesterday is Sunday there."""
+def test_today_depends_on_the_zone() -> None:
+    """Sunday noon in UTC is Monday in Kiritimati, so yesterday is Sunday there."""
     late = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
-    assert span("today", "Pacific/Kiritimati", late) == ("2026-11-15T10:00", "2026-11-16T10:00")
-    assert span("this week", "Pacific/Kiritimati", late)[0] == "2026-11-15T10:00"
-    assert span("yesterday", "Pacific/Kiritimati", late) == ("2026-11-14T10:00", "2026-11-15T10:00")
+    assert parse_span("today", "Pacific/Kiritimati", late) == ("2026-11-15T10:00", "2026-11-16T10:00")
+    assert parse_span("this week", "Pacific/Kiritimati", late)[0] == "2026-11-15T10:00"
+    assert parse_span("yesterday", "Pacific/Kiritimati", late) == ("2026-11-14T10:00", "2026-11-15T10:00")
 
 
-def test_a_time_without_an_offset_is_the_readers() -> None:
-    """A written time is in the zone, unless it says its own offset; without a zone it is in UTC, as ever."""
+def test_time_without_offset_is_in_the_zone() -> None:
+    """A time is in the zone, unless it has an offset. Without a zone it is in UTC."""
     assert parse_moment("2026-07-01T14:00", zone=BERLIN) == datetime(2026, 7, 1, 12, tzinfo=UTC)
     assert parse_moment("2026-07-01T14:00Z", zone=BERLIN) == datetime(2026, 7, 1, 14, tzinfo=UTC)
     assert parse_moment("2026-07-01T14:00-05:00", zone=BERLIN) == datetime(2026, 7, 1, 19, tzinfo=UTC)
@@ -98,8 +98,8 @@ def test_a_time_without_an_offset_is_the_readers() -> None:
 
 
 @pytest.mark.parametrize(("text", "hours"), [("90m", 1.5), ("12h", 12), ("7d", 168), ("30d", 720), ("2w", 336)])
-def test_a_span_ago_is_the_same_everywhere(text: str, hours: float) -> None:
-    """Spans are counted back from now in hours, in any zone and across any change of clocks."""
+def test_relative_times_do_not_depend_on_the_zone(text: str, hours: float) -> None:
+    """Spans are counted back from now in hours, in any zone and across clock changes."""
     expected = NOW - timedelta(hours=hours)
     assert {
         parse_moment(text, now=NOW),
@@ -109,15 +109,15 @@ def test_a_span_ago_is_the_same_everywhere(text: str, hours: float) -> None:
     assert parse_moment("999999w", now=NOW) == datetime.min.replace(tzinfo=UTC)
 
 
-def test_the_last_day_of_all_time_has_an_end() -> None:
-    """The first and the last day that can be written are days as others are."""
+def test_first_and_last_day_can_be_parsed() -> None:
+    """The first and the last day that can be written work like others."""
     assert parse_moment("9999-12-31", end=True) == datetime.max.replace(tzinfo=UTC)
     assert parse_moment("9999-12-31", end=True, zone=LORD_HOWE) == datetime.max.replace(tzinfo=UTC)
     assert parse_moment("0001-01-01", zone=BERLIN) == datetime.min.replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize("text", ["", "frob", "next week", "last", "2026", "2026-13", "2026-02-30", "7y", "1e9d", "-"])
-def test_what_is_no_time_says_what_is(text: str) -> None:
-    """Anything else is an error that shows what to write."""
+def test_invalid_time_is_an_error(text: str) -> None:
+    """The message shows what to write."""
     with pytest.raises(BadQuery, match=r"is not a time\. Write 2026-11-03"):
         parse_moment(text, zone=BERLIN)

@@ -1,4 +1,4 @@
-"""Workers: all cores at work, and none left behind."""
+"""`fork_map` and `map_transcripts`: every task is done, and no worker is left behind."""
 
 from __future__ import annotations
 
@@ -23,37 +23,35 @@ from threadline.parallel import MAX_TASKS, fork_map, map_transcripts
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with some hundred transcripts."""
-    place = tmp_path_factory.mktemp("workers") / "home"
-    write(place, megabytes=8)
-    return place
+    """A home with about a hundred transcripts."""
+    path = tmp_path_factory.mktemp("workers") / "home"
+    write(path, megabytes=8)
+    return path
 
 
 def size_of(transcript: Transcript) -> int:
-    """What a worker is asked: something that another process can import."""
+    """A task that another process can import."""
     return transcript.path.stat().st_size
 
 
 def die_once(transcript: Transcript) -> int:
-    """The same, but the first worker that is asked is ended from outside, as the system does for want of memory."""
-    mark = Path(os.environ["THREADLINE_TEST_MARK"])
-    if not mark.exists() and os.getpid() != int(os.environ["THREADLINE_TEST_PARENT"]):
-        mark.touch()
+    """The same task, but the first worker is killed, as the system does when memory runs out."""
+    marker = Path(os.environ["THREADLINE_TEST_MARK"])
+    if not marker.exists() and os.getpid() != int(os.environ["THREADLINE_TEST_PARENT"]):
+        marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return size_of(transcript)
 
 
-def test_workers_answer_for_every_transcript(home: Path) -> None:
-    """Big transcripts go one by one and small ones together, and none is forgotten."""
+def test_maps_every_transcript(home: Path) -> None:
+    """Large transcripts are single tasks and small ones are batched, and none is skipped."""
     transcripts = look(homes(home)[0]).transcripts
-    answers = dict(map_transcripts(size_of, transcripts, jobs=2))
-    assert answers == {transcript: transcript.size for transcript in transcripts}
+    sizes = dict(map_transcripts(size_of, transcripts, jobs=2))
+    assert sizes == {transcript: transcript.size for transcript in transcripts}
 
 
-def test_what_a_killed_worker_left_is_read_all_the_same(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A worker that the system ends takes no answer with it."""
+def test_killed_worker_loses_no_results(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tasks of a killed worker are done by others."""
     monkeypatch.setenv("THREADLINE_TEST_MARK", str(tmp_path / "mark"))
     monkeypatch.setenv("THREADLINE_TEST_PARENT", str(os.getpid()))
     transcripts = look(homes(home)[0]).transcripts
@@ -67,8 +65,8 @@ def square(number: int) -> int:
     return number * number
 
 
-def refused(*_: object) -> int:
-    """What the system says when a limit is reached."""
+def raise_eagain(*_: object) -> int:
+    """The error when a system limit is reached."""
     raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
@@ -77,89 +75,87 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="look
 
 
 @needs_proc
-@pytest.mark.parametrize("given", [0, 2])
+@pytest.mark.parametrize("allowed", [0, 2])
 @pytest.mark.parametrize("call", ["fork", "pipe"])
-def test_where_the_system_gives_no_more_forks_or_pipes_fewer_work(
-    call: str, given: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Limits of processes and open files change nothing about the answers, and nothing is left open."""
-    real, left = getattr(os, call), [given]
+def test_uses_fewer_workers_at_system_limits(call: str, allowed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits of processes and open files do not change the results, and nothing is left open."""
+    real, remaining = getattr(os, call), [allowed]
 
-    def few() -> object:
-        left[0] -= 1
-        return real() if left[0] >= 0 else refused()
+    def limited() -> object:
+        remaining[0] -= 1
+        return real() if remaining[0] >= 0 else raise_eagain()
 
-    before, others = _open_files(), _children(os.getpid())
-    monkeypatch.setattr(os, call, few)
+    before, others = open_files(), child_pids(os.getpid())
+    monkeypatch.setattr(os, call, limited)
     assert dict(fork_map(square, range(100), 4)) == SQUARES
-    assert _children(os.getpid()) == others
-    assert _open_files() == before
+    assert child_pids(os.getpid()) == others
+    assert open_files() == before
 
 
 @pytest.mark.parametrize("count", [MAX_TASKS, 40_000])
-def test_more_tasks_than_a_pipe_holds_are_all_done(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a pipe holds no more than a page, as for somebody who has many."""
+def test_completes_more_tasks_than_a_pipe_holds(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if a pipe holds only one page, as for a user with many pipes."""
     fcntl = pytest.importorskip("fcntl")
     if not hasattr(fcntl, "F_SETPIPE_SZ"):
         pytest.skip("pipes cannot be made small here")
     real = os.pipe
 
-    def small() -> tuple[int, int]:
+    def small_pipe() -> tuple[int, int]:
         read, write = real()
         fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
         return read, write
 
-    monkeypatch.setattr(os, "pipe", small)
+    monkeypatch.setattr(os, "pipe", small_pipe)
     assert dict(fork_map(square, range(count), 1)) == {number: number * number for number in range(count)}
 
 
-def test_no_more_batches_are_made_than_the_smallest_pipe_holds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However much a home holds, every task finds room."""
-    made: list[int] = []
+def test_number_of_batches_fits_the_smallest_pipe(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every task fits into the pipe, however large the home is."""
+    batches: list[int] = []
 
-    def counted(function: Any, tasks: Any, workers: int) -> Any:
-        made.append(len(tasks))
+    def counting_fork_map(function: Any, tasks: Any, workers: int) -> Any:
+        batches.append(len(tasks))
         return fork_map(function, tasks, workers)
 
-    monkeypatch.setattr("threadline.parallel.fork_map", counted)
-    one = look(homes(home)[0]).transcripts[0]
-    many = [replace(one, size=size) for size in (10**10, *[5_000_000] * 20_000, *[0] * 20_000)]
-    assert sum(1 for _ in map_transcripts(str, many, jobs=2)) == len(many)
-    assert made[0] <= MAX_TASKS
+    monkeypatch.setattr("threadline.parallel.fork_map", counting_fork_map)
+    transcript = look(homes(home)[0]).transcripts[0]
+    transcripts = [replace(transcript, size=size) for size in (10**10, *[5_000_000] * 20_000, *[0] * 20_000)]
+    assert sum(1 for _ in map_transcripts(str, transcripts, jobs=2)) == len(transcripts)
+    assert batches[0] <= MAX_TASKS
 
 
-def test_no_more_workers_are_made_than_there_are_batches(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks for a million jobs gets no million processes."""
-    asked: list[tuple[int, int]] = []
+def test_starts_no_more_workers_than_batches(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million jobs do not start a million processes."""
+    calls: list[tuple[int, int]] = []
 
-    def counted(function: Any, tasks: Any, workers: int) -> Any:
-        asked.append((len(tasks), workers))
+    def counting_fork_map(function: Any, tasks: Any, workers: int) -> Any:
+        calls.append((len(tasks), workers))
         return ((task, function(task)) for task in tasks)
 
-    monkeypatch.setattr("threadline.parallel.fork_map", counted)
+    monkeypatch.setattr("threadline.parallel.fork_map", counting_fork_map)
     transcripts = look(homes(home)[0]).transcripts
     assert dict(map_transcripts(size_of, transcripts, jobs=10**20)) == {
         transcript: transcript.size for transcript in transcripts
     }
-    assert asked[0][1] == asked[0][0] - 1 < len(transcripts) - 1
+    assert calls[0][1] == calls[0][0] - 1 < len(transcripts) - 1
 
 
 @needs_proc
-def test_workers_answer_in_a_process_with_thousands_of_open_files() -> None:
-    """Their pipes have numbers that `select` does not take."""
+def test_works_with_thousands_of_open_files() -> None:
+    """The pipes then have descriptors that `select` does not accept."""
     resource = pytest.importorskip("resource")
     if resource.getrlimit(resource.RLIMIT_NOFILE)[0] <= 1200:
         pytest.skip("so many files may not be open here")
-    held = [os.dup(0) for _ in range(1100)]
+    descriptors = [os.dup(0) for _ in range(1100)]
     try:
         assert dict(fork_map(square, range(100), 2)) == SQUARES
     finally:
-        for one in held:
-            os.close(one)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
-def test_workers_answer_where_ended_children_are_ignored() -> None:
-    """With SIGCHLD ignored, there is nothing to wait for."""
+def test_works_with_sigchld_ignored() -> None:
+    """With SIGCHLD ignored, there is no child to wait for."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         assert dict(fork_map(square, range(100), 2)) == SQUARES
@@ -168,50 +164,50 @@ def test_workers_answer_where_ended_children_are_ignored() -> None:
 
 
 @needs_proc
-def test_an_interrupt_while_workers_are_made_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It waits until the worker that is being made is known, and then ends all of them."""
-    real, made = os.fork, [0]
+def test_interrupt_while_forking_leaves_no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interrupt waits until the new worker is known, and then all of them are ended."""
+    real, forks = os.fork, [0]
 
     def fork() -> int:
-        made[0] += 1
-        if made[0] == 2:
+        forks[0] += 1
+        if forks[0] == 2:
             signal.raise_signal(signal.SIGINT)
         return real()
 
-    others = _children(os.getpid())
+    others = child_pids(os.getpid())
     monkeypatch.setattr(os, "fork", fork)
     with pytest.raises(KeyboardInterrupt):
         list(fork_map(square, range(100), 4))
-    assert made == [2]
-    assert _children(os.getpid()) == others
+    assert forks == [2]
+    assert child_pids(os.getpid()) == others
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
-def test_a_worker_that_nobody_listens_to_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    """The answers that nobody wants any more end with their worker, without a word."""
-    asked = fork_map(bytes, [100_000] * 200, 2)
-    next(asked)
-    asked.close()
+def test_worker_without_a_reader_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
+    """If nobody wants the results any more, the worker ends without a message."""
+    results = fork_map(bytes, [100_000] * 200, 2)
+    next(results)
+    results.close()
     read, write = os.pipe()
     os.close(read)
     pid = os.fork()
     if pid == 0:
-        done = crews._Outbox()
-        done.put(b"answer")
-        crews._send_answers(write, done)
+        outbox = crews._Outbox()
+        outbox.put(b"answer")
+        crews._send_answers(write, outbox)
         os._exit(0)
     os.close(write)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
     assert capfd.readouterr() == ("", "")
 
 
-_ASK = """
+_SLOW_SCRIPT = """
 import sys, time
 from threadline.find import homes, look
 from threadline import parallel as module
 from threadline.parallel import map_transcripts as each
 
-module._BATCH_BYTES = 0  # so that there is work for all of them
+module._BATCH_BYTES = 0  # gives every worker a task
 
 def slow(transcript):
     time.sleep(60)
@@ -223,50 +219,53 @@ list(each(slow, look(homes(sys.argv[1])[0]).transcripts, jobs=3))
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for the workers in /proc")
 def test_workers_end_with_their_parent(home: Path, tmp_path: Path) -> None:
-    """However the parent goes, its workers do not wait for work forever."""
+    """However the parent ends, its workers do not wait for work forever."""
     script = tmp_path / "ask.py"
-    script.write_text(_ASK)
+    script.write_text(_SLOW_SCRIPT)
     command = [sys.executable, str(script), str(home)]
     parent = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603 - ourselves
     assert parent.stdout is not None
     assert parent.stdout.readline() == b"ready\n"
-    workers = _wait_for(lambda: _children(parent.pid), least=2)
+    workers = wait_for(lambda: child_pids(parent.pid), least=2)
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    left = [pid for pid in workers if _wait_until_gone(pid)]
-    assert not left
+    survivors = [pid for pid in workers if is_alive_after_waiting(pid)]
+    assert not survivors
 
 
-def _open_files() -> list[str]:
-    return sorted(one.name for one in Path("/proc/self/fd").iterdir())
+def open_files() -> list[str]:
+    """The open file descriptors of this process."""
+    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
 
 
-def _children(pid: int) -> list[int]:
-    found = []
+def child_pids(pid: int) -> list[int]:
+    """The process ids of a process's children."""
+    pids = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = status.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[1]) == pid:
-            found.append(int(status.parent.name))
-    return sorted(found)
+            pids.append(int(status.parent.name))
+    return sorted(pids)
 
 
-def _wait_for(cli: object, *, least: int) -> list[int]:
-    assert callable(cli)
-    found: list[int] = []
+def wait_for(list_pids: object, *, least: int) -> list[int]:
+    """Call the function until it returns enough pids."""
+    assert callable(list_pids)
+    pids: list[int] = []
     for _ in range(200):
-        found = cli()
-        if len(found) >= least:
+        pids = list_pids()
+        if len(pids) >= least:
             break
         time.sleep(0.1)
-    return found
+    return pids
 
 
-def _wait_until_gone(pid: int) -> bool:
-    """Whether it is still there after a while."""
+def is_alive_after_waiting(pid: int) -> bool:
+    """Whether the process is still alive after ten seconds."""
     for _ in range(100):
         if not Path(f"/proc/{pid}").exists():
             return False

@@ -1,4 +1,4 @@
-"""Time zones by name, and this machine's own."""
+"""Time zones by name, and the zone of this machine."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SINCE_1971 = st.integers(366 * 86400, 68 * 365 * 86400)
 
 
 @pytest.fixture
-def here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A machine in that zone."""
+def local_zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Sets the zone of this machine."""
     monkeypatch.setenv("TZ", request.param)
     time.tzset()
     yield request.param
@@ -34,21 +34,22 @@ def here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 @pytest.mark.parametrize("name", ["utc", "UTC", " Z "])
 def test_utc_needs_no_database(name: str) -> None:
-    """UTC is UTC, however it is written."""
+    """UTC is UTC in any spelling."""
     assert parse_zone(name) is UTC
     assert zone_name(parse_zone(name)) == "UTC"
 
 
 @pytest.mark.parametrize(
-    ("name", "is_"), [("Asia/Kolkata", "Asia/Kolkata"), ("europe/berlin", "Europe/Berlin"), ("America/New York",) * 2]
+    ("name", "expected"),
+    [("Asia/Kolkata", "Asia/Kolkata"), ("europe/berlin", "Europe/Berlin"), ("America/New York",) * 2],
 )
-def test_a_zone_is_known_by_its_name_in_any_case(name: str, is_: str) -> None:
-    """An IANA name, in capitals or not, with a space or an underscore."""
-    assert zone_name(parse_zone(name)) == is_.replace(" ", "_")
+def test_finds_zone_by_name_in_any_case(name: str, expected: str) -> None:
+    """An IANA name in any case, with a space or an underscore."""
+    assert zone_name(parse_zone(name)) == expected.replace(" ", "_")
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "suggestion"),
     [
         ("Berlin", "Did you mean Europe/Berlin?"),
         ("Europe/Berln", "Did you mean Europe/Berlin?"),
@@ -60,87 +61,91 @@ def test_a_zone_is_known_by_its_name_in_any_case(name: str, is_: str) -> None:
         ("\x1b[31m", "Examples: Europe"),
     ],
 )
-def test_an_unknown_zone_says_what_was_meant(name: str, meant: str) -> None:
-    """A city alone, a slip, or a name that nothing is near to; a path opens no file."""
+def test_unknown_zone_is_an_error_with_suggestion(name: str, suggestion: str) -> None:
+    """A city alone, a typo, or a name that nothing resembles. A path opens no file."""
     with pytest.raises(BadQuery, match=r"Unknown time zone") as refused:
         parse_zone(name)
-    assert meant in str(refused.value)
+    assert suggestion in str(refused.value)
     assert len(str(refused.value)) < 400
 
 
 @pytest.mark.parametrize(
-    "here", ["Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Asia/Kolkata"], indirect=True
+    "local_zone", ["Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Asia/Kolkata"], indirect=True
 )
 @given(SINCE_1971)
-def test_this_machines_zone_is_the_one_of_its_name(here: str, seconds: int) -> None:
-    """Every moment is the same time here as in the zone of the same name, and comes back as the same moment."""
+def test_local_zone_equals_zone_of_the_same_name(local_zone: str, seconds: int) -> None:
+    """Every moment has the same local time as in the zone of that name, and converts back."""
     when = datetime.fromtimestamp(seconds, UTC)
-    local, named = when.astimezone(parse_zone()), when.astimezone(ZoneInfo(here))
+    local, named = when.astimezone(parse_zone()), when.astimezone(ZoneInfo(local_zone))
     assert local.replace(tzinfo=None) == named.replace(tzinfo=None)
     assert (local.utcoffset(), local.fold) == (named.utcoffset(), named.fold)
     assert local.astimezone(UTC) == when
 
 
-@pytest.mark.parametrize("here", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago", "Europe/Berlin"], indirect=True)
+@pytest.mark.parametrize(
+    "local_zone", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago", "Europe/Berlin"], indirect=True
+)
 @pytest.mark.parametrize("when", [datetime.min, datetime.max, datetime(1, 1, 2), datetime(9999, 12, 31)])  # noqa: DTZ001, DTZ901
-def test_the_first_and_last_day_of_all_time_are_shown_somehow(here: str, when: datetime) -> None:
-    """Where the clocks here cannot show a moment, it is shown as it is: one line's time ends no report."""
-    del here
+def test_extreme_times_are_shown(local_zone: str, when: datetime) -> None:
+    """If the local clock cannot show a moment, it is shown in UTC, so that one line's time ends no report."""
+    del local_zone
     shown = in_zone(when.replace(tzinfo=UTC), parse_zone())
     assert abs(shown.replace(tzinfo=None) - when) <= timedelta(hours=15)
 
 
-@pytest.mark.parametrize("here", ["Europe/Berlin"], indirect=True)
-def test_the_hour_that_comes_twice_is_told_apart(here: str) -> None:
-    """When clocks are set back, both hours of the same name are known, first and second."""
+@pytest.mark.parametrize("local_zone", ["Europe/Berlin"], indirect=True)
+def test_repeated_hour_has_fold(local_zone: str) -> None:
+    """When clocks are set back, the two hours with the same name differ in `fold`."""
     first = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
-    shown = [(first + timedelta(hours=more)).astimezone(parse_zone("local")) for more in (0, 1)]
-    assert [f"{one:%H:%M}" for one in shown] == ["02:30", "02:30"]
-    assert [one.fold for one in shown] == [0, 1]
-    assert zone_name(parse_zone()) == here
+    times = [(first + timedelta(hours=more)).astimezone(parse_zone("local")) for more in (0, 1)]
+    assert [f"{moment:%H:%M}" for moment in times] == ["02:30", "02:30"]
+    assert [moment.fold for moment in times] == [0, 1]
+    assert zone_name(parse_zone()) == local_zone
 
 
 @pytest.mark.parametrize(
-    ("here", "name"),
+    ("local_zone", "name"),
     [
         (":America/New_York", "America/New_York"),
         ("", "UTC"),
         ("/usr/share/zoneinfo/Asia/Tokyo", "Asia/Tokyo"),
         ("CET-1CEST,M3.5.0,M10.5.0/3", "local"),
     ],
-    indirect=["here"],
+    indirect=["local_zone"],
 )
-def test_this_machines_zone_has_a_name_where_it_can_be_known(here: str, name: str) -> None:
-    """TZ may hold a name, a path or a rule; a rule has no name, and its days are right all the same."""
+def test_local_zone_name_from_tz_variable(local_zone: str, name: str) -> None:
+    """TZ may be a name, a path or a rule. A rule has no name, but its days are right."""
     assert isinstance(parse_zone(), LocalZone)
     assert zone_name(parse_zone()) == name
-    if "," in here:
+    if "," in local_zone:
         assert datetime(2026, 7, 1, 22, 30, tzinfo=UTC).astimezone(parse_zone()).day == 2
         assert datetime(2026, 1, 1, 22, 30, tzinfo=UTC).astimezone(parse_zone()).day == 1
 
 
-def test_this_machines_zone_loads_no_database() -> None:
-    """The local zone and UTC are known without `zoneinfo`."""
+def test_local_zone_loads_no_database() -> None:
+    """The local zone and UTC work without `zoneinfo`."""
     code = (
         "import sys; from threadline.model.times import parse_zone as zone; "
         "zone(); zone('UTC'); print('zoneinfo' in sys.modules)"
     )
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "TZ": "Europe/Berlin"}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True, text=True, timeout=60)  # noqa: S603 - our own code
-    assert done.stdout == "False\n"
+    process = subprocess.run(  # noqa: S603 - our own code
+        [sys.executable, "-c", code], env=env, capture_output=True, check=True, text=True, timeout=60
+    )
+    assert process.stdout == "False\n"
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia", "Asia/Kathmandu", "UTC"])
-def test_the_short_way_tells_the_same_offset(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How far ahead the clocks here are is the same asked of a moment, and of the time that they show then."""
+def test_utc_offset_equals_datetime(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`utc_offset` equals the offset that `datetime` computes."""
     monkeypatch.setenv("TZ", name)
     time.tzset()
     try:
-        here = parse_zone()
+        local_zone = parse_zone()
         for hours in range(0, 24 * 366 * 3, 5):
             moment = datetime(2010, 12, 1, tzinfo=UTC) + timedelta(hours=hours, minutes=15)
-            assert utc_offset(here, moment) == moment.astimezone(here).utcoffset(), moment
+            assert utc_offset(local_zone, moment) == moment.astimezone(local_zone).utcoffset(), moment
     finally:
         monkeypatch.undo()
         time.tzset()
