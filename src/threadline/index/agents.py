@@ -1,7 +1,7 @@
 """Extract subagents, compactions and todo lists from a transcript, entry by entry, and write them.
 
-Gives what `threadline.thread.inline`, `threadline.thread.compactions` and `threadline.thread.state.lists` give for a
-whole session. Agents inside a main transcript are told apart as `threadline.thread.inline` does.
+The results are those of `threadline.thread.inline`, `threadline.thread.compactions` and `threadline.thread.state.lists`
+for a whole session. Agents inside a main transcript are separated by the rules of `threadline.thread.inline`.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from threadline.model.times import format_sortable, sortable_time
 from threadline.thread import AGENT_STARTING_TOOLS, ReplayEvent, SideAgentFold, TrackedLists, agent_id_in_result
 
 MAIN_AGENT = ""
-"""Stands for the main agent, in a transcript that holds others as well."""
+"""The name of the main agent, in a transcript that contains others as well."""
 
-# A message is written in several rows, between which others may stand: so many messages are told apart.
+# A message has several rows, with rows of other messages between them: how many messages are remembered.
 _RECENT_MESSAGES = 16
 _MAX_ROOTS = 5000
 
 
 class AgentState(Struct, array_like=True):
-    """What is known of an agent so far; `recent` are the messages that were counted last."""
+    """What was read of an agent so far. `recent` are the messages that were counted last."""
 
     entries: int = 0
     first: str | None = None
@@ -57,7 +57,7 @@ class AgentState(Struct, array_like=True):
     side: SideAgentFold = msgspec.field(default_factory=SideAgentFold)
 
     def add(self, entry: Entry) -> None:
-        """One more entry of the agent."""
+        """Add an entry of the agent."""
         self.entries += 1
         if not self.side.is_decided:
             self.side.add(entry)
@@ -82,7 +82,7 @@ class AgentState(Struct, array_like=True):
 
     @property
     def model(self) -> str | None:
-        """The one that answered most often; of several, the first."""
+        """The model that replied most often; of several, the first."""
         return max(self.models, key=lambda name: self.models[name], default=None)
 
 
@@ -94,7 +94,7 @@ class AgentsState(Struct, array_like=True):
 
 
 class AgentStart(Struct, array_like=True, gc=False):
-    """A call that started an agent, and by what that is known; what type of agent it asked for."""
+    """A call that started an agent, the evidence for it (`step`), and the type of agent that it requested."""
 
     agent: str
     call: str
@@ -103,45 +103,46 @@ class AgentStart(Struct, array_like=True, gc=False):
 
 
 class AgentFold:
-    """The agents, while entries are added."""
+    """Collects agents while entries are added."""
 
     def __init__(self, state: AgentsState, transcript: Transcript) -> None:
         self.state = state
-        own = transcript.agent if transcript.kind is not TranscriptKind.MAIN else None
-        self._own = storable_text(own)
+        agent = transcript.agent if transcript.kind is not TranscriptKind.MAIN else None
+        self._transcript_agent = storable_text(agent)
         self._is_main = transcript.kind is TranscriptKind.MAIN
         self._changed: set[str] = set()
         self.starts: dict[tuple[str, str], AgentStart] = {}
 
-        self.counts = self._own is not None
-        """Whether every entry is one agent's: the transcript's own."""
+        self.counts = self._transcript_agent is not None
+        """Whether all entries belong to the transcript's own agent."""
 
     def own(self, entry: Entry) -> None:
-        """One more entry of the transcript's own agent."""
-        self._of(self._own or "").add(entry)
+        """Add an entry of the transcript's own agent."""
+        self._change(self._transcript_agent or "").add(entry)
 
     def inside(self, entry: ChainEntry) -> str | None:
-        """One more entry that is marked as an agent's; gives which, where it is not the transcript's own."""
+        """Add an entry that is marked as an agent's. Return the agent, unless it is the transcript's own."""
         if not self._is_main:
             return None
-        agent = self._inside(entry)
-        self._of(agent).add(entry)
+        agent = self._find_agent(entry)
+        self._change(agent).add(entry)
         return agent
 
     def main(self) -> None:
-        """There is an entry of the main agent's."""
+        """Note that there is an entry of the main agent."""
         if self._is_main and MAIN_AGENT not in self.state.agents:
-            self._of(MAIN_AGENT).entries = 1
+            self._change(MAIN_AGENT).entries = 1
 
-    def _of(self, agent: str) -> AgentState:
+    def _change(self, agent: str) -> AgentState:
+        """The state of an agent, which is about to change."""
         self._changed.add(agent)
-        known = self.state.agents.get(agent)
-        if known is None:
-            known = self.state.agents[agent] = AgentState()
-        return known
+        state = self.state.agents.get(agent)
+        if state is None:
+            state = self.state.agents[agent] = AgentState()
+        return state
 
-    def _inside(self, entry: ChainEntry) -> str:
-        """Which agent inside a main transcript an entry belongs to: as `threadline.thread.inline` parts them."""
+    def _find_agent(self, entry: ChainEntry) -> str:
+        """The agent inside a main transcript that an entry belongs to, by the rules of `threadline.thread.inline`."""
         if entry.agent_id is not None:
             return storable_text(entry.agent_id) or ""
         uuid, parent = storable_text(entry.uuid), storable_text(entry.parent_uuid)
@@ -152,18 +153,18 @@ class AgentFold:
         return f"inline-{root[:8]}"
 
     def answered(self, answered_call: AnsweredCall) -> None:
-        """A call got its result, which names the agent that it started."""
+        """Add the start of an agent, if the result of a call names one."""
         if answered_call.ending.started is None:
             return
         raw = answered_call.entry.tool_use_result if isinstance(answered_call.entry, UserEntry) else None
         step = LinkEvidence.RESULT if agent_id_in_result(raw) is not None else LinkEvidence.RESULT_TEXT
-        given = answered_call.input if answered_call.tool in AGENT_STARTING_TOOLS else None
-        kind = given.get("subagent_type") if isinstance(given, dict) else None
+        tool_input = answered_call.input if answered_call.tool in AGENT_STARTING_TOOLS else None
+        kind = tool_input.get("subagent_type") if isinstance(tool_input, dict) else None
         kind = kind or (raw.get("agentType") if isinstance(raw, dict) else None)
         self._start(answered_call.ending.started, answered_call.call, step, storable_text(kind))
 
     def progress(self, _at: int, entry: ProgressEntry, _agent: str | None) -> None:
-        """Something goes on in a call: an agent, perhaps."""
+        """Add the start of an agent, if the progress of a call names one."""
         match entry:
             case ProgressEntry(
                 progress=AgentProgress(agent_id=str(agent)) | SkillProgress(agent_id=str(agent)),
@@ -172,21 +173,21 @@ class AgentFold:
                 self._start(agent, call, LinkEvidence.PROGRESS, None)
 
     def metadata(self, entry: AgentMetadataEntry) -> None:
-        """What elsewhere stands in a file beside an agent's transcript."""
+        """Add the start of an agent from its metadata. Other versions write those to a separate file."""
         if isinstance(entry.agent_id, str) and isinstance(entry.tool_use_id, str):
             self._start(entry.agent_id, entry.tool_use_id, LinkEvidence.META, storable_text(entry.agent_type))
 
     def _start(self, agent: str, call: str, step: LinkEvidence, kind: str | None) -> None:
-        made = AgentStart(storable_text(agent) or "", storable_text(call) or "", str(step), kind)
-        self.starts.setdefault((made.agent, made.step), made)
+        start = AgentStart(storable_text(agent) or "", storable_text(call) or "", str(step), kind)
+        self.starts.setdefault((start.agent, start.step), start)
 
     def done(self) -> AgentRows:
         """The rows, when all entries have been added."""
         roots = self.state.roots
         for uuid in list(roots)[:-_MAX_ROOTS]:
             del roots[uuid]
-        known = self.state.agents
-        rows = [(name, known[name]) for name in sorted(self._changed)]
+        agents = self.state.agents
+        rows = [(name, agents[name]) for name in sorted(self._changed)]
         return AgentRows(
             [
                 (
@@ -207,13 +208,13 @@ class AgentFold:
 
 
 class AgentRows(Struct, array_like=True, gc=False):
-    """The agents of which something was read, and the starts of others."""
+    """The rows of agents whose entries were read, and of agents that were started."""
 
     agents: list[tuple[str, str | None, str | None, str | None, int, str | None, str | None, str | None, bool]]
     starts: list[AgentStart]
 
     def write(self, connection: sqlite3.Connection, number: int) -> None:
-        """Write them down for the transcript of that number."""
+        """Write them for the transcript of that number."""
         connection.executemany(
             "INSERT OR REPLACE INTO agent_rows VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [(number, *row) for row in self.agents],
@@ -224,19 +225,19 @@ class AgentRows(Struct, array_like=True, gc=False):
         )
 
 
-# A boundary is the parent of its summary, which follows it; so many of them are remembered.
+# A boundary is the parent of its summary, which follows it. How many boundaries are remembered.
 _MAX_BOUNDARIES = 200
 
 
 class CompactionState(Struct, array_like=True):
-    """The ids of boundaries so far, and the summaries that hang off an entry which is none, by that entry's id."""
+    """The ids of boundaries so far, and the summaries whose parent is not a boundary, by the parent's id."""
 
     boundaries: list[str] = []
     summaries: dict[str, list[str]] = {}
 
 
 class CompactionRow(Struct, array_like=True, gc=False):
-    """A compaction as it is written; without a kind, it turned out to be none."""
+    """The row of a compaction. Without a kind, it turned out not to be one."""
 
     uuid: str
     at: int = 0
@@ -248,23 +249,23 @@ class CompactionRow(Struct, array_like=True, gc=False):
 
 
 class CompactionFold:
-    """The compactions, while entries are added."""
+    """Collects compactions while entries are added."""
 
     def __init__(self, state: CompactionState) -> None:
         self.state = state
         self._rows: dict[str, CompactionRow] = {}
 
     def system(self, at: int, entry: SystemEntry, agent: str | None) -> None:
-        """One more entry of the program's."""
+        """Add a system entry."""
         uuid = storable_text(entry.uuid)
         if uuid is None:
             return
         if entry.subtype == "compact_boundary":
-            told = entry.compact_metadata
-            tokens = (
-                (storable_int(told.pre_tokens), storable_int(told.post_tokens)) if told is not None else (None, None)
-            )
-            trigger = told.trigger if told is not None else None
+            tokens: tuple[int | None, int | None] = (None, None)
+            trigger = None
+            if (metadata := entry.compact_metadata) is not None:
+                tokens = storable_int(metadata.pre_tokens), storable_int(metadata.post_tokens)
+                trigger = metadata.trigger
             self._add(CompactionRow(uuid, at, CompactionKind.BOUNDARY, storable_text(trigger), *tokens, agent))
             self.state.boundaries = [*(boundary for boundary in self.state.boundaries if boundary != uuid), uuid][
                 -_MAX_BOUNDARIES:
@@ -280,14 +281,14 @@ class CompactionFold:
             self._add(CompactionRow(uuid, at, CompactionKind.MICRO, storable_text(trigger), *tokens, agent))
 
     def summary(self, at: int, entry: UserEntry, agent: str | None) -> None:
-        """A summary of what was said before: a compaction itself, where it does not follow a boundary."""
+        """Add a summary of the conversation so far: a compaction itself, unless it follows a boundary."""
         uuid, parent = storable_text(entry.uuid), storable_text(entry.parent_uuid)
         if uuid is None or parent in self.state.boundaries:
             return
         self._add(CompactionRow(uuid, at, CompactionKind.SUMMARY, agent=agent))
         if parent is not None:
-            some = self.state.summaries.setdefault(parent, [])
-            some += [uuid] if uuid not in some else []
+            summaries = self.state.summaries.setdefault(parent, [])
+            summaries += [uuid] if uuid not in summaries else []
 
     def _add(self, row: CompactionRow) -> None:
         self._rows[row.uuid] = row
@@ -302,7 +303,7 @@ class CompactionFold:
 def write_compactions(
     connection: sqlite3.Connection, rows: list[CompactionRow], number: int, ids: EntryIds, *, is_whole: bool
 ) -> None:
-    """Write them down for the transcript of that number; of one that is told again, the last telling counts."""
+    """Write them for the transcript of that number. If a compaction is repeated, the last row counts."""
     if not is_whole:
         connection.executemany(
             "DELETE FROM compaction_rows WHERE transcript_id = ?"
@@ -325,7 +326,7 @@ _MAX_TASKS = 500
 
 
 class TaskRecord(Struct, array_like=True, gc=False):
-    """A task as it is remembered: where it was told last, and what a list shows of it."""
+    """A task as the state stores it: the line of its last change, and what a list shows."""
 
     line: int
     id: str
@@ -336,7 +337,7 @@ class TaskRecord(Struct, array_like=True, gc=False):
 
 
 class TodoRow(Struct, array_like=True, gc=False):
-    """One item of a list. `line` is where it was told last, `call` the call that told it."""
+    """An item of a list. `line` and `call` are the line and the call that last changed it."""
 
     list: str
     agent: str | None
@@ -351,7 +352,7 @@ class TodoRow(Struct, array_like=True, gc=False):
 
 
 class TodoRows(Struct, array_like=True, gc=False):
-    """The lists that were told of: each is whole. `todos` are the agents whose lists those are."""
+    """The lists that were read, each complete. `todos` are the agents that own todo lists."""
 
     todos: list[str | None]
     has_tasks: bool
@@ -359,14 +360,14 @@ class TodoRows(Struct, array_like=True, gc=False):
 
 
 class TodoState(Struct, array_like=True):
-    """What is remembered of lists: the tasks, and when and by which call each thing was told last."""
+    """What a refresh remembers about lists: the tasks, and the time and call of the last change of each topic."""
 
     tasks: list[TaskRecord] = []
     times: dict[str, tuple[str, str]] = {}
 
 
 class TodoFold:
-    """The lists, while entries are added."""
+    """Collects todo and task lists while entries are added."""
 
     def __init__(self, state: TodoState) -> None:
         self.state = state
@@ -374,43 +375,43 @@ class TodoFold:
         self._calls: dict[int, str] = {}
 
     def answered(self, answered_call: AnsweredCall, agent: str | None) -> None:
-        """A call of one of the tools that keep lists got its result."""
+        """Add the result of a call of a list tool."""
         if answered_call.ending.outcome is not Outcome.OK or not isinstance(answered_call.entry, UserEntry):
             return
-        about = _todo_topic(agent) if answered_call.tool == _TODO_TOOL else _task_topic(answered_call)
-        if not self._is_news(about, answered_call.entry, answered_call.call):
+        topic = _todo_topic(agent) if answered_call.tool == _TODO_TOOL else _task_topic(answered_call)
+        if not self._is_news(topic, answered_call.entry, answered_call.call):
             return
         call = Call(
             id=CallId(answered_call.call),
             tool=answered_call.tool,
             input=answered_call.input,
-            entry=None,  # type: ignore[arg-type] # a list asks for what was given and what came back, and no more
+            entry=None,  # type: ignore[arg-type] # a list needs only the input and the result
             outcome=Outcome.OK,
             evidence="",
             answer=answered_call.entry,
             block=answered_call.block,
         )
         self._calls[answered_call.entry.line.number] = answered_call.call
-        self._see(answered_call.entry, agent, call)
+        self._apply(answered_call.entry, agent, call)
 
-    def told(self, entry: UserEntry | AttachmentEntry, agent: str | None) -> None:
-        """An entry that repeats a list."""
+    def repeated(self, entry: UserEntry | AttachmentEntry, agent: str | None) -> None:
+        """Add an entry that repeats a list."""
         is_tasks = isinstance(entry, AttachmentEntry) and isinstance(entry.attachment, TaskReminder)
         if self._is_news(_ALL_TASKS if is_tasks else _todo_topic(agent), entry, ""):
-            self._see(entry, agent, None)
+            self._apply(entry, agent, None)
 
-    def _is_news(self, about: str, entry: Entry, call: str) -> bool:
-        """Whether it was not told before: after a compaction, rows from before it may be written again."""
-        told = storable_text(entry.timestamp_text) or "", call
-        last = self.state.times.get(about)
-        if last is not None and (told == last or told[0] < last[0]):
+    def _is_news(self, topic: str, entry: Entry, call: str) -> bool:
+        """Whether an entry is new for a topic: after a compaction, earlier rows may be written again."""
+        change = storable_text(entry.timestamp_text) or "", call
+        last = self.state.times.get(topic)
+        if last is not None and (change == last or change[0] < last[0]):
             return False
-        self.state.times[about] = told
-        if about.startswith(_TASK_PREFIX) and told > self.state.times.get(_ALL_TASKS, ("", "")):
-            self.state.times[_ALL_TASKS] = told
+        self.state.times[topic] = change
+        if topic.startswith(_TASK_PREFIX) and change > self.state.times.get(_ALL_TASKS, ("", "")):
+            self.state.times[_ALL_TASKS] = change
         return True
 
-    def _see(self, entry: Entry, agent: str | None, call: Call | None) -> None:
+    def _apply(self, entry: Entry, agent: str | None, call: Call | None) -> None:
         if self._lists is None:
             self._lists = TrackedLists(_from_record(task) for task in self.state.tasks)
         self._lists.apply_event(ReplayEvent((0.0, 0, 0), entry, AgentId(agent) if agent is not None else None, call))
@@ -420,57 +421,58 @@ class TodoFold:
         if self._lists is None:
             return None
         todos, tasks = self._lists.todos(), self._lists.tasks()
-        known = list({one.id: one for one in map(_to_record, tasks)}.values())  # ids that are no text become alike
+        # Ids that are not text become equal.
+        records = list({record.id: record for record in map(_to_record, tasks)}.values())
         rows = [
             TodoRow(
                 "todo",
-                storable_text(one.agent),
+                storable_text(todo_list.agent),
                 position,
                 storable_text(todo.id),
                 storable_text(todo.status),
                 storable_text(todo.content),
                 None,
                 None,
-                one.place.line,
-                self._calls.get(one.place.line),
+                todo_list.place.line,
+                self._calls.get(todo_list.place.line),
             )
-            for one in todos
-            for position, todo in enumerate(one.todos, 1)
+            for todo_list in todos
+            for position, todo in enumerate(todo_list.todos, 1)
         ]
-        has_tasks = known != self.state.tasks
-        rows += (_task_row(position, one) for position, one in enumerate(known, 1) if has_tasks)
-        self.state.tasks = known[-_MAX_TASKS:]
-        for about in list(self.state.times)[:-_MAX_TASKS]:
-            del self.state.times[about]
+        has_tasks = records != self.state.tasks
+        rows += (_task_row(position, record) for position, record in enumerate(records, 1) if has_tasks)
+        self.state.tasks = records[-_MAX_TASKS:]
+        for topic in list(self.state.times)[:-_MAX_TASKS]:
+            del self.state.times[topic]
         return TodoRows([storable_text(todo.agent) for todo in todos], has_tasks, rows)
 
 
-def write_todos(connection: sqlite3.Connection, made: TodoRows, number: int, ids: EntryIds) -> None:
-    """Write down the lists of the transcript of that number: what is told now takes the place of what was."""
+def write_todos(connection: sqlite3.Connection, lists: TodoRows, number: int, ids: EntryIds) -> None:
+    """Write the lists of the transcript of that number. They replace earlier ones."""
     execute = connection.execute
-    for agent in made.todos:
+    for agent in lists.todos:
         execute("DELETE FROM todo_rows WHERE transcript_id = ? AND list = 'todo' AND agent IS ?", (number, agent))
-    if made.has_tasks:
+    if lists.has_tasks:
         execute("DELETE FROM todo_rows WHERE transcript_id = ? AND list = 'task'", (number,))
     connection.executemany(
         "INSERT INTO todo_rows VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(number, *_todo_values(row), ids.of(-row.line), row.call) for row in made.rows],
+        [(number, *_todo_values(row), ids.of(-row.line), row.call) for row in lists.rows],
     )
 
 
 def write_late_todos(connection: sqlite3.Connection, late: LateResult, number: int, ids: EntryIds) -> None:
-    """Write down the todos that a result tells which came again, unless they were told later than that."""
+    """Write the todos of a late result, unless later ones are stored."""
     if late.answered.tool != _TODO_TOOL:
         return
-    told = connection.execute(
+    last = connection.execute(
         "SELECT MAX(e.timestamp) FROM todo_rows r JOIN entries e USING(entry_id)"
         " WHERE r.transcript_id = ? AND r.list = 'todo' AND r.agent IS ?",
         (number, late.agent),
     ).fetchone()
-    listing = TodoFold(TodoState(times={_todo_topic(late.agent): (told[0] or "", "")}))
-    listing.answered(late.answered, late.agent)
-    if (made := listing.done()) is not None:
-        write_todos(connection, made, number, ids)
+    fold = TodoFold(TodoState(times={_todo_topic(late.agent): (last[0] or "", "")}))
+    fold.answered(late.answered, late.agent)
+    if (lists := fold.done()) is not None:
+        write_todos(connection, lists, number, ids)
 
 
 def _todo_topic(agent: str | None) -> str:
@@ -478,28 +480,28 @@ def _todo_topic(agent: str | None) -> str:
 
 
 def _task_topic(answered_call: AnsweredCall) -> str:
-    """What a call tells of: one task, or all of them."""
+    """The topic of a call: a task, or all tasks."""
     raw = answered_call.entry.tool_use_result if isinstance(answered_call.entry, UserEntry) else None
-    told = raw if isinstance(raw, dict) else {}
+    result = raw if isinstance(raw, dict) else {}
     if answered_call.tool == "TaskUpdate":
-        given = answered_call.input
-        name = told.get("taskId") or (given.get("taskId") if isinstance(given, dict) else None)
+        tool_input = answered_call.input
+        name = result.get("taskId") or (tool_input.get("taskId") if isinstance(tool_input, dict) else None)
     else:
-        task = told.get("task")
+        task = result.get("task")
         name = task.get("id") if isinstance(task, dict) else None
     return f"{_TASK_PREFIX}{storable_text(name)}" if answered_call.tool != "TaskList" else _ALL_TASKS
 
 
 def _todo_values(row: TodoRow) -> tuple[Any, ...]:
-    told = (row.item, row.status, row.content, row.owner, row.blocked_by)
-    return row.list, row.agent, row.position, *told
+    item = (row.item, row.status, row.content, row.owner, row.blocked_by)
+    return row.list, row.agent, row.position, *item
 
 
-def _to_record(one: TaskState) -> TaskRecord:
-    task = one.task
+def _to_record(state: TaskState) -> TaskRecord:
+    task = state.task
     blocked = [storable_text(name) or "" for name in task.blocked_by] if task.blocked_by else None
-    told = (storable_text(task.subject), storable_text(task.status), storable_text(task.owner))
-    return TaskRecord(one.place.line, storable_text(task.id) or "", *told, blocked)
+    texts = (storable_text(task.subject), storable_text(task.status), storable_text(task.owner))
+    return TaskRecord(state.place.line, storable_text(task.id) or "", *texts, blocked)
 
 
 def _from_record(task_record: TaskRecord) -> TaskState:

@@ -61,15 +61,15 @@ from threadline.thread import (
 # ruff: noqa: S608 - statements are made of our own words
 
 LIST_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList"})
-"""The tools that keep lists."""
+"""The tools that maintain todo and task lists."""
 
 _PLAIN_TOOLS = frozenset(TOOL_RESULTS) - BACKGROUND_OUTPUT_TOOLS
-_EXIT_CODE_STARTS = frozenset({"", "E"})  # of texts that may tell an exit code
+_EXIT_CODE_STARTS = frozenset({"", "E"})  # of texts that may name an exit code
 _USE_BLOCKS = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 
 
 class CallEnding(Struct, frozen=True, gc=False):
-    """How a call ended, the exit code that is told, and the agent that it started."""
+    """How a call ended, its exit code if recorded, and the agent that it started."""
 
     outcome: Outcome
     exit_code: int | None = None
@@ -80,7 +80,7 @@ _PLAIN_SUCCESS = CallEnding(Outcome.OK)
 
 
 def judge_result(tool: str, entry: UserEntry | AssistantEntry, block: ResultBlock) -> CallEnding:
-    """How a call of a tool ended, by its result: as `threadline.thread.calls` has it."""
+    """How a call of a tool ended, according to its result. The same rules as in `threadline.thread.calls`."""
     raw = entry.tool_use_result if type(entry) is UserEntry else None
     is_plain = _is_plain_success(tool, entry, block, raw)
     if is_plain and tool not in AGENT_STARTING_TOOLS and not _may_name_agent_or_exit_code(raw, block.content):
@@ -93,7 +93,7 @@ def judge_result(tool: str, entry: UserEntry | AssistantEntry, block: ResultBloc
 
 
 def _may_name_agent_or_exit_code(raw: Any, content: Any) -> bool:
-    """Whether a result may name an agent or an exit code, with which its text begins."""
+    """Whether a result may name an agent or, at the start of its text, an exit code."""
     if raw is not None and ("agentId" in raw or "agent_id" in raw):
         return True
     if type(content) is list and content:
@@ -102,7 +102,7 @@ def _may_name_agent_or_exit_code(raw: Any, content: Any) -> bool:
 
 
 def _is_plain_success(tool: str, entry: UserEntry | AssistantEntry, block: ResultBlock, raw: Any) -> bool:
-    """Whether nothing in a result can say that its call did not end well."""
+    """Whether nothing in a result can mean that its call failed."""
     if (
         type(entry) is not UserEntry
         or type(block) is not ToolResultBlock
@@ -124,9 +124,10 @@ def _is_plain_success(tool: str, entry: UserEntry | AssistantEntry, block: Resul
 
 
 class AnsweredCall(Struct, frozen=True, gc=False):
-    """A call that has got its result: what other tables are made of.
+    """A call with its result, from which other tables are derived.
 
-    `use` is its block where it was just read; else it stands at `offset`. `is_again` says that it had a result before.
+    `use` is the block of the call if it was just read; otherwise it is at `offset`. `is_again` says that the call had a
+    result before.
     """
 
     call: str
@@ -143,24 +144,24 @@ class AnsweredCall(Struct, frozen=True, gc=False):
 
     @property
     def input(self) -> Any:
-        """What the tool was given; read once more where need be."""
+        """The input of the tool; read again if necessary."""
         if self.use is None and self.line:
             return read_call_input(self.path, self.offset, self.line, self.call)
         return self.use.input if self.use is not None else None
 
 
 def read_call_input(path: str, offset: int, line: int, call: str) -> Any:
-    """What the tool was given by a call whose use stands there; None where it does not, any more."""
+    """The input of a call in the line at that offset; None if the call is not there any more."""
     entry = read_entry_at(path, offset, line)
     content = entry.message.content if isinstance(entry, AssistantEntry) and entry.message is not None else None
-    for index, one in enumerate(content or ()):
-        if isinstance(one, _USE_BLOCKS) and call_id(one, entry, index) == call:
-            return one.input
+    for index, block in enumerate(content or ()):
+        if isinstance(block, _USE_BLOCKS) and call_id(block, entry, index) == call:
+            return block.input
     return None
 
 
 def call_id(block: Any, entry: Any, index: int) -> str:
-    """The id of a call; one that has none is named after its entry."""
+    """The id of a call. A call without one is named after its entry."""
     return storable_text(block.id) or storable_text(f"{entry.uuid or entry.line.number}#{index}") or ""
 
 
@@ -170,7 +171,7 @@ _BY_SHAPE: dict[type, tuple[EvidenceKind, tuple[str, ...]]] = {
     MultiEditResult: (EvidenceKind.EDIT, ("edits",)),
 }
 NO_CALL_POSITION = -1
-"""In place of a block's position, where no call touched a file."""
+"""The position of a file touch that no call made."""
 
 _FILE_RESULTS = frozenset({*_BY_SHAPE, ReadResult, NotebookEditResult})
 _BY_INPUT: dict[str, tuple[EvidenceKind, tuple[str, ...]]] = {
@@ -180,14 +181,14 @@ _BY_INPUT: dict[str, tuple[EvidenceKind, tuple[str, ...]]] = {
     "NotebookEdit": (EvidenceKind.EDIT, ()),
     "Read": (EvidenceKind.READ, ()),
 }
-# What a path has that can be told in fewer words.
+# Parts of a path that can be simplified.
 _DETOURS = re.compile(r"/(?:/|\.\.?(?:/|$)|$)")
-# A first line is enough to see that lines are numbered.
+# The first line shows whether lines are numbered.
 _NUMBERED_PREFIX = 100
 
 
 class TouchRow(Struct, array_like=True, gc=False):
-    """A path, what was done to it, and where that is told: by a call, or in an entry."""
+    """A path, what was done to it, and the entry or call that reports it."""
 
     path: str
     how: str
@@ -197,22 +198,22 @@ class TouchRow(Struct, array_like=True, gc=False):
 
 
 class TouchFold:
-    """The files, while entries are added. `cwd` is the directory that was told last: most paths are whole, not all."""
+    """Collects file touches while entries are added. `cwd` is the last working directory, for relative paths."""
 
     def __init__(self, cwd: str | None) -> None:
         self.cwd = cwd
         self.rows: list[TouchRow] = []
 
     def answered(self, answered_call: AnsweredCall) -> None:
-        """A call got its result."""
+        """Add the file that an answered call touched."""
         if answered_call.is_again:
             self.rows = [row for row in self.rows if row.call != answered_call.call]
-        told = _touch_of(answered_call)
-        if told is not None:
-            self._add(answered_call.entry, *told, at=answered_call.at, call=answered_call.call)
+        touch = _touch_of(answered_call)
+        if touch is not None:
+            self._add(answered_call.entry, *touch, at=answered_call.at, call=answered_call.call)
 
     def attached(self, at: int, entry: AttachmentEntry) -> None:
-        """A file was put before the model, or it is told that one has changed."""
+        """Add a file that was attached, or that changed outside of the session."""
         match entry.attachment:
             case EditedTextFile(filename=str(path)):
                 self._add(entry, path, EvidenceKind.OUTSIDE, at=at)
@@ -222,9 +223,9 @@ class TouchFold:
 
     def _add(self, entry: ChainEntry, path: str, how: EvidenceKind, *, at: int, call: str | None = None) -> None:
         cwd = entry.cwd or self.cwd
-        is_whole = path[:1] == "/" == (cwd or "/")[0] and not _DETOURS.search(path)
-        whole = path if is_whole else full_path(path, cwd)
-        self.rows.append(TouchRow(storable_text(whole) or "", how.value, at, epoch_seconds(entry), call))
+        is_absolute = path[:1] == "/" == (cwd or "/")[0] and not _DETOURS.search(path)
+        absolute = path if is_absolute else full_path(path, cwd)
+        self.rows.append(TouchRow(storable_text(absolute) or "", how.value, at, epoch_seconds(entry), call))
 
 
 def write_touches(
@@ -248,7 +249,7 @@ def _path_id(connection: sqlite3.Connection, path: str) -> int:
 
 
 def delete_touches(connection: sqlite3.Connection, key: CallKey) -> None:
-    """Take out what a call did, since another result of it counts now."""
+    """Delete the file touches of a call, because another of its results counts now."""
     connection.execute("DELETE FROM file_rows WHERE entry_id = ? AND position = ?", key)
 
 
@@ -257,12 +258,12 @@ def _touch_key(touch_row: TouchRow, calls: Mapping[str, CallKey], ids: EntryIds)
 
 
 def _checksum(path: str) -> int:
-    """What paths are found by: an index over paths would be as large as all of them."""
+    """The checksum by which a path is looked up. An index over paths would be as large as all of them."""
     return crc32(path.encode())
 
 
 def _touch_of(answered_call: AnsweredCall) -> tuple[str, EvidenceKind] | None:
-    """The path that a call touched, and how, as `threadline.thread.state.files` sees it."""
+    """The path that a call touched, and how. The same rules as in `threadline.thread.state.files`."""
     raw = answered_call.entry.tool_use_result if isinstance(answered_call.entry, UserEntry) else None
     if type(raw) is dict:
         shape = TOOL_RESULTS.get(answered_call.tool) or result_type(raw, answered_call.tool)
@@ -288,17 +289,17 @@ def _by_result(shape: type | None, raw: dict[str, Any], answered_call: AnsweredC
 def _by_notebook(raw: dict[str, Any], answered_call: AnsweredCall) -> tuple[str, EvidenceKind] | None:
     path = raw.get("notebook_path")
     if type(path) is not str or not path:
-        given = answered_call.input
-        path = given.get("notebook_path") if isinstance(given, dict) else None
+        tool_input = answered_call.input
+        path = tool_input.get("notebook_path") if isinstance(tool_input, dict) else None
     return (path, EvidenceKind.EDIT) if isinstance(path, str) and path and not raw.get("error") else None
 
 
 def _by_input(answered_call: AnsweredCall) -> tuple[str, EvidenceKind] | None:
-    """Calls of agents, whose own results are often not written."""
-    given = answered_call.input
+    """The touch of a call without a structured result, as agents often write them."""
+    tool_input = answered_call.input
     how, needed = _BY_INPUT[answered_call.tool]
-    path = given.get("file_path") if isinstance(given, dict) else None
-    if not isinstance(path, str) or not path or not all(isinstance(given.get(name), str) for name in needed):
+    path = tool_input.get("file_path") if isinstance(tool_input, dict) else None
+    if not isinstance(path, str) or not path or not all(isinstance(tool_input.get(name), str) for name in needed):
         return None
     if how is EvidenceKind.READ and not parse_numbered_lines(
         extract_text(answered_call.block.content)[:_NUMBERED_PREFIX]
@@ -314,7 +315,7 @@ def _read_path(content: dict[str, Any]) -> str | None:
 
 
 def read_entry_at(path: str, offset: int, line: int) -> Entry | None:
-    """The entry that begins at an offset; None where it cannot be read any more."""
+    """The entry at an offset; None if it cannot be read any more."""
     try:
         return next(iter(entries(path, offset=offset, line=line)), None)
     except Error:
@@ -322,13 +323,13 @@ def read_entry_at(path: str, offset: int, line: int) -> Entry | None:
 
 
 CallKey = tuple[int, int]
-"""What a call has in the index: the number of the entry of its use, and the position of its block there."""
+"""The key of a call in the index: the number of its entry, and the position of its block there."""
 
 _INSERT_CALL = f"INSERT INTO call_rows VALUES({', '.join('?' * 10)})"
 _UPDATE_RESULT = "UPDATE call_rows SET (result_entry_id, outcome, exit_code, started) = (?, ?, ?, ?)"
 _UPDATE_USE = "UPDATE call_rows SET (entry_id, position, tool_id, agent, moment) = (?, ?, ?, ?, ?)"
 _MOVE_FILES = "UPDATE file_rows SET (entry_id, position) = (?, ?)"
-_GIVE_BACK = "DELETE FROM borrowed_results"  # a trigger gives the call its own outcome again
+_GIVE_BACK = "DELETE FROM borrowed_results"  # a trigger restores the outcome of the call
 _UPDATE_OUTCOME = "UPDATE call_rows SET outcome = ?"
 _WHERE_KEY = " WHERE entry_id = ? AND position = ?"
 _SELECT_CALL = """SELECT c.entry_id, c.position, t.tool, c.result_entry_id, e.offset, e.line, c.agent
@@ -338,9 +339,10 @@ _SELECT_BY_CALL = f"{_SELECT_CALL} WHERE substr(c.call, -3) = substr(?, -3) AND 
 
 
 class CallRow(Struct, array_like=True, gc=False):
-    """A call as it is written. `at` and `result` are entries among those read; a negative one is a line read before.
+    """The row of a call.
 
-    `at` is None where its use was not read. `known_line` is where a use before that stands, as far as is remembered.
+    `at` and `result` are positions among the entries that were read; a negative number is a line that was read before.
+    `at` is None if only the result was read. `known_line` is the line of the call in an earlier read, if remembered.
     """
 
     call: str
@@ -358,7 +360,7 @@ class CallRow(Struct, array_like=True, gc=False):
 
 
 class LateResult(Struct, frozen=True):
-    """A call that got a result which was not known to be its own when it was read."""
+    """A call whose result was not recognised as such when it was read."""
 
     key: CallKey
     agent: str | None
@@ -366,7 +368,7 @@ class LateResult(Struct, frozen=True):
 
 
 class CallRows(Struct, array_like=True, gc=False):
-    """The rows of calls; `loose` are results (call, entry, offset, line) of calls that this reading did not meet."""
+    """The rows of calls. `loose` are results (call, entry, offset, line) whose calls were not read this time."""
 
     path: bytes
     rows: list[CallRow]
@@ -374,7 +376,7 @@ class CallRows(Struct, array_like=True, gc=False):
     is_whole: bool = True
 
     def write(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> dict[str, CallKey]:
-        """Write them down for the transcript of that number; gives where in the index each is."""
+        """Write them for the transcript of that number, and return the key of each."""
         tools = name_ids(connection, "tools", "tool", [row.tool for row in self.rows])
         if self.is_whole:
             connection.executemany(_INSERT_CALL, [_call_values(row, tools, ids) for row in self.rows])
@@ -384,27 +386,26 @@ class CallRows(Struct, array_like=True, gc=False):
     def _write(
         self, connection: sqlite3.Connection, row: CallRow, number: int, tools: Mapping[str, int], ids: EntryIds
     ) -> CallKey:
-        """A call that may be there already: it was remembered, or it is told again."""
-        known = None
+        """Write a call that the index may have already: it was remembered, or a transcript repeats it."""
+        stored = None
         if row.known_line:
-            before = (ids.of(-row.known_line), row.known_position, row.call)
-            known = connection.execute(_SELECT_BY_KEY, before).fetchone()
-        known = known or connection.execute(_SELECT_BY_CALL, (row.call, row.call, number)).fetchone()
-        if known is None:
+            old_key = (ids.of(-row.known_line), row.known_position, row.call)
+            stored = connection.execute(_SELECT_BY_KEY, old_key).fetchone()
+        stored = stored or connection.execute(_SELECT_BY_CALL, (row.call, row.call, number)).fetchone()
+        if stored is None:
             connection.execute(_INSERT_CALL, _call_values(row, tools, ids))
             return ids.of(row.at), row.position
-        if connection.execute(_GIVE_BACK + _WHERE_KEY, known[:2]).rowcount:
-            known = connection.execute(_SELECT_BY_KEY, (*known[:2], row.call)).fetchone()
-        key: CallKey = known[:2]
+        if connection.execute(_GIVE_BACK + _WHERE_KEY, stored[:2]).rowcount:
+            stored = connection.execute(_SELECT_BY_KEY, (*stored[:2], row.call)).fetchone()
+        key: CallKey = stored[:2]
         if row.at is not None:
-            entry, there = ids.of(row.at), key
-            key = (entry, row.position)
-            connection.execute(_UPDATE_USE + _WHERE_KEY, (*key, tools[row.tool], row.agent, row.moment, *there))
-            connection.execute(_MOVE_FILES + _WHERE_KEY, (*key, *there))
+            stored_key, key = key, (ids.of(row.at), row.position)
+            connection.execute(_UPDATE_USE + _WHERE_KEY, (*key, tools[row.tool], row.agent, row.moment, *stored_key))
+            connection.execute(_MOVE_FILES + _WHERE_KEY, (*key, *stored_key))
         if row.result is not None:
-            told = (ids.of(row.result), row.outcome, row.exit_code, row.started)
-            connection.execute(_UPDATE_RESULT + _WHERE_KEY, (*told, *key))
-        elif known[3] is None:
+            result = (ids.of(row.result), row.outcome, row.exit_code, row.started)
+            connection.execute(_UPDATE_RESULT + _WHERE_KEY, (*result, *key))
+        elif stored[3] is None:
             connection.execute(_UPDATE_OUTCOME + _WHERE_KEY, (row.outcome, *key))
         return key
 
@@ -429,31 +430,31 @@ class CallRows(Struct, array_like=True, gc=False):
         return bool(self.rows or stray)
 
     def late(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> Iterator[LateResult]:
-        """Write down results of calls from before that were not remembered any more, as a rule since they had one."""
+        """Write results of earlier calls that were not remembered any more, usually because they had a result."""
         path = os.fsdecode(self.path)
         for call, at, offset, line in self.loose if not self.is_whole else ():
-            known = connection.execute(_SELECT_BY_CALL, (call, call, number)).fetchone()
-            entry = read_entry_at(path, offset, line) if known is not None else None
-            if known is None or not isinstance(entry, UserEntry | AssistantEntry):
+            stored = connection.execute(_SELECT_BY_CALL, (call, call, number)).fetchone()
+            entry = read_entry_at(path, offset, line) if stored is not None else None
+            if stored is None or not isinstance(entry, UserEntry | AssistantEntry):
                 continue
-            for block in (one for one in result_blocks(entry) if storable_text(one.tool_use_id) == call):
-                end = judge_result(known[2], entry, block)
-                told = (ids.of(at), str(end.outcome), end.exit_code, storable_text(end.started))
-                connection.execute(_GIVE_BACK + _WHERE_KEY, known[:2])
-                connection.execute(_UPDATE_RESULT + _WHERE_KEY, (*told, *known[:2]))
-                again = AnsweredCall(
+            for block in (block for block in result_blocks(entry) if storable_text(block.tool_use_id) == call):
+                ending = judge_result(stored[2], entry, block)
+                result = (ids.of(at), str(ending.outcome), ending.exit_code, storable_text(ending.started))
+                connection.execute(_GIVE_BACK + _WHERE_KEY, stored[:2])
+                connection.execute(_UPDATE_RESULT + _WHERE_KEY, (*result, *stored[:2]))
+                answered_call = AnsweredCall(
                     call=call,
-                    tool=known[2],
+                    tool=stored[2],
                     entry=entry,
                     block=block,
                     at=at,
-                    ending=end,
+                    ending=ending,
                     path=path,
-                    offset=known[4],
-                    line=known[5],
+                    offset=stored[4],
+                    line=stored[5],
                     is_again=True,
                 )
-                yield LateResult(known[:2], known[6], again)
+                yield LateResult(stored[:2], stored[6], answered_call)
 
 
 def _is_open(connection: sqlite3.Connection, call: str, number: int) -> bool:
@@ -534,11 +535,11 @@ def _borrow_result(connection: sqlite3.Connection, call: str, transcript: int, r
         "INSERT INTO borrowed_results SELECT entry_id, position, ?, ?, outcome FROM call_rows" + _WHERE_KEY,
         (result_transcript, result_entry, *key),
     )
-    end = judge_result(tool, entry, block)
-    values = (result_entry, str(end.outcome), end.exit_code, storable_text(end.started))
+    ending = judge_result(tool, entry, block)
+    values = (result_entry, str(ending.outcome), ending.exit_code, storable_text(ending.started))
     connection.execute(_UPDATE_RESULT + _WHERE_KEY, (*values, *key))
     (path,) = connection.execute("SELECT path FROM transcripts WHERE transcript_id = ?", (transcript,)).fetchone()
-    use = AnsweredCall(call, tool, entry, block, 0, end, os.fsdecode(path), None, use_offset, use_line)
+    use = AnsweredCall(call, tool, entry, block, 0, ending, os.fsdecode(path), None, use_offset, use_line)
     files = TouchFold(None)
     files.answered(use)
     write_touches(connection, files.rows, {call: key}, EntryIds(connection, transcript, 0))
@@ -551,7 +552,7 @@ def _call_values(row: CallRow, tools: Mapping[str, int], ids: EntryIds) -> tuple
 
 
 class EntryIds:
-    """Numbers of entries in the index, by what workers know of them."""
+    """The numbers of entries in the index, by their positions among the entries that a worker read."""
 
     def __init__(self, connection: sqlite3.Connection, transcript: int, first: int) -> None:
         self._connection = connection
@@ -559,33 +560,33 @@ class EntryIds:
         self._first = first
 
     def of(self, at: int | None) -> int:
-        """An entry by its number among those that were just read, or by a line before them, which is negative."""
+        """The number of an entry, by its position; a negative position is a line that was read before."""
         if at is not None and at >= 0:
             return self._first + at
-        asked = "SELECT entry_id FROM entries WHERE transcript_id = ? AND line = ?"
-        found = self._connection.execute(asked, (self._transcript, -(at or 0))).fetchone()
-        return int(found[0]) if found is not None else 0
+        query = "SELECT entry_id FROM entries WHERE transcript_id = ? AND line = ?"
+        row = self._connection.execute(query, (self._transcript, -(at or 0))).fetchone()
+        return int(row[0]) if row is not None else 0
 
 
 _USE_TYPES = frozenset({ToolUseBlock, ServerToolUseBlock, McpToolUseBlock})
 _RESULT_TYPES = frozenset({ToolResultBlock, McpToolResultBlock, *ServerResultBlock.__subclasses__()})
-# So many calls without a result, and results without a call, are remembered; the others are looked up in the index.
+# How many calls without a result, and results without a call, are remembered. Others are looked up in the index.
 _MAX_REMEMBERED = 200
-# The tools whose input is asked for, as a rule or often.
+# The tools whose input is often needed.
 _TOOLS_NEEDING_INPUT = frozenset(
     {"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", *AGENT_STARTING_TOOLS, *LIST_TOOLS}
 )
-# The tools whose results tell of no file, no list and no agent.
+# The tools whose results never name a file, a list or an agent.
 _TOOLS_WITHOUT_EFFECTS = frozenset(
     {"Bash", "PowerShell", "Glob", "Grep", "WebFetch", "WebSearch", "ToolSearch", "BashOutput"}
 )
 
 
 class PendingCall(Struct, array_like=True, gc=False):
-    """A call without a result so far: where its use stands, and which of the blocks there it is.
+    """A call without a result so far: its line, and the position of its block there.
 
-    `message` is the one that it is a part of, `agent` who made it where that is not the transcript's own agent.
-    `followed` says that the conversation went on without a result.
+    `message` is the message that contains it. `agent` is the agent that made it, unless that is the transcript's own.
+    `followed` says that the conversation continued without a result.
     """
 
     tool: str
@@ -598,9 +599,9 @@ class PendingCall(Struct, array_like=True, gc=False):
 
 
 class CallState(Struct, array_like=True):
-    """What is remembered of a transcript's calls: those that wait for results, and loose results.
+    """What a refresh remembers about the calls of a transcript: those without a result, and loose results.
 
-    A loose result, of which offset and line are kept, answers a call that was not read yet.
+    A loose result answers a call that was not read yet. Its offset and line are stored.
     """
 
     waiting: dict[str, PendingCall] = {}
@@ -608,9 +609,9 @@ class CallState(Struct, array_like=True):
 
 
 class _KnownCall(Struct, gc=False):
-    """A call that was met or is remembered: its row, where its use stands, and what it was given if that is asked for.
+    """A call that was read or is remembered: its row, its line, and its block if the input is needed.
 
-    Its entry is not held on to: it is quicker where the memory of entries is used again at once.
+    It does not refer to its entry: reading is faster if the memory of entries can be reused at once.
     """
 
     row: CallRow
@@ -623,7 +624,7 @@ class _KnownCall(Struct, gc=False):
 
 
 class CallFold:
-    """The calls, while entries are added. `answered` is told of each that gets a result, and whose it is."""
+    """Collects calls while entries are added. `answered` is called with each call that gets a result, and its agent."""
 
     def __init__(
         self, state: CallState, path: str, answered: Callable[[AnsweredCall, str | None], None], *, is_whole: bool
@@ -632,12 +633,12 @@ class CallFold:
         self._path = path
         self._is_whole = is_whole
         self._answered = answered
-        self._met = {call: _restore_pending(call, one) for call, one in state.waiting.items()}
-        self._unfollowed = {call: one for call, one in self._met.items() if not one.followed}
+        self._calls = {id_: _restore_pending(id_, pending) for id_, pending in state.waiting.items()}
+        self._unfollowed = {id_: call for id_, call in self._calls.items() if not call.followed}
         self._loose: dict[str, tuple[int, int, int]] = {}
 
     def reply(self, at: int, entry: AssistantEntry, agent: str | None) -> None:
-        """One more entry of a model's."""
+        """Add an entry of a model."""
         if self._unfollowed:
             self._follow(entry, agent)
         content = entry.message.content if entry.message is not None else None
@@ -650,7 +651,7 @@ class CallFold:
                     self._result(at, entry, block, agent)  # type: ignore[arg-type]
 
     def user(self, at: int, entry: UserEntry, agent: str | None) -> None:
-        """One more entry of a user's: results, as a rule."""
+        """Add a user entry, which usually contains results."""
         content = entry.message.content if entry.message is not None else None
         answers = False
         if type(content) is list:
@@ -665,88 +666,88 @@ class CallFold:
         call, tool = block.id, block.name
         if not call or not call.isascii() or not tool.isascii():
             call, tool = call_id(block, entry, index), storable_text(tool) or ""
-        before = self._met.get(call)
+        before = self._calls.get(call)
         row = CallRow(call, tool, at, index, agent, None, None, None, epoch_seconds(entry))
         if before is not None:
             row.known_line, row.known_position = before.row.known_line, before.row.known_position
-            if before.row.result is not None:  # it is told again; what came of it stays
+            if before.row.result is not None:  # the call is repeated; its result stays
                 row.result, row.outcome = before.row.result, before.row.outcome
                 row.exit_code, row.started = before.row.exit_code, before.row.started
         line = entry.line
         message = entry.message.id if entry.message is not None else None
-        met = _KnownCall(row, line.offset, line.number, message, agent, block if tool in _TOOLS_NEEDING_INPUT else None)
-        self._met[call] = met
+        use = block if tool in _TOOLS_NEEDING_INPUT else None
+        known = self._calls[call] = _KnownCall(row, line.offset, line.number, message, agent, use)
         if row.result is not None:
             return
         if entry.is_aborted_mid_stream:
             row.outcome = Outcome.INTERRUPTED.value
-            met.followed = True
+            known.followed = True
             self._unfollowed.pop(call, None)
         else:
-            self._unfollowed[call] = met
+            self._unfollowed[call] = known
         if self.state.loose and call in self.state.loose:
-            self._tied(call, agent)
+            self._link_loose_result(call, agent)
 
-    def _tied(self, call: str, agent: str | None) -> None:
-        """A loose result, which stands before its call, is tied to it."""
-        here, (offset, line) = self._loose.pop(call, None), self.state.loose.pop(call)
+    def _link_loose_result(self, call: str, agent: str | None) -> None:
+        """Link a loose result, which came before its call, to the call."""
+        loose, (offset, line) = self._loose.pop(call, None), self.state.loose.pop(call)
         entry = read_entry_at(self._path, offset, line)
         if isinstance(entry, UserEntry | AssistantEntry):
             for block in result_blocks(entry):
                 if storable_text(block.tool_use_id) == call:
-                    self._result(here[0] if here is not None else -line, entry, block, agent)
+                    self._result(loose[0] if loose is not None else -line, entry, block, agent)
 
     def _result(self, at: int, entry: UserEntry | AssistantEntry, block: ResultBlock, agent: str | None) -> None:
-        named = block.tool_use_id
-        if not named:
-            for call in self._near(entry):
+        call_id_ = block.tool_use_id
+        if not call_id_:
+            for call in self._calls_of_parent(entry):
                 self._answer(call, at, entry, block, agent)
         else:
-            self._answer(named if named.isascii() else storable_text(named) or "", at, entry, block, agent)
+            self._answer(call_id_ if call_id_.isascii() else storable_text(call_id_) or "", at, entry, block, agent)
 
     def _answer(
         self, call: str, at: int, entry: UserEntry | AssistantEntry, block: ResultBlock, agent: str | None
     ) -> None:
-        met = self._met.get(call)
-        if met is None:
+        known = self._calls.get(call)
+        if known is None:
             self._loose[call] = (at, entry.line.offset, entry.line.number)
             self.state.loose[call] = (entry.line.offset, entry.line.number)
             return
         self._unfollowed.pop(call, None)
-        row = met.row
+        row = known.row
         is_again = row.result is not None
-        end = judge_result(row.tool, entry, block)
-        row.result, row.outcome, row.exit_code = at, end.outcome.value, end.exit_code
-        if row.tool in _TOOLS_WITHOUT_EFFECTS and end.started is None and not is_again:
+        ending = judge_result(row.tool, entry, block)
+        row.result, row.outcome, row.exit_code = at, ending.outcome.value, ending.exit_code
+        if row.tool in _TOOLS_WITHOUT_EFFECTS and ending.started is None and not is_again:
             return
-        row.started = storable_text(end.started)
-        place = met.offset, met.line
-        one = AnsweredCall(call, row.tool, entry, block, at, end, self._path, met.use, *place, is_again)
-        self._answered(one, agent)
-        met.use = None  # another result is not likely, and what was given can be large
+        row.started = storable_text(ending.started)
+        place = known.offset, known.line
+        answered = AnsweredCall(call, row.tool, entry, block, at, ending, self._path, known.use, *place, is_again)
+        self._answered(answered, agent)
+        known.use = None  # another result is unlikely, and the input can be large
 
-    def _near(self, entry: UserEntry | AssistantEntry) -> list[str]:
-        """The calls of a result that names none: those without an id in the entry that it hangs off."""
-        near = (entry.source_tool_assistant_uuid or entry.parent_uuid) if isinstance(entry, UserEntry) else None
-        return [call for call in self._met if near and call.startswith(f"{storable_text(near)}#")]
+    def _calls_of_parent(self, entry: UserEntry | AssistantEntry) -> list[str]:
+        """The calls of a result that names none: those without an id in its parent entry."""
+        parent = (entry.source_tool_assistant_uuid or entry.parent_uuid) if isinstance(entry, UserEntry) else None
+        return [call for call in self._calls if parent and call.startswith(f"{storable_text(parent)}#")]
 
     def _follow(self, entry: UserEntry | AssistantEntry, agent: str | None) -> None:
-        """The conversation goes on: calls before it are not answered any more, as a rule."""
+        """The conversation continues: earlier calls usually get no result any more."""
         message = entry.message.id if type(entry) is AssistantEntry and entry.message is not None else None
-        for call, met in list(self._unfollowed.items()):
-            if met.agent == agent and (message is None or message != met.message):
+        for call, known in list(self._unfollowed.items()):
+            if known.agent == agent and (message is None or message != known.message):
                 del self._unfollowed[call]
-                met.followed = True
-                met.row.outcome = verdict_without_result(entry)[0].value
+                known.followed = True
+                known.row.outcome = verdict_without_result(entry)[0].value
 
     def done(self) -> CallRows:
         """The rows, when all entries have been added."""
         state = self.state
-        state.waiting = {call: _to_pending(met) for call, met in self._met.items() if met.row.result is None}
-        for most in (state.waiting, state.loose):
-            for call in list(most)[:-_MAX_REMEMBERED]:
-                del most[call]
-        rows = [met.row for met in self._met.values() if _has_changed(met.row)]
+        state.waiting = {id_: _to_pending(call) for id_, call in self._calls.items() if call.row.result is None}
+        for remembered in (state.waiting, state.loose):
+            for id_ in list(remembered)[:-_MAX_REMEMBERED]:
+                del remembered[id_]
+        rows = [call.row for call in self._calls.values() if _has_changed(call.row)]
         loose = [(call, *place) for call, place in self._loose.items()]
         return CallRows(os.fsencode(self._path), rows, loose, self._is_whole)
 
@@ -763,10 +764,11 @@ def _restore_pending(call: str, pending_call: PendingCall) -> _KnownCall:
     )
 
 
-def _to_pending(met: _KnownCall) -> PendingCall:
-    row = met.row
+def _to_pending(call: _KnownCall) -> PendingCall:
+    row = call.row
     position = row.position if row.at is not None else row.known_position
-    return PendingCall(row.tool, met.offset, met.line, position, storable_text(met.message), met.agent, met.followed)
+    message = storable_text(call.message)
+    return PendingCall(row.tool, call.offset, call.line, position, message, call.agent, call.followed)
 
 
 def _has_changed(row: CallRow) -> bool:
@@ -774,7 +776,7 @@ def _has_changed(row: CallRow) -> bool:
 
 
 def epoch_seconds(entry: Entry) -> int | None:
-    """When an entry was written, in seconds since 1970; None if it does not say."""
+    """The time of an entry, in seconds since 1970; None if it has none."""
     text = entry.timestamp_text
     milliseconds = encode_time(text) if type(text) is str else None
     if type(milliseconds) is int:

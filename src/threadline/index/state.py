@@ -179,12 +179,12 @@ class WorkFold:
         if entry.is_compact_summary:
             self._compactions.summary(at, entry, agent)
         if entry.todos:
-            self._lists.told(entry, agent)
+            self._lists.repeated(entry, agent)
 
     def _attachment(self, at: int, entry: AttachmentEntry, agent: str | None) -> None:
         self._files.attached(at, entry)
         if isinstance(entry.attachment, _REMINDERS):
-            self._lists.told(entry, agent)
+            self._lists.repeated(entry, agent)
 
     def _answered(self, answered_call: AnsweredCall, agent: str | None) -> None:
         self._files.answered(answered_call)
