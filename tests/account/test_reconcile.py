@@ -76,7 +76,7 @@ def test_total_that_agrees(tmp_path: Path) -> None:
     assert [why.cause for why in session.why] == [DifferenceCause.AGREES]
     assert session.tokens == ()
     assert session.place.line == 6
-    assert reported_session_lines(session)[0].endswith("computed is the same, to the last digit.")
+    assert reported_session_lines(session)[0].endswith("the computed amount is equal to the last digit.")
 
 
 def test_total_is_read_exactly(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_invalid_total_is_a_problem(tmp_path: Path, bad: str) -> None:
     result = reconciled(tmp_path)
     assert result.reported == REPLY_COST
     assert [problem.place.line for problem in result.problems] == [4]
-    assert any(line.startswith("Not read: ") for line in reconciliation_lines(result))
+    assert any(line.startswith("Cannot read ") for line in reconciliation_lines(result))
 
 
 def test_text_about_a_cost_state_is_not_a_total(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_cause_unknown_model(tmp_path: Path) -> None:
     session = only_session(tmp_path)
     assert (session.computed, session.is_floor) == (Decimal(0), True)
     assert [(why.cause, why.amount) for why in session.why] == [(DifferenceCause.UNPRICED, Decimal("0.01"))]
-    assert any("only the least" in line for line in reconciliation_lines(reconciled(tmp_path)))
+    assert any("a lower bound" in line for line in reconciliation_lines(reconciled(tmp_path)))
 
 
 def test_cause_web_calls(tmp_path: Path) -> None:

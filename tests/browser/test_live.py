@@ -162,11 +162,11 @@ def test_what_is_told_of_the_session_grows_with_it(visit: Visitor, written: Writ
     hears(page)
     tokens = page.locator("header.head .facts").nth(1).locator("span[title]").first
     before = tokens.get_attribute("title")
-    items = page.locator(".along svg").get_attribute("data-items")
+    items = page.locator(".usage-strip svg").get_attribute("data-items")
     turns = page.locator(".side .turns li").count()
     written("Something that costs.")
     expect(tokens).not_to_have_attribute("title", before or "", timeout=15_000)
-    expect(page.locator(".along svg")).to_have_attribute("data-items", str(int(items or 0) + 1))
-    assert page.locator(".along rect.here").get_attribute("height") != "0"
+    expect(page.locator(".usage-strip svg")).to_have_attribute("data-items", str(int(items or 0) + 1))
+    assert page.locator(".usage-strip rect.here").get_attribute("height") != "0"
     assert page.locator(".side .turns li").count() == turns
     assert page.locator(".side a[data-turn][aria-current]").count() == 1

@@ -149,7 +149,7 @@ def test_back_leads_to_the_place_that_was_left(visit: Visitor) -> None:
 def test_the_map_shows_and_leads(visit: Visitor) -> None:
     """The strip at the side says where one is, and a click on it leads elsewhere."""
     page = read(visit)
-    strip = page.locator(".along svg").first
+    strip = page.locator(".usage-strip svg").first
     strip.locator(".here").wait_for(state="attached")
     settled(page)  # the strip is drawn anew once the index knows what was spent
     box = strip.bounding_box()

@@ -92,7 +92,7 @@ def test_fork_names_the_owner_of_copies(cli: CliRunner, home: Path) -> None:
     """A session that contains only copies has a receipt that names the owner, and an empty sum."""
     result = cli("explain", OTHER, "--home", home)
     assert result.code == 0
-    assert f"Owned by session {SESSION[:8]}, which began before: not counted here." in result.out
+    assert f"Owned by session {SESSION[:8]}, which began earlier. Not counted here." in result.out
     assert "nothing is counted here" in result.out
     assert cli("explain", OTHER, "--home", home, "--json").json["total"]["charges"] == 0
 
@@ -153,7 +153,7 @@ def test_compares_sum_with_claude_codes_cost_state(cli: CliRunner, tmp_path: Pat
     assert receipt["reported"]["why"]
     page = " ".join(cli("explain", SESSION, "--home", home).out.split())
     assert "reported by Claude Code" in page
-    assert "0.01 USD more is reported" in page
+    assert "Reported is 0.01 USD more" in page
 
 
 def test_explains_a_single_agent(cli: CliRunner, tmp_path: Path) -> None:

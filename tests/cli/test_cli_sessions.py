@@ -106,7 +106,7 @@ def test_agents_without_transcript_are_counted_separately(cli: CliRunner, home: 
     assert (row["agents"], row["agents_started"], row["agent_types"]) == (0, 2, {"Plan": 2})
     tree = cli("tree", path, "--json").json
     assert (tree["agents"], tree["agents_started"]) == (0, 2)
-    assert " · 2 agents, none kept · " in cli("list", "--home", home).out
+    assert " · 2 agents, no transcripts · " in cli("list", "--home", home).out
     row_with_transcript = next(row for row in cli("list", "--home", home, "--json").json if row["id"] == SESSION)
     assert (row_with_transcript["agents"], row_with_transcript["agents_started"]) == (1, 1)
 

@@ -617,7 +617,7 @@ def test_mode_both_adds_reported_costs(cli: CliRunner, tmp_path: Path) -> None:
     assert both["reported"]["silent"] == {"sessions": 1, "computed": "0.001512"}
     output = cli(*arguments, "--mode", "both").out
     assert table_lines(output) == table_lines(cli(*arguments).out)
-    assert "1 session reports 0.50 USD; computed for the same: 0.001512 USD" in output
+    assert "1 session reports 0.50 USD. Computed for the same sessions: 0.001512 USD" in output
 
 
 def test_deleted_days_are_reported_but_not_in_totals(cli: CliRunner, tmp_path: Path) -> None:

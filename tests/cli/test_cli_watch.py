@@ -162,7 +162,7 @@ def test_each_entry_is_one_line(home: Path) -> None:
         "✗ Read  x.py  error  1.0s · no such file",
         "◌ Bash  rm -rf /",
         "⊘ Bash  rm -rf /  denied  1.0s · ❯ not there",  # noqa: RUF001 - its sign
-        "■ interrupted by the person",
+        "■ interrupted by the user",
         "═ compacted (auto) · 160,000 tokens",
         "✗ API error: 529 request failed · attempt 2 of 10",
     ]

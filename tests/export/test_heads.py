@@ -113,8 +113,8 @@ def test_a_file_says_which_branches_it_does_not_show(form: str, tmp_path: Path, 
             (1, expected),
         ]
         return
-    assert "1 branch with 1 turn that was left is not shown; an export with --branch 1 has it." in whole
-    assert "This is branch 1 of 1, which was left" in left
+    assert "1 abandoned branch with 1 turn is not shown. Export it with --branch 1." in whole
+    assert "This is abandoned branch 1 of 1" in left
     assert "branch" not in _text(
         form, write(path.with_name(f"{OTHER}.jsonl"), *transcript(prompt("a"), reply("b"))), cli
     )

@@ -74,8 +74,8 @@ def test_agents_that_start_each_other_in_a_circle_are_told(tmp_path: Path, size:
     whole = nested(tmp_path, [], {name: [(f"t{at}", names[(at + 1) % size])] for at, name in enumerate(names)})
     assert [agent.link.call is not None for agent in whole.agents] == [True] * size
     places = AgentPlacement(whole)
-    assert len(places.apart) == 1
-    assert len(places.below(places.apart[0])) == size - 1
+    assert len(places.unlinked) == 1
+    assert len(places.below(places.unlinked[0])) == size - 1
     assert any("agents without a call" in line for line in shown(whole))
     deeper = [node.figures["agents"] for node in nodes(build_tree(whole)) if node.kind == "deeper"]
     assert sum(node.kind == "agent" for node in nodes(build_tree(whole))) + sum(deeper) == size
@@ -89,8 +89,8 @@ def test_agents_nested_beyond_reading_are_counted(tmp_path: Path) -> None:
     whole = nested(tmp_path, [("t0", "a0")], agents)
     root = build_tree(whole)
     drawn = sum(node.kind == "agent" for node in nodes(root))
-    assert f"… {size - drawn} agents deeper" in "\n".join(draw_tree(root, 200))
-    assert f"… {size - len(told(whole)) - 1} agents deeper" in "\n".join(
+    assert f"… {size - drawn} nested agents not shown" in "\n".join(draw_tree(root, 200))
+    assert f"… {size - len(told(whole)) - 1} nested agents not shown" in "\n".join(
         shown(whole, agents=AgentDetail.FULL, width=200)
     )
     for output in ([], ["--json"], ["--jsonl"], ["--csv"]):

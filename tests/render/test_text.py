@@ -145,7 +145,7 @@ def test_images_interrupts_commands_and_failures_have_their_lines(tmp_path: Path
         )
     )
     assert "  (image)" in lines
-    assert "■ interrupted by the person" in lines
+    assert "■ interrupted by the user" in lines
     assert "▸ /model opus" in lines
     assert "  ⎿ Set model to opus" in lines
     assert "! ls" in lines
@@ -216,7 +216,7 @@ def test_a_branch_is_marked_where_it_was_left(tmp_path: Path) -> None:
     """What was abandoned is counted and named, not told; `branch` shows it."""
     whole = forked(tmp_path)
     lines = shown(whole)
-    assert any(line.startswith("⎇ 2 entries were left here: “wrong way”") and "--branch 1" in line for line in lines)
+    assert any(line.startswith("⎇ 2 entries left behind here: “wrong way”") and "--branch 1" in line for line in lines)
     assert "● two" not in lines
     assert "● three" in lines
     other = shown(whole, branch=1)
@@ -349,7 +349,7 @@ def test_what_a_background_agent_answered_is_told(tmp_path: Path) -> None:
     assert lines[at + 7] == "    … 11 more lines"
     assert "    Point 8" in shown(whole, everything=True)
     assert sum("Agent done" in line for line in lines) == 1
-    assert "    what became of it: line 5" in lines
+    assert "    its result: line 5" in lines
 
 
 def test_words_of_a_refusal_are_never_cut(tmp_path: Path) -> None:

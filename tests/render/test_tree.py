@@ -27,7 +27,7 @@ def test_branches_hang_under_the_turn_they_were_left_in(tmp_path: Path) -> None:
     """What was abandoned is below its branch, and not among the turns that stayed."""
     lines = list(draw_tree(build_tree(forked(tmp_path)), 80))
     assert [line.split("  ")[0].rstrip() for line in lines[2:4]] == ["├─ ❯ 1 first", "│"]  # noqa: RUF001 - as above
-    assert "⎇ branch 1, 2 entries left" in lines[3]
+    assert "⎇ branch 1, 2 entries" in lines[3]
     assert "2 wrong way" in lines[4]
     assert "3 right way" in lines[5]
 
@@ -59,14 +59,14 @@ def test_agents_without_a_transcript_are_told(tmp_path: Path) -> None:
         call("Agent", again, result="ok", details=own),
         call("Agent", given, result="No such type", error=True),
     )
-    lines = list(draw_tree(build_tree(whole), 80))
-    assert "1 agent, none kept" in lines[1]
+    lines = list(draw_tree(build_tree(whole), 90))
+    assert "1 agent, no transcripts" in lines[1]
     assert [line.split("  ")[0] for line in lines[3:]] == [""]
     assert lines[3].strip().startswith("└─ ↳ Explore: find it")
-    assert lines[3].endswith("(no transcript kept)")
+    assert lines[3].endswith("(transcript missing)")
     told = build_tree(whole).as_json()
     assert (told["agents"], told["agents_started"]) == (0, 1)
-    assert [line for line in shown(whole) if "↳" in line] == ["  ↳ Explore: find it (no transcript kept)"]
+    assert [line for line in shown(whole) if "↳" in line] == ["  ↳ Explore: find it (transcript missing)"]
 
 
 def test_what_did_not_end_well_is_told_by_how_it_ended(tmp_path: Path) -> None:

@@ -313,7 +313,7 @@ def test_lists_the_turns_around_one(long_client: Client) -> None:
 def test_the_map_is_small_and_covers_every_item(long_client: Client) -> None:
     """The map has few elements, and its bands cover every item once."""
     text = long_client.get(_PAGE).text
-    strip = text.partition('class="along"')[2].partition("</nav>")[0]
+    strip = text.partition('class="usage-strip"')[2].partition("</nav>")[0]
     assert len(re.findall(r"<[a-z]", strip)) <= 150
     bands = [
         (int(y), int(height)) for y, height in re.findall(r'y="(\d+)" width="[^"]*" height="(\d+)" class="band', strip)

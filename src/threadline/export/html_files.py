@@ -77,7 +77,7 @@ def render_session_page(
     It is rendered section by section: as one string, a long session would take many times its own memory.
     """
     cwd = session.cwds[0] if session.cwds else ""
-    scene = Scene(view, links or FileLinks(), whole=True, cwd=cwd)
+    scene = Scene(view, links or FileLinks(), uncut=True, cwd=cwd)
     drawing = ConversationRenderer(session, session.main, scene, notifications=news, inline=None)
     # Not a feed by its ARIA role: the file is complete, and nothing is filled in.
     feed = el("div", _FEED_MARKER, class_="feed")
@@ -92,7 +92,7 @@ def render_session_page(
 
 def _draw_sections(drawing: ConversationRenderer) -> Iterator[Markup]:
     yield from map(drawing.articles, drawing.sections)
-    yield drawing.apart()
+    yield drawing.unlinked_agents()
 
 
 def render_document(
@@ -161,7 +161,7 @@ def _render_turn_list(drawing: ConversationRenderer) -> Markup:
     ]
     links = []
     for placed, item in prompts:
-        words = el("span", shorten(item.act.text, _MAX_TURN_TEXT) or str(item.act.kind), class_="words-of")
+        words = el("span", shorten(item.act.text, _MAX_TURN_TEXT) or str(item.act.kind), class_="row-text")
         links.append(el("li", el("a", el("span", item.turn, class_="number"), words, href=f"#{placed.anchor}")))
     return el("nav", el("ol", *links, class_="turns"), class_="side", aria_label="Turns") if links else EMPTY
 

@@ -126,11 +126,15 @@ def join_some(words: Iterable[str]) -> str:
     return ", ".join(listed[:_MAX_LISTED]) + more
 
 
-def count_agents(kept: int, started: int) -> str:
-    """Format a number of agents: `3 agents`, `26 agents, none kept`, `5 agents, 3 kept`; empty if there were none."""
-    if started <= kept:
-        return count(kept, "agent") if kept else ""
-    return f"{count(started, 'agent')}, {kept or 'none'} kept"
+def count_agents(with_transcript: int, started: int) -> str:
+    """Format a number of agents: `3 agents`; empty if there were none.
+
+    If transcripts of agents are missing, add how many exist: `5 agents, 3 transcripts`, `26 agents, no transcripts`.
+    """
+    if started <= with_transcript:
+        return count(with_transcript, "agent") if with_transcript else ""
+    transcripts = count(with_transcript, "transcript") if with_transcript else "no transcripts"
+    return f"{count(started, 'agent')}, {transcripts}"
 
 
 def format_duration(duration: timedelta | None) -> str:

@@ -4,7 +4,7 @@
 renders. `place_items` selects the items that a `View` shows and gives each an anchor, such as `L120`. The formats are
 `session_to_text`, `session_to_markdown`, `session_to_json`, `draw_tree`, `draw_receipt` and `draw_context`.
 
-Terminal output is made of `Span`s with a `Role`. `Style.line` is the only place that writes escape sequences. `plain`,
+Terminal output consists of `Span`s with a `Role`. `Style.line` is the only place that writes escape sequences. `plain`,
 `one_line` and `visible` make text from transcripts safe to display, so that it cannot control a terminal.
 
 All names are loaded lazily. Text, Markdown and JSON work without the extra `threadline[web]`.
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         reconciliation_lines,
     )
     from threadline.render.session_facts import (
-        NOT_KEPT,
+        NO_TRANSCRIPT,
         AgentPlacement,
         BackgroundTasks,
         abandoned_turns,
@@ -163,7 +163,7 @@ __getattr__ = lazy_exports(
         "session_facts": [
             "AgentPlacement",
             "BackgroundTasks",
-            "NOT_KEPT",
+            "NO_TRANSCRIPT",
             "abandoned_turns",
             "agent_duration",
             "agent_title",

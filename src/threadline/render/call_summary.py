@@ -44,7 +44,7 @@ _SUMMARY_FIELDS: dict[str, tuple[str, ...]] = {
     "EnterWorktree": ("name", "path"),
     "ReportFindings": ("summary",),
 }
-# Tools whose input adds nothing to the result that is shown with it.
+# Tools whose input is repeated in the result that is shown with it.
 _TOOLS_WITHOUT_SUMMARY = frozenset(
     {"TodoWrite", "TodoRead", "ExitPlanMode", "exit_plan_mode", "EnterPlanMode", "AskUserQuestion"}
 )
@@ -83,12 +83,12 @@ def summarize_input(tool: str, arguments: Any) -> str:
 
 
 def summarize_call(tool: str, arguments: Any) -> str:
-    """The same for lists that do not show the result: questions, plans and todo lists are summarized, too."""
+    """Summarize a call for a list without results, including questions, plans and todo lists."""
     summary = summarize_input(tool, arguments)
     if summary or tool not in _TOOLS_WITHOUT_SUMMARY or not isinstance(arguments, dict):
         return summary
     questions = " · ".join(
-        word for question in _dicts(arguments.get("questions")) if (word := _as_text(question.get("question")))
+        text for question in _dicts(arguments.get("questions")) if (text := _as_text(question.get("question")))
     )
     return (
         questions[:_MAX_LENGTH]

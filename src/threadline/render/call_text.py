@@ -41,7 +41,7 @@ _DIFF_ROLES = {"+": Role.ADDED, "-": Role.REMOVED}
 
 
 def changed_lines(call: Call) -> Iterator[Spans]:
-    """The lines that a call changed, with their new line numbers; empty if not known."""
+    """The lines that a call changed, with their new line numbers; empty if they are unknown."""
     result = call.result
     if isinstance(result, EditResult | MultiEditResult | WriteResult) and result.structured_patch:
         for at, hunk in enumerate(result.structured_patch):
@@ -49,7 +49,7 @@ def changed_lines(call: Call) -> Iterator[Spans]:
                 yield (Span("⋯", Role.FAINT),)
             yield from _hunk_lines(hunk)
     elif isinstance(result, WriteResult) and result.type == "create":
-        yield from _whole_text_lines(result.content, "+")
+        yield from _added_text_lines(result.content)
     else:
         yield from _requested_changes(call.input)
 
@@ -70,9 +70,9 @@ def _diff_line(mark: str, number: int, text: str) -> Spans:
     return (Span(f"{number:>5} ", Role.FAINT), Span(f"{mark} {shown}", _DIFF_ROLES.get(mark, Role.FAINT)))
 
 
-def _whole_text_lines(text: str | None, mark: str) -> Iterator[Spans]:
+def _added_text_lines(text: str | None) -> Iterator[Spans]:
     for number, line in enumerate((text or "").removesuffix("\n").split("\n"), 1):
-        yield _diff_line(mark, number, line)
+        yield _diff_line("+", number, line)
 
 
 def _requested_changes(arguments: Any) -> Iterator[Spans]:
@@ -102,10 +102,10 @@ OUTCOME_MARKS: dict[Outcome, OutcomeMark] = {
     Outcome.LOST: OutcomeMark("?", Role.NOTICE),
 }
 _TODO_SIGNS = {"completed": ("☒", Role.FAINT), "in_progress": ("◐", Role.STRONG)}
-_FEW_LINES, _SOME_LINES, _MANY_LINES = 4, 12, 24
+_FEW_LINES, _ERROR_LINES, _MANY_LINES = 4, 12, 24
 _PROGRAM_TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
 _REFUSAL = "The user doesn't want to proceed with this tool use."
-_LAUNCH_STATUSES = {"async_launched": "works in the background", "teammate_spawned": "joined the team"}
+_LAUNCH_STATUSES = {"async_launched": "runs in the background", "teammate_spawned": "joined the team"}
 _NUMBERED_LINE = re.compile(r"^ *\d+[→\t]", re.MULTILINE)
 _MACHINE_LINES = re.compile(r"^(?:agentId: |<usage>)", re.MULTILINE)
 
@@ -141,19 +141,19 @@ def _tool_name(name: str) -> str:
     return f"{server}: {tool}" if name.startswith("mcp__") and tool else name or "(no name)"
 
 
-def call_body(call: Call, width: int, *, whole: bool = False) -> Iterator[Spans]:
-    """The first lines of a call's result, or all of it (`whole`). Feedback by the person is not part of it."""
+def call_body(call: Call, width: int, *, uncut: bool = False) -> Iterator[Spans]:
+    """The first lines of a call's result, or all of them if `uncut`. The user's feedback is not included."""
     lines = _BODY_RENDERERS.get(call.tool, _output_lines)(call, width)
     if call.outcome is not Outcome.OK:
         lines = _output_lines(call, width)
-    yield from _fold_lines(lines, width, None if whole else _max_lines(call))
+    yield from _fold_lines(lines, width, None if uncut else _max_lines(call))
     if call.persisted is not None:
-        yield (Span("whole output: " + clip_left(plain(str(call.persisted)), max(20, width - 14)), Role.FAINT),)
+        yield (Span("full output: " + clip_left(plain(str(call.persisted)), max(20, width - 13)), Role.FAINT),)
 
 
 def _max_lines(call: Call) -> int:
     if call.outcome is not Outcome.OK:
-        return _SOME_LINES
+        return _ERROR_LINES
     return _MANY_LINES if call.tool in _BODY_RENDERERS and call.tool not in AGENT_TOOLS else _FEW_LINES
 
 
@@ -187,7 +187,7 @@ def _wrap_line(line: Spans, width: int) -> Iterator[Spans]:
 def _output_lines(call: Call, _width: int) -> Iterator[Spans]:
     text = _PROGRAM_TAGS.sub("", call.output).strip("\n")
     if call.outcome is Outcome.DENIED and (text.startswith(_REFUSAL) or call.feedback):
-        text = ""  # what the program tells the model
+        text = ""  # a message from Claude Code to the model
     role = Role.BAD if call.outcome is Outcome.ERROR else Role.FAINT
     for line in plain_lines(text) if text.strip() else ():
         yield (Span(line, role),)
@@ -206,18 +206,18 @@ def _read_lines(call: Call, width: int) -> Iterator[Spans]:
         start = f" from {file.start_line:,}" if file.start_line and file.start_line > 1 else ""
         yield (Span(f"{file.num_lines:,}{of} {'line' if file.num_lines == 1 else 'lines'}{start}", Role.FAINT),)
     elif numbered := len(_NUMBERED_LINE.findall(call.output)):
-        # Often only the output for the model is kept of an agent's calls.
+        # The calls of an agent often have no structured result, only the output for the model.
         yield (Span(count(numbered, "line"), Role.FAINT),)
     else:
         yield from _output_lines(call, width)
 
 
 def _change_lines(call: Call, width: int) -> Iterator[Spans]:
-    any_line = False
+    has_lines = False
     for line in changed_lines(call):
-        any_line = True
+        has_lines = True
         yield line
-    if not any_line:
+    if not has_lines:
         yield from _output_lines(call, width)
 
 
@@ -239,7 +239,7 @@ def _plan_lines(call: Call, width: int) -> Iterator[Spans]:
 
 
 def _answer_lines(call: Call, width: int) -> Iterator[Spans]:
-    """The questions to the person and the answers."""
+    """The questions to the user and the answers."""
     answers = call.result.answers if isinstance(call.result, AskUserQuestionResult) else None
     if not isinstance(answers, dict):
         yield from _output_lines(call, width)

@@ -102,12 +102,12 @@ def _headline(context: Context) -> list[Span]:
         if context.hit_share is not None
         else ""
     )
-    again = sum(cache_break.rewritten for cache_break in context.breaks)
-    broke = f", {count(len(context.breaks), 'cache break')}" if context.breaks else ", no cache breaks"
-    cost = f" ({short_tokens(again)} tokens again)" if again else ""
+    rewritten = sum(cache_break.rewritten for cache_break in context.breaks)
+    breaks = f", {count(len(context.breaks), 'cache break')}" if context.breaks else ", no cache breaks"
+    cost = f" ({short_tokens(rewritten)} tokens rewritten)" if rewritten else ""
     return [
         Span(who[:1].upper() + who[1:], Role.TITLE),
-        Span(f"  {count(len(context.windows), 'request')}{hit}{broke}{cost}"),
+        Span(f"  {count(len(context.windows), 'request')}{hit}{breaks}{cost}"),
     ]
 
 
@@ -176,7 +176,7 @@ def _filling_headline(context: Context) -> list[Span]:
         if limit is not None
         else ""
     )
-    kind = "" if context.measured else ", by estimate: no usage tells the size"
+    kind = "" if context.measured else ", estimated: no usage is known"
     model = f"  {short_model_name(context.model)}" if context.model else ""
     at = f", line {context.place.line}" if context.place is not None else ""
     return [Span("In the window", Role.TITLE), Span(f"  {full}{kind}{model}{at}")]
@@ -184,10 +184,10 @@ def _filling_headline(context: Context) -> list[Span]:
 
 def filling_label(part: ContextPart) -> str:
     """The label of a part of the window."""
-    words = CATEGORY_NAMES[part.category]
-    if "{}" in words:
-        return words.format(one_line(part.name or "unknown", 60))
-    return f"{words}: {one_line(part.name, 60)}" if part.name else words
+    label = CATEGORY_NAMES[part.category]
+    if "{}" in label:
+        return label.format(one_line(part.name or "unknown", 60))
+    return f"{label}: {one_line(part.name, 60)}" if part.name else label
 
 
 def _filling_lines(context: Context, width: int, *, everything: bool) -> Iterator[list[Span]]:

@@ -1,7 +1,7 @@
 """Select the items that a view shows, and give each its anchor, kind and turn.
 
-An anchor names an entry the same way in every page that shows it: `L120` is line 120 of the main transcript,
-`a1b2c3.L7` line 7 of an agent's. The second item of an entry has a number behind it (`L120-2`).
+An anchor identifies an entry on every page that shows it: `L120` is line 120 of the main transcript and
+`a1b2c3.L7` line 7 of an agent's transcript. The anchor of an entry's second item ends with a number (`L120-2`).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _all_items(agent: Agent, view: View, news: NotificationsByEntry | None) -> I
     """Every item. The anchor of an entry's second item ends with a number."""
     chosen = leading_entries(agent, thread=view.thread, branch=view.branch)
     turns = {id(entry): turn.number for turn in agent.turns for entry in turn.entries}
-    own = agent.entries[0].line.transcript if agent.entries else ""
+    own_transcript = agent.entries[0].line.transcript if agent.entries else ""
     counts: dict[str, int] = {}
     turn: int | None = None
     items = build_outline(agent, chosen, beside=view.branch is None and not view.thread, news=news)
@@ -112,7 +112,9 @@ def _all_items(agent: Agent, view: View, news: NotificationsByEntry | None) -> I
         items = _branch_items(items, view.branch, agent.branches[view.branch - 1], chosen)
     for item in items:
         transcript = item.entry.line.transcript
-        anchor = anchor_of(item.entry, agent.id if transcript == own else foreign_transcript_slug(transcript))
+        anchor = anchor_of(
+            item.entry, agent.id if transcript == own_transcript else foreign_transcript_slug(transcript)
+        )
         if not isinstance(item, BranchItem) or item.number == view.branch:
             turn = turns.get(id(item.entry), turn)
         if isinstance(item, BranchItem):
@@ -127,7 +129,7 @@ def _all_items(agent: Agent, view: View, news: NotificationsByEntry | None) -> I
 
 def _branch_items(items: Iterable[Item], number: int, branch: Branch, path: Sequence[ChainEntry]) -> Iterator[Item]:
     """The items of a branch and of the path to it, with a marker at its start and without markers elsewhere."""
-    own = {id(entry) for entry in branch.entries}
+    branch_entries = {id(entry) for entry in branch.entries}
     uuids = {entry.uuid for entry in path if entry.uuid is not None}
     is_begun = False
     for item in items:
@@ -135,7 +137,7 @@ def _branch_items(items: Iterable[Item], number: int, branch: Branch, path: Sequ
             if item.number != number and item.branch.fork in uuids:
                 yield item
             continue
-        if not is_begun and id(item.entry) in own:
+        if not is_begun and id(item.entry) in branch_entries:
             is_begun = True
             yield BranchItem(item.entry, number, branch, "")
         yield item

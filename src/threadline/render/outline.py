@@ -1,10 +1,10 @@
 """Turn an agent's transcript into the ordered items that every output format renders.
 
-The conversation leads. Entries beside it in the file (prompts typed while the model worked, failed requests, rows
-whose parent is lost) are inserted where they were written. A branch left by an edit or a rewind becomes a marker; its
-content is not shown.
+The conversation determines the order. Other entries of the file (prompts typed while the model worked, failed requests,
+rows whose parent is lost) are inserted where they were written. A branch abandoned by an edit or a rewind becomes a
+marker; its content is not shown.
 
-A `View` chooses which of them are shown: agents, thinking, calls, branches, turns, filters.
+A `View` selects the items to show: agents, thinking, calls, branches, turns, filters.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class TextOptions(Struct, frozen=True):
     """Options for a session as text.
 
     `everything` shows outputs and thinking in full, side agents, and Claude Code's own entries. `branch` and `turn` are
-    numbers from 1. `thread` shows what Claude Code would resume instead of the whole conversation. `thinking` and
+    numbers from 1. `thread` shows what Claude Code would resume instead of the full conversation. `thinking` and
     `calls` are `full`, `fold` or `none`. `from_turn` and `to_turn` are the first and the last turn. `uncut` does not
     cut long prompts.
     """
@@ -168,7 +168,7 @@ class ReplyItem(Item, frozen=True):
 
 
 class ThinkingItem(Item, frozen=True):
-    """Thinking by the model. The text is empty if only the signature was kept."""
+    """Thinking by the model. The text is empty if the transcript contains only its signature."""
 
     text: str
 
@@ -231,7 +231,7 @@ def build_outline(
 
     Args:
         agent: the agent.
-        chosen: the leading entries. Default: the whole conversation.
+        chosen: the leading entries. Default: the conversation.
         beside: whether to include other entries of the file, each at the position where it was written.
         within: if not empty, only items of these entries.
         news: notifications about background tasks.
@@ -436,19 +436,19 @@ def _find_tags(text: str, name: str) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _remove_tags(text: str, name: str) -> str:
-    kept, at = [], 0
+    parts, at = [], 0
     for start, _, _, end in _find_tags(text, name):
-        kept.append(text[at:start])
+        parts.append(text[at:start])
         at = end
-    return "".join([*kept, text[at:]])
+    return "".join([*parts, text[at:]])
 
 
 def _system_items(entry: SystemEntry) -> Iterator[Item]:
-    draw = _SYSTEM_SUBTYPES.get(entry.subtype or "")
-    if draw is None:
+    make_items = _SYSTEM_SUBTYPES.get(entry.subtype or "")
+    if make_items is None:
         yield NoticeItem(entry, (entry.subtype or "notice").replace("_", " "), _entry_text(entry), quiet=not entry.text)
     else:
-        yield from draw(entry)
+        yield from make_items(entry)
 
 
 def _quiet_notice(entry: SystemEntry) -> Iterator[Item]:

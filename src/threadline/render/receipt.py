@@ -48,13 +48,13 @@ def draw_receipt(
     path: PathShortener,
     zone: tzinfo = UTC,
 ) -> Iterator[str]:
-    """The receipt as lines of at most `width` columns, with at most `limit` messages. The sum is always of all."""
+    """The receipt as lines of at most `width` columns, with at most `limit` messages. The sum always includes all."""
     style = Style(colour=colour)
     yield from map(style.line, _ReceiptRenderer(receipt, width, limit, path, zone).lines())
 
 
 def short_names(transcripts: Iterable[str]) -> dict[str, str]:
-    """The shortest unique start of each transcript's name, but never shorter than ids are shown.
+    """The shortest unique start of each transcript's name, but never shorter than the ids in other output.
 
     >>> short_names(["/a/55604662-0c1d.jsonl", "/a/agent-acompact-77.jsonl", "/a/agent-acompact-78.jsonl"]).values()
     dict_values(['55604662', 'acompact-77', 'acompact-78'])
@@ -62,11 +62,11 @@ def short_names(transcripts: Iterable[str]) -> dict[str, str]:
     stems = {path: _transcript_stem(path) for path in dict.fromkeys(transcripts)}
     names = {path: stem[:_NAME_LENGTH] for path, stem in stems.items()}
     for size in _LONGER_NAMES:
-        taken = Counter(names.values())
-        names = {path: name if taken[name] == 1 else stems[path][:size] for path, name in names.items()}
-    taken = Counter(names.values())
-    alike = [path for path, name in names.items() if taken[name] > 1]
-    return names | {path: f"{stems[path][:_NAME_LENGTH]}~{number}" for number, path in enumerate(alike, 1)}
+        uses = Counter(names.values())
+        names = {path: name if uses[name] == 1 else stems[path][:size] for path, name in names.items()}
+    uses = Counter(names.values())
+    duplicates = [path for path, name in names.items() if uses[name] > 1]
+    return names | {path: f"{stems[path][:_NAME_LENGTH]}~{number}" for number, path in enumerate(duplicates, 1)}
 
 
 def _transcript_stem(transcript: str) -> str:
@@ -97,7 +97,7 @@ class _ReceiptRenderer:
         for item in self._shown:
             when = self._local_time(item.charge.timestamp)
             day = when.date().isoformat() if when is not None else "no time"
-            day_heading = day if item.here else f"{day}, copies of what others own"
+            day_heading = day if item.here else f"{day}, copies counted elsewhere"
             if day_heading != heading:
                 heading = day_heading
                 yield labelled_rule((Span(heading, Role.HEADING),), self._width)
@@ -106,7 +106,9 @@ class _ReceiptRenderer:
         if left:
             lines = sum(len(left_item.mentions) for left_item in left)
             more = count(len(left), "message")
-            note = f"… and {more} more in {count(lines, 'line')}: --all shows them, --limit N some. The sum is of all."
+            note = (
+                f"… and {more} more in {count(lines, 'line')}; show them with --all or --limit N. The sum includes all."
+            )
             yield from wrap((Span(note, Role.NOTICE),), self._width)
             yield ()
         yield from self._sum()
@@ -125,10 +127,10 @@ class _ReceiptRenderer:
         here = sum(1 for item in receipt.items if item.here and not item.charge.part)
         name = self._path(receipt.name, max(20, self._width // 2)) if receipt.kind == "place" else receipt.name
         yield Span(f"Receipt of {receipt.kind} {name}", Role.TITLE)
-        facts = [count(here, "message"), f"told by {count(receipt.lines, 'line')}"]
-        apart = sum(1 for item in receipt.items if not item.here)
-        if apart:
-            facts.append(f"and {count(apart, 'message')} that others own")
+        facts = [count(here, "message"), f"from {count(receipt.lines, 'line')}"]
+        elsewhere = sum(1 for item in receipt.items if not item.here)
+        if elsewhere:
+            facts.append(f"and {count(elsewhere, 'message')} counted elsewhere")
         zone = "UTC" if self._zone is UTC else str(getattr(self._zone, "key", self._zone))
         facts.append(f"times in {zone}, USD, prices {receipt.digest[:_NAME_LENGTH]}")
         yield Span(f"  {' · '.join(facts)}", Role.FAINT)
@@ -136,7 +138,7 @@ class _ReceiptRenderer:
     def _header(self) -> Iterator[Span]:
         yield Span(f"    {'line':<{self._place_width}}", Role.FAINT)
         yield Span("".join(f"  {title:>{width}}" for _, title, width in self._columns), Role.FAINT)
-        yield Span(f"  {'stopped by':<{_STOP_WIDTH}}  why", Role.FAINT)
+        yield Span(f"  {'stopped by':<{_STOP_WIDTH}}  reason", Role.FAINT)
 
     def _item(self, item: ReceiptItem, when: str) -> Iterator[Spans]:
         yield self._headline(item, when)
@@ -149,7 +151,7 @@ class _ReceiptRenderer:
         if not item.here:
             owner = f"Owned by session {str(item.charge.session or '(none)')[:_NAME_LENGTH]}"
             agent = f", agent {item.charge.agent}" if item.charge.agent else ""
-            sentence = f"{owner}{agent}, which began before: not counted here."
+            sentence = f"{owner}{agent}, which began earlier. Not counted here."
             yield from wrap((Span(sentence, Role.FAINT),), self._width, first=(_INDENT,), rest=(_INDENT,))
         elif item.charge.rate is not None:
             yield from self._arithmetic(item)
@@ -158,7 +160,7 @@ class _ReceiptRenderer:
     def _headline(self, item: ReceiptItem, when: str) -> Spans:
         charge = item.charge
         amount = charge.amount
-        amount_text = "not here" if not item.here else "no price" if amount is None else format_decimal(amount)
+        amount_text = "elsewhere" if not item.here else "no price" if amount is None else format_decimal(amount)
         who = Span(charge.agent, Role.AGENT) if charge.agent else Span("main", Role.FAINT)
         part = Span(f" ({charge.part})" if charge.part else "", Role.NOTICE)
         spans = (
@@ -232,7 +234,7 @@ class _ReceiptRenderer:
             yield from self._rate(number, rate)
         tokens = f"{count(total.charges, 'message')}, {count(total.tokens, 'token')}"
         if total.amount is None:
-            priced = "no price is known for any of them" if total.charges else "nothing is counted here"
+            priced = "no known price" if total.charges else "nothing is counted here"
             yield from wrap((Span(f"{tokens}: {priced}", Role.NOTICE),), self._width)
             return
         exact = format_decimal(total.amount)
@@ -240,7 +242,10 @@ class _ReceiptRenderer:
             (
                 Span(f"{tokens}: "),
                 Span(f"{exact} USD", Role.TITLE),
-                Span(f", to the cent {total.amount:,.2f}" + (", and more" if total.unpriced else "")),
+                Span(
+                    f", rounded {total.amount:,.2f}"
+                    + (", plus messages without a known price" if total.unpriced else "")
+                ),
             ),
             self._width,
         )
@@ -316,8 +321,8 @@ def _product_spans(product: PricedTokens) -> Iterator[Span]:
 def _align_amounts(amounts: Sequence[Decimal]) -> list[str]:
     """Align amounts at their decimal points."""
     texts = [format_decimal(decimal) for decimal in amounts]
-    whole = max((len(text.partition(".")[0]) for text in texts), default=0)
-    return [" " * (whole - len(text.partition(".")[0])) + text for text in texts]
+    width = max((len(text.partition(".")[0]) for text in texts), default=0)
+    return [" " * (width - len(text.partition(".")[0])) + text for text in texts]
 
 
 def _column_width(counts: list[LineCounts], name: str, title: str) -> int:

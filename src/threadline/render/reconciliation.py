@@ -18,30 +18,31 @@ from threadline.render.text import plain
 _CENT = Decimal("0.01")
 
 CAUSE_DESCRIPTIONS: dict[DifferenceCause, str] = {
-    DifferenceCause.AGREES: "the same to the last digit",
+    DifferenceCause.AGREES: "equal to the last digit",
     DifferenceCause.CONTINUES: "the total continues that of another session",
     DifferenceCause.UNCLOSED: "a run did not write its total",
-    DifferenceCause.RESTARTED: "the total began again at nothing",
-    DifferenceCause.CUT: "a reply broke off, and Claude Code counts nothing of it",
-    DifferenceCause.COMPACTION: "calls of compactions are in no assistant row",
+    DifferenceCause.RESTARTED: "the total was reset to zero",
+    DifferenceCause.CUT: "a reply was cut off, and Claude Code does not count it",
+    DifferenceCause.COMPACTION: "the API calls of compactions have no assistant row",
     DifferenceCause.WEB: "web searches or fetches are counted by one side only",
-    DifferenceCause.SIDE_CALLS: "side calls are in no transcript",
+    DifferenceCause.SIDE_CALLS: "side calls are not in any transcript",
     DifferenceCause.UNPRICED: "no price is known for a model",
-    DifferenceCause.PRICES: "Claude Code took other prices",
-    DifferenceCause.LOWER_BOUND: "the final output of messages was never written down",
+    DifferenceCause.PRICES: "Claude Code used other prices",
+    DifferenceCause.LOWER_BOUND: "the final output count of messages was never written",
     DifferenceCause.SILENT: "messages have no amount of their own",
-    DifferenceCause.LARGER: "more was computed than reported, and nothing says why: please report this",
+    DifferenceCause.LARGER: "more was computed than reported, for an unknown reason: please report this",
 }
 STATISTICS_CAVEAT = (
-    "These days are from Claude Code's own statistics (stats-cache.json) and in no total: it left agents out before "
-    "2.1.89 and the cache before 2.1.221, counts no cost, and may count a message more than once."
+    "These days come from Claude Code's statistics (stats-cache.json) and are not included in any total. The "
+    "statistics leave out agents before 2.1.89 and the cache before 2.1.221, have no costs, and may count a message "
+    "more than once."
 )
 
 
 def reconciliation_lines(usage: ReportedUsage, *, swept: bool = True) -> list[str]:
     """Sentences about reported costs and their differences from computed costs, one per line.
 
-    `swept`: include days whose transcripts are gone and of which only the statistics remain.
+    `swept`: include days whose transcripts were deleted and that only the statistics still list.
     """
     return [*_summary_lines(usage), *(_deleted_day_lines(usage) if swept else ())]
 
@@ -52,10 +53,10 @@ def reported_session_lines(session: ReportedSession) -> list[str]:
     source = f"{session.source.value}, {plain(str(session.place))}"
     head = f"Claude Code reports {format_usd(session.reported)}{floor} ({source}); "
     if session.agrees and all(why.cause is DifferenceCause.AGREES for why in session.why):
-        return [f"{head}computed is the same, to the last digit."]
+        return [f"{head}the computed amount is equal to the last digit."]
     less = "more" if session.difference > 0 else "less"
     gap = format_usd(session.difference.copy_abs())
-    verdict = f"{head}computed is {format_usd(session.computed)}: {gap} {less} is reported."
+    verdict = f"{head}the computed amount is {format_usd(session.computed)}. Reported is {gap} {less}."
     return [verdict, *(f"{format_signed_usd(why.amount)}: {plain(why.words)}." for why in session.why)]
 
 
@@ -66,7 +67,7 @@ def _summary_lines(usage: ReportedUsage) -> Iterator[str]:
     total = count(len(usage.sessions), "session")
     verb = "reports" if len(usage.sessions) == 1 else "report"
     yield (
-        f"{total} {verb} {format_usd(usage.reported)}; computed for the same: {format_usd(usage.computed)}, "
+        f"{total} {verb} {format_usd(usage.reported)}. Computed for the same sessions: {format_usd(usage.computed)}, "
         f"a difference of {format_signed_usd(usage.difference)}."
     )
     amounts, numbers = usage.by_cause, usage.causes
@@ -77,11 +78,11 @@ def _summary_lines(usage: ReportedUsage) -> Iterator[str]:
     if usage.silent:
         report = "reports" if usage.silent == 1 else "report"
         computed = format_usd(usage.silent_computed)
-        yield f"{count(usage.silent, 'session')} {report} nothing; computed for these: {computed}."
+        yield f"{count(usage.silent, 'session')} {report} no amount. Computed for these: {computed}."
     if any(session.source is ReportedSource.COST_STATE and session.is_floor for session in usage.sessions):
-        yield "Where Claude Code does not know a model's price, what it reports is only the least."
+        yield "If Claude Code does not know a model's price, the amount that it reports is a lower bound."
     for problem in usage.problems:
-        yield f"Not read: {plain(str(problem))}."
+        yield f"Cannot read {plain(str(problem))}."
 
 
 def _unreported_note(usage: ReportedUsage) -> str:
@@ -95,10 +96,10 @@ def _deleted_day_lines(usage: ReportedUsage) -> Iterator[str]:
     partly = [day for day in usage.swept if day.is_partly]
     if gone:
         total = count(len(gone), "day")
-        yield f"Of {total} every transcript is gone; Claude Code's statistics still have: {_describe_totals(gone)}."
+        yield f"All transcripts of {total} were deleted. Claude Code's statistics still list {_describe_totals(gone)}."
         yield from map(_describe_day, gone)
     if partly:
-        yield f"Of {count(len(partly), 'day')} some transcripts may be gone:"
+        yield f"Some transcripts of {count(len(partly), 'day')} may have been deleted:"
         yield from map(_describe_day, partly)
     if usage.swept:
         yield STATISTICS_CAVEAT
@@ -122,7 +123,7 @@ def _describe_day(day: ReportedDay) -> str:
     left = ""
     if day.is_partly:
         what = f"{count(day.left_charges, 'charge')}, {count(day.left_sessions, 'session')}"
-        left = f"; left: {what}, {count(day.left_tokens, 'token')}"
+        left = f"; remaining: {what}, {count(day.left_tokens, 'token')}"
     return f"{day.date}: {acts}{tokens}{left}."
 
 

@@ -1,6 +1,6 @@
 """Facts about a session that several outputs show: its agents, background tasks and abandoned branches.
 
-Each agent is placed once: under the call that started it, or apart if no call leads to it.
+Each agent is placed once: under the call that started it, or separately if no call leads to it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from threadline.model.text import count, format_duration
 from threadline.render.outline import TaskNotification, entry_key
 from threadline.render.text import Role, Span, Spans, cut_line, one_line
 
-NOT_KEPT = "(no transcript kept)"
+NO_TRANSCRIPT = "(transcript missing)"
 _STATUS_ROLES: dict[AgentStatus, Role] = {
     AgentStatus.DONE: Role.GOOD,
     AgentStatus.FAILED: Role.BAD,
@@ -38,14 +38,14 @@ def agents_by_call(session: Session) -> dict[CallId, list[Agent]]:
 
 
 class AgentPlacement:
-    """Places each agent of a session once: under a call, or apart if it cannot be reached from the main agent.
+    """Places each agent of a session once: under a call, or in `unlinked` if the main agent does not lead to it.
 
     Transcripts repeat calls of other transcripts. An agent is placed under the copy nearest to the main transcript. If
-    agents start each other in a circle, the first one is placed apart.
+    agents start each other in a circle, the first one is unlinked.
     """
 
     def __init__(self, session: Session) -> None:
-        self.apart: list[Agent] = []
+        self.unlinked: list[Agent] = []
         """The agents that no call leads to, in order."""
         self._under: dict[int, list[Agent]] = {}
         started = agents_by_call(session)
@@ -55,7 +55,7 @@ class AgentPlacement:
         for agent in sorted(session.agents, key=lambda candidate: id(candidate) in linked):
             if id(agent) not in placed:
                 placed.add(id(agent))
-                self.apart.append(agent)
+                self.unlinked.append(agent)
                 self._walk(agent, started, placed)
 
     def _walk(self, start: Agent, started: Mapping[CallId, list[Agent]], placed: set[int]) -> None:
@@ -81,7 +81,7 @@ class AgentPlacement:
 
 
 def agents_without_transcript(session: Session) -> dict[CallId, str]:
-    """Titles of agents whose transcript was not kept, by the call that started them.
+    """Titles of agents without a transcript, by the call that started them.
 
     A failed or denied call started no agent. A call that resumed an agent belongs to that agent's transcript.
     """
@@ -119,9 +119,9 @@ def agent_duration(agent: Agent) -> timedelta | None:
 
 
 def missing_agent_line(what: str, width: int) -> Spans:
-    """`↳ Explore: find the parser (no transcript kept)`."""
-    room = max(16, width - 3 - len(NOT_KEPT))
-    return cut_line((Span(f"↳ {one_line(what, room)}", Role.AGENT), Span(f" {NOT_KEPT}", Role.FAINT)), width)
+    """`↳ Explore: find the parser (transcript missing)`."""
+    room = max(16, width - 3 - len(NO_TRANSCRIPT))
+    return cut_line((Span(f"↳ {one_line(what, room)}", Role.AGENT), Span(f" {NO_TRANSCRIPT}", Role.FAINT)), width)
 
 
 def agent_line(agent: Agent, width: int) -> Spans:
@@ -208,17 +208,17 @@ def abandoned_turns(agent: Agent) -> dict[int, list[Turn]]:
 
 
 def describe_hidden_branches(agent: Agent, branch: int | None) -> str:
-    """A sentence about what an export of the conversation or of one branch leaves out, with the option to get it."""
+    """A sentence about the branches that an export leaves out, and the option to export them."""
     total = len(agent.branches)
     if not total:
         return ""
     if branch is not None:
-        return f"This is branch {branch} of {total:,}, which was left; an export without --branch has the conversation."
+        return f"This is abandoned branch {branch} of {total:,}. Export without --branch to get the conversation."
     turns = sum(map(len, abandoned_turns(agent).values()))
     with_turns = f" with {count(turns, 'turn')}" if turns else ""
     if total == 1:
-        return f"1 branch{with_turns} that was left is not shown; an export with --branch 1 has it."
-    return f"{total:,} branches{with_turns} that were left are not shown; exports with --branch 1 to {total} have them."
+        return f"1 abandoned branch{with_turns} is not shown. Export it with --branch 1."
+    return f"{total:,} abandoned branches{with_turns} are not shown. Export them with --branch 1 to --branch {total}."
 
 
 def _line_key(entry: Entry) -> tuple[str, int]:

@@ -33,7 +33,7 @@ def session_to_json(
     settings = view or View()
     by_entry = group_by_entry(notifications)
     started, ended = session.span
-    took = session.wall_time
+    duration = session.wall_time
     agents = [agent for agent in session.agents if agent.side is None or settings.everything]
     return {
         "format": FORMAT_VERSION,
@@ -43,7 +43,7 @@ def session_to_json(
         "git_branches": list(session.git_branches),
         "started": _iso_time(started),
         "ended": _iso_time(ended),
-        "seconds": took.total_seconds() if took is not None else None,
+        "seconds": duration.total_seconds() if duration is not None else None,
         "spent": {"tokens": total.tokens, **sum_fields(total)} if total is not None else None,
         "models": list(session.models),
         "versions": list(session.versions),
@@ -66,8 +66,8 @@ def _branch_rows(agent: Agent) -> Iterator[dict[str, Any]]:
     """The abandoned branches, each with the numbers of its turns."""
     turns = abandoned_turns(agent)
     for number, branch in enumerate(agent.branches, 1):
-        on_it = [turn.number for turn in turns.get(number, ())]
-        yield {"number": number, "entries": len(branch.entries), "turns": on_it}
+        turn_numbers = [turn.number for turn in turns.get(number, ())]
+        yield {"number": number, "entries": len(branch.entries), "turns": turn_numbers}
 
 
 def _is_turn_shown(number: int, view: View) -> bool:
@@ -75,13 +75,13 @@ def _is_turn_shown(number: int, view: View) -> bool:
 
 
 def _turn_row(turn: Any) -> dict[str, Any]:
-    took = turn.duration
+    duration = turn.duration
     return {
         "number": turn.number,
         "act": str(turn.act.kind) if turn.act is not None else None,
         "prompt": turn.act.text if turn.act is not None else None,
         "started": _iso_time(turn.started),
-        "seconds": took.total_seconds() if took is not None else None,
+        "seconds": duration.total_seconds() if duration is not None else None,
         "reply": turn.reply,
         "entries": len(turn.entries),
         "line": turn.entries[0].line.number,
@@ -102,13 +102,13 @@ def _agent_row(agent: Agent, view: View, notifications: dict[str, list[TaskNotif
     }
 
 
-def _item_row(placed_: PlacedItem) -> dict[str, Any]:
-    item = placed_.item
+def _item_row(placed_item: PlacedItem) -> dict[str, Any]:
+    item = placed_item.item
     entry: Entry = item.entry
     return {
-        "anchor": placed_.anchor,
-        "kind": placed_.kind,
-        "turn": placed_.turn,
+        "anchor": placed_item.anchor,
+        "kind": placed_item.kind,
+        "turn": placed_item.turn,
         "timestamp": _iso_time(entry.timestamp),
         "uuid": entry.uuid,
         **dict(_item_fields(item)),
@@ -122,10 +122,10 @@ def _item_fields(item: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(item, CallItem):
         yield "call", _call_row(item.call)
     elif isinstance(item, CompactionItem):
-        made = item.compaction
-        yield "trigger", made.trigger
-        yield from (("tokens_before", made.tokens_before), ("tokens_after", made.tokens_after))
-        yield "text", made.summary.text if made.summary is not None else ""
+        compaction = item.compaction
+        yield "trigger", compaction.trigger
+        yield from (("tokens_before", compaction.tokens_before), ("tokens_after", compaction.tokens_after))
+        yield "text", compaction.summary.text if compaction.summary is not None else ""
     elif isinstance(item, BranchItem):
         yield from (("branch", item.number), ("entries", len(item.branch.entries)), ("text", item.text))
     elif isinstance(item, TaskUpdateItem):
@@ -139,7 +139,7 @@ def _item_fields(item: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _call_row(call: Call) -> dict[str, Any]:
-    took = call.duration
+    duration = call.duration
     return {
         "id": call.id,
         "tool": call.tool,
@@ -147,7 +147,7 @@ def _call_row(call: Call) -> dict[str, Any]:
         "output": call.output,
         "outcome": str(call.outcome),
         "evidence": call.evidence,
-        "seconds": took.total_seconds() if took is not None else None,
+        "seconds": duration.total_seconds() if duration is not None else None,
         "started": call.started,
         "feedback": call.feedback,
     }

@@ -21,7 +21,7 @@ from threadline.render.call_text import changed_lines
 from threadline.render.items import PlacedItem, place_items
 from threadline.render.outline import AgentDetail, Detail, TaskNotification, View
 from threadline.render.session_facts import (
-    NOT_KEPT,
+    NO_TRANSCRIPT,
     AgentPlacement,
     agent_duration,
     agent_title,
@@ -192,7 +192,7 @@ class _MarkdownRenderer:
         self._session = session
         self._view = view
         self._placement = AgentPlacement(session)
-        self._not_kept = agents_without_transcript(session)
+        self._missing_agents = agents_without_transcript(session)
         self._news = group_by_entry(notifications)
 
     def lines(self) -> Iterator[str]:
@@ -201,7 +201,7 @@ class _MarkdownRenderer:
         yield ""
         yield from (f"- {key}: {value}" for key, value in self._facts())
         yield from self._items(self._session.main, 0)
-        yield from self._apart()
+        yield from self._unlinked_agents()
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         session, total = self._session, self._total
@@ -220,8 +220,8 @@ class _MarkdownRenderer:
         }
         yield from ((key, value) for key, value in facts.items() if value)
         for link in session.continuations:
-            way = "goes on in" if link.forward else "goes on from"
-            yield way, code_span(shorten(str(link.session or "another session"), _MAX_LABEL))
+            label = "continues in" if link.forward else "continues from"
+            yield label, code_span(shorten(str(link.session or "another session"), _MAX_LABEL))
 
     def _items(self, agent: Agent, depth: int) -> Iterator[str]:
         for item in place_items(agent, self._view.inside if depth else self._view, self._news):
@@ -245,7 +245,7 @@ class _MarkdownRenderer:
         prompt: Any = item.item
         act = prompt.act
         if act.kind is ActKind.INTERRUPT:
-            yield "*interrupted by the person*"
+            yield "*interrupted by the user*"
             return
         if prompt.turn is not None and depth == 0:
             when = f" · {format_time(act.timestamp)}" if act.timestamp else ""
@@ -314,9 +314,9 @@ class _MarkdownRenderer:
     def _agents(self, call: Call, depth: int) -> Iterator[str]:
         if self._view.agents is AgentDetail.NONE:
             return
-        if call.id in self._not_kept:
+        if call.id in self._missing_agents:
             yield ""
-            yield f"*agent {escape_markdown(shorten(self._not_kept[call.id], _MAX_LABEL))} {NOT_KEPT}*"
+            yield f"*agent {escape_markdown(shorten(self._missing_agents[call.id], _MAX_LABEL))} {NO_TRANSCRIPT}*"
         for agent in self._placement.under(call):
             yield from self._agent(agent, depth)
 
@@ -334,8 +334,8 @@ class _MarkdownRenderer:
         else:
             yield from _details(_escape_html(line), self._items(agent, depth + 1))
 
-    def _apart(self) -> Iterator[str]:
-        agents = [agent for agent in self._placement.apart if agent.side is None or self._view.everything]
+    def _unlinked_agents(self) -> Iterator[str]:
+        agents = [agent for agent in self._placement.unlinked if agent.side is None or self._view.everything]
         if not agents or self._view.agents is AgentDetail.NONE or self._view.branch is not None or self._is_cut:
             return
         yield ""
@@ -365,7 +365,7 @@ class _MarkdownRenderer:
             yield f"*background task: {escape_markdown(shorten(task_sentence(notification), 300))}*"
             if (answer := task_answer(notification)) is not None:
                 yield ""
-                yield from _details("Its answer", contained_markdown(answer))
+                yield from _details("Answer", contained_markdown(answer))
             return
         text = notice.text.strip()
         if len(text) <= _MAX_LABEL and "\n" not in text:
@@ -394,7 +394,7 @@ class _MarkdownRenderer:
         """A marker where the conversation left a branch."""
         branch: Any = item.item
         text = escape_markdown(shorten(branch.text, _MAX_SUMMARY))
-        yield f"*branch {branch.number} was left here{f': “{text}”' if text else ''}*"
+        yield f"*branch {branch.number} left behind here{f': “{text}”' if text else ''}*"
 
 
 _Renderer = Callable[[_MarkdownRenderer, PlacedItem, int], Iterator[str]]

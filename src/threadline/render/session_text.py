@@ -65,6 +65,7 @@ _PROMPT_LINES, _OUTPUT_LINES, _TASK_LINES, _ANSWER_LINES = 60, 8, 6, 6
 # No blank line between two of these items; all others have one before them.
 _COMPACT_ITEMS = (CallItem, ThinkingItem, NoticeItem, TaskUpdateItem, OutputItem, FailureItem)
 _MAX_DEPTH = 12
+_NO_THINKING = "thinking (the transcript contains only its signature)"
 
 
 def session_to_text(
@@ -105,7 +106,7 @@ class _TextRenderer:
         self._options = options
         self._placement = AgentPlacement(session)
         self._drawn: set[int] = set()
-        self._not_kept = agents_without_transcript(session)
+        self._missing_agents = agents_without_transcript(session)
         self._tasks = BackgroundTasks(session, notifications)
 
     def lines(self) -> Iterator[Spans]:
@@ -140,8 +141,8 @@ class _TextRenderer:
         for fact in self._extra_facts:
             yield from wrap((Span(fact, Role.FAINT),), width)
         for link in session.continuations:
-            way = "goes on in" if link.forward else "goes on from"
-            yield from wrap((Span(f"{way} {link.session or 'another session'} ({link.kind})", Role.FAINT),), width)
+            label = "continues in" if link.forward else "continues from"
+            yield from wrap((Span(f"{label} {link.session or 'another session'} ({link.kind})", Role.FAINT),), width)
 
     def _items(self, items: Iterator[Item], width: int, depth: int) -> Iterator[Spans]:
         before: Item | None = None
@@ -160,7 +161,7 @@ class _TextRenderer:
         """An act of the person."""
         act = item.act
         if act.kind is ActKind.INTERRUPT:
-            yield (Span("■ interrupted by the person", Role.NOTICE),)
+            yield (Span("■ interrupted by the user", Role.NOTICE),)
             return
         if act.kind is ActKind.FEEDBACK and item.turn is None:
             return  # it is shown below the call that it refused
@@ -175,9 +176,9 @@ class _TextRenderer:
         if act.kind is ActKind.STEERING:
             yield (Span("  (typed while the model was working)", Role.FAINT),)
 
-    def _prompt_lines(self, text: str, width: int, sign: str, *, whole: bool = False) -> Iterator[Spans]:
+    def _prompt_lines(self, text: str, width: int, sign: str, *, uncut: bool = False) -> Iterator[Spans]:
         lines = list(plain_lines(text.strip("\n")))
-        limit = len(lines) if whole or self._options.everything or self._options.uncut else _PROMPT_LINES
+        limit = len(lines) if uncut or self._options.everything or self._options.uncut else _PROMPT_LINES
         for index, line in enumerate(lines[:limit]):
             space, words = split_indent(line, width)
             first = Span((sign if not index else "  ") + space, Role.PROMPT)
@@ -201,7 +202,7 @@ class _TextRenderer:
             return
         if not text:
             if self._options.everything:
-                yield (Span("✻ thinking, of which only the signature was kept", Role.FAINT),)
+                yield (Span(f"✻ {_NO_THINKING}", Role.FAINT),)
         elif self._options.everything or self._options.thinking == "full":
             yield from self._first_lines(text, width, None, "✻ ", Role.FAINT)
         else:
@@ -216,19 +217,19 @@ class _TextRenderer:
         if self._options.calls == "none":
             return
         yield call_line(call, width)
-        whole = self._options.everything or self._options.calls == "full"
-        for index, line in enumerate(call_body(call, width - 4, whole=whole)):
+        uncut = self._options.everything or self._options.calls == "full"
+        for index, line in enumerate(call_body(call, width - 4, uncut=uncut)):
             yield (Span("  ⎿ " if not index else "    ", Role.FAINT), *line)
         if call.feedback:
-            # Text written by the person is never cut.
+            # The user's text is never cut.
             yield from (
                 (Span("  "), *line)
-                for line in self._prompt_lines(call.feedback, width - 2, f"{PROMPT_SIGN} ", whole=True)
+                for line in self._prompt_lines(call.feedback, width - 2, f"{PROMPT_SIGN} ", uncut=True)
             )
         if (notification := self._tasks.end(call)) is not None:
-            yield (Span(f"    what became of it: line {notification.entry.place.line:,}", Role.FAINT),)
-        if call.id in self._not_kept and self._options.agents is not AgentDetail.NONE:
-            yield (Span("  "), *missing_agent_line(self._not_kept[call.id], width - 2))
+            yield (Span(f"    its result: line {notification.entry.place.line:,}", Role.FAINT),)
+        if call.id in self._missing_agents and self._options.agents is not AgentDetail.NONE:
+            yield (Span("  "), *missing_agent_line(self._missing_agents[call.id], width - 2))
         for agent in self._placement.under(call):
             yield from self._agent(agent, width, depth)
 
@@ -243,7 +244,7 @@ class _TextRenderer:
             for line in self._items(build_outline(agent, news=self._tasks.by_entry), max(40, width - 4), depth + 1):
                 yield (bar, *line)
         elif options.agents is AgentDetail.FULL and (more := sum(map(self._is_shown, self._placement.below(agent)))):
-            yield (Span(f"    … {count(more, 'agent')} deeper", Role.FAINT),)
+            yield (Span(f"    … {count(more, 'nested agent')} not shown", Role.FAINT),)
 
     def _is_shown(self, agent: Agent) -> bool:
         return agent.side is None or self._options.everything
@@ -251,7 +252,7 @@ class _TextRenderer:
     def _unlinked_agents(self) -> Iterator[Spans]:
         """The agents that are not linked to a call."""
         options = self._options
-        agents = [agent for agent in self._placement.apart if self._is_shown(agent)]
+        agents = [agent for agent in self._placement.unlinked if self._is_shown(agent)]
         if not agents or options.agents is AgentDetail.NONE:
             return
         yield ()
@@ -309,7 +310,7 @@ class _TextRenderer:
     def branch(self, item: BranchItem, width: int, _depth: int) -> Iterator[Spans]:
         """A marker where the conversation left a branch."""
         number = len(item.branch.entries)
-        before = f"⎇ {number:,} {'entry was' if number == 1 else 'entries were'} left here"
+        before = f"⎇ {number:,} {'entry' if number == 1 else 'entries'} left behind here"
         after = f"  (--branch {item.number})"
         words = one_line(item.text, max(20, width - len(before) - len(after) - 4))
         yield cut_line((Span(before + (f": “{words}”" if words else "") + after, Role.NOTICE),), width)
@@ -385,8 +386,8 @@ def _signed_line(sign: str, text: str, role: Role, width: int) -> Spans:
 def _prompt_line(item: PromptItem, width: int) -> Spans:
     act = item.act
     if act.kind is ActKind.INTERRUPT:
-        return (Span("■ interrupted by the person", Role.NOTICE),)
-    images = f"  +{act.images} pictures" if act.images > 1 else "  +1 picture" if act.images else ""
+        return (Span("■ interrupted by the user", Role.NOTICE),)
+    images = f"  +{count(act.images, 'image')}" if act.images else ""
     return (*_signed_line(act_sign(act.kind), act.text, Role.PROMPT, width - len(images)), Span(images, Role.FAINT))
 
 
@@ -399,13 +400,13 @@ def _reply_line(item: ReplyItem, width: int) -> Spans:
 
 
 def _thinking_line(item: ThinkingItem, width: int) -> Spans:
-    return _signed_line("✻", item.text.strip() or "thinking, of which only the signature was kept", Role.FAINT, width)
+    return _signed_line("✻", item.text.strip() or _NO_THINKING, Role.FAINT, width)
 
 
 def _call_line(item: CallItem, width: int) -> Spans:
-    """A call when it starts or ends, with the start of an error message or the person's feedback to a refusal."""
+    """A call when it starts or ends, with the start of an error message or the user's feedback to a refusal."""
     if item.call.outcome is Outcome.PENDING:
-        # A call that has just started needs no "pending" in words.
+        # The sign is enough for a call that has just started: leave out the word "pending".
         mark = OUTCOME_MARKS[Outcome.PENDING]
         return (Span(mark.sign, mark.role), *call_line(replace(item.call, outcome=Outcome.OK), width)[1:])
     line = call_line(item.call, width)

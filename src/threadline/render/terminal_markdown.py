@@ -1,6 +1,6 @@
 """Render Markdown for a terminal, line by line.
 
-Only the elements that replies use are recognised, and HTML tags are shown as text. Lines stay as they were written,
+Only the elements that replies use are recognised, and HTML tags are shown as text. Line breaks are kept,
 as in Claude Code itself. A table is aligned if it fits, otherwise its rows are shown as they are.
 """
 

@@ -1,8 +1,8 @@
-"""Text for people: safe to display, measured, styled and wrapped; amounts of money and tokens, as text and as bars.
+"""Make text safe to display, measure, style and wrap it; format amounts of money and tokens as text and as bars.
 
 Transcripts contain hostile text: escape sequences, marks that change the reading direction, invisible characters.
-Whatever reaches a terminal goes through `plain`, whatever reaches a page through `visible`. `Style.line` is the only
-place that writes an escape sequence, and the last one that text passes through.
+All text for a terminal goes through `plain`, all text for a page through `visible`. `Style.line` is the only place that
+writes escape sequences, and the last one that text passes through.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def _is_control(character: str) -> bool:
 def _reveal(match: re.Match[str]) -> str:
     """Escape a hidden character, unless it belongs to an emoji."""
     text, at = match.string, match.start()
-    drawn = at > 0 and _EMOJI.match(match[0]) is not None
-    if drawn and (unicodedata.category(text[at - 1]) in _SYMBOLS or _KEYCAP.match(text, at - 1)):
+    is_selector = at > 0 and _EMOJI.match(match[0]) is not None
+    if is_selector and (unicodedata.category(text[at - 1]) in _SYMBOLS or _KEYCAP.match(text, at - 1)):
         return match[0]
     return match[0].encode("unicode_escape").decode()
 
@@ -81,7 +81,7 @@ def plain_lines(text: str) -> Iterator[str]:
 
 def one_line(text: str, width: int) -> str:
     """The text on one line for a terminal: white space collapsed, cut with an ellipsis at `width` columns."""
-    # A text may have a hundred megabytes, but only its start is shown. A few characters take no column.
+    # A text may have a hundred megabytes, but only its start is shown. Some characters have no width.
     folded = " ".join(text[: 16 * width + 64].split())
     return clip(plain(folded[: 4 * width]), width)
 
@@ -113,10 +113,10 @@ def fitting_length(text: str, width: int, start: int = 0) -> int:
     """The index where a text from `start` must end to fit into `width` columns."""
     if text.isascii():
         return min(len(text), start + max(0, width))
-    taken = 0
+    used = 0
     for at in range(start, len(text)):
-        taken += _character_width(text[at])
-        if taken > width:
+        used += _character_width(text[at])
+        if used > width:
             return at
     return len(text)
 
@@ -227,26 +227,26 @@ Spans = tuple[Span, ...]
 
 
 class Style:
-    """Converts spans to a line. This is the only place that writes escape sequences, and the last that text passes."""
+    """Converts spans to a line. Only this class writes escape sequences."""
 
     def __init__(self, *, colour: bool) -> None:
         self._codes: Mapping[Role, str] = _COLOUR_CODES if colour else {}
 
     def line(self, spans: Iterable[Span]) -> str:
         """One line without trailing white space."""
-        kept: list[Span] = []
+        merged: list[Span] = []
         for span in spans:
-            if kept and kept[-1].role is span.role:
-                kept[-1] = Span(kept[-1].text + span.text, span.role)
+            if merged and merged[-1].role is span.role:
+                merged[-1] = Span(merged[-1].text + span.text, span.role)
             elif span.text:
-                kept.append(span)
-        while kept and not kept[-1].text.strip():
-            kept.pop()
-        if kept:
-            kept[-1] = Span(kept[-1].text.rstrip(), kept[-1].role)
-        return "".join(map(self._shown, kept))
+                merged.append(span)
+        while merged and not merged[-1].text.strip():
+            merged.pop()
+        if merged:
+            merged[-1] = Span(merged[-1].text.rstrip(), merged[-1].role)
+        return "".join(map(self._colour, merged))
 
-    def _shown(self, span: Span) -> str:
+    def _colour(self, span: Span) -> str:
         code = self._codes.get(span.role)
         safe = plain(span.text)
         return f"\x1b[{code}m{safe}\x1b[0m" if code is not None else safe
@@ -259,7 +259,7 @@ def should_use_colour(environment: Mapping[str, str], *, terminal: bool) -> bool
 
 _WORDS = re.compile(r"\s+|\S+")
 _MIN_WIDTH = 10
-"""The minimum number of columns, however deep something is nested."""
+"""The minimum number of columns, even for deeply nested content."""
 
 
 def line_width(spans: Iterable[Span]) -> int:
@@ -268,7 +268,7 @@ def line_width(spans: Iterable[Span]) -> int:
 
 
 def wrap(spans: Iterable[Span], width: int, *, first: Spans = (), rest: Spans = ()) -> Iterator[Spans]:
-    """Wrap a paragraph at white space. `first` is put before its first line, `rest` before the others."""
+    """Wrap a paragraph at white space. `first` is the prefix of its first line, `rest` that of the others."""
     line: list[Span] = list(first)
     room = left = max(_MIN_WIDTH, width - line_width(first))
     for gap, word in _split_words(spans):
@@ -329,17 +329,17 @@ def wrap_hard(text: str, width: int) -> Iterator[str]:
 
 def cut_line(spans: Iterable[Span], width: int) -> Spans:
     """Cut a line with an ellipsis if it does not fit."""
-    kept: list[Span] = []
+    line: list[Span] = []
     left = width
     for span in spans:
         text = plain(span.text)
-        taken = display_width(text)
-        if taken > left:
-            kept.append(Span(clip(text, max(1, left)), span.role))
+        size = display_width(text)
+        if size > left:
+            line.append(Span(clip(text, max(1, left)), span.role))
             break
-        kept.append(Span(text, span.role))
-        left -= taken
-    return tuple(kept)
+        line.append(Span(text, span.role))
+        left -= size
+    return tuple(line)
 
 
 def labelled_rule(label: Spans, width: int, *, line: str = "─", role: Role = Role.FAINT) -> Spans:
@@ -375,8 +375,8 @@ def format_dollars(value: Decimal) -> str:
 def describe_cost(total: Sum) -> str:
     """The cost, with the number of charges that have no known price."""
     if total.amount is None:
-        return "cost not known" if total.charges else "nothing spent"
-    unpriced = f", without {count(total.unpriced, 'message')} of unknown price" if total.unpriced else ""
+        return "cost unknown" if total.charges else "nothing spent"
+    unpriced = f", not including {count(total.unpriced, 'message')} of unknown price" if total.unpriced else ""
     return f"{format_dollars(total.amount)}{unpriced}"
 
 
@@ -386,7 +386,7 @@ def describe_tokens(total: Sum) -> str:
 
 
 def short_number(number: int) -> str:
-    """A number of tokens for a person; without a unit it is padded, so that digits align.
+    """A rounded number of tokens. A number without a unit is padded, so that digits align.
 
     >>> short_number(812), short_number(12_345), short_number(1_960_000), short_number(999_960)
     ('812  ', '12.3 k', '2.0 M', '1.0 M')
@@ -417,9 +417,9 @@ def bar(value: Number | None, most: Number, width: int, *, ascii_only: bool = Fa
     steps = _HALVES if ascii_only else _EIGHTHS
     if not value or value < 0 or most <= 0 or width <= 0:
         return ""
-    whole = width * len(steps)
+    size = width * len(steps)
     share = min(1.0, float(value) / float(most))
-    filled = whole if value >= most else min(whole - 1, max(1, round(share * whole)))
+    filled = size if value >= most else min(size - 1, max(1, round(share * size)))
     full, rest = divmod(filled, len(steps))
     return steps[-1] * full + (steps[rest - 1] if rest else "")
 
@@ -451,8 +451,8 @@ def can_show_blocks(environment: Mapping[str, str], encoding: str | None) -> boo
 
 
 def _is_c_locale(environment: Mapping[str, str]) -> bool:
-    everything = environment.get("LC_ALL", "")
-    if everything:
-        return everything in _C_LOCALES
-    characters = environment.get("LC_CTYPE", "")
-    return characters in _C_LOCALES or (characters in _COERCED_LOCALES and environment.get("LANG", "") in _C_LOCALES)
+    lc_all = environment.get("LC_ALL", "")
+    if lc_all:
+        return lc_all in _C_LOCALES
+    lc_ctype = environment.get("LC_CTYPE", "")
+    return lc_ctype in _C_LOCALES or (lc_ctype in _COERCED_LOCALES and environment.get("LANG", "") in _C_LOCALES)

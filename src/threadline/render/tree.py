@@ -12,7 +12,7 @@ from threadline.model.calls import Call, Outcome
 from threadline.model.session import Agent, Branch, Compaction, Session, Turn
 from threadline.model.text import count, count_agents, format_duration, format_time
 from threadline.render.session_facts import (
-    NOT_KEPT,
+    NO_TRANSCRIPT,
     AgentPlacement,
     agent_duration,
     agent_title,
@@ -104,7 +104,7 @@ class _TreeBuilder:
         self._session = session
         self._everything = everything
         self._placement = AgentPlacement(session)
-        self._not_kept = agents_without_transcript(session)
+        self._missing_agents = agents_without_transcript(session)
         self._calls: dict[int | None, list[Call]] = {}
         for call in session.main.calls:
             self._calls.setdefault(call.turn, []).append(call)
@@ -122,7 +122,7 @@ class _TreeBuilder:
             "turns": sum(turn.act is not None for turn in session.turns),
             "calls": len(session.calls),
             "agents": len(shown),
-            "agents_started": len(shown) + len(self._not_kept),
+            "agents_started": len(shown) + len(self._missing_agents),
             "branches": len(session.branches),
             "compactions": len(session.compactions),
             "entries": len(session),
@@ -130,7 +130,7 @@ class _TreeBuilder:
         plural = {"branches": "branch", "entries": "entry"}
         numbers = {key: value for key, value in figures.items() if isinstance(value, int)}
         labels = {key: count(value, plural.get(key, key[:-1]), key) for key, value in numbers.items() if value}
-        labels["agents"] = count_agents(len(shown), len(shown) + len(self._not_kept))
+        labels["agents"] = count_agents(len(shown), len(shown) + len(self._missing_agents))
         labels.pop("agents_started", None)
         note = " · ".join(labels[key] for key in numbers if labels.get(key))
         return TreeNode(
@@ -150,7 +150,7 @@ class _TreeBuilder:
         for turn in main.turns:
             number = branch_of.get(turn.act.entry.uuid) if turn.act is not None and turn.act.entry.uuid else None
             kept_turns.append(turn) if number is None else abandoned.setdefault(number, []).append(turn)
-        # A branch is placed under the turn in which it was left, which may differ from the turn that created it.
+        # A branch is placed under the turn in which it was abandoned, which may differ from the turn that created it.
         turn_of = {entry.uuid: turn.number for turn in kept_turns for entry in turn.entries if entry.uuid is not None}
         forks: dict[int, list[TreeNode]] = {}
         top: list[tuple[int, TreeNode]] = []
@@ -166,7 +166,7 @@ class _TreeBuilder:
             # Before the first prompt there is usually only bookkeeping.
             if turn.act is not None or node.children or node.figures["calls"]:
                 top.append((turn.entries[0].line.number, node))
-        rest = (self._agent(agent, 1) for agent in self._placement.apart if self._is_shown(agent))
+        rest = (self._agent(agent, 1) for agent in self._placement.unlinked if self._is_shown(agent))
         return (*(node for _, node in sorted(top, key=lambda pair: pair[0])), *rest)
 
     def _turn(self, turn: Turn, branches: list[TreeNode]) -> TreeNode:
@@ -188,19 +188,19 @@ class _TreeBuilder:
 
     def _branch(self, number: int, branch: Branch, turns: list[Turn]) -> TreeNode:
         figures = {"number": number, "entries": len(branch.entries), "place": str(branch.first.place)}
-        text = f"branch {number}, {count(len(branch.entries), 'entry', 'entries')} left"
+        text = f"branch {number}, {count(len(branch.entries), 'entry', 'entries')}"
         return TreeNode("branch", text, figures, "", tuple(self._turn(turn, []) for turn in turns))
 
     def _agents(self, calls: list[Call], depth: int) -> Iterator[TreeNode]:
         for call in calls:
             yield from (self._agent(agent, depth) for agent in self._placement.under(call) if self._is_shown(agent))
-            if call.id in self._not_kept:
+            if call.id in self._missing_agents:
                 figures = {"kept": False, "link": {"call": call.id}, "place": str(call.place)}
-                yield TreeNode("agent", self._not_kept[call.id], figures, NOT_KEPT)
+                yield TreeNode("agent", self._missing_agents[call.id], figures, NO_TRANSCRIPT)
 
     def _deeper(self, agent: Agent) -> Iterator[TreeNode]:
         if more := sum(map(self._is_shown, self._placement.below(agent))):
-            yield TreeNode("deeper", f"… {count(more, 'agent')} deeper", {"agents": more})
+            yield TreeNode("deeper", f"… {count(more, 'nested agent')} not shown", {"agents": more})
 
     def _agent(self, agent: Agent, depth: int) -> TreeNode:
         calls = list(agent.calls)
@@ -231,8 +231,8 @@ class _TreeBuilder:
 
 
 def _call_counts(calls: list[Call]) -> dict[str, Any]:
-    ended = Counter(call.outcome for call in calls)
-    outcomes = {str(outcome): ended[outcome] for outcome in _FAILURE_WORDS if ended[outcome]}
+    counts = Counter(call.outcome for call in calls)
+    outcomes = {str(outcome): counts[outcome] for outcome in _FAILURE_WORDS if counts[outcome]}
     return {"calls": len(calls), "failed": sum(outcomes.values()), "outcomes": outcomes}
 
 

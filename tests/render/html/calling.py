@@ -129,7 +129,7 @@ class Alone(Paths):
 
 
 SCENE = Scene(View(), Paths(), cwd="/work/app")
-WHOLE = Scene(View(), Paths(), whole=True, cwd="/work/app")
+WHOLE = Scene(View(), Paths(), uncut=True, cwd="/work/app")
 LONE = Scene(View(), Alone())
 
 

@@ -44,7 +44,7 @@ def test_each_band_says_what_it_is_and_where_it_leads() -> None:
     """Its title tells turn, tokens and cost; what is not known is said."""
     drawn = draw_usage_strip(_bands([(150_000, 120), (None, None)]), StripMarks(), limit=200_000)
     assert "turn 0: 150,000 tokens in the window, $1.20" in drawn
-    assert "turn 1: size of the window not told" in drawn
+    assert "turn 1: context size unknown" in drawn
     assert 'href="/x?at=L1"' in drawn
     assert f'width="{STRIP_WIDTH * 0.75}"' in drawn
 

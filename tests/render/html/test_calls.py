@@ -92,7 +92,7 @@ def test_the_line_opens_where_something_is_below() -> None:
 def test_where_the_whole_output_lies_is_told() -> None:
     """An output that was put into a file names the file."""
     one = msgspec.structs.replace(made("Bash", {"command": "ls"}, "start"), persisted=Path("/tmp/out.txt"))  # noqa: S108
-    assert "The whole output was put into /tmp/out.txt" in Page(render_tool_view(one, SCENE)).text
+    assert "Full output: /tmp/out.txt" in Page(render_tool_view(one, SCENE)).text
 
 
 def test_terminal_colours_are_dropped_and_other_controls_are_seen() -> None:
@@ -202,4 +202,4 @@ def test_any_json_is_drawn(tool: str, data: st.DataObject) -> None:
     for scene in (SCENE, WHOLE):
         drawn = Page(render_call(one, scene))
         assert drawn.is_inert()
-        assert scene.whole or len(drawn.tags) <= MOST_ELEMENTS
+        assert scene.uncut or len(drawn.tags) <= MOST_ELEMENTS

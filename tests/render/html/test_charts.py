@@ -21,7 +21,7 @@ from threadline.render.html import (
     render_table,
     weekday_hour_map,
 )
-from threadline.render.html.svg_charts import ShadeScale, sparkline, ticks
+from threadline.render.html.svg_charts import ShadeScale, ticks
 
 _LAST = date(2026, 11, 15)
 _HOSTILE = '"><script>x</script>'
@@ -61,7 +61,6 @@ _ALL = {
     ),
     "bars": _bars([Bar("2026-11-14", (1, 2), "/x"), Bar(_HOSTILE, (0, 3))]),
     "day-hour": weekday_hour_map({(0, 9): 5, (6, 23): 1}, unit="replies", zone=_HOSTILE),
-    "sparkline": sparkline([1, 5, 2], f"cost {_HOSTILE}"),
 }
 
 

@@ -93,7 +93,7 @@ def test_every_case_is_drawn(case: str) -> None:
         for view in (View(), View(everything=True, agents=AgentDetail.FULL, thinking=Detail.FULL, calls=Detail.FULL)):
             for agent in (whole.main, *whole.agents):
                 one = ConversationRenderer(whole, agent, Scene(view, Paths()), inline=None)
-                page = Page(whole_of(one) + one.apart())
+                page = Page(whole_of(one) + one.unlinked_agents())
                 assert "script" not in page.tags
                 assert not [name for name, _ in page.attributes if name.startswith("on") or name == "style"]
 

@@ -58,7 +58,7 @@ def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
     """A byte that is not UTF-8 is shown by its number, and that there is one is said."""
     text = Page(render_raw_entry(entry(tmp_path, b'{"type":"user","a":"\xff"}\n'), SCENE)).text
     assert r"\xff" in text
-    assert "not all of it is UTF-8" in text
+    assert "not valid UTF-8" in text
 
 
 def test_a_line_that_is_no_json_is_shown_as_it_is(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_end_of_a_session(tmp_path: Path) -> None:
     stood = state_at(whole)
     drawn = Page(render_state(stood, whole, SCENE))
     for words in (
-        "The state at the end",
+        "State at the end",
         "Files (2)",
         "a.py",
         "proven",
@@ -142,4 +142,4 @@ def test_a_panel_is_bounded_and_a_whole_page_is_not(tmp_path: Path) -> None:
 def test_a_session_without_anything(tmp_path: Path) -> None:
     """A state in which nothing is known is still a page."""
     whole = session(tmp_path, prompt("hi"))
-    assert "The state at the end" in Page(render_state(state_at(whole), whole, SCENE)).text
+    assert "State at the end" in Page(render_state(state_at(whole), whole, SCENE)).text

@@ -96,7 +96,7 @@ def highlight(code: str, language: str | None) -> Markup:
     if name is None or len(text) > _MAX_CODE:
         return escape(text)
     tokens = ((_css_class(kind), value) for _, kind, value in _lexer(name).get_tokens_unprocessed(text))
-    parts = ((mark, "".join(value for _, value in some)) for mark, some in groupby(tokens, key=lambda token: token[0]))
+    parts = ((mark, "".join(value for _, value in run)) for mark, run in groupby(tokens, key=lambda token: token[0]))
     return EMPTY.join(
         el("span", value, class_=mark) if mark and not value.isspace() else escape(value) for mark, value in parts
     )
@@ -120,7 +120,7 @@ def _is_subtype(kind: _TokenType, token: _TokenType) -> bool:
 
 
 MAX_HIGHLIGHTS = 90
-"""The maximum number of elements of one piece of code on a page that is not whole."""
+"""The maximum number of elements of one piece of code, unless the scene is uncut."""
 _HIGHLIGHT = re.compile(r'<span class="(\w+)">([^<]*)</span>')
 _DROP_ORDER = ("b", "n", "d", "f", "t", "k", "s", "add", "del", "c")
 
@@ -148,9 +148,9 @@ _MAX_DEPTH = 40
 
 
 def indent_json(text: str, longest: int | None = None) -> str:
-    r"""Indented JSON with one value per line. Longer strings are cut, with a note.
+    r"""Indented JSON with one value per line. Strings with more than `longest` characters are cut, with a note.
 
-    What is not JSON comes out garbled: ask `is_json` first.
+    Check the text with `is_json` first: other text comes out garbled.
 
     >>> print(indent_json('{"a":[1.0,2],"b":{}}'))
     {
@@ -162,17 +162,17 @@ def indent_json(text: str, longest: int | None = None) -> str:
     }
     """
     out: list[str] = []
-    depth, opened = 0, False
+    depth, at_start = 0, False
     for part in _JSON_TOKEN.findall(text):
         if part in ("}", "]"):
             depth -= 1
-            out.append(part if opened else _line_break(depth) + part)
-            opened = False
+            out.append(part if at_start else _line_break(depth) + part)
+            at_start = False
             continue
-        if opened:
+        if at_start:
             out.append(_line_break(depth))
-        opened = part in ("{", "[")
-        depth += opened
+        at_start = part in ("{", "[")
+        depth += at_start
         if part in (":", ","):
             out.append(": " if part == ":" else f",{_line_break(depth)}")
         else:
@@ -205,7 +205,7 @@ def to_indented_json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, indent=2, default=str)
     except (ValueError, TypeError, RecursionError):
-        return "(nested too deep to be shown)"
+        return "(nested too deeply to show)"
 
 
 _MAX_LINE, _MAX_JSON = 60_000, 200_000
@@ -215,7 +215,7 @@ _MAX_RAW_HIGHLIGHTS = 1200
 
 
 def render_raw_entry(entry: Entry, scene: Scene) -> Markup:
-    """An entry's JSON, indented, and below it the original line. Huge ones are cut, with a note."""
+    """An entry's JSON, indented, and below it the original line. Very long ones are cut, with a note."""
     text = entry.raw.decode(errors="backslashreplace")
     indented = _indented_entry(text, scene)
     return el(
@@ -235,7 +235,7 @@ def _raw_facts(entry: Entry, text: str, scene: Scene) -> Iterator[str]:
         yield scene.format_time(entry.timestamp)
     yield count(len(entry.raw), "byte")
     if not _is_utf8(entry.raw):
-        yield r"not all of it is UTF-8: other bytes are shown as \xNN"
+        yield r"not valid UTF-8: invalid bytes are shown as \xNN"
     if not text.strip():
         yield "a blank line"
     elif not is_json(text):
@@ -255,7 +255,7 @@ def _indented_entry(text: str, scene: Scene) -> str | None:
     bare = text.lstrip("\ufeff")
     if not is_json(bare):
         return None
-    return indent_json(bare, None if scene.whole or len(bare) <= _MAX_LINE else _MAX_STRING)
+    return indent_json(bare, None if scene.uncut or len(bare) <= _MAX_LINE else _MAX_STRING)
 
 
 def _original_line(text: str, scene: Scene, *, folded: bool) -> Markup:
@@ -264,13 +264,13 @@ def _original_line(text: str, scene: Scene, *, folded: bool) -> Markup:
     if not bare:
         return EMPTY
     drawn = _raw_block(bare, scene, None)
-    return el("details", el("summary", "The line as it is"), drawn, class_="rest") if folded else drawn
+    return el("details", el("summary", "Original line"), drawn, class_="rest") if folded else drawn
 
 
 def _raw_block(text: str, scene: Scene, language: str | None) -> Markup:
-    most = len(text) if scene.whole else _MAX_JSON if language else _MAX_LINE
+    most = len(text) if scene.uncut else _MAX_JSON if language else _MAX_LINE
     left = len(text) - most
-    note = el("p", f"{count(left, 'more character')} not shown here", class_="more") if left > 0 else EMPTY
+    note = el("p", f"{count(left, 'more character')} not shown", class_="more") if left > 0 else EMPTY
     part = text[:most]
     drawn = highlight_within(part, language, _MAX_RAW_HIGHLIGHTS) if language else visible(part)
     return join((el("pre", drawn, class_="code"), note))

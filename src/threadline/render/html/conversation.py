@@ -17,7 +17,7 @@ from threadline.model.places import CallId, MessageId
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
 from threadline.model.text import count, format_duration, short_model_name
 from threadline.render import (
-    NOT_KEPT,
+    NO_TRANSCRIPT,
     AgentDetail,
     AgentPlacement,
     BackgroundTasks,
@@ -69,7 +69,7 @@ StatsByMessage = Mapping[MessageId, MessageStats]
 
 _MAX_DEPTH = 6
 _MAX_NOTICE, _MAX_TEXT, _MAX_PROSE = 160, 6000, 60_000
-"""Longer texts are cut on a page that is not whole. The entry's own page has the full text."""
+"""Longer texts are cut, unless the scene is uncut. The entry's own page has the full text."""
 _FENCE = re.compile(r"^ {0,3}```[^\n]*\n(?:.*?^ {0,3}```[ \t]*$|.*\Z)", re.MULTILINE | re.DOTALL)
 _MAX_FENCES = 20
 _MAX_TAGS = 2400
@@ -77,7 +77,7 @@ _MAX_TAGS = 2400
 
 
 class ConversationRenderer:
-    """Renders one agent of a session, with the agents that it started below their calls.
+    """Renders one agent of a session. The agents that it started are below their calls.
 
     An agent with more than `inline` items is rendered as a link (None: every agent is rendered in place).
     """
@@ -98,7 +98,7 @@ class ConversationRenderer:
         self._stats = stats or {}
         self._inline = inline
         self._placement = AgentPlacement(session)
-        self._not_kept = agents_without_transcript(session)
+        self._missing_agents = agents_without_transcript(session)
         self._tasks = BackgroundTasks(session, notifications)
         self._failing = self._failing_calls() if scene.view.errors else frozenset()
         self.items = place_items(agent, scene.view, self._tasks.by_entry, self._failing)
@@ -107,7 +107,7 @@ class ConversationRenderer:
         self._model_changes_at = _model_changes(self._last_entries, self._stats)
 
     def _failing_calls(self) -> frozenset[CallId]:
-        """The calls whose agents, directly or through agents of their own, contain a failure."""
+        """The calls whose agents contain a failure, directly or in agents that they started."""
         inside, notifications = self.scene.view.inside, self._tasks.by_entry
         failed_agents = [
             agent
@@ -151,9 +151,9 @@ class ConversationRenderer:
         """The agents that are not linked to a call. They are shown at the end of the main agent's page."""
         if self.agent.id is not None or self.scene.view.agents is AgentDetail.NONE:
             return []
-        return [agent for agent in self._placement.apart if self._is_shown(agent)]
+        return [agent for agent in self._placement.unlinked if self._is_shown(agent)]
 
-    def apart(self) -> Markup:
+    def unlinked_agents(self) -> Markup:
         """A section with the agents that are not linked to a call, each with the reason."""
         agents = self.unlinked
         if not agents:
@@ -162,12 +162,12 @@ class ConversationRenderer:
             join(
                 (
                     self._agent(agent, 0),
-                    el("p", shorten(agent.link.why, 300), class_="why") if agent.link.why else EMPTY,
+                    el("p", shorten(agent.link.why, 300), class_="reason") if agent.link.why else EMPTY,
                 )
             )
             for agent in agents
         ]
-        return el("section", el("h2", "Agents without a call"), *drawn, class_="apart")
+        return el("section", el("h2", "Agents without a call"), *drawn, class_="unlinked-agents")
 
     def _article(
         self, placed_item: PlacedItem, before: PlacedItem | None, number: int, size: int, depth: int
@@ -220,7 +220,7 @@ class ConversationRenderer:
         item: Any = placed_item.item
         act = item.act
         if act.kind is ActKind.INTERRUPT:
-            return EMPTY, el("p", "interrupted by the person", class_="interrupt")
+            return EMPTY, el("p", "interrupted by the user", class_="interrupt")
         head = el("h2", f"Turn {item.turn}", class_="turn") if item.turn is not None else EMPTY
         marks = [
             el("p", "typed while the model was working", class_="aside") if act.kind is ActKind.STEERING else EMPTY,
@@ -234,17 +234,17 @@ class ConversationRenderer:
 
     def _cut(self, text: str, anchor: str) -> Markup:
         """A text as it was written. A very long one is cut and links to the full text."""
-        words = visible(text.strip("\n"))
+        shown = visible(text.strip("\n"))
         raw = self.scene.links.raw(anchor)
-        if self.scene.whole or raw is None or len(words) <= _MAX_TEXT:
-            return el("span", *_mark_fences(words), class_="text")
-        more = el("a", f"{len(words) - _MAX_TEXT:,} more characters", href=raw, class_="more")
-        return join((el("span", *_mark_fences(words[:_MAX_TEXT]), class_="text"), more))
+        if self.scene.uncut or raw is None or len(shown) <= _MAX_TEXT:
+            return el("span", *_mark_fences(shown), class_="text")
+        more = el("a", f"{len(shown) - _MAX_TEXT:,} more characters", href=raw, class_="more")
+        return join((el("span", *_mark_fences(shown[:_MAX_TEXT]), class_="text"), more))
 
     def _prose(self, text: str, anchor: str) -> Markup:
         """A text as Markdown. A very long one is cut and links to the full text."""
         raw = self.scene.links.raw(anchor)
-        if self.scene.whole or raw is None:
+        if self.scene.uncut or raw is None:
             return el("div", markdown_to_html(text), class_="prose")
         length = min(len(text), _MAX_PROSE)
         drawn = markdown_to_html(text[:length])
@@ -271,8 +271,8 @@ class ConversationRenderer:
         item: Any = placed_item.item
         text = item.text.strip()
         if not text:
-            return EMPTY, el("p", "Thinking, of which only the signature was kept", class_="aside")
-        line = el("summary", el("span", "Thinking", class_="label"), el("span", shorten(text, 120), class_="told"))
+            return EMPTY, el("p", "Thinking (the transcript contains only its signature)", class_="aside")
+        line = el("summary", el("span", "Thinking", class_="label"), el("span", shorten(text, 120), class_="excerpt"))
         is_open = self.scene.view.thinking is Detail.FULL
         return EMPTY, el("details", line, self._prose(text, placed_item.anchor), open=is_open)
 
@@ -292,8 +292,8 @@ class ConversationRenderer:
             yield el("p", el("a", "see its result", href=address, class_="quiet"), class_="aside")
         if self.scene.view.agents is AgentDetail.NONE:
             return
-        if call.id in self._not_kept:
-            yield el("p", f"{shorten(self._not_kept[call.id], 160)} {NOT_KEPT}", class_="absent")
+        if call.id in self._missing_agents:
+            yield el("p", f"{shorten(self._missing_agents[call.id], 160)} {NO_TRANSCRIPT}", class_="absent")
         yield from (self._agent(agent, depth) for agent in self._placement.under(call) if self._is_shown(agent))
 
     def _agent(self, agent: Agent, depth: int) -> Markup:
@@ -301,23 +301,23 @@ class ConversationRenderer:
         facts = [count(len(agent.calls), "call"), format_duration(agent_duration(agent)), str(agent.status)]
         page = self.scene.links.agent(agent.id) if agent.id is not None else None
         line = (
-            el("span", shorten(agent_title(agent), 160), class_="who"),
+            el("span", shorten(agent_title(agent), 160), class_="agent-name"),
             el("span", " · ".join(fact for fact in facts if fact), class_="facts"),
         )
-        way = el("a", "open", href=page, class_="whole") if page else EMPTY
+        link = el("a", "open", href=page, class_="open-link") if page else EMPTY
         items = (
             place_items(agent, self.scene.view.inside, self._tasks.by_entry, self._failing)
             if depth < _MAX_DEPTH
             else ()
         )
         if depth >= _MAX_DEPTH or (self._inline is not None and len(items) > self._inline):
-            return el("div", el("p", *line, class_="line"), way, class_="agent", data_agent=str(agent.id))
+            return el("div", el("p", *line, class_="line"), link, class_="agent", data_agent=str(agent.id))
         drawn = self._articles(items, range(len(items)), depth + 1)
         # A filter for failures opens the agents that contain them.
         is_open = self.scene.view.agents is AgentDetail.FULL or (self.scene.view.errors and bool(items))
         # Screen readers cannot reach a link inside a summary, so the link is placed beside it.
         folded = el("details", el("summary", *line, class_="line"), drawn, open=is_open)
-        return el("div", folded, way, class_="agent", data_agent=str(agent.id))
+        return el("div", folded, link, class_="agent", data_agent=str(agent.id))
 
     def output(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
         """Output of a local command."""
@@ -336,7 +336,7 @@ class ConversationRenderer:
         text = item.text.strip()
         if len(text) <= _MAX_NOTICE and "\n" not in text:
             return EMPTY, el("p", label, " ", visible(text))
-        line = el("summary", label, " ", el("span", shorten(text, 140), class_="told"))
+        line = el("summary", label, " ", el("span", shorten(text, 140), class_="excerpt"))
         return EMPTY, el("details", line, el("pre", self._cut(text, placed_item.anchor), class_="output"))
 
     def task_update(self, placed_item: PlacedItem, _depth: int) -> tuple[Markup, Markup]:
@@ -379,7 +379,7 @@ class ConversationRenderer:
         if depth == 0 and item.number == self.scene.view.branch:
             return EMPTY, el("p", "this branch begins here")
         number = len(item.branch.entries)
-        label_text = f"{number:,} {'entry was' if number == 1 else 'entries were'} left here"
+        label_text = f"{number:,} {'entry' if number == 1 else 'entries'} left behind here"
         words = shorten(item.text, 140)
         address = self.scene.links.branch(item.number) if depth == 0 and self.agent.id is None else None
         label = el("a", f"branch {item.number}", href=address) if address else f"branch {item.number}"
@@ -404,14 +404,14 @@ _KIND_LABELS = {"prompt": "Prompt", "task": "Task", "reply": "Reply", "thinking"
 
 
 def _item_label(placed_item: PlacedItem) -> str:
-    """The ARIA label of an item: its kind and its line."""
+    """The start of an item's ARIA label: its kind, and its tool if it is a call. The line number follows."""
     item = placed_item.item
     what = _KIND_LABELS.get(placed_item.kind, placed_item.kind.capitalize())
     return f"{what} {shorten(item.call.tool, 60)}, line" if isinstance(item, CallItem) else f"{what}, line"
 
 
 def _mark_fences(text: str) -> Iterator[Child]:
-    """A text as it was written, with fenced blocks in elements of their own: they are quotes, not prose."""
+    """A text as it was written. Fenced blocks are separate elements, because they are quotes and not prose."""
     done = 0
     for fence in islice(_FENCE.finditer(text), _MAX_FENCES):
         yield text[done : fence.start()]
@@ -453,7 +453,7 @@ def _last_items(items: Sequence[PlacedItem]) -> dict[str, AssistantEntry]:
 
 
 def _model_changes(last: Mapping[str, AssistantEntry], stats: StatsByMessage) -> frozenset[str]:
-    """The messages with another model than the message before. Only these show the model's name."""
+    """The messages whose model differs from that of the message before. Only these show the model's name."""
     changed: set[str] = set()
     before: str | None = None
     for entry in last.values():

@@ -9,10 +9,9 @@ from functools import lru_cache
 
 from markupsafe import Markup, escape
 
-from threadline.model.text import format_time as utc
+from threadline.model.text import format_time
 from threadline.model.times import in_zone, zone_name
-from threadline.render import format_amount, shorten
-from threadline.render import short_number as shortened
+from threadline.render import format_amount, short_number, shorten
 
 Child = Markup | str | int | float | None | Iterable["Child"]
 """The content of an element: `Markup`, any other text (which is escaped), or nothing."""
@@ -32,14 +31,14 @@ def el(name: str, *children: Child, **attributes: Value) -> Markup:
     >>> el("input", type="checkbox", checked=True, disabled=False)
     Markup('<input type="checkbox" checked>')
     """
-    begun = open_tag(name, **attributes)
-    return begun if name in _VOID else Markup(f"{begun}{join(children)}</{name}>")  # noqa: S704 - the name is ours
+    start_tag = open_tag(name, **attributes)
+    return start_tag if name in _VOID else Markup(f"{start_tag}{join(children)}</{name}>")  # noqa: S704 - the name is ours
 
 
 def open_tag(name: str, **attributes: Value) -> Markup:
     """Only the start tag."""
-    written = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
-    return Markup(f"<{name}{written}>")  # noqa: S704 - the name is ours, the rest was escaped
+    text = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
+    return Markup(f"<{name}{text}>")  # noqa: S704 - the name is ours, the rest was escaped
 
 
 def join(children: Iterable[Child], between: Markup = EMPTY) -> Markup:
@@ -81,12 +80,14 @@ def time_element(moment: datetime | None, zone: tzinfo) -> Markup:
     """A time in a time zone. Its tooltip shows the time in UTC."""
     if moment is None:
         return EMPTY
-    return el("time", utc(in_zone(moment, zone)), datetime=moment.isoformat(), title=f"{utc(moment)} UTC")
+    return el(
+        "time", format_time(in_zone(moment, zone)), datetime=moment.isoformat(), title=f"{format_time(moment)} UTC"
+    )
 
 
 def time_zone_note(zone: tzinfo) -> Markup:
     """The time zone of a page, shown once in its header."""
-    return facts_row([f"times of {zone_name(zone)}"])
+    return facts_row([f"times in {zone_name(zone)}"])
 
 
 def project_link(path: str, href: str | None = None) -> Markup:
@@ -103,11 +104,11 @@ def cost_element(value: Decimal | None, unpriced: int = 0) -> Child:
         return el("span", "?", title="No price is known for these models.") if unpriced else ""
     if unpriced:
         return el(
-            "span", f"≥ {format_amount(value)}", title=f"{unpriced:,} charges have no known price and are not in it."
+            "span", f"≥ {format_amount(value)}", title=f"{unpriced:,} charges without a known price are not included."
         )
     return format_amount(value)
 
 
 def number_element(number: int) -> Markup:
     """A short number of tokens. Its tooltip shows the exact number."""
-    return el("span", shortened(number).strip(), title=f"{number:,}")
+    return el("span", short_number(number).strip(), title=f"{number:,}")

@@ -1,4 +1,4 @@
-"""Show the images of an entry if the view wants them and their type is safe; name them otherwise."""
+"""Show the images of an entry if the view includes them and their type is safe. Otherwise show a placeholder."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _render_image(image: ImageBlock, anchor: str, number: int, scene: Scene) -> 
     address = scene.links.image(anchor, number, *kind_and_data) if kind_and_data is not None else None
     if address is None or kind_and_data is None:
         return el("span", "(image)", class_="picture")
-    # With its size an image takes its space before it is loaded, and nothing below it moves.
+    # With its size an image reserves its space before it is loaded, so nothing below it moves.
     width, height = image_size(*kind_and_data) or (None, None)
     return el("img", src=address, alt=f"image {number}", width=width, height=height, loading="lazy", class_="picture")
 
@@ -133,13 +133,13 @@ def _jpeg_size(raw: bytes) -> Size | None:
 def _webp_size(raw: bytes) -> Size | None:
     if raw[:4] != b"RIFF" or raw[8:12] != b"WEBP":
         return None
-    form = raw[12:16]
-    if form == b"VP8X":
+    chunk_type = raw[12:16]
+    if chunk_type == b"VP8X":
         return 1 + int.from_bytes(raw[24:27], "little"), 1 + int.from_bytes(raw[27:30], "little")
-    if form == b"VP8L":
+    if chunk_type == b"VP8L":
         bits = int.from_bytes(raw[21:25], "little")
         return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
-    if form == b"VP8 ":
+    if chunk_type == b"VP8 ":
         width, height = struct.unpack_from("<HH", raw, 26)
         return width & 0x3FFF, height & 0x3FFF
     return None

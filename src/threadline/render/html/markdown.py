@@ -1,6 +1,6 @@
 """Render Markdown as HTML from an allow-list of elements, and link only to safe addresses.
 
-No HTML of the text itself gets through, and nothing is fetched: an image becomes a link that names it.
+HTML in the text is escaped, and nothing is fetched: an image becomes a link with its label.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from threadline.render.html.code import highlight
 from threadline.render.html.element import el, open_tag
 
 _MAX_MARKDOWN = 100_000
-"""A longer text is not parsed and is shown as it was written."""
+"""A longer text is not parsed but shown as it was written."""
 _MARKDOWN_SCHEMES = frozenset({"http", "https", "mailto"})
 _HIGHEST_HEADING, _LOWEST_HEADING = 3, 6
 """The first heading level of replies, below the page's own heading and those of turns."""
@@ -36,7 +36,7 @@ def markdown_to_html(text: str) -> Markup:
     tokens = parser.parse(plain)
     _lower_headings(tokens)
     drawn = parser.renderer.render(tokens, parser.options, {})
-    return Markup(drawn)  # noqa: S704 - HTML of the text is off, every rule below escapes
+    return Markup(drawn)  # noqa: S704 - HTML in the text is off, every rule below escapes
 
 
 @lru_cache(maxsize=1)
@@ -83,8 +83,8 @@ def _link_open(tokens: Sequence[Token], at: int) -> str:
 
 def _link_close(tokens: Sequence[Token], at: int) -> str:
     """The end of the last open link. Links do not nest."""
-    begun = next((token for token in reversed(tokens[:at]) if token.type == "link_open"), None)
-    return "</a>" if begun is not None and _is_safe_scheme(_token_attribute(begun, "href")) else "</span>"
+    link_open = next((token for token in reversed(tokens[:at]) if token.type == "link_open"), None)
+    return "</a>" if link_open is not None and _is_safe_scheme(_token_attribute(link_open, "href")) else "</span>"
 
 
 def _lower_headings(tokens: Sequence[Token]) -> None:

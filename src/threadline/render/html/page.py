@@ -27,24 +27,24 @@ def render_page(
 ) -> Markup:
     """Render a complete document.
 
-    `head` is the content of `<head>` besides the title: style, scripts, a policy. `top` is above `main` and `after`
+    `head` is the rest of `<head>` after the title: style, scripts, a policy. `top` is above `main` and `after`
     below it. `kind` is the class of the body, which identifies the page to styles and scripts. `attributes` are those
     of the `<main>` element.
     """
-    declared = (
+    head_elements = (
         el("meta", charset="utf-8"),
         el("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         el("meta", name_="color-scheme", content="light dark"),
         el("title", title),
         head,
     )
-    shown = (
+    body_elements = (
         el("a", "Skip to content", href="#main", class_="skip"),
         top,
         el("main", main, id="main", **attributes),
         after,
     )
-    return join((DOCTYPE, el("html", el("head", *declared), el("body", *shown, class_=kind), lang="en")))
+    return join((DOCTYPE, el("html", el("head", *head_elements), el("body", *body_elements, class_=kind), lang="en")))
 
 
 STYLESHEETS = ("base.css", "session.css", "lists.css", "charts.css", "print.css")

@@ -30,7 +30,7 @@ from threadline.render import (
 
 
 class Links(Protocol):
-    """Builds URLs of pages; None if there is no such page."""
+    """Builds URLs of pages. A method returns None if the page does not exist."""
 
     def session(self, session: SessionId | str) -> str | None:
         """The page of another session."""
@@ -63,14 +63,14 @@ class Links(Protocol):
 class Scene(Struct, frozen=True):
     """What to show and how to link.
 
-    `whole`: nothing is cut, as on a call's own page and in exported files. Paths are shown relative to `cwd`, the
-    session's working directory. Times are shown in `zone`. The default is UTC, so that an exported file is the same
-    wherever it is created.
+    `uncut`: show long texts in full, as on a call's own page and in exported files. Paths are shown relative to `cwd`,
+    the session's working directory. Times are shown in `zone`. The default is UTC, so that an exported file is the
+    same wherever it is created.
     """
 
     view: View
     links: Links
-    whole: bool = False
+    uncut: bool = False
     cwd: str = ""
     zone: tzinfo = UTC
 

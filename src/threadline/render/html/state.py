@@ -1,4 +1,4 @@
-"""Render the state at a point of a session: files as far as they are proven, todo lists, settings."""
+"""Render the state at a point of a session: the proven content of files, todo lists, settings."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.sections import Scene
 
 _MAX_FILES, _MAX_LINES, _MAX_CHARACTERS, _MAX_HIGHLIGHTS = 12, 120, 12_000, 40
-"""Limits of a page that is not whole: files with content, and lines, characters and highlights per file."""
+"""Limits unless the scene is uncut: files with content, and lines, characters and highlights per file."""
 _MAX_NAMES = 200
 _PROOF_LABELS = {
     ProofLevel.WHOLE: "proven",
     ProofLevel.PARTIAL: "partly proven",
-    ProofLevel.ABSENT: "not there",
+    ProofLevel.ABSENT: "does not exist",
     ProofLevel.UNKNOWN: "not proven",
 }
 
@@ -52,7 +52,7 @@ def render_state(
     places = _PlaceLinks(session, scene)
     return el(
         "div",
-        el("h2", "The state ", places.position(state.place, state.agent)),
+        el("h2", "State ", places.position(state.place, state.agent)),
         _render_settings(state, scene),
         _render_differences(against, differences, places, scene) if against is not None else EMPTY,
         _render_files(state, places, scene),
@@ -63,7 +63,7 @@ def render_state(
 
 
 class _PlaceLinks:
-    """Links from places to the entries at these places."""
+    """Creates links to the entries at places."""
 
     def __init__(self, session: Session, scene: Scene) -> None:
         self._links = scene.links
@@ -116,7 +116,7 @@ def _render_differences(
     title = el("h3", "Compared with the state ", places.position(against.place, against.agent))
     if not differences:
         return el("section", title, el("p", "No file is known to differ.", class_="facts"), class_="compared")
-    limit = len(differences) if scene.whole else _MAX_FILES
+    limit = len(differences) if scene.uncut else _MAX_FILES
     rest = differences[limit:]
     return el(
         "section",
@@ -154,10 +154,10 @@ def unlinked_file_name(path: str, scene: Scene) -> Markup:
 
 
 def _render_changes(hunks: Sequence[DiffRows], scene: Scene) -> Markup:
-    if scene.whole:
+    if scene.uncut:
         return render_diff(hunks)
     shown, left = first_rows(hunks, _MAX_LINES, _MAX_CHARACTERS)
-    return join((render_diff(shown, whole=False), el("p", more_lines(left), class_="more") if left else EMPTY))
+    return join((render_diff(shown, uncut=False), el("p", more_lines(left), class_="more") if left else EMPTY))
 
 
 def _render_files(state: State, places: _PlaceLinks, scene: Scene) -> Markup:
@@ -165,7 +165,7 @@ def _render_files(state: State, places: _PlaceLinks, scene: Scene) -> Markup:
     files = sorted(state.files.values(), key=lambda file: file.changed is None)
     if not files:
         return EMPTY
-    limit = len(files) if scene.whole else _MAX_FILES
+    limit = len(files) if scene.uncut else _MAX_FILES
     drawn = [_render_file(file, places, scene) for file in files[:limit]]
     rest = files[limit:]
     return el(
@@ -234,7 +234,10 @@ def _changes_since_first(file: FileState, scene: Scene) -> Markup:
     if not hunks:
         return EMPTY
     return el(
-        "details", el("summary", "What changed since it was first met"), _render_changes(hunks, scene), class_="rest"
+        "details",
+        el("summary", "Changes since the session first read it"),
+        _render_changes(hunks, scene),
+        class_="rest",
     )
 
 
@@ -242,27 +245,27 @@ def _render_content(file: FileState, scene: Scene) -> Markup:
     language = language_of_file(file.path)
     if file.content:
         text = file.content.removesuffix("\n")
-        shown, rest = (text, "") if scene.whole else split_head(text, _MAX_LINES, _MAX_CHARACTERS)
+        shown, rest = (text, "") if scene.uncut else split_head(text, _MAX_LINES, _MAX_CHARACTERS)
         more = el("p", count(len(split_lines(rest)), "more line"), class_="more") if rest else EMPTY
-        drawn = join((numbered_code(shown, 1, language, None if scene.whole else _MAX_HIGHLIGHTS), more))
+        drawn = join((numbered_code(shown, 1, language, None if scene.uncut else _MAX_HIGHLIGHTS), more))
     elif file.lines:
         drawn = _proven_lines(file, scene)
     else:
         return EMPTY
-    return el("details", el("summary", "What it says"), drawn, class_="rest")
+    return el("details", el("summary", "Content"), drawn, class_="rest")
 
 
 def _proven_lines(file: FileState, scene: Scene) -> Markup:
     """The proven lines, in runs. Lines between the runs are unknown."""
     language = language_of_file(file.path)
     drawn: list[Markup] = []
-    room = len(file.lines) if scene.whole else _MAX_LINES
+    room = len(file.lines) if scene.uncut else _MAX_LINES
     for start, lines in _line_runs(file.lines):
         if room <= 0:
             break
-        drawn.append(numbered_code("\n".join(lines[:room]), start, language, None if scene.whole else 0))
+        drawn.append(numbered_code("\n".join(lines[:room]), start, language, None if scene.uncut else 0))
         room -= len(lines)
-    left = len(file.lines) - (len(file.lines) if scene.whole else _MAX_LINES)
+    left = len(file.lines) - (len(file.lines) if scene.uncut else _MAX_LINES)
     note = el("p", count(left, "more line"), class_="more") if left > 0 else EMPTY
     return join((join(drawn, el("p", "⋯", class_="gap")), note))
 
@@ -283,7 +286,7 @@ def _line_runs(lines: dict[int, str]) -> Iterator[tuple[int, list[str]]]:
 def _render_todos(todo_list: TodoState, places: _PlaceLinks) -> Markup:
     who = f" of agent {shorten(str(todo_list.agent), 60)}" if todo_list.agent is not None else ""
     rows = [status_row(todo.status or "", todo.content or "") for todo in todo_list.todos]
-    where = el("p", "told at ", places.link(todo_list.place, todo_list.agent), class_="facts")
+    where = el("p", "last updated at ", places.link(todo_list.place, todo_list.agent), class_="facts")
     return el("section", el("h3", f"Todos{who}"), bullet_list(rows, "todos"), where, class_="work") if rows else EMPTY
 
 

@@ -10,13 +10,13 @@ from math import floor, log10
 from markupsafe import Markup
 from msgspec import Struct
 
-from threadline.render.html.element import EMPTY, Child, el, join
+from threadline.render.html.element import Child, el, join
 from threadline.render.html.tables import Column, folded_table, render_table
 
 _BARS_WIDTH, _BARS_HEIGHT = 960, 230
 _BARS_LEFT, _BARS_RIGHT, _BARS_TOP, _BARS_BOTTOM = 58, 8, 8, 22
 _MAX_BAR_WIDTH = 48
-_LABEL_WIDTH = 74  # pixels that a label below takes
+_LABEL_WIDTH = 74  # the space for a label below a bar, in pixels
 MAX_PARTS = 8
 """The number of parts with a colour of their own. Callers with more parts must combine the rest."""
 
@@ -29,30 +29,34 @@ class Bar(Struct, frozen=True):
     href: str | None = None
 
     @property
-    def whole(self) -> float:
+    def total(self) -> float:
         """The sum of all parts."""
         return sum(self.parts)
 
 
 def bar_chart(
-    name: str, title: str, parts: Sequence[str], columns: Sequence[Bar], written: Callable[[float], str]
+    name: str, title: str, parts: Sequence[str], columns: Sequence[Bar], format_value: Callable[[float], str]
 ) -> Markup:
-    """A stacked bar chart with a legend and a table. `written` formats a value."""
-    marks = ticks(max((bar.whole for bar in columns), default=0))
+    """A stacked bar chart with a legend and a table. `format_value` formats a value."""
+    marks = ticks(max((bar.total for bar in columns), default=0))
     high = _BARS_HEIGHT - _BARS_TOP - _BARS_BOTTOM
     drawn = chart(
         name,
         title,
-        _describe_bars(columns, written),
-        [_grid_line(mark, marks[-1], high, written) for mark in marks],
-        join(_render_bars(parts, columns, marks[-1], high, written)),
+        _describe_bars(columns, format_value),
+        [_grid_line(mark, marks[-1], high, format_value) for mark in marks],
+        join(_render_bars(parts, columns, marks[-1], high, format_value)),
         join(_bar_labels(columns)),
         width=_BARS_WIDTH,
         height=_BARS_HEIGHT,
         linked=any(bar.href for bar in columns),
     )
     return join(
-        (drawn, _bar_legend(parts), folded_table("The same as a table", _bar_table(title, parts, columns, written)))
+        (
+            drawn,
+            _bar_legend(parts),
+            folded_table("The same as a table", _bar_table(title, parts, columns, format_value)),
+        )
     )
 
 
@@ -60,20 +64,20 @@ def _bar_pitch(columns: Sequence[Bar]) -> float:
     return min(_MAX_BAR_WIDTH, (_BARS_WIDTH - _BARS_LEFT - _BARS_RIGHT) / max(1, len(columns)))
 
 
-def _grid_line(mark: float, most: float, high: float, written: Callable[[float], str]) -> Child:
+def _grid_line(mark: float, most: float, high: float, format_value: Callable[[float], str]) -> Child:
     y = _BARS_TOP + high * (1 - mark / most)
     return svg_line(_BARS_LEFT, y, _BARS_WIDTH - _BARS_RIGHT, y, "grid"), svg_text(
-        _BARS_LEFT - 6, y + 4, written(mark), "label end"
+        _BARS_LEFT - 6, y + 4, format_value(mark), "label end"
     )
 
 
 def _render_bars(
-    parts: Sequence[str], columns: Sequence[Bar], most: float, high: float, written: Callable[[float], str]
+    parts: Sequence[str], columns: Sequence[Bar], most: float, high: float, format_value: Callable[[float], str]
 ) -> Iterator[Markup]:
     pitch = _bar_pitch(columns)
     wide = max(1.0, pitch - max(1.0, pitch * 0.2))
     for index, bar in enumerate(columns):
-        if bar.whole <= 0:
+        if bar.total <= 0:
             continue
         x, y = _BARS_LEFT + index * pitch + (pitch - wide) / 2, _BARS_TOP + high
         shapes = []
@@ -82,11 +86,11 @@ def _render_bars(
             y -= tall
             if value > 0:
                 shapes.append(svg_rect(x, y, wide, tall, f"part-{number + 1}"))
-        largest = [f"{part} {written(value)}" for part, value in zip(parts, bar.parts, strict=True) if value > 0]
+        largest = [f"{part} {format_value(value)}" for part, value in zip(parts, bar.parts, strict=True) if value > 0]
         more = f" ({', '.join(largest)})" if len(parts) > 1 else ""
         # The whole height reacts to the pointer, because a short column is hard to hit.
         area = svg_rect(_BARS_LEFT + index * pitch, _BARS_TOP, pitch, high, "area")
-        yield svg_link(bar.href, f"{bar.name}: {written(bar.whole)}{more}", area, shapes)
+        yield svg_link(bar.href, f"{bar.name}: {format_value(bar.total)}{more}", area, shapes)
 
 
 def _bar_labels(columns: Sequence[Bar]) -> Iterator[Markup]:
@@ -103,7 +107,9 @@ def _bar_legend(parts: Sequence[str]) -> Markup:
     return el("ul", [el("li", part, class_=f"part-{at + 1}") for at, part in enumerate(parts)], class_="legend")
 
 
-def _bar_table(title: str, parts: Sequence[str], columns: Sequence[Bar], written: Callable[[float], str]) -> Markup:
+def _bar_table(
+    title: str, parts: Sequence[str], columns: Sequence[Bar], format_value: Callable[[float], str]
+) -> Markup:
     several = len(parts) > 1
     heads = (
         Column("When"),
@@ -113,20 +119,20 @@ def _bar_table(title: str, parts: Sequence[str], columns: Sequence[Bar], written
     rows = [
         [
             el("a", bar.name, href=bar.href) if bar.href else bar.name,
-            *(written(value) for value in (bar.parts if several else ())),
-            written(bar.whole),
+            *(format_value(value) for value in (bar.parts if several else ())),
+            format_value(bar.total),
         ]
         for bar in reversed(columns)
-        if bar.whole > 0
+        if bar.total > 0
     ]
     return render_table(title, heads, rows)
 
 
-def _describe_bars(columns: Sequence[Bar], written: Callable[[float], str]) -> str:
-    most = max(columns, key=lambda bar: bar.whole, default=None)
-    if most is None or most.whole <= 0:
-        return "There is nothing to show."
-    return f"From {columns[0].name} to {columns[-1].name}; the most is {written(most.whole)} on {most.name}."
+def _describe_bars(columns: Sequence[Bar], format_value: Callable[[float], str]) -> str:
+    most = max(columns, key=lambda bar: bar.total, default=None)
+    if most is None or most.total <= 0:
+        return "No data."
+    return f"From {columns[0].name} to {columns[-1].name}; the maximum is {format_value(most.total)} on {most.name}."
 
 
 _WEEKS = 53
@@ -139,10 +145,10 @@ _NAMED_DAYS = (0, 2, 4)
 
 
 class DayActivity(Struct, frozen=True):
-    """The activity of a day as a value, which determines the shade, and in words."""
+    """The activity of a day: a value, which determines the shade, and a description."""
 
     value: float
-    told: str
+    description: str
 
 
 def activity_calendar(
@@ -157,7 +163,7 @@ def activity_calendar(
         *_month_labels(monday),
         *(svg_text(0, _CALENDAR_TOP + row * _CALENDAR_PITCH + 9, _weekday_name(row), "label") for row in _NAMED_DAYS),
     ]
-    description = f"{len(shown):,} of the {(last - monday).days + 1} days up to {last.isoformat()} have something."
+    description = f"Activity on {len(shown):,} of the {(last - monday).days + 1} days up to {last.isoformat()}."
     drawn = chart(
         "calendar",
         f"{what} by day",
@@ -169,8 +175,8 @@ def activity_calendar(
         height=_CALENDAR_TOP + 7 * _CALENDAR_PITCH + 18,
         linked=True,
     )
-    rows = [[_day_link(day, link_of), activity.told] for day, activity in sorted(shown.items(), reverse=True)]
-    twin = render_table(f"{what} by day", (Column("Day", "when"), Column("What was done")), rows)
+    rows = [[_day_link(day, link_of), activity.description] for day, activity in sorted(shown.items(), reverse=True)]
+    twin = render_table(f"{what} by day", (Column("Day", "when"), Column("Activity")), rows)
     return join((drawn, folded_table("The same as a table", twin)))
 
 
@@ -190,7 +196,7 @@ def _calendar_cells(
             yield svg_rect(x, y, _CALENDAR_CELL, _CALENDAR_CELL, "shade-0")
         else:
             cell = svg_rect(x, y, _CALENDAR_CELL, _CALENDAR_CELL, f"shade-{shades.of(activity.value)}")
-            yield svg_link(link_of(day), f"{_format_day(day)}: {activity.told}", cell)
+            yield svg_link(link_of(day), f"{_format_day(day)}: {activity.description}", cell)
 
 
 def _month_labels(monday: date) -> Iterator[Markup]:
@@ -281,15 +287,15 @@ def weekday_hour_map(counts: Mapping[tuple[int, int], int], *, unit: str, zone: 
 def _describe_hours(counts: Mapping[tuple[int, int], int], unit: str) -> str:
     busiest = max(counts, key=lambda key: (counts[key], key), default=None)
     if busiest is None or not counts[busiest]:
-        return "There is nothing yet."
-    return f"Most at {_LONG_WEEKDAYS[busiest[0]]} {busiest[1]:02}:00: {counts[busiest]:,} {unit}."
+        return "No data yet."
+    return f"The maximum is {counts[busiest]:,} {unit} on {_LONG_WEEKDAYS[busiest[0]]}s at {busiest[1]:02}:00."
 
 
 _STEPS = (1, 2, 2.5, 5, 10)
 _NEARLY_ZERO = 1e-9
 _NEARLY_ONE = 1 - 1e-9
 SHADES = 4
-"""The number of shades, not counting that for zero."""
+"""The number of shades, not counting the one for zero."""
 
 
 def ticks(most: float, about: int = 4) -> list[float]:
@@ -310,7 +316,7 @@ def ticks(most: float, about: int = 4) -> list[float]:
 
 
 class ShadeScale:
-    """Assigns shades to values. Each shade has about the same number of the positive values."""
+    """Assigns shades to values. Each shade covers about the same number of positive values."""
 
     def __init__(self, values: Iterable[float]) -> None:
         self._bounds = _shade_bounds(sorted(value for value in values if value > 0))
@@ -332,27 +338,27 @@ def _shade_bounds(values: Sequence[float]) -> list[float]:
 def chart(
     name: str,
     title: str,
-    told: str,
+    description: str,
     *shapes: Child,
     width: int,
     height: int,
     linked: bool = False,
 ) -> Markup:
-    """A chart. `name` makes its ids, `told` says in words what it shows.
+    """A chart. Its ids start with `name`. Screen readers read `title` and `description`.
 
-    Where shapes are links, it is a group and no picture: a picture's parts cannot be gone to.
+    A chart whose shapes are links (`linked`) has the role of a group, because parts of an image cannot be focused.
     """
     svg = el(
         "svg",
         el("title", title, id=f"{name}-title"),
-        el("desc", told, id=f"{name}-told"),
+        el("desc", description, id=f"{name}-description"),
         *shapes,
         class_=f"drawing {name}",
         viewBox=f"0 0 {width} {height}",
         width=width,
         height=height,
         role="group" if linked else "img",
-        aria_labelledby=f"{name}-title {name}-told",
+        aria_labelledby=f"{name}-title {name}-description",
     )
     return el("div", svg, class_="chart")
 
@@ -370,9 +376,9 @@ def svg_rect(x: float, y: float, width: float, height: float, kind: str, *inside
     )
 
 
-def svg_text(x: float, y: float, words: str, kind: str) -> Markup:
+def svg_text(x: float, y: float, text: str, kind: str) -> Markup:
     """Text in a chart, hidden from screen readers because the table repeats it."""
-    return el("text", words, x=svg_number(x), y=svg_number(y), class_=kind, aria_hidden="true")
+    return el("text", text, x=svg_number(x), y=svg_number(y), class_=kind, aria_hidden="true")
 
 
 def svg_line(x: float, y: float, to_x: float, to_y: float, kind: str) -> Markup:
@@ -380,12 +386,12 @@ def svg_line(x: float, y: float, to_x: float, to_y: float, kind: str) -> Markup:
     return el("line", x1=svg_number(x), y1=svg_number(y), x2=svg_number(to_x), y2=svg_number(to_y), class_=kind)
 
 
-def svg_link(href: str | None, words: str, *shapes: Child) -> Markup:
+def svg_link(href: str | None, label: str, *shapes: Child) -> Markup:
     """Shapes with a title, as a link or, without `href`, as a group.
 
     They are not in the tab order: a year would have hundreds of stops, and the table below has the same links.
     """
-    title = el("title", words)
+    title = el("title", label)
     return el("a", title, *shapes, href=href, tabindex=-1) if href is not None else el("g", title, *shapes)
 
 
@@ -396,31 +402,3 @@ def svg_number(value: float) -> str:
     ('3', '0.3', '12.35')
     """
     return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-_SPARK_STEP, _SPARK_HEIGHT = 4, 16
-_MIN_SPARK_VALUES = 2
-
-
-def sparkline(values: Sequence[float], told: str) -> Markup:
-    """The values as a line. `told` describes it in words, as its title and label."""
-    if len(values) < _MIN_SPARK_VALUES:
-        return EMPTY
-    most = max(values) or 1
-    points = " ".join(
-        f"{svg_number(at * _SPARK_STEP)},{svg_number(_SPARK_HEIGHT - 1 - (_SPARK_HEIGHT - 2) * value / most)}"
-        for at, value in enumerate(values)
-    )
-    width = (len(values) - 1) * _SPARK_STEP
-    line = el("polyline", points=points, class_="spark")
-    return el(
-        "svg",
-        el("title", told),
-        line,
-        class_="sparkline",
-        viewBox=f"0 0 {width} {_SPARK_HEIGHT}",
-        width=width,
-        height=_SPARK_HEIGHT,
-        role="img",
-        aria_label=told,
-    )

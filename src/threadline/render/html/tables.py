@@ -41,18 +41,18 @@ def render_table(
     hidden_caption: bool = False,
 ) -> Markup:
     """A table. The cell at index `heading` is the heading of its row, and `foot` is a last row with totals."""
-    named = [el("th", column.name, scope="col", class_=column.kind, title=column.title) for column in columns]
+    headings = [el("th", column.name, scope="col", class_=column.kind, title=column.title) for column in columns]
     body_rows = [_render_row(row if isinstance(row, TableRow) else TableRow(row), columns, heading) for row in rows]
-    summed = el("tfoot", _render_row(TableRow(foot), columns, heading)) if foot is not None else EMPTY
-    held = el(
+    footer = el("tfoot", _render_row(TableRow(foot), columns, heading)) if foot is not None else EMPTY
+    table = el(
         "table",
         el("caption", caption, class_="visually-hidden" if hidden_caption else None),
-        el("thead", el("tr", named)),
+        el("thead", el("tr", headings)),
         el("tbody", body_rows),
-        summed,
+        footer,
         class_=kind,
     )
-    return el("div", held, class_="scrolled", tabindex=0, role="region", aria_label=_caption_text(caption))
+    return el("div", table, class_="scrollable", tabindex=0, role="region", aria_label=_caption_text(caption))
 
 
 def folded_table(summary: str, inside: Child) -> Markup:
@@ -69,7 +69,7 @@ def _render_row(row: TableRow, columns: Sequence[Column], heading: int) -> Marku
 
 
 def _caption_text(caption: Child) -> str:
-    return Markup(el("i", caption)).striptags()  # noqa: S704 - it is made of elements
+    return Markup(el("i", caption)).striptags()  # noqa: S704 - it consists of elements
 
 
 _MAX_TITLE = 160
@@ -129,18 +129,18 @@ def session_table(
     heads: Callable[[str], Child] | None = None,
 ) -> Markup:
     """A table of sessions. `heads` replaces headings of columns, for example by links."""
-    chosen = list(columns)
-    named = [_with_heading(_SESSION_COLUMNS[name], heads(name) if heads is not None else None) for name in chosen]
+    names = list(columns)
+    headings = [_with_heading(_SESSION_COLUMNS[name], heads(name) if heads is not None else None) for name in names]
     body_rows = [
         TableRow(
-            [_CELL_RENDERERS[name](row, zone, project_address) for name in chosen],
+            [_CELL_RENDERERS[name](row, zone, project_address) for name in names],
             "running" if row.running else None,
             item=True,
         )
         for row in rows
     ]
     return render_table(
-        caption, named, body_rows, kind="list sessions", heading=chosen.index("title"), hidden_caption=True
+        caption, headings, body_rows, kind="list sessions", heading=names.index("title"), hidden_caption=True
     )
 
 

@@ -1,7 +1,7 @@
 """The strip beside a conversation that shows context size and cost, and works as a map of it.
 
-Its height is counted in items, top to bottom as on the page. Each band is as wide as the window was full, darker the
-more was spent there, and links to its first item.
+Its vertical axis counts items, from top to bottom like the page. The width of a band shows how full the context window
+was, and its shade how much was spent. A band links to its first item.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _MAX_TICKS = 2000
 
 
 class UsageBand(Struct, frozen=True):
-    """A run of items: where it begins and ends, how many tokens the window held at most, and what was spent.
+    """A run of items from `start` to before `stop`.
 
-    None where nothing tells it. `turn` is the one that it begins in, `address` leads to its first item.
+    `context` is the largest number of tokens in the context window and `amount` the cost; each is None if it is
+    unknown. `turn` is the turn of the first item, and `address` its URL.
     """
 
     start: int
@@ -51,16 +52,16 @@ def draw_usage_strip(
     if not bands:
         return EMPTY
     start, stop = bands[0].start, bands[-1].stop
-    fullest = max((usage_band.context or 0 for usage_band in bands), default=0)
-    most = max((usage_band.amount or Decimal(0) for usage_band in bands), default=Decimal(0))
+    fullest = max((band.context or 0 for band in bands), default=0)
+    most = max((band.amount or Decimal(0) for band in bands), default=Decimal(0))
     scale = max(limit or 0, fullest, 1)
-    drawn = [_render_band(usage_band, scale, most) for usage_band in bands]
+    drawn = [_render_band(band, scale, most) for band in bands]
     description = (
-        f"Context and cost along {count(stop - start, 'entry', 'entries')}: at most {fullest:,} tokens in the window."
+        f"Context and cost of {count(stop - start, 'entry', 'entries')}: at most {fullest:,} tokens in the window."
     )
     strip = el(
         "svg",
-        el("title", description, id="along-title"),
+        el("title", description, id="usage-strip-title"),
         *drawn,
         _render_ticks(marks.prompts, "prompts", 5),
         _render_ticks(marks.compactions, "compactions", STRIP_WIDTH),
@@ -69,36 +70,32 @@ def draw_usage_strip(
         viewBox=f"0 {start} {STRIP_WIDTH} {max(1, stop - start)}",
         preserveAspectRatio="none",
         role="group",
-        aria_labelledby="along-title",
+        aria_labelledby="usage-strip-title",
         data_items=stop - start,
     )
     table = el("a", "table", href=twin, class_="twin") if twin is not None else EMPTY
-    return el("nav", strip, table, class_="along", aria_label="Map of the conversation")
+    return el("nav", strip, table, class_="usage-strip", aria_label="Map of the conversation")
 
 
-def _render_band(usage_band: UsageBand, scale: int, most: Decimal) -> Markup:
-    width = round(STRIP_WIDTH * (usage_band.context or 0) / scale, 1)
+def _render_band(band: UsageBand, scale: int, most: Decimal) -> Markup:
+    width = round(STRIP_WIDTH * (band.context or 0) / scale, 1)
     shape = el(
         "rect",
-        el("title", describe_band(usage_band)),
+        el("title", describe_band(band)),
         x=0,
-        y=usage_band.start,
+        y=band.start,
         width=max(width, 1),
-        height=usage_band.stop - usage_band.start,
-        class_=f"band level-{_cost_level(usage_band.amount, most)}",
+        height=band.stop - band.start,
+        class_=f"band level-{_cost_level(band.amount, most)}",
     )
-    return el("a", shape, href=usage_band.address, tabindex=-1)
+    return el("a", shape, href=band.address, tabindex=-1)
 
 
-def describe_band(usage_band: UsageBand) -> str:
+def describe_band(band: UsageBand) -> str:
     """The description of a band."""
-    turn = f"turn {usage_band.turn:,}" if usage_band.turn is not None else "the start"
-    context = (
-        f"{usage_band.context:,} tokens in the window"
-        if usage_band.context is not None
-        else "size of the window not told"
-    )
-    amount = f", ${usage_band.amount:.2f}" if usage_band.amount is not None else ""
+    turn = f"turn {band.turn:,}" if band.turn is not None else "the start"
+    context = f"{band.context:,} tokens in the window" if band.context is not None else "context size unknown"
+    amount = f", ${band.amount:.2f}" if band.amount is not None else ""
     return f"{turn}: {context}{amount}"
 
 

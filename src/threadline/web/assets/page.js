@@ -64,7 +64,7 @@ async function showSession(session, windowing, navigation, { live, scrollHistory
   if (wasPreview) await frame.complete();
   const side = document.querySelector(".side");
   if (side !== null) (frame.turnList = new TurnList(side, session, windowing)).start();
-  const strip = document.querySelector(".along");
+  const strip = document.querySelector(".usage-strip");
   if (strip !== null) (frame.scrollStrip = new ScrollStrip(strip, windowing, navigation)).start();
 }
 

@@ -70,14 +70,14 @@ export class SessionFrame {
       if (newHead !== null && !isBusy(head)) head.replaceWith(newHead);
       const side = frame.querySelector(".side");
       if (side !== null && this.turnList !== null && !isBusy(this.turnList.side)) this.turnList.replace(side);
-      const strip = frame.querySelector(".along");
+      const strip = frame.querySelector(".usage-strip");
       if (strip !== null) this.scrollStrip?.replace(strip);
     });
   }
 }
 
 /** The parts of the frame, in the order of the document. */
-const PARTS = ["header.head", "nav.filters", ".branch-note", ".side", ".along"];
+const PARTS = ["header.head", "nav.filters", ".branch-note", ".side", ".usage-strip"];
 
 function replaceAll(root, frame) {
   let previous = null;

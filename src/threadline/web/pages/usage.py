@@ -190,7 +190,7 @@ def _choices(request: PageRequest, keys: tuple[str, ...], measure: str, *, is_al
         el("p", el("span", "Time", class_="label"), spans, class_="chips"),
         el("p", el("span", "By", class_="label"), groups, class_="chips"),
         el("p", el("span", "Chart", class_="label"), measures, class_="chips"),
-        class_="ways",
+        class_="links",
     )
 
 

@@ -181,7 +181,7 @@ def _panel_links(request: PageRequest, session: CachedSession) -> Markup:
     targets = [("Entry", entry, links.raw(entry))] if entry else []
     targets += [("Files at", state, links.state(state))] if state else []
     anchors = [el("a", f"{label} {shorten(anchor, 40)}", href=url) for label, anchor, url in targets]
-    return el("noscript", el("p", anchors, class_="ways")) if anchors else EMPTY
+    return el("noscript", el("p", anchors, class_="links")) if anchors else EMPTY
 
 
 def _redirect_to_lone_agent(request: PageRequest) -> Redirect | None:
@@ -254,7 +254,7 @@ def session_preview(request: PageRequest) -> Page | None:
         "div",
         render_side(session.main, links, 0, None),
         render_feed(drawing, FeedWindow(1, range(1, FILLED_SECTIONS + 1), 1), links, is_preview=True),
-        el("nav", EMPTY, class_="along", aria_label="Map of the conversation"),
+        el("nav", EMPTY, class_="usage-strip", aria_label="Map of the conversation"),
         class_="session",
     )
     return Page(
@@ -310,7 +310,7 @@ def render_feed(drawing: AgentDrawing, window: FeedWindow, links: SessionLinks, 
         "div",
         _part_link(links, window.part - 1, "Earlier") if window.part > 1 else EMPTY,
         rendered or _empty_feed(links),
-        drawing.renderer.apart() if is_last else EMPTY,
+        drawing.renderer.unlinked_agents() if is_last else EMPTY,
         EMPTY if is_last else _part_link(links, window.part + 1, "Later"),
         class_="feed",
         role="feed",

@@ -149,9 +149,9 @@ def entry_page(request: PageRequest) -> PageResult:
         " · ",
         el("a", "Markdown", href=links.below("markdown", anchor=anchor)),
         () if is_whole else (" · ", el("a", "show all", href=links.below("entry", anchor, whole=True))),
-        class_="ways",
+        class_="links",
     )
-    main = render_raw_entry(entry, Scene(View(), links, whole=is_whole, zone=request.zone()))
+    main = render_raw_entry(entry, Scene(View(), links, uncut=is_whole, zone=request.zone()))
     data = {
         "anchor": anchor,
         "kind": entry.kind,
@@ -170,13 +170,13 @@ def call_page(request: PageRequest) -> PageResult:
         raise NotFound("This session has no such call.")
     anchor = anchor_of(call.entry, call.agent)
     links = session.links
-    scene = Scene(View(calls=Detail.FULL), links, whole=True, cwd=session.facts.project or "", zone=request.zone())
+    scene = Scene(View(calls=Detail.FULL), links, uncut=True, cwd=session.facts.project or "", zone=request.zone())
     ways = el(
         "p",
         el("a", "in the conversation", href=links.entry(anchor)),
         " · ",
         el("a", "JSON", href=links.raw(anchor)),
-        class_="ways",
+        class_="links",
     )
     data = {
         "id": call.id,

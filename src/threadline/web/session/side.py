@@ -55,7 +55,7 @@ def render_side(agent: Agent, links: SessionLinks, around: int, recent: Markup |
             class_="chip",
             aria_current="true" if recent else None,
         ),
-        class_="ways",
+        class_="links",
     )
     content = turn_outline(agent, links, around) if recent is None else recent
     label = "Turns" if recent is None else "Sessions"
@@ -99,7 +99,7 @@ def _turn_link(
     return el(
         "a",
         el("span", f"{turn.number:,}", class_="number"),
-        el("span", words or "(no text)", class_="words-of"),
+        el("span", words or "(no text)", class_="row-text"),
         href=links.this_page(at=anchor, branch=branch) if branch is not None else links.this_page(at=anchor),
         class_="left" if branch is not None else None,
         title=f"abandoned, on branch {branch}" if branch is not None else None,
@@ -131,7 +131,7 @@ def recent_sessions(archive: Archive, current: str, zone: tzinfo) -> Markup:
             "li",
             el(
                 "a",
-                el("span", shorten(row.title, _MAX_WORDS) or "(no title)", class_="words-of"),
+                el("span", shorten(row.title, _MAX_WORDS) or "(no title)", class_="row-text"),
                 el("span", time_element(row.last, zone), class_="when"),
                 href=urls.session_url(str(row.id or row.path.stem), side="sessions"),
                 aria_current="page" if str(row.id) == current else None,
@@ -258,4 +258,4 @@ def _agent_links(session: Session, view: SessionView) -> Iterator[Child]:
     ]
     hidden = len(agents) - _MAX_CHOICES
     more = el("li", f"and {hidden:,} more, linked where they were started") if hidden > 0 else EMPTY
-    yield el("details", el("summary", f"Agents ({len(agents):,})"), el("ul", rows, more), class_="agents-of")
+    yield el("details", el("summary", f"Agents ({len(agents):,})"), el("ul", rows, more), class_="agents-menu")

@@ -25,9 +25,9 @@ from threadline.render.html.element import EMPTY, join
 from threadline.render.html.sections import Scene
 
 _LAUNCH_STATUSES = {
-    "async_launched": "works in the background",
+    "async_launched": "runs in the background",
     "teammate_spawned": "joined the team",
-    "remote_launched": "works elsewhere",
+    "remote_launched": "runs remotely",
 }
 _MAX_TASK_ELEMENTS, _MAX_ARGUMENTS = 30, 100
 """The maximum number of elements of a task. It is folded twice, and the agent's own page contains it."""
@@ -42,7 +42,7 @@ def _agent_input(call: Call, scene: Scene) -> Markup:
         text_of(arguments, "model"),
         "in the background" if value_of(arguments, "run_in_background") is True else "",
         f"in a {text_of(arguments, 'isolation')}" if text_of(arguments, "isolation") else "",
-        f"goes on with agent {text_of(arguments, 'resume')}" if text_of(arguments, "resume") else "",
+        f"resumes agent {text_of(arguments, 'resume')}" if text_of(arguments, "resume") else "",
     )
     return join(
         (
@@ -56,15 +56,15 @@ def _agent_result(call: Call, scene: Scene) -> Markup:
     result = call.result if isinstance(call.result, AgentResult) else None
     task = _agent_input(call, scene)
     if result is not None and result.status in _LAUNCH_STATUSES:
-        where = f"its words go to {result.output_file}" if result.output_file else ""
+        where = f"output: {result.output_file}" if result.output_file else ""
         return join((task, facts_line(_LAUNCH_STATUSES[result.status], where)))
     return join((task, prose_block(_agent_report(call, result), call, scene), facts_line(*_agent_facts(result))))
 
 
 def _agent_report(call: Call, result: AgentResult | None) -> str:
     """The agent's answer without the lines that Claude Code adds for the model."""
-    own = extract_text(result.content) if result is not None else ""
-    return _MACHINE_LINES.split(_TOOLS_USED.sub("", own or strip_program_tags(call.output)), maxsplit=1)[0]
+    text = extract_text(result.content) if result is not None else ""
+    return _MACHINE_LINES.split(_TOOLS_USED.sub("", text or strip_program_tags(call.output)), maxsplit=1)[0]
 
 
 def _agent_facts(result: AgentResult | None) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _skill_input(call: Call, scene: Scene) -> Markup:
     """`Skill`, `SlashCommand`: the arguments, if they are too long for the summary line."""
     arguments = text_of(call.input, "args", "command")
     is_long = len(arguments) > _MAX_ARGUMENTS or "\n" in arguments
-    return output_block(arguments, call, scene, class_="given") if is_long else EMPTY
+    return output_block(arguments, call, scene, class_="input") if is_long else EMPTY
 
 
 def _skill_result(call: Call, scene: Scene) -> Markup:

@@ -1,7 +1,7 @@
 """Building blocks of tool views: cut text, code, prose, facts, file links, lists, and how a call failed.
 
-A page that is not whole shows the first part of a long text and links to the call's own page for the rest. In a file,
-which has no such page, the rest is folded below.
+Unless the scene is uncut, a view shows the first part of a long text and links to the call's own page for the rest. In
+an exported file, which has no such page, the rest is folded below.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 _MAX_ROWS = 30
 _MAX_ELEMENTS = 110
-"""The maximum number of elements of a Markdown text on a page that is not whole. Tables and highlighted code reach it
+"""The maximum number of elements of a Markdown text, unless the scene is uncut. Tables and highlighted code reach it
 before they reach the maximum number of lines."""
 
 
@@ -52,17 +52,17 @@ def code_block(text: str, language: str | None, call: Call, scene: Scene, class_
     """Highlighted code; empty if it is blank."""
     if not text.strip():
         return EMPTY
-    bound = {} if not scene.whole else {"most": None}
+    bound = {"most": None} if scene.uncut else {}
     return cut_text(
         text.strip("\n"), call, scene, lambda part: el("pre", highlight_within(part, language, **bound), class_=class_)
     )
 
 
 def prose_block(text: str, call: Call, scene: Scene, limit: int = _MAX_ELEMENTS) -> Markup:
-    """Markdown; empty if it is blank. At most `limit` elements, unless the page is whole."""
+    """Markdown; empty if it is blank. At most `limit` elements, unless the scene is uncut."""
     if not text.strip():
         return EMPTY
-    if scene.whole:
+    if scene.uncut:
         return el("div", markdown_to_html(text), class_="prose")
     for lines in (MAX_LINES, MAX_LINES // 2, MAX_LINES // 4):
         first, rest = split_head(text, lines)
@@ -94,7 +94,7 @@ def file_link(path: str, scene: Scene) -> Markup:
 def folded_block(label: str, *children: Child) -> Markup:
     """A folded block; empty if it has no content."""
     inside = join(children)
-    return el("details", el("summary", label), inside, class_="asked") if inside else EMPTY
+    return el("details", el("summary", label), inside, class_="folded") if inside else EMPTY
 
 
 def bullet_list(rows: Iterable[Markup], class_: str) -> Markup:
@@ -105,7 +105,7 @@ def bullet_list(rows: Iterable[Markup], class_: str) -> Markup:
 
 def bounded_list(items: Sequence[T], draw: Callable[[T], Markup], class_: str, call: Call, scene: Scene) -> Markup:
     """A list of items, each rendered by `draw`. A long list is cut and links to the rest."""
-    if scene.whole or len(items) <= _MAX_ROWS:
+    if scene.uncut or len(items) <= _MAX_ROWS:
         return bullet_list(map(draw, items), class_)
     rest = items[_MAX_ROWS:]
     more = link_to_rest(f"{len(rest):,} more", call, scene, lambda: bullet_list(map(draw, rest), class_))
@@ -113,7 +113,7 @@ def bounded_list(items: Sequence[T], draw: Callable[[T], Markup], class_: str, c
 
 
 MAX_LINES, MAX_CHARACTERS = 40, 6000
-"""The maximum length of a text on a page that is not whole."""
+"""The maximum length of a text, unless the scene is uncut."""
 _SPARE_LINES = 4
 """This many lines over the limit are still shown, because a link would take as much space."""
 
@@ -153,7 +153,7 @@ def _line_end(text: str, lines: int) -> int | None:
 
 def cut_text(text: str, call: Call, scene: Scene, draw: TextRenderer, limit: int = MAX_LINES) -> Markup:
     """Render the start of a text. The rest is on the call's own page, or folded below."""
-    if scene.whole:
+    if scene.uncut:
         return draw(text)
     first, rest = split_head(text, limit)
     return draw(first) + link_to_more(rest, call, scene, draw)
@@ -180,10 +180,10 @@ _PROGRAM_TAGS = re.compile(r"</?(?:tool_use_error|error|persisted-output)>")
 _REFUSAL = "The user doesn't want to proceed with this tool use."
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (-?\d{1,10})\s*")
 _OUTCOME_SENTENCES = {
-    Outcome.DENIED: "It was refused, and not done.",
-    Outcome.INTERRUPTED: "It was interrupted.",
-    Outcome.PENDING: "It has no result yet.",
-    Outcome.LOST: "Its result was not kept: the conversation went on without it.",
+    Outcome.DENIED: "The call was denied and did not run.",
+    Outcome.INTERRUPTED: "The call was interrupted.",
+    Outcome.PENDING: "The call has no result yet.",
+    Outcome.LOST: "The transcript has no result: the conversation continued without it.",
 }
 
 

@@ -1,7 +1,7 @@
 """Compute and render line diffs, with changed words marked, in bounded time.
 
-Lines that occur once in both texts and in the same order are the fixed points (patience diff); only what lies between
-them is searched.
+Lines that occur once in both texts and in the same order are anchors (patience diff). Only the gaps between them are
+compared.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def hunks_of_unified_diff(text: str) -> list[DiffRows]:
             lines.append(line)
             continue
         if start is not None:
-            kept = lines if not lines or lines[-1] else lines[:-1]
-            hunks.append(list(_number_lines(kept, int(start[1]), int(start[2]))))
+            content = lines if not lines or lines[-1] else lines[:-1]
+            hunks.append(list(_number_lines(content, int(start[1]), int(start[2]))))
         start, lines = header, []
     return [rows for rows in hunks if rows]
 
@@ -143,10 +143,7 @@ Lines = Sequence[str]
 
 
 def compare_lines(old: Lines, new: Lines) -> list[Opcode]:
-    """What is equal, what went and what came.
-
-    Lines that each text has once, in the same order, hold the two together; only what lies between them is searched.
-    """
+    """The equal, deleted, inserted and replaced ranges of lines."""
     if len(old) + len(new) > _MAX_COMPARED_LINES:
         return [("replace", 0, len(old), 0, len(new))]
     return list(_merge_opcodes(_compare_gaps(old, new)))
@@ -174,44 +171,44 @@ def _compare_gap(old: Lines, new: Lines, left: int) -> list[Opcode]:
 
 
 def _count_pairs(old: Lines, new: Lines) -> int:
-    here, there = Counter(old), Counter(new)
-    return sum(number * there[line] for line, number in here.items())
+    old_counts, new_counts = Counter(old), Counter(new)
+    return sum(number * new_counts[line] for line, number in old_counts.items())
 
 
 def _unique_common_lines(old: Lines, new: Lines) -> list[tuple[int, int]]:
     """The longest sequence of lines that occur once in each text, in the same order."""
-    here, there = Counter(old), Counter(new)
-    where = {line: at for at, line in enumerate(new) if there[line] == 1}
-    both = [(at, where[line]) for at, line in enumerate(old) if here[line] == 1 and line in where]
+    old_counts, new_counts = Counter(old), Counter(new)
+    new_index = {line: at for at, line in enumerate(new) if new_counts[line] == 1}
+    pairs = [(at, new_index[line]) for at, line in enumerate(old) if old_counts[line] == 1 and line in new_index]
     ends: list[int] = []
     last: list[int] = []
     before: list[int | None] = []
-    for number, (_, at) in enumerate(both):
+    for number, (_, at) in enumerate(pairs):
         length = bisect_left(ends, at)
         before.append(last[length - 1] if length else None)
         ends[length : length + 1] = [at]
         last[length : length + 1] = [number]
-    held: list[tuple[int, int]] = []
+    sequence: list[tuple[int, int]] = []
     step = last[-1] if last else None
     while step is not None:
-        held.append(both[step])
+        sequence.append(pairs[step])
         step = before[step]
-    return held[::-1]
+    return sequence[::-1]
 
 
 def _merge_opcodes(codes: Iterator[Opcode]) -> Iterator[Opcode]:
     """Merge adjacent opcodes of one kind. Adjacent deletions and insertions become one replacement."""
-    kept: Opcode | None = None
+    merged: Opcode | None = None
     for code in codes:
-        if kept is None or (kept[0] == "equal") != (code[0] == "equal"):
-            if kept is not None:
-                yield kept
-            kept = code
+        if merged is None or (merged[0] == "equal") != (code[0] == "equal"):
+            if merged is not None:
+                yield merged
+            merged = code
         else:
-            tag = kept[0] if kept[0] == code[0] else "replace"
-            kept = (tag, kept[1], code[2], kept[3], code[4])
-    if kept is not None:
-        yield kept
+            tag = merged[0] if merged[0] == code[0] else "replace"
+            merged = (tag, merged[1], code[2], merged[3], code[4])
+    if merged is not None:
+        yield merged
 
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
@@ -225,7 +222,7 @@ CharacterRange = tuple[int, int]
 
 
 def changed_words(old: str, new: str) -> tuple[list[CharacterRange], list[CharacterRange]] | None:
-    """Where two lines differ, in each of them; None where they are long, unlike or differ in many places.
+    """The ranges where two lines differ, in each line. None if they are long, not similar or differ in many places.
 
     >>> changed_words("a = 1", "a = 10")
     ([(4, 5)], [(4, 6)])
@@ -241,9 +238,9 @@ def changed_words(old: str, new: str) -> tuple[list[CharacterRange], list[Charac
     changes = [(i, j, k, m) for tag, i, j, k, m in matcher.get_opcodes() if tag != "equal"]
     if len(changes) > _MAX_MARKS_PER_LINE:
         return None
-    gone = [_character_range(before, i, j) for i, j, _, _ in changes if j > i]
-    come = [_character_range(after, k, m) for _, _, k, m in changes if m > k]
-    return gone, come
+    deleted = [_character_range(before, i, j) for i, j, _, _ in changes if j > i]
+    inserted = [_character_range(after, k, m) for _, _, k, m in changes if m > k]
+    return deleted, inserted
 
 
 def _character_range(words: list[str], start: int, stop: int) -> CharacterRange:
@@ -260,8 +257,8 @@ WordMarks = dict[int, list[CharacterRange]]
 """The ranges to mark, by the index of their row."""
 
 
-def render_diff(hunks: Sequence[DiffRows], *, whole: bool = True) -> Markup:
-    """Render hunks. Unless `whole`, very long lines are cut."""
+def render_diff(hunks: Sequence[DiffRows], *, uncut: bool = True) -> Markup:
+    """Render hunks. Very long lines are cut, unless `uncut`."""
     rows = list(_join_hunks(hunks))
     if not rows:
         return EMPTY
@@ -269,31 +266,31 @@ def render_diff(hunks: Sequence[DiffRows], *, whole: bool = True) -> Markup:
     return el(
         "div",
         *map(line_numbers, columns),
-        el("pre", _render_lines(rows, None if whole else _MAX_LINE), class_="lines"),
+        el("pre", _render_lines(rows, None if uncut else _MAX_LINE), class_="lines"),
         class_="diff",
-        tabindex=0,  # what scrolls sideways must be reached without a mouse
+        tabindex=0,  # an element that scrolls sideways must be reachable without a mouse
     )
 
 
 def first_rows(hunks: Sequence[DiffRows], limit: int, characters: int) -> tuple[list[DiffRows], int]:
     """The first rows of hunks, and the number of remaining rows."""
-    kept: list[DiffRows] = []
+    first: list[DiffRows] = []
     room, left = limit, sum(map(len, hunks))
-    for rows in hunks:
-        some: DiffRows = []
-        for row in rows[: max(0, room)]:
+    for hunk in hunks:
+        rows: DiffRows = []
+        for row in hunk[: max(0, room)]:
             characters -= len(row.text)
-            if characters < 0 and (kept or some):
+            if characters < 0 and (first or rows):
                 room = 0
                 break
-            some.append(row)
-        room -= len(some)
-        left -= len(some)
-        if some:
-            kept.append(some)
+            rows.append(row)
+        room -= len(rows)
+        left -= len(rows)
+        if rows:
+            first.append(rows)
         if room <= 0:
             break
-    return kept, left
+    return first, left
 
 
 def more_lines(left: int) -> str:
@@ -372,6 +369,6 @@ def _find_marks(rows: Sequence[DiffRow]) -> WordMarks:
 
 def _replaced_pairs(rows: Sequence[DiffRow]) -> Iterator[tuple[int, int]]:
     runs = [(mark, list(run)) for mark, run in groupby(range(len(rows)), key=lambda at: rows[at].mark)]
-    for (mark, gone), (next_mark, come) in pairwise(runs):
-        if (mark, next_mark) == ("-", "+") and len(gone) == len(come) <= _MAX_RUN:
-            yield from zip(gone, come, strict=True)
+    for (mark, deleted), (next_mark, inserted) in pairwise(runs):
+        if (mark, next_mark) == ("-", "+") and len(deleted) == len(inserted) <= _MAX_RUN:
+            yield from zip(deleted, inserted, strict=True)

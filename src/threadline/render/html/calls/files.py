@@ -44,7 +44,7 @@ from threadline.render.html.sections import Scene
 _NUMBERED_LINE = re.compile(r" *(\d{1,9})[→\t](.*)")
 _REMINDER = re.compile(r"\s*<system-reminder>.*", re.DOTALL)
 _MAX_CELLS = 8
-_UNCHANGED = "It was read before, and had not changed since."
+_UNCHANGED = "Unchanged since it was last read."
 
 
 def numbered_code(text: str, first: int, language: str | None, limit: int | None) -> Markup:
@@ -59,10 +59,10 @@ def numbered_code(text: str, first: int, language: str | None, limit: int | None
 
 
 def numbered_lines(text: str, first: int, path: str, call: Call, scene: Scene) -> Markup:
-    """Numbered lines of a file, starting with number `first`. Cut unless the page is whole."""
+    """Numbered lines of a file, starting with number `first`. Cut unless the scene is uncut."""
     bare = text.removesuffix("\n")
     language = language_of_file(path)
-    if scene.whole:
+    if scene.uncut:
         return numbered_code(bare, first, language, None)
     shown, rest = split_head(bare)
     after = first + shown.count("\n") + 1
@@ -123,7 +123,7 @@ def _file_content(file: ReadFile, path: str, call: Call, scene: Scene) -> Markup
     return (
         numbered_lines(file.content, file.start_line or 1, path, call, scene)
         if file.content
-        else facts_line("It is empty.")
+        else facts_line("empty file")
     )
 
 
@@ -146,18 +146,18 @@ def _file_facts(kind: str | None, file: ReadFile) -> Iterable[str]:
     if file.count is not None:
         yield count(file.count, "page")
     if file.truncated_by_token_cap:
-        yield "cut by the program: too many tokens"
+        yield "truncated by Claude Code: too many tokens"
 
 
 def _notebook_cells(call: Call) -> list[object]:
     """The cells in a result of `NotebookRead` (up to 1.0)."""
-    own = call.answer.tool_use_result if isinstance(call.answer, UserEntry) else None
-    return [cell for cell in own if text_of(cell, "source")] if isinstance(own, list) else []
+    cells = call.answer.tool_use_result if isinstance(call.answer, UserEntry) else None
+    return [cell for cell in cells if text_of(cell, "source")] if isinstance(cells, list) else []
 
 
 def _render_cells(cells: Sequence[object], call: Call, scene: Scene) -> Markup:
     """The cells of a notebook with their outputs."""
-    shown = cells if scene.whole else cells[:_MAX_CELLS]
+    shown = cells if scene.uncut else cells[:_MAX_CELLS]
     left = len(cells) - len(shown)
     more = link_to_rest(
         count(left, "more cell"), call, scene, lambda: join(_render_cell(cell, call, scene) for cell in cells[-left:])
@@ -180,7 +180,7 @@ def _render_cell(cell: object, call: Call, scene: Scene) -> Markup:
 
 
 def _read_output(call: Call, scene: Scene) -> Markup:
-    """The output for the model, if no structured result was kept. Its lines contain their numbers."""
+    """The output for the model, if there is no structured result. Its lines contain their numbers."""
     text = strip_program_tags(call.output)
     path = _read_path(call)
     matches = [_NUMBERED_LINE.fullmatch(line) for line in split_lines(_REMINDER.sub("", text))]
@@ -200,12 +200,12 @@ _SPARE_LINES = 4
 
 
 def render_changes(hunks: Sequence[DiffRows], call: Call, scene: Scene) -> Markup:
-    """Render hunks. Long diffs are cut unless the page is whole."""
-    if scene.whole or (sum(map(len, hunks)) <= MAX_LINES + _SPARE_LINES and _text_size(hunks) <= MAX_CHARACTERS):
-        return render_diff(hunks, whole=scene.whole)
+    """Render hunks. Long diffs are cut, unless the scene is uncut."""
+    if scene.uncut or (sum(map(len, hunks)) <= MAX_LINES + _SPARE_LINES and _text_size(hunks) <= MAX_CHARACTERS):
+        return render_diff(hunks, uncut=scene.uncut)
     shown, left = first_rows(hunks, MAX_LINES, MAX_CHARACTERS)
     more = link_to_rest(more_lines(left), call, scene, lambda: render_diff(hunks)) if left else EMPTY
-    return join((render_diff(shown, whole=False), more))
+    return join((render_diff(shown, uncut=False), more))
 
 
 def _text_size(hunks: Sequence[DiffRows]) -> int:
@@ -227,11 +227,11 @@ def _edit_result(call: Call, scene: Scene) -> Markup:
     hunks = _result_hunks(result) or list(_requested_hunks(call))
     facts = [
         "created" if isinstance(result, WriteResult) and result.type == "create" else "",
-        "the person changed it before it was written" if result.user_modified else "",
+        "edited by the user before it was written" if result.user_modified else "",
         "every occurrence" if isinstance(result, EditResult) and result.replace_all else "",
     ]
     if not hunks:
-        facts.append("an empty file" if "created" in facts else "nothing in it changed")
+        facts.append("empty file" if "created" in facts else "no changes")
     return join((_edit_heading(_edited_path(call), scene, *facts), render_changes(hunks, call, scene)))
 
 
@@ -269,11 +269,11 @@ def _notebook_edit_result(call: Call, scene: Scene) -> Markup:
         return join((_notebook_edit_input(call, scene), output_block(call.output, call, scene)))
     mode = result.edit_mode or "replace"
     old, new = result.old_source, result.new_source or ""
-    is_kept = old is not None or mode != "replace"
+    has_old_source = old is not None or mode != "replace"
     facts = (
         f"{mode} cell {result.cell_id or result.cell_number or ''}".strip(),
         result.cell_type,
-        "" if is_kept else "what it was before was not kept",
+        "" if has_old_source else "previous content unknown",
         result.error,
     )
     hunks = hunks_of_deleted_text(old or "") if mode == "delete" else hunks_of_texts(old or "", new)

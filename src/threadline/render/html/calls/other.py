@@ -38,12 +38,12 @@ def render_input(call: Call, scene: Scene) -> Markup:
     if value is None or value in ({}, [], ""):
         return Markup()
     if isinstance(value, str):
-        return json_or_text(value, call, scene, class_="given")
+        return json_or_text(value, call, scene, class_="input")
     long = _long_texts(value)
     rest = {name: "…" if name in long else part for name, part in value.items()} if long else value
     return join(
         (
-            code_block(to_indented_json(rest), "json", call, scene, class_="given") if rest else Markup(),
+            code_block(to_indented_json(rest), "json", call, scene, class_="input") if rest else Markup(),
             *(_named_text(name, text, call, scene) for name, text in long.items()),
         )
     )
@@ -57,7 +57,7 @@ def _long_texts(value: Any) -> dict[str, str]:
 
 
 def _named_text(name: str, text: str, call: Call, scene: Scene) -> Markup:
-    return join((el("p", shorten(name, 60), class_="label"), output_block(text, call, scene, class_="given")))
+    return join((el("p", shorten(name, 60), class_="label"), output_block(text, call, scene, class_="input")))
 
 
 def json_or_text(text: str, call: Call, scene: Scene, class_: str = "output") -> Markup:
@@ -102,7 +102,7 @@ def _schedule_input(call: Call, scene: Scene) -> Markup:
     delay = number_of(arguments, "delaySeconds")
     facts = (
         text_of(arguments, "cron"),
-        "again and again" if value_of(arguments, "recurring") is True else "",
+        "recurring" if value_of(arguments, "recurring") is True else "",
         f"in {count(delay, 'second')}" if delay else "",
         text_of(arguments, "reason"),
         text_of(arguments, "id"),
@@ -154,7 +154,7 @@ def _finding_row(finding: Any, scene: Scene) -> Iterator[Markup | str]:
     summary = text_of(finding, "summary", "short_summary")
     yield el("p", shorten(summary, 2000))
     if more := text_of(finding, "failure_scenario"):
-        yield el("p", shorten(more, 2000), class_="told")
+        yield el("p", shorten(more, 2000), class_="description")
 
 
 def _artifact_result(call: Call, scene: Scene) -> Markup:

@@ -51,9 +51,9 @@ def _todo_write_result(call: Call, scene: Scene) -> Markup:
     items = items or list_of(call.input, "todos")
     before = {text_of(item, "content"): text_of(item, "status") for item in list_of(result, "old_todos")}
     done = sum(text_of(item, "status") == "completed" for item in items)
-    gone = [text for text in before if text not in {text_of(item, "content") for item in items}]
+    removed_items = [text for text in before if text not in {text_of(item, "content") for item in items}]
     progress = f"{done:,} of {len(items):,} done" if items else "an empty list"
-    removed = count(len(gone), "item went", "items went") if gone and items else ""
+    removed = count(len(removed_items), "item removed", "items removed") if removed_items and items else ""
     return join(
         (facts_line(progress, removed), bounded_list(items, lambda item: _todo_row(item, before), "todos", call, scene))
     )
@@ -64,7 +64,9 @@ def _todo_row(item: Any, before: dict[str, str]) -> Markup:
     was = before.get(text)
     if not before or was == status:
         return status_row(status, text)
-    return status_row(status, text, " ", el("i", "new" if was is None else f"was {shorten(was, 40)}", class_="was"))
+    return status_row(
+        status, text, " ", el("i", "new" if was is None else f"was {shorten(was, 40)}", class_="previous")
+    )
 
 
 def _task_create_result(call: Call, scene: Scene) -> Markup:
@@ -98,7 +100,7 @@ def _task_get_result(call: Call, scene: Scene) -> Markup:
 def _task_relations(task: Any) -> Iterator[str]:
     if owner := text_of(task, "owner"):
         yield f"owner {owner}"
-    for name, verb in (("blocked_by", "waits for"), ("blocks", "is waited for by")):
+    for name, verb in (("blocked_by", "waits for"), ("blocks", "blocks")):
         if numbers := [str(number) for number in list_of(task, name)][:20]:
             yield f"{verb} #{', #'.join(numbers)}"
 
@@ -113,9 +115,11 @@ def _task_list_result(call: Call, scene: Scene) -> Markup:
 
 
 def _task_row(task: Any) -> Markup:
-    ties = " · ".join(_task_relations(task))
+    relations = " · ".join(_task_relations(task))
     row = f"#{text_of(task, 'id')} {text_of(task, 'subject')}"
-    return status_row(text_of(task, "status"), row, *((" ", el("i", shorten(ties, 200), class_="was")) if ties else ()))
+    return status_row(
+        text_of(task, "status"), row, *((" ", el("i", shorten(relations, 200), class_="previous")) if relations else ())
+    )
 
 
 def _task_update_result(call: Call, scene: Scene) -> Markup:
@@ -127,7 +131,7 @@ def _task_update_result(call: Call, scene: Scene) -> Markup:
     was = text_of(change, "from_")
     now = text_of(change, "to") or status
     label = f"#{number} {text_of(arguments, 'subject')}".strip()
-    after = (" ", el("i", f"was {shorten(was, 40)}", class_="was")) if was else ()
+    after = (" ", el("i", f"was {shorten(was, 40)}", class_="previous")) if was else ()
     rows = [status_row(now, f"{label}: {now}" if now else label, *after)] if number else []
     error = text_of(result, "error") if isinstance(result, TaskUpdateResult) else ""
     return join(
@@ -141,7 +145,7 @@ def _task_update_result(call: Call, scene: Scene) -> Markup:
 
 def _changed_fields(arguments: Any) -> Iterable[str]:
     """The other fields that the call changes."""
-    labels = {"owner": "owner", "addBlockedBy": "waits for", "addBlocks": "is waited for by", "activeForm": "meanwhile"}
+    labels = {"owner": "owner", "addBlockedBy": "waits for", "addBlocks": "blocks", "activeForm": "meanwhile"}
     for name, label in labels.items():
         value = value_of(arguments, name)
         if isinstance(value, list):
@@ -179,14 +183,14 @@ def _question_input(call: Call, scene: Scene) -> Markup:
 
 
 def _question_result(call: Call, scene: Scene) -> Markup:
-    """The questions with the chosen options and answers in the person's own words."""
+    """The questions with the chosen options and the user's own answers."""
     result = call.result
     answers = result.answers if isinstance(result, AskUserQuestionResult) else None
     if not isinstance(answers, dict):
         return join((_question_input(call, scene), output_block(strip_program_tags(call.output), call, scene)))
     questions = list_of(call.input, "questions") or list_of(result, "questions")
-    asked_questions = {text_of(question, "question") for question in questions}
-    others = [{"question": name} for name in answers if isinstance(name, str) and name not in asked_questions]
+    question_texts = {text_of(question, "question") for question in questions}
+    others = [{"question": name} for name in answers if isinstance(name, str) and name not in question_texts]
     notes = value_of(result, "annotations")
     return _render_questions(call, scene, [*questions, *others], answers, notes if isinstance(notes, dict) else {})
 
@@ -194,7 +198,7 @@ def _question_result(call: Call, scene: Scene) -> Markup:
 def _render_questions(
     call: Call, scene: Scene, questions: list[Any], answers: dict[str, Any], notes: dict[str, Any]
 ) -> Markup:
-    limit = len(questions) if scene.whole else _MAX_QUESTIONS
+    limit = len(questions) if scene.uncut else _MAX_QUESTIONS
     drawn = [_render_question(question, answers, notes) for question in questions[:limit]]
     rest = questions[limit:]
     if not rest:
@@ -212,7 +216,7 @@ def _render_question(question: Any, answers: dict[str, Any], notes: dict[str, An
     question_text = text_of(question, "question")
     answer = answers.get(question_text)
     options = list_of(question, "options")[:_MAX_OPTIONS]
-    chosen, own = _match_options(answer, [text_of(option, "label") for option in options])
+    chosen, other_text = _match_options(answer, [text_of(option, "label") for option in options])
     header = text_of(question, "header")
     note = text_of(notes.get(question_text), "notes")
     return el(
@@ -221,10 +225,10 @@ def _render_question(question: Any, answers: dict[str, Any], notes: dict[str, An
             "p",
             el("b", shorten(header, 60), " ") if header else EMPTY,
             visible(question_text[:_MAX_QUESTION]),
-            class_="asks",
+            class_="question-text",
         ),
         bullet_list((_render_option(option, chosen, answered=answer is not None) for option in options), "options"),
-        *(el("p", visible(text[:_MAX_QUESTION]), class_="own") for text in (own, note) if text),
+        *(el("p", visible(text[:_MAX_QUESTION]), class_="own-answer") for text in (other_text, note) if text),
         class_="question",
     )
 
@@ -233,7 +237,7 @@ def _render_option(option: Any, chosen: frozenset[str], *, answered: bool) -> Ma
     label, more = text_of(option, "label"), text_of(option, "description")
     is_chosen = label in chosen
     sign = "◉" if is_chosen else "○"
-    after = (" ", el("span", shorten(more, 400), class_="told")) if more else ()
+    after = (" ", el("span", shorten(more, 400), class_="description")) if more else ()
     label_element = el("b", shorten(label, 200)) if is_chosen else shorten(label, 200)
     state = "chosen" if is_chosen else "passed" if answered else None
     return el("li", f"{sign} ", label_element, *after, class_=state, title="chosen" if is_chosen else None)
@@ -243,7 +247,7 @@ def _match_options(answer: Any, labels: list[str]) -> tuple[frozenset[str], str]
     """The options that an answer contains, and the rest of the answer. Several options are separated by commas."""
     parts = [str(part) for part in answer] if isinstance(answer, list) else [answer] if isinstance(answer, str) else []
     chosen: set[str] = set()
-    own: list[str] = []
+    other_parts: list[str] = []
     for part in parts:
         rest = part
         for label in sorted({label for label in labels if label}, key=len, reverse=True):
@@ -252,8 +256,8 @@ def _match_options(answer: Any, labels: list[str]) -> tuple[frozenset[str], str]
                 chosen.add(label)
                 rest = padded.replace(f", {label}, ", ", ", 1).removeprefix(", ").removesuffix(", ").strip(", ")
         if rest:
-            own.append(rest)
-    return frozenset(chosen), ", ".join(own)
+            other_parts.append(rest)
+    return frozenset(chosen), ", ".join(other_parts)
 
 
 def _plan_input(call: Call, scene: Scene) -> Markup:
@@ -266,9 +270,9 @@ def _plan_input(call: Call, scene: Scene) -> Markup:
 def _plan_result(call: Call, scene: Scene) -> Markup:
     result = call.result
     is_approved = isinstance(result, ExitPlanModeResult) and call.outcome is Outcome.OK
-    edited = "changed by the person" if value_of(result, "plan_was_edited") else ""
+    edited = "edited by the user" if value_of(result, "plan_was_edited") else ""
     file_path = text_of(result, "file_path")
-    facts = facts_line("approved" if is_approved else "", edited, f"kept in {file_path}" if file_path else "")
+    facts = facts_line("approved" if is_approved else "", edited, f"saved to {file_path}" if file_path else "")
     plan = _plan_input(call, scene)
     return join((plan, facts)) if plan else join((facts, prose_block(strip_program_tags(call.output), call, scene)))
 

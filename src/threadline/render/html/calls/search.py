@@ -1,4 +1,4 @@
-"""Views of tools that search files, code, tools and the web. Addresses become links; nothing is fetched."""
+"""Views of tools that search files, code, tools and the web. URLs become links; nothing is fetched."""
 
 from __future__ import annotations
 
@@ -104,14 +104,16 @@ def _grep_facts(result: GrepResult, files: Sequence[str]) -> Iterator[str]:
     if not (files or result.content):
         yield "nothing found"
     if result.applied_limit:
-        yield f"cut at {result.applied_limit:,}"
+        yield f"limited to {result.applied_limit:,}"
 
 
 def _match_lines(text: str, call: Call, scene: Scene) -> Markup:
     """Matching lines, grouped by file."""
     if not text.strip():
         return EMPTY
-    return cut_text(text.strip("\n"), call, scene, lambda part: el("pre", _group_by_file(part, scene), class_="found"))
+    return cut_text(
+        text.strip("\n"), call, scene, lambda part: el("pre", _group_by_file(part, scene), class_="matches")
+    )
 
 
 def _group_by_file(text: str, scene: Scene) -> Markup:
@@ -168,7 +170,7 @@ def _glob_result(call: Call, scene: Scene) -> Markup:
     files = result.filenames or []
     of = f" of {result.total_matches:,}" if result.total_matches and result.total_matches > len(files) else ""
     summary = f"{len(files):,}{of} {'file' if len(files) == 1 else 'files'}" if files else "nothing found"
-    cut_note = "not all were told" if result.truncated else ""
+    cut_note = "list truncated" if result.truncated else ""
     return join((_search_input(call, scene), facts_line(summary, cut_note), _file_list(files, call, scene)))
 
 
@@ -286,7 +288,7 @@ def _fetch_result(call: Call, scene: Scene) -> Markup:
         return join((_fetch_input(call, scene), prose_block(strip_program_tags(call.output), call, scene)))
     status = f"{result.code or ''} {result.code_text or ''}".strip()
     size = count(result.bytes, "byte") if result.bytes is not None else ""
-    moved = f"came from {result.url}" if result.url and result.url != text_of(call.input, "url") else ""
+    moved = f"redirected to {result.url}" if result.url and result.url != text_of(call.input, "url") else ""
     return join(
         (_fetch_input(call, scene), facts_line(status, size, moved), prose_block(result.result or "", call, scene))
     )

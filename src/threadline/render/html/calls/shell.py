@@ -32,11 +32,11 @@ def _shell_input(call: Call, scene: Scene, language: str = "bash") -> Markup:
     arguments = call.input
     background = "in the background" if value_of(arguments, "run_in_background") is True else ""
     limit = number_of(arguments, "timeout")
-    waited = f"waits at most {limit / 1000:g} s" if limit else ""
+    timeout = f"timeout {limit / 1000:g} s" if limit else ""
     command = text_of(arguments, "command")
     return join(
         (
-            facts_line(text_of(arguments, "description"), background, waited),
+            facts_line(text_of(arguments, "description"), background, timeout),
             code_block(command, language, call, scene, class_="command") if command else _unknown_input(call, scene),
         )
     )
@@ -44,7 +44,7 @@ def _shell_input(call: Call, scene: Scene, language: str = "bash") -> Markup:
 
 def _unknown_input(call: Call, scene: Scene) -> Markup:
     """An input without a command, as JSON."""
-    return code_block(to_indented_json(call.input), "json", call, scene, class_="given") if call.input else EMPTY
+    return code_block(to_indented_json(call.input), "json", call, scene, class_="input") if call.input else EMPTY
 
 
 def _powershell_input(call: Call, scene: Scene) -> Markup:
@@ -73,8 +73,8 @@ def _shell_output(call: Call, scene: Scene) -> Markup:
         facts_line(*facts),
         _changed_files(result.bash_edit_diff, call, scene),
     )
-    drawn = join(parts)
-    return drawn or el("p", "It printed nothing.", class_="facts")
+    output = join(parts)
+    return output or el("p", "no output", class_="facts")
 
 
 def _stdout_block(text: str, call: Call, scene: Scene) -> Markup:
@@ -90,9 +90,9 @@ def _shell_facts(result: ShellResult) -> list[str]:
     facts = [
         result.return_code_interpretation or "",
         "interrupted" if result.interrupted else "",
-        f"stopped waiting after {result.timed_out_after_ms / 1000:g} s" if result.timed_out_after_ms else "",
+        f"timed out after {result.timed_out_after_ms / 1000:g} s" if result.timed_out_after_ms else "",
         f"background task {result.background_task_id}" if result.background_task_id else "",
-        "put into the background by the person" if result.backgrounded_by_user else "",
+        "moved to the background by the user" if result.backgrounded_by_user else "",
         "outside the sandbox" if result.dangerously_disable_sandbox else "",
     ]
     return [fact for fact in facts if fact]
@@ -132,13 +132,15 @@ def _task_output_result(call: Call, scene: Scene) -> Markup:
     if task is None:
         return output_block(strip_program_tags(call.output), call, scene)
     exit_code = f"exit code {task.exit_code}" if task.exit_code is not None else ""
-    waited = result.retrieval_status if isinstance(result, OutputResult) else ""
+    retrieval = result.retrieval_status if isinstance(result, OutputResult) else ""
     is_agent = bool(task.prompt) or task.task_type == "local_agent"
     answer = task.result if isinstance(task.result, str) else ""
     text = answer or task.output or ""
     return join(
         (
-            facts_line(task.description, task.task_type, task.status, exit_code, f"asked: {waited}" if waited else ""),
+            facts_line(
+                task.description, task.task_type, task.status, exit_code, f"retrieval: {retrieval}" if retrieval else ""
+            ),
             prose_block(text, call, scene) if is_agent else output_block(text, call, scene),
             output_block(task.error or "", call, scene, class_="output error"),
         )
@@ -160,8 +162,8 @@ def _monitor_input(call: Call, scene: Scene) -> Markup:
     limit = number_of(arguments, "timeout_ms")
     facts = (
         text_of(arguments, "description"),
-        f"at most {limit / 1000:g} s" if limit else "",
-        "goes on until it is stopped" if value_of(arguments, "persistent") is True else "",
+        f"timeout {limit / 1000:g} s" if limit else "",
+        "runs until it is stopped" if value_of(arguments, "persistent") is True else "",
     )
     return join((facts_line(*facts), code_block(text_of(arguments, "command"), "bash", call, scene, class_="command")))
 

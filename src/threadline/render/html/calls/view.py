@@ -27,13 +27,13 @@ def render_call(call: Call, scene: Scene, *below: Child) -> Markup:
     body = render_tool_view(call, scene)
     head = el("summary" if body else "div", *_summary_line(call, scene), class_="line")
     # Screen readers cannot reach a link inside a summary, so the link is placed beside it.
-    address = None if scene.whole else scene.links.call(call.id)
-    beside = el("a", "whole", href=address, class_="whole") if address else EMPTY
+    address = None if scene.uncut else scene.links.call(call.id)
+    link = el("a", "full view", href=address, class_="open-link") if address else EMPTY
     if not body:
-        return el("div", head, beside, *below, class_="made")
+        return el("div", head, link, *below, class_="tool-call")
     is_open = scene.view.calls is Detail.FULL or call.tool in _OPEN_TOOLS or call.outcome is Outcome.ERROR
     folded = el("details", head, el("div", body, class_="result"), open=is_open)
-    return el("div", folded, beside, *below, class_="made")
+    return el("div", folded, link, *below, class_="tool-call")
 
 
 def tool_name(name: str) -> str:
@@ -49,10 +49,10 @@ def _summary_line(call: Call, scene: Scene) -> tuple[Markup, ...]:
     return (
         el("span", mark.sign, class_=f"outcome {call.outcome}", title=str(call.outcome)),
         el("b", shorten(tool_name(call.tool), 60), class_="tool"),
-        el("code", text, class_="told") if text else EMPTY,
+        el("code", text, class_="excerpt") if text else EMPTY,
         el("span", tally, class_="tally") if (tally := change_tally(call)) else EMPTY,
-        el("span", str(call.outcome), class_="how") if call.outcome is not Outcome.OK else EMPTY,
-        el("span", format_duration(call.duration), class_="took") if call.duration else EMPTY,
+        el("span", str(call.outcome), class_="outcome-name") if call.outcome is not Outcome.OK else EMPTY,
+        el("span", format_duration(call.duration), class_="duration") if call.duration else EMPTY,
     )
 
 
@@ -90,4 +90,4 @@ def _persisted_note(call: Call) -> Markup:
     """The path of the full output, if it was too long for the transcript."""
     if call.persisted is None:
         return EMPTY
-    return el("p", "The whole output was put into ", el("code", visible(str(call.persisted))), class_="persisted")
+    return el("p", "Full output: ", el("code", visible(str(call.persisted))), class_="persisted")
