@@ -210,7 +210,7 @@ def test_own_patterns_and_words_come_from_files(session: Path, cli: CliRunner) -
         ("words = 'x'", "must be a list of strings"),
         ("[patterns]\nx = 3", "must be names and regular expressions"),
         ("wrods = []", "Unknown key 'wrods'"),
-        ("[patterns]\nx = '(a+)+b'", "repeats a repeat"),
+        ("[patterns]\nx = '(a+)+b'", "nested repeat"),
         ("words = ['x']", "too short"),
     ],
 )
@@ -243,7 +243,7 @@ def test_a_part_of_the_turns(form: str, session: Path, cli: CliRunner) -> None:
         (("--format", "docx"), "Unknown format 'docx'"),
         (("--to", "md"), "To select the format, use --format md"),
         (("--to", "three"), "must be the number of a turn"),
-        (("--format", "jsonl", "--from", "2"), "jsonl exports whole transcripts"),
+        (("--format", "jsonl", "--from", "2"), "jsonl exports complete transcripts"),
         (("--no-redact", "--hide", "word"), "cannot be combined with --no-redact"),
         (("--site", "s", "--format", "md"), "--site writes HTML"),
         (("--project", "x"), "not both"),

@@ -30,8 +30,8 @@ def long_session(tmp_path: Path) -> Path:
 def test_no_piece_holds_much_of_a_long_session(long_session: Path, tmp_path: Path) -> None:
     """Together the pieces are the file, to the byte, none of them much of it; the work is told to its end."""
     made = render_session_page(read(long_session), View())
-    pieces = list(made.each)
-    assert len(pieces) == made.many > 10
+    pieces = list(made.pieces)
+    assert len(pieces) == made.count > 10
     # The first has the style, the list of turns and nothing that was said.
     assert max(map(len, pieces[1:])) < sum(map(len, pieces[1:])) / 5
     done: list[int] = []

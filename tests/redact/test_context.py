@@ -15,7 +15,6 @@ from tests.subtests import for_each
 from tools.demo import write
 
 from threadline.redact import Redactor, find_in_value
-from threadline.redact.redactor import leftovers
 from threadline.redact.scanner import WINDOW
 from threadline.redact.tokens import FORMATS
 
@@ -83,7 +82,7 @@ def test_redacts_a_secret_after_its_name(form: str) -> None:
         redactor = Redactor()
         text = redactor.redact(PASSWORDS[form].format(secret))
         assert secret not in text, seed
-        assert leftovers(redactor, text) == []
+        assert redactor.check(text) == []
         if "cookie" not in form:
             assert redactor.redact(f"it was {secret} then") == "it was <secret-1> then"
 
@@ -236,7 +235,7 @@ def test_redaction_is_idempotent(text: str) -> None:
     redactor = Redactor()
     once = redactor.redact(text)
     assert redactor.redact(once) == once
-    assert leftovers(redactor, once) == []
+    assert redactor.check(once) == []
 
 
 @given(st.text(alphabet="abcdefghijklmnopqrstuvwxyz ,.\n", max_size=2000))

@@ -14,7 +14,6 @@ from tests.subtests import for_each
 
 from threadline.redact import KINDS, Redactor
 from threadline.redact.formats import SERVICES, Service, TokenFormat
-from threadline.redact.redactor import leftovers
 from threadline.redact.tokens import FORMATS
 
 
@@ -72,7 +71,7 @@ def test_redacts_every_format_in_every_context(rule: TokenFormat) -> None:
             redactor = Redactor()
             text = redactor.redact(context(value))
             assert not survives(value, text), name
-            assert leftovers(redactor, text) == [], name
+            assert redactor.check(text) == [], name
 
 
 @for_each("rule", FORMATS, ids=lambda rule: rule.kind)
@@ -132,7 +131,7 @@ def test_redacts_private_keys(label: str) -> None:
         assert not [line for line in lines[1:-1] if line[:40] in text or line[-40:] in text], name
         assert text.startswith("before it\n"), name
         assert text.endswith("\nafter it"), name
-        assert leftovers(redactor, text) == [], name
+        assert redactor.check(text) == [], name
 
 
 def test_redacts_single_lines_of_a_known_private_key() -> None:
@@ -162,7 +161,7 @@ def test_redacts_any_credential_in_nested_contexts(data: st.DataObject) -> None:
     text = redactor.redact(f"{around} {outer(inner(value))} {around}")
     assert value not in text
     assert redactor.redact(text) == text
-    assert leftovers(redactor, text) == []
+    assert redactor.check(text) == []
 
 
 def test_has_more_than_120_distinct_kinds() -> None:

@@ -14,7 +14,6 @@ from tests.subtests import for_each
 
 from threadline.redact import Redactor, Settings
 from threadline.redact.layers import text_layers
-from threadline.redact.redactor import leftovers
 from threadline.redact.tokens import FORMATS
 
 INVISIBLE = (
@@ -113,7 +112,7 @@ def test_markup_hides_nothing(kind: str, markup: str) -> None:
         redacted = redactor.redact(around.format(MARKUP[markup](head, tail)))
         assert "<secret-" in redacted
         assert tail[-8:] not in redacted
-        assert leftovers(redactor, redacted) == []
+        assert redactor.check(redacted) == []
 
 
 def test_redacts_words_split_by_markup() -> None:

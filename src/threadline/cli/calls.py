@@ -113,7 +113,7 @@ def _is_by(call: Call, agent: str | None) -> bool:
 
 
 def _explain_no_session_calls(calls: Sequence[Call], tools: Sequence[str], outcomes: Sequence[str]) -> str:
-    """Why no call is listed, and what would be."""
+    """Why no call is listed, and which filters would match."""
     if not calls:
         return "No calls: no agent of this session called a tool."
     tool_counts = Counter(call.tool for call in calls)
@@ -167,7 +167,7 @@ def _list_all_calls(
 
 
 def _explain_no_calls(archive: Archive, criteria: CrossSessionFilter, tools: Sequence[str]) -> str:
-    """Why no call is listed, and what would be."""
+    """Why no call is listed, and which filters would match."""
     unused = archive.never_called(tools)
     if unused is not None:
         return f"No matching calls in any session: {unused}" + ("" if unused.endswith("?") else ".")

@@ -119,7 +119,7 @@ def _print_raw(matches: Iterator[AttributedEntry]) -> int:
 
 
 def _print_table(matches: Iterator[AttributedEntry], *, has_names: bool, problems: bool) -> int:
-    """Print one line per entry as it is read, since a transcript may have a million.
+    """Print one line per entry as it is read, because a transcript may have a million.
 
     With `has_names`, a heading names each transcript.
     """

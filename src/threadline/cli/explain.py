@@ -103,10 +103,10 @@ def explain(
     elif output != "table":
         out.print_rows(receipt_line_rows(receipt), output)
     elif receipt.items:
-        use = out.use_colour(enabled=colour)
+        colour = out.use_colour(enabled=colour)
         most = None if everything else limit or _DEFAULT_LIMIT
-        lines = draw_receipt(receipt, out.page_width(), colour=use, limit=most, path=out.shorten_path, zone=zone)
-        out.print_lines(lines, colour=use, pager=pager)
+        lines = draw_receipt(receipt, out.page_width(), colour=colour, limit=most, path=out.shorten_path, zone=zone)
+        out.print_lines(lines, colour=colour, pager=pager)
     if receipt.items:
         return EXIT_OK
     return out.report_nothing(f"No usage: no line reports the usage of a message of {receipt.kind} {receipt.name!r}.")
@@ -218,7 +218,7 @@ _COUNT_FIELDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_r
 
 
 def receipt_document(receipt: Receipt) -> dict[str, Any]:
-    """The whole receipt. Amounts and prices are strings, so that no reader rounds them."""
+    """The receipt as JSON values. Amounts and prices are strings, so that no reader rounds them."""
     total = sum_fields(receipt.total)
     amount = receipt.total.amount
     return {

@@ -114,7 +114,7 @@ def _filter_touched(session: Session, files: list[FileState], criteria: CrossSes
 def _explain_nothing(
     session: Session, at: str | None, path: str | None, state: State, criteria: CrossSessionFilter
 ) -> str:
-    """Why no file is listed, and what would be."""
+    """Why no file is listed, and which filters would match."""
     if criteria.time and state.files:
         return f"No matching file was touched in that time. The session touched {len(state.files):,} in total."
     if path is not None and state.files:

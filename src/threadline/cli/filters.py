@@ -93,7 +93,7 @@ class AttributedEntry(NamedTuple):
 
 
 class EntryFilter:
-    """Filters entries, and remembers what passed by to explain an empty result."""
+    """Filters entries, and remembers the kinds, agents and times of all entries to explain an empty result."""
 
     def __init__(self, kinds: tuple[str, ...], agent: str | None, time: TimeRange, *, problems: bool = False) -> None:
         self._kinds = kinds
@@ -136,7 +136,7 @@ class EntryFilter:
         return when in self._time
 
     def explain_nothing(self) -> str:
-        """Why no entry matched, and what would."""
+        """Why no entry matched, and which filters would match."""
         if not self._kind_counts:
             return "There are no entries here yet."
         missing = [kind for kind in self._kinds if kind not in self._kind_counts]

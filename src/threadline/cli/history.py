@@ -115,7 +115,7 @@ def _print_problems(prompts: PromptHistory) -> None:
 
 
 def _explain_nothing(homes: Sequence[Home], prompts: PromptHistory, criteria: PromptFilter) -> str:
-    """Why no prompt is listed, and what would be."""
+    """Why no prompt is listed, and which filters would match."""
     if not prompts.rows_read:
         return f"No prompts: no history.jsonl with rows in {join_some(str(home.path) for home in homes)}."
     descriptions = {

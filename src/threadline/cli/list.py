@@ -1,6 +1,6 @@
 """`threadline list`: list sessions, newest first.
 
-The command function is called `list` and hides the builtin in this module: merge nothing into it.
+The command function is called `list` and hides the builtin in this module. Do not add code that needs the builtin.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def list(  # noqa: A001 - a command has the name that people type
 
 
 def _explain_nothing(archive: Archive, criteria: SessionFilter) -> str:
-    """Why no session is listed, and what would be."""
+    """Why no session is listed, and which filters would match."""
     sessions = archive.sessions(SessionFilter()).sessions
     if not sessions:
         return f"No sessions in {join_some(str(home.path) for home in archive.homes)}."

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from threadline.model.session import Session
 
 GAP = "  "
-"""What separates columns, and indents a page."""
+"""The space between columns, and the indent of a page."""
 _FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _KILO = 1000
@@ -48,13 +48,13 @@ _KEPT_ALIVE: list[object] = []
 
 
 def keep_alive(value: _Value) -> _Value:
-    """Keep a large value until the process ends, since destroying it would take time."""
+    """Keep a large value until the process ends, because destroying it would take time."""
     _KEPT_ALIVE.append(value)
     return value
 
 
 def format_size(count: int) -> str:
-    """A number of bytes for people: 68.2 MB."""
+    """Format a number of bytes: 68.2 MB."""
     value = float(count)
     for unit in _UNITS:
         if value < _KILO or unit == _UNITS[-1]:
@@ -64,7 +64,7 @@ def format_size(count: int) -> str:
 
 
 def format_day(moment: Any) -> str:
-    """A day for people."""
+    """Format a day: 2026-11-03."""
     return moment.strftime("%Y-%m-%d") if moment is not None else ""
 
 
@@ -275,7 +275,7 @@ def _csv_cell(value: Any) -> str:
 _Item = TypeVar("_Item")
 _SCREEN_WIDTH_WHEN_PIPED = 100
 QUIET_BYTES = 8 * 1024 * 1024
-"""Indexing or unpacking fewer bytes than this shows no progress bar: it takes a moment only."""
+"""Indexing or unpacking fewer bytes than this shows no progress bar, because it takes only a moment."""
 
 
 def use_colour(*, enabled: bool = True) -> bool:
@@ -284,7 +284,7 @@ def use_colour(*, enabled: bool = True) -> bool:
 
 
 def page_width() -> int:
-    """The width of text: the terminal's, or COLUMNS, or one that reads well."""
+    """The width of text: the terminal's, COLUMNS, or a width that is easy to read."""
     return max(40, terminal_width(piped=_SCREEN_WIDTH_WHEN_PIPED))
 
 
@@ -356,7 +356,7 @@ NO_HOME = "No Claude home found. Use --home DIR or CLAUDE_CONFIG_DIR, or create 
 
 
 def print_lines(lines: Iterable[str], *, colour: bool, pager: bool = True, first_line: int = 0) -> None:
-    """Print lines one by one, since a session may have a million. On a terminal, use a pager.
+    """Print lines one by one, because a session may have a million. On a terminal, use a pager.
 
     `less` and `more` start at `first_line`.
     """
@@ -412,7 +412,7 @@ def _run_pager(lines: Iterable[str], command: list[str]) -> None:
         try:
             pager.wait()
             break
-        except KeyboardInterrupt:  # meant for the pager, which goes on
+        except KeyboardInterrupt:  # meant for the pager, which continues
             continue
 
 

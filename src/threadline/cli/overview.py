@@ -45,7 +45,7 @@ def _overview_record(overview: Overview) -> dict[str, Any]:
 
 
 def format_overview(overview: Overview, homes: Sequence[str] = ()) -> str:
-    """The whole page. `homes` are those that `--home` named."""
+    """The lines of the overview. `homes` are those that `--home` named."""
     sections = [
         "\n".join(_fact_lines(overview)),
         _project_table(overview),

@@ -168,7 +168,7 @@ def _request_lines(request: Request) -> Iterator[str]:
 
 def _verification_summary(request: Request) -> str:
     if request.verified:
-        digest = ", and so does the whole request" if request.digest_verified else ""
+        digest = ", and so does the request as a whole" if request.digest_verified else ""
         return f"Verified: every part matches the hash that Claude Code wrote{digest}."
     missing = len(request.missing) + request.unknown_before
     shape = "" if request.shape_verified else " System prompt and tools are missing, or differ from those sent."

@@ -51,7 +51,7 @@ def open_archive(
         refresh_bytes: How many bytes may be read to bring the index up to date.
         index: Whether to use the index. `THREADLINE_INDEX=off` also disables it; all is then read from transcripts.
         quiet_bytes: Indexing up to this many bytes shows no progress bar.
-        require_home: Whether to raise if there is no home.
+        require_home: Whether to raise `NoHome` if there is no home.
 
     Raises:
         NotFound: a home that `--home` names is neither on disk nor in the keep.

@@ -1,6 +1,6 @@
 """Rows for programs: turns, calls and entries of a session, with the same keys in every command.
 
-Imports the whole entry model: `list`, `usage` and the overview must not import this module.
+Imports the entry model, which is slow: `list`, `usage` and the overview must not import this module.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def conversation_row(entry: Entry, turn: int | None, agent: str | None = None) -
 
 
 def call_row(call: Call) -> dict[str, Any]:
-    """A call with its whole input, but without its output: that can be huge, and `place` leads there."""
+    """A call without its output, which can be huge. `place` is where to find it."""
     duration = call.duration
     return {
         "timestamp": call.timestamp,

@@ -140,9 +140,9 @@ def search(
                 _report_note(archive, query, hits)
         else:
             _report_note(archive, query, hits)
-            use = out.use_colour(enabled=colour)
-            for line in hit_page(archive, hits, context, colour=use, every=every):
-                click.echo(line, color=use)
+            colour = out.use_colour(enabled=colour)
+            for line in hit_page(archive, hits, context, colour=colour, every=every):
+                click.echo(line, color=colour)
     return EXIT_OK if hits.hits and not hits.near else EXIT_NOTHING
 
 

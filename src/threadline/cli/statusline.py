@@ -364,7 +364,7 @@ _THOUSAND, _MILLION = 1000, 1_000_000
 _FULL_SHARE, _NEARLY_FULL_SHARE = 0.9, 0.7
 _CENT = Decimal("0.01")
 _ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)
-# A few minutes of usage say nothing about an hour.
+# A few minutes of usage are not representative of an hour.
 _MIN_BURN_TIME = timedelta(minutes=5)
 _SEPARATOR = Span(" | ", Role.FAINT)
 
@@ -390,7 +390,7 @@ def format_parts(figures: StatuslineFigures, cost: str = "computed") -> dict[str
 
 
 def default_line(figures: StatuslineFigures, cost: str, *, colour: bool) -> str:
-    """The whole line, without unknown parts."""
+    """The default line, without unknown parts."""
     parts = format_parts(figures, cost)
     block = filter(None, (parts["block"], parts["left"] and f"{parts['left']} left", parts["burn"]))
     sections = [

@@ -171,7 +171,7 @@ def usage(
     )
     rates = None
     if options.price_files:
-        from threadline.account import load_rates  # noqa: PLC0415 - the index knows what the shipped prices give
+        from threadline.account import load_rates  # noqa: PLC0415 - the index has amounts at the built-in prices
 
         rates = load_rates(*options.price_files)
     with open_archive(options.homes, options.jobs) as archive:
@@ -323,7 +323,7 @@ def _report_usage(options: UsageOptions, archive: Archive, rates: Rates | None) 
     if options.mode == "reported":
         return _print_reported(options, archive, ledger, selected)
     if options.shape is not None:
-        from threadline.reports import ccusage_report  # noqa: PLC0415 - few ask for this shape
+        from threadline.reports import ccusage_report  # noqa: PLC0415 - rarely used
 
         out.print_json(ccusage_report(selected, options.shape, zone=options.zone))
         return EXIT_OK  # like ccusage: an empty list is a result
@@ -485,7 +485,7 @@ def usage_page(
     bars: bool = False,
     ascii_only: bool = False,
 ) -> Iterator[str]:
-    """The whole page. `titles` are the sessions' titles; `bars` draws bars if there is room."""
+    """The lines of the report. `titles` are the sessions' titles; `bars` draws bars if there is room."""
     style = Style(colour=colour)
     lines = list(_table_lines(usage_report, width, titles or {}))
     table = _Table(usage_report, lines, width, exact=exact, bars=bars and len(lines) > 1, ascii_only=ascii_only)

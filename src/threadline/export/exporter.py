@@ -1,7 +1,7 @@
 """Export sessions to files: redact, render, check the result for leaks, and only then hand the files over.
 
-Redaction comes first, on copies of the transcripts, so nothing that is rendered has ever seen a secret. The report
-says what was removed where and what replaced it, never what it was.
+Copies of the transcripts are redacted first, so nothing that is rendered contains a secret. The report
+lists what was removed where, and its placeholder, but never the value.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class StagedFile(Struct, frozen=True):
 
 
 class ExportResult(Struct, frozen=True):
-    """The exported files; `findings` are what was redacted."""
+    """The exported files and the redacted findings."""
 
     files: tuple[StagedFile, ...]
     findings: tuple[Finding, ...] = ()
@@ -86,20 +86,20 @@ def export_sessions(
     *,
     homes: Homes = NO_HOMES,
 ) -> ExportResult:
-    """Create the files in a folder, checked and ready to be put in place.
+    """Create the files in a staging folder and check them.
 
-    `advance` is called with the bytes done: those of all transcripts, `count_passes(options)` times. Some files of a
-    session may exist only in kept homes among `homes`.
+    `advance` is called with the number of processed bytes: the size of all transcripts, `count_passes(options)` times.
+    Some files of a session may exist only in kept homes among `homes`.
 
     Raises:
-        UnsafeExport: something that must not be shared would be left.
+        UnsafeExport: a file would still contain something that must not be shared.
         NotFound: a session does not have the branch or the turns.
         Missing: the format needs something that is not installed.
     """
     if options.form is ExportFormat.PDF:
         require_browser()
     if options.form is ExportFormat.JSONL and _is_partial_view(options.view):
-        raise BadQuery("jsonl exports whole transcripts. To export a part of one, use json.")
+        raise BadQuery("jsonl exports complete transcripts. To export a part of one, use json.")
     redactor: Redactor | None = None
     unique = list(dict.fromkeys(mains))
     if options.settings is None:
@@ -108,14 +108,14 @@ def export_sessions(
         redacted = RedactedCopies(folder / "copies", options.settings, images=options.view.images)
         redactor = redacted.redactor
         copies = redacted.make(unique, homes, advance)
-    # Copied before rendering: whatever rendering adds to the findings was not in the session.
+    # Copied before rendering: findings that rendering adds are not in the session.
     findings = tuple(redactor.findings) if redactor is not None else ()
-    files = _Exporter(options, folder / "made", redactor, advance, homes).export(copies)
+    files = _Exporter(options, folder / "files", redactor, advance, homes).export(copies)
     return ExportResult(tuple(files), findings)
 
 
 def count_passes(options: ExportOptions) -> int:
-    """How often every byte is processed: searched for secrets, copied, rendered; or only listed and rendered."""
+    """How often every byte is processed: listed and rendered; or, with redaction, searched, copied and rendered."""
     return 2 if options.settings is None else 3
 
 
@@ -175,7 +175,7 @@ class _Exporter:
         return render_text(self._options.form, session, self._options.view, session_total(session, copy))
 
     def _write_raw(self, copy: SessionCopy, name: str) -> StagedFile:
-        from threadline.render import AgentDetail  # noqa: PLC0415 - one format alone
+        from threadline.render import AgentDetail  # noqa: PLC0415 - only jsonl needs it
 
         selected = replace(copy, files=copy.files[:1]) if self._options.view.agents is AgentDetail.NONE else copy
         path = self._folder / name
@@ -183,7 +183,7 @@ class _Exporter:
             file.writelines(read_raw_lines(selected))
         self._advance(copy.size)
         if self._redactor is not None:
-            # Line by line: a secret does not span lines, and a transcript may be of any size.
+            # Line by line, because a secret does not span lines and a transcript may have any size.
             with path.open(encoding="utf-8", errors="replace", newline="\n") as lines:
                 self._leftovers += [
                     leftover for line in lines for leftover in find_leftovers(self._redactor, "jsonl", line, name)
@@ -208,18 +208,18 @@ class _Exporter:
         yield self._write_text(render_index_page(entries), "index.html", None)
         yield self._write_text(render_search_page(entries), "search.html", None)
 
-    def _write_page(self, pieces: PageStream, name: str, copy: SessionCopy) -> StagedFile:
+    def _write_page(self, stream: PageStream, name: str, copy: SessionCopy) -> StagedFile:
         """Write a page while it is rendered, and check it while it is written."""
         path = self._folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         checker = StreamChecker(self._redactor, name) if self._redactor is not None else None
         done = 0
         with path.open("wb") as file:
-            for at, piece in enumerate(pieces.each, 1):
+            for at, piece in enumerate(stream.pieces, 1):
                 file.write(piece.encode(errors="replace"))
                 if checker is not None:
                     checker.feed(piece)
-                share = copy.size * at // pieces.many
+                share = copy.size * at // stream.count
                 self._advance(share - done)
                 done = share
         self._leftovers += checker.finish() if checker is not None else []
@@ -238,7 +238,7 @@ class _Exporter:
         form = str(self._options.form)
         leftovers = find_leftovers(self._redactor, form, text, name)
         if leftovers and form in _PLAIN_FORMATS:
-            # Wrapping and cutting lines can join what was apart; a plain text can be redacted again.
+            # Wrapping and cutting lines can create new matches. A plain text can be redacted again.
             text = self._redactor.redact(text, name)
             leftovers = find_leftovers(self._redactor, form, text, name)
         self._leftovers += leftovers
@@ -246,19 +246,19 @@ class _Exporter:
 
 
 def session_total(session: Session, copy: SessionCopy) -> Sum:
-    """What a session spent, counted over the original transcripts.
+    """The usage and cost of a session, computed from the original transcripts.
 
-    The sessions that it continues are in the same folder as the originals. Messages that it repeats from them are
-    theirs, whether they are exported or not.
+    The sessions that it continues are in the same folder as the originals. Messages that it repeats from them count for
+    those sessions, even if they are not exported.
     """
     return session_ledger(replace(session, path=copy.source)).total
 
 
 def _check_view(session: Session, view: View) -> None:
-    """Refuse numbers of branches and turns that the session does not have.
+    """Check that the session has the branch and the turns of a view.
 
     Raises:
-        NotFound: there is no such branch or turn.
+        NotFound: the branch or turn does not exist.
     """
     branches = len(session.branches)
     if view.branch is not None and view.branch > branches:
@@ -269,7 +269,7 @@ def _check_view(session: Session, view: View) -> None:
 
 
 def make_staging_folder() -> tempfile.TemporaryDirectory[str]:
-    """A private folder for temporary files, removed afterwards."""
+    """A private temporary folder, removed after use."""
     return tempfile.TemporaryDirectory(prefix="threadline-export-")
 
 

@@ -44,9 +44,9 @@ class ExportFormat(StrEnum):
     PDF = "pdf"
 
 
-def render_text(form: ExportFormat, whole: Session, view: View, total: Sum) -> str:
+def render_text(form: ExportFormat, session: Session, view: View, total: Sum) -> str:
     """Render a session as md, json or txt. For html and pdf see `render_html`, for jsonl `read_raw_lines`."""
-    return _RENDERERS[form](whole, view, total)
+    return _RENDERERS[form](session, view, total)
 
 
 def read_raw_lines(copy: SessionCopy) -> Iterator[bytes]:
@@ -61,7 +61,7 @@ def read_raw_lines(copy: SessionCopy) -> Iterator[bytes]:
                 yield chunk
 
 
-def render_html(whole: Session, view: View, total: Sum, pages: dict[str, str] | None = None) -> PageStream:
+def render_html(session: Session, view: View, total: Sum, pages: dict[str, str] | None = None) -> PageStream:
     """Render a session as one HTML file, from which a PDF can be printed.
 
     Raises:
@@ -72,28 +72,28 @@ def render_html(whole: Session, view: View, total: Sum, pages: dict[str, str] | 
     except ModuleNotFoundError as error:
         raise Missing(f"HTML needs {error.name}, which is not installed. Run: pip install 'threadline[web]'") from None
     links = FileLinks(pages) if pages else None
-    return render_session_page(whole, view, find_notifications(whole), links, total)
+    return render_session_page(session, view, find_notifications(session), links, total)
 
 
-def _render_markdown(whole: Session, view: View, total: Sum) -> str:
-    from threadline.render import session_to_markdown  # noqa: PLC0415 - one form at a time
+def _render_markdown(session: Session, view: View, total: Sum) -> str:
+    from threadline.render import session_to_markdown  # noqa: PLC0415 - only one format is used
 
-    return "\n".join(session_to_markdown(whole, view, find_notifications(whole), total)) + "\n"
+    return "\n".join(session_to_markdown(session, view, find_notifications(session), total)) + "\n"
 
 
-def _render_json(whole: Session, view: View, total: Sum) -> str:
-    from threadline.render import session_to_json  # noqa: PLC0415 - one form at a time
+def _render_json(session: Session, view: View, total: Sum) -> str:
+    from threadline.render import session_to_json  # noqa: PLC0415 - only one format is used
 
-    value = session_to_json(whole, view, find_notifications(whole), total)
+    value = session_to_json(session, view, find_notifications(session), total)
     try:
         return msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=1).decode() + "\n"
     except UnicodeEncodeError:  # a lone surrogate cannot be encoded as UTF-8, but it can be escaped
         return json.dumps(msgspec.to_builtins(value, enc_hook=str), indent=1) + "\n"
 
 
-def _render_plain_text(whole: Session, view: View, total: Sum) -> str:
-    from threadline.model.text import format_duration  # noqa: PLC0415 - the same
-    from threadline.render import (  # noqa: PLC0415 - the same
+def _render_plain_text(session: Session, view: View, total: Sum) -> str:
+    from threadline.model.text import format_duration  # noqa: PLC0415 - only one format is used
+    from threadline.render import (  # noqa: PLC0415 - only one format is used
         describe_cost,
         describe_hidden_branches,
         describe_tokens,
@@ -113,10 +113,12 @@ def _render_plain_text(whole: Session, view: View, total: Sum) -> str:
         uncut=True,
     )
     figures = " · ".join(
-        one for one in (format_duration(whole.wall_time), describe_tokens(total), describe_cost(total)) if one
+        figure
+        for figure in (format_duration(session.wall_time), describe_tokens(total), describe_cost(total))
+        if figure
     )
-    told = [one for one in (figures, describe_hidden_branches(whole.main, view.branch)) if one]
-    lines = session_to_text(whole, options, find_notifications(whole), told)
+    facts = [fact for fact in (figures, describe_hidden_branches(session.main, view.branch)) if fact]
+    lines = session_to_text(session, options, find_notifications(session), facts)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -138,7 +140,7 @@ _BROWSER_OPTIONS = (
     "--disable-extensions",
     "--disable-default-apps",
     "--no-pdf-header-footer",
-    # The page requests nothing. If it did, requests would end at a port where nothing listens.
+    # The page makes no requests. If it did, they would go to a port where nothing listens.
     "--proxy-server=127.0.0.1:9",
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )
@@ -157,7 +159,7 @@ def require_browser() -> str:
     """The browser that prints PDFs.
 
     Raises:
-        Missing: there is none.
+        Missing: no browser is installed.
     """
     browser = find_browser()
     if browser is None:
@@ -172,28 +174,28 @@ def print_pdf(html: Path, to: Path, moment: datetime | None) -> None:
     """Print an HTML file as PDF. The dates inside are the session's, so that the same session gives the same file.
 
     Raises:
-        Missing: there is no Chromium.
-        Error: it did not print.
+        Missing: no browser is installed.
+        Error: the browser did not print the page.
     """
     program = require_browser()
-    root = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
+    sandbox = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
     with tempfile.TemporaryDirectory(prefix="threadline-pdf-") as profile:
         command = [
             program,
             *_BROWSER_OPTIONS,
-            *root,
+            *sandbox,
             f"--user-data-dir={profile}",
             f"--print-to-pdf={to}",
             html.as_uri(),
         ]
         try:
-            done = subprocess.run(command, capture_output=True, check=False, timeout=_TIMEOUT_SECONDS)  # noqa: S603 - no shell
+            process = subprocess.run(command, capture_output=True, check=False, timeout=_TIMEOUT_SECONDS)  # noqa: S603 - no shell
         except (subprocess.TimeoutExpired, OSError) as error:
             raise Error(f"{program} did not print the page: {type(error).__name__}. Export to html instead.") from None
-    if done.returncode != 0 or not to.exists():
-        raise Error(f"{program} did not print the page (exit code {done.returncode}). Export to html instead.")
+    if process.returncode != 0 or not to.exists():
+        raise Error(f"{program} did not print the page (exit code {process.returncode}). Export to html instead.")
     stamp = (moment.strftime("D:%Y%m%d%H%M%S+00'00'") if moment is not None else "D:20000101000000+00'00'").encode()
-    # Of the same length, since the file contains byte offsets.
+    # Only by a date of the same length, because the file contains byte offsets.
     to.write_bytes(_PDF_DATE.sub(lambda match: _replace_date(match, stamp), to.read_bytes()))
 
 

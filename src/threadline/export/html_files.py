@@ -1,8 +1,8 @@
-"""Sessions as self-contained HTML files, and a site of them with a list and a search page.
+"""Render sessions as self-contained HTML files, and as a site with a list and a search page.
 
 A file contains its style and a strict Content-Security-Policy, runs no script (except the search page) and loads
-nothing. It is rendered section by section, since a long session as one string would take many times the session's own
-memory.
+nothing. It is rendered section by section, because a long session as one string would need many times the memory of
+the session itself.
 
 Needs markupsafe (the `web` extra), so `formats` and `exporter` import it only when it is used.
 """
@@ -51,18 +51,18 @@ from threadline.render.html import (
 )
 
 _MAX_TITLE, _MAX_TURN_TEXT = 300, 90
-# Attributes that only a page needs that is filled while it is scrolled.
+# Attributes that are only needed by a page that loads sections while it is scrolled.
 _SERVER_ATTRIBUTES = re.compile(r' (?:tabindex="-1"|aria-posinset="[0-9]+"|aria-setsize="[0-9]+"|loading="lazy")')
-# It cannot occur in a session's text, where brackets are escaped.
+# This cannot occur in a session's text, where angle brackets are escaped.
 _FEED_MARKER = Markup("<!--feed-->")
 _BETWEEN_TAGS = re.compile(r">[^<]*&#3[49];[^<]*<")
 
 
 class PageStream(Struct, frozen=True):
-    """A file in pieces of complete elements, except for the document around them."""
+    """An HTML file as `count` pieces. All but the first and last consist of complete elements."""
 
-    many: int
-    each: Iterator[str]
+    count: int
+    pieces: Iterator[str]
 
 
 def render_session_page(
@@ -72,35 +72,35 @@ def render_session_page(
     links: FileLinks | None = None,
     total: Sum | None = None,
 ) -> PageStream:
-    """Render the file of a session. `links` are the other pages of a site; `total` is what the session spent.
+    """Render the file of a session. `links` are the other pages of a site; `total` is the session's usage and cost.
 
-    It is rendered section by section: as one string, a long session would take many times its own memory.
+    The pieces are rendered while they are iterated, to save memory.
     """
     cwd = session.cwds[0] if session.cwds else ""
     scene = Scene(view, links or FileLinks(), uncut=True, cwd=cwd)
-    drawing = ConversationRenderer(session, session.main, scene, notifications=news, inline=None)
-    # Not a feed by its ARIA role: the file is complete, and nothing is filled in.
+    renderer = ConversationRenderer(session, session.main, scene, notifications=news, inline=None)
+    # No ARIA role `feed`, because the file is complete and loads nothing.
     feed = el("div", _FEED_MARKER, class_="feed")
-    main = join((_render_header(session, scene, total), el("div", _render_turn_list(drawing), feed, class_="session")))
-    around = render_document(
+    main = join((_render_header(session, scene, total), el("div", _render_turn_list(renderer), feed, class_="session")))
+    document = render_document(
         shorten(session.title.text, _MAX_TITLE) or "Session", main, kind="session-page", top=_session_navigation(links)
     )
-    before, _, after = around.partition(_FEED_MARKER)
-    each = chain((before,), (_strip_server_attributes(str(piece)) for piece in _draw_sections(drawing)), (after,))
-    return PageStream(len(drawing.sections) + 3, each)
+    before, _, after = document.partition(_FEED_MARKER)
+    pieces = chain((before,), (_strip_server_attributes(str(piece)) for piece in _draw_sections(renderer)), (after,))
+    return PageStream(len(renderer.sections) + 3, pieces)
 
 
-def _draw_sections(drawing: ConversationRenderer) -> Iterator[Markup]:
-    yield from map(drawing.articles, drawing.sections)
-    yield drawing.unlinked_agents()
+def _draw_sections(renderer: ConversationRenderer) -> Iterator[Markup]:
+    yield from map(renderer.articles, renderer.sections)
+    yield renderer.unlinked_agents()
 
 
 def render_document(
     title: str, main: Child, *, kind: str, top: Child = EMPTY, head: Child = EMPTY, script: str = ""
 ) -> str:
-    """Render a document with its stylesheet and policy; `script` is the hash of the script that may run, if any."""
+    """Render a document with its stylesheet and policy. `script` is the hash of the only script that may run."""
     policy = f"default-src 'none'; style-src '{stylesheet_hash()}'; img-src data:; base-uri 'none'; form-action 'none'"
-    declared = (
+    head_elements = (
         el(
             "meta",
             http_equiv="Content-Security-Policy",
@@ -108,14 +108,14 @@ def render_document(
         ),
         el("meta", name_="referrer", content="no-referrer"),
         el("meta", name_="generator", content="threadline"),
-        Markup(f"<style>{stylesheet()}</style>"),  # noqa: S704 - our own files, which a test holds to have no `</`
+        Markup(f"<style>{stylesheet()}</style>"),  # noqa: S704 - our own files; a test checks that they contain no `</`
         head,
     )
-    return _strip_server_attributes(str(render_page(title, main, kind=kind, head=declared, top=top))) + "\n"
+    return _strip_server_attributes(str(render_page(title, main, kind=kind, head=head_elements, top=top))) + "\n"
 
 
 def session_facts(session: Session, total: Sum | None = None) -> Iterator[str]:
-    """The facts about a session; its start comes first, if it is known."""
+    """The facts about a session. Its start comes first if it is known."""
     started = session.started
     if started is not None:
         yield f"{format_time(started)} UTC"
@@ -124,8 +124,8 @@ def session_facts(session: Session, total: Sum | None = None) -> Iterator[str]:
     yield count(len(session.calls), "call")
     if agents := sum(agent.side is None for agent in session.agents):
         yield count(agents, "agent")
-    if took := format_duration(session.wall_time):
-        yield took
+    if duration := format_duration(session.wall_time):
+        yield duration
     if total is not None:
         yield describe_tokens(total)
         yield describe_cost(total)
@@ -145,32 +145,32 @@ def _render_header(session: Session, scene: Scene, total: Sum | None) -> Markup:
 
 
 def _continuation_link(scene: Scene, forward: bool, session: str) -> Markup:
-    there = scene.links.session(session)
+    address = scene.links.session(session)
     label: Child = (
-        el("a", shorten(session, _MAX_TITLE), href=there) if there else el("code", shorten(session, _MAX_TITLE))
+        el("a", shorten(session, _MAX_TITLE), href=address) if address else el("code", shorten(session, _MAX_TITLE))
     )
-    return el("p", "goes on in " if forward else "goes on from ", label)
+    return el("p", "continues in " if forward else "continues from ", label)
 
 
-def _render_turn_list(drawing: ConversationRenderer) -> Markup:
+def _render_turn_list(renderer: ConversationRenderer) -> Markup:
     """The list of turns, with links to them."""
     prompts = [
         (placed, placed.item)
-        for placed in drawing.items
+        for placed in renderer.items
         if isinstance(placed.item, PromptItem) and placed.item.turn is not None
     ]
     links = []
     for placed, item in prompts:
-        words = el("span", shorten(item.act.text, _MAX_TURN_TEXT) or str(item.act.kind), class_="row-text")
-        links.append(el("li", el("a", el("span", item.turn, class_="number"), words, href=f"#{placed.anchor}")))
+        text = el("span", shorten(item.act.text, _MAX_TURN_TEXT) or str(item.act.kind), class_="row-text")
+        links.append(el("li", el("a", el("span", item.turn, class_="number"), text, href=f"#{placed.anchor}")))
     return el("nav", el("ol", *links, class_="turns"), class_="side", aria_label="Turns") if links else EMPTY
 
 
 def _session_navigation(links: FileLinks | None) -> Markup:
     if links is None or not links.pages:
         return EMPTY
-    ways = (el("a", "All sessions", href="../index.html"), el("a", "Search", href="../search.html"))
-    return el("header", el("nav", *ways, aria_label="Site"), class_="top")
+    links = (el("a", "All sessions", href="../index.html"), el("a", "Search", href="../search.html"))
+    return el("header", el("nav", *links, aria_label="Site"), class_="top")
 
 
 def _strip_server_attributes(text: str) -> str:
@@ -188,16 +188,16 @@ class FileLinks(Struct, frozen=True):
     pages: dict[str, str] = {}
 
     def session(self, session: SessionId | str) -> str | None:
-        """The page of another session, if it was exported, too."""
+        """The page of another session, if it was also exported."""
         return self.pages.get(str(session))
 
     def agent(self, agent: AgentId | str) -> str | None:
-        """None: agents are shown in place."""
+        """None: agents are shown inline."""
         del agent
         return None
 
     def entry(self, anchor: str) -> str:
-        """A place in the same file."""
+        """An anchor in the same file."""
         return f"#{anchor}"
 
     def raw(self, anchor: str) -> str | None:
@@ -206,7 +206,7 @@ class FileLinks(Struct, frozen=True):
         return None
 
     def call(self, call: CallId) -> str | None:
-        """None: calls are shown completely in place."""
+        """None: calls are shown in full."""
         del call
         return None
 
@@ -318,7 +318,7 @@ def _newest_first(sessions: Iterable[SiteEntry]) -> list[SiteEntry]:
 
 
 def _script_safe_json(value: object) -> str:
-    """JSON that cannot contain a tag, a comment or a line end of a script."""
+    """JSON that cannot contain a tag, a comment or a line separator that would end a script."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -330,8 +330,8 @@ def _csp_hash(script: str) -> str:
 
 
 def _site_navigation(here: str) -> Markup:
-    ways = [
+    links = [
         el("a", label, href=f"{name}.html", aria_current="page" if name == here else None)
         for name, label in (("index", "All sessions"), ("search", "Search"))
     ]
-    return el("header", el("nav", *ways, aria_label="Site"), class_="top")
+    return el("header", el("nav", *links, aria_label="Site"), class_="top")

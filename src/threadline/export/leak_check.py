@@ -1,7 +1,7 @@
-"""Search a finished file once more for anything that must not be shared, and refuse it if something is left.
+"""Search a finished file again for anything that must not be shared, and refuse it if something is found.
 
-The text is extracted from HTML and JSON first, as a reader would see it. Messages say how many things of which kind
-are left, and never what they are.
+The text that a reader would see is extracted from HTML and JSON first. Messages contain the kinds and numbers of
+findings, but never the values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ATTRIBUTE_TEXT = re.compile(r' (?:title|href|alt|aria-label|datetime|id|data-[a
 _INLINE_IMAGE = re.compile(r' src="data:[^"]*"')
 _CHECK_SIZE = 1 << 20
 _OVERLAP = 1 << 14
-"""How many characters are checked again with the next piece: the longest private key is shorter."""
+"""Characters that are checked again with the next piece. The longest private key is shorter."""
 
 
 class UnsafeExport(Error):
@@ -39,10 +39,10 @@ class UnsafeExport(Error):
 
 
 def raise_if_unsafe(leftovers: list[Finding]) -> None:
-    """Raise an error with the kinds and numbers of leftovers, but never what they are.
+    """Raise an error with the kinds and numbers of leftovers.
 
     Raises:
-        UnsafeExport: there are any.
+        UnsafeExport: there are leftovers.
     """
     if not leftovers:
         return
@@ -60,7 +60,7 @@ def raise_if_unsafe(leftovers: list[Finding]) -> None:
 
 
 def find_leftovers(redactor: Redactor, form: str, text: str, place: str) -> list[Finding]:
-    """What a file in this format still contains that must not be shared; threadline's own words do not count."""
+    """Find what must not be shared in a file of this format, except threadline's own words."""
     findings: list[Finding] = []
     for readable in _readable_texts(form, text):
         findings += redactor.check(readable, place, OWN_WORDS)
@@ -68,7 +68,7 @@ def find_leftovers(redactor: Redactor, form: str, text: str, place: str) -> list
 
 
 class StreamChecker:
-    """Checks an HTML file that is written in pieces, including what spans two pieces."""
+    """Checks an HTML file that is written in pieces, including text that spans two pieces."""
 
     def __init__(self, redactor: Redactor, place: str) -> None:
         self._redactor = redactor
@@ -79,7 +79,7 @@ class StreamChecker:
         self._counts = Counter[tuple[str, str]]()
 
     def feed(self, piece: str) -> None:
-        """Add a piece. It is checked once there is enough."""
+        """Add a piece. Pieces are checked when there are enough characters."""
         self._pieces.append(piece)
         self._size += len(piece)
         if self._size >= _CHECK_SIZE:
@@ -111,7 +111,7 @@ class StreamChecker:
 
 
 def _readable_texts(form: str, text: str) -> Iterator[str]:
-    """The texts that a reader of the file can see in it."""
+    """The texts that a reader of the file can see."""
     if form == "html":
         yield from _html_texts(text)
     elif form == "json":
@@ -137,9 +137,9 @@ def _html_texts(text: str) -> Iterator[str]:
 
 
 def _json_texts(value: Any) -> Iterator[str]:
-    """All texts of a JSON value, and keys that are not Claude Code's own; not values that the format prescribes.
+    """All texts of a JSON value, and keys that are not Claude Code's own, without values that the format prescribes.
 
-    The bytes of images and documents are left out, by the same rule by which copies strip them.
+    The bytes of images and documents are left out, by the same rule that removes them from copies.
     """
     vocabulary = format_vocabulary()
     stack: list[tuple[str, Any, int]] = [("", value, 0)]

@@ -19,20 +19,20 @@ def protected_folders(mains: Iterable[Path], read: Iterable[Path]) -> set[Path]:
     """The folders that are never written to: the homes that are read, this machine's, and those of the transcripts."""
     default = {name: value for name, value in os.environ.items() if name not in _HOME_VARIABLES}
     homes = {*read, *(home.path for home in (*find_homes(), *find_homes(environ=default)))}
-    # Also those that the environment names and that do not exist yet: Claude Code will create them.
+    # Also the configured homes that do not exist yet, because Claude Code will create them.
     configured = [path for name in _HOME_VARIABLES for path in _split_paths(os.environ.get(name, ""))]
     homes |= {Path(os.path.expanduser(path)) for path in (*configured, "~/.claude")}  # noqa: PTH111 - Path's raises for an unknown user
     return homes | {home for main in mains for home in _homes_containing(main)}
 
 
 def _split_paths(value: str) -> Iterator[str]:
-    """The folders that a variable may mean: one folder, or several with separators."""
+    """The folders in the value of a variable: the value as one path, or several separated paths."""
     parts = {value, *value.replace(",", os.pathsep).split(os.pathsep)}
     yield from (part.strip() for part in parts if part.strip())
 
 
 def _homes_containing(main: Path) -> Iterator[Path]:
-    """The home of a transcript, recognised by the names of its folders, which others may use as well."""
+    """Folders that may be the home of a transcript, by the names of its parent folders."""
     for folder in Path(os.path.realpath(main)).parents:
         if folder.parent.name == "projects" and folder.name.startswith("-"):
             yield folder.parent
@@ -44,7 +44,7 @@ def check_destinations(places: Iterable[Path], homes: Iterable[Path], *, force: 
     """Refuse destinations that may not be written to, before any work is done.
 
     Raises:
-        BadQuery: one is in a Claude home, exists already, is not a file, or is named twice.
+        BadQuery: a destination is in a Claude home, already exists, is not a file, or occurs twice.
     """
     places = list(places)
     if len({os.path.realpath(place) for place in places}) < len(places):
@@ -67,7 +67,7 @@ def _reject_special_file(place: Path) -> None:
     """Refuse a device, a pipe or a socket, which would be replaced by a file.
 
     Raises:
-        BadQuery: it is one.
+        BadQuery: it is a special file.
     """
     if place.exists() and not place.is_file() and not place.is_dir():
         raise BadQuery(f"{str(place)!r} is a device or a pipe. Use `--out -` to write to standard output.")
@@ -110,7 +110,7 @@ def _check_target(target: Path) -> None:
 
 
 def _write_error(target: Path, error: OSError) -> Error:
-    # With the name of the target, not of the temporary file: that is what is full or may not be written to.
+    # Report the name of the target and not of the temporary file.
     return Error(f"{str(target)!r} cannot be written: {error.strerror or error}.")
 
 
@@ -120,7 +120,7 @@ _MAX_LENGTH = 80
 _WINDOWS_RESERVED = re.compile(r"(?i)(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)")
 
 
-def safe_name(name: str, otherwise: str = "session") -> str:
+def safe_name(name: str, fallback: str = "session") -> str:
     """A safe file name, without an extension.
 
     >>> [safe_name(name) for name in ("../../etc/passwd", "-rf", "CON", "", "Caf\u00e9\u202e au lait")]
@@ -130,19 +130,19 @@ def safe_name(name: str, otherwise: str = "session") -> str:
     safe = _UNSAFE_CHARACTERS.sub("-", letters).strip("-._")[:_MAX_LENGTH].rstrip("-._")
     safe = re.sub(r"-{2,}|\.{2,}", "-", safe)
     if not safe:
-        return otherwise
-    return f"{otherwise}-{safe}" if _WINDOWS_RESERVED.match(safe) else safe
+        return fallback
+    return f"{fallback}-{safe}" if _WINDOWS_RESERVED.match(safe) else safe
 
 
 def make_unique(names: Iterable[str]) -> list[str]:
-    """The names; a number is added to those that differ only in case."""
-    taken: set[str] = set()
+    """Make names unique, also on file systems that ignore case, by adding a number."""
+    used: set[str] = set()
     unique = []
     for name in names:
         candidate, number = name, 1
-        while candidate.lower() in taken:
+        while candidate.lower() in used:
             number += 1
             candidate = f"{name}-{number}"
-        taken.add(candidate.lower())
+        used.add(candidate.lower())
         unique.append(candidate)
     return unique

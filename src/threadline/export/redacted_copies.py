@@ -1,7 +1,7 @@
-"""Redacted copies of a session's transcripts, in a folder of their own, to be read like any other.
+"""Make redacted copies of a session's transcripts in a separate folder, where they can be read like any other.
 
-Everything is read once to learn secrets and names before any of it is copied, so what one line reveals is hidden in
-all.
+Everything is read once to learn secrets and names before anything is copied, so a secret that one line reveals is
+hidden in all lines.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def list_originals(mains: Iterable[Path], homes: Homes, advance: Callable[[int],
 
 
 class RedactedCopies:
-    """Makes redacted copies of sessions in a folder. What one session reveals is hidden in all."""
+    """Makes redacted copies of sessions in a folder. A secret that one session reveals is hidden in all sessions."""
 
     def __init__(self, folder: Path, settings: Settings, *, images: bool = False) -> None:
         self.redactor = Redactor(settings, format_vocabulary())
@@ -72,7 +72,10 @@ class RedactedCopies:
         homes: Homes = NO_HOMES,
         advance: Callable[[int], None] = lambda _done: None,
     ) -> list[SessionCopy]:
-        """Make the copies, in the order of the sessions. `advance` gets the bytes done, each counted twice."""
+        """Make the copies, in the order of the sessions.
+
+        `advance` gets the number of processed bytes. Each byte counts twice.
+        """
         sessions = [(main, list_session_files(main, homes)) for main in mains]
         for _main, files in sessions:
             for file in files:
@@ -81,7 +84,7 @@ class RedactedCopies:
                     self._lines.learn(line)
                     advance(len(line))
         names = make_unique(safe_name(self.redactor.redact(main.stem, "name")) for main, _files in sessions)
-        # Sessions of one folder stay together, so that continuations are recognised.
+        # Copies of sessions from one folder are in one folder, so that continuations are recognised.
         groups = {folder: str(at) for at, folder in enumerate(dict.fromkeys(main.parent for main, _ in sessions))}
         return [
             self._copy_session(files, name, groups[main.parent], advance)
@@ -119,7 +122,7 @@ def _safe_file_name(name: str) -> str:
 
 
 def _read_lines(source: SessionFile) -> Iterator[bytes]:
-    """The lines of a file with their line ends. Lines over 64 MB are left out: a secret could span two reads."""
+    """The lines of a file with their line ends. Lines over 64 MB are skipped, because a secret could span two reads."""
     with os.fdopen(open_transcript(source.path), "rb") as file:
         if not source.is_lines:
             yield file.read(_MAX_LINE)
@@ -127,10 +130,10 @@ def _read_lines(source: SessionFile) -> Iterator[bytes]:
         is_too_long = False
         while line := file.readline(_MAX_LINE):
             is_complete = line.endswith(b"\n")
-            is_whole = is_complete or len(line) < _MAX_LINE
-            if is_whole and not is_too_long:
+            is_in_limit = is_complete or len(line) < _MAX_LINE
+            if is_in_limit and not is_too_long:
                 yield line
-            is_too_long = not is_whole if not is_complete else False
+            is_too_long = not is_in_limit
 
 
 IMAGE_PLACEHOLDER = "<image>"
@@ -142,7 +145,7 @@ _LINE_END = re.compile(rb"[\r\n]+\Z")
 
 
 class LineRedactor:
-    """Learns secrets from lines and redacts them. Images and documents are removed; images stay with `images`."""
+    """Learns secrets from lines and redacts them. Removes images and documents; with `images`, images are kept."""
 
     def __init__(self, redactor: Redactor, *, images: bool) -> None:
         self._redactor = redactor
@@ -186,7 +189,7 @@ def _strip_media_below(value: Any, depth: int) -> Any:
 
 
 def restore_images(redacted: Any, original: Any) -> Any:
-    """A redacted value with the bytes of its images again."""
+    """Put the bytes of images back into a redacted value."""
     if isinstance(original, dict) and isinstance(redacted, dict):
         pairs = zip(redacted.items(), original.values(), strict=False)
         restored = {key: restore_images(item, old) for (key, item), old in pairs}
@@ -252,13 +255,13 @@ def list_session_files(main: Path, homes: Homes = NO_HOMES) -> list[SessionFile]
     """The files of a session, its main transcript first. Some may exist only in kept homes among `homes`."""
     inside, beside = session_transcripts(main, homes=homes)
     id_ = _read_session_id(main)
-    own = [
+    separate = [
         transcript
         for transcript in beside
         if transcript.path != main and id_ is not None and _read_session_id(transcript.path) == id_
     ]
     files = [SessionFile(main, (main.name,))]
-    for transcript in (*inside, *own):
+    for transcript in (*inside, *separate):
         files += _with_meta(transcript, main)
     return files
 
@@ -278,7 +281,7 @@ def _with_meta(transcript: Transcript, main: Path) -> list[SessionFile]:
 
 
 def _relative_parts(path: Path, main: Path) -> tuple[str, ...]:
-    """The path of a file relative to the session's folder, also if that is in another project's folder."""
+    """The path of a file relative to the session's folder, even if that is in another project's folder."""
     parts = path.parts
     start = max((at for at, name in enumerate(parts) if name == main.stem), default=len(parts) - 1)
     return parts[start:]

@@ -1,7 +1,7 @@
-"""What to hide in an export: the user's words and patterns, this machine's names; and the words that always stay.
+"""Load what to hide in an export: the user's words and patterns and this machine's names.
 
-Words of Claude Code's own format stay whatever is to be hidden, since nothing could be read without them. Words that
-our own output contains (labels, anchors such as L120) are not reported as leaks.
+Words of Claude Code's own format are never hidden, because the file could not be read without them. Words in
+threadline's own output (labels, anchors such as L120) are not reported as leaks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MIN_WORD_LENGTH = 2
 
 
 def user_settings_file() -> Path:
-    """The user's own settings, which apply to every export."""
+    """The path of the user's settings, which apply to every export."""
     config = os.environ.get("XDG_CONFIG_HOME") or ""
     base = Path(config) if Path(config).is_absolute() else Path.home() / ".config"
     return base / "threadline" / "redaction.toml"
@@ -39,10 +39,10 @@ def load_settings(words: Iterable[str] = (), lists: Iterable[Path] = (), files: 
 
     Raises:
         NotFound: a file does not exist.
-        BadQuery: a file cannot be understood.
+        BadQuery: a file is invalid.
     """
-    own = user_settings_file()
-    parts = [_read_settings(path) for path in (*([own] if own.is_file() else []), *files)]
+    user_file = user_settings_file()
+    parts = [_read_settings(path) for path in (*([user_file] if user_file.is_file() else []), *files)]
     listed = [line.strip() for path in lists for line in _read_text(path).splitlines() if line.strip()]
     hidden = [*words, *listed, *(word for part in parts for word in part.words)]
     for word in hidden:
@@ -122,7 +122,7 @@ _KIND_KEYS = ("type", "role", "subtype", "stop_reason")
 def format_vocabulary() -> FormatWords:
     """The names of all fields in the model, and the values of fields such as `type`.
 
-    The structs that are loaded count. `model.entries`, imported above, loads all that describe transcripts.
+    Only structs that are loaded are considered. `model.entries`, imported above, loads all structs of transcripts.
     """
     fields: set[str] = set(_KIND_KEYS)
     stack: list[Any] = [Struct]
@@ -138,7 +138,7 @@ _ANCHOR = re.compile("l[0-9]{1,9}")
 
 
 class _OwnWords(frozenset[str]):
-    """The words, and the anchors of entries, such as `L120`, which are threadline's own."""
+    """The words, and anchors of entries, such as `L120`."""
 
     __slots__ = ()
 

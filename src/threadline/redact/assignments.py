@@ -440,7 +440,7 @@ def _login_span(match: re.Match[bytes]) -> Span | None:
     """The password of a login, or the token that is used as one."""
     name, colon, password = match[1].decode("latin-1").partition(":")
     start = match.start(1)
-    if colon and password != "x-oauth-basic":  # noqa: S105 - what stands there is no password
+    if colon and password != "x-oauth-basic":  # noqa: S105 - this value is not a password
         if password and (heuristics.is_literal(password) or password in _COMMON_PASSWORDS):
             return Span(start + len(name) + 1, match.end(1), "url-password", local_only=not is_distinctive(password))
     elif _URL_TOKEN.match(name) and any(map(str.isdigit, name)) and heuristics.entropy(name) > _LIKELY_RANDOM_ENTROPY:

@@ -158,7 +158,7 @@ def is_path(value: str) -> bool:
 
 
 def is_literal(value: str) -> bool:
-    """Whether it can be a real value, and not a placeholder, reference, filler, type or stand-in word."""
+    """Whether a value can be real, and not a placeholder, reference, filler or type."""
     bare = PLACEHOLDER.sub("", value)
     if bare != value and not any(map(str.isalnum, bare)):
         return False

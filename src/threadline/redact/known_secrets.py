@@ -1,4 +1,4 @@
-"""Remember secrets once found: every form they can take, and the placeholder of each."""
+"""Remember the secrets that were found, in every encoded form, and their placeholders."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class KnownSecrets:
                     self._short.add(form)
             self._pattern = None
 
-    def add_word(self, word: str, kind: str, *, whole: bool) -> None:
-        """Add a word. `whole`: it does not match inside another word."""
+    def add_word(self, word: str, kind: str, *, whole_word: bool) -> None:
+        """Add a word. `whole_word`: it does not match inside another word."""
         if word and word.lower() not in self._words:
-            self._words[word.lower()] = (word, kind, whole)
+            self._words[word.lower()] = (word, kind, whole_word)
             self.changes += 1
 
     def __contains__(self, secret: str) -> bool:
@@ -73,13 +73,13 @@ class KnownSecrets:
             return
         lowered = text.lower()
         searchable = lowered if len(lowered) == len(text) else None  # a few letters become two in lower case
-        for folded, (word, kind, whole) in self._words.items():
+        for folded, (word, kind, whole_word) in self._words.items():
             if searchable is not None:
                 places = _occurrences(searchable, folded)
             else:
                 places = [match.span() for match in re.finditer(re.escape(word), text, re.IGNORECASE)]
             for start, end in places:
-                if not whole or _is_whole_word(text, start, end):
+                if not whole_word or _is_whole_word(text, start, end):
                     yield start, end, word, kind
 
     def _is_occurrence(self, text: str, at: int, form: str) -> bool:
@@ -97,7 +97,7 @@ def _occurrences(text: str, word: str) -> list[tuple[int, int]]:
 
 
 def _is_whole_word(text: str, start: int, end: int) -> bool:
-    """Whether no letter or digit is next to it, except as part of an escape."""
+    """Whether no letter or digit is next to the span, except as part of an escape."""
     before = text[max(0, start - 2) : start]
     starts_word = not before[-1:].isalnum() or before[:1] == "\\" or text[max(0, start - 3) : start - 2] == "%"
     starts_word = starts_word or text[max(0, start - 6) : start - 4] == "\\u"
@@ -122,10 +122,10 @@ def encoded_forms(secret: str) -> set[str]:
 
 
 def _base64_forms(raw: bytes, encode: type(b64encode)) -> set[str]:  # type: ignore[valid-type]
-    """What base64 of any data that contains the bytes contains, for each offset in a group of three."""
+    """The base64 text of the bytes inside larger data, for each offset in a group of three bytes."""
     forms = {encode(raw).decode().rstrip("=")}
     for shift in range(3):
-        # Letters that depend on the bytes before or after are left out.
+        # Without the letters that depend on the bytes before or after.
         encoded = encode(bytes(shift) + raw).decode().rstrip("=")
         begin = (0, 2, 3)[shift]
         end = len(encoded) - (0 if (shift + len(raw)) % 3 == 0 else 1)

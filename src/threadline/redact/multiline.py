@@ -1,6 +1,6 @@
 """Find secrets that span lines: private keys, and tokens broken by a line end.
 
-Private keys are found whole, cut off at either end, inside a diff, with line numbers, or escaped in JSON. A token may
+A private key may be complete, cut off at either end, inside a diff, with line numbers, or escaped in JSON. A token may
 be broken by a terminal, in a diff, in a quotation, or between two string literals that are joined.
 """
 

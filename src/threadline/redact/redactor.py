@@ -1,4 +1,4 @@
-"""Replace secrets and personal data in the texts of one export, each thing always by the same placeholder."""
+"""Replace secrets and personal data in the texts of one export. Equal values get the same placeholder."""
 
 from __future__ import annotations
 
@@ -66,15 +66,15 @@ class Redactor:
         self._cache: dict[str, tuple[str, Counter[tuple[str, str]]]] = {}
         self._cache_version = 0
         for word in sorted(self._settings.words, key=len, reverse=True):
-            self._known.add_word(word, "word", whole=False)
+            self._known.add_word(word, "word", whole_word=False)
         for user in self._settings.users:
             self._learn_user(user)
         for host in self._settings.hosts:
-            self._known.add_word(host, "host", whole=True)
+            self._known.add_word(host, "host", whole_word=True)
 
     @property
     def findings(self) -> list[Finding]:
-        """What was replaced so far, by kind and place, in the order of the first occurrence."""
+        """The replacements so far, by kind and place, in the order of the first occurrence."""
         return [Finding(kind, place, placeholder, count) for (kind, place, placeholder), count in self._counts.items()]
 
     def learn(self, text: str) -> None:
@@ -116,16 +116,16 @@ class Redactor:
             self.learn_value(value)
         return self._redact_node(value, place, None, 0)
 
-    def check(self, text: str, place: str = "", own: frozenset[str] = frozenset()) -> list[Finding]:
-        """What is still found in a redacted text. If this is not empty, the text must not be published.
+    def check(self, text: str, place: str = "", own_words: frozenset[str] = frozenset()) -> list[Finding]:
+        """Find what a redacted text still contains. If there are findings, the text must not be published.
 
-        `own` are words in lower case that the program itself put there. They are not names of people.
+        `own_words` are words in lower case that threadline's own output contains. They do not count as names.
         """
         layers = list(text_layers(text))
         counts = Counter(
             (span.kind, self._placeholder(span, text))
             for start, end, span in self._spans_to_redact(text, find_spans(text, layers), layers)
-            if not (span.kind in _NAME_KINDS and _surrounding_word(text, start, end) in own)
+            if not (span.kind in _NAME_KINDS and _surrounding_word(text, start, end) in own_words)
         )
         return [Finding(kind, place, placeholder, count) for (kind, placeholder), count in counts.items()]
 
@@ -216,7 +216,7 @@ class Redactor:
             if span.kind == "user":
                 self._learn_user(value)
             elif span.kind == "host" and value.lower() not in GENERIC_USER_NAMES:
-                self._known.add_word(value, "host", whole=True)
+                self._known.add_word(value, "host", whole_word=True)
             return
         self._placeholders.of("secret", value)
         if not span.local_only and value not in self._known:
@@ -227,7 +227,7 @@ class Redactor:
 
     def _learn_user(self, name: str) -> None:
         if len(name) >= _MIN_NAME and name.lower() not in GENERIC_USER_NAMES and name not in self._keep:
-            self._known.add_word(name, "user", whole=True)
+            self._known.add_word(name, "user", whole_word=True)
 
     def _is_secret_field(self, key: str, text: str) -> bool:
         return is_secret_name(key) and is_credible(key, text, quoted=True) and text not in self._keep
@@ -268,11 +268,6 @@ def _surrounding_word(text: str, start: int, end: int) -> str:
     while end < len(text) and text[end].isalnum():
         end += 1
     return text[start:end].lower()
-
-
-def leftovers(redactor: Redactor, text: str, place: str = "") -> list[Finding]:
-    """What is still found in a text that is about to be exported. An export with any leftovers is refused."""
-    return redactor.check(text, place)
 
 
 def _outside_placeholders(span: Span, placeholders: list[tuple[int, int]], text: str) -> Iterator[Span]:

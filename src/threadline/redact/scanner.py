@@ -131,15 +131,15 @@ def _scan_window(view: bytes, *, personal: bool) -> Iterator[Span]:
 
 def merge_overlapping(spans: list[Span]) -> list[tuple[int, int, Span]]:
     """Sort spans and merge overlapping ones, as (start, end, span that determines the kind)."""
-    kept: list[tuple[int, int, Span]] = []
+    merged: list[tuple[int, int, Span]] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if kept and span.start < kept[-1][1]:
-            start, end, first = kept[-1]
+        if merged and span.start < merged[-1][1]:
+            start, end, first = merged[-1]
             main_span = span if (first.kind in PERSONAL_KINDS and span.kind not in PERSONAL_KINDS) else first
-            kept[-1] = (start, max(end, span.end), main_span)
+            merged[-1] = (start, max(end, span.end), main_span)
         else:
-            kept.append((span.start, span.end, span))
-    return kept
+            merged.append((span.start, span.end, span))
+    return merged
 
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*\Z")

@@ -24,16 +24,16 @@ _PATTERN_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 _MAX_PATTERN = 1000
 _MAX_BOUNDED_REPEAT = 64
 _PIECE_LENGTH = 1000
-_MAX_WAYS = 100_000
+_MAX_PATHS = 100_000
 _RESERVED_NAMES = frozenset(("secret", "email", "user", "host", "ip", "home", "word"))
 
 
 class Settings(Struct, frozen=True):
     """What to redact in addition to the rules, and what to keep.
 
-    `patterns` are regular expressions by name: what they find becomes `<name-1>`. `words` are hidden wherever they
-    stand, in whatever case. `keep` are exact texts that stay though a rule would take them. `users` and `hosts` are
-    names that are known from elsewhere.
+    `patterns` are regular expressions by name: their matches become `<name-1>`. `words` are hidden everywhere, in any
+    case. `keep` are exact texts that are not hidden even if a rule matches them. `users` and `hosts` are
+    additional names of users and machines.
     """
 
     patterns: dict[str, str] = {}
@@ -54,67 +54,71 @@ class Settings(Struct, frozen=True):
 def _compile_pattern(name: str, pattern: str) -> re.Pattern[str]:
     if not _PATTERN_NAME.match(name) or name in _RESERVED_NAMES:
         raise BadQuery(
-            f"{name!r} cannot be a pattern's name; use small letters, and none of {', '.join(sorted(_RESERVED_NAMES))}."
+            f"Invalid pattern name {name!r}. Use lower-case letters, but none of {', '.join(sorted(_RESERVED_NAMES))}."
         )
     if len(pattern) > _MAX_PATTERN:
-        raise BadQuery(f"The pattern {name!r} has more than {_MAX_PATTERN:,} characters; make several of it.")
+        raise BadQuery(
+            f"The pattern {name!r} has more than {_MAX_PATTERN:,} characters. Split it into several patterns."
+        )
     try:
-        ready = re.compile(pattern)
-        tree = parse_regex(ready)
+        compiled = re.compile(pattern)
+        tree = parse_regex(compiled)
     except (re.error, OverflowError, RecursionError) as error:
-        raise BadQuery(f"The pattern {name!r} is no regular expression: {error}.") from None
-    if ready.match("") or ready.fullmatch(" "):
-        raise BadQuery(f"The pattern {name!r} fits nothing or a space, and so everything; say what must be there.")
+        raise BadQuery(f"The pattern {name!r} is not a valid regular expression: {error}.") from None
+    if compiled.match("") or compiled.fullmatch(" "):
+        raise BadQuery(f"The pattern {name!r} matches an empty text or a space. Make it more specific.")
     if _count_unbounded(tree, name) > 1:
         raise BadQuery(
-            f"The pattern {name!r} has several of `*`, `+` or `{{n,}}`; "
-            f"give all but one a bound: {{0,{_MAX_BOUNDED_REPEAT}}}."
+            f"The pattern {name!r} has several unbounded repeats (`*`, `+` or `{{n,}}`). "
+            f"Limit all but one, for example with {{0,{_MAX_BOUNDED_REPEAT}}}."
         )
-    if _count_ways(tree) > _MAX_WAYS:
+    if _count_paths(tree) > _MAX_PATHS:
         raise BadQuery(
-            f"The pattern {name!r} can be read in more than {_MAX_WAYS:,} ways, which can take forever;"
-            " take out some of its `?`, `{0,n}` and `|`."
+            f"The pattern {name!r} can match in more than {_MAX_PATHS:,} ways, which can take too long."
+            " Use fewer `?`, `{0,n}` and `|`."
         )
-    return ready
+    return compiled
 
 
-def _count_ways(tree: Sequence) -> int:
-    """In how many ways one position of a text may have to be tried: the product over all repeats and choices."""
-    ways = 1
+def _count_paths(tree: Sequence) -> int:
+    """How many paths a backtracking search may try at one position: the product over all repeats and alternatives."""
+    paths = 1
     for node in tree:
         match node:
             case Repeat(body, least, most):
                 upper = _PIECE_LENGTH if most is None else min(most, _PIECE_LENGTH)
-                ways *= (upper - min(least, _PIECE_LENGTH) + 1) * _count_ways(body)
+                paths *= (upper - min(least, _PIECE_LENGTH) + 1) * _count_paths(body)
             case Branch(options):
-                ways *= sum(map(_count_ways, options))
+                paths *= sum(map(_count_paths, options))
             case Group(body) | Look(body) | Atomic(body):
-                ways *= _count_ways(body)
-        ways = min(ways, _MAX_WAYS + 1)
-    return ways
+                paths *= _count_paths(body)
+        paths = min(paths, _MAX_PATHS + 1)
+    return paths
 
 
 def _count_unbounded(tree: Sequence, name: str) -> int:
-    """How many repeats have no small bound. A repeat of a repeat, and a back reference, are refused."""
+    """How many repeats have no small bound. Nested repeats and back references are refused."""
     count = 0
     for node in tree:
         match node:
             case Repeat(body, _least, most):
                 is_single = len(body) == 1 and isinstance(body[0], SINGLE_CHARACTER)
                 if not is_single and most != 1 and _has_repeat(body):
-                    raise BadQuery(f"The pattern {name!r} repeats a repeat, which can take forever; write it flat.")
+                    raise BadQuery(
+                        f"The pattern {name!r} contains a nested repeat, which can take too long. Flatten it."
+                    )
                 count += _count_unbounded(body, name) + (most is None or most > _MAX_BOUNDED_REPEAT)
             case Branch(options):
                 count += max(_count_unbounded(option, name) for option in options)
             case Group(body) | Look(body) | Atomic(body):
                 count += _count_unbounded(body, name)
             case BackReference() | Conditional():
-                raise BadQuery(f"The pattern {name!r} refers back to a group, which can take forever; leave that out.")
+                raise BadQuery(f"The pattern {name!r} contains a back reference, which can take too long. Remove it.")
     return count
 
 
 def _has_repeat(tree: Sequence) -> bool:
-    """Whether anything inside repeats, or has alternatives."""
+    """Whether there is a repeat or an alternative inside."""
     return any(
         isinstance(node, Repeat | Branch) or (isinstance(node, Group) and _has_repeat(node.body)) for node in tree
     )

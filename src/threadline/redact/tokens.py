@@ -156,13 +156,13 @@ def find_token(view: bytes, start: int, end: int) -> Span | None:
         begin = start - (joined.end() if joined else 0)
     run = view[begin:end]
     # A token may continue after this sign. Then the run is only a part of it, and the cache does not apply.
-    goes_on = view[end : end + 1] == b"="
-    if run in _HARMLESS_CACHE and not goes_on:
+    may_continue = view[end : end + 1] == b"="
+    if run in _HARMLESS_CACHE and not may_continue:
         return None
     span = _find_token(view, begin, start, end)
     if (
         span is None
-        and not goes_on
+        and not may_continue
         and end - begin < _MAX_CACHED_RUN
         and start - begin < _MAX_JOINED
         and before not in _IN_BASE64
