@@ -542,7 +542,7 @@ def _seen(session: Session) -> Iterator[tuple[str, set[str]]]:
             for text in _texts(item):
                 yield type(item).__name__, set(tokenize(normalize_text(text))) - keys
             if isinstance(item, CallItem):
-                lines = call_body(item.call, 10**6, whole=True)
+                lines = call_body(item.call, 10**6, uncut=True)
                 shown = tokenize(normalize_text("\n".join("".join(span.text for span in line) for line in lines)))
                 yield "body", {word for word in shown if not word.isdigit()} - _OWN_WORDS
 

@@ -169,8 +169,8 @@ def _render_turn_list(renderer: ConversationRenderer) -> Markup:
 def _session_navigation(links: FileLinks | None) -> Markup:
     if links is None or not links.pages:
         return EMPTY
-    links = (el("a", "All sessions", href="../index.html"), el("a", "Search", href="../search.html"))
-    return el("header", el("nav", *links, aria_label="Site"), class_="top")
+    pages = (el("a", "All sessions", href="../index.html"), el("a", "Search", href="../search.html"))
+    return el("header", el("nav", *pages, aria_label="Site"), class_="top")
 
 
 def _strip_server_attributes(text: str) -> str:
