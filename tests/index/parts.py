@@ -1,4 +1,4 @@
-"""Parts of made-up transcripts, of all kinds that the index keeps something of, and who writes them."""
+"""Parts of made-up transcripts, of every kind that the index stores, and the pens that write them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.transcripts import START, Part, Pen, Row, Writer, call, chain, meta, prompt, reply
 
 PROJECTS = {"-work-app": "/work/app", "-work-lib": "/work/lib", "-home-u-notes-": "/home/u/notes."}
-"""Folders and their true paths."""
+"""Folders and the paths of their projects."""
 _SESSIONS = 4
 _AGENTS = ("a11", "a22")
 names = st.sampled_from(
@@ -22,7 +22,7 @@ names = st.sampled_from(
         "other",
     ]
 )
-"""Names of transcripts: a session's, an agent's of a session, one's that lies beside the sessions, any other."""
+"""Names of transcripts: a session, an agent of a session, an agent beside the sessions, any other."""
 
 
 def session(number: str) -> str:
@@ -31,7 +31,7 @@ def session(number: str) -> str:
 
 
 class Pens:
-    """Whoever writes to a place: ids and times of each go on, whatever becomes of what was written."""
+    """One pen per transcript. Its ids and times continue, whatever happens to the file."""
 
     def __init__(self) -> None:
         self._pens: dict[str, Pen] = {}
@@ -40,7 +40,7 @@ class Pens:
         self._count = 0
 
     def place(self, home: Path, folder: str, name: str) -> Path:
-        """Where a transcript of that name lies."""
+        """The path of a transcript with that name."""
         project = home / "projects" / folder
         number, _, agent = name.partition("/")
         if number == "other":
@@ -52,20 +52,20 @@ class Pens:
         return project / f"{session(number)}.jsonl"
 
     def of(self, path: Path) -> Pen:
-        """The pen of a transcript, by its name and where it lies."""
+        """The pen of a transcript, by its name and folder."""
         folder = next((part for part in path.parts if part in PROJECTS), "")
         key = f"{folder} {path.name} {path.parent.parent.name}"
         if key not in self._pens:
             self._count += 1
             fields: Row = {"cwd": PROJECTS.get(folder, "/elsewhere")}
-            of = next((part for part in path.parts if part.startswith("5e55")), session("1")).removesuffix(".jsonl")
+            owner = next((part for part in path.parts if part.startswith("5e55")), session("1")).removesuffix(".jsonl")
             if path.name.startswith("agent-"):
                 fields |= {"isSidechain": True, "agentId": path.name[6:-6]}
-            self._pens[key] = Pen(of, START + timedelta(minutes=7 * self._count), **fields)
+            self._pens[key] = Pen(owner, START + timedelta(minutes=7 * self._count), **fields)
         return self._pens[key]
 
     def number(self) -> int:
-        """Another number each time."""
+        """A new number on each call."""
         self._count += 1
         return self._count
 
@@ -84,37 +84,37 @@ def _text(pens: Pens) -> str:
     return f"{_TEXTS[number % len(_TEXTS)]} n{number}"
 
 
-def _use(tool: str, given: Any) -> Callable[[Pens], Writer]:
-    """A call whose result is to come, perhaps in another part, another file, or never."""
+def _use(tool: str, arguments: Any) -> Callable[[Pens], Writer]:
+    """A call whose result comes later, perhaps in another part or file, or never."""
 
-    def made(pens: Pens) -> Writer:
+    def make_part(pens: Pens) -> Writer:
         def part(pen: Pen) -> Iterator[Row]:
             id_ = pen.id("toolu_01", pen.number())
             pens.open.append(id_)
-            yield from reply({"type": "tool_use", "id": id_, "name": tool, "input": given}, output=9)(pen)
+            yield from reply({"type": "tool_use", "id": id_, "name": tool, "input": arguments}, output=9)(pen)
 
         return part
 
-    return made
+    return make_part
 
 
-def _result(own: Any, *, error: bool = False, first: bool = False) -> Callable[[Pens], Writer]:
-    """The result of a call that was made before: the last one, or the first of all. Told again, it is the same row."""
+def _result(details: Any, *, error: bool = False, first: bool = False) -> Callable[[Pens], Writer]:
+    """The result of an earlier call: the last one, or the first of all. If it is repeated, the row is the same."""
 
-    def made(pens: Pens) -> Writer:
+    def make_part(pens: Pens) -> Writer:
         def part(pen: Pen) -> Iterator[Row]:
             if pens.open:
                 use = pens.open[0 if first else -1]
                 if use not in pens.results:
                     block: Row = {"tool_use_id": use, "type": "tool_result", "content": "Exit code 2"}
                     block |= {"is_error": True} if error else {}
-                    fields = {"toolUseResult": own} if own is not None else {}
+                    fields = {"toolUseResult": details} if details is not None else {}
                     pens.results[use] = pen.chain("user", message={"role": "user", "content": [block]}, **fields)
                 yield pens.results[use]
 
         return part
 
-    return made
+    return make_part
 
 
 def _model(pens: Pens) -> str:
@@ -122,36 +122,36 @@ def _model(pens: Pens) -> str:
 
 
 def _shared(pens: Pens) -> Writer:
-    """A message that several transcripts have, in rows of their own."""
+    """A message that several transcripts contain, each in its own rows."""
     number = pens.number() % 5
 
     def part(pen: Pen) -> Iterator[Row]:
-        said = {"id": f"msg_01shared{number:014d}"}
-        yield from reply(f"shared {number}", message=said, output=5 + number, requestId=f"req_01{number:022d}")(pen)
+        message = {"id": f"msg_01shared{number:014d}"}
+        yield from reply(f"shared {number}", message=message, output=5 + number, requestId=f"req_01{number:022d}")(pen)
 
     return part
 
 
 def _growing_message(pens: Pens) -> Writer:
-    """A message of which more is told with each row."""
-    of = pens.number() // 3
+    """A message that grows with each row."""
+    number = pens.number() // 3
 
     def part(pen: Pen) -> Iterator[Row]:
-        said = {"id": f"msg_01grows{pen.session[-3:]}{of:012d}", "stop_reason": None}
-        yield from reply("more", message=said, output=1 + pens.number(), requestId=f"req_01{of:022d}")(pen)
+        message = {"id": f"msg_01grows{pen.session[-3:]}{number:012d}", "stop_reason": None}
+        yield from reply("more", message=message, output=1 + pens.number(), requestId=f"req_01{number:022d}")(pen)
 
     return part
 
 
 def _bare(**fields: Any) -> Callable[[Pens], Writer]:
-    def made(pens: Pens) -> Writer:
+    def make_part(pens: Pens) -> Writer:
         def part(pen: Pen) -> Iterator[Row]:
             row = {**pen.chain("user", message={"role": "user", "content": _text(pens)}), **fields}
             yield {name: value for name, value in row.items() if value != "left out"}
 
         return part
 
-    return made
+    return make_part
 
 
 _TODOS = {
@@ -212,4 +212,4 @@ PARTS: dict[str, Callable[[Pens], Part]] = {
     "empty": lambda _pens: b"\n",
     "two in one": lambda pens: b'{"type":"summary","summary":"a%d"}{"type":"summary","summary":"b"}\n' % pens.number(),
 }
-"""What may be written next, by a name for it."""
+"""What may be written next, by name."""

@@ -1,4 +1,4 @@
-"""A refresh may be killed at any moment, several may want the index at once: what it tells is right all the same."""
+"""A refresh may be killed at any moment, and several may use the index at once. Its content is correct all the same."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from random import Random
 
 import pytest
 from tests.changing_home import ChangingHome
-from tests.index.content import anew, content, differences
+from tests.index.content import content, differences, rebuilt_content
 from tests.index.parts import PARTS, Pens
-from tests.index.test_refresh import _refreshed
+from tests.index.test_refresh import _refresh
 from tests.profiles import scale_examples
 from tests.transcripts import SESSION, prompt, reply, transcript
 from tests.transcripts import write as write_lines
@@ -40,8 +40,8 @@ SMALL = [
     ("-work-app", "1/a11", ["prompt", "shared", "Read", "growing", "TodoWrite"]),
     ("-work-app", "4", ["prompt", "reply", "two in one", "TaskCreate to come", "task made"]),
 ]
-"""Transcripts by project and name, and what is in them."""
-# Every transaction is short, so that kills fall between them as well as into them.
+"""Transcripts by project and name, with their parts."""
+# Every transaction is short, so that kills hit between transactions as well as inside them.
 REFRESH = """
 import sys, pathlib
 from unittest.mock import patch
@@ -52,7 +52,7 @@ patch("threadline.index.refresh._MIN_PARALLEL_BYTES", int(sys.argv[4])).start()
 print("begun", flush=True)
 refresh_index(pathlib.Path(sys.argv[1]), homes(sys.argv[2]))
 """
-# Dies by its own hand when it comes to a statement of that number.
+# Kills itself at the statement with that number.
 REFRESH_UP_TO = """
 import os, pathlib, signal, sys
 from unittest.mock import patch
@@ -127,7 +127,7 @@ def growing(tmp_path: Path) -> ChangingHome:
     return ChangingHome(tmp_path / "home", 11, max_bytes=40_000)
 
 
-def _started(code: str, *arguments: object) -> subprocess.Popen[bytes]:
+def _start(code: str, *arguments: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603 - our own code
         [sys.executable, "-c", code, *map(str, arguments)],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE},
@@ -136,9 +136,9 @@ def _started(code: str, *arguments: object) -> subprocess.Popen[bytes]:
     )
 
 
-def _killed(code: str, seconds: float, *arguments: object) -> bool:
-    """Start it, and kill it so long after it has begun; whether it was still at work."""
-    with _started(code, *arguments) as process:
+def _start_and_kill(code: str, seconds: float, *arguments: object) -> bool:
+    """Start a process and kill it that long after it has begun. Returns whether it was still running."""
+    with _start(code, *arguments) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"begun\n"
         with suppress(subprocess.TimeoutExpired):
@@ -149,106 +149,106 @@ def _killed(code: str, seconds: float, *arguments: object) -> bool:
     return process.returncode == -signal.SIGKILL
 
 
-def _gone_on_with(index: Path, home: Path, *, is_asked: bool) -> None:
-    """What a killed one left is finished by the next refresh, or by the next one that asks; nothing else lies about."""
+def _check_recovery(index: Path, home: Path, *, is_asked: bool) -> None:
+    """The next refresh or query repairs what a killed one left, and no other files remain."""
     if is_asked:
-        made = Index.open_fresh(index, homes(home))
-        assert made is not None
-        made.close()
+        opened = Index.open_fresh(index, homes(home))
+        assert opened is not None
+        opened.close()
     else:
-        _refreshed(home, index)
-    beside = {one.name.removeprefix(index.name) for one in index.parent.glob(f"{index.name}*")}
-    assert beside <= {"", "-wal", "-shm", ".lock", ".lock-journal"}
-    told = differences(content(index), anew(home, index.parent))
-    assert not told, pformat(told)
+        _refresh(home, index)
+    suffixes = {path.name.removeprefix(index.name) for path in index.parent.glob(f"{index.name}*")}
+    assert suffixes <= {"", "-wal", "-shm", ".lock", ".lock-journal"}
+    difference = differences(content(index), rebuilt_content(home, index.parent))
+    assert not difference, pformat(difference)
 
 
-def _how_long(home: Path, folder: Path, *options: object) -> float:
-    """How long a refresh from nothing takes here and now, so that kills are spread over all of it."""
-    with _started(REFRESH, folder / "timed.sqlite", home, *options) as process:
+def _measure_refresh(home: Path, folder: Path, *options: object) -> float:
+    """Measure how long a refresh from scratch takes here, so that kills are spread over all of it."""
+    with _start(REFRESH, folder / "timed.sqlite", home, *options) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        began = time.monotonic()
+        started = time.monotonic()
         process.communicate()
     assert process.returncode == 0
-    return time.monotonic() - began
+    return time.monotonic() - started
 
 
 @pytest.mark.parametrize("workers_from", [1 << 40, 0], ids=["alone", "with-workers"])
-def test_a_killed_refresh_is_gone_on_with(growing: ChangingHome, tmp_path: Path, workers_from: int) -> None:
-    """Killed at any moment, of a first refresh or a later one: the next leaves what one made anew would tell."""
+def test_recovers_from_a_killed_refresh(growing: ChangingHome, tmp_path: Path, workers_from: int) -> None:
+    """After a first or later refresh is killed at any moment, the next one leaves the content of a rebuilt index."""
     home = growing.path
     random = Random(5)  # noqa: S311 - seeded, so that a failure comes again
     index = tmp_path / "index.sqlite"
     options = (0.0, workers_from)
-    lasts = {is_first: _how_long(home, tmp_path, *options) for is_first in (True, False)}
+    durations = {is_first: _measure_refresh(home, tmp_path, *options) for is_first in (True, False)}
     killed = 0
     for number in count():
-        is_first = killed < KILLS // 2  # while it is made from nothing; the second half on the way to changes
+        is_first = killed < KILLS // 2  # the first half while it is built, the second half during changes
         if is_first and random.random() < 1 / 2:
             store.remove_index(index)
         else:
             growing.change()
-        began = time.monotonic()
-        if _killed(REFRESH, random.uniform(0, lasts[is_first]), index, home, *options):
+        started = time.monotonic()
+        if _start_and_kill(REFRESH, random.uniform(0, durations[is_first]), index, home, *options):
             killed += 1
-        else:  # it was done before: that is how long it takes, and kills are to be spread over that
-            lasts[is_first] = min(lasts[is_first], time.monotonic() - began) * 0.9
+        else:  # it finished before the kill, so kills must come earlier
+            durations[is_first] = min(durations[is_first], time.monotonic() - started) * 0.9
         if random.random() < 1 / 2:
-            _gone_on_with(index, home, is_asked=random.random() < 1 / 2)
+            _check_recovery(index, home, is_asked=random.random() < 1 / 2)
         if killed >= KILLS or number > 5 * KILLS:
             break
     assert killed == KILLS
-    _gone_on_with(index, home, is_asked=True)
+    _check_recovery(index, home, is_asked=True)
 
 
 @contextmanager
-def _counting(counted: Callable[[int], object]) -> Iterator[None]:
-    """Tell of each statement that is written meanwhile, by its number."""
+def _count_statements(callback: Callable[[int], object]) -> Iterator[None]:
+    """Call a function with the number of each statement that is executed."""
     count = 0
     prepare = store._prepare
 
     def count_one(_statement: str) -> None:
         nonlocal count
         count += 1
-        counted(count)
+        callback(count)
 
     def prepare_and_count(connection: sqlite3.Connection, *, is_new: bool) -> None:
         connection.set_trace_callback(count_one)
         prepare(connection, is_new=is_new)
 
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(store, "_prepare", prepare_and_count)
-        patched.setattr("threadline.index.refresh._COMMIT_SECONDS", 0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "_prepare", prepare_and_count)
+        patch.setattr("threadline.index.refresh._COMMIT_SECONDS", 0.0)
         yield
 
 
-def _statements(index: Path, home: Path) -> int:
-    """How many statements a refresh of a copy of this index comes to."""
+def _number_of_statements(index: Path, home: Path) -> int:
+    """The number of statements in a refresh of a copy of this index."""
     copy = index.with_name("copy.sqlite")
     shutil.copy(index, copy)
     counts = [0]
-    with _counting(counts.append):
+    with _count_statements(counts.append):
         refresh_index(copy, homes(home))
     return counts[-1]
 
 
-def test_killed_at_any_statement(growing: ChangingHome, tmp_path: Path) -> None:
-    """Between any two things that it writes, and as often between the last ones, where transcripts are done with."""
+def test_recovers_from_a_kill_at_a_random_statement(growing: ChangingHome, tmp_path: Path) -> None:
+    """Between any two statements, and equally often between the last ones, where transcripts are completed."""
     home = growing.path
     random = Random(13)  # noqa: S311 - seeded, so that a failure comes again
     index = tmp_path / "index.sqlite"
-    _refreshed(home, index)
+    _refresh(home, index)
     for number in range(KILLS // 2):
         growing.change()
-        count = _statements(index, home)
-        at = random.randrange(count) if number % 2 else count - 1 - random.randrange(min(count, 60))
-        assert _killed(REFRESH_UP_TO, 60.0, index, home, at)
-        _gone_on_with(index, home, is_asked=number % 4 < 2)
+        count = _number_of_statements(index, home)
+        statement = random.randrange(count) if number % 2 else count - 1 - random.randrange(min(count, 60))
+        assert _start_and_kill(REFRESH_UP_TO, 60.0, index, home, statement)
+        _check_recovery(index, home, is_asked=number % 4 < 2)
 
 
-def _small_home(home: Path) -> None:
-    """Three projects, and all of that which a transcript can be to another."""
+def _write_small_home(home: Path) -> None:
+    """Three projects, with every relation that transcripts can have to each other."""
     pens = Pens()
     for folder, name, parts in SMALL:
         path = pens.place(home, folder, name)
@@ -256,17 +256,17 @@ def _small_home(home: Path) -> None:
 
 
 def _change_all(home: Path) -> None:
-    """A project goes, one comes, and to each transcript that is left something else happens."""
+    """Delete one project, add one, and change each remaining transcript in a different way."""
     pens = Pens()
-    gone, cut, grown, moved, agents, _replaced = (pens.place(home, folder, name) for folder, name, _ in SMALL)
-    gone.unlink()
-    os.truncate(cut, cut.stat().st_size // 2)
+    deleted, truncated, grown, moved, agents, _replaced = (pens.place(home, folder, name) for folder, name, _ in SMALL)
+    deleted.unlink()
+    os.truncate(truncated, truncated.stat().st_size // 2)
     data = grown.read_bytes()
     with grown.open("ab") as file:
         file.write(data[: len(data) // 2])
-    to = pens.place(home, "-home-u-notes-", "4")
-    to.parent.mkdir()
-    moved.rename(to)
+    target = pens.place(home, "-home-u-notes-", "4")
+    target.parent.mkdir()
+    moved.rename(target)
     agents.rename(agents.with_name("agent-a22.jsonl"))
     other = pens.place(home, "-home-u-notes-", "3")
     other.write_bytes(data)
@@ -277,12 +277,12 @@ def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _dies_at(statement: int, index: Path, home: Path) -> bool:
-    """Refresh in another process that dies at that statement; whether it did."""
+def _refresh_and_die_at(statement: int, index: Path, home: Path) -> bool:
+    """Refresh in another process that dies at that statement. Returns whether it did."""
     child = os.fork()
     if not child:
         try:
-            with _counting(lambda count: _die() if count > statement else None):
+            with _count_statements(lambda count: _die() if count > statement else None):
                 refresh_index(index, homes(home), jobs=1)
         finally:
             os._exit(0)
@@ -291,84 +291,84 @@ def _dies_at(statement: int, index: Path, home: Path) -> bool:
 
 @pytest.mark.smoke
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-def test_killed_at_each_statement(tmp_path: Path) -> None:
-    """Of a refresh after all kinds of changes, at each statement in turn, or at every so manyth of them."""
+def test_recovers_from_a_kill_at_each_statement(tmp_path: Path) -> None:
+    """A refresh after all kinds of changes is killed at each statement in turn, or at every n-th."""
     home, before, index = tmp_path / "home", tmp_path / "before.sqlite", tmp_path / "index.sqlite"
-    _small_home(home)
+    _write_small_home(home)
     refresh_index(before, homes(home))
     _change_all(home)
-    at, every = 0, max(1, 120 // KILLS)
-    told = anew(home, tmp_path)
+    statement, step = 0, max(1, 120 // KILLS)
+    expected = rebuilt_content(home, tmp_path)
     while True:
         store.remove_index(index)
         shutil.copy(before, index)
-        if not _dies_at(at, index, home):
+        if not _refresh_and_die_at(statement, index, home):
             break
-        if at % 2:
+        if statement % 2:
             refresh_index(index, homes(home))
         else:
-            made = Index.open_fresh(index, homes(home))
-            assert made is not None
-            made.close()
-        differs = differences(content(index), told)
-        assert not differs, f"{at} {pformat(differs, width=200)}"
-        at += every
-    assert at > 100
+            opened = Index.open_fresh(index, homes(home))
+            assert opened is not None
+            opened.close()
+        difference = differences(content(index), expected)
+        assert not difference, f"{statement} {pformat(difference, width=200)}"
+        statement += step
+    assert statement > 100
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-def test_when_lines_began_is_not_taken_from_those_before_them(tmp_path: Path) -> None:
-    """Killed after a transcript's messages went, and before their origins did: what comes then begins anew."""
+def test_first_times_are_not_taken_from_deleted_lines(tmp_path: Path) -> None:
+    """Killed after a transcript's messages were deleted and before their origins were: new lines get new times."""
     home, index = tmp_path / "home", tmp_path / "index.sqlite"
-    told = transcript(prompt("a"), reply("b"), prompt("c"), reply("d"))
-    path = write_lines(home / f"projects/-work-app/{SESSION}.jsonl", *reversed(told))
+    rows = transcript(prompt("a"), reply("b"), prompt("c"), reply("d"))
+    path = write_lines(home / f"projects/-work-app/{SESSION}.jsonl", *reversed(rows))
     refresh_index(index, homes(home))
-    write_lines(path, told[0])
+    write_lines(path, rows[0])
     for statement in count(0, max(1, 36 // KILLS)):
         copy = tmp_path / "copy.sqlite"
         store.remove_index(copy)
         shutil.copy(index, copy)
-        if not _dies_at(statement, copy, home):
+        if not _refresh_and_die_at(statement, copy, home):
             break
         data = path.read_bytes()
-        write_lines(path, *told)
+        write_lines(path, *rows)
         refresh_index(copy, homes(home))
-        assert differences(content(copy), anew(home, tmp_path)) == {}
+        assert differences(content(copy), rebuilt_content(home, tmp_path)) == {}
         path.write_bytes(data)
 
 
-def test_a_killed_rebuild_leaves_the_old_index_or_the_new_one(growing: ChangingHome, tmp_path: Path) -> None:
-    """Until it is whole nothing is replaced; what a killed one leaves is in nobody's way."""
+def test_a_killed_rebuild_leaves_the_old_index(growing: ChangingHome, tmp_path: Path) -> None:
+    """Nothing is replaced until the new index is complete, and leftovers of a killed rebuild do no harm."""
     home = growing.path
     random = Random(7)  # noqa: S311 - seeded, so that a failure comes again
     index = tmp_path / "index.sqlite"
-    _refreshed(home, index)
+    _refresh(home, index)
     before = content(index)
-    whole = _how_long(home, tmp_path, 2.0, 1 << 40)
-    killed = sum(_killed(REBUILD, random.uniform(0, whole / 2), index, home) for _ in range(KILLS // 3))
+    duration = _measure_refresh(home, tmp_path, 2.0, 1 << 40)
+    killed = sum(_start_and_kill(REBUILD, random.uniform(0, duration / 2), index, home) for _ in range(KILLS // 3))
     assert killed
     assert content(index) == before
-    _refreshed(home, index)
+    _refresh(home, index)
     assert content(index) == before
 
 
 @pytest.mark.parametrize("wait_ms", [1, 5_000], ids=["impatient", "patient"])
-def test_two_refresh_and_four_read_at_once(growing: ChangingHome, tmp_path: Path, wait_ms: int) -> None:
-    """While transcripts change: no error but that it is busy, nobody reads half a transcript, and the end is right."""
+def test_two_processes_refresh_while_four_read(growing: ChangingHome, tmp_path: Path, wait_ms: int) -> None:
+    """While transcripts change: the only error is IndexBusy, nobody reads half a transcript, the result is right."""
     home = growing.path
     index = tmp_path / "index.sqlite"
-    _refreshed(home, index)
+    _refresh(home, index)
     seconds = 4.0
-    refreshing = [_started(REFRESHING, index, home, seconds, wait_ms) for _ in range(2)]
-    reading = [_started(READING, index, seconds) for _ in range(4)]
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    refreshers = [_start(REFRESHING, index, home, seconds, wait_ms) for _ in range(2)]
+    readers = [_start(READING, index, seconds) for _ in range(4)]
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
         growing.change()
         time.sleep(0.3)
-    answers = [process.communicate() for process in (*refreshing, *reading)]
+    answers = [process.communicate() for process in (*refreshers, *readers)]
     assert [err.decode() for _out, err in answers] == [""] * 6
-    assert [process.returncode for process in (*refreshing, *reading)] == [0] * 6
+    assert [process.returncode for process in (*refreshers, *readers)] == [0] * 6
     assert sum(int(out.split()[0]) for out, _err in answers[:2]) >= 2
     assert all(int(out) for out, _err in answers[2:])
-    _refreshed(home, index)
-    assert content(index) == anew(home, tmp_path)
+    _refresh(home, index)
+    assert content(index) == rebuilt_content(home, tmp_path)

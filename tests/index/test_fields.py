@@ -1,4 +1,4 @@
-"""Fields: everything a person may look for, in the field where they would look, and once."""
+"""Extracted fields: every searchable text is in the field where people would look for it, and only once."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ from threadline.render import (
 from threadline.render.call_text import call_body
 from threadline.thread import find_notifications
 
-Say = Callable[[Any], dict[str, str]]
+Extract = Callable[[Any], dict[str, str]]
 _IMAGE = base64.b64encode(Random(1).randbytes(3000)).decode()  # noqa: S311 - noise
 
 
 @pytest.fixture
-def say(tmp_path: Path) -> Say:
-    """What the fields of one row are: an object, or a line as it stands."""
+def extract(tmp_path: Path) -> Extract:
+    """Extracts the fields of one row: an object, or a line of bytes."""
 
-    def said(row: Any) -> dict[str, str]:
+    def extract_row(row: Any) -> dict[str, str]:
         path = tmp_path / "one.jsonl"
         path.write_bytes(row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n")
         entry, *_ = threadline.entries(path)
         return extract_fields(entry)
 
-    return said
+    return extract_row
 
 
 def _user(content: Any, **more: Any) -> dict[str, Any]:
@@ -66,12 +66,12 @@ def _assistant(*blocks: Any, **more: Any) -> dict[str, Any]:
     return {"type": "assistant", "uuid": "a", "sessionId": "s", "message": message, **more}
 
 
-def _use(tool: str, **given: Any) -> dict[str, Any]:
-    return _assistant({"type": "tool_use", "id": "t", "name": tool, "input": given})
+def _use(tool: str, **arguments: Any) -> dict[str, Any]:
+    return _assistant({"type": "tool_use", "id": "t", "name": tool, "input": arguments})
 
 
-def _result(content: Any, told: Any = None, **more: Any) -> dict[str, Any]:
-    return _user([{"type": "tool_result", "tool_use_id": "t", "content": content, **more}], toolUseResult=told)
+def _result(content: Any, details: Any = None, **more: Any) -> dict[str, Any]:
+    return _user([{"type": "tool_result", "tool_use_id": "t", "content": content, **more}], toolUseResult=details)
 
 
 def _attached(kind: str, **more: Any) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _attached(kind: str, **more: Any) -> dict[str, Any]:
 _REMINDER = "<system-reminder>\nmind the gap\n</system-reminder>"
 
 CASES: dict[str, tuple[Any, dict[str, str]]] = {
-    # what a person typed
+    # text typed by a person
     "a prompt": (_user("fix the parser"), {"prompt": "fix the parser"}),
     "a prompt in blocks": (
         _user([{"type": "text", "text": "fix"}, {"type": "text", "text": "it"}]),
@@ -145,7 +145,7 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
         {"prompt": "keep it", "injected": "Done"},
     ),
     "an exported prompt": ({"type": "human", "text": "hello"}, {"prompt": "hello"}),
-    # what the program put in a person's place
+    # text that the program inserted as the user
     "a meta row": (_user("Continue.", isMeta=True), {"injected": "Continue."}),
     "a summary": (_user("We did much", isCompactSummary=True), {"injected": "We did much"}),
     "an agent's task": (_user("find it", isSidechain=True, agentId="a1"), {"injected": "find it"}),
@@ -196,7 +196,7 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
         {"type": "progress", "data": {"type": "hook_progress", "hookName": "Stop", "command": "lint.sh"}},
         {"injected": "Stop\nlint.sh"},
     ),
-    # what the model said
+    # text of the model
     "a reply": (_assistant({"type": "text", "text": "Done."}), {"reply": "Done."}),
     "a reply that is a bare string": (_assistant("Done."), {"reply": "Done."}),
     "thinking": (_assistant({"type": "thinking", "thinking": "hm", "signature": "c2ln"}), {"thinking": "hm"}),
@@ -379,7 +379,7 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
         {"type": "worktree-state", "worktreeSession": {"worktreePath": "/w/x", "worktreeBranch": "x"}},
         {"path": "/w/x", "injected": "x"},
     ),
-    # what other entries say, and what is no text
+    # repetitions of other entries, and values without text
     "output so far": (
         {"type": "progress", "data": {"type": "bash_progress", "output": "half", "fullOutput": "half"}},
         {},
@@ -397,7 +397,7 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
     "the shape of a request": ({"type": "api-request-shape", "shape": {"system": "you are"}}, {}),
     "a system prompt": (_attached("prompt_snapshot", systemPrompt=["you are"]), {}),
     "money": ({"type": "cost-state", "totalCostUSD": 1.5, "modelUsage": {"opus": {"costUSD": 1.5}}}, {}),
-    # what nobody knows
+    # unknown kinds
     "an unknown kind": (
         {"type": "news", "uuid": "u", "sessionId": "s", "cwd": "/w", "note": "words", "list": [{"deep": "down"}]},
         {"injected": "words\ndown"},
@@ -412,26 +412,26 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
 
 
 @for_each("name", CASES)
-def test_each_thing_is_in_its_field(name: str, say: Say) -> None:
-    """Every kind of entry, call and result gives its words once, where a person would look for them."""
+def test_extracts_each_kind_of_row(name: str, extract: Extract) -> None:
+    """Every kind of entry, call and result gives its text once, in the field where people would look for it."""
     row, expected = CASES[name]
-    assert say(row) == expected
+    assert extract(row) == expected
 
 
-def test_pictures_and_long_base64_are_left_out_and_the_words_around_them_stay(say: Say) -> None:
-    """Base64 in the middle of text goes; what stands before and after it does not."""
-    said = say(_result(f"before data:image/png;base64,{_IMAGE} after"))
-    assert said["result"] == "before data:image/png;base64,  after"
+def test_leaves_out_base64_and_keeps_the_text_around_it(extract: Extract) -> None:
+    """Base64 inside a text is left out, but not the text before and after it."""
+    fields = extract(_result(f"before data:image/png;base64,{_IMAGE} after"))
+    assert fields["result"] == "before data:image/png;base64,  after"
 
 
-def test_a_certificate_is_left_out_but_for_what_it_is() -> None:
-    """Base64 in lines of one width is left out, but not the words below it."""
+def test_leaves_out_the_body_of_a_certificate() -> None:
+    """Base64 in lines of equal width is left out, but not the text below it."""
     lines = [_IMAGE[at : at + 64] for at in range(0, 3200, 64)]
     text = "\n".join(["-----BEGIN CERTIFICATE-----", *lines, "-----END CERTIFICATE-----", "done"])
-    left = strip_base64(text)
-    assert len(left) < 500
-    assert left.startswith("-----BEGIN CERTIFICATE-----\n")
-    assert left.endswith("-----END CERTIFICATE-----\ndone")
+    stripped = strip_base64(text)
+    assert len(stripped) < 500
+    assert stripped.startswith("-----BEGIN CERTIFICATE-----\n")
+    assert stripped.endswith("-----END CERTIFICATE-----\ndone")
 
 
 @pytest.mark.parametrize(
@@ -447,39 +447,39 @@ def test_a_certificate_is_left_out_but_for_what_it_is() -> None:
         "データ" * 400,
     ],
 )
-def test_paths_rulers_code_and_lists_are_no_base64(text: str) -> None:
-    """What only looks like base64 from afar stays as it is."""
+def test_keeps_paths_rulers_code_and_lists(text: str) -> None:
+    """Text that resembles base64 is not changed."""
     assert strip_base64(text) is text
 
 
 @given(st.lists(st.one_of(st.text("ab/ \n.", max_size=400), st.just("Ab1" * BASE64_RUN), st.just(_IMAGE)), max_size=8))
-def test_only_long_runs_of_base64_go(parts: list[str]) -> None:
-    """Whatever stands around it, a long run goes and everything else stays, in its order."""
+def test_leaves_out_only_long_runs_of_base64(parts: list[str]) -> None:
+    """Whatever surrounds it, a long run is left out and everything else stays, in its order."""
     text = strip_base64(" ".join(parts))
     assert "Ab1" not in text
     assert _IMAGE not in text
-    kept = " ".join(part for part in parts if part not in ("Ab1" * BASE64_RUN, _IMAGE))
-    assert text.split() == kept.split()
+    expected = " ".join(part for part in parts if part not in ("Ab1" * BASE64_RUN, _IMAGE))
+    assert text.split() == expected.split()
 
 
-def test_a_field_ends_at_a_word_after_a_million_characters(say: Say) -> None:
-    """What is longer than anybody reads is cut, and not in the middle of a word."""
-    said = say(_result("words " * 400_000))["result"]
-    assert MAX_FIELD_CHARS - 10 < len(said) <= MAX_FIELD_CHARS
-    assert said.endswith("words")
+def test_truncates_a_long_field_at_a_word(extract: Extract) -> None:
+    """A very long text is truncated, but not in the middle of a word."""
+    text = extract(_result("words " * 400_000))["result"]
+    assert MAX_FIELD_CHARS - 10 < len(text) <= MAX_FIELD_CHARS
+    assert text.endswith("words")
 
 
-def test_a_field_without_spaces_is_cut_as_well(say: Say) -> None:
-    """Where no word ends, the cut is where it is."""
-    assert len(say(_result("文字" * 800_000))["result"]) == MAX_FIELD_CHARS
+def test_truncates_a_long_field_without_spaces(extract: Extract) -> None:
+    """If no word ends there, the text is truncated at the limit."""
+    assert len(extract(_result("文字" * 800_000))["result"]) == MAX_FIELD_CHARS
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
-def test_depth_is_no_danger(opening: str, say: Say) -> None:
-    """A value nested deeper than anything can hold it is an entry like any other."""
+def test_accepts_deeply_nested_values(opening: str, extract: Extract) -> None:
+    """A value that is nested too deeply to decode is an entry like any other."""
     closing = ("]" if opening == "[" else "}") * 100_000
     line = f'{{"type":"user","message":{{"role":"user","content":"hello"}},"x":{opening * 100_000}"deep"{closing}}}\n'
-    assert "hello" in "".join(say(line.encode()).values())
+    assert "hello" in "".join(extract(line.encode()).values())
 
 
 _JSON = st.recursive(
@@ -498,22 +498,22 @@ _KEYS = st.sampled_from(
 
 
 @given(st.sampled_from([*KINDS, "unheard-of"]), st.dictionaries(_KEYS, _JSON, max_size=5))
-def test_no_value_in_any_place_is_too_odd(say: Say, kind: str, values: dict[str, Any]) -> None:
-    """Whatever stands wherever, fields come out: known ones, text that says something, and what SQLite takes."""
-    for name, text in say({**values, "type": kind}).items():
+def test_any_values_give_valid_fields(extract: Extract, kind: str, values: dict[str, Any]) -> None:
+    """Whatever the values, fields have known names, text that is not blank, and what SQLite accepts."""
+    for name, text in extract({**values, "type": kind}).items():
         assert name in FIELDS
         assert text.strip()
         normalize_text(text).encode()
 
 
-def test_ten_thousand_strings_cost_no_more_than_their_length(say: Say) -> None:
-    """Many small strings beside a long text are not looked for one by one."""
-    said = say(_result("x " * 50_000, {"results": [f"name{at}" for at in range(10_000)]}))
-    assert said["result"].count("name") == 10_000
+def test_many_small_strings_are_fast(extract: Extract) -> None:
+    """Many small strings beside a long text are not searched for one by one."""
+    fields = extract(_result("x " * 50_000, {"results": [f"name{at}" for at in range(10_000)]}))
+    assert fields["result"].count("name") == 10_000
 
 
-# What `threadline show` says itself about calls.
-_OWN_WORDS = frozenset(
+# Words that `threadline show` adds to calls.
+_ADDED_WORDS = frozenset(
     {
         "line",
         "lines",
@@ -533,23 +533,23 @@ _OWN_WORDS = frozenset(
 )
 
 
-def _seen(session: Session) -> Iterator[tuple[str, set[str]]]:
-    """The words that a person is shown of a session, by what they are shown as."""
-    news = {entry_key(notification.entry): [notification] for notification in find_notifications(session)}
+def _displayed_words(session: Session) -> Iterator[tuple[str, set[str]]]:
+    """The words of a session that are displayed, by the kind of item."""
+    notifications = {entry_key(notification.entry): [notification] for notification in find_notifications(session)}
     for agent in (session.main, *session.agents):
-        for item in build_outline(agent, news=news):
+        for item in build_outline(agent, news=notifications):
             keys = _keys(item.call.input) if isinstance(item, CallItem) else set()
             for text in _texts(item):
                 yield type(item).__name__, set(tokenize(normalize_text(text))) - keys
             if isinstance(item, CallItem):
                 lines = call_body(item.call, 10**6, uncut=True)
-                shown = tokenize(normalize_text("\n".join("".join(span.text for span in line) for line in lines)))
-                yield "body", {word for word in shown if not word.isdigit()} - _OWN_WORDS
+                words = tokenize(normalize_text("\n".join("".join(span.text for span in line) for line in lines)))
+                yield "body", {word for word in words if not word.isdigit()} - _ADDED_WORDS
 
 
-def _keys(given: Any) -> set[str]:
-    """Where no input tells most, the first ones are shown with their names."""
-    return set(tokenize(normalize_text(" ".join(given)))) if isinstance(given, dict) else set()
+def _keys(arguments: Any) -> set[str]:
+    """If no argument is distinctive, the first ones are shown with their names."""
+    return set(tokenize(normalize_text(" ".join(arguments)))) if isinstance(arguments, dict) else set()
 
 
 def _texts(item: Item) -> list[str]:  # noqa: PLR0911 - a line an item
@@ -569,7 +569,7 @@ def _texts(item: Item) -> list[str]:  # noqa: PLR0911 - a line an item
     return []
 
 
-def _held(session: Session) -> set[str]:
+def _indexed_words(session: Session) -> set[str]:
     entries = [entry for agent in (session.main, *session.agents) for entry in agent.entries]
     return {
         word for entry in entries for text in extract_fields(entry).values() for word in tokenize(normalize_text(text))
@@ -577,22 +577,22 @@ def _held(session: Session) -> set[str]:
 
 
 def _check(paths: list[Path]) -> None:
-    seen = 0
+    count = 0
     for path in paths:
         session = threadline.read(path)
-        held = _held(session)
-        for what, words in _seen(session):
-            seen += len(words)
-            assert sorted(words - held) == [], (path, what)
-    assert seen > len(paths)
+        indexed = _indexed_words(session)
+        for kind, words in _displayed_words(session):
+            count += len(words)
+            assert sorted(words - indexed) == [], (path, kind)
+    assert count > len(paths)
 
 
-def test_every_word_that_is_shown_is_in_a_field(tmp_path: Path) -> None:
-    """Whatever a person reads in `threadline show` can be found: the made-up home."""
+def test_every_displayed_word_of_the_demo_home_is_in_a_field(tmp_path: Path) -> None:
+    """Everything that `threadline show` displays of the demo home can be found."""
     write(tmp_path / "home")
     _check(sorted((tmp_path / "home" / "projects").glob("*/*.jsonl")))
 
 
-def test_every_word_of_odd_sessions_is_in_a_field() -> None:
-    """Whatever a person reads in `threadline show` can be found: the cases of every odd thing sessions do."""
+def test_every_displayed_word_of_the_case_sessions_is_in_a_field() -> None:
+    """Everything that `threadline show` displays of the case folders can be found."""
     _check(sorted((Path(__file__).parent.parent / "sessions").glob("*/in/*.jsonl")))

@@ -26,15 +26,15 @@ def _build(folder: Path, project: str = "-work-app") -> Path:
     return folder / "index.sqlite"
 
 
-def test_a_damaged_file_is_said_to_be(tmp_path: Path) -> None:
-    """Whatever is asked of a file that was overwritten, the error says that it is damaged, and how to rebuild it."""
+def test_reports_a_damaged_file(tmp_path: Path) -> None:
+    """Every query of an overwritten file raises an error that says that it is damaged, and how to rebuild it."""
     path = _build(tmp_path)
     size = path.stat().st_size
     with Index.open(path) as index:
         with path.open("r+b") as file:
             file.seek(8192)
             file.write(b"\xff" * (size - 8192))
-        questions = (
+        queries = (
             index.sessions,
             index.tool_counts,
             lambda: index.calls(CallFilter()),
@@ -42,9 +42,9 @@ def test_a_damaged_file_is_said_to_be(tmp_path: Path) -> None:
             lambda: list(index.entries.all_rows()),
             lambda: search(index, "lighthouse"),
         )
-        for ask in questions:
+        for query in queries:
             with pytest.raises(DamagedIndex, match="threadline index rebuild"):
-                ask()
+                query()
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_a_damaged_file_is_said_to_be(tmp_path: Path) -> None:
         (sqlite3.ProgrammingError("Cannot operate on a closed database."), sqlite3.ProgrammingError),
     ],
 )
-def test_every_error_of_sqlite_is_translated(error: Exception, kind: type[Exception], tmp_path: Path) -> None:
-    """A damaged file and a locked one have errors of their own. A mistake in a statement is a bug, and stays one."""
+def test_translates_sqlite_errors(error: Exception, kind: type[Exception], tmp_path: Path) -> None:
+    """A damaged file and a locked one have their own errors. A mistake in a statement is a bug, and stays as it is."""
     assert type(translate_error(error, tmp_path)) is kind
 
 
 def test_a_value_is_computed_again_when_the_index_changes(tmp_path: Path) -> None:
-    """The cache of an index is valid until a refresh writes to it, or until the state that is given changes."""
+    """A cached value is valid until a refresh writes to the index, or until the given state changes."""
     path = _build(tmp_path)
     computed: list[int] = []
 
@@ -86,7 +86,7 @@ def test_a_value_is_computed_again_when_the_index_changes(tmp_path: Path) -> Non
 
 
 def test_a_snapshot_does_not_see_a_refresh(tmp_path: Path) -> None:
-    """Everything inside it is answered from one state."""
+    """All queries inside a snapshot see the same state."""
     path = _build(tmp_path)
     with Index.open(path) as index:
         with index.snapshot():
@@ -101,7 +101,7 @@ def test_a_snapshot_does_not_see_a_refresh(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="its file names are text")
-def test_a_project_whose_name_is_not_text_is_searched(tmp_path: Path) -> None:
+def test_searches_a_project_whose_name_is_not_utf_8(tmp_path: Path) -> None:
     """A folder name that is not valid UTF-8 is a path like any other, in hits and in filters."""
     with Index.open(_build(tmp_path, os.fsdecode(b"-work-\xff"))) as index:
         (hit,) = search(index, "lighthouse project:work").hits

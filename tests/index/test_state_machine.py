@@ -1,4 +1,4 @@
-"""The law of the index: whatever happens to transcripts, a refresh leaves what one made anew would tell.
+"""Whatever happens to transcripts, a refreshed index equals a rebuilt one.
 
 `--hypothesis-profile=long` tries thousands of steps instead of some hundreds.
 """
@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from msgspec.structs import replace
-from tests.index.content import anew, content, differences
+from tests.index.content import content, differences, rebuilt_content
 from tests.index.parts import PARTS, PROJECTS, Pens, names
-from tests.index.test_ledger import told
+from tests.index.test_ledger import charge_fields
 from tests.profiles import scale_examples
 from tests.transcripts import lines, transcript
 
@@ -41,10 +41,10 @@ some_parts = st.lists(st.sampled_from(sorted(PARTS)), min_size=1, max_size=5)
 
 
 class Transcripts(RuleBasedStateMachine):
-    """A home in which several write, and an index of it.
+    """A home with several writers, and an index of it.
 
-    In half of the runs everything bears the time at which it was written, in the others the clock goes on by seconds:
-    then equal times are proof, and nothing is looked at twice.
+    In half of the runs every file has the real mtime. In the others the clock advances by whole seconds, so that an
+    equal mtime proves that nothing changed, and no file is read twice.
     """
 
     steps = 0
@@ -63,26 +63,26 @@ class Transcripts(RuleBasedStateMachine):
         self.is_checked = True
 
     def teardown(self) -> None:
-        """The last word is always checked."""
+        """Always check the last state."""
         try:
             if not self.is_checked:
                 self._check()
         finally:
             shutil.rmtree(self.folder)
 
-    # What the rules are made of.
+    # Helpers.
 
     def paths(self) -> list[Path]:
-        """All transcripts there are, in order."""
+        """All transcripts, in order."""
         return sorted(self.home.glob("projects/**/*.jsonl"))
 
     def path(self, number: int) -> Path:
-        """One that is there."""
-        there = self.paths()
-        return there[number % len(there)]
+        """One of the existing transcripts."""
+        paths = self.paths()
+        return paths[number % len(paths)]
 
     def done(self, *paths: Path) -> None:
-        """Something was written: give it its time."""
+        """Record a change, and set the mtime of what was written."""
         type(self).steps += 1
         self.is_checked = False
         self.now += SECOND
@@ -90,47 +90,47 @@ class Transcripts(RuleBasedStateMachine):
             if self.is_slow and path.exists():
                 os.utime(path, ns=(self.now, self.now))
 
-    def some_lines(self, path: Path, parts: Iterable[str]) -> bytes:
-        """What is written to a transcript next."""
+    def new_lines(self, path: Path, parts: Iterable[str]) -> bytes:
+        """New lines for a transcript."""
         pen = self.pens.of(path)
         return lines(*transcript(*(PARTS[part](self.pens) for part in parts), pen=pen))
 
     def append(self, path: Path, data: bytes) -> None:
-        """Write to its end."""
+        """Append to a transcript."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:
             file.write(data)
 
-    # What happens to transcripts.
+    # Changes to transcripts.
 
     @precondition(lambda self: self.is_slow is None)
     @rule(is_slow=st.booleans(), parts=some_parts)
     def begin(self, is_slow: bool, parts: list[str]) -> None:
-        """The first session."""
+        """Write the first session."""
         self.is_slow = is_slow
         self.begin_another(next(iter(sorted(PROJECTS))), "1", parts)
 
     @rule(folder=st.sampled_from(sorted(PROJECTS)), name=names, parts=some_parts)
     def begin_another(self, folder: str, name: str, parts: list[str]) -> None:
-        """A transcript of a session or an agent begins, perhaps in a new project, or one goes on."""
+        """Start or continue a transcript of a session or an agent, perhaps in a new project."""
         path = self.pens.place(self.home, folder, name)
-        self.append(path, self.some_lines(path, parts))
+        self.append(path, self.new_lines(path, parts))
         self.done(path)
 
     @precondition(lambda self: self.paths())
     @rule(number=which, parts=some_parts)
     def append_lines(self, number: int, parts: list[str]) -> None:
-        """Whole lines."""
+        """Append complete lines."""
         path = self.path(number)
-        self.append(path, self.some_lines(path, parts))
+        self.append(path, self.new_lines(path, parts))
         self.done(path)
 
     @precondition(lambda self: self.paths())
     @rule(number=which, parts=some_parts, share=shares, keeps_rest=st.booleans())
     def append_a_part(self, number: int, parts: list[str], share: float, keeps_rest: bool) -> None:
-        """Cut off at any byte, inside of a character too; the rest may come later."""
+        """Append data truncated at any byte, even inside a character. The rest may come later."""
         path = self.path(number)
-        data = self.some_lines(path, parts)
+        data = self.new_lines(path, parts)
         cut = int(len(data) * share)
         self.append(path, data[:cut])
         if keeps_rest:
@@ -140,26 +140,26 @@ class Transcripts(RuleBasedStateMachine):
     @precondition(lambda self: self.paths())
     @rule(number=which, share=shares, lines_more=st.integers(1, 6))
     def append_again(self, number: int, share: float, lines_more: int) -> None:
-        """Lines that it has already, as a session that is resumed may have them."""
+        """Repeat lines, as a resumed session may."""
         path = self.path(number)
-        told = path.read_bytes().splitlines(keepends=True)
-        first = int(len(told) * share)
-        self.append(path, b"".join(told[first : first + lines_more]))
+        existing = path.read_bytes().splitlines(keepends=True)
+        first = int(len(existing) * share)
+        self.append(path, b"".join(existing[first : first + lines_more]))
         self.done(path)
 
     @precondition(lambda self: self.paths())
     @rule(number=which, parts=some_parts)
     def append_without_an_end(self, number: int, parts: list[str]) -> None:
-        """The last line is whole but for its newline."""
+        """Append lines, the last one without its newline."""
         path = self.path(number)
-        self.append(path, self.some_lines(path, parts)[:-1])
+        self.append(path, self.new_lines(path, parts)[:-1])
         self.rest[path] = b"\n"
         self.done(path)
 
     @precondition(lambda self: any(path.exists() for path in self.rest))
     @rule()
     def complete(self) -> None:
-        """What was left out of it comes."""
+        """Append the missing rest of a transcript."""
         path = next(path for path in sorted(self.rest) if path.exists())
         self.append(path, self.rest.pop(path))
         self.done(path)
@@ -167,12 +167,12 @@ class Transcripts(RuleBasedStateMachine):
     @precondition(lambda self: self.paths())
     @rule(writers=st.lists(st.tuples(which, some_parts), min_size=2, max_size=5), seed=st.integers(0, 99))
     def several_write(self, writers: list[tuple[int, list[str]]], seed: int) -> None:
-        """By turns, a piece each, some to the same transcript; a refresh may come in between."""
+        """Several writers take turns, some in the same transcript, perhaps with a refresh in between."""
         pieces: list[tuple[int, Path, bytes]] = []
         order = random.Random(seed)  # noqa: S311 - seeded, so that a failure comes again
         for writer, (number, parts) in enumerate(writers):
             path = self.path(number)
-            data = self.some_lines(path, parts)
+            data = self.new_lines(path, parts)
             cuts = [0, *sorted(order.randrange(len(data) + 1) for _ in range(2)), len(data)]
             pieces += [(writer, path, data[a:b]) for a, b in pairwise(cuts)]
         waiting = sorted(pieces, key=lambda _piece: order.random())
@@ -188,7 +188,7 @@ class Transcripts(RuleBasedStateMachine):
     @precondition(lambda self: self.paths())
     @rule(number=which, share=shares)
     def truncate(self, number: int, share: float) -> None:
-        """At any byte."""
+        """Truncate at any byte."""
         path = self.path(number)
         os.truncate(path, int(path.stat().st_size * share))
         self.done(path)
@@ -196,17 +196,17 @@ class Transcripts(RuleBasedStateMachine):
     @precondition(lambda self: self.paths())
     @rule(number=which, lines_less=st.integers(0, 3))
     def truncate_at_a_line(self, number: int, lines_less: int) -> None:
-        """What has no end goes, and some lines before it."""
+        """Remove an incomplete line and some lines before it."""
         path = self.path(number)
-        whole = path.read_bytes().rpartition(b"\n")[0].splitlines(keepends=True)
-        whole = [*whole[:-1], whole[-1] + b"\n"] if whole else []
-        os.truncate(path, len(b"".join(whole[: len(whole) - lines_less])))
+        complete = path.read_bytes().rpartition(b"\n")[0].splitlines(keepends=True)
+        complete = [*complete[:-1], complete[-1] + b"\n"] if complete else []
+        os.truncate(path, len(b"".join(complete[: len(complete) - lines_less])))
         self.done(path)
 
     @precondition(lambda self: self.paths())
-    @rule(number=which, share=shares, there=st.sampled_from([b"a", b"1", b" ", b'"', b"\n", b"\xff"]))
-    def rewrite_in_place(self, number: int, share: float, there: bytes) -> None:
-        """Another byte, in the same file, of the same length. In the middle it is found if nothing else happens too."""
+    @rule(number=which, share=shares, replacement=st.sampled_from([b"a", b"1", b" ", b'"', b"\n", b"\xff"]))
+    def rewrite_in_place(self, number: int, share: float, replacement: bytes) -> None:
+        """Replace one byte in place. In the middle of a file it is noticed only if nothing else happens too."""
         path = self.path(number)
         size = path.stat().st_size
         if not size:
@@ -215,7 +215,7 @@ class Transcripts(RuleBasedStateMachine):
             self.refresh_once()
         with path.open("r+b") as file:
             file.seek(int((size - 1) * share))
-            file.write(there)
+            file.write(replacement)
         self.done(path)
         if size > 2 * END:
             os.utime(path, ns=(self.now + size, self.now + size))
@@ -224,7 +224,7 @@ class Transcripts(RuleBasedStateMachine):
     @precondition(lambda self: self.paths())
     @rule(number=which, other=which, how=st.sampled_from(["copy", "half", "reversed", "same", "other session"]))
     def replace(self, number: int, other: int, how: str) -> None:
-        """Another file is put in its place."""
+        """Replace the file by another one."""
         path, source = self.path(number), self.path(other)
         data = (path if how == "same" else source).read_bytes()
         if how == "half":
@@ -233,15 +233,15 @@ class Transcripts(RuleBasedStateMachine):
             data = b"".join(reversed(data.splitlines(keepends=True)))
         elif how == "other session":
             data = data.replace(self.pens.of(source).session.encode(), self.pens.of(path).session.encode())
-        beside = path.with_name("beside.tmp")
-        beside.write_bytes(data)
-        self.done(beside)
-        beside.replace(path)
+        temporary = path.with_name("beside.tmp")
+        temporary.write_bytes(data)
+        self.done(temporary)
+        temporary.replace(path)
 
     @precondition(lambda self: self.paths())
     @rule(number=which, folder=st.sampled_from(sorted(PROJECTS)), name=names, renames=st.booleans())
     def fork(self, number: int, folder: str, name: str, renames: bool) -> None:
-        """A session goes on in another file, which begins with a copy of the first."""
+        """Continue a session in another file, which starts with a copy of the first."""
         source, path = self.path(number), self.pens.place(self.home, folder, name)
         if path.exists():
             return
@@ -254,7 +254,7 @@ class Transcripts(RuleBasedStateMachine):
     @precondition(lambda self: self.paths())
     @rule(number=which, folder=st.sampled_from(sorted(PROJECTS)), name=names)
     def move(self, number: int, folder: str, name: str) -> None:
-        """To another name or project, where one may lie already."""
+        """Move to another name or project, perhaps over an existing file."""
         source, path = self.path(number), self.pens.place(self.home, folder, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         source.replace(path)
@@ -265,7 +265,7 @@ class Transcripts(RuleBasedStateMachine):
     @precondition(lambda self: self.paths())
     @rule(number=which, folder=st.sampled_from(sorted(PROJECTS)))
     def move_to_another_project(self, number: int, folder: str) -> None:
-        """By the same name."""
+        """Move to another project, with the same name."""
         source = self.path(number)
         path = (
             self.home
@@ -282,56 +282,56 @@ class Transcripts(RuleBasedStateMachine):
     @precondition(lambda self: len(self.paths()) > 1)
     @rule(number=which, other=which)
     def exchange(self, number: int, other: int) -> None:
-        """Two change their names."""
-        one, two = self.path(number), self.path(other)
-        if one != two:
+        """Swap the names of two transcripts."""
+        first, second = self.path(number), self.path(other)
+        if first != second:
             aside = self.home / "aside"
-            one.rename(aside)
-            two.rename(one)
-            aside.rename(two)
+            first.rename(aside)
+            second.rename(first)
+            aside.rename(second)
             self.done()
 
     @precondition(lambda self: self.paths())
     @rule(number=which)
     def delete(self, number: int) -> None:
-        """It is gone."""
+        """Delete a transcript."""
         self.path(number).unlink()
         self.done()
 
     @precondition(lambda self: self.paths())
     @rule(folder=st.sampled_from(sorted(PROJECTS)))
     def delete_project(self, folder: str) -> None:
-        """All of a project is gone."""
+        """Delete a project."""
         shutil.rmtree(self.home / "projects" / folder, ignore_errors=True)
         self.done()
 
     @precondition(lambda self: self.paths())
     @rule(number=which, parts=some_parts, is_same=st.booleans(), refreshes=st.booleans())
     def delete_and_recreate(self, number: int, parts: list[str], is_same: bool, refreshes: bool) -> None:
-        """It comes back, with the same bytes or others, perhaps as the very file to the system."""
+        """Recreate a transcript with the same or other bytes, perhaps with the same inode."""
         path = self.path(number)
         data = path.read_bytes()
         path.unlink()
         self.done()
         if refreshes:
             refresh_index(self.index, homes(self.home))
-        self.append(path, data if is_same else self.some_lines(path, parts))
+        self.append(path, data if is_same else self.new_lines(path, parts))
         self.done(path)
 
     @precondition(lambda self: self.paths())
     @rule(number=which, seconds=st.sampled_from([-1_000_000, -1, 0, 1, 1_000_000]))
     def touch(self, number: int, seconds: int) -> None:
-        """It bears another time, long ago or still to come."""
+        """Set another mtime, in the past or in the future."""
         path = self.path(number)
         self.done()
         time = path.stat().st_mtime_ns + seconds * SECOND
         os.utime(path, ns=(time, time))
 
-    # What is asked for.
+    # Refreshes.
 
     @rule(how=st.sampled_from(["once", "twice", "fresh", "fresh", "bounded", "rebuilt"]))
     def refresh(self, how: str) -> None:
-        """In any of the ways in which an index comes to be up to date."""
+        """Refresh in any of the possible ways."""
         ways: dict[str, Callable[[], None]] = {
             "once": self.refresh_once,
             "twice": self.refresh_twice,
@@ -343,43 +343,46 @@ class Transcripts(RuleBasedStateMachine):
         self._check()
 
     def refresh_once(self) -> None:
-        """The usual way."""
+        """Refresh."""
         refresh_index(self.index, homes(self.home))
 
     def refresh_twice(self) -> None:
-        """The second has nothing to do; what was written to just now it looks at again."""
+        """Refresh twice. The second refresh reads no entries."""
         self.refresh_once()
-        done = refresh_index(self.index, homes(self.home))
-        assert (done.entries, done.gone) == (0, 0)
+        result = refresh_index(self.index, homes(self.home))
+        assert (result.entries, result.gone) == (0, 0)
 
-    def refresh_fresh(self, most: int | None) -> None:
-        """As the archive does."""
-        made = Index.open_fresh(self.index, homes(self.home), max_bytes=most)
-        assert made is not None
-        made.close()
+    def refresh_fresh(self, max_bytes: int | None) -> None:
+        """Open a fresh index, like the archive."""
+        index = Index.open_fresh(self.index, homes(self.home), max_bytes=max_bytes)
+        assert index is not None
+        index.close()
 
     def refresh_rebuilt(self) -> None:
-        """Made anew in its place."""
+        """Rebuild the index in place."""
         rebuild_index(self.index, homes(self.home))
 
     def _check(self) -> None:
         type(self).checks += 1
         self.is_checked = True
         refresh_index(self.index, homes(self.home))
-        other_than_anew = differences(content(self.index), anew(self.home, self.folder))
-        assert not other_than_anew, pformat(other_than_anew, width=200)
-        with threadline.open(self.home, index=self.index) as one, threadline.open(self.home, index=False) as other:
-            answers = [{name: ask(archive) for name, ask in ANSWERS.items()} for archive in (one, other)]
-        other_than_without = differences(*answers)
-        assert not other_than_without, pformat(other_than_without, width=200)
+        rebuilt_difference = differences(content(self.index), rebuilt_content(self.home, self.folder))
+        assert not rebuilt_difference, pformat(rebuilt_difference, width=200)
+        with (
+            threadline.open(self.home, index=self.index) as indexed,
+            threadline.open(self.home, index=False) as unindexed,
+        ):
+            answers = [{name: ask(archive) for name, ask in ANSWERS.items()} for archive in (indexed, unindexed)]
+        unindexed_difference = differences(*answers)
+        assert not unindexed_difference, pformat(unindexed_difference, width=200)
 
 
-def _fields(told: Any) -> list[Any]:
-    return [(name, getattr(told, name)) for name in told.__struct_fields__]
+def _fields(struct: Any) -> list[Any]:
+    return [(name, getattr(struct, name)) for name in struct.__struct_fields__]
 
 
 def _charges(archive: threadline.archive.Archive) -> list[Any]:
-    return sorted(map(told, archive.ledger()), key=repr)
+    return sorted(map(charge_fields, archive.ledger()), key=repr)
 
 
 def _sums(archive: threadline.archive.Archive, *names: str) -> Any:
@@ -398,13 +401,13 @@ ANSWERS: dict[str, Callable[[threadline.archive.Archive], Any]] = {
     "by tool": lambda archive: _sums(archive, "tool"),
     "by project": lambda archive: _sums(archive, "project"),
 }
-"""What the archive is asked, with the index and without. Half of a character is no text to a database."""
+"""Queries of the archive, with the index and without. A database cannot store half a surrogate pair as text."""
 
 TestTranscripts = Transcripts.TestCase
 TestTranscripts.settings = settings(
     max_examples=scale_examples(40),
     stateful_step_count=25,
-    phases=(Phase.explicit, Phase.generate),  # to make a failure smaller takes minutes; its steps are few as they are
+    phases=(Phase.explicit, Phase.generate),  # shrinking takes minutes, and there are few steps anyway
     report_multiple_bugs=False,
     suppress_health_check=list(HealthCheck),
 )

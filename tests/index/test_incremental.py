@@ -1,4 +1,4 @@
-"""However transcripts come into being, bit by bit and in several files, the index is the one that is made anew."""
+"""However transcripts grow, in parts and in several files, the index equals a rebuilt one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.changing_home import ChangingHome
-from tests.index.content import anew, content
-from tests.index.test_refresh import _refreshed
+from tests.index.content import content, rebuilt_content
+from tests.index.test_refresh import _refresh
 from tests.profiles import scale_examples
 from tests.transcripts import write as write_lines
 
@@ -30,27 +30,27 @@ OTHER = f'{{"type":"user","uuid":"u3",{_HEAD}4.000Z","message":{{"role":"user","
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(3))
-def test_growing_in_several_places_at_once(tmp_path: Path, seed: int) -> None:
-    """Appends up to anywhere in a line, forks among them, cuts, replacements, renames, deletions: always the same."""
+def test_equals_a_rebuilt_index_while_the_home_changes(tmp_path: Path, seed: int) -> None:
+    """Appends that end anywhere in a line, forks, truncations, replacements, renames and deletions."""
     growing = ChangingHome(tmp_path / "home", seed, max_bytes=40_000)
     index = tmp_path / "index.sqlite"
     for _ in range(max(3, scale_examples(6))):
-        _refreshed(growing.path, index)
-        assert content(index) == anew(growing.path, tmp_path)
+        _refresh(growing.path, index)
+        assert content(index) == rebuilt_content(growing.path, tmp_path)
         growing.change()
 
 
-def test_a_search_whose_result_comes_later_is_charged(tmp_path: Path) -> None:
-    """A web search is known by its result: when that is read after the call, its charge is made anew."""
+def test_charges_a_web_search_whose_result_comes_later(tmp_path: Path) -> None:
+    """A web search is known by its result. If that is read after the call, the message is charged again."""
     home, index = tmp_path / "home", tmp_path / "index.sqlite"
     path = write_lines(home / f"projects/-a/{SESSION}.jsonl", CALL.encode())
-    told = []
+    rows = []
     for line in (None, OTHER, RESULT, OTHER):
         if line is not None:
             with path.open("a") as file:
                 file.write(line)
-        _refreshed(home, index)
+        _refresh(home, index)
         with closing(open_read_only(index)) as connection:
-            told += connection.execute("SELECT web_searches, (SELECT COUNT(*) FROM waiting) FROM charges").fetchall()
-        assert content(index) == anew(home, tmp_path)
-    assert told == [(0, 1), (0, 1), (3, 0), (3, 0)]
+            rows += connection.execute("SELECT web_searches, (SELECT COUNT(*) FROM waiting) FROM charges").fetchall()
+        assert content(index) == rebuilt_content(home, tmp_path)
+    assert rows == [(0, 1), (0, 1), (3, 0), (3, 0)]

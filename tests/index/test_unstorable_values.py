@@ -1,4 +1,4 @@
-"""What no database takes stands in transcripts, too: it is kept as well as can be, and breaks nothing."""
+"""Values that a database cannot store are kept as well as possible, and break nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from contextlib import closing
 from pathlib import Path
 
-from tests.index.work_rows import content
+from tests.index.session_rows import content
 from tests.transcripts import SESSION, Pen, Row, call, chain, prompt, transcript
 
 from threadline.find import homes
@@ -18,7 +18,7 @@ HUGE = 10**30
 
 
 def _rows() -> list[Row]:
-    """Halves of characters and numbers beyond all bounds, wherever they can stand."""
+    """Rows with lone surrogates and huge numbers in every possible place."""
     todos = [{"content": HALF, "status": HALF, "id": HALF}]
     task = {"task": {"id": HALF, "subject": HALF}}
     rows = transcript(
@@ -37,32 +37,32 @@ def _rows() -> list[Row]:
     return [row for row in rows if isinstance(row, dict)]
 
 
-def test_halves_of_characters_and_huge_numbers_break_nothing(tmp_path: Path) -> None:
-    """In ids, tools, paths, lists and counts, of main agents and of others: rows are made, bit by bit or at once."""
+def test_indexes_lone_surrogates_and_huge_numbers(tmp_path: Path) -> None:
+    """In ids, tools, paths, lists and counts, of main agents and others: rows are written, incrementally or at once."""
     home = tmp_path / "home"
     path = home / f"projects/-a/{SESSION}.jsonl"
     path.parent.mkdir(parents=True)
     rows = _rows()
-    told = [json.dumps(row).encode() + b"\n" for row in (*rows, *({**row, "isSidechain": True} for row in rows))]
-    for count in range(0, len(told) + 1, 3):
-        path.write_bytes(b"".join(told[:count]))
+    lines = [json.dumps(row).encode() + b"\n" for row in (*rows, *({**row, "isSidechain": True} for row in rows))]
+    for count in range(0, len(lines) + 1, 3):
+        path.write_bytes(b"".join(lines[:count]))
         refresh_index(tmp_path / "index.sqlite", homes(home))
-    path.write_bytes(b"".join(told))
-    for name in ("index.sqlite", "anew.sqlite"):
+    path.write_bytes(b"".join(lines))
+    for name in ("index.sqlite", "rebuilt.sqlite"):
         refresh_index(tmp_path / name, homes(home))
     grown = content(tmp_path / "index.sqlite")
-    assert grown == content(tmp_path / "anew.sqlite")
-    assert {name: bool(found) for name, found in grown.items()} == dict.fromkeys(grown, True)
+    assert grown == content(tmp_path / "rebuilt.sqlite")
+    assert {name: bool(rows) for name, rows in grown.items()} == dict.fromkeys(grown, True)
 
 
-def test_a_transcript_whose_name_is_no_text_is_told_of(tmp_path: Path) -> None:
-    """Its calls are there, and a result that comes twice is found by its place."""
+def test_indexes_calls_of_a_transcript_whose_name_is_not_utf_8(tmp_path: Path) -> None:
+    """Its calls are indexed, and a repeated result is found by its place."""
     home = tmp_path / "home"
     path = home / "projects/-a" / os.fsdecode(SESSION.encode() + b"\xff.jsonl")
     path.parent.mkdir(parents=True)
     rows = [json.dumps(row).encode() + b"\n" for row in transcript(prompt("go"), call("Bash", "ls", "x", error=True))]
-    for told in (rows, [*rows, rows[-1].replace(b'"is_error": true', b'"is_error": false')]):
-        path.write_bytes(b"".join(told))
+    for content_lines in (rows, [*rows, rows[-1].replace(b'"is_error": true', b'"is_error": false')]):
+        path.write_bytes(b"".join(content_lines))
         refresh_index(tmp_path / "index.sqlite", homes(home))
         with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
             outcomes = connection.execute("SELECT outcome, result_line FROM calls").fetchall()

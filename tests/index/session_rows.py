@@ -1,4 +1,4 @@
-"""What agents did, as sessions tell it and as an index does, in the same shape."""
+"""The calls, files, compactions, todos and agents of sessions, from transcripts and from an index, as equal rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CALLS = """SELECT t.path, e.line, k.tool, c.outcome, rt.path, r.line, c.exit_co
     FROM call_rows c JOIN tools k USING(tool_id) JOIN entries e USING(entry_id) JOIN transcripts t USING(transcript_id)
     LEFT JOIN entries r ON r.entry_id = c.result_entry_id
     LEFT JOIN transcripts rt ON rt.transcript_id = r.transcript_id"""
-QUESTIONS = {
+QUERIES = {
     "calls": "SELECT call, tool, outcome, started, ended, exit_code, session, agent, started_agent, project,"
     " transcript, line, result_line FROM calls",
     "all calls": _CALLS,
@@ -39,28 +39,36 @@ QUESTIONS = {
     "todos": "SELECT session, list, agent, position, id, status, content, owner, blocked_by, transcript, line"
     " FROM todos",
 }
-"""What an index tells of the work, without numbers that depend on the order of reading."""
+"""Queries of an index, without ids that depend on the order of reading."""
 
 
 def content(index: Path) -> Rows:
-    """All that an index tells of it."""
+    """The results of all queries of an index."""
     with closing(open_read_only(index)) as connection:
-        return {name: sorted(connection.execute(asked), key=repr) for name, asked in QUESTIONS.items()}
+        return {name: sorted(connection.execute(query), key=repr) for name, query in QUERIES.items()}
 
 
 def sessions(home: Path) -> list[Session]:
     """Every session of a home."""
-    found = threadline.look(home).transcripts
-    return [threadline.read(one.path, continued=False) for one in found if one.kind is TranscriptKind.MAIN]
+    transcripts = threadline.look(home).transcripts
+    return [
+        threadline.read(transcript.path, continued=False)
+        for transcript in transcripts
+        if transcript.kind is TranscriptKind.MAIN
+    ]
 
 
-def of_session(session: Session) -> Rows:
-    """What a session tells, read from its transcripts."""
+def rows_from_transcripts(session: Session) -> Rows:
+    """The rows of a session, read from its transcripts."""
     state = state_at(session)
     return {
         "calls": sorted(map(_call, session.calls), key=repr),
         "files": sorted(
-            {(file.path, str(one.how), str(one.place)) for file in state.files.values() for one in file.evidence}
+            {
+                (file.path, str(evidence.how), str(evidence.place))
+                for file in state.files.values()
+                for evidence in file.evidence
+            }
             & {(path, str(how), place) for path, how, place in _touches(state)},
             key=repr,
         ),
@@ -88,10 +96,10 @@ def _ordered(rows: Iterable[Any]) -> list[Any]:
 
 def _touches(state: Any) -> Iterable[tuple[str, EvidenceKind, str]]:
     return (
-        (file.path, one.how, str(one.place))
+        (file.path, evidence.how, str(evidence.place))
         for file in state.files.values()
-        for one in file.evidence
-        if one.how in _HOWS
+        for evidence in file.evidence
+        if evidence.how in _HOWS
     )
 
 
@@ -103,29 +111,29 @@ def _call(call: Any) -> tuple[Any, ...]:
 
 def _todos(state: Any) -> Iterable[tuple[Any, ...]]:
     return (
-        ("todo", one.agent, at, todo.id, todo.status, todo.content, str(one.place))
-        for one in state.todos
-        for at, todo in enumerate(one.todos, 1)
+        ("todo", todo_list.agent, position, todo.id, todo.status, todo.content, str(todo_list.place))
+        for todo_list in state.todos
+        for position, todo in enumerate(todo_list.todos, 1)
     )
 
 
 def _tasks(state: Any) -> Iterable[tuple[Any, ...]]:
     return (
-        ("task", None, at, one.task.id, one.task.status, one.task.subject, str(one.place))
-        for at, one in enumerate(state.tasks, 1)
+        ("task", None, position, task.task.id, task.task.status, task.task.subject, str(task.place))
+        for position, task in enumerate(state.tasks, 1)
     )
 
 
-def indexed(connection: sqlite3.Connection, session: Session) -> Rows:
-    """What an index tells of the same session's transcripts."""
+def rows_from_index(connection: sqlite3.Connection, session: Session) -> Rows:
+    """The rows of the same session's transcripts in an index."""
     paths = tuple({str(path) for agent in (session.main, *session.agents) if (path := agent.transcript) is not None})
-    marks = ", ".join("?" * len(paths))
+    placeholders = ", ".join("?" * len(paths))
 
-    def asked(question: str) -> list[Any]:
-        return sorted(connection.execute(question.format(marks), paths), key=repr)
+    def query(sql: str) -> list[Any]:
+        return sorted(connection.execute(sql.format(placeholders), paths), key=repr)
 
     return {
-        "calls": asked(
+        "calls": query(
             """SELECT t.path || ':' || e.line, k.tool, c.outcome, o.path || ':' || r.line, c.exit_code, c.started,
             CASE WHEN c.agent IS NULL THEN t.agent
             WHEN EXISTS(SELECT 1 FROM agent_rows m WHERE m.transcript_id = t.transcript_id AND m.agent = '')
@@ -134,18 +142,18 @@ def indexed(connection: sqlite3.Connection, session: Session) -> Rows:
             JOIN transcripts t USING(transcript_id) LEFT JOIN entries r ON r.entry_id = c.result_entry_id
             LEFT JOIN transcripts o ON o.transcript_id = r.transcript_id WHERE t.path IN ({})"""
         ),
-        "files": asked(
+        "files": query(
             "SELECT DISTINCT path, how, transcript || ':' || line FROM touched"
             " WHERE how <> 'outside' AND transcript IN ({})"
         ),
-        "compactions": asked(
+        "compactions": query(
             "SELECT kind, trigger, tokens_before, tokens_after, agent, transcript || ':' || line FROM compactions"
             " WHERE transcript IN ({})"
         ),
-        "todos": asked(
+        "todos": query(
             "SELECT list, agent, position, id, status, content, transcript || ':' || line FROM todos"
             " WHERE transcript IN ({})"
         ),
-        "agents": asked("SELECT agent, model, transcript FROM agents WHERE transcript IN ({})"),
-        "links": asked("SELECT agent, call FROM agents WHERE call IS NOT NULL AND transcript IN ({})"),
+        "agents": query("SELECT agent, model, transcript FROM agents WHERE transcript IN ({})"),
+        "links": query("SELECT agent, call FROM agents WHERE call IS NOT NULL AND transcript IN ({})"),
     }

@@ -1,4 +1,4 @@
-"""What agents did, as the index tells it: the same as sessions tell, however the transcripts came into being."""
+"""The index has the same calls, files, todos and agents as sessions, however the transcripts were written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.index.work_rows import content, indexed, of_session, sessions
+from tests.index.session_rows import content, rows_from_index, rows_from_transcripts, sessions
 from tests.profiles import scale_examples
 from tests.thread.session_cases import CASES, folder
 from tests.transcripts import Row, call, line, prompt, transcript, write
@@ -23,41 +23,41 @@ SESSION = "5e551011-0000-4000-8000-000000000001"
 NAME = f"projects/-work-app/{SESSION}.jsonl"
 
 
-def _compare(home: Path, index: Path, *, but: frozenset[str] = frozenset()) -> int:
-    """Hold what the index tells of each session against what the session tells; gives how many calls there were."""
+def _compare(home: Path, index: Path, *, ignored: frozenset[str] = frozenset()) -> int:
+    """Compare the rows of each session in the index with those of its transcripts. Returns the number of calls."""
     refresh_index(index, homes(home))
     count = 0
     with closing(open_read_only(index)) as connection:
         for session in sessions(home):
-            told, found = of_session(session), indexed(connection, session)
-            known = {str(agent.id): str(agent.link.call) for agent in session.agents}
-            links = dict(found.pop("links"))
-            assert links == {agent: known[agent] for agent in links}
-            assert dict(told.pop("links")).items() <= links.items()
-            assert {name: rows for name, rows in found.items() if name not in but} == {
-                name: rows for name, rows in told.items() if name not in but
+            expected, actual = rows_from_transcripts(session), rows_from_index(connection, session)
+            calls = {str(agent.id): str(agent.link.call) for agent in session.agents}
+            links = dict(actual.pop("links"))
+            assert links == {agent: calls[agent] for agent in links}
+            assert dict(expected.pop("links")).items() <= links.items()
+            assert {name: rows for name, rows in actual.items() if name not in ignored} == {
+                name: rows for name, rows in expected.items() if name not in ignored
             }
-            count += len(told["calls"])
+            count += len(expected["calls"])
     return count
 
 
 @pytest.mark.parametrize("megabytes", [1, pytest.param(3, marks=pytest.mark.slow)])
-def test_the_index_tells_of_work_what_sessions_tell(tmp_path: Path, megabytes: int) -> None:
-    """Calls with tool, outcome, place and result; files, compactions, lists and agents: the same for every session."""
+def test_the_index_equals_the_sessions(tmp_path: Path, megabytes: int) -> None:
+    """Calls with tool, outcome, place and result, files, compactions, lists and agents are equal for every session."""
     write_demo(tmp_path / "home", megabytes=megabytes)
     assert _compare(tmp_path / "home", tmp_path / "index.sqlite") > 100
 
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("case", CASES)
-def test_odd_sessions_as_well(tmp_path: Path, case: str) -> None:
+def test_the_index_equals_the_case_sessions(tmp_path: Path, case: str) -> None:
     """The same holds for every case of the corpus of sessions."""
     shutil.copytree(folder(case), tmp_path / "home/projects/-work-app")
     _compare(tmp_path / "home", tmp_path / "index.sqlite")
 
 
 def _use(number: int, tool: str) -> dict[str, Any]:
-    given: dict[str, dict[str, Any]] = {
+    arguments: dict[str, dict[str, Any]] = {
         "Bash": {"command": "make"},
         "Read": {"file_path": "/work/app/a.py"},
         "Write": {"file_path": "b.py", "content": "x"},
@@ -66,11 +66,11 @@ def _use(number: int, tool: str) -> dict[str, Any]:
         "TaskUpdate": {"taskId": str(number % 3), "status": "completed"},
         "Agent": {"subagent_type": "Explore", "prompt": "look"},
     }
-    return {"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": given[tool]}
+    return {"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": arguments[tool]}
 
 
 def _results(number: int) -> dict[str, tuple[dict[str, Any], Any]]:
-    """Results of all kinds: the block, and the tool's own."""
+    """Results of all kinds: the block, and the tool's details."""
     block = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": "     1→x"}
     return {
         "plain": (block, None),
@@ -93,10 +93,10 @@ _STEPS = st.one_of(
 
 
 def _rows(steps: list[tuple[str, int, str]], inside: int) -> list[bytes]:
-    """A transcript of steps in any order; every so many rows, one is an agent's inside it."""
+    """A transcript of steps in any order. Every `inside`-th row belongs to an agent."""
     rows: list[Row] = []
-    told: set[int] = set()
-    for number, (what, of, how) in enumerate(steps):
+    answered: set[int] = set()
+    for number, (action, call_number, kind) in enumerate(steps):
         row: Row = {
             "uuid": f"u{number}",
             "parentUuid": f"u{number - 1}" if number else None,
@@ -107,24 +107,29 @@ def _rows(steps: list[tuple[str, int, str]], inside: int) -> list[bytes]:
         }
         if row["isSidechain"]:
             row |= {"agentId": f"a{number % 2}"}
-        if what == "use":
-            message = {"id": f"msg_{number // 2}", "role": "assistant", "model": "m", "content": [_use(of, _TOOLS[of])]}
+        if action == "use":
+            message = {
+                "id": f"msg_{number // 2}",
+                "role": "assistant",
+                "model": "m",
+                "content": [_use(call_number, _TOOLS[call_number])],
+            }
             row |= {"type": "assistant", "message": message}
-        elif what == "result" and not (_TOOLS[of].startswith("T") and of in told):
-            told.add(of)  # what a list was told is not taken back
-            block, own = _results(of)[how]
+        elif action == "result" and not (_TOOLS[call_number].startswith("T") and call_number in answered):
+            answered.add(call_number)  # a list is not changed back
+            block, details = _results(call_number)[kind]
             row |= {"type": "user", "message": {"role": "user", "content": [block]}}
-            row |= {"toolUseResult": own} if own is not None else {}
-        elif what == "boundary":
+            row |= {"toolUseResult": details} if details is not None else {}
+        elif action == "boundary":
             row |= {"type": "system", "subtype": "compact_boundary", "uuid": f"b{number % 3}"}
             row |= {"compactMetadata": {"trigger": "auto", "preTokens": number}}
-        elif what == "summary":
+        elif action == "summary":
             row |= {"type": "user", "isCompactSummary": True, "parentUuid": f"b{number % 2}"}
             row |= {"message": {"role": "user", "content": "so far"}}
-        elif what == "attached":
+        elif action == "attached":
             row |= {"type": "attachment", "attachment": {"type": "edited_text_file", "filename": "/d", "snippet": ""}}
         else:
-            text = "[Request interrupted by user]" if what == "interrupt" else "go on"
+            text = "[Request interrupted by user]" if action == "interrupt" else "go on"
             row |= {"type": "user", "message": {"role": "user", "content": text}}
         rows.append(row)
     return [line(row) for row in rows]
@@ -132,12 +137,12 @@ def _rows(steps: list[tuple[str, int, str]], inside: int) -> list[bytes]:
 
 @settings(max_examples=scale_examples(40))
 @given(st.lists(_STEPS, min_size=1, max_size=25), st.sampled_from((0, 0, 3)), st.data())
-def test_growing_line_by_line_gives_the_same(
+def test_incremental_refreshes_equal_a_rebuild(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]], inside: int, data: st.DataObject
 ) -> None:
-    """Calls and results in any order, twice, or without one another, read in any parts: as if read at once.
+    """Calls and results in any order, repeated or alone, read in any parts, give the same as read at once.
 
-    What is cut afterwards is as if it had never been there; and what is replaced, too.
+    Truncated or replaced lines leave nothing behind.
     """
     folder = tmp_path_factory.mktemp("growing")
     home, index = folder / "home", folder / "index.sqlite"
@@ -146,32 +151,32 @@ def test_growing_line_by_line_gives_the_same(
     cut = data.draw(st.integers(0, len(rows)))
     grown = [rows[:end] for end in cuts]
     for number, states in enumerate([grown, [rows[:cut]], [rows[cut:] + rows[:cut]]]):
-        for shown in states:
-            write(home / NAME, *shown)
+        for lines in states:
+            write(home / NAME, *lines)
             refresh_index(index, homes(home))
-        anew = folder / f"anew{number}.sqlite"
-        refresh_index(anew, homes(home))
-        assert content(index) == content(anew)
+        rebuilt = folder / f"rebuilt{number}.sqlite"
+        refresh_index(rebuilt, homes(home))
+        assert content(index) == content(rebuilt)
 
 
 @given(st.lists(_STEPS, min_size=1, max_size=25), st.data())
-def test_any_order_is_told_as_sessions_tell_it(
+def test_the_index_equals_the_session_for_any_order(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]], data: st.DataObject
 ) -> None:
-    """Whatever stands in a transcript, and in whatever parts it was read: calls, files and lists are the session's."""
+    """Whatever a transcript contains, and in whatever parts it was read: calls, files and lists are the session's."""
     folder = tmp_path_factory.mktemp("any")
     rows = _rows(steps, 0)
     cut = data.draw(st.integers(0, len(rows)))
-    for shown in (rows[:cut], rows):
-        write(folder / "home" / NAME, *shown)
+    for lines in (rows[:cut], rows):
+        write(folder / "home" / NAME, *lines)
         refresh_index(folder / "index.sqlite", homes(folder / "home"))
     _compare(folder / "home", folder / "index.sqlite")
 
 
-def test_rows_that_are_written_again_take_nothing_back(tmp_path: Path) -> None:
-    """After a compaction, rows from before it stand there once more: lists stay as they were told last."""
+def test_repeated_rows_do_not_change_lists_back(tmp_path: Path) -> None:
+    """After a compaction, earlier rows are repeated. Lists keep their latest state."""
     path = tmp_path / "home" / NAME
-    told = [
+    original = [
         *transcript(
             prompt("go"),
             call("TodoWrite", {"todos": [{"content": "first", "status": "pending"}]}, "noted"),
@@ -182,9 +187,9 @@ def test_rows_that_are_written_again_take_nothing_back(tmp_path: Path) -> None:
             call("TodoWrite", {"todos": [{"content": "second", "status": "pending"}]}, "noted"),
         )
     ]
-    for rows in (told, told + told[1:7]):
+    for rows in (original, original + original[1:7]):
         write(path, *rows)
         refresh_index(tmp_path / "index.sqlite", homes(tmp_path / "home"))
         with closing(open_read_only(tmp_path / "index.sqlite")) as connection:
-            listed = connection.execute("SELECT list, content, status FROM todos ORDER BY list").fetchall()
-        assert listed == [("task", "build", "completed"), ("todo", "second", "pending")]
+            todos = connection.execute("SELECT list, content, status FROM todos ORDER BY list").fetchall()
+        assert todos == [("task", "build", "completed"), ("todo", "second", "pending")]

@@ -1,4 +1,4 @@
-"""Words: what SQLite is given, and what it makes of it."""
+"""Tokens: what SQLite is given, and how it splits it."""
 # ruff: noqa: RUF001 - letters that look like others are what this is about
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from threadline.index import normalize_text, tokenize
 from threadline.index.vocabulary import TOKENIZER
 
-# Any text that SQLite takes, much of it of the characters that divide, fold or stand apart.
+# Any text that SQLite accepts, often with characters that separate, fold or are tokens by themselves.
 _SPECIAL = st.sampled_from(
     "aZ9_-./ \n\t\0\x1béÉßİıŁøǅ\u0301\u0307\u200dﬁ²Ⅳ中文検索かがガｶﾞ한글각ไทยไंहि🙂🫠→…﷽Ａ１𝐀𠮷\ue000\U000e0001"
 )
@@ -21,7 +21,7 @@ _TEXT = st.text(st.one_of(_SPECIAL, st.characters(exclude_categories=["Cs"])), m
 _ANY = st.text(st.one_of(_SPECIAL, st.characters()), max_size=60)
 
 
-def _by_sqlite(text: str) -> list[str]:
+def _sqlite_tokens(text: str) -> list[str]:
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute(f"CREATE VIRTUAL TABLE one USING fts5(text, content='', tokenize='{TOKENIZER}')")
         database.execute("CREATE VIRTUAL TABLE made USING fts5vocab(one, 'instance')")
@@ -32,38 +32,38 @@ def _by_sqlite(text: str) -> list[str]:
 @given(_TEXT)
 @example("a\0b")
 @example("x" * 40_000)
-def test_tokens_are_those_that_sqlite_makes(text: str) -> None:
-    """The tokens in Python are SQLite's own, in its order."""
-    assert tokenize(text) == _by_sqlite(text)
+def test_tokens_equal_sqlites(text: str) -> None:
+    """The tokens in Python are SQLite's, in the same order."""
+    assert tokenize(text) == _sqlite_tokens(text)
 
 
 @pytest.mark.slow
-def test_every_character_is_folded_as_sqlite_folds_it() -> None:
-    """There is no character, in a word or beside one, that Python and SQLite take for different things."""
+def test_folds_every_character_like_sqlite() -> None:
+    """Python and SQLite agree on every character, inside a word and beside one."""
     for start in range(0, 0x110000, 0x8000):
-        # Of the planes that no character is assigned to but private ones, one is as good as the next.
+        # In planes with only private or unassigned characters, a sample is enough.
         step = 1 if start < 0x40000 or start == 0xE0000 else 64
         text = "".join(
-            f"b{chr(one)} {chr(one)}b " for one in range(start, start + 0x8000, step) if not 0xD800 <= one <= 0xDFFF
+            f"b{chr(code)} {chr(code)}b " for code in range(start, start + 0x8000, step) if not 0xD800 <= code <= 0xDFFF
         )
-        assert tokenize(text) == (_by_sqlite(text) if text else [])
+        assert tokenize(text) == (_sqlite_tokens(text) if text else [])
 
 
 @given(_ANY)
-def test_what_is_searchable_can_be_handed_to_sqlite(text: str) -> None:
-    """Whatever a transcript holds, half of a surrogate pair too, SQLite takes it."""
-    assert _by_sqlite(normalize_text(text)) == tokenize(normalize_text(text))
+def test_sqlite_accepts_normalized_text(text: str) -> None:
+    """SQLite accepts any normalized text, even with a lone surrogate."""
+    assert _sqlite_tokens(normalize_text(text)) == tokenize(normalize_text(text))
 
 
 @given(_ANY)
-def test_searchable_text_stays_as_it_is(text: str) -> None:
-    """Making text searchable twice gives the same tokens as once."""
+def test_normalizing_twice_gives_the_same_tokens(text: str) -> None:
+    """Normalizing text twice gives the same tokens as once."""
     once = normalize_text(text)
     assert tokenize(normalize_text(once)) == tokenize(once)
 
 
 @given(st.text(st.characters(max_codepoint=127, exclude_characters="\x1b")))
-def test_ascii_is_handed_over_as_it_is(text: str) -> None:
+def test_ascii_is_not_copied(text: str) -> None:
     """Text that needs no change is not copied."""
     assert normalize_text(text) is text
 
@@ -93,8 +93,8 @@ def test_ascii_is_handed_over_as_it_is(text: str) -> None:
         ("zero\u200bwidth", ["zero", "width"]),
     ],
 )
-def test_words_in_many_scripts(text: str, expected: list[str]) -> None:
-    """Words are found as a person would type them."""
+def test_tokenizes_many_scripts(text: str, expected: list[str]) -> None:
+    """Words are found as people type them."""
     assert tokenize(normalize_text(text)) == expected
 
 
@@ -102,13 +102,13 @@ def test_words_in_many_scripts(text: str, expected: list[str]) -> None:
     ("text", "other"),
     [("가각", "\u1100\u1161\u1100\u1161\u11a8"), ("ガ", "カ\u3099"), ("é", "e\u0301"), ("ｶﾞ", "ガ")],
 )
-def test_forms_of_the_same_letter_are_the_same_token(text: str, other: str) -> None:
-    """Whether a letter is written in one piece or several makes no difference: names of files come in both ways."""
+def test_composed_and_decomposed_letters_are_the_same_token(text: str, other: str) -> None:
+    """A letter in one code point or several is the same token. File names come in both forms."""
     assert tokenize(normalize_text(text)) == tokenize(normalize_text(other))
 
 
 @given(st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=1), _TEXT, _TEXT)
-def test_a_word_without_spaces_is_a_phrase_of_its_characters(word: str, before: str, after: str) -> None:
-    """Wherever Chinese words stand, their characters are adjacent tokens."""
-    found, wanted = tokenize(normalize_text(f"{before}{word}{after}")), list(word)
-    assert any(found[at : at + len(wanted)] == wanted for at in range(len(found)))
+def test_a_chinese_word_is_a_phrase_of_its_characters(word: str, before: str, after: str) -> None:
+    """The characters of a Chinese word are adjacent tokens, whatever surrounds it."""
+    tokens, phrase = tokenize(normalize_text(f"{before}{word}{after}")), list(word)
+    assert any(tokens[at : at + len(phrase)] == phrase for at in range(len(tokens)))
