@@ -519,7 +519,7 @@ _ADDED_WORDS = frozenset(
         "lines",
         "of",
         "from",
-        "works",
+        "runs",
         "in",
         "the",
         "background",
@@ -527,7 +527,7 @@ _ADDED_WORDS = frozenset(
         "team",
         "image",
         "document",
-        "whole",
+        "full",
         "output",
     }
 )
