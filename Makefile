@@ -10,7 +10,7 @@ PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal $(OPT
 
 unexport PYTHONDONTWRITEBYTECODE # tests start hundreds of processes: without it, each compiles every module
 
-.PHONY: run test test-all check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep bench-compare fuzz docs clean
+.PHONY: run test test-all check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep bench-sdk bench-compare fuzz docs clean
 
 run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo home where there is none
 	@$(BIN)/threadline; code=$$?; \
@@ -62,6 +62,9 @@ bench-page: $(VENV)/.test ## how soon a session of 50,000 entries shows and how 
 
 bench-redaction: $(VENV)/.bench ## how fast texts are looked through for secrets, and redacted, beside a plain search
 	PYTHONPATH=. $(BIN)/python bench/redaction.py $(OPTIONS)
+
+bench-sdk: $(VENV)/.bench ## listing and reading sessions beside the official SDK (pip fetches it)
+	PYTHONPATH=. $(BIN)/python bench/sdk.py $(OPTIONS)
 
 bench-compare: $(VENV)/.bench ## compare with another checkout: make bench-compare OPTIONS="--base ../other"
 	PYTHONPATH=. $(BIN)/python bench/compare.py $(OPTIONS)
