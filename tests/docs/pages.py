@@ -1,4 +1,4 @@
-"""Markdown pages, as far as a test needs them: headings, what stands below each, and tables."""
+"""Parses Markdown pages: headings, the text below each, and tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CELL_END = re.compile(r"(?<!\\)\|")
 
 @dataclass
 class Section:
-    """A heading and all that stands below it up to the next heading of any level."""
+    """A heading and everything below it up to the next heading of any level."""
 
     title: str
     level: int
@@ -25,12 +25,12 @@ class Section:
 
     @property
     def text(self) -> str:
-        """What stands below the heading."""
+        """The text below the heading."""
         return "\n".join(self.lines)
 
     @property
     def table(self) -> list[dict[str, str]]:
-        """The rows of the section's table by column; none when it has no table."""
+        """The rows of the section's table by column, or none without a table."""
         rows = [_cells(line) for line in self.lines if line.startswith("|")]
         if not rows:
             return []
@@ -39,20 +39,20 @@ class Section:
 
     def code(self, language: str) -> list[str]:
         """The lines of the section's code blocks in `language`."""
-        found: list[str] = []
-        inside: str | None = None
+        code_lines: list[str] = []
+        block_language: str | None = None
         for line in self.lines:
             if line.startswith("```"):
-                inside = line[3:] if inside is None else None
-            elif inside == language:
-                found.append(line)
-        return found
+                block_language = line[3:] if block_language is None else None
+            elif block_language == language:
+                code_lines.append(line)
+        return code_lines
 
 
 @cache
 def sections(path: Path) -> dict[str, Section]:
-    """Read the sections of a page, by title. A title may stand only once on a page."""
-    found: dict[str, Section] = {}
+    """Read the sections of a page, by title. Titles are unique within a page."""
+    by_title: dict[str, Section] = {}
     current = Section("", 0)
     in_code = False
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -62,28 +62,28 @@ def sections(path: Path) -> dict[str, Section]:
             current.lines.append(line)
             continue
         current = Section(heading[2], len(heading[1]))
-        assert current.title not in found, f"{path.name} has two headings {current.title!r}"
-        found[current.title] = current
-    return found
+        assert current.title not in by_title, f"{path.name} has two headings {current.title!r}"
+        by_title[current.title] = current
+    return by_title
 
 
-def unquoted(cell: str) -> str:
-    """A cell's text without the marks of code and links: `[`a`](b)` is `a`."""
+def strip_markup(cell: str) -> str:
+    """A cell's text without the markup of code and links: `[`a`](b)` is `a`."""
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", cell).replace("`", "")
 
 
-def quoted(cell: str) -> list[str]:
-    """All names that a cell has as code."""
+def code_names(cell: str) -> list[str]:
+    """All names in a cell that are marked as code."""
     return re.findall(r"`([^`]+)`", cell)
 
 
 def links(path: Path) -> list[str]:
-    """Where the links of a page lead."""
+    """The targets of a page's links."""
     return re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))
 
 
 def anchor(title: str) -> str:
-    """The name a link uses for a heading."""
+    """The anchor of a heading."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 

@@ -1,4 +1,4 @@
-"""The model's structs, as the pages of the format should have them."""
+"""The model's structs, as the pages of the format should describe them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from threadline.shape import OTHER_TAG, Shape
 from threadline.shape.lenient import wire_fields
 
 NOT_ON_DISK: frozenset[type[Struct]] = frozenset({Head, MessageHead, OtherResult, Block, ToolResult, InternalEntry})
-"""Structs that stand for no shape of their own: less of an entry, what is not known, and bases without fields."""
+"""Structs that do not describe a shape on disk: heads, unknown results, and bases without fields."""
 
 ON_EVERY_PAGE = frozenset({"Entry", "ChainEntry", "Attached", "Block", "ToolResult", "InternalEntry", "Shape"})
-"""Bases whose fields a page takes for granted; any other base has to be named."""
+"""Bases whose fields a page may omit. Any other base must be named."""
 
 _WORDS: dict[type, str] = {
     inspect.StrType: "string",
@@ -37,59 +37,61 @@ _FAMILIES = {"OtherBlock": "block", "OtherAttachment": "attachment", "OtherProgr
 
 
 def shapes() -> dict[str, type[Struct]]:
-    """Give every struct of the model that is read from disk, by name."""
+    """Return every struct of the model that is read from disk, by name."""
     for module in pkgutil.walk_packages(threadline.model.__path__, "threadline.model."):
         importlib.import_module(module.name)
-    return {shape.__name__: shape for shape in _below(Shape) if shape not in NOT_ON_DISK and tag(shape) != OTHER_TAG}
+    return {
+        shape.__name__: shape for shape in _subclasses(Shape) if shape not in NOT_ON_DISK and tag(shape) != OTHER_TAG
+    }
 
 
-def _below(shape: type[Struct]) -> Iterator[type[Struct]]:
+def _subclasses(shape: type[Struct]) -> Iterator[type[Struct]]:
     for inner in shape.__subclasses__():
         is_twin = inner.__struct_config__.forbid_unknown_fields
         if inner.__module__.startswith("threadline.model.") and not is_twin:
             yield inner
-            yield from _below(inner)
+            yield from _subclasses(inner)
 
 
 def tag(shape: type[Struct]) -> str | None:
-    """Give the wire's word for a struct; None when it has none, or is only the base of some that do."""
+    """Return the `type` of a struct on disk, or None if it has none or is only a base."""
     word = shape.__struct_config__.tag
     return word if isinstance(word, str) and word != shape.__name__ else None
 
 
 def base(shape: type[Struct]) -> type[Struct]:
-    """Give the struct that this one has its inherited fields from."""
+    """Return the struct that this one inherits its fields from."""
     parent: type[Struct] = shape.__mro__[1]
     return parent
 
 
 def own_fields(shape: type[Struct]) -> dict[str, inspect.Field]:
-    """Give the fields that a struct adds to its base, by wire name."""
+    """Return the fields that a struct adds to its base, by wire name."""
     inherited = set() if base(shape) is Shape else {field.encode_name for field in wire_fields(base(shape))}
     return {field.encode_name: field for field in wire_fields(shape) if field.encode_name not in inherited}
 
 
-def type_words(info: inspect.Type) -> str:
-    """Say what a field holds in the words of the pages.
+def describe_type(info: inspect.Type) -> str:
+    """Describe a field's type in the words of the pages.
 
-    >>> type_words(inspect.type_info(dict[str, list[int | str]]))
+    >>> describe_type(inspect.type_info(dict[str, list[int | str]]))
     'map of list of integer or string'
     """
     match info:
         case inspect.ListType():
-            return f"list of {type_words(info.item_type)}"
+            return f"list of {describe_type(info.item_type)}"
         case inspect.DictType():
-            return f"map of {type_words(info.value_type)}"
+            return f"map of {describe_type(info.value_type)}"
         case inspect.StructType():
             return _FAMILIES.get(info.cls.__name__, "" if info.tag else info.cls.__name__)
         case inspect.UnionType():
-            words = [type_words(member) for member in info.types if not isinstance(member, inspect.NoneType)]
+            words = [describe_type(member) for member in info.types if not isinstance(member, inspect.NoneType)]
             return " or ".join(dict.fromkeys(word for word in words if word))
     return _WORDS[type(info)]
 
 
 def tags_of(union: Any) -> dict[str, str]:
-    """Give the members of a tagged union, class by tag, without the one for what is not known."""
+    """Return the members of a tagged union, class by tag, without the one for unknown values."""
     return {
         word: member.__name__ for member in get_args(union) if (word := tag(member)) not in {None, OTHER_TAG} and word
     }

@@ -1,4 +1,4 @@
-"""The schema tells of itself: `threadline sql --schema` says a word about every table, view and column."""
+"""`threadline sql --schema` describes every table, view and column."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from threadline.index import TABLES, VIEWS
 
 @for_each("name", [*TABLES, *VIEWS])
 def test_every_column_has_a_comment(name: str) -> None:
-    """Each column of each table and view has a comment in the statement that makes it."""
+    """Each column of each table and view has a comment in the SQL that creates it."""
     assert [row["column"] for row in schema_columns() if row["table"] == name and not row["comment"]] == []
 
 
-def test_every_view_says_what_it_shows() -> None:
-    """Each view has a comment behind its opening line."""
+def test_every_view_has_a_comment() -> None:
+    """Each view has a comment after its first line."""
     assert set(VIEWS) - set(table_descriptions()) == set()

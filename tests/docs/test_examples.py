@@ -1,4 +1,4 @@
-"""What the documents show works: commands, Python, doctests, the reference, links."""
+"""The examples in the docs work: commands, Python, doctests, the reference, links."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
-def blocks(page: str, language: str) -> list[str]:
-    """The blocks of a page in a language."""
+def code_blocks(page: str, language: str) -> list[str]:
+    """The code blocks of a page in a language."""
     return [code for tag, code in _BLOCK.findall((ROOT / page).read_text()) if tag == language]
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Where examples run: the command at hand, a made-up home as the user's, and nothing else."""
+    """The environment of the examples: the installed command, and a generated home as the user's."""
     home = tmp_path_factory.mktemp("examples") / "home"
     write(home)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -46,33 +46,33 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", GUIDES)
 def test_every_command_works(page: str, environment: dict[str, str], tmp_path: Path) -> None:
-    """Every line of every shell block succeeds, one after the other; of `make`, the target exists."""
-    lines = [line for block in blocks(page, "sh") for line in block.splitlines() if line.strip()]
+    """Every line of every shell block succeeds, in order. For `make`, the target exists."""
+    lines = [line for block in code_blocks(page, "sh") for line in block.splitlines() if line.strip()]
     assert len(lines) >= 5
     targets = re.findall(r"^(\w+):.* ## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for line in lines:
         if line.startswith("make "):
             assert line.split()[1] in targets
             continue
-        done = subprocess.run(  # noqa: S603 - our own examples
+        process = subprocess.run(  # noqa: S603 - our own examples
             ["/bin/sh", "-ec", line], cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=60
         )
-        assert (done.returncode, done.stderr) == (0, b""), line
-        assert done.stdout or ">" in line, line
+        assert (process.returncode, process.stderr) == (0, b""), line
+        assert process.stdout or ">" in line, line
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("page", "number"),
-    [(page, number) for page in (*GUIDES, LIBRARY) for number in range(len(blocks(page, "python")))],
+    [(page, number) for page in (*GUIDES, LIBRARY) for number in range(len(code_blocks(page, "python")))],
 )
 def test_every_python_example_works(page: str, number: int, environment: dict[str, str], tmp_path: Path) -> None:
-    """Every Python block runs by itself, and says something; a guide's without a home but the demo it has made."""
-    code = blocks(page, "python")[number]
+    """Every Python block runs by itself and prints something. A guide's block needs only the demo home."""
+    code = code_blocks(page, "python")[number]
     if page in GUIDES:
         (tmp_path / "demo-home").symlink_to(environment["CLAUDE_CONFIG_DIR"])
         environment = {**environment, "HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": ""}
-    done = subprocess.run(  # noqa: S603 - our own examples
+    process = subprocess.run(  # noqa: S603 - our own examples
         [sys.executable, "-W", "error", "-c", code],
         cwd=tmp_path,
         env=environment,
@@ -80,12 +80,12 @@ def test_every_python_example_works(page: str, number: int, environment: dict[st
         check=False,
         timeout=60,
     )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout
+    assert (process.returncode, process.stderr) == (0, b"")
+    assert process.stdout
 
 
 def test_every_doctest_works() -> None:
-    """Every example in a docstring of every module gives what it says."""
+    """Every docstring example of every module passes."""
     packages = ["threadline", *(package.name for package in pkgutil.walk_packages(threadline.__path__, "threadline."))]
     modules = [module for module in map(import_module, packages) if ">>>" in Path(str(module.__file__)).read_text()]
     results = {module.__name__: doctest.testmod(module) for module in modules}
@@ -93,11 +93,11 @@ def test_every_doctest_works() -> None:
     assert sum(result.attempted for result in results.values()) >= 5
 
 
-def test_the_reference_is_up_to_date(environment: dict[str, str]) -> None:
+def test_reference_is_up_to_date(environment: dict[str, str]) -> None:
     """`docs/cli.md` is what `make docs` would write now."""
-    # In a process of its own, as make does: click remembers how help was asked for before.
+    # In a new process, as make does: click remembers earlier help options.
     code = "import sys; sys.path.insert(0, 'docs'); import write_cli; sys.stdout.write(write_cli.page())"
-    done = subprocess.run(  # noqa: S603 - our own script
+    process = subprocess.run(  # noqa: S603 - our own script
         [sys.executable, "-B", "-c", code],
         cwd=ROOT,
         env=environment,
@@ -106,41 +106,41 @@ def test_the_reference_is_up_to_date(environment: dict[str, str]) -> None:
         text=True,
         timeout=60,
     )
-    assert (ROOT / "docs/cli.md").read_text() == done.stdout, "run: make docs"
+    assert (ROOT / "docs/cli.md").read_text() == process.stdout, "run: make docs"
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:
-    """Every command has a heading, and each of its options that are not hidden stands below it."""
+    """Every command has a heading, and each of its visible options is below it."""
     page = (ROOT / "docs/cli.md").read_text()
     sections = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
     context = click.Context(command)
     commands = {"threadline": command} | {f"threadline {name}": command.get_command(context, name) for name in COMMANDS}
     assert set(sections) == set(commands)
-    for title, one in commands.items():
-        assert one is not None
-        options = [option for option in one.params if isinstance(option, click.Option) and not option.hidden]
+    for title, subcommand in commands.items():
+        assert subcommand is not None
+        options = [option for option in subcommand.params if isinstance(option, click.Option) and not option.hidden]
         for name in (name for option in options for name in option.opts):
             assert re.search(rf"^ +(-\w, )?{name}\b", sections[title], re.MULTILINE), (title, name)
 
 
-def printed(environment: dict[str, str], words: list[str]) -> set[str]:
-    """The keys of what the command prints: of the JSON document, or of the first row."""
+def printed_keys(environment: dict[str, str], words: list[str]) -> set[str]:
+    """The keys of the output: of the JSON document, or of the first row."""
     code = "import sys; from threadline.cli import main; main()"
-    done = subprocess.run(  # noqa: S603 - our own command
+    process = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-c", code, *words], env=environment, capture_output=True, check=True, timeout=60
     )
-    return set(json.loads(done.stdout if "--json" in words else done.stdout.splitlines()[0]))
+    return set(json.loads(process.stdout if "--json" in words else process.stdout.splitlines()[0]))
 
 
 @pytest.mark.slow
-def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> None:
-    """The tables of keys in `docs/cli.md` name all that each command prints for programs, and nothing else."""
+def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) -> None:
+    """The tables of keys in `docs/cli.md` have exactly the keys that each command prints."""
     page = (ROOT / "docs/cli.md").read_text()
     sections = dict(re.findall(r"^## threadline ?([^\n]*)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
     environment = {**environment, "THREADLINE_CACHE": str(tmp_path / "cache")}
     home = Path(environment["CLAUDE_CONFIG_DIR"])
-    edited = next(one for one in sorted(home.glob("projects/*/*.jsonl")) if b'"Edit"' in one.read_bytes())
-    asked = {
+    edited = next(path for path in sorted(home.glob("projects/*/*.jsonl")) if b'"Edit"' in path.read_bytes())
+    commands = {
         "": [["--json"], ["--jsonl"]],
         "doctor": [["--json"], ["--jsonl"]],
         "prices": [["--json"], ["--jsonl"]],
@@ -170,27 +170,27 @@ def test_every_key_is_explained(environment: dict[str, str], tmp_path: Path) -> 
             ["install", "--jsonl"],
             ["path", "--json"],
         ],
-        "export": [],  # docs/export.md has them: tests/export/test_docs.py
+        "export": [],  # in docs/export.md: tests/export/test_docs.py
         "demo": [[str(tmp_path / "new"), "--json"]],
         "files": [["--jsonl"], [str(edited), "--jsonl"]],
         "calls": [["--jsonl"], ["last", "--jsonl"]],
         **{name: [["--jsonl"]] for name in ("list", "errors", "history")},
         **{name: [["last", "--jsonl"]] for name in ("show", "tree", "todos", "request")},
     }
-    # A keep that another home was kept in, so that what is in this one is at risk.
+    # A keep of another home, so that the sessions of this one are at risk.
     write(tmp_path / "small", megabytes=0.1, transcripts=2)
-    printed(environment, ["keep", "--home", str(tmp_path / "small"), "--keep", str(tmp_path / "other"), "--json"])
-    del sections["serve"]  # it answers until it is ended: tests/web/test_serving.py asks it
-    assert set(asked) == set(sections)
-    for name, questions in asked.items():
+    printed_keys(environment, ["keep", "--home", str(tmp_path / "small"), "--keep", str(tmp_path / "other"), "--json"])
+    del sections["serve"]  # it runs until it is stopped: tests/web/test_serving.py
+    assert set(commands) == set(sections)
+    for name, argument_lists in commands.items():
         tables = re.findall(r"^\| key \|.*?(?=^[^|]|\Z)", sections[name], re.MULTILINE | re.DOTALL)
-        told = [set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) for table in tables]
-        words = [[name, *question] if name else question for question in questions]
-        assert told == [printed(environment, question) for question in words], name
+        documented = [set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) for table in tables]
+        words = [[name, *arguments] if name else arguments for arguments in argument_lists]
+        assert documented == [printed_keys(environment, arguments) for arguments in words], name
 
 
-def pages() -> list[Path]:
-    """All Markdown of the project: what git knows or would add, where there is git."""
+def markdown_files() -> list[Path]:
+    """All Markdown files that git tracks or would add, or all of them without git."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],  # noqa: S607 - whichever git there is
         cwd=ROOT,
@@ -203,21 +203,21 @@ def pages() -> list[Path]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors that GitHub makes of a page's headings."""
+    """The anchors that GitHub gives a page's headings."""
     headings = _HEADING.findall(re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_links_lead_somewhere() -> None:
+def test_relative_links_have_targets() -> None:
     """Every relative link in every Markdown file leads to a file, and its anchor to a heading."""
-    lost = []
-    for page in pages():
+    broken = []
+    for page in markdown_files():
         for link in _LINK.findall(_CODE.sub("", page.read_text())):
             if re.match(r"[a-z]+:", link):
                 continue
             name, _, anchor = link.partition("#")
             target = (page.parent / name).resolve() if name else page
-            known = target.exists() and (not anchor or anchor in anchors(target))
-            if not known:
-                lost.append(f"{page.relative_to(ROOT)}: {link}")
-    assert lost == []
+            exists = target.exists() and (not anchor or anchor in anchors(target))
+            if not exists:
+                broken.append(f"{page.relative_to(ROOT)}: {link}")
+    assert broken == []

@@ -1,4 +1,4 @@
-"""The pages of `docs/format` say what the model says, and the model what the pages say."""
+"""The pages of `docs/format` and the model agree."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.docs.pages import DOCS, FORMAT, SHAPES, Section, anchor, links, quoted, sections, unquoted
+from tests.docs.pages import DOCS, FORMAT, SHAPES, Section, anchor, code_names, links, sections, strip_markup
 from tests.docs.shapes import (
     ATTACHMENTS,
     KIND_CLASSES,
     ON_EVERY_PAGE,
     PROGRESS,
     base,
+    describe_type,
     own_fields,
     shapes,
     tag,
-    type_words,
 )
 from tests.subtests import Subtests
 
@@ -35,28 +35,28 @@ SHAPE_PAGES = {path.stem: path for path in sorted(SHAPES.glob("*.md"))}
 ALL_PAGES = sorted(DOCS.rglob("*.md"))
 
 
-def documented() -> dict[str, Section]:
-    """Give the section that describes each struct: `Fields` on the page of its kind, else a heading of its name."""
-    found: dict[str, Section] = {}
+def documented_sections() -> dict[str, Section]:
+    """Return the section of each struct: `Fields` on the page of its kind, or a heading with its name."""
+    by_name: dict[str, Section] = {}
     for kind, path in KIND_PAGES.items():
         for title, section in sections(path).items():
             name = KINDS[kind].__name__ if title == "Fields" and kind in KINDS else title
             if name in MODEL:
-                assert name not in found, f"{name} is described twice"
-                found[name] = section
+                assert name not in by_name, f"{name} is described twice"
+                by_name[name] = section
     for path in SHAPE_PAGES.values():
         for title, section in sections(path).items():
             if title in MODEL:
-                assert title not in found, f"{title} is described twice"
-                found[title] = section
-    return found
+                assert title not in by_name, f"{title} is described twice"
+                by_name[title] = section
+    return by_name
 
 
-SECTIONS = documented()
+SECTIONS = documented_sections()
 
 
 def examples() -> list[tuple[str, str]]:
-    """Give every example line with the kind of its page."""
+    """Return every example line with the kind of its page."""
     return [(kind, line) for kind, path in KIND_PAGES.items() for line in sections(path)["Example"].code("json")]
 
 
@@ -66,61 +66,61 @@ def test_every_kind_has_a_page_and_every_page_a_kind() -> None:
 
 
 def test_every_struct_is_described_once() -> None:
-    """Whatever is read from disk has a section: entries, nested shapes, blocks, attachments, results, side files."""
+    """Everything read from disk has a section: entries, nested shapes, blocks, attachments, results, side files."""
     assert set(SECTIONS) == set(MODEL)
 
 
-def fields_and_rows_are_the_same(name: str) -> None:
-    """Each field a struct adds to its base has a row in its table, and each row names such a field."""
-    rows = [unquoted(row["field"]) for row in SECTIONS[name].table]
+def check_fields_equal_rows(name: str) -> None:
+    """Each field that a struct adds to its base has a row in its table, and each row names such a field."""
+    rows = [strip_markup(row["field"]) for row in SECTIONS[name].table]
     assert sorted(rows) == sorted(own_fields(MODEL[name]))
 
 
-def rows_say_what_the_model_says(name: str) -> None:
-    """Each row has the field's attribute and type, a meaning, and evidence in the words that are defined."""
+def check_rows_match_the_model(name: str) -> None:
+    """Each row has the field's attribute and type, a meaning, and evidence in the defined words."""
     fields = own_fields(MODEL[name])
     for row in SECTIONS[name].table:
         assert list(row) == COLUMNS
-        field = fields[unquoted(row["field"])]
-        assert unquoted(row["attribute"]) == field.name
-        assert unquoted(row["type"]) == type_words(field.type), f"{name}.{field.name}"
+        field = fields[strip_markup(row["field"])]
+        assert strip_markup(row["attribute"]) == field.name
+        assert strip_markup(row["type"]) == describe_type(field.type), f"{name}.{field.name}"
         assert row["meaning"].endswith((".", "…"))
         assert row["versions"]
         assert set(row["evidence"].split(", ")) <= EVIDENCE
 
 
-def inherited_fields_can_be_found(name: str) -> None:
-    """A section names the base that its struct has further fields from."""
+def check_base_is_named(name: str) -> None:
+    """A section names the base that its struct inherits fields from."""
     parent = base(MODEL[name]).__name__
     if parent not in ON_EVERY_PAGE:
         assert f"[{parent}]" in SECTIONS[name].text
 
 
-def a_section_gives_its_tag(name: str) -> None:
-    """The section of a block, attachment or progress says which `type` means it."""
+def check_tag_is_named(name: str) -> None:
+    """The section of a block, attachment or progress names its `type`."""
     if tag(MODEL[name]) and name not in KIND_CLASSES:
         assert f"`type`: `{tag(MODEL[name])}`" in SECTIONS[name].lines
 
 
 @pytest.mark.parametrize(
-    "claim",
+    "check",
     [
-        fields_and_rows_are_the_same,
-        rows_say_what_the_model_says,
-        inherited_fields_can_be_found,
-        a_section_gives_its_tag,
+        check_fields_equal_rows,
+        check_rows_match_the_model,
+        check_base_is_named,
+        check_tag_is_named,
     ],
 )
-def test_every_section(claim: Callable[[str], None]) -> None:
-    """The claim holds for the section of every struct."""
+def test_sections_match_the_model(check: Callable[[str], None]) -> None:
+    """The check passes for the section of every struct."""
     with Subtests() as subtests:
         for name in sorted(MODEL):
             with subtests.test(name):
-                claim(name)
+                check(name)
 
 
-def test_a_page_names_class_versions_and_evidence() -> None:
-    """A kind's page starts with its meaning and says which class it is, since when, and how that is known."""
+def test_pages_name_class_versions_and_evidence() -> None:
+    """A kind's page starts with its meaning, then its class, versions and evidence."""
     with Subtests() as subtests:
         for kind in sorted(KINDS):
             with subtests.test(kind):
@@ -133,12 +133,12 @@ def test_a_page_names_class_versions_and_evidence() -> None:
 
 
 def test_every_page_has_an_example() -> None:
-    """No kind is without an example line."""
+    """Every kind has an example line."""
     assert [kind for kind in sorted(KINDS) if not sections(KIND_PAGES[kind])["Example"].code("json")] == []
 
 
 def test_examples_are_entries_of_their_page(tmp_path: Path) -> None:
-    """An example is read into the kind of its page, without a problem and without a field that is not known."""
+    """An example decodes as the kind of its page, without problems or unknown fields."""
     transcript = tmp_path / "example.jsonl"
     with Subtests() as subtests:
         for kind, line in examples():
@@ -151,15 +151,15 @@ def test_examples_are_entries_of_their_page(tmp_path: Path) -> None:
 
 
 def test_every_subtype_of_system_has_a_row() -> None:
-    """The table of subtypes has each that is known, and no other."""
+    """The table of subtypes has exactly the known ones."""
     rows = sections(KIND_PAGES["system"])["Subtypes"].table
-    assert {unquoted(row["subtype"]) for row in rows} == {*SUBTYPES, "(none)"}
+    assert {strip_markup(row["subtype"]) for row in rows} == {*SUBTYPES, "(none)"}
 
 
 def test_subtypes_have_fields_that_exist() -> None:
-    """Whatever the table of subtypes names is a field of the entry, or another subtype; and no field is left out."""
+    """The table of subtypes names only fields of the entry or other subtypes, and omits no field."""
     rows = sections(KIND_PAGES["system"])["Subtypes"].table
-    named = {name for row in rows for name in quoted(row["fields"])}
+    named = {name for row in rows for name in code_names(row["fields"])}
     fields = {field.encode_name for field in wire_fields(SystemEntry)}
     assert named - fields <= set(SUBTYPES)
     assert set(own_fields(SystemEntry)) - named == {"subtype", "content", "level"}
@@ -171,50 +171,50 @@ def test_subtypes_have_fields_that_exist() -> None:
 def test_types_are_listed(kind: str, page: str, members: dict[str, str]) -> None:
     """The page of a kind with types lists each with its class and a link to its fields."""
     rows = sections(KIND_PAGES[kind])["Types"].table
-    listed = {unquoted(row["type"]): row["class"] for row in rows}
+    listed = {strip_markup(row["type"]): row["class"] for row in rows}
     assert listed == {word: f"[{name}](shapes/{page}.md#{name.lower()})" for word, name in members.items()}
 
 
 def test_results_are_listed_by_tool() -> None:
-    """The table of tools has each tool that is known, with the class of its result."""
+    """The table of tools has each known tool with the class of its result."""
     rows = sections(SHAPE_PAGES["results"])["By tool"].table
-    listed = {unquoted(row["tool"]): unquoted(row["class"]) for row in rows if row["tool"] != "`mcp__…`"}
+    listed = {strip_markup(row["tool"]): strip_markup(row["class"]) for row in rows if row["tool"] != "`mcp__…`"}
     assert listed == {tool: shape.__name__ for tool, shape in TOOL_RESULTS.items()}
 
 
 def test_every_kind_of_side_file_has_a_heading() -> None:
-    """What `look` calls a side file is a heading, and no other heading stands beside them."""
+    """Each kind of side file has a heading, and there are no others."""
     titles = {section.title for section in sections(SHAPE_PAGES["side-files"]).values() if section.level == 2}
     assert titles == {kind.value for kind in SideFileKind}
 
 
-def test_the_index_lists_every_kind() -> None:
-    """The index links every page with its own meaning, versions and evidence, once."""
+def test_index_lists_every_kind() -> None:
+    """The index links every page once, with its meaning, versions and evidence."""
     index = sections(FORMAT / "README.md")
     rows = [row for section in index.values() for row in section.table if "kind" in row]
-    assert sorted(unquoted(row["kind"]) for row in rows) == sorted(KINDS)
+    assert sorted(strip_markup(row["kind"]) for row in rows) == sorted(KINDS)
     for row in rows:
-        lines = sections(KIND_PAGES[unquoted(row["kind"])])[unquoted(row["kind"])].lines
+        lines = sections(KIND_PAGES[strip_markup(row["kind"])])[strip_markup(row["kind"])].lines
         assert [row["meaning"], f"- Versions: {row['versions']}", f"- Evidence: {row['evidence']}"] == [
             lines[1],
             *lines[4:6],
         ]
 
 
-def test_the_index_defines_the_words_for_evidence() -> None:
-    """Each word that a page may use for evidence is defined, and no other."""
+def test_index_defines_the_words_for_evidence() -> None:
+    """Exactly the words that a page may use for evidence are defined."""
     assert {row["word"] for row in sections(FORMAT / "README.md")["Evidence"].table} == EVIDENCE
 
 
-def test_the_index_says_how_the_unknown_is_kept() -> None:
-    """Each stand-in for what is not known is named."""
+def test_index_explains_how_unknown_data_is_kept() -> None:
+    """Each stand-in for unknown data is named."""
     text = sections(FORMAT / "README.md")["How unknown data is kept"].text
     stand_ins = [OtherEntry.__name__, "OtherBlock", "OtherAttachment", "OtherProgress", "OtherResult"]
     assert all(f"`{name}`" in text for name in [*stand_ins, "entry.data", "entry.extra", "entry.raw"])
 
 
-def test_kinds_known_by_name_are_declared() -> None:
-    """Each kind, attachment and progress without fields of its own is said to be so, as drift would name its fields."""
+def test_kinds_without_fields_are_declared() -> None:
+    """Each kind, attachment and progress without fields is listed, because drift would report its fields."""
     text = sections(FORMAT / "README.md")["Known and not modelled"].text
     words = {**{kind: shape.__name__ for kind, shape in KINDS.items()}, **ATTACHMENTS, **PROGRESS}
     bare = [
@@ -226,8 +226,8 @@ def test_kinds_known_by_name_are_declared() -> None:
     assert [word for word in bare if word not in foreign and f"`{word}`" not in text and "marble" not in word] == []
 
 
-def test_links_lead_somewhere() -> None:
-    """Each link within the documentation leads to a page, and to a heading of it where it names one."""
+def test_links_have_targets() -> None:
+    """Each link within the docs leads to a page, and to a heading if it names one."""
     with Subtests() as subtests:
         for path in ALL_PAGES:
             for link in links(path):

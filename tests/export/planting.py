@@ -1,4 +1,4 @@
-"""A made-up home with credentials planted in every field of every kind of entry."""
+"""A generated home with credentials planted in every field of every kind of entry."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from threadline.redact.formats import SERVICES
 from threadline.redact.tokens import FORMATS
 
 CORPUS = Path(__file__).parents[1] / "corpus"
-# What holds the transcript together: nothing can be planted there without making another transcript of it.
-HOLDS = word_set(
+# Fields that structure a transcript. Planting text in them would change the transcript.
+STRUCTURAL_FIELDS = word_set(
     "type subtype role uuid parentUuid logicalParentUuid leafUuid sessionId session_id id tool_use_id toolUseID"
     " parentToolUseID sourceToolUseID sourceToolAssistantUUID messageId requestId agentId timestamp isoTimestamp"
     " promptId taskId task_id attributionSkill media_type data"
 )
-WAYS: dict[str, Callable[[str], str]] = {
+FORMS_OF_TEXT: dict[str, Callable[[str], str]] = {
     "plain": lambda text: f"see {text} there",
     "JSON": lambda text: json.dumps({"text": f"first\n{text}\nlast"}),
     "JSON in JSON": lambda text: json.dumps(json.dumps({"a": [f"x\t{text}"]})),
@@ -34,7 +34,7 @@ WAYS: dict[str, Callable[[str], str]] = {
 
 
 class Planted:
-    """A planted credential: its kind, its value, and the text that gives it away."""
+    """A planted credential: its kind, its value, and the text around it."""
 
     def __init__(self, kind: str, value: str, text: str) -> None:
         self.kind = kind
@@ -44,78 +44,83 @@ class Planted:
 
     @property
     def lines(self) -> list[str]:
-        """What must be nowhere: the value; of a private key, each line of its body."""
+        """The texts that must not be exported: the value, or each line of a private key's body."""
         return self.value.split("\n")[1:-1] if "\n" in self.value else [self.value]
 
 
 def credentials() -> list[Planted]:
-    """More than 150 of more than 40 kinds."""
-    made = [Planted(rule.kind, value := token_value(rule, seeded(at)), value) for at, rule in enumerate(FORMATS)]
-    for at, service in enumerate(SERVICES):
-        value = service_value(service, seeded(1000 + at))
-        made.append(Planted(service.kind, value, f"{service.names[0].upper()}_API_KEY={value}"))
+    """More than 150 credentials of more than 40 kinds."""
+    planted = [
+        Planted(rule.kind, value := token_value(rule, seeded(number)), value) for number, rule in enumerate(FORMATS)
+    ]
+    for number, service in enumerate(SERVICES):
+        value = service_value(service, seeded(1000 + number))
+        planted.append(Planted(service.kind, value, f"{service.names[0].upper()}_API_KEY={value}"))
     for seed in range(12):
         value = password(seeded(2000 + seed)).replace("@", "a").replace("%", "b").replace("\\", "c")
-        made.append(Planted("password", value, f'"password": "{value}"'))
-        made.append(Planted("url-password", f"{value}x9", f"postgres://u:{value}x9@db.acme.io/x"))
-    made += [Planted("private-key", key := private_key(seeded(3000 + seed)), key) for seed in range(4)]
-    return made
+        planted.append(Planted("password", value, f'"password": "{value}"'))
+        planted.append(Planted("url-password", f"{value}x9", f"postgres://u:{value}x9@db.acme.io/x"))
+    planted += [Planted("private-key", key := private_key(seeded(3000 + seed)), key) for seed in range(4)]
+    return planted
 
 
 def plant(home: Path, *, with_demo: bool) -> list[Planted]:
-    """Write the rows of the corpus, beside a demo home or not, plant credentials, and return them.
+    """Write the rows of the corpus, optionally with a demo home, plant credentials, and return them.
 
     Each file of the corpus is a project. In one folder, each would be read to see whether it continues the others.
     """
     if with_demo:
         write(home)
-    for at, path in enumerate(sorted(CORPUS.rglob("in/**/*.jsonl"))):
+    for number, path in enumerate(sorted(CORPUS.rglob("in/**/*.jsonl"))):
         if path.stat().st_size < 200_000:  # one of them is a single line of megabytes
-            folder = home / f"projects/-work-corpus-{at}"
+            folder = home / f"projects/-work-corpus-{number}"
             folder.mkdir(parents=True)
-            (folder / f"c0ffee00-0000-4000-8000-{at:012}.jsonl").write_bytes(path.read_bytes())
-    every = credentials()
-    planter = Planter(every)
+            (folder / f"c0ffee00-0000-4000-8000-{number:012}.jsonl").write_bytes(path.read_bytes())
+    planted = credentials()
+    planter = Planter(planted)
     for path in sorted((home / "projects").rglob("*.jsonl")):
         path.write_bytes(b"\n".join(map(planter.line, path.read_bytes().split(b"\n"))))
-    return every
+    return planted
 
 
 class Planter:
-    """Plants credentials one after the other, in one way after the other."""
+    """Plants credentials in turn, in each form in turn."""
 
-    def __init__(self, every: list[Planted]) -> None:
-        self._following = cycle(every)
-        self._ways = cycle(WAYS.values())
-        self.seen = Counter[str]()
+    def __init__(self, credentials: list[Planted]) -> None:
+        self._credentials = cycle(credentials)
+        self._ways = cycle(FORMS_OF_TEXT.values())
+        self.counts = Counter[str]()
 
     def line(self, raw: bytes) -> bytes:
-        """A line with a credential in the first few texts of each path that its kind has."""
+        """A line with a credential in the first few texts at each JSON path of its kind."""
         try:
             value = json.loads(raw)
         except (ValueError, RecursionError):
             return raw
         if not isinstance(value, dict):
             return raw
-        kind = f"{value.get('type')}/{value.get('subtype') or _attached(value)}"
+        kind = f"{value.get('type')}/{value.get('subtype') or _attachment_type(value)}"
         try:
-            return json.dumps(self._planted(value, kind), ensure_ascii=False).encode()
+            return json.dumps(self._plant(value, kind), ensure_ascii=False).encode()
         except (UnicodeEncodeError, RecursionError):
             return raw
 
-    def _planted(self, value: Any, path: str) -> Any:
+    def _plant(self, value: Any, path: str) -> Any:
         if isinstance(value, dict):
-            return {key: one if key in HOLDS else self._planted(one, f"{path}.{key}") for key, one in value.items()}
+            return {
+                key: item if key in STRUCTURAL_FIELDS else self._plant(item, f"{path}.{key}")
+                for key, item in value.items()
+            }
         if isinstance(value, list):
-            return [self._planted(one, f"{path}[]") for one in value]
-        if not isinstance(value, str) or self.seen[path] >= 3:
+            return [self._plant(item, f"{path}[]") for item in value]
+        if not isinstance(value, str) or self.counts[path] >= 3:
             return value
-        self.seen[path] += 1
-        secret = next(self._following)
+        self.counts[path] += 1
+        secret = next(self._credentials)
         secret.times += 1
         return f"{value} {next(self._ways)(secret.text)}"
 
 
-def _attached(value: dict[str, Any]) -> str:
+def _attachment_type(value: dict[str, Any]) -> str:
     attachment = value.get("attachment")
     return str(attachment.get("type")) if isinstance(attachment, dict) else ""

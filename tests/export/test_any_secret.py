@@ -1,4 +1,4 @@
-"""The law of exports: whatever is planted where, no form of any export holds it."""
+"""Property: no export format contains a planted secret."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from threadline.redact import Settings
 from threadline.redact.tokens import FORMATS
 from threadline.render import AgentDetail, Detail, View
 
-WHOLE = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, images=False, everything=True)
+FULL_VIEW = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FULL, images=False, everything=True)
 AROUND = st.text(alphabet=" \nabcXYZ09.,:;-_/\"'{}[]<>&`*#|\\é→", max_size=30)
 
 
 @settings(max_examples=scale_examples(25))
 @given(st.data())
-def test_no_form_holds_a_planted_secret(data: st.DataObject) -> None:
-    """A credential of any kind, in any surroundings, in a prompt, a reply, a call or its result, is in no file."""
+def test_no_format_contains_a_planted_secret(data: st.DataObject) -> None:
+    """A credential of any kind, in any context, in a prompt, a reply, a call or its result, is in no file."""
     rule = data.draw(st.sampled_from(FORMATS))
     value = token_value(rule, seeded(data.draw(st.integers(0, 2**32))))
     outer, inner = (CONTEXTS[data.draw(st.sampled_from(sorted(CONTEXTS)))] for _ in range(2))
@@ -38,9 +38,17 @@ def test_no_form_holds_a_planted_secret(data: st.DataObject) -> None:
         path = folder / f"{Pen().session}.jsonl"
         path.write_bytes(lines(*transcript(*parts)))
         copies = RedactedCopies(folder / "copies", Settings())
-        every = copies.make([path])
-        for form in (ExportFormat.HTML, ExportFormat.MD, ExportFormat.JSON, ExportFormat.JSONL, ExportFormat.TXT):
-            (file,) = _Exporter(ExportOptions(form, WHOLE), folder / str(form), copies.redactor).export(every)
+        redacted = copies.make([path])
+        for export_format in (
+            ExportFormat.HTML,
+            ExportFormat.MD,
+            ExportFormat.JSON,
+            ExportFormat.JSONL,
+            ExportFormat.TXT,
+        ):
+            (file,) = _Exporter(
+                ExportOptions(export_format, FULL_VIEW), folder / str(export_format), copies.redactor
+            ).export(redacted)
             text = file.path.read_text(encoding="utf-8")
-            assert value not in text, form
-            assert value not in html.unescape(text), form
+            assert value not in text, export_format
+            assert value not in html.unescape(text), export_format

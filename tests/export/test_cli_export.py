@@ -1,4 +1,4 @@
-"""`threadline export`: sessions as files, redacted, the same bytes each time, never over what is there."""
+"""`threadline export`: sessions as redacted files, reproducible, never overwriting."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from threadline.export import formats
 from threadline.export.redacted_copies import LineRedactor
 from threadline.redact.tokens import FORMATS
 
-FORMS = ("html", "md", "json", "jsonl", "txt")
+EXPORT_FORMATS = ("html", "md", "json", "jsonl", "txt")
 TOKEN = token_value(next(rule for rule in FORMATS if rule.kind == "github-token"), seeded(1))
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 2).decode()
 SESSION = "5e551011-0000-4000-8000-000000000001"
 
 
 def write_session(folder: Path, *parts: Part, name: str = SESSION) -> Path:
-    """A home with one session of these parts; its transcript."""
-    place = folder / "home/projects/-home-annika-src"
-    place.mkdir(parents=True, exist_ok=True)
-    path = place / f"{name}.jsonl"
+    """A home with one session of these parts. Returns its transcript."""
+    project = folder / "home/projects/-home-annika-src"
+    project.mkdir(parents=True, exist_ok=True)
+    path = project / f"{name}.jsonl"
     path.write_bytes(lines(*transcript(*parts, pen=Pen(name, cwd="/home/annika/src"))))
     return path
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
-    """A session that tells a token, a name and a home, in two turns."""
+    """A session that contains a token, a name and a home directory, in two turns."""
     return write_session(
         tmp_path,
         prompt(f"ask Annika; use {TOKEN} in /home/annika/src/x.py"),
@@ -46,31 +46,34 @@ def session(tmp_path: Path) -> Path:
     )
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_is_written_redacted(form: str, session: Path, cli: CliRunner, tmp_path: Path) -> None:
-    """A session is written in this form without its secrets and names, twice with the same bytes, and that is said."""
-    first, second = tmp_path / f"a.{form}", tmp_path / f"b.{form}"
-    for place in (first, second):
-        result = cli("export", str(session), "--format", form, "--out", str(place), "--hide", "acme")
+@pytest.mark.parametrize("export_format", EXPORT_FORMATS)
+def test_every_format_is_redacted(export_format: str, session: Path, cli: CliRunner, tmp_path: Path) -> None:
+    """No secret or name is in the file, two exports are equal, and the summary says so."""
+    first, second = tmp_path / f"a.{export_format}", tmp_path / f"b.{export_format}"
+    for target in (first, second):
+        result = cli("export", str(session), "--format", export_format, "--out", str(target), "--hide", "acme")
         assert (result.code, result.err) == (0, "")
         assert "Redacted " in result.out
         assert "github-token 1" in result.out
     text = first.read_text()
     assert first.read_bytes() == second.read_bytes()
     assert not re.search(f"{TOKEN}|annika|acme", text, re.IGNORECASE)
-    assert all(re.search(rf"(?:<|&lt;){what}(?:>|&gt;)", text) for what in ("secret-1", "user-1", "word-1", "home"))
+    assert all(
+        re.search(rf"(?:<|&lt;){placeholder}(?:>|&gt;)", text)
+        for placeholder in ("secret-1", "user-1", "word-1", "home")
+    )
     assert "and now?" in text
 
 
-def test_the_raw_transcript_is_lossless(session: Path, cli: CliRunner, tmp_path: Path) -> None:
-    """`--format jsonl --no-redact` gives the transcript byte for byte, and says that nothing was redacted."""
+def test_jsonl_without_redaction_is_lossless(session: Path, cli: CliRunner, tmp_path: Path) -> None:
+    """`--format jsonl --no-redact` reproduces the transcript byte for byte, and says that nothing was redacted."""
     result = cli("export", str(session), "--format", "jsonl", "--no-redact", "--out", str(tmp_path / "x.jsonl"))
     assert (tmp_path / "x.jsonl").read_bytes() == session.read_bytes()
     assert "Nothing was redacted" in result.out
 
 
-def test_redacted_lines_are_a_transcript(session: Path, cli: CliRunner, tmp_path: Path) -> None:
-    """Redacted lines are as many, each JSON of the same kind, ids and parents, whatever word is hidden."""
+def test_redacted_jsonl_is_a_valid_transcript(session: Path, cli: CliRunner, tmp_path: Path) -> None:
+    """Redacted lines have the same number, kinds, ids and parents, whatever word is hidden."""
     cli(
         "export",
         str(session),
@@ -86,13 +89,13 @@ def test_redacted_lines_are_a_transcript(session: Path, cli: CliRunner, tmp_path
     before, after = (
         [json.loads(line) for line in path.read_text().splitlines()] for path in (session, tmp_path / "x.jsonl")
     )
-    assert [(one["type"], one["uuid"], one["parentUuid"], one["timestamp"]) for one in before] == [
-        (one["type"], one["uuid"], one["parentUuid"], one["timestamp"]) for one in after
+    assert [(row["type"], row["uuid"], row["parentUuid"], row["timestamp"]) for row in before] == [
+        (row["type"], row["uuid"], row["parentUuid"], row["timestamp"]) for row in after
     ]
 
 
-def test_the_default_place_is_the_current_folder(session: Path, cli: CliRunner) -> None:
-    """Without --out the file has the session's name and lies here; a second time it is not written over."""
+def test_default_target_is_the_current_folder(session: Path, cli: CliRunner) -> None:
+    """Without --out, the file is named after the session. It is not overwritten a second time."""
     assert cli("export", str(session)).code == 0
     assert Path(f"{SESSION}.html").read_text().startswith("<!doctype html>")
     result = cli("export", str(session))
@@ -101,71 +104,71 @@ def test_the_default_place_is_the_current_folder(session: Path, cli: CliRunner) 
     assert cli("export", str(session), "--force").code == 0
 
 
-def test_standard_output_has_the_file_alone(session: Path, cli: CliRunner) -> None:
-    """With `--out -` standard output is the file, and what was done is said beside it."""
+def test_standard_output_contains_only_the_file(session: Path, cli: CliRunner) -> None:
+    """With `--out -`, the summary goes to standard error."""
     result = cli("export", str(session), "--format", "md", "--out", "-")
     assert result.out.startswith("# ")
     assert "Redacted " in result.err
 
 
-def test_nothing_is_written_into_a_home(session: Path, cli: CliRunner) -> None:
-    """A place inside a Claude home is refused, through a link, too."""
+def test_refuses_to_write_into_a_home(session: Path, cli: CliRunner) -> None:
+    """A target inside a Claude home is refused, also through a link."""
     home = session.parents[2]
     Path("link").symlink_to(home)
-    for place in (home / "x.html", Path("link/x.html"), session):
-        result = cli("export", SESSION, "--home", str(home), "--out", str(place), "--force")
+    for target in (home / "x.html", Path("link/x.html"), session):
+        result = cli("export", SESSION, "--home", str(home), "--out", str(target), "--force")
         assert result.code == 2
         assert "Claude home" in result.err
 
 
-def test_nothing_is_written_into_any_other_home(
+def test_refuses_to_write_into_any_home(
     session: Path, cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The usual home, the one of the environment and the one of a named transcript are refused whatever is read."""
+    """The default home, the one of the environment and the one of a given transcript are refused, whatever is read."""
     home, other = session.parents[2], tmp_path / "other"
     (other / "projects").mkdir(parents=True)
     (tmp_path / "me/.claude/projects").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(other))
-    for place in (other / "projects/x.html", tmp_path / "me/.claude/x.html"):
+    for target in (other / "projects/x.html", tmp_path / "me/.claude/x.html"):
         for option in ("--out", "--report"):
-            result = cli("export", SESSION, "--home", str(home), option, str(place), "--force")
-            assert (result.code, "is inside a Claude home" in result.err) == (2, True), place
-            assert not place.exists()
+            result = cli("export", SESSION, "--home", str(home), option, str(target), "--force")
+            assert (result.code, "is inside a Claude home" in result.err) == (2, True), target
+            assert not target.exists()
     result = cli("export", str(session), "--out", str(session.with_name("own.html")), "--force")
     assert (result.code, "is inside a Claude home" in result.err) == (2, True)
     assert not session.with_name("own.html").exists()
 
 
-def test_a_pipe_or_a_device_is_left_alone(session: Path, cli: CliRunner, tmp_path: Path) -> None:
-    """What is no file is not replaced by one, though it is asked for by force; nor by way of a link."""
+def test_refuses_to_replace_a_pipe_or_device(session: Path, cli: CliRunner, tmp_path: Path) -> None:
+    """Even with --force, and also through a link."""
     pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
     link.symlink_to(pipe)
-    for place in (pipe, link):
+    for target in (pipe, link):
         for option in ("--out", "--report"):
-            result = cli("export", str(session), option, str(place), "--force")
+            result = cli("export", str(session), option, str(target), "--force")
             assert (result.code, "is a device or a pipe" in result.err) == (2, True)
-        assert place.is_fifo()
+        assert target.is_fifo()
 
 
-def test_the_report_does_not_replace_the_export(session: Path, cli: CliRunner, tmp_path: Path) -> None:
-    """A report at the export's own place, or at that of a site's page, is refused."""
-    place, site = tmp_path / "a.html", tmp_path / "site"
-    result = cli("export", str(session), "--out", str(place), "--report", str(place))
+def test_report_does_not_replace_the_export(session: Path, cli: CliRunner, tmp_path: Path) -> None:
+    """A report with the name of the export, or of a page of the site, is refused."""
+    target, site = tmp_path / "a.html", tmp_path / "site"
+    result = cli("export", str(session), "--out", str(target), "--report", str(target))
     assert (result.code, "name the same file" in result.err) == (2, True)
     result = cli("export", str(session), "--site", str(site), "--report", str(site / "index.html"))
     assert (result.code, "a file of the export itself" in result.err) == (2, True)
-    assert not place.exists()
+    assert not target.exists()
 
 
-@pytest.mark.parametrize("form", ["html", "json", "jsonl"])
-def test_what_would_be_left_is_refused(
-    form: str, session: Path, cli: CliRunner, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("export_format", ["html", "json", "jsonl"])
+def test_leak_check_refuses_leftovers(
+    export_format: str, session: Path, cli: CliRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the second look finds something, nothing is written, and kinds and counts are told, never the thing."""
+    """If the check finds something, nothing is written. The message has kinds and counts, never the value."""
     monkeypatch.setattr("threadline.export.redacted_copies.LineRedactor.redact", lambda _self, raw, _place: raw)
-    result = cli("export", str(session), "--format", form, "--out", "x", "--report", "r.json")
+    result = cli("export", str(session), "--format", export_format, "--out", "x", "--report", "r.json")
     assert result.code == 2
     assert "Nothing was written" in result.err
     assert re.search(r"\bgithub-token [0-9]+\b", result.err)
@@ -174,12 +177,12 @@ def test_what_would_be_left_is_refused(
     assert not Path("r.json").exists()
 
 
-def test_the_report_tells_what_where_and_not_what_it_was(session: Path, cli: CliRunner) -> None:
-    """--report lists kind, place, placeholder and count of all that was taken out."""
+def test_report_lists_findings_without_values(session: Path, cli: CliRunner) -> None:
+    """--report lists the kind, place, placeholder and count of everything redacted."""
     cli("export", str(session), "--out", "x.html", "--report", "hidden.json")
     text = Path("hidden.json").read_text()
-    told = json.loads(text)
-    (token,) = [one for one in told["findings"] if one["kind"] == "github-token"]
+    report = json.loads(text)
+    (token,) = [finding for finding in report["findings"] if finding["kind"] == "github-token"]
     assert token == {
         "kind": "github-token",
         "place": f"{SESSION}.jsonl:1$.message.content",
@@ -190,8 +193,8 @@ def test_the_report_tells_what_where_and_not_what_it_was(session: Path, cli: Cli
     assert "annika" not in text.lower()
 
 
-def test_own_patterns_and_words_come_from_files(session: Path, cli: CliRunner) -> None:
-    """Patterns of a TOML file, words of a list and the own file of the person are taken out."""
+def test_patterns_and_words_from_files(session: Path, cli: CliRunner) -> None:
+    """Patterns of a TOML file, words of a list, and the user's configuration file are redacted."""
     Path("own.toml").write_text("[patterns]\nstar = '\\*\\*[a-z]{1,9}\\*\\*'\n")
     Path("words.txt").write_text("now\n\n")
     Path(".config/threadline").mkdir(parents=True)
@@ -204,7 +207,7 @@ def test_own_patterns_and_words_come_from_files(session: Path, cli: CliRunner) -
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("x = [", "is not TOML"),
         ("words = 'x'", "must be a list of strings"),
@@ -214,20 +217,20 @@ def test_own_patterns_and_words_come_from_files(session: Path, cli: CliRunner) -
         ("words = ['x']", "too short"),
     ],
 )
-def test_a_bad_file_of_patterns_is_a_sentence(text: str, said: str, session: Path, cli: CliRunner) -> None:
-    """What is wrong with a file of patterns is told, and nothing is written."""
+def test_invalid_patterns_file_is_an_error(text: str, sentence: str, session: Path, cli: CliRunner) -> None:
+    """The message says what is wrong, and nothing is written."""
     Path("own.toml").write_text(text)
     result = cli("export", str(session), "--out", "x.html", "--patterns", "own.toml")
     assert result.code == 2
-    assert said in result.err
+    assert sentence in result.err
     assert not Path("x.html").exists()
 
 
-@pytest.mark.parametrize("form", ["html", "md", "json", "txt"])
-def test_a_part_of_the_turns(form: str, session: Path, cli: CliRunner) -> None:
-    """--from and --to give the turns between them."""
-    second = cli("export", str(session), "--format", form, "--from", "2", "--out", "-").out
-    first = cli("export", str(session), "--format", form, "--to", "1", "--out", "-").out
+@pytest.mark.parametrize("export_format", ["html", "md", "json", "txt"])
+def test_from_and_to_select_turns(export_format: str, session: Path, cli: CliRunner) -> None:
+    """--from and --to select the turns between them."""
+    second = cli("export", str(session), "--format", export_format, "--from", "2", "--out", "-").out
+    first = cli("export", str(session), "--format", export_format, "--to", "1", "--out", "-").out
     assert "and now?" in second
     assert "I will use it" not in second
     assert "I will use it" in first
@@ -235,7 +238,7 @@ def test_a_part_of_the_turns(form: str, session: Path, cli: CliRunner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "sentence"),
     [
         (("--from", "9"), "there is no turn 9"),
         (("--branch", "3"), "there is no branch 3"),
@@ -250,37 +253,37 @@ def test_a_part_of_the_turns(form: str, session: Path, cli: CliRunner) -> None:
         (("--hide-from", "none.txt"), "There is no file"),
     ],
 )
-def test_contradictions_are_refused_in_a_sentence(
-    options: tuple[str, ...], said: str, session: Path, cli: CliRunner
+def test_contradicting_options_are_errors(
+    options: tuple[str, ...], sentence: str, session: Path, cli: CliRunner
 ) -> None:
-    """What cannot be done is said before anything is written."""
+    """They are reported before anything is written."""
     result = cli("export", str(session), *options)
     assert result.code == 2
-    assert said in result.err
+    assert sentence in result.err
     assert [path for path in Path().iterdir() if path.is_file()] == []
 
 
-def test_pictures_go_unless_asked_for(tmp_path: Path, cli: CliRunner) -> None:
-    """The bytes of a picture are in no export but with --images, and then in HTML as data alone."""
+def test_images_are_removed_by_default(tmp_path: Path, cli: CliRunner) -> None:
+    """Images are exported only with --images, and in HTML only as data."""
     source = {"type": "base64", "media_type": "image/png", "data": PIXEL}
     row = {
         "type": "user", "uuid": "a", "parentUuid": None, "sessionId": SESSION, "timestamp": "2026-01-05T09:00:00.000Z",
         "message": {"role": "user", "content": [{"type": "text", "text": "look"}, {"type": "image", "source": source}]},
     }  # fmt: skip
     path = write_session(tmp_path, row)
-    for form in FORMS:
-        assert PIXEL not in cli("export", str(path), "--format", form, "--out", "-").out, form
+    for export_format in EXPORT_FORMATS:
+        assert PIXEL not in cli("export", str(path), "--format", export_format, "--out", "-").out, export_format
     assert f'src="data:image/png;base64,{PIXEL}"' in cli("export", str(path), "--images", "--out", "-").out
     assert PIXEL in cli("export", str(path), "--images", "--format", "jsonl", "--out", "-").out
 
 
-def test_several_sessions_are_a_site(session: Path, cli: CliRunner, tmp_path: Path) -> None:
-    """Several sessions as HTML are a folder with a list, a search and a page of each, with the same placeholders."""
+def test_several_sessions_become_a_site(session: Path, cli: CliRunner, tmp_path: Path) -> None:
+    """As HTML, they are a folder with a list, a search and a page each, with the same placeholders."""
     other = write_session(tmp_path, prompt(f"again {TOKEN}"), reply("yes"), name=SESSION.replace("1", "2"))
-    for place in ("one", "two"):
-        result = cli("export", str(session), str(other), "--out", place, "--json")
+    for folder in ("one", "two"):
+        result = cli("export", str(session), str(other), "--out", folder, "--json")
         assert result.code == 0
-        assert sorted(str(path.relative_to(place)) for path in Path(place).rglob("*.html")) == sorted(
+        assert sorted(str(path.relative_to(folder)) for path in Path(folder).rglob("*.html")) == sorted(
             ["index.html", "search.html", f"sessions/{session.stem}.html", f"sessions/{other.stem}.html"]
         )
         assert result.json["redacted"] is True
@@ -292,8 +295,8 @@ def test_several_sessions_are_a_site(session: Path, cli: CliRunner, tmp_path: Pa
     assert cli("export", str(session), str(other), "--out", "one").code == 2
 
 
-def test_several_sessions_in_another_form_are_files(session: Path, cli: CliRunner, tmp_path: Path) -> None:
-    """Several sessions as Markdown are a file each in a folder."""
+def test_several_sessions_become_files(session: Path, cli: CliRunner, tmp_path: Path) -> None:
+    """As Markdown, they are a file each in a folder."""
     other = write_session(tmp_path, prompt("x"), reply("yes"), name=SESSION.replace("1", "2"))
     assert cli("export", str(session), str(other), "--format", "md").code == 0
     assert sorted(path.name for path in Path("threadline-export").iterdir()) == sorted(
@@ -301,8 +304,8 @@ def test_several_sessions_in_another_form_are_files(session: Path, cli: CliRunne
     )
 
 
-def test_sessions_are_chosen_by_project(demo_home: Path, cli: CliRunner) -> None:
-    """--project exports all sessions of the projects whose path holds the text."""
+def test_selects_sessions_by_project(demo_home: Path, cli: CliRunner) -> None:
+    """--project exports all sessions of the projects whose path contains the text."""
     result = cli("export", "--home", str(demo_home), "--project", "kettle", "--format", "txt", "--json")
     assert result.code == 0
     assert len(result.json["files"]) >= 2
@@ -311,8 +314,8 @@ def test_sessions_are_chosen_by_project(demo_home: Path, cli: CliRunner) -> None
 
 
 @pytest.mark.slow
-def test_a_pdf_is_printed_where_there_is_a_browser(session: Path, cli: CliRunner) -> None:
-    """A PDF is the same each time; without Chromium the sentence names the package."""
+def test_pdf_with_chromium(session: Path, cli: CliRunner) -> None:
+    """A PDF is the same each time. Without Chromium the message names the package."""
     if formats.find_browser() is None:
         result = cli("export", str(session), "--format", "pdf")
         assert result.code == 2
@@ -324,23 +327,23 @@ def test_a_pdf_is_printed_where_there_is_a_browser(session: Path, cli: CliRunner
     assert Path("a.pdf").read_bytes() == Path("b.pdf").read_bytes()
 
 
-def test_without_a_browser_the_package_is_named(session: Path, cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no Chromium, a sentence says what to install."""
+def test_pdf_without_chromium_names_the_package(session: Path, cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says what to install."""
     monkeypatch.setenv("THREADLINE_CHROMIUM", "/no/such/browser")
     result = cli("export", str(session), "--format", "pdf")
     assert result.code == 2
     assert "`chromium`" in result.err
 
 
-def test_the_transcript_is_left_as_it_is(session: Path, cli: CliRunner) -> None:
-    """Exporting reads and never writes below the home."""
+def test_does_not_change_the_home(session: Path, cli: CliRunner) -> None:
+    """Exporting never writes below the home."""
     before = {path: path.read_bytes() for path in session.parents[2].rglob("*") if path.is_file()}
     cli("export", str(session), "--out", "x.html")
     assert {path: path.read_bytes() for path in session.parents[2].rglob("*") if path.is_file()} == before
 
 
-def test_an_ending_that_no_form_has_is_refused(session: Path, cli: CliRunner) -> None:
-    """A file whose ending no form has would not hold what it says: the forms are named; with `--to` any name goes."""
+def test_unknown_suffix_is_refused(session: Path, cli: CliRunner) -> None:
+    """The message lists the formats. With `--format` any name is allowed."""
     result = cli("export", str(session), "--out", "talk.docx")
     assert (result.code, ".html, .md, .json, .jsonl, .txt, .pdf" in result.err) == (2, True), result.err
     assert not Path("talk.docx").exists()
@@ -348,48 +351,48 @@ def test_an_ending_that_no_form_has_is_refused(session: Path, cli: CliRunner) ->
     assert Path("talk.v2").read_text().startswith("# ")
 
 
-def test_a_name_that_ends_as_folders_do_is_one(session: Path, cli: CliRunner) -> None:
-    """`--out new/` is a folder to be made, not a file of that name."""
+def test_trailing_slash_means_a_folder(session: Path, cli: CliRunner) -> None:
+    """`--out new/` creates a folder."""
     assert cli("export", str(session), "--format", "txt", "--out", "new/").code == 0
     assert [path.name for path in Path("new").iterdir()] == [f"{SESSION}.txt"]
 
 
-def test_a_home_that_is_not_there_yet_is_left_alone(
+def test_refuses_to_write_into_a_future_home(
     session: Path, cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the environment names as a home is one before Claude Code has made it."""
+    """The home named by the environment counts before Claude Code has created it."""
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "later"))
-    place = tmp_path / "later/projects/-x/talk.html"
-    result = cli("export", str(session), "--out", str(place))
+    target = tmp_path / "later/projects/-x/talk.html"
+    result = cli("export", str(session), "--out", str(target))
     assert (result.code, "is inside a Claude home" in result.err) == (2, True)
-    assert not place.exists()
+    assert not target.exists()
 
 
-def test_the_place_that_is_full_is_named(
+def test_full_disk_names_the_target(
     session: Path, cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where there is no room, the sentence names the place that has none, and not a file that stands in for it."""
+    """The message names the target or the temporary folder, not a temporary file."""
 
-    def full(_file: object, place: object) -> None:
+    def raise_disk_full(_file: object, place: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
 
     with monkeypatch.context() as patched:
-        patched.setattr(files, "write_all", full)
+        patched.setattr(files, "write_all", raise_disk_full)
         result = cli("export", str(session), "--out", "talk.html")
     assert (result.code, result.err) == (2, "threadline: 'talk.html' cannot be written: No space left on device.\n")
-    monkeypatch.setattr(LineRedactor, "redact", lambda *_given: full(Path(), tmp_path / "work/copy"))
+    monkeypatch.setattr(LineRedactor, "redact", lambda *_given: raise_disk_full(Path(), tmp_path / "work/copy"))
     result = cli("export", str(session), "--out", "talk.html")
     assert (result.code, "Free some space, or set TMPDIR to another folder" in result.err) == (2, True)
     assert not Path("talk.html").exists()
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_word_that_looks_like_an_anchor_can_be_hidden(form: str, tmp_path: Path, cli: CliRunner) -> None:
-    """What somebody said goes; the names that we give to places stay, and are not taken for something left over."""
+@pytest.mark.parametrize("export_format", EXPORT_FORMATS)
+def test_hides_words_that_look_like_anchors(export_format: str, tmp_path: Path, cli: CliRunner) -> None:
+    """The text is redacted. Our own anchors stay, and the leak check ignores them."""
     session = write_session(
         tmp_path, prompt("the lock L1 and L12"), reply("I see L1."), prompt("open L1"), reply("No.")
     )
-    result = cli("export", str(session), "--format", form, "--hide", "L1", "--out", "x")
+    result = cli("export", str(session), "--format", export_format, "--hide", "L1", "--out", "x")
     assert (result.code, result.err) == (0, "")
     text = Path("x").read_text()
     assert re.search(r"the lock (?:\\?<|&lt;)word-1(?:>|&gt;) and ", text)

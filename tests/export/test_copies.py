@@ -1,4 +1,4 @@
-"""Redacted copies of transcripts: nothing is hidden in lines that are too long, or in values that look like media."""
+"""Redacted copies of transcripts: nothing is hidden in overlong lines, or in values that look like media."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
 _LIMIT = 2000
 
 
-def _copy(tmp_path: Path, lines: list[bytes]) -> bytes:
+def redacted_copy(tmp_path: Path, lines: list[bytes]) -> bytes:
+    """The redacted copy of a transcript with these lines."""
     main = tmp_path / f"{SESSION}.jsonl"
     main.write_bytes(b"".join(lines))
     copies = RedactedCopies(tmp_path / "copies", Settings())
@@ -25,27 +26,27 @@ def _copy(tmp_path: Path, lines: list[bytes]) -> bytes:
     return copy.main.read_bytes()
 
 
-@pytest.mark.parametrize("at", range(_LIMIT - len(TOKEN), _LIMIT + 2, 7))
-def test_a_line_over_the_limit_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
-    """It is read in parts, and a secret could span two of them."""
+@pytest.mark.parametrize("position", range(_LIMIT - len(TOKEN), _LIMIT + 2, 7))
+def test_line_over_the_limit_is_omitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, position: int) -> None:
+    """It would be read in parts, and a secret could span two of them."""
     monkeypatch.setattr(redacted_copies, "_MAX_LINE", _LIMIT)
-    long = b"x" * (at - 1) + b" " + TOKEN.encode() + b" " + b"y" * 3 * _LIMIT
-    text = _copy(tmp_path, [b'{"type":"a"}\n', long, b"\n", b'{"type":"b"}\n', long])
+    long = b"x" * (position - 1) + b" " + TOKEN.encode() + b" " + b"y" * 3 * _LIMIT
+    text = redacted_copy(tmp_path, [b'{"type":"a"}\n', long, b"\n", b'{"type":"b"}\n', long])
     assert text == b'{"type":"a"}\n{"type":"b"}\n'
 
 
-def test_a_line_at_the_limit_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With or without a line end."""
+def test_line_at_the_limit_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With or without a newline."""
     monkeypatch.setattr(redacted_copies, "_MAX_LINE", _LIMIT)
     lines = [b"x" * (_LIMIT - 1) + b"\n", b"y" * (_LIMIT - 1)]
-    assert _copy(tmp_path, lines) == b"".join(lines)
+    assert redacted_copy(tmp_path, lines) == b"".join(lines)
 
 
-def test_the_check_skips_only_what_copies_strip(tmp_path: Path) -> None:
-    """A value under `data` that is not the source of an image is checked, whatever it looks like."""
+def test_check_skips_only_stripped_media(tmp_path: Path) -> None:
+    """A value under `data` that is not an image source is checked."""
     copies = RedactedCopies(tmp_path / "copies", Settings())
     plain = {"data": TOKEN, "note": "x" * 300}
     media = {"type": "base64", "media_type": "image/png", "data": TOKEN + "A" * 300}
-    for form in ("json", "jsonl"):
-        assert find_leftovers(copies.redactor, form, json.dumps(plain), "x")
-        assert not find_leftovers(copies.redactor, form, json.dumps(media), "x")
+    for export_format in ("json", "jsonl"):
+        assert find_leftovers(copies.redactor, export_format, json.dumps(plain), "x")
+        assert not find_leftovers(copies.redactor, export_format, json.dumps(media), "x")

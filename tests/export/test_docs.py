@@ -1,4 +1,4 @@
-"""What the page on exports shows works, and tells of every key."""
+"""The examples in docs/export.md work, and every key is documented."""
 
 from __future__ import annotations
 
@@ -17,32 +17,34 @@ PAGE = ROOT / "docs/export.md"
 
 @pytest.mark.slow
 def test_every_command_works(demo_home: Path, tmp_path: Path) -> None:
-    """Every line of the shell blocks succeeds, one after the other, and leaves what it names."""
-    done = dict(run_shell_lines(PAGE, tmp_path, demo_home))
-    assert len(done) >= 5
-    assert {line: one.stderr for line, one in done.items() if one.returncode} == {}
+    """Every line of the shell blocks succeeds, in order, and creates the files it names."""
+    results = dict(run_shell_lines(PAGE, tmp_path, demo_home))
+    assert len(results) >= 5
+    assert {line: result.stderr for line, result in results.items() if result.returncode} == {}
     work = tmp_path / "work"
-    made = {path.name for path in work.iterdir()}
-    assert {"session.md", "talk.txt", "kettle-site", "hidden.json", "kettle.json", "transcript.jsonl"} <= made
+    names = {path.name for path in work.iterdir()}
+    assert {"session.md", "talk.txt", "kettle-site", "hidden.json", "kettle.json", "transcript.jsonl"} <= names
     assert (work / "kettle-site/index.html").is_file()
     assert "kettle" not in (work / "kettle.json").read_text().lower()
 
 
-def test_every_key_is_told(demo_home: Path) -> None:
-    """Every key that an exported session has is in the table of keys."""
-    told = set(re.findall(r"`([a-z0-9_]+)`", PAGE.read_text().split("## Keys")[1]))
+def test_every_key_is_documented(demo_home: Path) -> None:
+    """Every key of an exported session is in the table of keys."""
+    documented = set(re.findall(r"`([a-z0-9_]+)`", PAGE.read_text().split("## Keys")[1]))
     biggest = max((demo_home / "projects").glob("*/*.jsonl"), key=lambda path: path.stat().st_size)
-    whole = read(biggest)
-    value = session_to_json(whole, total=whole.ledger.total)
-    assert set(value) <= told
-    assert set(value["spent"]) <= told
-    left = next(one for path in (demo_home / "projects").glob("*/*.jsonl") if (one := read(path)).branches)
-    assert all(set(branch) <= told for branch in session_to_json(left)["branches"])
+    session = read(biggest)
+    value = session_to_json(session, total=session.ledger.total)
+    assert set(value) <= documented
+    assert set(value["spent"]) <= documented
+    branched = next(
+        candidate for path in (demo_home / "projects").glob("*/*.jsonl") if (candidate := read(path)).branches
+    )
+    assert all(set(branch) <= documented for branch in session_to_json(branched)["branches"])
     for turn in value["turns"]:
-        assert set(turn) <= told
+        assert set(turn) <= documented
     for agent in value["agents"]:
-        assert set(agent) <= told
+        assert set(agent) <= documented
     calls = [item["call"] for item in value["items"] if item["kind"] == "call"]
     assert calls
-    assert set(calls[0]) <= told
+    assert set(calls[0]) <= documented
     assert json.loads(json.dumps(value, default=str))

@@ -1,4 +1,4 @@
-"""An exported page is one file that runs nothing, asks for nothing and leads nowhere by itself, whatever it holds."""
+"""An exported page is one file that runs and requests nothing, whatever it contains."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two sessions that are full of what would harm a page."""
+    """Two sessions full of text that would harm a page."""
     folder = tmp_path_factory.mktemp("hostile") / "home/projects/-w"
     folder.mkdir(parents=True)
     paths = []
@@ -52,14 +52,14 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture
 def site(sessions: list[Path], cli: CliRunner) -> Path:
-    """A site of them, nothing folded away."""
+    """A site of them, with nothing folded."""
     result = cli("export", *map(str, sessions), "--out", "site", "--tools", "full", "--thinking", "full")
     assert (result.code, result.err) == (0, "")
     return Path("site").absolute()
 
 
-def test_a_file_holds_all_it_needs(site: Path) -> None:
-    """A page has its style inside, allowed by its hash, no script (the search: one), and no address outside."""
+def test_page_is_self_contained(site: Path) -> None:
+    """A page contains its style, allowed by its hash, no script (the search: one), and no external address."""
     for path in sorted(site.rglob("*.html")):
         text = path.read_text()
         policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
@@ -75,39 +75,39 @@ def test_a_file_holds_all_it_needs(site: Path) -> None:
         assert "@import" not in style
 
 
-def test_every_link_leads_to_something(site: Path) -> None:
-    """Every link of ours leads to a place in the same file or to another file of the site."""
+def test_every_link_has_a_target(site: Path) -> None:
+    """Every internal link leads to an anchor in the same file or to another file of the site."""
     for path in sorted(site.rglob("*.html")):
         text = path.read_text()
         ids = set(re.findall(r'\sid="([^"]*)"', text))
         for link in re.findall(r'<a [^>]*?href="([^"]*)"', text):
-            there, _, anchor = link.partition("#")
-            if there.startswith("http"):
+            target, _, anchor = link.partition("#")
+            if target.startswith("http"):
                 continue
-            assert not there or (path.parent / there).is_file(), link
-            assert there or anchor in ids or link == "#main", link
+            assert not target or (path.parent / target).is_file(), link
+            assert target or anchor in ids or link == "#main", link
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium. It ends with these tests: the loop that drives it would be in the way of others'."""
+    """Debian's Chromium. It is closed with these tests, because its event loop would interfere with others."""
     with chromium.for_tests() as started:
         yield started
 
 
-def test_nothing_runs_and_nothing_is_asked_for(site: Path, browser: Browser) -> None:
-    """Opened from disk, no page shows a dialog, logs an error or asks for anything; the search finds what is there."""
-    happened: list[str] = []
+def test_pages_run_and_request_nothing(site: Path, browser: Browser) -> None:
+    """Opened from disk, no page shows a dialog, logs an error or requests anything. The search works."""
+    events: list[str] = []
     page = browser.new_page()
 
     def dismiss(dialog: Dialog) -> None:
-        happened.append(dialog.message)
+        events.append(dialog.message)
         dialog.dismiss()
 
     page.on("dialog", dismiss)
-    page.on("console", lambda message: happened.append(message.text))
-    page.on("pageerror", lambda error: happened.append(str(error)))
-    page.on("request", lambda request: happened.extend([request.url] * (not request.url.startswith("file:"))))
+    page.on("console", lambda message: events.append(message.text))
+    page.on("pageerror", lambda error: events.append(str(error)))
+    page.on("request", lambda request: events.extend([request.url] * (not request.url.startswith("file:"))))
     for path in sorted(site.rglob("*.html")):
         page.goto(path.as_uri())
         assert page.evaluate("document.querySelectorAll('script:not([type])').length") == (path.name == "search.html")
@@ -116,13 +116,13 @@ def test_nothing_runs_and_nothing_is_asked_for(site: Path, browser: Browser) -> 
     page.wait_for_selector("#results a")
     links = page.locator("#results li a")
     assert links.count() >= 2
-    # What kind of thing it is stands apart from its words, for who reads and for who copies them.
+    # The kind of a hit is separate from its text, for readers and for copying.
     assert all(re.match(r"(?:prompt|reply|call) \S", words) for words in links.all_inner_texts())
     links.first.click()
     page.wait_for_url("**/sessions/*.html#*")
     assert page.locator(":target").count() == 1
     page.close()
-    assert happened == []
+    assert events == []
 
 
 def _hash(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A page is written in pieces as it is drawn, and the second look sees what it would see in the whole."""
+"""A page is written in pieces, and the leak check of the pieces finds what it would find in the whole."""
 
 from __future__ import annotations
 
@@ -22,17 +22,21 @@ from threadline.render import View
 @pytest.fixture
 def long_session(tmp_path: Path) -> Path:
     """A session of 600 turns."""
-    parts = [part for at in range(600) for part in (prompt(f"Ask {at} & go"), reply(f"**Answer** {at} with `code`."))]
+    parts = [
+        part
+        for number in range(600)
+        for part in (prompt(f"Ask {number} & go"), reply(f"**Answer** {number} with `code`."))
+    ]
     return write(tmp_path / f"home/projects/-work-app/{SESSION}.jsonl", *transcript(*parts))
 
 
 @pytest.mark.slow
-def test_no_piece_holds_much_of_a_long_session(long_session: Path, tmp_path: Path) -> None:
-    """Together the pieces are the file, to the byte, none of them much of it; the work is told to its end."""
-    made = render_session_page(read(long_session), View())
-    pieces = list(made.pieces)
-    assert len(pieces) == made.count > 10
-    # The first has the style, the list of turns and nothing that was said.
+def test_long_session_is_written_in_small_pieces(long_session: Path, tmp_path: Path) -> None:
+    """The pieces add up to the file, none is a large part of it, and the progress is complete."""
+    page = render_session_page(read(long_session), View())
+    pieces = list(page.pieces)
+    assert len(pieces) == page.count > 10
+    # The first piece has the style and the list of turns, and nothing of the conversation.
     assert max(map(len, pieces[1:])) < sum(map(len, pieces[1:])) / 5
     done: list[int] = []
     written = (
@@ -40,60 +44,61 @@ def test_no_piece_holds_much_of_a_long_session(long_session: Path, tmp_path: Pat
         .files[0]
         .path.read_text()
     )
-    head, told = ("".join(pieces).partition("</h1>")[0], written.partition("</h1>")[0])
-    assert head == told
+    head, written_head = ("".join(pieces).partition("</h1>")[0], written.partition("</h1>")[0])
+    assert head == written_head
     assert written.partition('<div class="feed">')[2] == "".join(pieces).partition('<div class="feed">')[2]
     assert written.endswith("</html>\n")
     assert sum(done) == 2 * long_session.stat().st_size
 
 
 @pytest.mark.parametrize("size", [1, 40, 5000])
-def test_the_second_look_at_pieces_finds_what_it_finds_in_the_whole(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the pieces are, what stands in one, in several and across two of them is found, and counted once."""
+def test_leak_check_of_pieces_equals_check_of_the_whole(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With pieces of any size, leaks within one, in several and across two are found and counted once."""
     monkeypatch.setattr(leak_check, "_CHECK_SIZE", size)
-    body = [seeded(at).randbytes(48).hex() for at in range(12)]
+    body = [seeded(number).randbytes(48).hex() for number in range(12)]
     key = ["-----BEGIN RSA PRIVATE " + "KEY-----", *body, "-----END RSA PRIVATE " + "KEY-----"]
     pieces = [
         f"<p>one {TOKEN} of it</p>",
-        *(f"<p>nothing {at}</p>" for at in range(50)),
+        *(f"<p>nothing {number}</p>" for number in range(50)),
         *(f"<span>{line}\n</span>" for line in key),
         f'<p title="{TOKEN}">and more</p>',
     ]
-    looking = StreamChecker(Redactor(Settings()), "x.html")
+    checker = StreamChecker(Redactor(Settings()), "x.html")
     for piece in pieces:
-        looking.feed(piece)
-    whole = find_leftovers(Redactor(Settings()), "html", "".join(pieces), "x.html")
-    assert _counts(whole) == {"github-token": 2, "private-key": 1}
-    assert _counts(looking.finish()) == {"github-token": 2, "private-key": 1}
+        checker.feed(piece)
+    findings = find_leftovers(Redactor(Settings()), "html", "".join(pieces), "x.html")
+    assert count_by_kind(findings) == {"github-token": 2, "private-key": 1}
+    assert count_by_kind(checker.finish()) == {"github-token": 2, "private-key": 1}
 
 
-def _counts(found: list[Finding]) -> Counter[str]:
+def count_by_kind(findings: list[Finding]) -> Counter[str]:
+    """The number of findings per kind."""
     counts = Counter[str]()
-    for finding in found:
+    for finding in findings:
         counts[finding.kind] += finding.count
     return counts
 
 
-def test_what_is_clean_stays_clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looking at the same words twice, where pieces meet, finds nothing that is not there."""
+def test_leak_check_of_clean_pieces_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checking the overlap of two pieces twice finds nothing."""
     monkeypatch.setattr(leak_check, "_CHECK_SIZE", 1)
-    looking = StreamChecker(Redactor(Settings()), "x.html")
-    for at in range(100):
-        looking.feed(f"<p>turn {at}: all is well</p>")
-    assert looking.finish() == []
+    checker = StreamChecker(Redactor(Settings()), "x.html")
+    for number in range(100):
+        checker.feed(f"<p>turn {number}: all is well</p>")
+    assert checker.finish() == []
 
 
 @pytest.mark.slow
-def test_the_second_look_at_lines_holds_few_of_them(tmp_path: Path) -> None:
-    """A transcript of any size is looked at line by line: what that holds at once is far less than the file."""
+def test_leak_check_of_lines_uses_little_memory(tmp_path: Path) -> None:
+    """A transcript is checked line by line, with far less memory than its size."""
     session = write(tmp_path / "home/projects/-work-app" / f"{SESSION}.jsonl", *transcript(prompt("word " * 2000)))
     row = session.read_bytes()
     with session.open("ab") as file:
         file.writelines([row] * 800)
-    order = ExportOptions(form=ExportFormat.JSONL)
+    options = ExportOptions(form=ExportFormat.JSONL)
     tracemalloc.start()
     try:
-        export_sessions([session], order, tmp_path / "work")
+        export_sessions([session], options, tmp_path / "work")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

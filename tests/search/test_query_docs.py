@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.docs.pages import DOCS, quoted, sections
+from tests.docs.pages import DOCS, code_names, sections
 
 from threadline.errors import BadQuery
 from threadline.index import FIELDS as COLUMNS
@@ -18,14 +18,14 @@ PAGE = DOCS / "search.md"
 
 def test_the_table_has_every_field() -> None:
     """The table has every field, in the order in which an error lists them, and no other."""
-    rows = [quoted(row["field"])[0].rstrip(":") for row in sections(PAGE)["Fields"].table]
+    rows = [code_names(row["field"])[0].rstrip(":") for row in sections(PAGE)["Fields"].table]
     assert rows == list(FIELDS)
 
 
 def test_every_example_can_be_parsed() -> None:
     """All queries on the page can be parsed."""
     examples = [re.split(r"\s{3,}", line)[0] for line in sections(PAGE)["Search"].code("query")]
-    inline = [query for row in sections(PAGE)["Fields"].table for query in quoted(row["matches"])]
+    inline = [query for row in sections(PAGE)["Fields"].table for query in code_names(row["matches"])]
     assert len(examples) >= 10
     assert all(parse_query(query) is not None for query in [*examples, *inline])
 
