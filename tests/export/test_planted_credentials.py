@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.export.planting import Planted, plant
+from tests.export.planted_home import Planted, plant
 from tests.redact.test_oracle import findings, scanner
 
 from threadline.export import ExportFormat, ExportOptions, ExportResult
