@@ -1,4 +1,4 @@
-"""The shape of the source: layers, names, and what it never does."""
+"""Tests of the architecture: layers, documentation of packages, and what the source must never do."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/threadline"
 
 
-def parts() -> set[str]:
-    """The packages and modules that threadline is made of."""
+def top_level_names() -> set[str]:
+    """Return the names of the packages and modules of threadline."""
     packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
     return packages | {path.stem for path in SOURCE.glob("*.py") if path.stem != "__init__"}
 
 
 @cache
 def trees() -> list[tuple[Path, ast.Module]]:
-    """Every module with its syntax tree."""
+    """Return every module with its syntax tree."""
     return [(path, ast.parse(path.read_text())) for path in sorted(SOURCE.rglob("*.py"))]
 
 
@@ -32,40 +32,40 @@ def _contracts() -> list[dict[str, Any]]:
     return contracts
 
 
-def test_every_package_has_its_layer() -> None:
-    """The contract that import-linter holds names every package and module there is, and no other."""
+def test_every_package_has_a_layer() -> None:
+    """The import-linter contract names every package and module, and no other."""
     (layers,) = [contract for contract in _contracts() if contract["type"] == "layers"]
     assert layers["exhaustive"]
     named = [name for layer in layers["layers"] for name in re.split(r"[|:() ]+", layer) if name]
-    assert sorted(named) == sorted(parts())
+    assert sorted(named) == sorted(top_level_names())
 
 
-def test_the_modules_of_every_package_are_private() -> None:
-    """A contract keeps other packages out of each package's modules; `model` alone is open."""
+def test_modules_of_every_package_are_private() -> None:
+    """A contract prevents imports of another package's modules. Only `model` is open."""
     protected = {name for contract in _contracts() for name in contract.get("protected_modules", ())}
     packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")} - {"model"}
     assert protected == {f"threadline.{name}.*" for name in (*packages, "render.html")}
 
 
-def test_every_package_is_explained() -> None:
+def test_every_package_is_in_the_architecture_page() -> None:
     """`docs/architecture.md` has a row for each package and module."""
     rows = re.findall(r"^\| `(\w+)(?:/|\.py)` \|", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE)
-    assert sorted(rows) == sorted(parts())
+    assert sorted(rows) == sorted(top_level_names())
 
 
-def test_every_file_that_the_architecture_names_exists() -> None:
-    """`docs/architecture.md` names files by the words a newcomer would look for, and each of them exists."""
+def test_every_file_in_the_architecture_page_exists() -> None:
+    """`docs/architecture.md` lists files by the words that a newcomer would look for."""
     text = (ROOT / "docs/architecture.md").read_text()
     named = set(re.findall(r"`((?:\w+/)+(?:\w+\.(?:py|json))?|\w+\.py)`", text)) - {"__init__.py"}
     assert len(named) > 50
     assert [name for name in sorted(named) if not (SOURCE / name).exists() and not (ROOT / name).exists()] == []
 
 
-def test_nothing_runs_code_that_data_brings() -> None:
+def test_no_module_executes_data() -> None:
     """No module unpickles, evaluates, compiles, loads YAML or starts a program.
 
-    But the person's own pager and browser are ones, and so is the Chromium that prints; and the forks of
-    `parallel`, which are this process, hand it their results pickled.
+    Exceptions are the user's pager and browser, the Chromium that prints, and the forks of `parallel`, which are this
+    process and return their results pickled.
     """
     allowed = {
         "output.py": {"subprocess"},
@@ -77,13 +77,13 @@ def test_nothing_runs_code_that_data_brings() -> None:
     calls = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.startfile", "os.execv", "os.fork"}
     for path, tree in trees():
         imported = {name for node in ast.walk(tree) for name in _imports(node)}
-        called = {_name(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        called = {_dotted_name(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
         assert not imported & modules - allowed.get(path.name, set()), path
         assert not called & calls - allowed.get(path.name, set()), path
 
 
-def test_nothing_below_a_face_knows_the_network() -> None:
-    """Only faces may listen, and nothing connects: no module imports a client (hostile.md, rule 6 of the design)."""
+def test_only_servers_use_the_network() -> None:
+    """Only `web` and `mcp` may listen, and no module imports a network client (hostile.md, rule 6 of the design)."""
     clients = {
         "urllib.request",
         "http.client",
@@ -105,9 +105,9 @@ def test_nothing_below_a_face_knows_the_network() -> None:
 
 def _imports(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Import):
-        names = [one.name for one in node.names]
+        names = [alias.name for alias in node.names]
     elif isinstance(node, ast.ImportFrom) and node.module is not None:
-        names = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
+        names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     else:
         return
     for name in names:
@@ -115,8 +115,8 @@ def _imports(node: ast.AST) -> Iterator[str]:
         yield name.partition(".")[0]
 
 
-def _name(function: ast.expr) -> str:
-    """The dotted name of what is called; empty if it is not a name."""
+def _dotted_name(function: ast.expr) -> str:
+    """Return the dotted name of a called function, or an empty text if it is not a name."""
     if isinstance(function, ast.Attribute):
-        return f"{owner}.{function.attr}" if (owner := _name(function.value)) else ""
+        return f"{owner}.{function.attr}" if (owner := _dotted_name(function.value)) else ""
     return function.id if isinstance(function, ast.Name) else ""

@@ -1,4 +1,4 @@
-"""The wheel, and what it is alone."""
+"""Tests of the wheel and of an installation without extras."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a program of ours, far from the source."""
+    """Run one of our programs, away from the source."""
     env = {name: os.environ[name] for name in ("PATH", "HOME", "THREADLINE_CACHE", "THREADLINE_KEEP")}
     return subprocess.run(  # noqa: S603 - our own programs
         [str(word) for word in command], env=env, cwd="/", capture_output=True, text=True, check=False, timeout=120
@@ -31,46 +31,48 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built with what is installed here."""
+    """The wheel, built with the installed tools."""
     out = tmp_path_factory.mktemp("wheel")
-    done = run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (made,) = out.glob("*.whl")
-    return made
+    process = run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT)
+    assert process.returncode == 0, process.stdout + process.stderr
+    (path,) = out.glob("*.whl")
+    return path
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
-    """The wheel holds every module, `py.typed`, the prices, style and scripts, the licence; no tests, no documents."""
+def test_wheel_contains_exactly_the_package(wheel: Path) -> None:
+    """It has every module, `py.typed`, the prices, style and scripts, and the licence, but no tests or documents."""
     source = ROOT / "src"
     expected = {str(path.relative_to(source)) for path in source.rglob("*.py")}
     expected |= {str(path.relative_to(source)) for kind in ("css", "js") for path in source.rglob(f"assets/*.{kind}")}
     expected |= {"threadline/py.typed", "threadline/account/prices.json", "threadline/cli/data/demo-home.zip"}
-    with zipfile.ZipFile(wheel) as opened:
-        names = set(opened.namelist())
-        about = f"{wheel.name.split('-py3')[0]}.dist-info"
-        metadata = opened.read(f"{about}/METADATA").decode()
-        commands = opened.read(f"{about}/entry_points.txt").decode()
-    assert {name for name in names if not name.startswith(about)} == expected
-    assert f"{about}/licenses/LICENSE" in names
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        info = f"{wheel.name.split('-py3')[0]}.dist-info"
+        metadata = archive.read(f"{info}/METADATA").decode()
+        commands = archive.read(f"{info}/entry_points.txt").decode()
+    assert {name for name in names if not name.startswith(info)} == expected
+    assert f"{info}/licenses/LICENSE" in names
     assert "threadline = threadline.cli:main" in commands
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist") and "extra ==" not in line]
     assert [line.split()[1].partition(">")[0] for line in needed] == ["msgspec"]
     assert "Requires-Python: >=3.11" in metadata
 
 
-def test_the_library_alone_needs_msgspec_alone(wheel: Path, tmp_path: Path) -> None:
-    """Installed without extras, the library reads; the command says in one sentence what to install, and fails."""
+def test_library_without_extras_needs_only_msgspec(wheel: Path, tmp_path: Path) -> None:
+    """The library reads. The command fails with one sentence that says what to install."""
     venv.create(tmp_path / "bare", with_pip=False)
     python = tmp_path / "bare/bin/python"
-    done = run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps", wheel)
-    assert done.returncode == 0, done.stderr
+    process = run(
+        sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps", wheel
+    )
+    assert process.returncode == 0, process.stderr
     packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip())
     shutil.copytree(Path(msgspec.__file__).parent, packages / "msgspec")
     path = write(tmp_path / "a.jsonl", *transcript(prompt("hi")))
-    read = run(
+    reading = run(
         python, "-W", "error", "-c", f"import threadline; print(*[e.kind for e in threadline.entries({str(path)!r})])"
     )
-    assert (read.returncode, read.stdout, read.stderr) == (0, "user\n", "")
+    assert (reading.returncode, reading.stdout, reading.stderr) == (0, "user\n", "")
     command = run(tmp_path / "bare/bin/threadline")
     assert (command.returncode, command.stdout) == (2, "")
     assert command.stderr.startswith("threadline: click is not installed.")
@@ -79,5 +81,5 @@ def test_the_library_alone_needs_msgspec_alone(wheel: Path, tmp_path: Path) -> N
 
 
 def test_versions_agree() -> None:
-    """The version that is installed is the version that the package says it is."""
+    """The installed version is the version in the package."""
     assert importlib.metadata.version("threadline") == threadline.__version__

@@ -1,4 +1,4 @@
-"""`fit`: a shape from a value that does not quite have it."""
+"""Tests of `fit`, which decodes values that do not quite have the expected shape."""
 
 from __future__ import annotations
 
@@ -79,40 +79,40 @@ MISFITS: dict[str, tuple[Any, Tree, list[str]]] = {
 }
 
 
-@for_each("value, made, paths", MISFITS.values(), ids=MISFITS)
-def test_what_fits_is_kept_and_what_does_not_is_named(value: Any, made: Tree, paths: list[str]) -> None:
-    """What fits is kept; what does not is left at its default and named with its JSON path."""
-    found, misfits = fit(value, Tree)
-    assert found == made
+@for_each("value, expected, paths", MISFITS.values(), ids=MISFITS)
+def test_keeps_what_fits_and_reports_misfits(value: Any, expected: Tree, paths: list[str]) -> None:
+    """A field that does not fit has its default and is reported with its JSON path."""
+    result, misfits = fit(value, Tree)
+    assert result == expected
     assert [misfit.json_path for misfit in misfits] == paths
 
 
 @pytest.mark.parametrize("value", [None, 5, "x", [], True])
-def test_nothing_fits(value: Any) -> None:
-    """A value that is no object at all is None, with one misfit at the top."""
-    found, misfits = fit(value, Tree)
-    assert found is None
+def test_value_that_is_not_an_object_is_none(value: Any) -> None:
+    """There is one misfit at the top."""
+    result, misfits = fit(value, Tree)
+    assert result is None
     assert [misfit.json_path for misfit in misfits] == ["$"]
 
 
-def test_a_misfit_says_what_was_expected_and_what_came() -> None:
-    """The words of a misfit are those of the fast decoder, and never the value itself."""
+def test_misfit_message_has_types_but_not_the_value() -> None:
+    """The message is that of the fast decoder."""
     assert fit({"flag": "sk-ant-made-up"}, Tree)[1] == [Misfit("$.flag", "Expected `bool | null`, got `str`")]
 
 
 @pytest.mark.slow
-def test_an_open_field_costs_nothing() -> None:
-    """A value in an open field is passed on as it is, however deep."""
+def test_open_field_is_passed_through() -> None:
+    """Its value is not copied or walked, however deep it is."""
     deep: list[Any] = []
     for _ in range(10_000):
         deep = [deep]
-    found, misfits = fit({"anything": deep}, Tree)
-    assert found.anything is deep
+    result, misfits = fit({"anything": deep}, Tree)
+    assert result.anything is deep
     assert misfits == []
 
 
-def test_a_type_no_shape_may_have_is_refused() -> None:
-    """A shape with a field that JSON cannot hold is a mistake of ours, and said at once."""
+def test_type_that_json_cannot_represent_is_refused() -> None:
+    """Such a field is a programming error."""
 
     class Odd(Struct):
         when: complex = 0j

@@ -1,4 +1,4 @@
-"""`unknown` and `strict`: what a value holds that its shape has no word for."""
+"""Tests of `find_unknown` and `strict_type`, which find what a shape does not declare."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
 }
 
 
-@pytest.mark.parametrize(("value", "found"), CASES.values(), ids=CASES)
-def test_what_is_new_is_named_with_its_path(value: dict[str, Any], found: list[tuple[str, str, str]]) -> None:
-    """Each field and tag that no shape knows is named once, with the path that leads to it."""
-    assert [(new.what, new.name, new.json_path) for new in find_unknown(value, AnyEntry)] == found
+@pytest.mark.parametrize(("value", "expected"), CASES.values(), ids=CASES)
+def test_unknown_fields_and_tags_have_a_path(value: dict[str, Any], expected: list[tuple[str, str, str]]) -> None:
+    """Each unknown field and tag is reported once."""
+    assert [(new.what, new.name, new.json_path) for new in find_unknown(value, AnyEntry)] == expected
 
 
 @for_each("kind", sorted(KINDS))
-def test_a_twin_is_its_noun_and_refuses_what_is_new(kind: str) -> None:
-    """The strict twin of a kind makes the same noun of what is known, and refuses a field that is not."""
-    twin = strict_type(KINDS[kind])
-    made = msgspec.convert({"type": kind, "uuid": "u"}, twin)
-    assert isinstance(made, KINDS[kind])
-    assert made.uuid == "u"
+def test_strict_type_refuses_unknown_fields(kind: str) -> None:
+    """It decodes known fields to an instance of the original type."""
+    strict = strict_type(KINDS[kind])
+    entry = msgspec.convert({"type": kind, "uuid": "u"}, strict)
+    assert isinstance(entry, KINDS[kind])
+    assert entry.uuid == "u"
     with pytest.raises(msgspec.ValidationError, match="neverHeardOf"):
-        msgspec.convert({"type": kind, "neverHeardOf": 1}, twin)
+        msgspec.convert({"type": kind, "neverHeardOf": 1}, strict)
 
 
-def test_a_twin_is_strict_all_the_way_down() -> None:
-    """A field that is new in a block of a message is refused, too."""
+def test_strict_type_is_strict_at_every_level() -> None:
+    """An unknown field in a block of a message is refused, too."""
     row = {"type": "user", "message": {"content": [{"type": "text", "text": "x", "mood": 1}]}}
     with pytest.raises(msgspec.ValidationError, match="mood"):
         msgspec.convert(row, strict_type(UserEntry))
@@ -67,6 +67,6 @@ def test_a_twin_is_strict_all_the_way_down() -> None:
 
 @for_each("kind", [*KINDS.values()], ids=list(KINDS))
 def test_every_field_has_a_default(kind: type[Shape]) -> None:
-    """No kind requires a field: a row that only says its kind is an entry."""
+    """No kind requires a field: a row that only has a type is an entry."""
     assert msgspec.convert({"type": kind.__struct_config__.tag}, kind) is not None
     assert all(not field.required for field in wire_fields(kind))

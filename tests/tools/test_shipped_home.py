@@ -8,14 +8,14 @@ from pathlib import Path
 from tools.demo.__main__ import SHIPPED, ship
 
 
-def test_the_shipped_home_is_what_the_generator_writes(tmp_path: Path) -> None:
-    """The shipped home is up to date; `python -m tools.demo --ship` writes it again."""
+def test_shipped_home_is_up_to_date(tmp_path: Path) -> None:
+    """`python -m tools.demo --ship` writes it again."""
     ship(tmp_path / "new.zip")
     with zipfile.ZipFile(SHIPPED) as shipped, zipfile.ZipFile(tmp_path / "new.zip") as new:
         assert shipped.namelist() == new.namelist()
         assert [name for name in new.namelist() if shipped.read(name) != new.read(name)] == []
 
 
-def test_the_shipped_home_is_small() -> None:
-    """The shipped home adds less than a megabyte to the package."""
+def test_shipped_home_is_small() -> None:
+    """It adds less than a megabyte to the package."""
     assert SHIPPED.stat().st_size < 1_000_000

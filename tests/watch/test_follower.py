@@ -1,4 +1,4 @@
-"""Transcripts followed as they grow: each whole line once, whatever happens to the files."""
+"""Tests of `Follower`: each complete line is reported once, whatever happens to the files."""
 
 from __future__ import annotations
 
@@ -28,204 +28,204 @@ OTHER = "5e551011-0000-4000-8000-000000000002"
 
 
 def row(number: int, size: int = 0) -> bytes:
-    """A line that no other is like."""
+    """Return a unique line."""
     return line({"type": "user", "n": number, "message": {"role": "user", "content": "x" * size}})
 
 
 def rows(*numbers: int) -> bytes:
-    """Lines that are all different."""
+    """Return lines that are all different."""
     return b"".join(map(row, numbers))
 
 
 def home(path: Path) -> Home:
-    """A home to follow."""
+    """Create a home to follow."""
     (path / "projects" / "-a").mkdir(parents=True, exist_ok=True)
     return Home(path, "option")
 
 
-def main(path: Path, session: str = SESSION, folder: str = "-a") -> Path:
-    """Where a session's main transcript lies."""
+def main_path(path: Path, session: str = SESSION, folder: str = "-a") -> Path:
+    """Return the path of a session's main transcript."""
     return path / "projects" / folder / f"{session}.jsonl"
 
 
-def told(follower: Follower) -> list[bytes]:
-    """The lines that are new, in the order given; a damaged one may have several entries."""
-    found = follower.poll(everything=True)
-    by_line = groupby(found, key=lambda one: (one[0].path, one[1].line.number))
-    return [b"".join(entry.raw for _, entry in some) for _, some in by_line]
+def poll_lines(follower: Follower) -> list[bytes]:
+    """Poll, and return the new lines in order. A damaged line may have several entries."""
+    polled = follower.poll(everything=True)
+    by_line = groupby(polled, key=lambda pair: (pair[0].path, pair[1].line.number))
+    return [b"".join(entry.raw for _, entry in entries_) for _, entries_ in by_line]
 
 
 def add(path: Path, data: bytes) -> None:
-    """Append."""
+    """Append to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         file.write(data)
 
 
-def test_what_was_there_is_not_news(tmp_path: Path) -> None:
-    """Following begins at the end of each file; what is appended comes once, with its line number and offset."""
-    add(main(tmp_path), rows(1, 2, 3))
+def test_starts_at_the_end_of_each_file(tmp_path: Path) -> None:
+    """Appended lines are reported once, with line number and offset."""
+    add(main_path(tmp_path), rows(1, 2, 3))
     follower = Follower([home(tmp_path)])
-    assert told(follower) == []
-    add(main(tmp_path), rows(4))
-    ((where, entry),) = follower.poll(everything=True)
-    assert (where.path, where.session) == (main(tmp_path), SESSION)
+    assert poll_lines(follower) == []
+    add(main_path(tmp_path), rows(4))
+    ((transcript_, entry),) = follower.poll(everything=True)
+    assert (transcript_.path, transcript_.session) == (main_path(tmp_path), SESSION)
     assert (entry.raw, entry.line.number, entry.line.offset) == (row(4), 4, len(rows(1, 2, 3)))
-    assert told(follower) == []
+    assert poll_lines(follower) == []
 
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.data())
-def test_lines_come_whole_wherever_a_write_ends(sizes: list[int], data: st.DataObject) -> None:
-    """Appends cut at arbitrary bytes: a line comes when its newline is there, once, equal to what a reader sees."""
+def test_reports_complete_lines_wherever_a_write_ends(sizes: list[int], data: st.DataObject) -> None:
+    """A line is reported once its newline is written, equal to what a reader returns."""
     content = b"".join(row(number, size) for number, size in enumerate(sizes))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=20)))
     first = data.draw(st.integers(0, len(content)))
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder)
-        path = main(top)
+        path = main_path(top)
         add(path, content[:first])
         follower = Follower([home(top)])
-        found = []
+        polled = []
         at = first
         for cut in [*(cut for cut in cuts if cut > first), len(content)]:
             add(path, content[at:cut])
             at = cut
-            found += [entry for _, entry in follower.poll(everything=True)]
-            assert all(entry.raw.endswith(b"\n") for entry in found)
-        known = content.rfind(b"\n", 0, first) + 1
-        assert b"".join(entry.raw for entry in found) == content[known:]
-        wanted = [entry.line for entry in entries(path) if entry.line.offset >= known]
-        assert [entry.line for entry in found] == wanted
+            polled += [entry for _, entry in follower.poll(everything=True)]
+            assert all(entry.raw.endswith(b"\n") for entry in polled)
+        start = content.rfind(b"\n", 0, first) + 1
+        assert b"".join(entry.raw for entry in polled) == content[start:]
+        expected = [entry.line for entry in entries(path) if entry.line.offset >= start]
+        assert [entry.line for entry in polled] == expected
 
 
-def told_text(follower: Follower) -> list[str]:
-    """The texts of what is new."""
+def poll_texts(follower: Follower) -> list[str]:
+    """Poll, and return the texts of the new entries."""
     return [str(getattr(entry, "text", "")) for _, entry in follower.poll(everything=True)]
 
 
-def test_beginning_a_while_ago(tmp_path: Path) -> None:
-    """`since` gives what was written from then on, and what is appended later whatever time it tells."""
+def test_starts_at_a_time(tmp_path: Path) -> None:
+    """`since` includes what was written from then on, and everything that is appended later."""
     pen = Pen()
     old, new = transcript(prompt("old"), meta("mode", mode="plan"), prompt("new"), pen=pen)[::2]
     assert isinstance(old, dict)
     assert isinstance(new, dict)
-    add(main(tmp_path), lines(old, *transcript(meta("mode", mode="plan")), new))
+    add(main_path(tmp_path), lines(old, *transcript(meta("mode", mode="plan")), new))
     since = datetime.fromisoformat(new["timestamp"])
     follower = Follower([home(tmp_path)], since=since)
     assert [entry.kind for _, entry in follower.poll()] == ["mode", "user"]
-    add(main(tmp_path), lines(*transcript(prompt("a copy of long ago"))))
-    assert told_text(follower) == ["a copy of long ago"]
+    add(main_path(tmp_path), lines(*transcript(prompt("a copy of long ago"))))
+    assert poll_texts(follower) == ["a copy of long ago"]
     late = Follower([home(tmp_path)], since=since + timedelta(seconds=1))
     assert late.poll() == []
 
 
-def test_one_session_wherever_it_is_written(tmp_path: Path) -> None:
-    """Of one session come its main transcript, its agents below it and beside it, also in another project."""
+def test_follows_one_session_in_all_its_files(tmp_path: Path) -> None:
+    """Its main transcript and its agents in any layout, also in another project."""
     follower = Follower([home(tmp_path)], session=SessionId(SESSION))
-    add(main(tmp_path), rows(1))
-    add(main(tmp_path, OTHER), rows(2))
-    add(main(tmp_path).with_suffix("") / "subagents" / "workflows" / "run" / "agent-a.jsonl", rows(3))
-    add(main(tmp_path, folder="-b").with_suffix("") / "subagents" / "agent-b.jsonl", rows(4))
+    add(main_path(tmp_path), rows(1))
+    add(main_path(tmp_path, OTHER), rows(2))
+    add(main_path(tmp_path).with_suffix("") / "subagents" / "workflows" / "run" / "agent-a.jsonl", rows(3))
+    add(main_path(tmp_path, folder="-b").with_suffix("") / "subagents" / "agent-b.jsonl", rows(4))
     mine = line({"type": "user", "n": 5, "sessionId": SESSION})
-    add(main(tmp_path).with_name("agent-c.jsonl"), line({"type": "user", "sessionId": OTHER}) + mine)
-    assert sorted(told(follower)) == sorted([row(1), row(3), row(4), mine])
+    add(main_path(tmp_path).with_name("agent-c.jsonl"), line({"type": "user", "sessionId": OTHER}) + mine)
+    assert sorted(poll_lines(follower)) == sorted([row(1), row(3), row(4), mine])
 
 
-def test_one_transcript_that_lies_anywhere(tmp_path: Path) -> None:
-    """A transcript outside of any home is followed with its session's directory, and with nothing beside it."""
+def test_follows_a_transcript_outside_any_home(tmp_path: Path) -> None:
+    """Its session's directory is followed, but no file next to it."""
     path = tmp_path / "kept" / f"{SESSION}.jsonl"
     add(path, rows(1))
     follower = Follower(path=path)
     add(path, rows(2))
     add(path.with_suffix("") / "subagents" / "agent-a.jsonl", rows(3))
     add(path.with_name(f"{OTHER}.jsonl"), rows(4))
-    assert sorted(told(follower)) == [row(2), row(3)]
+    assert sorted(poll_lines(follower)) == [row(2), row(3)]
 
 
-def test_what_is_no_transcript_is_not_followed(tmp_path: Path) -> None:
-    """Tools' output, memories, links, pipes and directories named as transcripts are passed over."""
+def test_other_files_are_not_followed(tmp_path: Path) -> None:
+    """Tool output, memories, symlinks, pipes and directories named like transcripts are skipped."""
     follower = Follower([home(tmp_path)])
-    add(main(tmp_path).with_suffix("") / "tool-results" / "x.jsonl", rows(1))
+    add(main_path(tmp_path).with_suffix("") / "tool-results" / "x.jsonl", rows(1))
     add(tmp_path / "projects" / "-a" / "memory" / "x.jsonl", rows(2))
     outside = tmp_path / "outside.jsonl"
     add(outside, rows(3))
     (tmp_path / "projects" / "-a" / "link.jsonl").symlink_to(outside)
     os.mkfifo(tmp_path / "projects" / "-a" / "pipe.jsonl")
     (tmp_path / "projects" / "-a" / "folder.jsonl").mkdir()
-    add(main(tmp_path), rows(4))
-    assert told(follower) == [row(4)]
+    add(main_path(tmp_path), rows(4))
+    assert poll_lines(follower) == [row(4)]
 
 
-def test_a_home_whose_projects_come_later(tmp_path: Path) -> None:
-    """A home may be empty when following begins."""
+def test_home_without_projects_is_followed(tmp_path: Path) -> None:
+    """Projects may be created later."""
     follower = Follower([Home(tmp_path, "option")])
-    assert told(follower) == []
-    add(main(tmp_path), rows(1))
-    assert told(follower) == [row(1)]
+    assert poll_lines(follower) == []
+    add(main_path(tmp_path), rows(1))
+    assert poll_lines(follower) == [row(1)]
 
 
-def test_entries_of_several_files_come_by_time(tmp_path: Path) -> None:
-    """What several files gained between two looks comes in the order of time; a file's own order stays."""
+def test_entries_of_several_files_are_sorted_by_time(tmp_path: Path) -> None:
+    """The order within a file is kept."""
     follower = Follower([home(tmp_path)])
     times = {SESSION: (3, 1, 5), OTHER: (2, 4)}
     for session, seconds in times.items():
-        written = (f"2026-01-05T09:00:0{second}.000Z" for second in seconds)
-        add(main(tmp_path, session), b"".join(line({"type": "user", "timestamp": when}) for when in written))
-    found = [str(entry.timestamp_text)[18] for _, entry in follower.poll(everything=True)]
-    assert found == ["2", "3", "1", "4", "5"]
+        times_ = (f"2026-01-05T09:00:0{second}.000Z" for second in seconds)
+        add(main_path(tmp_path, session), b"".join(line({"type": "user", "timestamp": when}) for when in times_))
+    seconds_ = [str(entry.timestamp_text)[18] for _, entry in follower.poll(everything=True)]
+    assert seconds_ == ["2", "3", "1", "4", "5"]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_yet(tmp_path: Path) -> None:
-    """A file that may not be read is not news; once it may, what it gains is."""
-    add(main(tmp_path), rows(1))
-    main(tmp_path).chmod(0)
+def test_unreadable_file_is_followed_once_it_is_readable(tmp_path: Path) -> None:
+    """Only what is appended after that is reported."""
+    add(main_path(tmp_path), rows(1))
+    main_path(tmp_path).chmod(0)
     follower = Follower([home(tmp_path)])
-    assert told(follower) == []
-    main(tmp_path).chmod(0o600)
-    assert told(follower) == []
-    add(main(tmp_path), rows(2))
-    assert told(follower) == [row(2)]
+    assert poll_lines(follower) == []
+    main_path(tmp_path).chmod(0o600)
+    assert poll_lines(follower) == []
+    add(main_path(tmp_path), rows(2))
+    assert poll_lines(follower) == [row(2)]
 
 
-def test_much_at_once_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A poll gives no more than its share of bytes, says that there is more, and nothing is lost or told twice."""
+def test_large_changes_are_reported_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A poll returns a limited number of bytes and says that there is more. Nothing is lost or repeated."""
     monkeypatch.setattr(module, "_MAX_BYTES", 1000)
     follower = Follower([home(tmp_path)])
     for session in (SESSION, OTHER):
-        add(main(tmp_path, session), rows(*range(100)))
-    found = told(follower)
-    assert 10 < len(found) < 50
+        add(main_path(tmp_path, session), rows(*range(100)))
+    polled = poll_lines(follower)
+    assert 10 < len(polled) < 50
     while follower.is_behind:
         more = [entry.raw for _, entry in follower.poll()]
         assert len(more) < 50
-        found += more
-    assert Counter(found) == dict.fromkeys(map(row, range(100)), 2)
+        polled += more
+    assert Counter(polled) == dict.fromkeys(map(row, range(100)), 2)
 
 
-def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Older lines are forgotten; line numbers go on, and the last lines can still be cut off and written anew."""
+def test_remembered_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older lines are forgotten. Line numbers continue, and the last lines can still be truncated and rewritten."""
     monkeypatch.setattr(tail, "_MAX_LINES", 20)
     follower = Follower([home(tmp_path)])
     for number in range(50):
-        add(main(tmp_path), rows(number))
+        add(main_path(tmp_path), rows(number))
         assert [entry.line.number for _, entry in follower.poll(everything=True)] == [number + 1]
-    (only,) = follower._files.values()
-    assert len(only.tail._ends) <= 21
-    os.truncate(main(tmp_path), main(tmp_path).stat().st_size - len(rows(48, 49)))
-    add(main(tmp_path), rows(100))
+    (followed,) = follower._files.values()
+    assert len(followed.tail._ends) <= 21
+    os.truncate(main_path(tmp_path), main_path(tmp_path).stat().st_size - len(rows(48, 49)))
+    add(main_path(tmp_path), rows(100))
     ((_, entry),) = follower.poll(everything=True)
     assert (entry.raw, entry.line.number) == (row(100), 49)
 
 
-def test_a_session_that_has_been_still_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Among more files than are looked at each time, one that goes on is seen, and its agents from then on."""
+def test_old_session_that_continues_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is detected among more files than are checked each time, and its agents from then on."""
     monkeypatch.setattr(watch, "_HOT_COUNT", 2)
     for number in range(20):
-        path = main(tmp_path, f"5e551011-0000-4000-8000-{number:012}")
+        path = main_path(tmp_path, f"5e551011-0000-4000-8000-{number:012}")
         add(path, rows(number))
         os.utime(path, (number, number))
-    agent = main(tmp_path, "5e551011-0000-4000-8000-000000000003").with_suffix("") / "subagents" / "agent-a.jsonl"
+    agent = main_path(tmp_path, "5e551011-0000-4000-8000-000000000003").with_suffix("") / "subagents" / "agent-a.jsonl"
     add(agent, rows(30))
     os.utime(agent, (1, 1))
     follower = Follower([home(tmp_path)])
@@ -234,16 +234,16 @@ def test_a_session_that_has_been_still_for_long(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(watch, "_MAIN_SECONDS", 0.0)
     monkeypatch.setattr(watch, "_MAIN_SHARE", 1e9)
     follower._watcher._next_main_look = 0.0
-    add(main(tmp_path, "5e551011-0000-4000-8000-000000000003"), rows(40))
+    add(main_path(tmp_path, "5e551011-0000-4000-8000-000000000003"), rows(40))
     assert [entry.raw for _, entry in follower.poll()] == [row(40)]
     add(agent, rows(41))
     assert [entry.raw for _, entry in follower.poll()] == [row(41)]
 
 
-class Writers(RuleBasedStateMachine):
-    """Writers that do to transcripts all that writers do, while they are followed.
+class TranscriptWriters(RuleBasedStateMachine):
+    """Writers that change transcripts in every possible way while they are followed.
 
-    No two lines are alike, so that it can be told which were given, and how often.
+    No two lines are equal, so that it is known which were reported, and how often.
     """
 
     def __init__(self) -> None:
@@ -251,54 +251,54 @@ class Writers(RuleBasedStateMachine):
         self.top = Path(tempfile.mkdtemp())
         self.number = 0
         self.paths = [
-            main(self.top),
-            main(self.top, OTHER, "-b"),
-            main(self.top).with_suffix("") / "subagents/agent-x.jsonl",
+            main_path(self.top),
+            main_path(self.top, OTHER, "-b"),
+            main_path(self.top).with_suffix("") / "subagents/agent-x.jsonl",
         ]
-        add(self.paths[0], self.fresh(3))
-        self.before = set(self.lines(self.paths[0]))
+        add(self.paths[0], self.new_lines(3))
+        self.before = set(self.complete_lines(self.paths[0]))
         self.follower = Follower([home(self.top)])
-        self.found: Counter[bytes] = Counter()
+        self.reported: Counter[bytes] = Counter()
 
     def teardown(self) -> None:
-        """Leave nothing behind."""
+        """Remove the files."""
         shutil.rmtree(self.top)
 
-    def fresh(self, count: int, size: int = 0) -> bytes:
-        """Lines that were never written before."""
+    def new_lines(self, count: int, size: int = 0) -> bytes:
+        """Return lines that were never written before."""
         self.number += count
-        return b"".join(row(self.number - one, size) for one in range(count))
+        return b"".join(row(self.number - index, size) for index in range(count))
 
     @staticmethod
-    def lines(path: Path) -> list[bytes]:
-        """The whole lines of a file."""
+    def complete_lines(path: Path) -> list[bytes]:
+        """Return the complete lines of a file."""
         return path.read_bytes().splitlines(keepends=True)[: path.read_bytes().count(b"\n")] if path.exists() else []
 
     @rule(which=st.integers(0, 2), count=st.integers(1, 4), size=st.sampled_from([0, 40, 900]), torn=st.integers(0, 60))
     def append(self, which: int, count: int, size: int, torn: int) -> None:
-        """Whole lines and the beginning of another, which may go on where one was torn."""
+        """Append lines and the beginning of another, perhaps after a torn one."""
         path = self.paths[which]
         ends_torn = path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
         # What was torn gets an end that no other line has.
         data = (
             (b"#%d\n" % self.number if ends_torn else b"")
-            + self.fresh(count, size)
-            + self.fresh(1)[:torn].rstrip(b"\n")
+            + self.new_lines(count, size)
+            + self.new_lines(1)[:torn].rstrip(b"\n")
         )
         add(path, data)
 
     @rule(which=st.integers(0, 2), cut=st.integers(1, 300))
     def truncate(self, which: int, cut: int) -> None:
-        """The end is cut off, as after a failed stream, at whatever byte."""
+        """Truncate a file at any byte, as after a failed stream."""
         path = self.paths[which]
         if path.exists():
             os.truncate(path, max(0, path.stat().st_size - cut))
 
     @rule(which=st.integers(0, 2), keep=st.integers(0, 5), count=st.integers(0, 3), in_place=st.booleans())
     def rewrite(self, which: int, keep: int, count: int, in_place: bool) -> None:
-        """The file is written again with some of its lines left out at the end, and others instead."""
+        """Write a file again, with some lines at the end replaced."""
         path = self.paths[which]
-        content = b"".join(self.lines(path)[:keep]) + self.fresh(count)
+        content = b"".join(self.complete_lines(path)[:keep]) + self.new_lines(count)
         path.parent.mkdir(parents=True, exist_ok=True)
         target = path if in_place else path.with_suffix(".new")
         target.write_bytes(content)
@@ -306,14 +306,14 @@ class Writers(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 2))
     def delete(self, which: int) -> None:
-        """The file is taken away."""
+        """Delete a file."""
         self.paths[which].unlink(missing_ok=True)
 
     @rule(copied=st.booleans())
     def move(self, copied: bool) -> None:
-        """The session goes on in another project's folder."""
+        """Move a session to another project's folder."""
         old = self.paths[1]
-        new = main(self.top, OTHER, f"-moved-{self.number}")
+        new = main_path(self.top, OTHER, f"-moved-{self.number}")
         if old.exists() and not new.exists():
             new.parent.mkdir(parents=True, exist_ok=True)
             if copied:
@@ -324,42 +324,42 @@ class Writers(RuleBasedStateMachine):
             self.paths[1] = new
 
     @rule()
-    def look(self) -> None:
-        """Somebody looks. Every whole line that is there now has been given; none was ever given twice."""
-        self.found.update(told(self.follower))
+    def poll(self) -> None:
+        """Poll. Every complete line has been reported, and none twice."""
+        self.reported.update(poll_lines(self.follower))
         while self.follower.is_behind:
-            self.found.update(told(self.follower))
-        there = {line for path in self.paths for line in self.lines(path)}
-        assert there - set(self.found) - self.before == set()
+            self.reported.update(poll_lines(self.follower))
+        written = {line for path in self.paths for line in self.complete_lines(path)}
+        assert written - set(self.reported) - self.before == set()
 
     @invariant()
-    def none_twice(self) -> None:
-        """No line comes twice, none that was there at first, and nothing that was never written."""
-        assert not {one for one, count in self.found.items() if count > 1}
-        assert not self.before & set(self.found)
+    def no_line_is_repeated(self) -> None:
+        """No line is reported twice, and none that existed at the start or was never written."""
+        assert not {line_ for line_, count in self.reported.items() if count > 1}
+        assert not self.before & set(self.reported)
 
 
-TestWriters = Writers.TestCase
+TestWriters = TranscriptWriters.TestCase
 TestWriters.settings = settings(max_examples=scale_examples(50), stateful_step_count=30)
 
 
-class ForgetfulWriters(Writers):
-    """The same where little is remembered of what was there, so that cuts go deeper than that."""
+class ForgetfulWriters(TranscriptWriters):
+    """The same with a small memory, so that truncations go deeper than what is remembered."""
 
     def __init__(self) -> None:
         self.remembered, tail._REMEMBERED = tail._REMEMBERED, 50
         super().__init__()
 
     def teardown(self) -> None:
-        """Leave nothing behind."""
+        """Restore the limit and remove the files."""
         tail._REMEMBERED = self.remembered
         super().teardown()
 
     @precondition(lambda self: self.follower is not None)
     @invariant()
-    def none_twice(self) -> None:
-        """No line comes twice; of a file that was written anew, lines may come that were there before."""
-        assert not {one for one, count in self.found.items() if count > 1}
+    def no_line_is_repeated(self) -> None:
+        """No line is reported twice. Lines of a rewritten file may have existed before."""
+        assert not {line_ for line_, count in self.reported.items() if count > 1}
 
 
 TestForgetfulWriters = ForgetfulWriters.TestCase

@@ -1,4 +1,4 @@
-"""Changes of transcripts as a watcher reports them: kinds only, without reading the files."""
+"""Tests of `HomeWatcher`, which reports kinds of changes without reading the files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OTHER = "5e551011-0000-4000-8000-000000000002"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """The main transcript of a home's only session, written long ago."""
+    """The main transcript of a home's only session, with an old mtime."""
     path = tmp_path / "projects" / "-a" / f"{SESSION}.jsonl"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"".join(line({"type": "user", "n": number}) for number in range(10)))
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def watcher(tmp_path: Path, path: Path) -> HomeWatcher:
-    """Watches the home, and has seen nothing change."""
+    """A watcher of the home that has seen no change."""
     assert path.exists()
     watcher = HomeWatcher([Home(tmp_path, "option")])
     assert kinds(watcher) == []
@@ -34,18 +34,18 @@ def watcher(tmp_path: Path, path: Path) -> HomeWatcher:
 
 
 def kinds(watcher: HomeWatcher) -> list[str]:
-    """The kinds of what changed."""
+    """Return the kinds of the changes."""
     return [str(change.kind) for change in watcher.poll(everything=True)]
 
 
 def append(path: Path, data: bytes) -> None:
-    """Add to the end of a file."""
+    """Append to a file."""
     with path.open("ab") as file:
         file.write(data)
 
 
 def test_each_change_is_reported_once(watcher: HomeWatcher, path: Path) -> None:
-    """Appended, cut, replaced, deleted and restored: every kind once, and nothing in between."""
+    """Appended, truncated, replaced, deleted and restored: each kind once, and nothing in between."""
     content = path.read_bytes()
     append(path, line({"type": "user"}))
     assert kinds(watcher) == ["grown"]
@@ -64,8 +64,8 @@ def test_each_change_is_reported_once(watcher: HomeWatcher, path: Path) -> None:
     assert kinds(watcher) == []
 
 
-def test_a_session_deleted_here_and_restored_in_another_project_is_reported(watcher: HomeWatcher, path: Path) -> None:
-    """A copy under the same name continues the file that was there."""
+def test_session_restored_in_another_project_has_moved(watcher: HomeWatcher, path: Path) -> None:
+    """A copy with the same name continues the deleted file."""
     content = path.read_bytes()
     path.unlink()
     assert kinds(watcher) == ["vanished"]
@@ -76,8 +76,8 @@ def test_a_session_deleted_here_and_restored_in_another_project_is_reported(watc
     assert (str(change.kind), change.transcript.path, change.origin) == ("moved", other, str(path))
 
 
-def test_a_renamed_file_is_moved(watcher: HomeWatcher, path: Path) -> None:
-    """Its inode tells, as it is gone from its path."""
+def test_second_name_of_a_file_is_new(watcher: HomeWatcher, path: Path) -> None:
+    """The inode is already known by another name, so a rename is a new file and a deleted one."""
     other = path.with_name("notes.jsonl")
     os.link(path, path.with_name(f"{OTHER}.jsonl"))
     assert kinds(watcher) == ["new"]  # a second name for a file that is still there
@@ -86,8 +86,8 @@ def test_a_renamed_file_is_moved(watcher: HomeWatcher, path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [0, -5])
-def test_bytes_changed_within_the_same_tick_of_the_clock_are_found(watcher: HomeWatcher, path: Path, at: int) -> None:
-    """A file that was written just now is compared by its ends, for its size and mtime may stay equal."""
+def test_change_within_the_mtime_resolution_is_detected(watcher: HomeWatcher, path: Path, at: int) -> None:
+    """A recently written file is compared by its ends, because its size and mtime may stay equal."""
     append(path, line({"type": "user"}))
     assert kinds(watcher) == ["grown"]
     status = path.stat()
@@ -101,7 +101,7 @@ def test_bytes_changed_within_the_same_tick_of_the_clock_are_found(watcher: Home
 
 
 def test_old_files_are_not_opened(tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watcher needs the status of files, and opens only those that were written just now."""
+    """A watcher uses the status of files, and opens only recently written ones."""
     opened: list[str] = []
     real = os.open
 
@@ -116,8 +116,8 @@ def test_old_files_are_not_opened(tmp_path: Path, path: Path, monkeypatch: pytes
     assert opened == []
 
 
-def test_a_link_in_the_place_of_a_transcript_is_not_followed(watcher: HomeWatcher, path: Path, tmp_path: Path) -> None:
-    """It is gone, and what the link leads to is not looked at."""
+def test_symlink_in_place_of_a_transcript_is_not_followed(watcher: HomeWatcher, path: Path, tmp_path: Path) -> None:
+    """The transcript has vanished, and the symlink's target is not watched."""
     (tmp_path / "secret").write_bytes(b"x")
     path.unlink()
     path.symlink_to(tmp_path / "secret")
@@ -126,8 +126,8 @@ def test_a_link_in_the_place_of_a_transcript_is_not_followed(watcher: HomeWatche
     assert kinds(watcher) == []
 
 
-def test_projects_that_are_a_link_to_all_of_a_disk_are_not_watched(tmp_path: Path) -> None:
-    """As they are not listed."""
+def test_projects_symlinked_to_a_parent_are_not_watched(tmp_path: Path) -> None:
+    """They are not listed either."""
     home = tmp_path / "home"
     home.mkdir()
     (tmp_path / "-a").mkdir()

@@ -1,4 +1,4 @@
-"""The public names."""
+"""Tests of the names that `threadline` exports."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ folder_name heads homes ledger look open parse_timestamp rates read read_side_fi
 """
 
 
-def test_the_public_names_are_these() -> None:
-    """`threadline.__all__` is this list: a name comes or goes on purpose."""
+def test_public_names() -> None:
+    """`threadline.__all__` equals this list, so that names are added and removed on purpose."""
     assert sorted(threadline.__all__) == sorted(NAMES.split())
 
 
-def test_every_public_name_is_there_and_explained() -> None:
-    """Every public name can be had, is listed by `dir`, and what can have a docstring has one."""
+def test_every_public_name_loads_and_is_documented() -> None:
+    """Every public name can be imported, is listed by `dir`, and has a docstring if it can have one."""
     assert set(threadline.__all__) <= set(dir(threadline))
     for name in threadline.__all__:
         value = getattr(threadline, name)

@@ -1,4 +1,4 @@
-"""`extract_text`: the text of a content of any shape."""
+"""Tests of `extract_text`."""
 
 from __future__ import annotations
 
@@ -49,6 +49,6 @@ SHAPES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("content", "text"), SHAPES.values(), ids=SHAPES)
-def test_text_of_every_shape(content: Any, text: str) -> None:
-    """A string is itself; text blocks are joined with newlines; whatever else there is adds nothing."""
+def test_extracts_text_from_any_content(content: Any, text: str) -> None:
+    """A string is returned unchanged, text blocks are joined with newlines, and anything else is ignored."""
     assert threadline.extract_text(content) == text

@@ -1,4 +1,4 @@
-"""The archive is the one door: commands, pages and exports reach homes, index and search through it."""
+"""Commands, pages and exports reach homes, index and search only through the archive."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src/threadline"
-BEHIND = ("threadline.find", "threadline.index", "threadline.search", "sqlite3")
-# None of these looks for a home to read it, or asks an index.
-EXCEPTED: dict[str, dict[str, set[str]]] = {
+RESTRICTED = ("threadline.find", "threadline.index", "threadline.search", "sqlite3")
+# None of these reads a home or queries an index.
+EXCEPTIONS: dict[str, dict[str, set[str]]] = {
     "cli": {
         # The schema's own comments, read from an empty database in memory; which tables are private.
         "sql_answers": {"threadline.index", "sqlite3"},
@@ -26,7 +26,7 @@ EXCEPTED: dict[str, dict[str, set[str]]] = {
     "web": {
         # A damaged index is replaced.
         "archive_pool": {"threadline.index"},
-        # Open pages are told when a home changes.
+        # Open pages are notified when a home changes.
         "live": {"threadline.find"},
         # The files of a session whose main transcript the archive found.
         "session_cache": {"threadline.find"},
@@ -40,35 +40,35 @@ EXCEPTED: dict[str, dict[str, set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("face", EXCEPTED)
-def test_faces_go_through_the_archive(face: str) -> None:
-    """None imports what finds, indexes or searches, but for its types and the few that are listed."""
-    around = {
-        path.stem: found
-        for path in sorted((SOURCE / face).rglob("*.py"))
-        if (found := {name for name in _imported(ast.parse(path.read_text())) if _is_behind(name)})
+@pytest.mark.parametrize("package", EXCEPTIONS)
+def test_interfaces_go_through_the_archive(package: str) -> None:
+    """None imports what finds, indexes or searches, except for types and the listed exceptions."""
+    imports = {
+        path.stem: names
+        for path in sorted((SOURCE / package).rglob("*.py"))
+        if (names := {name for name in _imported(ast.parse(path.read_text())) if _is_restricted(name)})
     }
-    assert around == EXCEPTED[face]
+    assert imports == EXCEPTIONS[package]
 
 
-@pytest.mark.parametrize("face", ["web", "export"])
-def test_nobody_asks_the_index_itself(face: str) -> None:
-    """Questions in SQL are the index's own: pages and exports ask the archive for what they want."""
-    asking = [
+@pytest.mark.parametrize("package", ["web", "export"])
+def test_interfaces_do_not_use_the_database_connection(package: str) -> None:
+    """SQL belongs to the index. Pages and exports ask the archive."""
+    uses = [
         f"{path.name}:{node.lineno}"
-        for path in sorted((SOURCE / face).rglob("*.py"))
+        for path in sorted((SOURCE / package).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and node.attr == "connection"
     ]
-    assert asking == []
+    assert uses == []
 
 
-def _is_behind(name: str) -> bool:
-    return any(name == one or name.startswith(f"{one}.") for one in BEHIND)
+def _is_restricted(name: str) -> bool:
+    return any(name == module or name.startswith(f"{module}.") for module in RESTRICTED)
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
-    """The modules that are imported when it runs, wherever that stands; not those that are imported for their types."""
+    """Yield the modules that are imported at run time, anywhere in the file. Imports for type checkers are skipped."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
             continue

@@ -1,4 +1,4 @@
-"""What a made-up home holds."""
+"""Tests of the generated demo home."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Written]:
-    """The home that `threadline demo` writes when nothing else is said."""
+    """The home that the generator writes by default."""
     path = tmp_path_factory.mktemp("demo") / "home"
     return path, write(path)
 
 
 def transcripts(home: Path) -> list[Path]:
-    """All transcripts, those of agents included; a workflow's journal is none."""
+    """Return all transcripts, including those of agents but not workflow journals."""
     return sorted(path for path in home.glob("projects/**/*.jsonl") if path.name != "journal.jsonl")
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Rows that can be read."""
+    """Yield the rows that can be read."""
     for line in path.read_bytes().splitlines():
         try:
             yield json.loads(line)
@@ -40,37 +40,37 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             continue
 
 
-def digest(home: Path) -> dict[str, str]:
-    """Every file with a hash of its bytes."""
+def file_digests(home: Path) -> dict[str, str]:
+    """Return every file with a hash of its bytes."""
     files = (path for path in sorted(home.rglob("*")) if path.is_file())
     return {path.relative_to(home).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_same_seed_same_bytes(tmp_path: Path, home: tuple[Path, Written]) -> None:
-    """The same seed and size give the same files with the same bytes, wherever they are written."""
-    again = write(tmp_path / "elsewhere" / "home")
-    assert again == home[1]
-    assert digest(tmp_path / "elsewhere" / "home") == digest(home[0])
+def test_same_seed_gives_the_same_bytes(tmp_path: Path, home: tuple[Path, Written]) -> None:
+    """The same seed and size give the same files wherever they are written."""
+    second = write(tmp_path / "elsewhere" / "home")
+    assert second == home[1]
+    assert file_digests(tmp_path / "elsewhere" / "home") == file_digests(home[0])
 
 
-def test_bytes_do_not_change_between_machines(tmp_path: Path) -> None:
-    """Nothing of this machine is in a home: no clock, no path, no user, no random numbers of its own."""
+def test_home_does_not_depend_on_the_machine(tmp_path: Path) -> None:
+    """It contains no clock, path, user or random number of this machine."""
     write(tmp_path / "home", seed=3, megabytes=0.4)
     text = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert str(tmp_path).encode() not in text
 
 
-def test_other_seed_other_bytes(tmp_path: Path) -> None:
-    """Another seed gives another home."""
+def test_another_seed_gives_another_home(tmp_path: Path) -> None:
+    """No file except the settings is the same."""
     write(tmp_path / "one", seed=1, megabytes=0.3)
     write(tmp_path / "two", seed=2, megabytes=0.3)
-    assert not set(digest(tmp_path / "one").values()) & set(digest(tmp_path / "two").values()) - {
+    assert not set(file_digests(tmp_path / "one").values()) & set(file_digests(tmp_path / "two").values()) - {
         hashlib.sha256((tmp_path / "one" / "settings.json").read_bytes()).hexdigest()
     }
 
 
-def test_last_day(tmp_path: Path) -> None:
-    """Nothing happens after the day that was given, and something happens on it."""
+def test_ends_on_the_requested_day(tmp_path: Path) -> None:
+    """Something happens on that day and nothing after it."""
     write(tmp_path / "home", megabytes=1, until=date(2026, 12, 24))
     days = [
         row["timestamp"][:10] for path in transcripts(tmp_path / "home") for row in rows(path) if "timestamp" in row
@@ -78,8 +78,8 @@ def test_last_day(tmp_path: Path) -> None:
     assert max(days) == "2026-12-24"
 
 
-def test_counts_are_those_on_disk(home: tuple[Path, Written]) -> None:
-    """What `write` says it wrote is what lies there."""
+def test_counts_match_the_files(home: tuple[Path, Written]) -> None:
+    """`write` returns the numbers of what it wrote."""
     path, written = home
     files = transcripts(path)
     assert written.transcripts == len(files)
@@ -89,8 +89,8 @@ def test_counts_are_those_on_disk(home: tuple[Path, Written]) -> None:
     assert written.projects == len(list((path / "projects").iterdir()))
 
 
-def test_one_torn_line(home: tuple[Path, Written]) -> None:
-    """Every line is a JSON object, except the last one of one transcript, which has no end."""
+def test_exactly_one_line_is_torn(home: tuple[Path, Written]) -> None:
+    """Every line is a JSON object, except the last one of one transcript."""
     torn = []
     for file in transcripts(home[0]):
         raw = file.read_bytes()
@@ -104,17 +104,17 @@ def test_one_torn_line(home: tuple[Path, Written]) -> None:
         json.loads(torn[0])
 
 
-def test_parents_exist(home: tuple[Path, Written]) -> None:
-    """Every parent is a row of the same transcript, and no uuid stands twice in one."""
+def test_parents_exist_and_uuids_are_unique(home: tuple[Path, Written]) -> None:
+    """Every parent is a row of the same transcript."""
     for file in transcripts(home[0]):
-        known = [row["uuid"] for row in rows(file) if "uuid" in row]
-        assert len(known) == len(set(known)), file
+        uuids = [row["uuid"] for row in rows(file) if "uuid" in row]
+        assert len(uuids) == len(set(uuids)), file
         parents = {row["parentUuid"] for row in rows(file) if row.get("parentUuid")}
-        assert parents <= set(known), file
+        assert parents <= set(uuids), file
 
 
 def test_results_have_calls(home: tuple[Path, Written]) -> None:
-    """Every tool result belongs to a call of the same transcript, and to the row that its parent is."""
+    """Every tool result belongs to a call of the same transcript, and its parent is the row of that call."""
     for file in transcripts(home[0]):
         calls: dict[str, str] = {}
         for row in rows(file):
@@ -126,8 +126,8 @@ def test_results_have_calls(home: tuple[Path, Written]) -> None:
                     assert row["parentUuid"] == calls[block["tool_use_id"]]
 
 
-def test_every_kind_of_thing(home: tuple[Path, Written]) -> None:
-    """The small home shows what homes hold: kinds of rows, layouts of agents, side files."""
+def test_contains_every_kind_of_file_and_row(home: tuple[Path, Written]) -> None:
+    """Kinds of rows, layouts of agents, and side files."""
     path = home[0]
     kinds: Counter[str] = Counter()
     versions = set()
@@ -137,13 +137,13 @@ def test_every_kind_of_thing(home: tuple[Path, Written]) -> None:
             if "subtype" in row:
                 kinds[row["subtype"]] += 1
             versions.add(row.get("version", "").rsplit(".", 1)[0])
-    wanted = {
+    expected = {
         "user assistant system attachment progress summary ai-title custom-title last-prompt mode",
         "queue-operation file-history-snapshot file-history-delta cost-state tools-used",
         "api-request api-request-blob",
         "api-request-shape compact_boundary turn_duration stop_hook_summary api_error local_command",
     }
-    assert set(" ".join(wanted).split()) <= set(kinds)
+    assert set(" ".join(expected).split()) <= set(kinds)
     assert {"0.2", "1.0", "2.0", "2.1"} <= versions
     for pattern in (
         "projects/*/agent-*.jsonl",
@@ -175,8 +175,8 @@ def test_copies_share_rows(home: tuple[Path, Written]) -> None:
     assert {versions[0] for versions in owners.values() if len(versions) > 1} == {"1.0.108", "2.1.232"}
 
 
-def test_fields_of_their_time(home: tuple[Path, Written]) -> None:
-    """Fields stand only in rows of versions that wrote them, and in their order."""
+def test_fields_match_the_version(home: tuple[Path, Written]) -> None:
+    """Rows only have fields that their version wrote, in its order."""
     for file in transcripts(home[0]):
         for row in rows(file):
             version = tuple(map(int, row.get("version", "0").split(".")))
@@ -190,8 +190,8 @@ def test_fields_of_their_time(home: tuple[Path, Written]) -> None:
             assert (keys.index("cwd") > keys.index("type")) == (version >= (2, 1, 76))
 
 
-def test_refuses_to_write_over(tmp_path: Path) -> None:
-    """A directory that holds anything is left alone, and the sentence says what to do."""
+def test_refuses_to_overwrite(tmp_path: Path) -> None:
+    """A directory that is not empty is unchanged, and the message says what to do."""
     (tmp_path / "mine").write_text("precious")
     with pytest.raises(BadQuery, match="not empty"):
         write(tmp_path)
@@ -201,25 +201,25 @@ def test_refuses_to_write_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("megabytes", "count"), [(0, None), (-1, None), (float("nan"), None), (1, 0)])
-def test_refuses_no_size(tmp_path: Path, megabytes: float, count: int | None) -> None:
-    """A home of no size is a mistake, and nothing is written."""
+def test_refuses_a_size_of_zero(tmp_path: Path, megabytes: float, count: int | None) -> None:
+    """Nothing is written."""
     with pytest.raises(BadQuery, match="size above zero"):
         write(tmp_path / "home", megabytes=megabytes, transcripts=count)
     assert not (tmp_path / "home").exists()
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root writes everywhere")
-def test_says_when_it_cannot_write(tmp_path: Path) -> None:
-    """A directory that may not be written is the machine's refusal, in a sentence."""
+def test_unwritable_directory_is_an_error(tmp_path: Path) -> None:
+    """The message has the reason of the operating system."""
     tmp_path.chmod(0o500)
     with pytest.raises(Unreadable, match="Cannot write"):
         write(tmp_path / "home")
 
 
-def test_progress_ends_at_its_goal(tmp_path: Path) -> None:
-    """Progress grows, never passes its goal and comes near it."""
-    seen: list[tuple[int, int]] = []
-    write(tmp_path / "home", megabytes=0.5, progress=lambda done, goal: seen.append((done, goal)))
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    assert all(done <= goal for done, goal in seen)
-    assert seen[-1][0] > seen[-1][1] * 0.9
+def test_progress_reaches_its_goal(tmp_path: Path) -> None:
+    """It increases, never exceeds the goal and ends close to it."""
+    updates: list[tuple[int, int]] = []
+    write(tmp_path / "home", megabytes=0.5, progress=lambda done, goal: updates.append((done, goal)))
+    assert [done for done, _ in updates] == sorted(done for done, _ in updates)
+    assert all(done <= goal for done, goal in updates)
+    assert updates[-1][0] > updates[-1][1] * 0.9

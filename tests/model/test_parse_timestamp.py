@@ -1,4 +1,4 @@
-"""`parse_timestamp`: times as transcripts write them."""
+"""Tests of `parse_timestamp`."""
 
 from __future__ import annotations
 
@@ -59,26 +59,26 @@ TIMES: dict[str, tuple[Any, datetime | None]] = {
 }
 
 
-@for_each("written, moment", TIMES.values(), ids=TIMES)
-def test_a_time_is_a_moment_in_utc_or_none(written: Any, moment: datetime | None) -> None:
-    """What names a moment is that moment, aware and in UTC; what names none is None, and nothing raises."""
-    found = threadline.parse_timestamp(written)
-    assert found == moment
-    assert found is None or found.tzinfo is UTC
+@for_each("value, moment", TIMES.values(), ids=TIMES)
+def test_parses_known_formats(value: Any, moment: datetime | None) -> None:
+    """A valid time becomes an aware datetime in UTC, an invalid one None. Nothing raises."""
+    result = threadline.parse_timestamp(value)
+    assert result == moment
+    assert result is None or result.tzinfo is UTC
 
 
 @given(st.text(max_size=40) | st.integers() | st.floats() | st.binary(max_size=9) | st.lists(st.none()))
-def test_nothing_raises(written: Any) -> None:
-    """Whatever is asked, the answer is a moment or None."""
-    found = threadline.parse_timestamp(written)
-    assert found is None or found.tzinfo is UTC
+def test_any_value_is_a_datetime_or_none(value: Any) -> None:
+    """No value raises."""
+    result = threadline.parse_timestamp(value)
+    assert result is None or result.tzinfo is UTC
 
 
 @given(st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.just(UTC)))  # noqa: DTZ001 - bounds are naive
-def test_what_is_written_is_read(moment: datetime) -> None:
-    """A moment written as ISO 8601 in any of its usual forms is read as that moment."""
-    written = moment.isoformat()
-    assert threadline.parse_timestamp(written) == moment
-    assert threadline.parse_timestamp(written.replace("+00:00", "Z")) == moment
-    elsewhere = moment.astimezone(timezone(timedelta(hours=-3, minutes=-30)))
-    assert threadline.parse_timestamp(elsewhere.isoformat()) == moment
+def test_isoformat_round_trips(moment: datetime) -> None:
+    """Any of the usual ISO 8601 forms of a moment is read as that moment."""
+    text = moment.isoformat()
+    assert threadline.parse_timestamp(text) == moment
+    assert threadline.parse_timestamp(text.replace("+00:00", "Z")) == moment
+    local = moment.astimezone(timezone(timedelta(hours=-3, minutes=-30)))
+    assert threadline.parse_timestamp(local.isoformat()) == moment

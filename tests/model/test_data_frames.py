@@ -1,4 +1,4 @@
-"""Rows of a ledger as data frames."""
+"""Tests of ledger rows as data frames."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ ROWS = Rows(
 )
 
 
-def test_rows_are_an_arrow_table_with_exact_amounts() -> None:
-    """An Arrow table has the keys and figures as columns; amounts are decimals, and unpriced ones null."""
+def test_arrow_table_has_exact_amounts() -> None:
+    """The keys and figures are columns. Amounts are decimals, and those of unpriced rows are null."""
     pytest.importorskip("pyarrow")
     table = ROWS.arrow()
     assert table.column_names[:4] == ["project", "model", "charges", "input"]
     assert table["amount"].to_pylist() == [Decimal("0.000123"), None]
 
 
-def test_rows_are_a_polars_frame_with_exact_amounts() -> None:
-    """A polars frame has the same, exactly."""
+def test_polars_frame_has_exact_amounts() -> None:
+    """It has the same columns and values."""
     pytest.importorskip("polars")
     frame = ROWS.polars()
     assert frame.shape == (2, 12)
     assert frame["amount"].to_list() == [Decimal("0.000123"), None]
 
 
-def test_rows_are_a_pandas_frame_with_exact_amounts() -> None:
-    """A pandas frame has the same, exactly."""
+def test_pandas_frame_has_exact_amounts() -> None:
+    """It has the same columns and values."""
     pytest.importorskip("pandas")
     frame = ROWS.pandas()
     assert list(frame["output"]) == [5, 1]
@@ -44,8 +44,8 @@ def test_rows_are_a_pandas_frame_with_exact_amounts() -> None:
 
 
 @pytest.mark.parametrize("library", ["pyarrow", "polars", "pandas"])
-def test_a_library_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
-    """Without the library, the error says what to install."""
+def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
+    """The error says what to install."""
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(Missing, match=rf"{library} is not installed.*threadline\[frames\]"):
         getattr(ROWS, {"pyarrow": "arrow"}.get(library, library))()

@@ -1,4 +1,4 @@
-"""`loads` and `bare`: JSON as it is found."""
+"""Tests of `lenient_loads` and `strip_line`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from threadline.model.places import strip_line
 from threadline.shape import lenient_loads
 
-FORGIVEN: dict[str, tuple[bytes, Any, list[str]]] = {
+DEFECTS: dict[str, tuple[bytes, Any, list[str]]] = {
     "nothing to forgive": (b'{"a":[1,2.5,true,null,"x"]}', {"a": [1, 2.5, True, None, "x"]}, []),
     "NaN": (b"[NaN]", ["NaN"], ["bad-number"]),
     "Infinity": (b"[Infinity,-Infinity]", ["Infinity", "-Infinity"], ["bad-number"]),
@@ -41,9 +41,9 @@ FORGIVEN: dict[str, tuple[bytes, Any, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("data", "value", "kinds"), FORGIVEN.values(), ids=FORGIVEN)
-def test_what_can_be_forgiven_is(data: bytes, value: Any, kinds: list[str]) -> None:
-    """What the fast decoder refuses is read, and each thing that had to be forgiven is named once."""
+@pytest.mark.parametrize(("data", "value", "kinds"), DEFECTS.values(), ids=DEFECTS)
+def test_accepts_and_reports_defects(data: bytes, value: Any, kinds: list[str]) -> None:
+    """Values that the fast decoder refuses are read, and each kind of defect is reported once."""
     loaded = lenient_loads(data)
     assert loaded.value == value
     assert sorted(kind for kind, _message in loaded.defects) == kinds
@@ -52,14 +52,14 @@ def test_what_can_be_forgiven_is(data: bytes, value: Any, kinds: list[str]) -> N
 @pytest.mark.parametrize(
     "data", [b"", b" ", b"{", b"{}{}", b"nul", b"'a'", b"{a:1}", b"[1,]", b"\xff", b"\xef\xbb\xbf"]
 )
-def test_what_is_not_json_is_refused(data: bytes) -> None:
-    """What is not JSON at all is a ValueError."""
+def test_refuses_what_is_not_json(data: bytes) -> None:
+    """It raises ValueError."""
     with pytest.raises(ValueError, match="char"):
         lenient_loads(data)
 
 
-def test_what_is_too_deep_is_a_recursion_error() -> None:
-    """A value nested beyond what the interpreter can do is a RecursionError, never a crash."""
+def test_too_deep_nesting_is_a_recursion_error() -> None:
+    """It never crashes the interpreter."""
     with pytest.raises(RecursionError):
         lenient_loads(b"[" * 200_000 + b"]" * 200_000)
 
@@ -72,8 +72,8 @@ _json = st.recursive(
 
 
 @given(value=_json)
-def test_json_is_read_as_the_standard_library_reads_it(value: Any) -> None:
-    """On JSON as it should be, `loads` is `json.loads`, and forgives nothing but half pairs."""
+def test_valid_json_equals_the_standard_library(value: Any) -> None:
+    """The only possible defect is a lone surrogate."""
     data = json.dumps(value).encode()
     loaded = lenient_loads(data)
     assert loaded.value == json.loads(data)
@@ -81,7 +81,7 @@ def test_json_is_read_as_the_standard_library_reads_it(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "held"),
+    ("raw", "stripped"),
     [
         (b"{}\r\n", b"{}"),
         (b"\0\0 {} \0\n", b"{}"),
@@ -92,6 +92,6 @@ def test_json_is_read_as_the_standard_library_reads_it(value: Any) -> None:
         (b"a\0b", b"a\0b"),
     ],
 )
-def test_bare_takes_off_what_is_around_a_row(raw: bytes, held: bytes) -> None:
-    """White space, NUL bytes and one byte order mark are taken off; nothing inside is touched."""
-    assert strip_line(raw) == held
+def test_strip_line_removes_padding(raw: bytes, stripped: bytes) -> None:
+    """White space, NUL bytes and one byte order mark are removed around the row, and nothing inside it."""
+    assert strip_line(raw) == stripped
