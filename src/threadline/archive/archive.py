@@ -415,7 +415,7 @@ class Archive:
             return list_sessions(self.found, selection, jobs=self._jobs, progress=advance)
 
     def session(self, name: str) -> Session:
-        """A whole session, by a prefix of its id, or `last`.
+        """Read a session, by a prefix of its id, or `last`.
 
         Raises:
             NotFound: there is none.
@@ -582,7 +582,7 @@ class Archive:
 
     @staticmethod
     def typed(hit: Hit) -> str:
-        """The whole prompt of a hit whose transcript was deleted; empty if the history no longer has it."""
+        """The full prompt of a hit whose transcript was deleted; empty if the history no longer has it."""
         from threadline.search import read_prompt
 
         return read_prompt(hit.place)
@@ -748,11 +748,11 @@ def open(  # noqa: A001 - as `threadline.open`
     ...         print(hit.session, hit.snippet)
 
     Raises:
-        NotFound: a given home does not exist, and is not in the keep either.
+        NotFound: one of `homes` neither exists nor is in the keep.
     """
-    given = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
-    ready = [home for home in given if isinstance(home, Home)]
-    paths = [path for path in given if not isinstance(path, Home)]
+    requested = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
+    ready = [home for home in requested if isinstance(home, Home)]
+    paths = [path for path in requested if not isinstance(path, Home)]
     folder, without_keep = _select_keep(keep)
     missing: dict[str, NotFound] = {}
     try:
@@ -770,9 +770,9 @@ def open(  # noqa: A001 - as `threadline.open`
         without_keep=without_keep,
     )
     if folder is not None:
-        archive.read_keep(folder, only=bool(given), lost=tuple(missing))
+        archive.read_keep(folder, only=bool(requested), lost=tuple(missing))
     elif keep is True and not without_keep:
-        archive.enable_keep_later(only=bool(given))
+        archive.enable_keep_later(only=bool(requested))
     for path, error in missing.items():
         if not archive.has_kept(path):
             raise error

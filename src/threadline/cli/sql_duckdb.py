@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _FETCH_ROWS = 500
 _MEMORY, _DISK = "512MB", "8GB"
 _MAX_ADDRESS_SPACE = 2 * 1024**3
-_ERROR_LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 _ERROR_TOKEN = re.compile(r'at or near "(.+?)"|column "(.+?)" not|with name "?(.+?)"? does not exist')
 _Value = TypeVar("_Value")
 

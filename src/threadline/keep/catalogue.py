@@ -1,4 +1,4 @@
-"""Every version of every kept file and where its pieces are, read from the manifests and packs alone.
+"""Every version of every kept file and where its pieces are, read only from the manifests and packs.
 
 A `Catalogue` is built once per command. `refresh` then reads only what was written since, so that a run can look again
 once it holds the lock. Damage is reported in `problems` and never hides the rest. Merged keeps may contain anything, so
@@ -99,7 +99,7 @@ class Span(Struct, frozen=True):
 class Version(Struct, frozen=True):
     """A file as one run saw it: its machine, home, path, mode, mtime, and the pieces it consists of.
 
-    A version that no run saw, but that was put together from several, consists of `spans` of those.
+    A version that was assembled from several others consists of `spans` of those.
     """
 
     machine: str
@@ -493,7 +493,7 @@ class Catalogue:
         try:
             frames = pack.decode_table(self._read_table(path), path.name).frames
         except Unreadable as error:
-            # A pack may be removed once others contain its pieces; whoever needs what is lost reports it.
+            # A pack may be removed once others contain its pieces. Reading a piece that is really lost reports it.
             if path.exists():
                 self._pack_problems[path.name] = str(error)
             return

@@ -67,7 +67,7 @@ def forget_session(
         if not versions:
             raise NotFound(f"The keep has nothing of {session!r}. `threadline keep list` shows what it has.")
         moment = format_timestamp(now())
-        # The row is written first: if the process is killed while packs are rewritten, the next run goes on.
+        # The row is written first: if the process is killed while packs are rewritten, the next run continues.
         run = catalogue.next_run(machine.id, machine.label, moment)
         catalogue.add_run(*store.put_run([run, row, EndRow(moment, 0, 0)]))
         result = purge_forgotten(catalogue, machine)

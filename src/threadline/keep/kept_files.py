@@ -57,7 +57,7 @@ class KeepListing:
         return self._opened
 
     def version(self, origin: HomeOrigin, file: KeptFile) -> Version | None:
-        """The version that a listed file refers to; it may be put together from several."""
+        """The version that a listed file refers to. It may be assembled from several versions."""
         path = file.truncated_path or file.path
         if not file.spans:
             return self._version_with_content(origin, path, file.content)
@@ -213,7 +213,7 @@ def _select_fitting(absent: Sequence[tuple[Path, KeptFile]], space: int) -> Iter
 
 
 def find_absent_files(folder: Path, files: dict[str, KeptFile], *, compare: bool) -> Iterator[KeptFile]:
-    """The files that a kept home should have and has not; with `compare`, also those that are out of date."""
+    """The files that are missing in a kept home; with `compare`, also those that are out of date."""
     by_directory: dict[str, list[KeptFile]] = {}
     for file in files.values():
         by_directory.setdefault(file.path.rpartition("/")[0], []).append(file)

@@ -61,7 +61,7 @@ class _KeptHome(Struct, frozen=True):
 
 
 class _State(SavedState, frozen=True):
-    """What the kept homes were made from: they are current as long as all of it is the same.
+    """The inputs from which the kept homes were created. They are current as long as no input changes.
 
     `watched` maps paths to mtimes; `unlisted` maps the homes that are read only if they are gone to whether they exist.
     """
@@ -171,11 +171,11 @@ class _KeptHomesUpdate:
                 message = f"Another threadline is unpacking files from the keep {str(self._keep)!r}. Wait for it."
                 raise IndexBusy(message) from None
             began = time.time_ns()
-            own = self._selection.own_machine
-            listing_file = self._folder / f"{short_hash(own or '')}{_LISTING_SUFFIX}"
+            own_machine = self._selection.own_machine
+            listing_file = self._folder / f"{short_hash(own_machine or '')}{_LISTING_SUFFIX}"
             listing = kept_files.KeepListing(self._keep, listing_file, runs)
             problems = list(listing.problems)
-            self._machine_names = _machine_names([home.origin for home in listing.homes], own)
+            self._machine_names = _machine_names([home.origin for home in listing.homes], own_machine)
             unlisted = {home: is_home_present(home) for home in self._selection.homes_if_gone(listing.homes)}
             missing = [
                 (files, self._kept_home_folder(files)) for files in find_missing_files(listing.homes, self._selection)
@@ -225,11 +225,11 @@ def _load_kept_homes(state: _State) -> KeptHomes:
     return KeptHomes(homes, state.problems, state.gone)
 
 
-def _machine_names(origins: Sequence[HomeOrigin], own: str | None) -> dict[str, str]:
+def _machine_names(origins: Sequence[HomeOrigin], own_machine: str | None) -> dict[str, str]:
     """The names of machines by id: their labels, with the id if two have the same label."""
     labels = {origin.machine: origin.label for origin in origins}
-    if own is not None:
-        labels[own] = platform.node() or labels.get(own, "")
+    if own_machine is not None:
+        labels[own_machine] = platform.node() or labels.get(own_machine, "")
     all_labels = list(labels.values())
     return {id_: label if all_labels.count(label) == 1 else f"{label} ({id_})" for id_, label in labels.items()}
 
@@ -318,21 +318,21 @@ class HomeSelection(Struct, frozen=True):
     only: bool = False
 
     def homes_if_gone(self, listed: Sequence[HomeFiles]) -> list[str]:
-        """The homes of this machine that are read if they are gone, and left alone if they exist."""
-        own = [files.origin.home for files in listed if files.origin.machine == self.own_machine]
-        return [home for home in own if home not in self.living] if not self.only else []
+        """The homes of this machine that are read from the keep only if they no longer exist."""
+        own_homes = [files.origin.home for files in listed if files.origin.machine == self.own_machine]
+        return [home for home in own_homes if home not in self.living] if not self.only else []
 
 
 def find_missing_files(listed: Sequence[HomeFiles], selection: HomeSelection) -> Iterator[MissingFiles]:
     """The kept files that the living homes do not have, home by home."""
     own = [files for files in listed if files.origin.machine == selection.own_machine]
     others = [files for files in listed if files.origin.machine != selection.own_machine]
-    taken: dict[str, KeptFile] = {}
+    provided: dict[str, KeptFile] = {}
     gone: list[HomeFiles] = []
     for files in sorted(own, key=lambda files: files.origin.home):
         home = files.origin.home
         if home in selection.living:
-            taken.update((row.path, row) for row in files.rows)
+            provided.update((row.path, row) for row in files.rows)
             missing, watched = _files_not_in((home,), _standalone_files(files.rows))
             lost_parts = [
                 row for row in files.rows if row.truncated_path is not None and row.truncated_path not in missing
@@ -344,16 +344,16 @@ def find_missing_files(listed: Sequence[HomeFiles], selection: HomeSelection) ->
             gone.append(files)
         # A home that exists and was not selected was left out on purpose.
     for files in gone:
-        yield _missing_of_gone_home(files, selection, taken)
+        yield _missing_of_gone_home(files, selection, provided)
     if selection.only:
         yield from (
-            _missing_of_gone_home(files, selection, taken) for files in others if files.origin.home in selection.lost
+            _missing_of_gone_home(files, selection, provided) for files in others if files.origin.home in selection.lost
         )
         return
-    taken |= {row.path: row for files in own for row in files.rows}
+    provided |= {row.path: row for files in own for row in files.rows}
     for files in sorted(others, key=lambda files: (files.origin.label, files.origin.machine, files.origin.home)):
-        rows = [row for row in _standalone_files(files.rows) if not _is_copy(row, taken.get(row.path))]
-        taken.update((row.path, row) for row in rows)
+        rows = [row for row in _standalone_files(files.rows) if not _is_copy(row, provided.get(row.path))]
+        provided.update((row.path, row) for row in rows)
         yield MissingFiles(files.origin, *_files_not_in(selection.living, rows, elsewhere=True))
 
 
@@ -364,7 +364,7 @@ def _standalone_files(rows: Iterable[KeptFile]) -> list[KeptFile]:
 
 def _has_recovered(home: str, row: KeptFile) -> bool:
     """Whether a truncated transcript contains its lost part again, or may: then only the transcript is shown."""
-    # Not the ids alone: lines after the truncation refer to the last of them as their parent.
+    # Match the field name, too: lines after the truncation refer to the last id as their parent.
     pattern = re.compile(rb'"uuid"\s*:\s*"(?:' + b"|".join(re.escape(mark.encode()) for mark in row.marks) + rb')"')
     buffer = b""
     try:
@@ -390,11 +390,11 @@ def is_home_present(home: str) -> bool:
         return True
 
 
-def _missing_of_gone_home(files: HomeFiles, selection: HomeSelection, taken: dict[str, KeptFile]) -> MissingFiles:
+def _missing_of_gone_home(files: HomeFiles, selection: HomeSelection, provided: dict[str, KeptFile]) -> MissingFiles:
     """Everything that was kept of a home, except what is elsewhere: it may have been moved and kept again there."""
     standalone = _standalone_files(files.rows)
-    rows = [row for row in standalone if not _is_copy(row, taken.get(row.path))]
-    taken.update((row.path, row) for row in rows)
+    rows = [row for row in standalone if not _is_copy(row, provided.get(row.path))]
+    provided.update((row.path, row) for row in rows)
     missing, watched = _files_not_in(selection.living, rows, elsewhere=True)
     of_sessions = [row for row in files.rows if has_unique_name(row.path)]
     if of_sessions and 2 * sum(row.path not in missing for row in of_sessions) >= len(of_sessions):

@@ -47,7 +47,7 @@ class RunRow(ManifestRow, frozen=True, tag="run"):
 
 
 class FileRow(ManifestRow, frozen=True, tag="file"):
-    """A file as it was seen, made of these pieces in this order.
+    """The state of a file in a run: it consists of these pieces, in this order.
 
     With `base`, the file starts with another version of `start` bytes, and `pieces` follow. A home or path that is not
     valid text is also given as bytes, in hexadecimal. `torn`: the file changed while it was read, and may mix versions.

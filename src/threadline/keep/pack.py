@@ -3,7 +3,7 @@
 Where a piece ends depends only on its own bytes, so files that start alike are cut alike and share their first pieces.
 
 Frames are compressed in threads while the next ones are read. A pack gets its name only after it is on disk. Small
-frames use a dictionary trained once on the user's own lines, since they are too short to compress well alone.
+frames use a dictionary trained once on the user's own lines, since they are too short to compress well without it.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ FRAME_SIZE, PACK_SIZE, ENCRYPTED_PACK_SIZE = 16 * 1024 * 1024, 256 * 1024 * 1024
 """How many bytes a frame holds, and how large a pack grows. Encrypted packs are smaller: they are only read whole."""
 COMPRESSION_LEVEL = 9
 SMALL_FRAME_SIZE = 256 * 1024
-"""A smaller frame is compressed with the dictionary: it is too short to compress well alone."""
+"""A smaller frame is compressed with the dictionary, because it is too short to compress well without it."""
 
 
 def max_pack_size(store: Store) -> int:

@@ -202,7 +202,6 @@ _PLAIN_WORD = re.compile(rb"[a-z_./+~=-]{4,}|[A-Za-z][a-z]*[.:]?|[A-Za-z]+\.[a-z
 _TRAILING_SIGNS = re.compile(rb"[._/+~=-]*\Z")
 _ALNUM = re.compile(rb"[A-Za-z0-9]")
 _DIGIT = re.compile(rb"[0-9]")
-_MOST_SHORT = 36
 _ENDS_LINE = re.compile(rb"[ \t]*(?:\\*[\"'`]|\\+[nr]|[\r\n]|\Z)")
 _SHORT_REST = rb"[A-Za-z0-9_-]{0,%d}(?=%s)" % (MIN_RUN - 1, _MAY_JOIN.pattern)
 

@@ -62,7 +62,7 @@ _RESULT_BLOCKS = (ToolResultBlock, McpToolResultBlock)
 
 
 def needs_reading(query: Query) -> bool:
-    """Whether entries have to be read to decide if they match: the index alone cannot tell."""
+    """Whether entries have to be read to decide if they match, because the index is not sufficient."""
     return any(
         isinstance(leaf, Regex | Match)
         or (isinstance(leaf, Is | Has) and leaf.field in _FIELDS_TO_READ)
@@ -336,7 +336,7 @@ def _is_in_index(index: Index, text: str) -> bool:
 
 
 def read_prompt(place: Place) -> str:
-    """The whole prompt at a place in a history; empty if it is no longer there."""
+    """The full prompt at a place in a history; empty if it is no longer there."""
     with suppress(Error, OSError), os.fdopen(open_transcript(place.transcript), "rb") as file:
         file.seek(place.offset)
         prompt = _decode_row(file.read(place.length), place)

@@ -325,9 +325,9 @@ class _HitCollector:
     def take(self, rows: Iterable[EntryRow], limit: int | None) -> None:
         """Take as many rows as a page needs, or all."""
         self.is_complete = self.has_every_session = True
-        for taken, row in enumerate(rows, 1):
+        for number, row in enumerate(rows, 1):
             self.add(row)
-            if limit is not None and taken >= (self._page_rows if self.groups >= limit else MAX_ROWS):
+            if limit is not None and number >= (self._page_rows if self.groups >= limit else MAX_ROWS):
                 self.is_complete = self.has_every_session = False
                 return
 
@@ -342,11 +342,11 @@ class _HitCollector:
             if limit is not None and self._is_full(newest, limit, last):
                 self.is_complete = self.has_every_session = False
                 return
-            for taken, row in enumerate(rows, 1):
+            for number, row in enumerate(rows, 1):
                 self.add(row)
                 group = self._group(row)
                 newest[group] = max(newest.get(group, 0.0), -newest_first_key(row)[0])
-                if limit is not None and taken >= (limit if self._every else ROWS_PER_TRANSCRIPT):
+                if limit is not None and number >= (limit if self._every else ROWS_PER_TRANSCRIPT):
                     self.is_complete = False
                     break
 

@@ -315,9 +315,9 @@ def _pattern(phrase: Phrase) -> re.Pattern[str]:
         body += "".join(map(_letter_pattern, token))
     before = r"(?<![^\W_])" if _is_spaced(phrase.tokens[0][:1]) else ""
     after = r"(?![^\W_])" if _is_spaced(phrase.tokens[-1][-1:]) and not phrase.prefix else ""
-    whole = f"{before}{body}{after}" if not phrase.prefix else rf"{before}{body}[^\W_]*"
+    bounded = f"{before}{body}{after}" if not phrase.prefix else rf"{before}{body}[^\W_]*"
     # Next to a script without spaces, a word has no boundary that a pattern could recognize.
-    return re.compile(f"{whole}|{body}" if not phrase.prefix and _is_mixed(phrase) else whole, re.IGNORECASE)
+    return re.compile(f"{bounded}|{body}" if not phrase.prefix and _is_mixed(phrase) else bounded, re.IGNORECASE)
 
 
 def _is_mixed(phrase: Phrase) -> bool:

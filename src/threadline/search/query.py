@@ -59,7 +59,7 @@ FLAGS = {"agent": {"sub": True, "main": False}, "error": {"true": True, "yes": T
 """Values of a field that ask whether it has a value at all."""
 
 FIELD_NAME = re.compile(r"([A-Za-z][A-Za-z_-]+):(?!//|:)")
-"""A field's name before a colon. `http://` and `std::` are none."""
+"""A field's name before a colon. `http://` and `std::` are not field names."""
 
 OPERATOR_WORD = re.compile(r"(OR|AND|NOT)(?=[\s()]|$)")
 """Operators."""
@@ -445,7 +445,7 @@ class _Word(NamedTuple):
     text: str
     phrase: bool = False
     prefix: bool = False
-    # Whether it has no quotes or backslashes, and so may be a keyword.
+    # Whether it has no quotes or backslashes, so that it may be a keyword.
     plain: bool = False
 
 

@@ -1,4 +1,4 @@
-"""Find the entries that may match a query with an FTS5 expression, and put the best first.
+"""Find the entries that may match a query with an FTS5 expression, and sort them, best first.
 
 BM25 has to visit every entry that contains a word, so it takes longer the more common a word is. Therefore BM25 scores
 only the rare words. Common words say little: they count by the field they occur in and by how short the entry is.
@@ -85,7 +85,7 @@ def make_plan(query: Query, vocabulary: Vocabulary | None = None) -> SearchPlan:
 
 
 def _is_text(query: Query) -> bool:
-    """Whether full text can answer a query: FTS5 supports `a NOT b`, but no NOT by itself."""
+    """Whether full text can answer a query: FTS5 supports `a NOT b`, but not a NOT without a left side."""
     if isinstance(query, Not):
         return not isinstance(query.of, Not) and _is_text(query.of)
     if isinstance(query, Or):
@@ -209,13 +209,13 @@ class _RegexNarrowing:
 
 
 def _all_known(queries: Sequence[Query | None]) -> Query | None:
-    known = [query for query in queries if query is not None]
-    return all_of(known) if known else None
+    present = [query for query in queries if query is not None]
+    return all_of(present) if present else None
 
 
 def _any_known(queries: Sequence[Query | None]) -> Query | None:
-    known = [query for query in queries if query is not None]
-    return any_of(known) if known and len(known) == len(queries) else None
+    present = [query for query in queries if query is not None]
+    return any_of(present) if present and len(present) == len(queries) else None
 
 
 Sort = Literal["rank", "time"]
@@ -275,7 +275,7 @@ def _matching_ids(term: Is, names: dict[int, str]) -> list[int]:
 
 
 class Ranker:
-    """Finds entries by full text and puts them in order, best first or newest first.
+    """Finds entries by full text and sorts them, best first or newest first.
 
     `has_left_out` says, after `matching`, whether more entries match than were returned.
     """

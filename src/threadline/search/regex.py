@@ -278,10 +278,10 @@ class _Re2Writer:
             return f"(?-i:[{'^' if is_negated else ''}{parts}])"  # these classes contain both cases
         negative = [member for member in members if isinstance(member, Category) and member.letter not in classes]
         if negative and is_negated:
-            known = _NEGATED_WORD_SETS.get(frozenset(members)) if not self._is_ascii else None
-            if known is None:
+            negated_set = _NEGATED_WORD_SETS.get(frozenset(members)) if not self._is_ascii else None
+            if negated_set is None:
                 raise _NotInRe2
-            return f"(?-i:{known})"
+            return f"(?-i:{negated_set})"
         positive = [_re2_member(member, classes) for member in members if member not in negative]
         options = [f"[{'^' if is_negated else ''}{''.join(positive)}]"] if positive else []
         options += [self._negated(member.letter) for member in negative]

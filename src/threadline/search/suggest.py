@@ -205,7 +205,7 @@ class _PartialMatcher:
         return (spread + best_sum) / 2 * share * recency, best_entry.entry_id
 
     def _word_weights(self, facts: EntryFacts) -> dict[int, float]:
-        """The weights of the words in an entry. A `last-prompt` repeats a prompt in the title field: it is no title."""
+        """The weights of the words in an entry. The title field of a `last-prompt` is ignored: it repeats a prompt."""
         weights = self._weights[facts.entry_id]
         if facts.kind != _REPEATED_KIND:
             return weights

@@ -175,7 +175,7 @@ class App:
                 notice = self._pool.missing_homes_notice() if route.needs_homes else None
                 result = self._pool.run(compute)
                 return build_response(add_notice(result, notice) if notice else result, path, bare=is_bare)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the server goes on
+            except Exception as error:  # noqa: BLE001 - no error may stop the server
                 return error_response(error, path)
 
 

@@ -99,7 +99,7 @@ class ArchivePool:
 
     @contextmanager
     def archive(self) -> Iterator[Archive]:
-        """Lend an archive that nobody else uses meanwhile."""
+        """Lend an archive that no other thread uses meanwhile."""
         with self._lend(self._take() or self._open()) as archive:
             yield archive
 
@@ -178,10 +178,10 @@ class ArchivePool:
         with self._lock:
             expired = [pooled for pooled in self._idle if pooled.is_expired]
             self._idle = [pooled for pooled in self._idle if not pooled.is_expired]
-            taken = self._idle.pop() if self._idle else None
+            newest = self._idle.pop() if self._idle else None
         for pooled in expired:
             pooled.archive.close()
-        return taken
+        return newest
 
     def _open(self) -> _PooledArchive:
         with self._homes_lock:  # only one thread reads the keep for what a home has lost

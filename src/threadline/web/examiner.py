@@ -68,7 +68,7 @@ class Examiner:
             self._progress = replace(started, result=everything.examine())
         except Error as error:
             self._progress = replace(started, failure=str(error))
-        except Exception:  # noqa: BLE001 - whatever it is, the page has to say that it is over
+        except Exception:  # noqa: BLE001 - after any error, the page has to show that the examination ended
             _LOG.exception("threadline: the examination failed.")
             self._progress = replace(started, failure=_FAILURE)
 

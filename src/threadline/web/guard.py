@@ -158,7 +158,7 @@ def cookie_name(port: int) -> str:
 
 
 def refusal(reason: str, status: HTTPStatus) -> Response:
-    """Build a page that gives the reason, and nothing else."""
+    """Build a page that contains only the reason."""
     main = join((el("h1", status.phrase), el("p", reason)))
     return HTMLResponse(str(render_page(f"{status.phrase} · threadline", main, kind="refused")), status)
 
@@ -220,7 +220,7 @@ class Ticket:
 
 
 def redirect_page(url: str) -> str:
-    """A page that goes on to a URL without a script; it has a link for browsers that do not."""
+    """A page that redirects to a URL without a script. It has a link for browsers that do not follow the redirect."""
     refresh = el("meta", http_equiv="refresh", content=f"0; url={url}")
     main = join((el("p", "threadline is at this address."), el("p", el("a", "Continue", href=url))))
     return str(render_page("threadline", main, kind="way", head=refresh))

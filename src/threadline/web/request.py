@@ -154,7 +154,7 @@ def _quote_short(text: str) -> str:
 
 
 class Page(Struct, frozen=True):
-    """A whole page. `main` is its content, `data` what its `.json` twin returns: anything msgspec can encode.
+    """A complete page. `main` is its content, `data` what its `.json` twin returns: anything msgspec can encode.
 
     `kind` is the class of the body, by which styles and scripts tell pages apart. `attributes` are those of the
     `<main>` element. `head` is added to the document's head, `after` follows `<main>`. `scripts` are files of

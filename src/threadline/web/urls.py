@@ -131,7 +131,7 @@ def hidden_inputs(pairs: Iterable[tuple[str, str]]) -> list[Markup]:
 
 
 def carried_inputs() -> list[Markup]:
-    """Hidden form fields for carried parameters: a submitted form replaces the whole query."""
+    """Hidden form fields for carried parameters, because a submitted form replaces the query."""
     return hidden_inputs(_CARRIED.get())
 
 

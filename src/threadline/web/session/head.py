@@ -207,7 +207,7 @@ def _action_links(head: SessionHead) -> Markup:
             "Markdown",
             href=markdown,
             data_copy="markdown",
-            title="Copy the whole session as Markdown, not redacted",
+            title="Copy the full session as Markdown, not redacted",
         ),
         el("a", icon("state"), "Files at the end", href=links.below("state", "end")),
         class_="copying",
@@ -301,13 +301,13 @@ _POWERSHELL_WILDCARD = re.compile(r"[\[\]*?`]")
 
 
 def home_for_resume(transcript: Path) -> str | None:
-    """The home of a transcript, if Claude Code has to be told to look there.
+    """The home of a transcript, if the command that resumes it has to name the home.
 
     None for the default home, for a transcript that is in no home, and for one that is only in the keep.
     """
     folder = transcript.parent.parent
     home = os.path.realpath(folder.parent)
-    default = os.path.realpath(os.path.expanduser("~/.claude"))  # noqa: PTH111 - Path.expanduser raises where there is no such user
+    default = os.path.realpath(os.path.expanduser("~/.claude"))  # noqa: PTH111 - Path.expanduser raises if there is no such user
     return home if folder.name == "projects" and home != default and home.isprintable() else None
 
 

@@ -2,7 +2,7 @@
 
 A long conversation is divided into sections. The page is sent with the sections around the requested place; the others
 are links, which scripts replace with their content when they come into view. The page of a long session that is not in
-the cache yet shows its beginning at once, while the whole is read in the background.
+the cache yet shows its beginning at once, while the rest is read in the background.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def _is_quick(session: CachedSession) -> bool:
 def session_preview(request: PageRequest) -> Page | None:
     """The beginning of a long session that is not read yet; None if the session is cached or short.
 
-    A request for a place or a filter has to wait for the whole session.
+    A request for a place or a filter has to wait for the complete session.
     """
     if "agent" in request.path_values or any(name not in _PREVIEW_PARAMETERS for name, value in request.query if value):
         return None
@@ -245,7 +245,7 @@ def session_preview(request: PageRequest) -> Page | None:
         el(
             "p",
             "Loading the rest of this session. ",
-            el("a", "Wait for the whole session", href=links.page(whole=True)),
+            el("a", "Wait for the full session", href=links.page(whole=True)),
             class_="reading",
         ),
         class_="head",
@@ -295,7 +295,7 @@ def feed_window(drawing: AgentDrawing, section: int | None, position: Position |
 def render_feed(drawing: AgentDrawing, window: FeedWindow, links: SessionLinks, *, is_preview: bool = False) -> Markup:
     """Render the sections of a part, and after the last part the agents that no call is known to have started.
 
-    A preview has only the sections with content. Their marks are changed, because they may differ in the whole session.
+    A preview has only the sections with content. Their marks are changed, because they may differ in the full session.
     """
     sections = drawing.positions.sections_of(window.part)
     if is_preview:
@@ -399,4 +399,4 @@ ENTRY_TOOLS = el(
     ),
     id="tools",
 )
-"""The buttons of an entry; a script puts them into the entry under the pointer."""
+"""The buttons of an entry. A script moves them to the entry under the pointer."""

@@ -140,18 +140,18 @@ def entry_page(request: PageRequest) -> PageResult:
     entry, _agent = session.entry(request.path_values["anchor"])
     anchor = entry_anchor(request.path_values["anchor"])
     links = session.links
-    is_whole = request.flag("whole")
-    ways = el(
+    is_uncut = request.flag("whole")
+    page_links = el(
         "p",
         el("a", "in the conversation", href=links.entry(anchor)),
         " · ",
         el("a", "files at this point", href=links.state(anchor)),
         " · ",
         el("a", "Markdown", href=links.below("markdown", anchor=anchor)),
-        () if is_whole else (" · ", el("a", "show all", href=links.below("entry", anchor, whole=True))),
+        () if is_uncut else (" · ", el("a", "show all", href=links.below("entry", anchor, whole=True))),
         class_="links",
     )
-    main = render_raw_entry(entry, Scene(View(), links, uncut=is_whole, zone=request.zone()))
+    main = render_raw_entry(entry, Scene(View(), links, uncut=is_uncut, zone=request.zone()))
     data = {
         "anchor": anchor,
         "kind": entry.kind,
@@ -159,11 +159,11 @@ def entry_page(request: PageRequest) -> PageResult:
         "text": entry.line.raw.decode("utf-8", "replace"),
     }
     title = f"Entry {anchor}"
-    return Fragment(title, "entry", _with_title(session, title, ways, main), data)
+    return Fragment(title, "entry", _with_title(session, title, page_links, main), data)
 
 
 def call_page(request: PageRequest) -> PageResult:
-    """A tool call with its whole input and output."""
+    """A tool call with its full input and output."""
     session = request.session()
     call = session.calls.get(request.path_values["call"])
     if call is None:
@@ -171,7 +171,7 @@ def call_page(request: PageRequest) -> PageResult:
     anchor = anchor_of(call.entry, call.agent)
     links = session.links
     scene = Scene(View(calls=Detail.FULL), links, uncut=True, cwd=session.facts.project or "", zone=request.zone())
-    ways = el(
+    page_links = el(
         "p",
         el("a", "in the conversation", href=links.entry(anchor)),
         " · ",
@@ -192,7 +192,7 @@ def call_page(request: PageRequest) -> PageResult:
         "duration": call.duration,
     }
     title = f"Call {shorten(call.tool, 60)}"
-    return Fragment(title, "call", _with_title(session, title, ways, render_call(call, scene)), data)
+    return Fragment(title, "call", _with_title(session, title, page_links, render_call(call, scene)), data)
 
 
 def state_page(request: PageRequest) -> PageResult:
