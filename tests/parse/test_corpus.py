@@ -1,4 +1,4 @@
-"""Every case of the corpus comes out as it says."""
+"""Every case of the corpus matches its `out.json`."""
 
 from __future__ import annotations
 
@@ -17,82 +17,86 @@ Reading = dict[Path, list[Entry]]
 """Each file of a case with its entries."""
 
 
-def _stated(case: str, path: Path) -> list[dict[str, Any]]:
-    return [stated for stated in expected(case) if stated["file"] == name_in(case, path)]
+def _expected(case: str, path: Path) -> list[dict[str, Any]]:
+    return [item for item in expected(case) if item["file"] == name_in(case, path)]
 
 
-def entries_come_out_as_stated(case: str, read: Reading) -> None:
-    """Each entry has the kind, place, problems and words that the case states, and there is no entry more."""
+def check_entries(case: str, reading: Reading) -> None:
+    """Each entry has the kind, place, problems and values that the case states, and there is no other entry."""
     for path in transcripts(case):
-        stated = _stated(case, path)
-        found = [
+        expectations = _expected(case, path)
+        result = [
             {
                 "file": name_in(case, path),
                 "kind": entry.kind,
                 "line": entry.line.number,
                 "offset": entry.line.offset,
                 "length": len(entry.raw),
-                "problems": [problem_json(one) for one in entry.problems],
+                "problems": [problem_json(problem) for problem in entry.problems],
             }
-            for entry in read[path]
+            for entry in reading[path]
         ]
-        assert found == [{key: value for key, value in one.items() if key != "said"} for one in stated]
-        for entry, one in zip(read[path], stated, strict=True):
-            assert values_at(entry, one["said"]) == one["said"], entry.place
+        assert result == [
+            {key: value for key, value in expectation.items() if key != "said"} for expectation in expectations
+        ]
+        for entry, expectation in zip(reading[path], expectations, strict=True):
+            assert values_at(entry, expectation["said"]) == expectation["said"], entry.place
 
 
-def side_files_come_out_as_stated(case: str, read: Reading) -> None:
+def check_side_files(case: str, files: Reading) -> None:
     """A side file has the content, problems and unknown fields that the case states."""
-    for path in read:
-        for stated in _stated(case, path):
-            if "side" in stated:
-                side = SideFile(path, Home(path.parent, "option"), SideFileKind(stated["side"]), path.stat().st_size)
+    for path in files:
+        for expectation in _expected(case, path):
+            if "side" in expectation:
+                side = SideFile(
+                    path, Home(path.parent, "option"), SideFileKind(expectation["side"]), path.stat().st_size
+                )
                 reading = threadline.read_side_file(side)
-                assert type(reading.content).__name__ == stated["content"]
-                assert [problem_json(one) for one in reading.problems] == stated["problems"]
-                assert [one.json_path for one in reading.unknown] == stated["unknown"]
-                assert values_at(reading.content, stated["said"]) == stated["said"]
+                assert type(reading.content).__name__ == expectation["content"]
+                assert [problem_json(problem) for problem in reading.problems] == expectation["problems"]
+                assert [unknown.json_path for unknown in reading.unknown] == expectation["unknown"]
+                assert values_at(reading.content, expectation["said"]) == expectation["said"]
 
 
-def raw_lines_join_to_the_file(_case: str, read: Reading) -> None:
-    """The raw bytes of the entries, joined, are the file, also of a side file read as a transcript."""
-    for path, entries in read.items():
+def check_raw_bytes(_case: str, reading: Reading) -> None:
+    """The raw bytes of the entries join to the file, also if a side file is read as a transcript."""
+    for path, entries in reading.items():
         assert b"".join(entry.raw for entry in entries) == path.read_bytes()
 
 
-def heads_agree_with_entries(_case: str, read: Reading) -> None:
-    """A head says of its entry what the entry says of itself: kind, line, ids and usage."""
-    for path, entries in read.items():
+def check_heads(_case: str, reading: Reading) -> None:
+    """A head has the kind, line, ids and usage of its entry."""
+    for path, entries in reading.items():
         assert [head_fields(head) for head in threadline.heads(path)] == [entry_fields(entry) for entry in entries]
 
 
-def a_case_explains_itself(case: str, read: Reading) -> None:
-    """A case says why it is there, in which versions it was seen, and what the evidence is."""
+def check_explanation(case: str, reading: Reading) -> None:
+    """A case says why it exists, in which versions it was seen, and what the evidence is."""
     why = (CORPUS / case / "why.md").read_text()
     assert "- Seen in: " in why
     assert "- Evidence: " in why
-    assert read
+    assert reading
 
 
-CLAIMS = (
-    entries_come_out_as_stated,
-    side_files_come_out_as_stated,
-    raw_lines_join_to_the_file,
-    heads_agree_with_entries,
-    a_case_explains_itself,
+CHECKS = (
+    check_entries,
+    check_side_files,
+    check_raw_bytes,
+    check_heads,
+    check_explanation,
 )
 
 
 def test_every_case() -> None:
-    """Every claim about every case holds, on one reading of its files."""
+    """All checks of every case pass on one reading of its files."""
     with Subtests() as subtests:
         for case in CASES:
-            read = {path: list(threadline.entries(path)) for path in inputs(case)}
-            for claim in CLAIMS:
-                with subtests.test(f"{case}: {claim.__name__}"):
-                    claim(case, read)
+            reading = {path: list(threadline.entries(path)) for path in inputs(case)}
+            for check in CHECKS:
+                with subtests.test(f"{case}: {check.__name__}"):
+                    check(case, reading)
 
 
-def test_the_corpus_is_large_enough() -> None:
-    """There are 75 cases or more."""
+def test_there_are_enough_cases() -> None:
+    """There are at least 75 cases."""
     assert len(CASES) >= 75

@@ -1,4 +1,4 @@
-"""The tables of `tests/corpus/README.md` hold what they say they hold."""
+"""The tables of `tests/corpus/README.md` name existing cases and tests."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ def _rows(heading: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("damage", _DAMAGE)
-def test_each_damage_has_its_own_case(damage: str) -> None:
-    """Every kind of damage that was seen in the wild has a case that no other kind has."""
+def test_each_kind_of_damage_has_its_own_case(damage: str) -> None:
+    """Every kind of damage seen in practice has a case that no other kind has."""
     rows = _rows("Damage seen in the wild")
-    own = {case.strip("`") for name, case in rows if name.partition(": ")[0] == damage}
-    others = {case.strip("`") for name, case in rows if name.partition(": ")[0] != damage}
-    assert own
-    assert own <= set(CASES)
-    assert not own & others
+    cases = {case.strip("`") for name, case in rows if name.partition(": ")[0] == damage}
+    other_cases = {case.strip("`") for name, case in rows if name.partition(": ")[0] != damage}
+    assert cases
+    assert cases <= set(CASES)
+    assert not cases & other_cases
 
 
 @pytest.mark.parametrize("number", _HOSTILE)
-def test_each_hostile_file_is_held(number: int) -> None:
-    """Every fault of a file that a reader can meet has a case or a test, and it is there."""
-    held = [by.strip("`") for row, _fault, by in _rows("Hostile files") if int(row) == number]
-    assert held
-    for by in held:
-        if "::" in by:
-            file, _, test = by.partition("::")
+def test_each_hostile_file_has_a_case_or_test(number: int) -> None:
+    """Every fault of a file that a reader can meet has an existing case or test."""
+    references = [reference.strip("`") for row, _fault, reference in _rows("Hostile files") if int(row) == number]
+    assert references
+    for reference in references:
+        if "::" in reference:
+            file, _, test = reference.partition("::")
             assert f"def {test}(" in (Path(__file__).parent / file).read_text()
         else:
-            assert by in CASES
+            assert reference in CASES

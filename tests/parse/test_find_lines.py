@@ -1,4 +1,4 @@
-"""Lines that hold certain bytes: all of them, whole, with where they begin, whatever the blocks they were read in."""
+"""Tests of `find_lines`, which finds the lines that contain certain bytes, whatever the block size."""
 
 from __future__ import annotations
 
@@ -29,29 +29,31 @@ def _expected(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 @given(_DATA, st.integers(1, 20))
-def test_every_line_that_holds_it_and_no_other(data: bytes, size: int) -> None:
-    """However small the blocks are, lines come whole, once and in order, with their offsets."""
+def test_finds_exactly_the_matching_lines(data: bytes, size: int) -> None:
+    """However small the blocks are, lines are complete, in order and have their offsets."""
     with TemporaryDirectory() as top, patch.object(module, "_BLOCK_SIZE", size):
         path = Path(top, "a")
         path.write_bytes(data)
-        found = [pair for some in find_lines(path, _NEEDLE) for pair in zip(some.offsets, some.lines, strict=True)]
-    assert found == list(_expected(data))
+        pairs = [
+            pair for matches in find_lines(path, _NEEDLE) for pair in zip(matches.offsets, matches.lines, strict=True)
+        ]
+    assert pairs == list(_expected(data))
 
 
 @given(_DATA, st.integers(1, 20))
-def test_blocks_hold_every_line_whole(data: bytes, size: int) -> None:
-    """Each line, found or not, lies whole in some block: what is looked for beside the needle is not torn."""
+def test_blocks_contain_every_line_complete(data: bytes, size: int) -> None:
+    """Each line, matching or not, is complete in some block, so that other bytes can be searched in blocks."""
     with TemporaryDirectory() as top, patch.object(module, "_BLOCK_SIZE", size):
         path = Path(top, "a")
         path.write_bytes(data)
-        blocks = [some.block for some in find_lines(path, _NEEDLE)]
+        blocks = [matches.block for matches in find_lines(path, _NEEDLE)]
     for line in data.split(b"\n"):
         assert any(line in block for block in blocks) or not line
 
 
 @given(_DATA, st.integers(1, 12), st.integers(5, 30))
-def test_a_line_too_long_to_be_decoded_is_passed_over(data: bytes, size: int, longest: int) -> None:
-    """What follows such a line is found at its own place; a line that is not too long is never passed over."""
+def test_lines_above_the_limit_are_skipped(data: bytes, size: int, longest: int) -> None:
+    """Lines after it have the right offset, and a line below the limit is never skipped."""
     with (
         TemporaryDirectory() as top,
         patch.object(module, "_BLOCK_SIZE", size),
@@ -59,39 +61,45 @@ def test_a_line_too_long_to_be_decoded_is_passed_over(data: bytes, size: int, lo
     ):
         path = Path(top, "a")
         path.write_bytes(data)
-        found = [pair for some in find_lines(path, _NEEDLE) for pair in zip(some.offsets, some.lines, strict=True)]
+        pairs = [
+            pair for matches in find_lines(path, _NEEDLE) for pair in zip(matches.offsets, matches.lines, strict=True)
+        ]
     every = list(_expected(data))
-    assert set(found) <= set(every)
-    assert {pair for pair in every if len(pair[1]) <= longest - size} <= set(found)
+    assert set(pairs) <= set(every)
+    assert {pair for pair in every if len(pair[1]) <= longest - size} <= set(pairs)
 
 
 @given(_DATA)
-def test_lines_of_a_block(data: bytes) -> None:
-    """The same of bytes that are at hand."""
+def test_finds_lines_in_a_block(data: bytes) -> None:
+    """The same for bytes in memory."""
     assert list(find_lines_in_block(data, _NEEDLE)) == [line for _offset, line in _expected(data)]
 
 
-def test_a_start_within_the_file(tmp_path: Path) -> None:
-    """Reading may begin at any line, and offsets are still those of the file."""
+def test_starts_at_an_offset(tmp_path: Path) -> None:
+    """Offsets are still those of the file."""
     path = tmp_path / "a"
     path.write_bytes(b"ab 1\nxy 2\nab 3\nab 4")
-    found = [pair for some in find_lines(path, b"ab", offset=5) for pair in zip(some.offsets, some.lines, strict=True)]
-    assert found == [(10, b"ab 3\n"), (15, b"ab 4")]
+    pairs = [
+        pair
+        for matches in find_lines(path, b"ab", offset=5)
+        for pair in zip(matches.offsets, matches.lines, strict=True)
+    ]
+    assert pairs == [(10, b"ab 3\n"), (15, b"ab 4")]
 
 
-def test_first_lines_of_a_long_file(tmp_path: Path) -> None:
-    """One small read gives lines in order, the last of them cut."""
+def test_reads_the_first_lines_of_a_long_file(tmp_path: Path) -> None:
+    """One small read returns lines in order, the last one truncated."""
     path = tmp_path / "a"
     path.write_bytes(b"one\ntwo\n" + b"x" * 100_000)
     assert read_first_lines(path)[:2] == [b"one\n", b"two\n"]
     assert len(b"".join(read_first_lines(path))) < 100_000
 
 
-@pytest.mark.parametrize("reading", [lambda path: list(find_lines(path, b"x")), read_first_lines])
-def test_refusals_are_sentences(tmp_path: Path, reading: object) -> None:
-    """What is not there or is no file is said so."""
-    assert callable(reading)
+@pytest.mark.parametrize("read", [lambda path: list(find_lines(path, b"x")), read_first_lines])
+def test_missing_file_and_directory_are_errors(tmp_path: Path, read: object) -> None:
+    """The message says which it is."""
+    assert callable(read)
     with pytest.raises(NotFound, match="There is no file"):
-        reading(tmp_path / "none.jsonl")
+        read(tmp_path / "none.jsonl")
     with pytest.raises(Unreadable, match="not a regular file"):
-        reading(tmp_path)
+        read(tmp_path)

@@ -1,4 +1,4 @@
-"""Files that are out to hurt the reader, and those too big to keep in the corpus."""
+"""Tests of hostile files, and of files that are too large for the corpus."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def _socket(path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no FIFOs on Windows")
 @pytest.mark.parametrize("make", [_fifo, _directory, _device, _socket])
 @pytest.mark.parametrize("reader", [threadline.entries, threadline.heads, threadline.read])
-def test_what_is_no_regular_file_is_refused_without_waiting(
+def test_special_files_are_refused_without_blocking(
     tmp_path: Path, make: Callable[[Path], None], reader: Callable[[Path], object]
 ) -> None:
-    """A FIFO, a directory, a device or a socket named like a transcript is refused at once, in a sentence."""
+    """A FIFO, a directory, a device or a socket named like a transcript is refused with a message."""
     path = tmp_path / "x.jsonl"
     make(path)
     with pytest.raises(threadline.Unreadable, match=r"x\.jsonl.*\.$"):
@@ -67,41 +67,41 @@ def test_what_is_no_regular_file_is_refused_without_waiting(
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads everything")
-def test_a_file_without_permission_is_unreadable(tmp_path: Path) -> None:
-    """A file with mode 0000 is unreadable, and the sentence says why."""
+def test_file_without_permission_is_unreadable(tmp_path: Path) -> None:
+    """The message has the reason."""
     path = write(tmp_path / "x.jsonl", ROW)
     path.chmod(0)
     with pytest.raises(threadline.Unreadable, match="Permission denied"):
         list(threadline.entries(path))
 
 
-def test_a_vanished_file_is_not_found(tmp_path: Path) -> None:
-    """A file deleted between being listed and being opened is not found; one deleted while open is read on."""
+def test_file_deleted_before_opening_is_not_found(tmp_path: Path) -> None:
+    """A file that is deleted while it is open is read to its end."""
     path = write(tmp_path / "x.jsonl", ROW)
-    reading = threadline.entries(path)
+    iterator = threadline.entries(path)
     path.unlink()
     with pytest.raises(threadline.NotFound, match=r"x\.jsonl"):
-        next(reading)
+        next(iterator)
     path = write(tmp_path / "y.jsonl", *[ROW] * 5000)
-    reading = threadline.entries(path)
-    next(reading)
+    iterator = threadline.entries(path)
+    next(iterator)
     path.unlink()
-    assert sum(1 for _ in reading) == 4999
+    assert sum(1 for _ in iterator) == 4999
 
 
-def test_a_file_cut_while_it_is_read_ends_early(tmp_path: Path) -> None:
-    """A file that is truncated under the reader gives what was read, at most the last of it torn, and ends."""
+def test_file_truncated_while_reading_ends_early(tmp_path: Path) -> None:
+    """What was read is returned, and only the last line may be torn."""
     path = write(tmp_path / "x.jsonl", *[ROW] * 20_000)
-    reading = threadline.entries(path)
-    first = next(reading)
+    iterator = threadline.entries(path)
+    first = next(iterator)
     os.truncate(path, 0)
-    *rows, last = reading
+    *rows, last = iterator
     assert all(entry.raw == first.raw for entry in rows)
     assert first.raw.startswith(last.raw)
 
 
-def test_an_empty_file_that_grows_is_read_on(tmp_path: Path) -> None:
-    """A file of 0 bytes has no entries; when it has grown, reading on from its old end gives what is new."""
+def test_empty_file_that_grows_can_be_continued(tmp_path: Path) -> None:
+    """Reading from the old end returns what is new."""
     path = write(tmp_path / "x.jsonl")
     assert list(threadline.entries(path)) == []
     path.write_bytes(ROW + ROW[:30])
@@ -113,8 +113,8 @@ def test_an_empty_file_that_grows_is_read_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right that not everyone has on Windows")
-def test_a_link_is_read_and_a_loop_of_links_refused(tmp_path: Path) -> None:
-    """A link to a transcript is read as that transcript; a loop of links is refused in a sentence."""
+def test_symlink_is_read_and_a_symlink_loop_is_refused(tmp_path: Path) -> None:
+    """A symlink to a transcript is read as that transcript."""
     path = write(tmp_path / "x.jsonl", ROW)
     link = tmp_path / "link.jsonl"
     link.symlink_to(path)
@@ -150,23 +150,23 @@ NAMES = {
 
 @pytest.mark.skipif(sys.platform == "win32", reason="most of these names cannot be made on Windows")
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_any_file_name_can_be_read_and_named(tmp_path: Path, name: str) -> None:
-    """Whatever a transcript is called, it is read, and the text of a place leads back to it."""
+def test_any_file_name_can_be_read(tmp_path: Path, name: str) -> None:
+    """The text of a place can be parsed back to the path."""
     try:
         path = write(tmp_path / name, ROW)
     except (OSError, ValueError):
         pytest.skip("this file system has no such names")
     (entry,) = check_reader(path)
-    again = threadline.Place.parse(str(entry.place))
-    assert (again.transcript, again.line) == (str(path), 1)
+    parsed = threadline.Place.parse(str(entry.place))
+    assert (parsed.transcript, parsed.line) == (str(path), 1)
     inner = threadline.Place.parse(str(entry.place.within("$.message.content[0].x:9")))
     assert (inner.transcript, inner.json_path) == (str(path), "$.message.content[0].x:9")
     with pytest.raises(threadline.NotFound):
         list(threadline.entries(tmp_path / ("z" + name[1:])))
 
 
-def test_a_name_that_cannot_be_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    """A path with a NUL in it, or longer than any can be, is refused as the caller's mistake."""
+def test_impossible_file_names_are_errors(tmp_path: Path) -> None:
+    """A path that contains a NUL or is too long is the caller's mistake."""
     for name in ("a\0b.jsonl", "x" * 5000):
         with pytest.raises(threadline.Error, match=r"\.$"):
             list(threadline.entries(tmp_path / name))
@@ -177,36 +177,36 @@ def test_a_name_that_cannot_be_is_refused_in_a_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
 @pytest.mark.parametrize("field", [b"toolUseResult", b"message", b"neverHeardOf"])
-def test_nesting_is_read_or_refused_by_line(tmp_path: Path, opening: bytes, closing: bytes, field: bytes) -> None:
-    """200 levels are read; 100,000 levels are one damaged line, and the lines around it are read."""
+def test_deep_nesting_damages_only_its_line(tmp_path: Path, opening: bytes, closing: bytes, field: bytes) -> None:
+    """200 levels are read. 100,000 levels are one damaged line, and the lines around it are read."""
     inner = b"{}" if closing == b"}" else b""
     shallow = _row(b'"%b":%b' % (field, opening * 200 + inner + closing * 200))
     deep = _row(b'"%b":%b' % (field, opening * 100_000 + inner + closing * 100_000))
-    found = _read(tmp_path / "x.jsonl", ROW + shallow + deep + ROW)
-    assert [entry.kind for entry in found] == ["user", "user", "damaged", "user"]
-    (problem,) = found[2].problems
+    entries = _read(tmp_path / "x.jsonl", ROW + shallow + deep + ROW)
+    assert [entry.kind for entry in entries] == ["user", "user", "damaged", "user"]
+    (problem,) = entries[2].problems
     assert (problem.kind, problem.lost) == ("too-deep", len(deep))
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("levels", range(880, 1010, 3))
 def test_nesting_near_the_limit_raises_nothing(tmp_path: Path, levels: int) -> None:
-    """At the edge of what the interpreter can nest, also with two rows on the line, nothing is raised or lost.
+    """At the interpreter's nesting limit, also with two rows on a line, nothing is raised or lost.
 
-    Which side of the edge a line is on depends on how deep the caller stands, so heads need not agree with entries.
+    Which side of the limit a line is on depends on the caller's stack depth, so heads need not agree with entries.
     """
     deep = _row(b'"toolUseResult":["\\ud83d",%b]' % (b"[" * levels + b"]" * levels))
     path = write(tmp_path / "x.jsonl", deep[:-1] + ROW + ROW)
-    found = list(threadline.entries(path))
-    assert b"".join(entry.raw for entry in found) == path.read_bytes()
+    entries = list(threadline.entries(path))
+    assert b"".join(entry.raw for entry in entries) == path.read_bytes()
     assert list(threadline.heads(path))[-1].kind == "user"
-    for entry in found:
+    for entry in entries:
         read_lazy_fields(entry)
-    assert [entry.kind for entry in found] in (["user"] * 3, ["damaged", "user", "user"], ["damaged", "user"])
+    assert [entry.kind for entry in entries] in (["user"] * 3, ["damaged", "user", "user"], ["damaged", "user"])
 
 
-def test_a_row_read_in_a_deep_stack_is_kept(tmp_path: Path) -> None:
-    """Where the caller's own stack is nearly used up, a line may be too deep, but nothing is raised and all is kept."""
+def test_row_read_from_a_deep_stack_is_kept(tmp_path: Path) -> None:
+    """If the caller's stack is nearly used up, a line may be too deep, but nothing is raised or lost."""
     path = write(tmp_path / "x.jsonl", _row(b'"toolUseResult":%b' % (b"[" * 200 + b"]" * 200)))
 
     def dig(levels: int) -> bytes:
@@ -229,8 +229,8 @@ DIGITS = {
 
 
 @pytest.mark.parametrize(("digits", "value"), DIGITS.values(), ids=DIGITS)
-def test_a_number_is_kept_as_it_is(tmp_path: Path, digits: bytes, value: object) -> None:
-    """A number anywhere is itself, or its digits as text when JSON cannot hold it; none is rounded in silence."""
+def test_numbers_are_never_rounded(tmp_path: Path, digits: bytes, value: object) -> None:
+    """A number is exact, or its digits as text if JSON cannot represent it."""
     for field in (b"toolUseResult", b"neverHeardOf", b"timestamp", b"version"):
         (entry,) = _read(tmp_path / "x.jsonl", _row(b'"%b":%b' % (field, digits)))
         assert isinstance(entry, UserEntry)
@@ -239,8 +239,8 @@ def test_a_number_is_kept_as_it_is(tmp_path: Path, digits: bytes, value: object)
 
 
 @pytest.mark.parametrize("digits", [digits for digits, _value in DIGITS.values()], ids=DIGITS)
-def test_a_count_of_tokens_is_a_count_or_none(tmp_path: Path, digits: bytes) -> None:
-    """A token count that is none is empty and named in a problem, so that it is never summed."""
+def test_invalid_token_count_is_none(tmp_path: Path, digits: bytes) -> None:
+    """It is reported as a problem, so that it is never summed."""
     usage = b'"message":{"usage":{"input_tokens":%b,"output_tokens":5}}' % digits
     (entry,) = _read(tmp_path / "x.jsonl", b'{"type":"assistant",%b}\n' % usage)
     assert isinstance(entry, AssistantEntry)
@@ -251,8 +251,8 @@ def test_a_count_of_tokens_is_a_count_or_none(tmp_path: Path, digits: bytes) -> 
     assert entry.message.usage.output_tokens == 5
 
 
-def test_lone_surrogates_anywhere_are_kept(tmp_path: Path) -> None:
-    """Half a surrogate pair in a value, in a key, in an id: kept, named once, and no output of ours fails on it."""
+def test_lone_surrogates_are_kept(tmp_path: Path) -> None:
+    """In a value, a key or an id, it is kept, reported once, and no output of ours fails on it."""
     half = b"\\ud83d"
     for member in (b'"cwd":"%b"', b'"%b":1', b'"uuid":"%b"', b'"timestamp":"%b"', b'"type":"%b"'):
         (entry,) = _read(tmp_path / "x.jsonl", _row(member % half))
@@ -261,11 +261,11 @@ def test_lone_surrogates_anywhere_are_kept(tmp_path: Path) -> None:
         read_lazy_fields(entry)
 
 
-def test_separators_of_other_systems_split_nothing(tmp_path: Path) -> None:
+def test_only_newlines_split_lines(tmp_path: Path) -> None:
     """U+2028, U+2029, U+0085, form feed, vertical tab and the file separators split no line."""
     text = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e"
-    found = _read(tmp_path / "x.jsonl", lines(*transcript(prompt(text), prompt(f"{text}again"))))
-    assert [entry.text for entry in found if isinstance(entry, UserEntry)] == [text, f"{text}again"]
+    entries = _read(tmp_path / "x.jsonl", lines(*transcript(prompt(text), prompt(f"{text}again"))))
+    assert [entry.text for entry in entries if isinstance(entry, UserEntry)] == [text, f"{text}again"]
     raw = line({"type": "user", "cwd": "CWD"}).replace(b"CWD", text.encode())
     (entry,) = _read(tmp_path / "y.jsonl", raw)
     assert [problem.kind for problem in entry.problems] == ["control-character"]
@@ -279,8 +279,8 @@ STAMPS = r"""
 
 
 @pytest.mark.parametrize("stamp", [*STAMPS.split(), "9" * 400, "9" * 5000])
-def test_no_timestamp_can_raise(tmp_path: Path, stamp: str) -> None:
-    """Whatever stands for a time, the entry is read, and its time is a moment in UTC or None."""
+def test_no_timestamp_raises(tmp_path: Path, stamp: str) -> None:
+    """Whatever the value, the entry is read, and its time is in UTC or None."""
     (entry,) = _read(tmp_path / "x.jsonl", _row(f'"timestamp":{stamp}'.encode()))
     assert entry.timestamp is None or entry.timestamp.utcoffset() is not None
     (head,) = threadline.heads(tmp_path / "x.jsonl")
@@ -320,36 +320,36 @@ SLOW_TRAPS = {"openings", "open strings", "open objects", "torn rows"}
         for name, trap in TRAPS.items()
     ],
 )
-def test_a_line_that_is_twice_as_long_takes_about_twice_the_time(tmp_path: Path, trap: Callable[[int], bytes]) -> None:
-    """No line makes the search for rows quadratic: from 1 MB to 2 MB it takes at most three times as long."""
+def test_time_is_linear_in_line_length(tmp_path: Path, trap: Callable[[int], bytes]) -> None:
+    """No line makes the search for rows quadratic: 2 MB take at most three times as long as 1 MB."""
     path = tmp_path / "x.jsonl"
 
-    def took(size: int) -> float:
+    def seconds(size: int) -> float:
         path.write_bytes(trap(size) + b"\n" + ROW)
         times = []
         for _ in range(2):
             start = process_time()
-            found = list(threadline.entries(path))
+            entries = list(threadline.entries(path))
             times.append(process_time() - start)
-        assert found[-1].raw == ROW
-        assert b"".join(entry.raw for entry in found) == path.read_bytes()
+        assert entries[-1].raw == ROW
+        assert b"".join(entry.raw for entry in entries) == path.read_bytes()
         return min(times)
 
-    once, twice = took(scale_examples(1_000_000)), took(scale_examples(2_000_000))
+    once, twice = seconds(scale_examples(1_000_000)), seconds(scale_examples(2_000_000))
     assert twice <= 3 * once + 0.1
 
 
-def test_the_search_for_rows_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search reads a bounded number of characters of a damaged line, however many tries that takes."""
+def test_search_for_rows_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search reads a bounded number of characters of a damaged line, however many attempts that takes."""
     spent = []
     decode = recover._decode_at
 
-    def counted(text: str, start: int) -> tuple[object, int, int]:
+    def decode_and_count(text: str, start: int) -> tuple[object, int, int]:
         value, end, cost = decode(text, start)
         spent.append(cost)
         return value, end, cost
 
-    monkeypatch.setattr(recover, "_decode_at", counted)
+    monkeypatch.setattr(recover, "_decode_at", decode_and_count)
     monkeypatch.setattr(recover, "_SEARCH_BUDGET", 1_000_000)
     (tmp_path / "x.jsonl").write_bytes(b'{"a":{' * 20_000 + b"\n")
     (entry,) = threadline.entries(tmp_path / "x.jsonl")
@@ -357,11 +357,11 @@ def test_the_search_for_rows_gives_up(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sum(spent) < 1_000_000 + 2 * len(entry.raw)
 
 
-def test_a_row_behind_many_objects_of_a_torn_one_is_found(tmp_path: Path) -> None:
-    """A torn row of 300 KB with thousands of objects inside does not hide the row that follows it."""
+def test_row_after_a_torn_row_with_many_objects_is_read(tmp_path: Path) -> None:
+    """A torn row of 300 KB with thousands of objects does not hide the row after it."""
     torn = b'{"type":"user","toolUseResult":{"structuredPatch":[' + b'{"oldStart":1,"lines":["a"]},' * 10_000
-    found = _read(tmp_path / "x.jsonl", torn + ROW)
-    assert [entry.kind for entry in found] == ["damaged", "user"]
+    entries = _read(tmp_path / "x.jsonl", torn + ROW)
+    assert [entry.kind for entry in entries] == ["damaged", "user"]
 
 
 # memory: it does not grow with the file
@@ -378,23 +378,23 @@ print(int(peak) // 1024)
 """
 
 
-def _peak(path: Path, reader: str) -> int:
-    """The most memory, in MB, that a process of its own needs to read a file to its end."""
+def _peak_memory(path: Path, reader: str) -> int:
+    """Return the peak memory, in MB, of a process that reads a file to its end."""
     command = [sys.executable, "-c", _PROGRAM, str(path), reader]
     environment = {**os.environ, "PYTHONPATH": str(Path(threadline.__file__).parents[1])}
-    ran = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)  # noqa: S603 - our own
-    return int(ran.stdout)
+    process = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)  # noqa: S603 - our own
+    return int(process.stdout)
 
 
 @pytest.mark.slow
-def test_a_file_of_2_gb_is_streamed(tmp_path: Path) -> None:
-    """Rows, a hole of 2 GB that a crash left, and rows again: less than 200 MB of memory."""
+def test_file_of_2_gb_is_streamed(tmp_path: Path) -> None:
+    """Rows, a hole of 2 GB that a crash left, and rows again need less than 200 MB of memory."""
     path = write(tmp_path / "x.jsonl", *[ROW] * 1000)
     with path.open("r+b") as file:
         file.seek(2 * 1024**3)
         file.write(b"\n" + ROW * 1000)
     try:
-        assert _peak(path, "entries") < 200
+        assert _peak_memory(path, "entries") < 200
         last = list(threadline.heads(path))[-1]
         assert (last.kind, last.line) == ("user", 2001)
     finally:
@@ -402,13 +402,13 @@ def test_a_file_of_2_gb_is_streamed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_line_of_100_mb_costs_its_own_size(tmp_path: Path) -> None:
-    """A line of 100 MB between others: less than 200 MB beside the line."""
+def test_line_of_100_mb_needs_little_more_memory_than_its_size(tmp_path: Path) -> None:
+    """A line of 100 MB between others needs less than 200 MB in addition to the line."""
     big = line({"type": "user", "uuid": "big", "message": {"role": "user", "content": "x" * 100_000_000}})
     path = write(tmp_path / "x.jsonl", ROW, big, ROW)
     try:
-        assert _peak(path, "entries") < 200 + 100
-        assert _peak(path, "heads") < 200 + 100
+        assert _peak_memory(path, "entries") < 200 + 100
+        assert _peak_memory(path, "heads") < 200 + 100
         assert [entry.uuid for entry in threadline.entries(path)] == ["u1", "big", "u1"]
     finally:
         path.unlink()
@@ -416,40 +416,40 @@ def test_a_line_of_100_mb_costs_its_own_size(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", ["entries", "heads"])
-def test_a_million_lines_are_streamed(tmp_path: Path, reader: str) -> None:
-    """A million rows of a conversation: less than 200 MB of memory."""
+def test_million_lines_are_streamed(tmp_path: Path, reader: str) -> None:
+    """A million rows of a conversation need less than 200 MB of memory."""
     turn = lines(*transcript(prompt("go on"), reply("Done.", output=5)))
     path = tmp_path / "x.jsonl"
     with path.open("wb") as file:
         for _ in range(500):
             file.write(turn * 1000)
     try:
-        assert _peak(path, reader) < 200
+        assert _peak_memory(path, reader) < 200
     finally:
         path.unlink()
 
 
-def test_this_process_stays_small() -> None:
-    """Reading is lazy: to have asked for entries costs nothing until the first is taken."""
+def test_iterators_cost_nothing_before_the_first_entry() -> None:
+    """Reading is lazy."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    readings = [threadline.entries("/nowhere") for _ in range(10_000)]
-    assert len(readings) == 10_000
+    iterators = [threadline.entries("/nowhere") for _ in range(10_000)]
+    assert len(iterators) == 10_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
 @pytest.mark.parametrize("name", [".credentials.json", "9998.key", ".env", ".env.local", ".CREDENTIALS.json"])
-def test_a_secret_is_never_opened(tmp_path: Path, name: str) -> None:
-    """A file whose name says that it holds secrets is refused, even by who names it."""
+def test_secrets_are_never_opened(tmp_path: Path, name: str) -> None:
+    """A file whose name says that it contains secrets is refused, even if the caller names it."""
     (tmp_path / name).write_text('{"type":"user"}\n')
     with pytest.raises(threadline.Unreadable, match="never opens"):
         list(threadline.entries(tmp_path / name))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("read", ["entries", "heads"])
-def test_a_long_damaged_line_is_not_made_values_of(tmp_path: Path, read: str) -> None:
-    """Thirty megabytes of small objects in a torn row are kept as they are, in memory of a few times their size."""
+@pytest.mark.parametrize("reader", ["entries", "heads"])
+def test_long_damaged_line_is_not_decoded(tmp_path: Path, reader: str) -> None:
+    """Thirty megabytes of small objects in a torn row are kept, in a few times their size of memory."""
     path = tmp_path / "dense.jsonl"
     path.write_bytes(b'{"type":"user","x":[' + b'{"a":1},' * 3_700_000 + b'\n{"type":"mode"}\n')
-    assert _peak(path, read) < 230
+    assert _peak_memory(path, reader) < 230
     assert [head.kind for head in threadline.heads(path)] == ["damaged", "mode"]

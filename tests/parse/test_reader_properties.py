@@ -1,4 +1,4 @@
-"""Laws of reading: whatever the bytes are."""
+"""Properties of the reader that hold for any bytes."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def _read(path: Path, data: bytes) -> list[Entry]:
     return check_reader(path)
 
 
-def _told(entry: Entry) -> tuple[bytes, str, Any, tuple[str, ...]]:
-    """An entry without its place, so that it can be found again elsewhere."""
+def _content(entry: Entry) -> tuple[bytes, str, Any, tuple[str, ...]]:
+    """Return an entry without its place, so that it can be compared with one at another place."""
     return entry.raw, entry.kind, entry.data, tuple(problem.kind for problem in entry.problems)
 
 
@@ -74,7 +74,7 @@ _fragments = st.lists(
 
 @given(data=st.binary(max_size=400) | _fragments)
 def test_any_bytes_are_read_and_join_back(path: Path, data: bytes) -> None:
-    """Any bytes are read without an exception; raw lines join to them, and offsets and lengths tile them."""
+    """Nothing raises, raw lines join to the bytes, and offsets and lengths tile them."""
     _read(path, data)
 
 
@@ -106,7 +106,7 @@ _objects = st.builds(
 
 @given(value=_objects, ascii_only=st.booleans(), spaced=st.booleans())
 def test_any_object_round_trips(path: Path, value: dict[str, Any], ascii_only: bool, spaced: bool) -> None:
-    """Any JSON object is one entry, and its `data` is what `json.loads` makes of the line."""
+    """Any JSON object is one entry, and its `data` equals `json.loads` of the line."""
     separators = (" , ", " : ") if spaced else (",", ":")
     raw = json.dumps(value, ensure_ascii=ascii_only, separators=separators).encode(errors="surrogatepass") + b"\n"
     (entry,) = _read(path, raw)
@@ -122,10 +122,10 @@ def test_any_object_round_trips(path: Path, value: dict[str, Any], ascii_only: b
     what=st.binary(min_size=1, max_size=20)
     | st.sampled_from([b"\0" * 40, b"\xef\xbb\xbf", b"\r", b"\n", b'{"', b"}\n{"]),
 )
-def test_damage_to_a_line_leaves_the_others_alone(
+def test_damage_to_a_line_does_not_affect_others(
     path: Path, at: int, how: str, where: tuple[float, int], what: bytes
 ) -> None:
-    """Whatever is cut, inserted, deleted, doubled or flipped within a line, the entries of all others stay."""
+    """Whatever is cut, inserted, deleted, duplicated or flipped in a line, all other entries stay the same."""
     row = ROWS[at][:-1]
     start = round(where[0] * (len(row) - 1))
     end = min(len(row), start + where[1])
@@ -136,63 +136,63 @@ def test_damage_to_a_line_leaves_the_others_alone(
         "duplicate": row[:end] + row[start:],
         "flip": row[:start] + bytes(byte ^ what[0] for byte in row[start:end]) + row[end:],
     }[how]
-    before = [_told(entry) for entry in _read(path, FILE)]
-    after = [_told(entry) for entry in _read(path, b"".join([*ROWS[:at], damaged + b"\n", *ROWS[at + 1 :]]))]
+    before = [_content(entry) for entry in _read(path, FILE)]
+    after = [_content(entry) for entry in _read(path, b"".join([*ROWS[:at], damaged + b"\n", *ROWS[at + 1 :]]))]
     rest = len(ROWS) - at - 1
     assert after[:at] == before[:at]
     assert after[len(after) - rest :] == before[len(before) - rest :]
 
 
 @given(at=st.integers(0, len(ROWS) - 2), between=st.sampled_from([b"", b"\r", b" ", b"\0\0"]))
-def test_a_missing_newline_costs_nothing(path: Path, at: int, between: bytes) -> None:
-    """Two rows without the newline between them are both read, and all others stay as they were."""
+def test_missing_newline_loses_nothing(path: Path, at: int, between: bytes) -> None:
+    """Two rows without a newline between them are both read, and all others stay the same."""
     before = [(entry.kind, entry.uuid, entry.data) for entry in _read(path, FILE)]
     glued = _read(path, b"".join([*ROWS[:at], ROWS[at][:-1], between, *ROWS[at + 1 :]]))
     assert [(entry.kind, entry.uuid, entry.data) for entry in glued] == before
 
 
 @given(at=st.integers(0, len(ROWS) - 1), cut=st.floats(0, 1))
-def test_a_torn_row_and_the_row_after_it_on_one_line(path: Path, at: int, cut: float) -> None:
-    """Wherever a row was torn, the whole row that follows on the same line is read, once."""
+def test_row_after_a_torn_row_on_the_same_line_is_read(path: Path, at: int, cut: float) -> None:
+    """Wherever a row was torn, the complete row that follows it is read once."""
     torn = ROWS[at][: 1 + round(cut * (len(ROWS[at]) - 3))]
-    whole = ROWS[1]
-    found = _read(path, torn + whole + FILE)
-    assert [entry.uuid for entry in found[1:]] == [json.loads(row).get("uuid") for row in (whole, *ROWS)]
-    assert found[0].kind == "damaged"
+    complete = ROWS[1]
+    entries = _read(path, torn + complete + FILE)
+    assert [entry.uuid for entry in entries[1:]] == [json.loads(row).get("uuid") for row in (complete, *ROWS)]
+    assert entries[0].kind == "damaged"
 
 
 @given(cut=st.integers(0, len(FILE)))
-def test_a_file_cut_anywhere_has_at_most_a_pending_line(path: Path, cut: int) -> None:
-    """A live file is whole rows and at most one pending line: nothing is lost, nothing is made up."""
-    found = _read(path, FILE[:cut])
-    whole = FILE[:cut].count(b"\n")
-    assert [entry.raw for entry in found[:whole]] == ROWS[:whole]
-    assert [entry.kind for entry in found[whole:]] in (
+def test_truncated_file_has_at_most_one_pending_line(path: Path, cut: int) -> None:
+    """A file that is being written has complete rows and at most one pending line. Nothing is lost or invented."""
+    entries = _read(path, FILE[:cut])
+    complete = FILE[:cut].count(b"\n")
+    assert [entry.raw for entry in entries[:complete]] == ROWS[:complete]
+    assert [entry.kind for entry in entries[complete:]] in (
         [],
         ["pending"],
-        [json.loads(ROWS[min(whole, len(ROWS) - 1)])["type"]],
+        [json.loads(ROWS[min(complete, len(ROWS) - 1)])["type"]],
     )
-    assert not sum(problem.lost for entry in found for problem in entry.problems)
+    assert not sum(problem.lost for entry in entries for problem in entry.problems)
 
 
 @given(crlf=st.booleans(), bom=st.booleans(), nul=st.integers(0, 3), newline=st.booleans())
-def test_wrappings_change_no_entry(path: Path, crlf: bool, bom: bool, nul: int, newline: bool) -> None:
+def test_padding_changes_no_entry(path: Path, crlf: bool, bom: bool, nul: int, newline: bool) -> None:
     """CRLF, a byte order mark, NUL around rows and a missing last newline change no entry."""
     before = [(entry.kind, entry.uuid, entry.data) for entry in _read(path, FILE)]
     ending = b"\r\n" if crlf else b"\n"
     wrapped = b"".join(b"\0" * nul + row[:-1] + b"\0" * nul + ending for row in ROWS)
-    found = _read(path, b"\xef\xbb\xbf" * bom + (wrapped if newline else wrapped.removesuffix(ending)))
-    assert [(entry.kind, entry.uuid, entry.data) for entry in found] == before
+    entries = _read(path, b"\xef\xbb\xbf" * bom + (wrapped if newline else wrapped.removesuffix(ending)))
+    assert [(entry.kind, entry.uuid, entry.data) for entry in entries] == before
 
 
 @given(data=_fragments)
-def test_reading_on_from_any_line_is_reading_the_rest(path: Path, data: bytes) -> None:
-    """From the offset of any line, the remaining entries are those of the whole file."""
-    whole = _read(path, data)
-    starts = {entry.line.number: entry.line.offset for entry in reversed(whole)}
+def test_reading_from_any_line_gives_the_rest(path: Path, data: bytes) -> None:
+    """From the offset of any line, the remaining entries equal those of the whole file."""
+    all_entries = _read(path, data)
+    starts = {entry.line.number: entry.line.offset for entry in reversed(all_entries)}
     for number, offset in starts.items():
         rest = list(threadline.entries(path, offset=offset, line=number))
-        assert rest == [entry for entry in whole if entry.line.number >= number]
+        assert rest == [entry for entry in all_entries if entry.line.number >= number]
 
 
 @contextmanager
@@ -204,24 +204,24 @@ def _sizes(**sizes: int) -> Iterator[None]:
 
 
 @given(data=_fragments, chunk=st.sampled_from([1, 7, 64]), long=st.sampled_from([0, 5, 50, 10_000]))
-def test_the_size_of_chunks_changes_nothing(path: Path, data: bytes, chunk: int, long: int) -> None:
-    """However the file is cut into chunks, and whatever counts as a long line, the entries are the same."""
-    whole = _read(path, data)
+def test_chunk_size_changes_nothing(path: Path, data: bytes, chunk: int, long: int) -> None:
+    """The entries do not depend on the chunk size or on what counts as a long line."""
+    all_entries = _read(path, data)
     with _sizes(CHUNK_SIZE=chunk, _LONG_LINE=long):
-        assert list(threadline.entries(path)) == whole
+        assert list(threadline.entries(path)) == all_entries
         check_reader(path)
 
 
 @pytest.mark.slow
 @given(data=_fragments, chunk=st.sampled_from([1, 7, 64]), longest=st.sampled_from([8, 64, 500]))
-def test_lines_too_long_are_kept_in_pieces(path: Path, data: bytes, chunk: int, longest: int) -> None:
-    """A line longer than the longest that is decoded comes in pieces that are damaged; all others are as ever."""
-    whole = _read(path, data)
+def test_lines_above_the_limit_are_kept_in_pieces(path: Path, data: bytes, chunk: int, longest: int) -> None:
+    """A line above the maximum length becomes damaged pieces. All other entries stay the same."""
+    all_entries = _read(path, data)
     with _sizes(CHUNK_SIZE=chunk, _LONG_LINE=4, MAX_LINE_LENGTH=longest, _PIECE_SIZE=max(1, longest // 2)):
-        found = check_reader(path)
+        entries = check_reader(path)
     lengths = [len(raw) for raw in data.split(b"\n")]
     fits = [length + 1 <= longest for length in lengths[:-1]] + [lengths[-1] <= longest]
-    assert [entry for entry in found if fits[entry.line.number - 1]] == [
-        entry for entry in whole if fits[entry.line.number - 1]
+    assert [entry for entry in entries if fits[entry.line.number - 1]] == [
+        entry for entry in all_entries if fits[entry.line.number - 1]
     ]
-    assert {entry.kind for entry in found if not fits[entry.line.number - 1]} <= {"damaged"}
+    assert {entry.kind for entry in entries if not fits[entry.line.number - 1]} <= {"damaged"}

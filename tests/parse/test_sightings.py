@@ -1,4 +1,4 @@
-"""Sightings: finding lines by bytes and decoding a part of them gives what reading every entry gives."""
+"""Tests of sightings: finding lines by bytes and decoding parts of them gives the same as reading every entry."""
 
 from __future__ import annotations
 
@@ -97,27 +97,27 @@ def _row() -> st.SearchStrategy[dict[str, Any]]:
 
 @st.composite
 def _lines(draw: st.DrawFn) -> bytes:
-    """Rows, each written in a style of its own."""
-    written = []
+    """Draw rows, each with its own JSON formatting."""
+    encoded = []
     for row in draw(st.lists(_row(), min_size=1, max_size=4)):
         space = st.sampled_from(["", " ", "\t ", "  \r"])
         separators = (draw(space) + "," + draw(space), draw(space) + ":" + draw(space))
         text = json.dumps(row, separators=separators, sort_keys=draw(st.booleans()), ensure_ascii=draw(st.booleans()))
-        written.append(text.encode("utf-8", "surrogatepass") + draw(st.sampled_from([b"\n", b"\r\n", b"", b"\n\n"])))
-    return b"".join(written)
+        encoded.append(text.encode("utf-8", "surrogatepass") + draw(st.sampled_from([b"\n", b"\r\n", b"", b"\n\n"])))
+    return b"".join(encoded)
 
 
 @st.composite
 def _damaged(draw: st.DrawFn) -> bytes:
-    """The same, with bytes cut out, put in or changed."""
+    """Draw rows with bytes removed, inserted or changed."""
     data = draw(_lines())
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(data)))
-        gone = draw(st.sampled_from([0, 1, 5, 60]))
-        new = draw(
+        removed = draw(st.sampled_from([0, 1, 5, 60]))
+        inserted = draw(
             st.sampled_from([b"", b"\n", b"\0", b"{", b"}", b'"', b"\xff", b"\xef\xbb\xbf", b'{"type":"assistant"}'])
         )
-        data = data[:at] + new + data[at + gone :]
+        data = data[:at] + inserted + data[at + removed :]
     return data
 
 
@@ -126,8 +126,8 @@ def _transcript(path: Path) -> Transcript:
     return Transcript(path, home, "-w", TranscriptKind.MAIN, path.stat().st_size, 0, SessionId(SESSION))
 
 
-def _slowly(transcript: Transcript) -> TranscriptSightings:
-    """Every entry read, written again in one plain style, and gathered: nothing was passed over for its bytes."""
+def _read_every_entry(transcript: Transcript) -> TranscriptSightings:
+    """Collect sightings by reading every entry and encoding it again, so that no line is skipped by its bytes."""
     data = transcript.path.read_bytes()
     offsets, lines = [], []
     for entry in threadline.entries(transcript.path):
@@ -139,43 +139,43 @@ def _slowly(transcript: Transcript) -> TranscriptSightings:
     return collector.result(data.splitlines())
 
 
-def _told(seen: TranscriptSightings) -> list[tuple[Any, ...]]:
-    """Sightings with their origins, so that they can be compared."""
+def _comparable(sightings: TranscriptSightings) -> list[tuple[Any, ...]]:
+    """Return sightings with their origins, so that they can be compared."""
     return [
         (
-            seen.origins[sighting.origin_number],
-            *(getattr(sighting, name) for name in sighting.__struct_fields__ if name not in _LEFT),
+            sightings.origins[sighting.origin_number],
+            *(getattr(sighting, name) for name in sighting.__struct_fields__ if name not in _IGNORED_FIELDS),
         )
-        for sighting in seen.sightings
+        for sighting in sightings.sightings
     ]
 
 
 # How long a row is decides whether it is a placeholder, and rewriting it changes that.
-_LEFT = {"origin_number", "origin", "partial"}
+_IGNORED_FIELDS = {"origin_number", "origin", "partial"}
 
 
 @given(_lines())
 def test_finding_by_bytes_equals_reading_every_entry(data: bytes) -> None:
-    """Whatever the spacing, the order of keys, the characters and the types, the same is seen."""
+    """For any spacing, order of keys, characters and types."""
     with TemporaryDirectory() as top:
         path = Path(top, "a.jsonl")
         path.write_bytes(data)
-        assert _told(read_sightings(_transcript(path))) == _told(_slowly(_transcript(path)))
+        assert _comparable(read_sightings(_transcript(path))) == _comparable(_read_every_entry(_transcript(path)))
 
 
 @given(_damaged())
 @example(b'\xef\xbb\xbf{"type":"assistant","uuid":"u","message":{"usage":{"output_tokens":3}}}')
-def test_damage_hides_nothing_that_entries_recover(data: bytes) -> None:
-    """What the reader recovers of a damaged file is seen, and nothing else is."""
+def test_damaged_files_have_the_sightings_of_recovered_entries(data: bytes) -> None:
+    """What the reader recovers is found, and nothing else."""
     with TemporaryDirectory() as top:
         path = Path(top, "a.jsonl")
         path.write_bytes(data)
-        assert _told(read_sightings(_transcript(path))) == _told(_slowly(_transcript(path)))
+        assert _comparable(read_sightings(_transcript(path))) == _comparable(_read_every_entry(_transcript(path)))
 
 
 @given(_damaged())
-def test_every_usage_that_entries_show_is_on_a_line_that_is_looked_at(data: bytes) -> None:
-    """The bytes that are looked for stand on every line whose entry has a token count."""
+def test_every_line_with_usage_contains_the_needle(data: bytes) -> None:
+    """Every line whose entry has a token count contains the bytes that are searched for."""
     with TemporaryDirectory() as top:
         path = Path(top, "a.jsonl")
         path.write_bytes(data)
@@ -188,12 +188,12 @@ def test_every_usage_that_entries_show_is_on_a_line_that_is_looked_at(data: byte
 def _rows(*usages: dict[str, Any], **fields: Any) -> bytes:
     pen = Pen()
     rows = [
-        pen.chain("assistant", message={"id": f"msg_{at}", "usage": one}, **fields) for at, one in enumerate(usages)
+        pen.chain("assistant", message={"id": f"msg_{at}", "usage": usage}, **fields) for at, usage in enumerate(usages)
     ]
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def _seen(path: Path, data: bytes) -> TranscriptSightings:
+def _sightings(path: Path, data: bytes) -> TranscriptSightings:
     path.write_bytes(data)
     return read_sightings(_transcript(path))
 
@@ -209,123 +209,123 @@ def _seen(path: Path, data: bytes) -> TranscriptSightings:
         {"cache_creation": {"ephemeral_1h_input_tokens": 1}},
     ],
 )
-def test_each_count_alone_is_enough(tmp_path: Path, usage: dict[str, Any]) -> None:
-    """A row with any one token count is seen."""
-    assert len(_seen(tmp_path / "a.jsonl", _rows(usage)).sightings) == 1
+def test_any_token_count_is_enough(tmp_path: Path, usage: dict[str, Any]) -> None:
+    """A row with a single token count has a sighting."""
+    assert len(_sightings(tmp_path / "a.jsonl", _rows(usage)).sightings) == 1
 
 
-def test_offsets_are_where_the_lines_begin(tmp_path: Path) -> None:
-    """A sighting leads back to its lines, also in a file of many blocks."""
+def test_sightings_have_the_offsets_of_their_lines(tmp_path: Path) -> None:
+    """Also in a file of many blocks."""
     data = _rows(*({"input_tokens": at, "output_tokens": 1} for at in range(3000)))
-    seen = _seen(tmp_path / "a.jsonl", data)
+    result = _sightings(tmp_path / "a.jsonl", data)
     starts = [0, *(at + 1 for at, byte in enumerate(data[:-1]) if byte == ord("\n"))]
-    assert [sighting.offsets for sighting in seen.sightings] == [[start] for start in starts]
+    assert [sighting.offsets for sighting in result.sightings] == [[start] for start in starts]
 
 
-def test_an_id_on_every_row_is_one_message_of_many_sightings(tmp_path: Path) -> None:
-    """A gateway's constant id on thousands of rows is gathered in time that grows with the rows, losing none."""
+def test_constant_id_on_every_row_is_linear(tmp_path: Path) -> None:
+    """A gateway's constant id on thousands of rows takes linear time and loses no row."""
     pen = Pen()
     rows = [pen.chain("assistant", message={"id": "same", "usage": {"output_tokens": 0}}) for _ in range(4000)]
-    seen = _seen(tmp_path / "a.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
-    assert sum(len(sighting.offsets) for sighting in seen.sightings) == 4000
-    assert max(len(sighting.rows) for sighting in seen.sightings) < 10_000
+    result = _sightings(tmp_path / "a.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    assert sum(len(sighting.offsets) for sighting in result.sightings) == 4000
+    assert max(len(sighting.rows) for sighting in result.sightings) < 10_000
 
 
 @pytest.mark.parametrize(
     "time",
     ["2026-11-15T09:99:00Z", "2026-11-15T09:00:00.000ZZ", "xxxxxxxxxxTxxxZ", "\x1b]0;evil\x07TxZ", "2026-11-15T09Z"],
 )
-def test_what_is_no_time_is_on_no_day(tmp_path: Path, time: str) -> None:
-    """A row whose time nobody can read takes that of the row before: a day has what `--since` finds of it."""
+def test_row_without_a_valid_time_gets_the_previous_one(tmp_path: Path, time: str) -> None:
+    """A day then has what `--since` finds."""
     data = _rows({"output_tokens": 1}, timestamp="2026-11-14T09:00:00.000Z") + _rows(
         {"output_tokens": 2}, timestamp=time
     )
     data = data.replace(b'"msg_0"', b'"msg_1"', 1)
-    told = [(sighting.time, sighting.timeless) for sighting in _seen(tmp_path / "a.jsonl", data).sightings]
-    read = threadline.parse_timestamp(time)
-    expected = ("2026-11-14T09:00:00.000Z", True) if read is None else (read.isoformat(), False)
-    assert told == [("2026-11-14T09:00:00.000Z", False), expected]
+    times = [(sighting.time, sighting.timeless) for sighting in _sightings(tmp_path / "a.jsonl", data).sightings]
+    parsed = threadline.parse_timestamp(time)
+    expected = ("2026-11-14T09:00:00.000Z", True) if parsed is None else (parsed.isoformat(), False)
+    assert times == [("2026-11-14T09:00:00.000Z", False), expected]
 
 
 def _call(pen: Pen, name: str, *ids: str, message: str = "msg_1") -> bytes:
     content = [{"type": "tool_use", "id": id_, "name": name, "input": {}} for id_ in ids]
-    told = {"id": message, "usage": {"input_tokens": 1, "output_tokens": 1}, "content": content}
-    return json.dumps(pen.chain("assistant", message=told)).encode() + b"\n"
+    body = {"id": message, "usage": {"input_tokens": 1, "output_tokens": 1}, "content": content}
+    return json.dumps(pen.chain("assistant", message=body)).encode() + b"\n"
 
 
-def test_calls_of_a_message_with_hundreds_are_told_once_each(tmp_path: Path) -> None:
-    """Rows that repeat calls add none, few or many, and none is held against all the others."""
+def test_repeated_calls_are_counted_once(tmp_path: Path) -> None:
+    """Rows that repeat calls add none, and calls are not compared with all others."""
     pen = Pen()
     ids = [f"toolu_{at}" for at in range(300)]
     data = _call(pen, "Bash", *ids[:40]) + _call(pen, "Bash", *ids[20:200]) + _call(pen, "Bash", *ids)
-    (one,) = _seen(tmp_path / "a.jsonl", data).sightings
-    assert one.calls == [f"{id_} Bash" for id_ in ids]
+    (sighting,) = _sightings(tmp_path / "a.jsonl", data).sightings
+    assert sighting.calls == [f"{id_} Bash" for id_ in ids]
 
 
 @pytest.mark.parametrize("count", [3, 40])
-def test_results_of_searches_are_found_whether_few_are_waited_for_or_many(tmp_path: Path, count: int) -> None:
-    """Each says how many searches were made: a number, one where it says none, and nothing where it failed."""
+def test_counts_web_searches_of_few_or_many_calls(tmp_path: Path, count: int) -> None:
+    """A result counts its number of searches, one if it has no number, and none if it failed."""
     pen = Pen()
     data = b"".join(_call(pen, "WebSearch", f"toolu_{at:04d}", message=f"msg_{at}") for at in range(count))
-    for at, (error, told) in enumerate([(False, {"searchCount": 3}), (True, {}), (False, None)]):
+    for at, (error, details) in enumerate([(False, {"searchCount": 3}), (True, {}), (False, None)]):
         for _ in range(2):  # a result that is told again is counted once
             result = {"type": "tool_result", "tool_use_id": f"toolu_{at:04d}", "is_error": error, "content": "…"}
-            row = pen.chain("user", message={"role": "user", "content": [result]}, toolUseResult=told)
+            row = pen.chain("user", message={"role": "user", "content": [result]}, toolUseResult=details)
             data += json.dumps(row).encode() + b"\n"
-    seen = _seen(tmp_path / "a.jsonl", data).sightings
-    assert [one.web_searches for one in seen] == [3, 0, 1, *[0] * (count - 3)]
+    sightings = _sightings(tmp_path / "a.jsonl", data).sightings
+    assert [sighting.web_searches for sighting in sightings] == [3, 0, 1, *[0] * (count - 3)]
 
 
 @pytest.mark.slow
-def test_a_line_of_thirty_megabytes_is_seen(tmp_path: Path) -> None:
-    """A long line is a line."""
+def test_line_of_thirty_megabytes_is_found(tmp_path: Path) -> None:
+    """A long line is found like any other."""
     long = _rows({"input_tokens": 5, "output_tokens": 6}, padding="x" * 30_000_000)
     after = _rows({"input_tokens": 7, "output_tokens": 8})
-    seen = _seen(tmp_path / "a.jsonl", long + after.replace(b"msg_0", b"msg_9"))
-    assert [(sighting.input, sighting.offset) for sighting in seen.sightings] == [(5, 0), (7, len(long))]
+    result = _sightings(tmp_path / "a.jsonl", long + after.replace(b"msg_0", b"msg_9"))
+    assert [(sighting.input, sighting.offset) for sighting in result.sightings] == [(5, 0), (7, len(long))]
 
 
-def test_the_time_of_a_file_is_found_behind_a_long_first_row(tmp_path: Path) -> None:
-    """A long prompt at the beginning does not make a transcript as young as its file."""
+def test_start_time_is_found_after_a_long_first_row(tmp_path: Path) -> None:
+    """With a long first prompt, the start is not the file's mtime."""
     pen = Pen()
     prompt = pen.chain("user", message={"role": "user", "content": "x" * 50_000})
     reply = pen.chain("assistant", message={"id": "m", "usage": {"output_tokens": 1}})
-    seen = _seen(tmp_path / "a.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in (prompt, reply)))
-    assert seen.began in {prompt["timestamp"], reply["timestamp"]}
+    result = _sightings(tmp_path / "a.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in (prompt, reply)))
+    assert result.began in {prompt["timestamp"], reply["timestamp"]}
 
 
-def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
-    """Refusals of the machine are told, and end nothing."""
+def test_unreadable_file_is_a_problem(tmp_path: Path) -> None:
+    """Nothing raises."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"{}\n")
-    there = _transcript(path)
+    transcript = _transcript(path)
     path.unlink()
-    seen = read_sightings(there)
-    assert seen.sightings == []
-    assert seen.problem is not None
-    assert "There is no file" in seen.problem
+    result = read_sightings(transcript)
+    assert result.sightings == []
+    assert result.problem is not None
+    assert "There is no file" in result.problem
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    """A FIFO that calls itself a transcript is a problem at once."""
+def test_pipe_does_not_block(tmp_path: Path) -> None:
+    """A FIFO named like a transcript is a problem."""
     os.mkfifo(tmp_path / "a.jsonl")
     assert read_sightings(_transcript(tmp_path / "a.jsonl")).problem is not None
 
 
-def test_rows_of_an_agents_file_are_the_agents(tmp_path: Path) -> None:
-    """The file's name says whose rows these are where the rows do not."""
+def test_rows_of_an_agents_file_belong_to_the_agent(tmp_path: Path) -> None:
+    """The file's name provides the agent if the rows do not."""
     path = tmp_path / "agent-a1.jsonl"
     path.write_bytes(_rows({"output_tokens": 1}))
     home = Home(tmp_path, "option")
-    one = Transcript(path, home, "-w", TranscriptKind.AGENT, 1, 0, SessionId("s"), AgentId("a1"))
-    assert read_sightings(one).origins[0].agent == "a1"
+    transcript = Transcript(path, home, "-w", TranscriptKind.AGENT, 1, 0, SessionId("s"), AgentId("a1"))
+    assert read_sightings(transcript).origins[0].agent == "a1"
 
 
-def test_a_line_too_long_to_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is passed over is a problem, and the lines around it are counted."""
+def test_line_above_the_limit_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lines around it are counted."""
     monkeypatch.setattr("threadline.parse.lines.MAX_LINE_LENGTH", 1_000_000)
     usage = {"input_tokens": 5, "output_tokens": 6}
     data = _rows(usage) + _rows(usage, padding="x" * 2_000_000, uuid="long") + _rows({**usage, "input_tokens": 7})
-    seen = _seen(tmp_path / "a.jsonl", data)
-    assert len(seen.sightings) == 2
-    assert "in lines that are too long to be read" in (seen.problem or "")
+    result = _sightings(tmp_path / "a.jsonl", data)
+    assert len(result.sightings) == 2
+    assert "in lines that are too long to be read" in (result.problem or "")
