@@ -1,4 +1,4 @@
-"""Amounts as bars and columns, in blocks and in plain letters."""
+"""Amounts as bars and columns, in block characters and in ASCII."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ AMOUNTS = st.decimals(min_value=0, max_value=10**9, places=8, allow_nan=False)
 
 @given(AMOUNTS, AMOUNTS, st.integers(0, 60), st.booleans())
 def test_a_bar_fits_and_grows_with_its_value(decimal: Decimal, other: Decimal, width: int, plain: bool) -> None:
-    """No bar is wider than it may be, a greater value has no shorter one, and only nothing shows as nothing."""
-    most = max(decimal, other)
-    drawn = [bar(value, most, width, ascii_only=plain) for value in sorted((decimal, other))]
-    assert [display_width(text) <= width for text in drawn] == [True, True]
-    assert len(drawn[0]) <= len(drawn[1])
-    for value, text in zip(sorted((decimal, other)), drawn, strict=True):
+    """A bar is never too wide, a greater value never has a shorter one, and only zero is empty."""
+    maximum = max(decimal, other)
+    bars = [bar(value, maximum, width, ascii_only=plain) for value in sorted((decimal, other))]
+    assert [display_width(text) <= width for text in bars] == [True, True]
+    assert len(bars[0]) <= len(bars[1])
+    for value, text in zip(sorted((decimal, other)), bars, strict=True):
         assert bool(text) == (value > 0 and width > 0)
         if plain:
             assert text.isascii()
 
 
-def test_only_the_greatest_fills_its_bar() -> None:
-    """A value just below the greatest is drawn shorter than full; the greatest fills all columns."""
+def test_only_the_greatest_value_fills_its_bar() -> None:
+    """A value just below the greatest is shorter than full. The greatest fills all columns."""
     assert bar(1000, 1000, 8) == "█" * 8
     assert bar(999, 1000, 8) == "█" * 7 + "▉"
     assert (bar(None, 10, 8), bar(-3, 10, 8), bar(3, 0, 8)) == ("", "", "")
 
 
 @given(st.lists(st.one_of(st.none(), AMOUNTS), max_size=80), st.booleans())
-def test_a_sparkline_has_a_column_a_value(values: list[Decimal | None], plain: bool) -> None:
-    """One column a value, a space exactly where there is nothing, and the greatest value the highest column."""
-    drawn = sparkline(values, ascii_only=plain)
-    assert len(drawn) == display_width(drawn) == len(values)
-    assert [letter == " " for letter in drawn] == [not value for value in values]
+def test_a_sparkline_has_one_column_per_value(values: list[Decimal | None], plain: bool) -> None:
+    """A value of zero is a space, and the greatest value is the highest column."""
+    text = sparkline(values, ascii_only=plain)
+    assert len(text) == display_width(text) == len(values)
+    assert [char == " " for char in text] == [not value for value in values]
     if any(values):
-        at = max(range(len(values)), key=lambda place: values[place] or Decimal(0))
-        assert drawn[at] == ("#" if plain else "█")
+        highest = max(range(len(values)), key=lambda place: values[place] or Decimal(0))
+        assert text[highest] == ("#" if plain else "█")
 
 
 @pytest.mark.parametrize(
-    ("environment", "encoding", "fits"),
+    ("environment", "encoding", "expected"),
     [
         ({"LANG": "de_DE.UTF-8"}, "utf-8", True),
         ({}, "utf-8", True),
@@ -63,8 +63,6 @@ def test_a_sparkline_has_a_column_a_value(values: list[Decimal | None], plain: b
         ({}, "no-such-encoding", False),
     ],
 )
-def test_blocks_are_drawn_only_where_they_can_be_shown(
-    environment: dict[str, str], encoding: str | None, fits: bool
-) -> None:
-    """Letters stand in for blocks on a dumb terminal, in the C locale, and where the encoding lacks them."""
-    assert can_show_blocks(environment, encoding) is fits
+def test_detects_whether_blocks_can_be_shown(environment: dict[str, str], encoding: str | None, expected: bool) -> None:
+    """ASCII is used on a dumb terminal, in the C locale, and if the encoding lacks block characters."""
+    assert can_show_blocks(environment, encoding) is expected

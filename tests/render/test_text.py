@@ -1,378 +1,150 @@
-"""A session as text: it reads as the conversation did."""
+"""Text for a terminal: escaped, measured, truncated and wrapped."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cli.runner import control_characters
 
-from tests.render.reading import session, shown
-from tests.transcripts import SESSION, Pen, call, chain, meta, prompt, reply, transcript
-
-from threadline.render import AgentDetail, display_width
-
-AGENT = "a0123456789abcdef"
-
-
-def own_edit() -> dict[str, Any]:
-    """What `Edit` gives back."""
-    hunk = {"oldStart": 3, "oldLines": 2, "newStart": 3, "newLines": 2, "lines": [" a", "-b", "+c"]}
-    return {"filePath": "/work/app/x.py", "oldString": "b", "newString": "c", "structuredPatch": [hunk]}
-
-
-def test_a_turn_reads_as_it_was(tmp_path: Path) -> None:
-    """The prompt with its number and time, the reply in Markdown, the call with outcome and time, the output folded."""
-    whole = session(
-        tmp_path,
-        prompt("Fix the **test**"),
-        reply({"type": "thinking", "thinking": "Hm.\nLet me see."}),
-        reply("I will run it:\n\n- `pytest`"),
-        call("Bash", "pytest -q", result="\n".join(f"line {n}" for n in range(10))),
-        reply("Done."),
-    )
-    assert shown(whole) == [
-        "── turn 1 · 2026-01-05 09:00 " + "─" * 51,
-        "❯ Fix the **test**",  # noqa: RUF001 - the sign of a prompt
-        "",
-        "✻ Hm. Let me see. (2 lines)",
-        "",
-        "● I will run it:",
-        "",
-        "  • pytest",
-        "",
-        "✓ Bash  pytest -q  1.0s",
-        "  ⎿ line 0",
-        "    line 1",
-        "    line 2",
-        "    line 3",
-        "    … 6 more lines",
-        "",
-        "● Done.",
-    ]
+from threadline.render import (
+    Role,
+    Span,
+    Style,
+    clip,
+    clip_left,
+    cut_line,
+    display_width,
+    one_line,
+    plain,
+    should_use_colour,
+    wrap,
+)
+from threadline.render.text import labelled_rule, line_width, plain_lines, wrap_hard
 
 
-def test_the_session_is_named_first(tmp_path: Path) -> None:
-    """Title, id, project, model and time stand above all."""
-    from threadline.render import session_to_text  # noqa: PLC0415 - only here with its own lines
-
-    whole = session(tmp_path, prompt("hi"), reply("ok"), meta("custom-title", customTitle="A name"))
-    lines = list(session_to_text(whole))
-    assert lines[0] == "A name"
-    assert lines[1] == f"{SESSION} · /work/app · sonnet-4-5 · 2026-01-05 09:00 (UTC)"
-
-
-def test_edits_are_diffs(tmp_path: Path) -> None:
-    """What went and what came, numbered, and in red and green where there are colours."""
-    whole = session(
-        tmp_path, prompt("x"), call("Edit", {"file_path": "/work/app/x.py"}, result="ok", details=own_edit())
-    )
-    assert shown(whole)[3:] == [
-        "✓ Edit  x.py  +1 -1  1.0s",
-        "  ⎿     3   a",
-        "        4 - b",
-        "        4 + c",
-    ]
-    coloured = "\n".join(shown(whole, colour=True))
-    assert "\x1b[31m- b\x1b[0m" in coloured
-    assert "\x1b[32m+ c\x1b[0m" in coloured
+@given(st.text())
+def test_plain_text_has_no_control_characters(text: str) -> None:
+    """For any input, the output has no control or format characters, and plain text is unchanged."""
+    output = plain(text)
+    assert not control_characters(output)
+    assert "\n" not in output
+    assert plain(output) == output
 
 
-def test_an_edit_without_a_patch_shows_what_was_asked(tmp_path: Path) -> None:
-    """Agents' results are often not kept; the call itself tells."""
-    given = {"file_path": "y.py", "old_string": "old", "new_string": "new"}
-    whole = session(tmp_path, prompt("x"), call("Edit", given, result="The file y.py has been updated."))
-    assert [line.strip() for line in shown(whole)[4:]] == ["⎿       - old", "+ new"]
+@given(st.text())
+def test_plain_lines_are_complete(text: str) -> None:
+    """A text has one more line than newlines, and none has control characters."""
+    lines = list(plain_lines(text))
+    assert len(lines) == text.count("\n") + 1
+    assert not any(control_characters(line) for line in lines)
 
 
-def test_a_new_file_is_all_new(tmp_path: Path) -> None:
-    """A created file is shown whole, and folded when it is long."""
-    own = {"type": "create", "filePath": "n.py", "content": "a\n" * 40, "structuredPatch": []}
-    lines = shown(session(tmp_path, prompt("x"), call("Write", {"file_path": "n.py"}, result="ok", details=own)))
-    assert lines[3] == "✓ Write  n.py  +40 -0  1.0s"
-    assert lines[-1] == "    … 16 more lines"
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("\x1b[1;32mgreen\x1b[0m", "green"),
+        ("\x9b31mred", "red"),
+        ("\x1b[2Jgone", "\\x1b[2Jgone"),
+        ("\x1b]52;c;eA==\x07", "\\x1b]52;c;eA==\\x07"),
+        ("a\tb", "a   b"),
+        ("50 %\r100 %", "50 %\\r100 %"),
+        ("line\r", "line"),
+        ("x\U000e0100y", "x\\U000e0100y"),
+    ],
+)
+def test_removes_colours_and_shows_other_sequences(raw: str, expected: str) -> None:
+    """Colours are removed. Sequences that move, clear, copy or hide are shown as escapes."""
+    assert list(plain_lines(raw)) == [expected]
 
 
-def test_todos_are_checkboxes(tmp_path: Path) -> None:
-    """Done, being done, and to do."""
-    todos = [
-        {"content": name, "status": state}
-        for name, state in (("one", "completed"), ("two", "in_progress"), ("three", "pending"))
-    ]
-    whole = session(
-        tmp_path, prompt("x"), call("TodoWrite", {"todos": todos}, result="ok", details={"newTodos": todos})
-    )
-    assert [line.strip() for line in shown(whole)[3:]] == ["✓ TodoWrite  1.0s", "⎿ ☒ one", "◐ two", "☐ three"]
+@pytest.mark.parametrize(
+    ("text", "width"), [("abc", 3), ("日本語", 6), ("é", 1), ("e\u0301", 1), ("❤\ufe0f", 1), ("", 0)]
+)
+def test_display_width_counts_terminal_columns(text: str, width: int) -> None:
+    """Wide characters take two columns, combining characters none."""
+    assert display_width(text) == width
 
 
-def test_outcomes_are_marked(tmp_path: Path) -> None:
-    """An error, a refusal with the person's words, and a call that is still open."""
-    refusal = "The user doesn't want to proceed with this tool use. the user said:\nuse make"
-    lines = shown(
-        session(
-            tmp_path,
-            prompt("x"),
-            call("Bash", "false", result="Exit code 1\nboom", error=True),
-            call("Bash", "rm -r x", result=refusal, error=True, details="User rejected tool use"),
-            call("Bash", "sleep 9"),
-        )
-    )
-    assert "✗ Bash  false  error  1.0s" in lines
-    assert "    boom" in lines
-    assert "⊘ Bash  rm -r x  denied  1.0s" in lines
-    assert "  ❯ use make" in lines  # noqa: RUF001 - the sign of a person's words
-    assert "◌ Bash  sleep 9  pending" in lines
+def test_never_cuts_a_wide_character_in_half() -> None:
+    """A character of two columns is kept or removed completely."""
+    assert clip("日本語日本語", 6) == "日本…"
+    assert display_width(clip("日本語日本語", 6)) <= 6
+    assert clip_left("/work/日本語/app", 8) == "…語/app"
+    assert one_line("a\n\n  b", 10) == "a b"
 
 
-def test_images_interrupts_commands_and_failures_have_their_lines(tmp_path: Path) -> None:
-    """What is no text is named; what a person did beside prompting is told as what it was."""
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
-    lines = shown(
-        session(
-            tmp_path,
-            prompt([{"type": "text", "text": "look"}, image]),
-            prompt([{"type": "text", "text": "[Request interrupted by user]"}]),
-            prompt("<command-name>/model</command-name><command-args>opus</command-args>"),
-            prompt("<local-command-stdout>Set model to \x1b[1mopus\x1b[22m</local-command-stdout>"),
-            prompt("<bash-input>ls</bash-input>"),
-            chain(
-                "system",
-                subtype="api_error",
-                error={"status": 529, "error": {"error": {"message": "Overloaded"}}},
-                retryAttempt=2,
-                maxRetries=10,
-            ),
-            reply("API Error: 500", isApiErrorMessage=True, message={"model": "<synthetic>"}),
-            prompt("<task-notification><summary>Agent done</summary></task-notification>"),
-        )
-    )
-    assert "  (image)" in lines
-    assert "■ interrupted by the user" in lines
-    assert "▸ /model opus" in lines
-    assert "  ⎿ Set model to opus" in lines
-    assert "! ls" in lines
-    assert "✗ API error: 529 Overloaded · attempt 2 of 10" in lines
-    assert "✗ API error: API Error: 500" in lines
-    assert "◦ background task: Agent done" in lines
+@given(st.text(max_size=300), st.integers(min_value=10, max_value=60))
+def test_wrapped_lines_fit_and_lose_no_word(text: str, width: int) -> None:
+    """Lines are not wider than requested, and contain every character that is not white space, in order."""
+    lines = list(wrap((Span(text),), width))
+    assert all(line_width(line) <= width for line in lines)
+    output = "".join(span.text for line in lines for span in line)
+    assert "".join(output.split()) == "".join(plain(text.replace("\n", " ").replace("\t", " ")).split())
 
 
-def test_what_was_typed_meanwhile_stands_in_its_place(tmp_path: Path) -> None:
-    """Steering is an attachment beside the thread, and is told between what came before and after it."""
-    beside = {"type": "queued_command", "prompt": "faster, please", "commandMode": "prompt"}
-    lines = shown(
-        session(
-            tmp_path,
-            prompt("x"),
-            call("Bash", "one", result="1"),
-            chain("attachment", attachment=beside),
-            call("Bash", "two", result="2"),
-        )
-    )
-    order = [lines.index(line) for line in lines if "one" in line or "faster" in line or "two" in line]
-    assert order == sorted(order)
-    assert len(order) == 3
-    assert "  (typed while the model was working)" in lines
+def test_words_of_several_spans_are_not_broken() -> None:
+    """No line breaks between a bracket and the code in it."""
+    lines = list(wrap((Span("see the file ("), Span("engine.go", Role.CODE), Span(") now")), 20))
+    assert ["".join(span.text for span in line) for line in lines] == ["see the file", "(engine.go) now"]
 
 
-def test_a_compaction_is_a_line_across(tmp_path: Path) -> None:
-    """With the tokens before and after, and the summary folded; what came before is still told."""
-
-    def boundary(pen: Pen) -> Any:
-        before, pen.parent = pen.parent, None
-        metadata = {"trigger": "auto", "preTokens": 155000, "postTokens": 12300}
-        yield pen.chain("system", subtype="compact_boundary", logicalParentUuid=before, compactMetadata=metadata)
-        yield pen.chain(
-            "user",
-            isCompactSummary=True,
-            message={"role": "user", "content": "This session is being continued\n" + "more\n" * 9},
-        )
-
-    lines = shown(session(tmp_path, prompt("before"), reply("yes"), boundary, prompt("after"), reply("fine")))
-    at = lines.index("══ compacted (auto) · 155,000 → 12,300 tokens " + "═" * 34)
-    assert "❯ before" in lines[:at]  # noqa: RUF001 - the sign of a prompt
-    assert lines[at + 1] == "  This session is being continued"
-    assert lines[at + 4] == "  … 7 more lines"
-    assert "❯ after" in lines[at:]  # noqa: RUF001 - the sign of a prompt
+def test_wraps_with_a_hanging_indent() -> None:
+    """The first line and the others have their own prefixes."""
+    lines = list(wrap((Span("one two three"),), 12, first=(Span("- "),), rest=(Span("  "),)))
+    assert ["".join(span.text for span in line) for line in lines] == ["- one two", "  three"]
 
 
-def forked(folder: Path) -> Any:
-    """A session in which the second prompt was edited."""
-
-    def back(pen: Pen) -> Any:
-        pen.parent = f"{3:08d}-0000-4000-8000-{SESSION[-12:]}"
-        return iter(())
-
-    return session(
-        folder,
-        prompt("first"),
-        reply("one"),
-        prompt("wrong way"),
-        reply("two"),
-        back,
-        prompt("right way"),
-        reply("three"),
-    )
+def test_wraps_code_at_any_character() -> None:
+    """White space in code is kept."""
+    assert list(wrap_hard("    x = 日本", 10)) == ["    x = 日", "本"]
+    assert list(wrap_hard("", 10)) == [""]
 
 
-def test_a_branch_is_marked_where_it_was_left(tmp_path: Path) -> None:
-    """What was abandoned is counted and named, not told; `branch` shows it."""
-    whole = forked(tmp_path)
-    lines = shown(whole)
-    assert any(line.startswith("⎇ 2 entries left behind here: “wrong way”") and "--branch 1" in line for line in lines)
-    assert "● two" not in lines
-    assert "● three" in lines
-    other = shown(whole, branch=1)
-    assert "● two" in other
-    assert "● three" not in other
+def test_truncates_a_line_of_several_spans() -> None:
+    """The span that does not fit is truncated."""
+    line = cut_line((Span("one "), Span("two three", Role.CODE)), 8)
+    assert "".join(span.text for span in line) == "one two…"
+    assert line_width(labelled_rule((Span("turn 1"),), 40)) == 40
 
 
-def test_one_turn_alone(tmp_path: Path) -> None:
-    """A turn is shown without the others."""
-    lines = shown(session(tmp_path, prompt("one"), reply("1"), prompt("two"), reply("2")), turn=2)
-    assert "● 2" in lines
-    assert "● 1" not in lines
+def test_only_styles_produce_escapes() -> None:
+    """Colours are codes around escaped text. Without them there is only the text."""
+    spans = (Span("a\x1b[31m", Role.BAD), Span("b", Role.BAD), Span("c"), Span("   ", Role.FAINT))
+    assert Style(colour=False).line(spans) == "a\\x1b[31mbc"
+    assert Style(colour=True).line(spans) == "\x1b[31ma\\x1b[31mb\x1b[0mc"
 
 
-def with_agent(folder: Path) -> Any:
-    """A session with an agent and a side agent."""
-    own = {"status": "completed", "agentId": AGENT, "content": [{"type": "text", "text": "Found it."}]}
-    given = {"subagent_type": "Explore", "description": "find it", "prompt": "Find it!"}
-    pen = Pen(isSidechain=True, agentId=AGENT)
-    side = Pen(isSidechain=True, agentId="acompact-0123456789abcdef")
-    return session(
-        folder,
-        prompt("x"),
-        call("Agent", given, result="Found it.\nagentId: " + AGENT, details=own),
-        reply("There."),
-        agents={
-            AGENT: transcript(prompt("Find it!"), call("Grep", "it", result="x.py"), reply("Found it."), pen=pen),
-            "acompact-0123456789abcdef": transcript(prompt("Summarise"), reply("A summary"), pen=side),
-        },
-    )
+@pytest.mark.parametrize(
+    ("environment", "terminal", "expected"),
+    [
+        ({"TERM": "xterm"}, True, True),
+        ({"TERM": "xterm"}, False, False),
+        ({"TERM": "dumb"}, True, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, True, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True, True),
+    ],
+)
+def test_detects_whether_to_use_colours(environment: dict[str, str], *, terminal: bool, expected: bool) -> None:
+    """NO_COLOR, a dumb terminal and a pipe each turn colours off."""
+    assert should_use_colour(environment, terminal=terminal) is expected
 
 
-def test_agents_fold_to_a_line_under_their_call(tmp_path: Path) -> None:
-    """Type, task, calls, duration and how it ended; the lines for the model are not shown."""
-    lines = shown(with_agent(tmp_path))
-    at = lines.index("✓ Agent  Explore · find it  1.0s")
-    assert lines[at + 1] == "  ⎿ Found it."
-    assert lines[at + 2].startswith("  ↳ Explore: find it · 1 call · ")
-    assert lines[at + 2].endswith(" · done")
-    assert not any("agentId" in line for line in lines)
-
-
-def test_agents_are_told_in_full_or_not_at_all(tmp_path: Path) -> None:
-    """In full they are indented under the call; side agents only with everything."""
-    whole = with_agent(tmp_path)
-    full = shown(whole, agents=AgentDetail.FULL)
-    assert "  │ ❯ Find it!" in full  # noqa: RUF001 - the sign of a prompt
-    assert any(line.startswith("  │ ✓ Grep  it") for line in full)
-    assert not any("↳" in line for line in shown(whole, agents=AgentDetail.NONE))
-    assert not any("A summary" in line for line in full)
-    assert any("A summary" in line for line in shown(whole, agents=AgentDetail.FULL, everything=True))
-
-
-def test_everything_is_unfolded(tmp_path: Path) -> None:
-    """No output is cut, thinking is whole, and the program's own entries are named."""
-    whole = session(
-        tmp_path,
-        prompt("x"),
-        reply({"type": "thinking", "thinking": "a\nb\nc"}, {"type": "thinking", "thinking": ""}),
-        call("Bash", "seq", result="\n".join(map(str, range(100)))),
-        chain("system", subtype="turn_duration", durationMs=5),
-    )
-    lines = shown(whole, everything=True)
-    assert "    99" in lines
-    assert "  c" in lines
-    assert "◦ turn duration" in lines
-    assert not any("turn duration" in line for line in shown(whole))
-
-
-def test_no_line_is_wider_than_the_terminal(tmp_path: Path) -> None:
-    """Wide characters, long words and deep lists included."""
-    wide = "日本語のとても長い文章です" * 20 + " " + "x" * 300 + "\n" + "    " * 10 + "- deep item with words"
-    whole = session(tmp_path, prompt(wide), reply(wide), call("Bash", wide, result=wide), call(wide, {"a": wide}))
-    for width in (40, 80):
-        for everything in (False, True):
-            assert max(map(display_width, shown(whole, width=width, everything=everything))) <= width
-
-
-def test_pasted_code_keeps_its_indentation(tmp_path: Path) -> None:
-    """White space at the beginning of a line is part of what was said."""
-    lines = shown(session(tmp_path, prompt("def f():\n    return 1"), reply("ok")))
-    assert "      return 1" in lines
-
-
-def test_entries_whose_parent_is_lost_are_told_all_the_same(tmp_path: Path) -> None:
-    """A broken link in the chain hides nothing of what was said."""
-
-    def lost(pen: Pen) -> Any:
-        pen.parent = "00000000-dead-4000-8000-000000000000"
-        return iter(())
-
-    lines = shown(session(tmp_path, prompt("early"), reply("yes"), lost, prompt("late"), reply("no")))
-    assert "● yes" in lines
-    assert "● no" in lines
-
-
-def test_what_a_background_agent_answered_is_told(tmp_path: Path) -> None:
-    """Folded by default and whole with everything, once, and with the line of the call that started it."""
-    answer = "\n\n".join(f"Point {n}" for n in range(9))
-    element = (
-        f"<task-notification><task-id>{AGENT}</task-id><tool-use-id>{{id}}</tool-use-id><status>completed</status>"
-        f"<summary>Agent done</summary><result>{answer}</result></task-notification>"
-    )
-
-    def news(pen: Pen) -> Any:
-        told = element.format(id=launched)
-        yield {"type": "queue-operation", "operation": "enqueue", "content": told, "sessionId": SESSION}
-        queued = {"type": "queued_command", "prompt": told, "commandMode": "task-notification"}
-        yield pen.chain("attachment", attachment=queued)
-
-    own = {"status": "async_launched", "agentId": AGENT}
-    rows = transcript(prompt("x"), call("Agent", {"prompt": "Find it!"}, result="Started", details=own))
-    launched = next(
-        block["id"]
-        for row in rows
-        if isinstance(row, dict) and row["type"] == "assistant"
-        for block in row["message"]["content"]
-        if block["type"] == "tool_use"
-    )
-    whole = session(
-        tmp_path,
-        prompt("x"),
-        call("Agent", {"prompt": "Find it!"}, result="Started", details=own),
-        news,
-        reply("Good."),
-    )
-    lines = shown(whole)
-    at = lines.index("◦ background task: Agent done  (started at line 2)")
-    assert lines[at + 1] == "  ⎿ Point 0"
-    assert lines[at + 7] == "    … 11 more lines"
-    assert "    Point 8" in shown(whole, everything=True)
-    assert sum("Agent done" in line for line in lines) == 1
-    assert "    its result: line 5" in lines
-
-
-def test_words_of_a_refusal_are_never_cut(tmp_path: Path) -> None:
-    """What a person typed when refusing a call is theirs, not output: all of it stands under the call."""
-    said = "\n".join(f"reason {n}" for n in range(30))
-    refusal = f"The user doesn't want to proceed with this tool use. the user said:\n{said}"
-    whole = session(
-        tmp_path, prompt("x"), call("Bash", "rm", result=refusal, error=True, details="User rejected tool use")
-    )
-    lines = shown(whole)
-    at = lines.index("⊘ Bash  rm  denied  1.0s")
-    assert lines[at + 1] == "  ❯ reason 0"  # noqa: RUF001 - the sign of a person's words
-    assert lines[at + 30] == "    reason 29"
-    assert sum(line.strip() == "reason 3" for line in lines) == 1
-
-
-def test_a_plan_that_opens_a_turn_is_folded_like_a_prompt(tmp_path: Path) -> None:
-    """It is marked as a plan, and is whole only with everything."""
-    plan = "\n".join(f"step {n}" for n in range(80))
-    text = f"Implement the following plan:\n\n{plan}"
-    whole = session(tmp_path, prompt(text, planContent=plan), reply("ok"))
-    lines = shown(whole)
-    at = lines.index("◆ plan")
-    assert any(line.strip() == "step 0" for line in lines[at:])
-    assert any("more lines" in line for line in lines[at:])
-    assert "  step 79" in shown(whole, everything=True)
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("a\ufe00\ufe0fb", "a\\ufe00\\ufe0fb"),
+        ("a\u034fb", "a\\u034fb"),
+        ("\u115f\u1160\u3164\uffa0", "\\u115f\\u1160\\u3164\\uffa0"),
+        ("\u180b\u17b4", "\\u180b\\u17b4"),
+        ("❤\ufe0f ☎\ufe0e 1\ufe0f\u20e3", "❤\ufe0f ☎\ufe0e 1\ufe0f\u20e3"),
+        ("❤\ufe0f\ufe0f\ufe01", "❤\ufe0f\\ufe0f\\ufe01"),
+        ("1\ufe0f", "1\\ufe0f"),
+        ("e\u0301 日本 한국", "e\u0301 日本 한국"),
+    ],
+    ids=ascii,
+)
+def test_shows_invisible_characters_as_escapes(raw: str, expected: str) -> None:
+    """Selectors, joiners and fillers are shown as escapes. The one selector of an emoji stays."""
+    assert plain(raw) == expected
+    assert plain(expected) == expected

@@ -1,4 +1,4 @@
-"""Each tool's call is shown in a way that suits it."""
+"""Each tool has a suitable view of its calls."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.profiles import scale_examples
-from tests.render.html.calling import LONE, SCENE, WHOLE, Page, made
-from tests.render.html.tools import CASES, DOT, PATCH, TOOLS, Case
-from tests.render.reading import session
+from tests.render.html.calls_and_pages import FILE_SCENE, SCENE, UNCUT_SCENE, Page, make_call
+from tests.render.html.tool_cases import CASES, DOT, PATCH, TOOLS, Case
+from tests.render.sessions import session
 from tests.subtests import for_each
-from tests.transcripts import call as makes
+from tests.transcripts import call as call_part
 from tests.transcripts import prompt
 
 from threadline.model.calls import Outcome
@@ -21,7 +21,7 @@ from threadline.model.results import TOOL_RESULTS
 from threadline.render.html import Scene, render_call
 from threadline.render.html.calls.view import render_tool_view
 
-MOST_ELEMENTS = 150
+MAX_ELEMENTS = 150
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
@@ -30,24 +30,24 @@ JSON = st.recursive(
 
 
 def page(case: Case, scene: Scene = SCENE) -> Page:
-    """A case's view."""
+    """The view of a case."""
     return Page(render_tool_view(case.call(), scene))
 
 
 @for_each("case", CASES, ids=lambda case: f"{case.tool}-{case.outcome}")
-def test_what_must_be_seen_is_seen(case: Case) -> None:
-    """The view of each tool has the words that a reader looks for, folded as on a page and whole as in a file."""
-    for scene in (SCENE, WHOLE, LONE):
-        drawn = page(case, scene)
-        text = drawn.text if scene is not LONE else drawn.text.replace("/work/app/", "")
-        missing = [words for words in case.seen if words not in text and words not in drawn.text]
+def test_views_contain_the_important_words(case: Case) -> None:
+    """The view of each tool contains the words that a reader looks for, folded on a page and complete in a file."""
+    for scene in (SCENE, UNCUT_SCENE, FILE_SCENE):
+        view = page(case, scene)
+        text = view.text if scene is not FILE_SCENE else view.text.replace("/work/app/", "")
+        missing = [words for words in case.words if words not in text and words not in view.text]
         assert not missing
-        assert drawn.is_inert()
+        assert view.is_inert()
 
 
-def test_every_tool_that_has_a_result_type_is_in_the_table() -> None:
-    """A tool that threadline knows the result of has been looked at here, but for old twins of others."""
-    twins = {
+def test_every_known_tool_has_a_case() -> None:
+    """Every tool with a known result type has a case here, except old aliases of others."""
+    aliases = {
         "AgentOutputTool",
         "KillBash",
         "TeamCreate",
@@ -56,50 +56,52 @@ def test_every_tool_that_has_a_result_type_is_in_the_table() -> None:
         "ExitWorktree",
         "ReadMcpResourceTool",
     }
-    assert set(TOOL_RESULTS) - set(TOOLS) == twins
+    assert set(TOOL_RESULTS) - set(TOOLS) == aliases
 
 
-def test_a_link_to_the_web_is_one_and_leads_out() -> None:
-    """What a search found is linked, and the page tells nobody where the reader came from."""
+def test_links_to_the_web_send_no_referrer() -> None:
+    """Search results are linked, without telling the site where the reader came from."""
     case = next(case for case in CASES if case.tool == "WebSearch")
-    drawn = page(case)
-    assert drawn.links == ["https://example.invalid/a"]
-    assert ("rel", "noopener noreferrer nofollow") in drawn.attributes
+    view = page(case)
+    assert view.links == ["https://example.invalid/a"]
+    assert ("rel", "noopener noreferrer nofollow") in view.attributes
 
 
 @pytest.mark.parametrize(
     "address", ["javascript:alert(1)", "data:text/html,x", "java\nscript:x", "//host/x", "http:/x", "x"]
 )
-def test_what_is_no_address_of_the_web_is_no_link(address: str) -> None:
-    """Whatever a result calls an address, only one of the web is a link."""
+def test_only_web_addresses_are_links(address: str) -> None:
+    """Whatever a result calls an address, only web addresses become links."""
     hits = {"query": "q", "results": [{"content": [{"title": "t", "url": address}]}]}
-    for one in (
-        made("WebSearch", {}, "", hits),
-        made("WebFetch", {"url": address}, "x"),
-        made("Artifact", {}, "", {"url": address, "title": "t"}),
+    for call in (
+        make_call("WebSearch", {}, "", hits),
+        make_call("WebFetch", {"url": address}, "x"),
+        make_call("Artifact", {}, "", {"url": address, "title": "t"}),
     ):
-        assert [link for link in Page(render_tool_view(one, SCENE)).links if not link.startswith("/files")] == []
+        assert [link for link in Page(render_tool_view(call, SCENE)).links if not link.startswith("/files")] == []
 
 
-def test_the_line_opens_where_something_is_below() -> None:
-    """A call with a view is a line that opens; edits and failures stand open; one without anything is a line alone."""
-    assert "<details open>" in render_call(made("Edit", {}, "", {"filePath": "/x", "structuredPatch": PATCH}), SCENE)
-    assert "<details open>" in render_call(made("Read", {}, "no", "no", Outcome.ERROR), SCENE)
-    assert "<details>" in render_call(made("Bash", {"command": "ls"}, "a"), SCENE)
-    assert "<details" not in render_call(made("mcp__a__b", {}, ""), SCENE)
+def test_calls_with_a_view_can_be_opened() -> None:
+    """A call with a view can be opened, edits and failures are open, and one without a view is just a line."""
+    assert "<details open>" in render_call(
+        make_call("Edit", {}, "", {"filePath": "/x", "structuredPatch": PATCH}), SCENE
+    )
+    assert "<details open>" in render_call(make_call("Read", {}, "no", "no", Outcome.ERROR), SCENE)
+    assert "<details>" in render_call(make_call("Bash", {"command": "ls"}, "a"), SCENE)
+    assert "<details" not in render_call(make_call("mcp__a__b", {}, ""), SCENE)
 
 
-def test_where_the_whole_output_lies_is_told() -> None:
-    """An output that was put into a file names the file."""
-    one = msgspec.structs.replace(made("Bash", {"command": "ls"}, "start"), persisted=Path("/tmp/out.txt"))  # noqa: S108
-    assert "Full output: /tmp/out.txt" in Page(render_tool_view(one, SCENE)).text
+def test_names_the_file_of_the_full_output() -> None:
+    """An output that was saved to a file names the file."""
+    call = msgspec.structs.replace(make_call("Bash", {"command": "ls"}, "start"), persisted=Path("/tmp/out.txt"))  # noqa: S108
+    assert "Full output: /tmp/out.txt" in Page(render_tool_view(call, SCENE)).text
 
 
-def test_terminal_colours_are_dropped_and_other_controls_are_seen() -> None:
-    """Colour codes are gone; what would steer a terminal or turn the reading direction is visible."""
+def test_removes_colours_and_shows_other_control_characters() -> None:
+    """Colour codes are removed. Other control characters and reading direction marks are shown."""
     text = Page(
         render_tool_view(
-            made("Bash", {"command": "x"}, "", {"stdout": "\x1b[31mred\x1b[0m \x1b]0;t\x07 \u202e"}), SCENE
+            make_call("Bash", {"command": "x"}, "", {"stdout": "\x1b[31mred\x1b[0m \x1b]0;t\x07 \u202e"}), SCENE
         )
     ).text
     assert "red" in text
@@ -107,19 +109,19 @@ def test_terminal_colours_are_dropped_and_other_controls_are_seen() -> None:
     assert "\x1b" not in text
 
 
-def test_pictures_of_a_result_are_shown(tmp_path: Path) -> None:
-    """A picture that a tool gave is an element of its own size, at an address of the entry that holds it."""
+def test_shows_images_of_a_result(tmp_path: Path) -> None:
+    """An image in a result is an element with its size, at a URL of its entry."""
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DOT}}
-    whole = session(
+    sample = session(
         tmp_path,
         prompt("p"),
-        makes("Read", "/x.png", result=[image], details={"type": "image", "file": {"type": "image/png"}}),
+        call_part("Read", "/x.png", result=[image], details={"type": "image", "file": {"type": "image/png"}}),
     )
-    one = whole.calls[0]
-    assert one.answer is not None
-    drawn = Page(render_tool_view(one, SCENE))
-    assert drawn.links[-1] == f"image/L{one.answer.line.number}/1"
-    assert ("width", "1") in drawn.attributes
+    call = sample.calls[0]
+    assert call.answer is not None
+    view = Page(render_tool_view(call, SCENE))
+    assert view.links[-1] == f"image/L{call.answer.line.number}/1"
+    assert ("width", "1") in view.attributes
 
 
 LONG = "\n".join(f"line {number} of a long text" for number in range(5000))
@@ -169,37 +171,37 @@ BIG: tuple[Case, ...] = (
 
 
 @pytest.mark.parametrize("case", BIG, ids=lambda case: f"{case.tool}-{case.outcome}")
-def test_a_long_view_is_cut_and_leads_to_the_whole(case: Case) -> None:
-    """However long an output is, a page shows few elements and characters of it, says so, and links to all of it."""
-    drawn = page(case)
-    assert len(drawn.tags) <= MOST_ELEMENTS
-    assert len(drawn.text) < 30_000
-    assert "call/toolu_1" in drawn.links
-    assert "more" in drawn.text
+def test_truncates_a_long_view_with_a_link(case: Case) -> None:
+    """However long an output, a page shows few elements and characters of it, and links to all of it."""
+    view = page(case)
+    assert len(view.tags) <= MAX_ELEMENTS
+    assert len(view.text) < 30_000
+    assert "call/toolu_1" in view.links
+    assert "more" in view.text
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("case", BIG, ids=lambda case: f"{case.tool}-{case.outcome}")
-def test_where_a_call_has_no_page_of_its_own_all_of_it_is_there(case: Case) -> None:
-    """A lone file has nowhere to link to: the rest is folded below; a whole view has no fold and no link."""
-    lone, whole = page(case, LONE), page(case, WHOLE)
-    assert "call/toolu_1" not in [*lone.links, *whole.links]
-    assert len(lone.text) >= 0.9 * len(whole.text) > 4_000
+def test_views_without_a_link_are_complete(case: Case) -> None:
+    """An exported file folds the rest below. An uncut view has no fold and no link."""
+    exported, uncut = page(case, FILE_SCENE), page(case, UNCUT_SCENE)
+    assert "call/toolu_1" not in [*exported.links, *uncut.links]
+    assert len(exported.text) >= 0.9 * len(uncut.text) > 4_000
 
 
 @pytest.mark.sample(9)
 @pytest.mark.parametrize("tool", [*TOOLS, "mcp__any__thing"])
 @settings(max_examples=scale_examples(20))
 @given(data=st.data())
-def test_any_json_is_drawn(tool: str, data: st.DataObject) -> None:
-    """No input, output or result of any shape stops a page, or gets more out of it than words."""
+def test_renders_any_json(tool: str, data: st.DataObject) -> None:
+    """No input, output or result of any shape breaks a page or becomes more than text."""
     shapes = [case for case in CASES if case.tool == tool]
     shape = data.draw(st.sampled_from(shapes)) if shapes else CASES[0]
-    known = {name: JSON for holder in (shape.given, shape.own) if isinstance(holder, dict) for name in holder}
-    value = JSON | st.fixed_dictionaries({}, optional=known)
+    fields = {name: JSON for holder in (shape.arguments, shape.details) if isinstance(holder, dict) for name in holder}
+    value = JSON | st.fixed_dictionaries({}, optional=fields)
     outcome = data.draw(st.sampled_from(Outcome))
-    one = made(tool, data.draw(value), data.draw(st.text()), data.draw(value), outcome)
-    for scene in (SCENE, WHOLE):
-        drawn = Page(render_call(one, scene))
-        assert drawn.is_inert()
-        assert scene.uncut or len(drawn.tags) <= MOST_ELEMENTS
+    call = make_call(tool, data.draw(value), data.draw(st.text()), data.draw(value), outcome)
+    for scene in (SCENE, UNCUT_SCENE):
+        view = Page(render_call(call, scene))
+        assert view.is_inert()
+        assert scene.uncut or len(view.tags) <= MAX_ELEMENTS

@@ -1,4 +1,4 @@
-"""Diffs say what changed, with the numbers that lines have, in a time that is bounded."""
+"""Diffs show what changed, with line numbers, in bounded time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import difflib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.render.html.calling import Page
+from tests.render.html.calls_and_pages import Page
 
 from threadline.model.results import Hunk
-from threadline.render.html.calls import diff as comparing
-from threadline.render.html.calls import diff as drawing
+from threadline.render.html.calls import diff
 from threadline.render.html.calls.diff import (
     DiffRow,
     changed_words,
@@ -28,39 +27,39 @@ LINES = st.lists(st.sampled_from("abcdefg"), max_size=30)
 
 
 @given(LINES, LINES)
-def test_what_is_compared_makes_the_new_text_of_the_old_one(old: list[str], new: list[str]) -> None:
-    """The stretches tile both texts, in order, and what is told as equal is."""
-    here = there = 0
+def test_compared_ranges_cover_both_texts(old: list[str], new: list[str]) -> None:
+    """The ranges cover both texts in order, and ranges marked as equal are equal."""
+    old_position = new_position = 0
     for tag, start, stop, first, last in compare_lines(old, new):
-        assert (start, first) == (here, there)
+        assert (start, first) == (old_position, new_position)
         assert tag != "equal" or old[start:stop] == new[first:last]
-        here, there = stop, last
-    assert (here, there) == (len(old), len(new))
+        old_position, new_position = stop, last
+    assert (old_position, new_position) == (len(old), len(new))
 
 
 @given(LINES, LINES)
-def test_hunks_name_the_lines_that_they_show(old: list[str], new: list[str]) -> None:
-    """Each line stands at its numbers in the texts, and every line outside the hunks is in both."""
+def test_hunks_have_the_line_numbers_of_the_texts(old: list[str], new: list[str]) -> None:
+    """Each line has its numbers in the texts, and every line outside the hunks is in both."""
     rows = [row for hunk in hunks_of_texts("\n".join(old), "\n".join(new)) for row in hunk]
     assert all(old[row.old - 1] == row.text for row in rows if row.old is not None)
     assert all(new[row.new - 1] == row.text for row in rows if row.new is not None)
-    gone, come = {row.old for row in rows if row.mark == "-"}, {row.new for row in rows if row.mark == "+"}
-    kept = [line for number, line in enumerate(old, 1) if number not in gone]
-    assert kept == [line for number, line in enumerate(new, 1) if number not in come]
+    removed, added = {row.old for row in rows if row.mark == "-"}, {row.new for row in rows if row.mark == "+"}
+    unchanged = [line for number, line in enumerate(old, 1) if number not in removed]
+    assert unchanged == [line for number, line in enumerate(new, 1) if number not in added]
 
 
 @given(LINES, LINES)
-def test_a_unified_diff_is_read_as_it_was_meant(old: list[str], new: list[str]) -> None:
-    """Marks, numbers and texts come out of a unified diff as they went in."""
-    made = difflib.unified_diff([f"{line}\n" for line in old], [f"{line}\n" for line in new], "a", "b")
-    rows = [row for hunk in hunks_of_unified_diff("".join(made)) for row in hunk]
+def test_parses_a_unified_diff(old: list[str], new: list[str]) -> None:
+    """Marks, numbers and texts of a unified diff are preserved."""
+    diff_lines = difflib.unified_diff([f"{line}\n" for line in old], [f"{line}\n" for line in new], "a", "b")
+    rows = [row for hunk in hunks_of_unified_diff("".join(diff_lines)) for row in hunk]
     assert all(old[row.old - 1] == row.text for row in rows if row.old is not None)
     assert all(new[row.new - 1] == row.text for row in rows if row.new is not None)
     assert bool(rows) == (old != new)
 
 
-def test_a_patch_is_shown_with_both_numbers() -> None:
-    """Old numbers, new numbers, lines with their signs, and a sign for what is left out between two hunks."""
+def test_renders_a_patch_with_both_line_numbers() -> None:
+    """Old numbers, new numbers, lines with their signs, and a sign for the gap between two hunks."""
     hunks = [
         Hunk(old_start=3, new_start=3, lines=[" a", "-b", "+c", "\\ No newline at end of file"]),
         Hunk(old_start=90, new_start=91, lines=["+d"]),
@@ -73,24 +72,24 @@ def test_a_patch_is_shown_with_both_numbers() -> None:
     )
 
 
-def test_numbers_stand_beside_their_lines() -> None:
-    """A browser drops a newline that a `<pre>` begins with: where the first number is missing there are two."""
+def test_line_numbers_are_aligned_with_lines() -> None:
+    """A browser drops the first newline of a `<pre>`, so there are two if the first number is missing."""
     rows = [DiffRow("+", None, 1, "new"), DiffRow(" ", 1, 2, "same")]
     assert '<pre class="numbers" aria-hidden="true">\n\n1</pre>' in render_diff([rows])
 
 
-def test_a_file_that_came_or_went_has_one_column() -> None:
-    """All lines of a new file are added, all of one that is gone removed, with the numbers that there are."""
+def test_a_new_or_deleted_file_has_one_column_of_numbers() -> None:
+    """All lines of a new file are added, all lines of a deleted one are removed."""
     assert Page(render_diff(hunks_of_new_text("a\nb\n"))).text == "1\n2+a\n+b\n"
     assert Page(render_diff(hunks_of_deleted_text("a\n"))).text == "1-a\n"
     assert render_diff(hunks_of_new_text("")) == ""
 
 
-def test_changed_words_are_marked() -> None:
-    """In two lines of which one took the other's place, what differs is marked in each."""
-    drawn = render_diff(hunks_of_texts("total = price * count\n", "total = price * number\n"))
-    assert "-total = price * <mark>count</mark>" in drawn
-    assert "+total = price * <mark>number</mark>" in drawn
+def test_marks_changed_words() -> None:
+    """If a line replaces another one, the differing words are marked in both."""
+    html = render_diff(hunks_of_texts("total = price * count\n", "total = price * number\n"))
+    assert "-total = price * <mark>count</mark>" in html
+    assert "+total = price * <mark>number</mark>" in html
 
 
 @pytest.mark.parametrize(
@@ -98,24 +97,24 @@ def test_changed_words_are_marked() -> None:
     [("a" * 241, "a" * 240), ("x ", "entirely other words"), (". " * 60, ". " * 61), ("abcdefgh", "a1b2c3d4")],
     ids=["long", "unlike", "many-words", "other"],
 )
-def test_words_are_not_marked_where_that_says_nothing(old: str, new: str) -> None:
-    """Long lines, and lines that have little in common, are told as lines."""
+def test_does_not_mark_words_of_long_or_unlike_lines(old: str, new: str) -> None:
+    """Long lines, and lines that have little in common, have no marked words."""
     assert changed_words(old, new) is None
 
 
-def test_looking_for_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many lines changed, only so many pairs of them are compared, and so many words marked."""
-    seen: list[int] = []
+def test_comparing_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many lines changed, only a limited number of pairs is compared and of words marked."""
+    sizes: list[int] = []
 
-    def counted(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]] | None:
-        seen.append(len(old) + len(new))
+    def record_size(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]] | None:
+        sizes.append(len(old) + len(new))
         return changed_words(old, new)
 
-    monkeypatch.setattr(drawing, "changed_words", counted)
+    monkeypatch.setattr(diff, "changed_words", record_size)
     lines = [line for number in range(2000) for line in (f"-a = call({number})", f"+a = called({number})")]
-    drawn = render_diff(hunks_of_patch([Hunk(old_start=1, new_start=1, lines=lines)]))
-    assert len(seen) <= 24
-    assert drawn.count("<mark>") <= 64
+    html = render_diff(hunks_of_patch([Hunk(old_start=1, new_start=1, lines=lines)]))
+    assert len(sizes) <= 24
+    assert html.count("<mark>") <= 64
 
 
 @pytest.mark.parametrize(
@@ -126,14 +125,14 @@ def test_looking_for_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["one-line", "few-lines"],
 )
-def test_comparing_is_bounded(old: list[str], new: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts of many like lines, which make comparing slow, are not searched: what differs is told as gone and come."""
+def test_comparing_lines_is_bounded(old: list[str], new: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts with many equal lines, which are slow to compare, are shown as removed and added."""
     sizes: list[int] = []
 
-    def counted(junk: None, before: list[str], after: list[str], *, autojunk: bool) -> difflib.SequenceMatcher[str]:
-        sizes.append(comparing._count_pairs(before, after))
+    def record_size(junk: None, before: list[str], after: list[str], *, autojunk: bool) -> difflib.SequenceMatcher[str]:
+        sizes.append(diff._count_pairs(before, after))
         return difflib.SequenceMatcher(junk, before, after, autojunk=autojunk)
 
-    monkeypatch.setattr(comparing, "SequenceMatcher", counted)
+    monkeypatch.setattr(diff, "SequenceMatcher", record_size)
     assert compare_lines(old, new)
     assert sum(sizes) <= 20_000

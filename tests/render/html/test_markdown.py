@@ -1,4 +1,4 @@
-"""Markdown as HTML: what people write comes out, and nothing else does."""
+"""Markdown as HTML: what people write is rendered, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from time import process_time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.render.html.calling import Page
+from tests.render.html.calls_and_pages import Page
 
 from threadline.render.html.markdown import markdown_to_html
 
@@ -38,15 +38,15 @@ _PARTS = st.sampled_from(
 
 
 @given(st.lists(_PARTS, max_size=12).map("".join))
-def test_whatever_is_written_the_page_stays_inert(text: str) -> None:
-    """Elements, attributes and addresses are those of a short list; nothing is fetched."""
+def test_any_markdown_renders_inert_html(text: str) -> None:
+    """Elements, attributes and addresses are from a short list, and nothing is fetched."""
     page = Page(markdown_to_html(text))
     assert page.is_inert()
     assert "img" not in page.tags
 
 
 @pytest.mark.parametrize(
-    ("written", "drawn"),
+    ("source", "html"),
     [
         ("a **b**", "<p>a <strong>b</strong></p>"),
         ("[a](b.md)", '<span class="link" title="b.md">a</span>'),
@@ -57,19 +57,19 @@ def test_whatever_is_written_the_page_stays_inert(text: str) -> None:
         ("a <b>c</b>", "a &lt;b&gt;c&lt;/b&gt;"),
     ],
 )
-def test_what_people_write_comes_out(written: str, drawn: str) -> None:
-    """Emphasis, links, tables and code, as a reply has them."""
-    assert drawn in markdown_to_html(written)
+def test_renders_common_markdown(source: str, html: str) -> None:
+    """Emphasis, links, tables and code, as in replies."""
+    assert html in markdown_to_html(source)
 
 
-def test_headings_stand_below_those_of_the_page() -> None:
-    """The highest level of a text is the third, and no level is passed over."""
+def test_headings_are_below_those_of_the_page() -> None:
+    """The highest level of a text is h3, and no level is skipped."""
     tags = [tag for tag in Page(markdown_to_html("## a\n\n#### b\n\n## c")).tags if tag.startswith("h")]
     assert tags == ["h3", "h4", "h3"]
 
 
-def test_a_very_long_text_is_shown_as_it_was_written() -> None:
-    """Parsing is not worth its time there; nothing is lost."""
+def test_does_not_parse_a_very_long_text() -> None:
+    """Parsing would take too long. Nothing is lost."""
     text = "word *x* " * 20_000
     page = Page(markdown_to_html(text))
     assert page.tags == ["pre"]
@@ -78,14 +78,14 @@ def test_a_very_long_text_is_shown_as_it_was_written() -> None:
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("piece", ["[", "*a ", "`", "![", "> ", "- ", "_a__", "<a", "|", "[a](", "&#"])
-def test_text_made_to_cost_time_costs_in_proportion(piece: str) -> None:
+def test_hostile_text_takes_linear_time(piece: str) -> None:
     """Four times the text takes about four times the time, not sixteen."""
 
-    def spent(count: int) -> float:
+    def seconds(count: int) -> float:
         start = process_time()
         markdown_to_html(piece * count)
         return process_time() - start
 
-    spent(100)
-    small, large = min(spent(2_000) for _ in range(3)), spent(8_000)
+    seconds(100)
+    small, large = min(seconds(2_000) for _ in range(3)), seconds(8_000)
     assert large < 12 * small + 0.05

@@ -1,4 +1,4 @@
-"""What a line holds is shown as it is, only laid out."""
+"""The raw view of a line shows exactly its content, only formatted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.render.html.calling import SCENE, WHOLE, Page
+from tests.render.html.calls_and_pages import SCENE, UNCUT_SCENE, Page
 from tests.transcripts import prompt, transcript, write
 
 import threadline
@@ -28,15 +28,15 @@ def entry(folder: Path, line: bytes) -> Entry:
 
 
 @given(JSON)
-def test_tidy_changes_nothing_but_white_space(value: object) -> None:
-    """JSON that was laid out reads as the same value, and its compact form as the same text."""
+def test_indenting_changes_only_white_space(value: object) -> None:
+    """Indented JSON parses to the same value."""
     text = json.dumps(value)
     assert json.loads(indent_json(text)) == value
     assert to_indented_json(json.loads(indent_json(text))) == to_indented_json(value)
 
 
-def test_what_only_a_text_can_hold_is_kept(tmp_path: Path) -> None:
-    """Numbers beyond a float, keys that stand twice and escapes are shown as the line has them."""
+def test_keeps_what_only_text_can_represent(tmp_path: Path) -> None:
+    """Numbers beyond a float, duplicate keys and escapes are shown as in the line."""
     line = rb'{"type":"x","n":1.50e400,"a":1,"a":2,"u":"\u00e9\n","empty":[],"o":{}}' + b"\n"
     text = Page(render_raw_entry(entry(tmp_path, line), SCENE)).text
     for part in ('"n": 1.50e400', '"a": 1,\n  "a": 2', r'"u": "\u00e9\n"', '"empty": []', '"o": {}'):
@@ -44,25 +44,25 @@ def test_what_only_a_text_can_hold_is_kept(tmp_path: Path) -> None:
     assert line.decode().strip() in text
 
 
-def test_an_entry_says_what_and_where_it_is(tmp_path: Path) -> None:
-    """Its kind, its line, its time and its size stand above; its text does nothing."""
+def test_shows_kind_line_time_and_size(tmp_path: Path) -> None:
+    """The header has kind, line, time and size, and the text is inert."""
     path = write(tmp_path / "a.jsonl", *transcript(prompt("<script>x</script>")))
-    one = next(iter(threadline.entries(path)))
-    drawn = Page(render_raw_entry(one, SCENE))
-    assert f"user · line 1 · 2026-01-05 09:00 UTC · {len(one.raw):,} bytes" in drawn.text
-    assert "<script>" in drawn.text
-    assert drawn.is_inert()
+    first = next(iter(threadline.entries(path)))
+    page = Page(render_raw_entry(first, SCENE))
+    assert f"user · line 1 · 2026-01-05 09:00 UTC · {len(first.raw):,} bytes" in page.text
+    assert "<script>" in page.text
+    assert page.is_inert()
 
 
-def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
-    """A byte that is not UTF-8 is shown by its number, and that there is one is said."""
+def test_reports_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
+    """An invalid byte is shown as an escape, with a note."""
     text = Page(render_raw_entry(entry(tmp_path, b'{"type":"user","a":"\xff"}\n'), SCENE)).text
     assert r"\xff" in text
     assert "not valid UTF-8" in text
 
 
-def test_a_line_that_is_no_json_is_shown_as_it_is(tmp_path: Path) -> None:
-    """What a torn or foreign line holds is shown, and that it is not JSON is said."""
+def test_shows_a_line_that_is_not_json(tmp_path: Path) -> None:
+    """A torn or foreign line is shown with a note that it is not JSON."""
     text = Page(render_raw_entry(entry(tmp_path, b'{"type":"user", torn\n'), SCENE)).text
     assert '{"type":"user", torn' in text
     assert "not a JSON object" in text
@@ -70,14 +70,14 @@ def test_a_line_that_is_no_json_is_shown_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_huge_line_is_cut_with_a_note(tmp_path: Path) -> None:
-    """A page stays small whatever a line holds, and says what it left out; a whole view leaves out nothing."""
+def test_truncates_a_huge_line_with_a_note(tmp_path: Path) -> None:
+    """A page stays small and says what it left out. An uncut view leaves out nothing."""
     line = json.dumps({"type": "user", "data": "A" * 500_000, "last": "end of it"}).encode() + b"\n"
-    one = entry(tmp_path, line)
-    cut, whole = Page(render_raw_entry(one, SCENE)), Page(render_raw_entry(one, WHOLE))
-    assert len(cut.text) < 100_000
-    assert "more characters" in cut.text
-    assert '"last": "end of it"' in cut.text
-    assert "A" * 500_000 in whole.text
-    many = json.dumps({"type": "user", "data": list(range(200_000))}).encode() + b"\n"
-    assert len(render_raw_entry(entry(tmp_path, many), SCENE)) < 400_000
+    long_entry = entry(tmp_path, line)
+    truncated, uncut = Page(render_raw_entry(long_entry, SCENE)), Page(render_raw_entry(long_entry, UNCUT_SCENE))
+    assert len(truncated.text) < 100_000
+    assert "more characters" in truncated.text
+    assert '"last": "end of it"' in truncated.text
+    assert "A" * 500_000 in uncut.text
+    many_values = json.dumps({"type": "user", "data": list(range(200_000))}).encode() + b"\n"
+    assert len(render_raw_entry(entry(tmp_path, many_values), SCENE)) < 400_000

@@ -1,11 +1,11 @@
-"""The state at a place: files as far as they are proven, what changed, lists and settings."""
+"""The state at a place: files as far as they are proven, changes, lists and settings."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.render.html.calling import SCENE, WHOLE, Page
-from tests.render.reading import session
+from tests.render.html.calls_and_pages import SCENE, UNCUT_SCENE, Page
+from tests.render.sessions import session
 from tests.transcripts import call, prompt, reply
 
 from threadline.model.session import Session
@@ -15,7 +15,7 @@ from threadline.thread import difference, state_at
 HOSTILE = "<script>x</script>"
 
 
-def worked(folder: Path, content: str = "one\ntwo\n") -> Session:
+def working_session(folder: Path, content: str = "one\ntwo\n") -> Session:
     """A session that wrote a file, changed it, read a part of another, and kept lists."""
     path = "/work/app/a.py"
     patch = [{"oldStart": 2, "oldLines": 1, "newStart": 2, "newLines": 1, "lines": ["-two", "+three"]}]
@@ -77,11 +77,11 @@ def worked(folder: Path, content: str = "one\ntwo\n") -> Session:
     )
 
 
-def test_the_end_of_a_session(tmp_path: Path) -> None:
-    """Files have their statements and what is known of their text; todos, tasks and settings stand there."""
-    whole = worked(tmp_path)
-    stood = state_at(whole)
-    drawn = Page(render_state(stood, whole, SCENE))
+def test_shows_the_state_at_the_end(tmp_path: Path) -> None:
+    """Files with their proofs and known text, todos, tasks and settings."""
+    sample = working_session(tmp_path)
+    state = state_at(sample)
+    page = Page(render_state(state, sample, SCENE))
     for words in (
         "State at the end",
         "Files (2)",
@@ -99,47 +99,47 @@ def test_the_end_of_a_session(tmp_path: Path) -> None:
         "main",
         "tokens",
     ):
-        assert words in drawn.text
-    assert drawn.is_inert()
+        assert words in page.text
+    assert page.is_inert()
 
 
-def test_an_earlier_place(tmp_path: Path) -> None:
-    """What came later is not there, and the place is a link to its entry."""
-    whole = worked(tmp_path)
-    place = whole.main.entries[2].place
-    drawn = Page(render_state(state_at(whole, place), whole, SCENE))
-    assert "after line 3" in drawn.text
-    assert "#L3" in drawn.links
-    assert "two" in drawn.text
-    assert "three" not in drawn.text
-    assert "b.md" not in drawn.text
+def test_shows_the_state_at_an_earlier_entry(tmp_path: Path) -> None:
+    """Later changes are not shown, and the place links to its entry."""
+    sample = working_session(tmp_path)
+    place = sample.main.entries[2].place
+    page = Page(render_state(state_at(sample, place), sample, SCENE))
+    assert "after line 3" in page.text
+    assert "#L3" in page.links
+    assert "two" in page.text
+    assert "three" not in page.text
+    assert "b.md" not in page.text
 
 
-def test_compared_with_another_place(tmp_path: Path) -> None:
-    """The difference to another place stands first, with what it rests on."""
-    whole = worked(tmp_path)
-    before, after = state_at(whole, whole.main.entries[2].place), state_at(whole)
+def test_compares_two_states(tmp_path: Path) -> None:
+    """The difference comes first, with its proofs."""
+    sample = working_session(tmp_path)
+    before, after = state_at(sample, sample.main.entries[2].place), state_at(sample)
     differences = difference(before, after)
-    drawn = Page(render_state(after, whole, SCENE, before, differences))
-    assert "Compared with the state after line 3" in drawn.text
-    assert " one\n-two\n+three\n" in drawn.text
-    assert "Before: Every line is proven by write at line 3" in drawn.text
-    same = Page(render_state(after, whole, SCENE, after, difference(after, after)))
+    page = Page(render_state(after, sample, SCENE, before, differences))
+    assert "Compared with the state after line 3" in page.text
+    assert " one\n-two\n+three\n" in page.text
+    assert "Before: Every line is proven by write at line 3" in page.text
+    same = Page(render_state(after, sample, SCENE, after, difference(after, after)))
     assert "No file is known to differ." in same.text
 
 
-def test_a_panel_is_bounded_and_a_whole_page_is_not(tmp_path: Path) -> None:
-    """Of a long file a page shows the first lines and says how many more there are."""
-    whole = worked(tmp_path, "\n".join(["one", "two", *map(str, range(5000))]))
-    stood = state_at(whole)
-    cut, full = Page(render_state(stood, whole, SCENE)), Page(render_state(stood, whole, WHOLE))
-    assert "more lines" in cut.text
-    assert len(cut.text) < 0.5 * len(full.text)
+def test_the_panel_is_bounded_and_the_full_page_is_not(tmp_path: Path) -> None:
+    """A panel shows the first lines of a long file and the number of remaining ones."""
+    sample = working_session(tmp_path, "\n".join(["one", "two", *map(str, range(5000))]))
+    state = state_at(sample)
+    truncated, full = Page(render_state(state, sample, SCENE)), Page(render_state(state, sample, UNCUT_SCENE))
+    assert "more lines" in truncated.text
+    assert len(truncated.text) < 0.5 * len(full.text)
     assert "4999" in full.text
-    assert len(cut.tags) < 400
+    assert len(truncated.tags) < 400
 
 
-def test_a_session_without_anything(tmp_path: Path) -> None:
+def test_shows_an_empty_state(tmp_path: Path) -> None:
     """A state in which nothing is known is still a page."""
-    whole = session(tmp_path, prompt("hi"))
-    assert "State at the end" in Page(render_state(state_at(whole), whole, SCENE)).text
+    sample = session(tmp_path, prompt("hi"))
+    assert "State at the end" in Page(render_state(state_at(sample), sample, SCENE)).text

@@ -1,4 +1,4 @@
-"""Markdown that is exported says the same wherever it is drawn, and no text reaches out of its place."""
+"""Exported Markdown renders the same everywhere, and no text escapes its place."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ from threadline.load import read
 from threadline.render import Detail, View, session_to_markdown
 from threadline.render.session_markdown import code_block, code_span, contained_markdown, escape_markdown
 
-DRAWN = MarkdownIt("commonmark", {"html": True})
+RENDERER = MarkdownIt("commonmark", {"html": True})
 TEXT = st.text(alphabet="ab `~\n-*#<>!/[]()\\&;|_\"'=", max_size=120)
 
 
 @given(TEXT)
-def test_a_fence_holds_any_text(text: str) -> None:
-    """A text in a fence is one block of code, which says that text."""
-    tokens = DRAWN.parse("\n".join(code_block(text)))
+def test_a_fence_contains_any_text(text: str) -> None:
+    """A text in a fence is one code block with that text."""
+    tokens = RENDERER.parse("\n".join(code_block(text)))
     assert [token.type for token in tokens] == ["fence"]
     assert tokens[0].content.rstrip("\n") == text.strip("\n").rstrip("\n")
 
 
 @given(TEXT)
-def test_words_have_no_marks(text: str) -> None:
-    """A text as words is drawn as that text: nothing in it is emphasis, code, a link or a tag."""
-    drawn = DRAWN.renderInline(escape_markdown(f"x{text}"))
-    assert not any(tag in drawn for tag in ("<em", "<strong", "<code", "<a ", "<img", "<b>"))
+def test_escaped_text_has_no_markup(text: str) -> None:
+    """Escaped text renders as that text, without emphasis, code, links or tags."""
+    html = RENDERER.renderInline(escape_markdown(f"x{text}"))
+    assert not any(tag in html for tag in ("<em", "<strong", "<code", "<a ", "<img", "<b>"))
 
 
 @given(st.text(alphabet="ab `", min_size=1, max_size=30))
 def test_code_is_one_span(text: str) -> None:
-    """A text as code is drawn as one span of code and nothing else."""
+    """A text as code renders as one code span and nothing else."""
     if text.strip():
-        drawn = DRAWN.renderInline(code_span(text))
-        assert drawn.startswith("<code>")
-        assert drawn.endswith("</code>")
-        assert drawn.count("<code>") == 1
+        html = RENDERER.renderInline(code_span(text))
+        assert html.startswith("<code>")
+        assert html.endswith("</code>")
+        assert html.count("<code>") == 1
 
 
 @given(TEXT)
-def test_prose_has_no_tags_and_leaves_nothing_open(text: str) -> None:
-    """Whatever a reply holds, what follows is drawn as it would be alone: no fence is open, and no tag was made."""
-    drawn = DRAWN.render("\n".join([*contained_markdown(f"{text}<img src=x><div>"), "", "END"]))
-    assert "END" in drawn
-    assert "<img" not in drawn
-    assert "<div>" not in drawn
+def test_contained_markdown_has_no_tags_and_leaves_nothing_open(text: str) -> None:
+    """Whatever a reply contains, the text after it renders as usual: no fence is open, and there are no tags."""
+    html = RENDERER.render("\n".join([*contained_markdown(f"{text}<img src=x><div>"), "", "END"]))
+    assert "END" in html
+    assert "<img" not in html
+    assert "<div>" not in html
 
 
-def test_a_session_reads_like_one(tmp_path: Path) -> None:
-    """Turns are headings, prompts quotations, replies as they are, and calls fold with their output inside."""
+def test_exports_a_session(tmp_path: Path) -> None:
+    """Turns are headings, prompts are quotations, replies are unchanged, and calls fold with their output inside."""
     pen = Pen(cwd="/w")
     path = write(
         tmp_path / f"{pen.session}.jsonl",

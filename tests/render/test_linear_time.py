@@ -1,4 +1,4 @@
-"""Drawing takes time that grows with what is drawn: not with its square, whatever it is made of."""
+"""Rendering time grows linearly with the content, whatever it consists of."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.render.reading import session
+from tests.render.sessions import session
 from tests.transcripts import chain, prompt, reply
 
 from threadline.render import Span, build_outline, plain, wrap
@@ -23,7 +23,7 @@ SMALL = 10_000
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    """The processor's time, the best of three, as noise only adds; the collector waits, as its work grows with all."""
+    """The best CPU time of three runs, because noise only adds. The garbage collector is off."""
     best = float("inf")
     for _ in range(3):
         gc.collect()
@@ -49,17 +49,17 @@ TEXTS: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
-def test_time_grows_with_the_text(text: Callable[[int], str]) -> None:
-    """Four times the text takes about four times as long to draw: not sixteen times."""
+def test_rendering_text_takes_linear_time(text: Callable[[int], str]) -> None:
+    """Four times the text takes about four times as long, not sixteen times."""
 
-    def drawn(size: int) -> None:
-        written = text(size)
-        list(markdown_lines(written, 80))
-        list(wrap((Span(written),), 80))
-        list(wrap_hard(written, 80))
-        plain(written)
+    def render(size: int) -> None:
+        content = text(size)
+        list(markdown_lines(content, 80))
+        list(wrap((Span(content),), 80))
+        list(wrap_hard(content, 80))
+        plain(content)
 
-    small, large = (seconds(lambda size=size: drawn(size)) for size in (SMALL, 4 * SMALL))  # type: ignore[misc]
+    small, large = (seconds(lambda size=size: render(size)) for size in (SMALL, 4 * SMALL))  # type: ignore[misc]
     assert large / small < 8
 
 
@@ -73,25 +73,25 @@ TAGS: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("text", TAGS.values(), ids=TAGS.keys())
-def test_time_grows_with_the_tags(tmp_path: Path, text: Callable[[int], str]) -> None:
-    """Tags that nobody closes are looked for once."""
+def test_unclosed_tags_take_linear_time(tmp_path: Path, text: Callable[[int], str]) -> None:
+    """Tags that are never closed are searched for once."""
 
     def work(size: int) -> Callable[[], Any]:
-        whole = session(tmp_path, prompt("go"), chain("system", subtype="local_command", content=text(size)))
-        return lambda: list(build_outline(whole.main))
+        sample = session(tmp_path, prompt("go"), chain("system", subtype="local_command", content=text(size)))
+        return lambda: list(build_outline(sample.main))
 
     small, large = (seconds(work(size)) for size in (4 * SMALL, 16 * SMALL))
     assert large / small < 8
 
 
-def test_time_grows_with_the_compactions(tmp_path: Path) -> None:
-    """Turns and compactions are put together once, not each with each."""
+def test_compactions_take_linear_time(tmp_path: Path) -> None:
+    """Turns and compactions are matched once, not each with each."""
 
     def work(size: int) -> Callable[[], Any]:
         boundary = chain("system", subtype="compact_boundary", compactMetadata={"trigger": "manual"})
-        whole = session(tmp_path, *([prompt("go"), reply("ok"), boundary] * size))
-        assert len(whole.main.compactions) == size
-        return lambda: build_tree(whole)
+        sample = session(tmp_path, *([prompt("go"), reply("ok"), boundary] * size))
+        assert len(sample.main.compactions) == size
+        return lambda: build_tree(sample)
 
     small, large = (seconds(work(size)) for size in (500, 2000))
     assert large / small < 8

@@ -1,4 +1,4 @@
-"""A session made of parts, and its text."""
+"""Build a session from parts, and render it as text."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from threadline.thread import find_notifications
 
 
 def session(folder: Path, *parts: Part, agents: dict[str, list[Any]] | None = None) -> Session:
-    """Write the parts as a main transcript, and agents below it; read it."""
+    """Write the parts as a main transcript with agents below it, and read the session."""
     main = write(folder / f"{SESSION}.jsonl", *transcript(*parts))
     for name, rows in (agents or {}).items():
         write(folder / SESSION / "subagents" / f"agent-{name}.jsonl", *rows)
     return read(main)
 
 
-def shown(whole: Session, **options: Any) -> list[str]:
-    """The lines of a session without its own facts."""
-    lines = list(session_to_text(whole, TextOptions(**{"width": 80, **options}), find_notifications(whole)))
-    return lines[next((at for at, line in enumerate(lines) if not line), 0) + 1 :]
+def text_lines(sample: Session, **options: Any) -> list[str]:
+    """The lines of a session's text, without its header."""
+    lines = list(session_to_text(sample, TextOptions(**{"width": 80, **options}), find_notifications(sample)))
+    return lines[next((number for number, line in enumerate(lines) if not line), 0) + 1 :]

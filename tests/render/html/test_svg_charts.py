@@ -1,4 +1,4 @@
-"""Charts: what they draw is what they are given, in shapes, in words and in a table."""
+"""Charts show exactly the given values, as shapes, in words and in a table."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _LAST = date(2026, 11, 15)
 _HOSTILE = '"><script>x</script>'
 
 
-class _Seen(HTMLParser):
-    """Counts elements and holds that every one that begins ends in its place."""
+class _ParsedChart(HTMLParser):
+    """Parses a chart and checks that every element is closed."""
 
     def __init__(self, page: Markup) -> None:
         super().__init__()
@@ -65,21 +65,21 @@ _ALL = {
 
 
 @pytest.mark.parametrize("name", _ALL)
-def test_a_chart_is_whole_inert_and_named(name: str) -> None:
-    """Every element ends, nothing has a style of its own or a script, and each drawing has a name and a role."""
-    seen = _Seen(_ALL[name])
-    assert "script" not in seen.names
+def test_a_chart_is_well_formed_inert_and_labelled(name: str) -> None:
+    """Every element is closed, there are no inline styles or scripts, and the drawing has a name and a role."""
+    chart = _ParsedChart(_ALL[name])
+    assert "script" not in chart.names
     assert not any(
-        "style" in attribute or any(key.startswith("on") for key in attribute) for attribute in seen.attributes
+        "style" in attribute or any(key.startswith("on") for key in attribute) for attribute in chart.attributes
     )
-    drawn = [one for tag, one in zip(seen.names, seen.attributes, strict=True) if tag == "svg"]
-    assert len(drawn) == 1
-    assert drawn[0]["role"] in {"img", "group"}
-    assert drawn[0].get("aria-labelledby") or drawn[0].get("aria-label")
+    drawings = [attributes for tag, attributes in zip(chart.names, chart.attributes, strict=True) if tag == "svg"]
+    assert len(drawings) == 1
+    assert drawings[0]["role"] in {"img", "group"}
+    assert drawings[0].get("aria-labelledby") or drawings[0].get("aria-label")
 
 
 def test_a_calendar_has_every_day_of_a_year_once() -> None:
-    """The last day is the last cell, each day with something is a link to it, and the table has the same days."""
+    """The last day is the last cell, each day with activity is a link, and the table has the same days."""
     days = {_LAST - timedelta(days=back): DayActivity(back + 1, f"{back + 1} replies") for back in (0, 1, 200)}
     page = _calendar(
         {
@@ -96,8 +96,8 @@ def test_a_calendar_has_every_day_of_a_year_once() -> None:
 
 
 @given(st.dictionaries(st.integers(0, 800), st.integers(0, 10**6), max_size=40))
-def test_a_calendar_shows_what_it_is_given_and_nothing_else(counts: dict[int, int]) -> None:
-    """As many cells have a shade as days of the year have something."""
+def test_a_calendar_shades_exactly_the_active_days(counts: dict[int, int]) -> None:
+    """As many cells are shaded as days of the year have activity."""
     page = _calendar({_LAST - timedelta(days=back): DayActivity(count, "done") for back, count in counts.items()})
     first = 52 * 7 + _LAST.weekday()
     shaded = len(re.findall(r'class="shade-[1-4]"', page)) - 4
@@ -106,22 +106,22 @@ def test_a_calendar_shows_what_it_is_given_and_nothing_else(counts: dict[int, in
 
 @given(st.lists(st.tuples(st.floats(0, 1e9), st.floats(0, 1e9)), max_size=60))
 def test_bars_stay_inside_their_drawing(values: list[tuple[float, float]]) -> None:
-    """No column is higher than the drawing, and the parts of one lie upon one another."""
+    """No column is higher than the drawing, and its parts are stacked."""
     page = _bars([Bar(f"day {at}", pair) for at, pair in enumerate(values)])
-    for y, tall in re.findall(r'y="([-0-9.]+)" width="[0-9.]+" height="([-0-9.]+)" class="part', page):
+    for y, height in re.findall(r'y="([-0-9.]+)" width="[0-9.]+" height="([-0-9.]+)" class="part', page):
         assert float(y) >= 7.9
-        assert float(y) + float(tall) <= 230 - 22 + 0.1
+        assert float(y) + float(height) <= 230 - 22 + 0.1
 
 
-def test_bars_say_their_parts_in_words_and_in_a_table() -> None:
-    """What a pointer shows and what the table says are the values that were given."""
+def test_bars_have_tooltips_and_a_table() -> None:
+    """The tooltip and the table have the given values."""
     page = _bars([Bar("2026-11-14", (1, 2), "/usage?x"), Bar("2026-11-15", (0, 3))])
     assert "<title>2026-11-14: $3.00 (opus $1.00, sonnet $2.00)</title>" in page
     assert '<th scope="row"><a href="/usage?x">2026-11-14</a></th><td class="number">$1.00</td>' in page
 
 
-def test_a_map_of_hours_has_a_cell_for_each() -> None:
-    """Seven days of 24 hours, each with its number; the table leaves out hours at which nothing ever was."""
+def test_an_hour_map_has_a_cell_per_hour() -> None:
+    """Seven days of 24 hours, each with its number. The table leaves out hours without activity."""
     page = weekday_hour_map({(0, 9): 5, (6, 23): 1}, unit="replies", zone="UTC")
     assert page.count("<rect") == 7 * 24
     assert "<title>Monday 09:00: 5 replies</title>" in page
@@ -129,25 +129,25 @@ def test_a_map_of_hours_has_a_cell_for_each() -> None:
 
 
 @given(st.floats(0, 1e12))
-def test_ticks_reach_what_they_measure(most: float) -> None:
-    """The last is not below what is measured, they are evenly apart, and there are few of them."""
-    made = ticks(most)
-    assert made[0] == 0
-    assert made[-1] >= most
-    assert 2 <= len(made) <= 7
+def test_ticks_cover_the_maximum(maximum: float) -> None:
+    """The last tick is not below the maximum, and there are few of them."""
+    values = ticks(maximum)
+    assert values[0] == 0
+    assert values[-1] >= maximum
+    assert 2 <= len(values) <= 7
 
 
 @given(st.lists(st.integers(0, 1000), max_size=50), st.integers(0, 1000), st.integers(0, 1000))
-def test_more_is_never_lighter(values: list[int], one: int, other: int) -> None:
-    """A greater value has the same shade or a darker one, and only nothing has none."""
+def test_greater_values_are_never_lighter(values: list[int], first: int, second: int) -> None:
+    """A greater value has the same shade or a darker one, and only zero has none."""
     shades = ShadeScale(values)
-    low, high = sorted((one, other))
+    low, high = sorted((first, second))
     assert shades.of(low) <= shades.of(high) <= 4
-    assert (shades.of(one) == 0) == (one == 0)
+    assert (shades.of(first) == 0) == (first == 0)
 
 
-def test_a_table_says_what_its_cells_belong_to() -> None:
-    """There is a caption, each heading says what it heads, and rows that keys go through are marked."""
+def test_tables_have_a_caption_and_scoped_headings() -> None:
+    """Rows that keys can select are marked."""
     page = render_table(
         "Sessions", (Column("When"), Column("Cost", "number")), [TableRow(("now", "$1"), item=True)], foot=("all", "$1")
     )

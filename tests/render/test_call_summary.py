@@ -1,4 +1,4 @@
-"""What a call was about: in a list even of tools whose own words stand in their result elsewhere."""
+"""Summaries of calls in lists, including tools whose arguments are shown with the result elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TODOS = [
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "told"),
+    ("tool", "arguments", "summary"),
     [
         ("AskUserQuestion", {"questions": [{"question": "Which?"}, {"question": "When?"}]}, "Which? · When?"),
         ("TodoWrite", {"todos": TODOS}, "1 of 3 done · mend it"),
@@ -29,12 +29,12 @@ TODOS = [
         ("AskUserQuestion", None, ""),
     ],
 )
-def test_a_list_says_what_was_asked(tool: str, given: Any, told: str) -> None:
-    """Questions, lists and plans are told where no result stands beside the call; beside one they stay silent."""
-    assert summarize_call(tool, given) == told
-    assert summarize_input(tool, given) == (told if tool == "Bash" else "")
+def test_summarizes_calls_in_lists(tool: str, arguments: Any, summary: str) -> None:
+    """Questions, todos and plans are summarised in lists, but not beside a result, which shows them."""
+    assert summarize_call(tool, arguments) == summary
+    assert summarize_input(tool, arguments) == (summary if tool == "Bash" else "")
 
 
-def test_what_is_given_twice_is_told_once() -> None:
-    """A message that names whom it is for under two names says it once."""
+def test_repeated_arguments_are_shown_once() -> None:
+    """A message that names its recipient under two names shows it once."""
     assert summarize_input("SendMessage", {"to": "scout", "recipient": "scout", "summary": "go on"}) == "scout · go on"

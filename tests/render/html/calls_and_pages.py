@@ -1,4 +1,4 @@
-"""Calls made for tests, and HTML taken apart again: its words, its elements, its links."""
+"""Calls and link targets for tests, and a parser for the HTML: its text, elements and links."""
 
 from __future__ import annotations
 
@@ -77,79 +77,81 @@ _ATTRIBUTES = frozenset(
 
 
 class Paths:
-    """Links as a server has them."""
+    """Links like a server's."""
 
     def session(self, session: SessionId | str) -> str | None:
-        """Another session."""
+        """A link to a session."""
         return f"/session/{session}"
 
     def agent(self, agent: AgentId | str) -> str | None:
-        """An agent."""
+        """A link to an agent."""
         return f"agent/{agent}"
 
     def entry(self, anchor: str) -> str:
-        """An entry."""
+        """A link to an entry."""
         return f"#{anchor}"
 
     def raw(self, anchor: str) -> str | None:
-        """An entry's JSON."""
+        """A link to an entry's JSON."""
         return f"entry/{anchor}"
 
     def call(self, call: CallId) -> str | None:
-        """A call."""
+        """A link to a call."""
         return f"call/{call}"
 
     def state(self, anchor: str) -> str | None:
-        """The state at an entry."""
+        """A link to the state at an entry."""
         return f"state/{anchor}"
 
     def file(self, path: str) -> str | None:
-        """A file."""
+        """A link to a file."""
         return f"/files?path={len(path)}"
 
     def branch(self, number: int | None) -> str | None:
-        """A branch."""
+        """A link to a branch."""
         return f"?branch={number}"
 
     def image(self, anchor: str, number: int, media_type: str, data: str) -> str | None:  # noqa: ARG002
-        """A picture."""
+        """A link to an image."""
         return f"image/{anchor}/{number}"
 
 
-class Alone(Paths):
-    """Links as a lone file has them: to nothing but its own entries."""
+class FilePaths(Paths):
+    """Links like an exported file's: only to its own entries."""
 
     def call(self, call: CallId) -> str | None:  # noqa: ARG002
-        """No page of its own."""
+        """Calls have no page."""
         return None
 
     def file(self, path: str) -> str | None:  # noqa: ARG002
-        """No page of its own."""
+        """Files have no page."""
         return None
 
 
 SCENE = Scene(View(), Paths(), cwd="/work/app")
-WHOLE = Scene(View(), Paths(), uncut=True, cwd="/work/app")
-LONE = Scene(View(), Alone())
+UNCUT_SCENE = Scene(View(), Paths(), uncut=True, cwd="/work/app")
+FILE_SCENE = Scene(View(), FilePaths())
 
 
-def made(tool: str, given: Any = None, output: Any = "", own: Any = None, outcome: Outcome = Outcome.OK) -> Call:
-    """A call as a session holds it, without a session around it."""
+def make_call(
+    tool: str, arguments: Any = None, output: Any = "", details: Any = None, outcome: Outcome = Outcome.OK
+) -> Call:
+    """A call without a session around it."""
     is_open = outcome in (Outcome.PENDING, Outcome.LOST)
     return Call(
         id=CallId("toolu_1"),
         tool=tool,
-        input=given,
+        input=arguments,
         entry=AssistantEntry(),
         outcome=outcome,
         evidence="as a test says",
-        answer=None if is_open else UserEntry(tool_use_result=own),
+        answer=None if is_open else UserEntry(tool_use_result=details),
         block=None if is_open else ToolResultBlock(tool_use_id=CallId("toolu_1"), content=output),
     )
 
 
 class Page(HTMLParser):
-    """HTML as a browser takes it apart."""
+    """Parsed HTML."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -160,27 +162,29 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """One more element."""
+        """Record an element and its attributes."""
         self.tags.append(tag)
         self.attributes += [(name, value or "") for name, value in attrs]
 
     def handle_data(self, data: str) -> None:
-        """Some more text."""
+        """Record text."""
         self.texts.append(data)
 
     @property
     def text(self) -> str:
-        """All words."""
+        """All text."""
         return "".join(self.texts)
 
     @property
     def links(self) -> list[str]:
-        """Where it leads, and what it loads."""
+        """All links and sources."""
         return [value for name, value in self.attributes if name in ("href", "src")]
 
     def is_inert(self) -> bool:
-        """Whether it has only elements, attributes and links that can do nothing."""
+        """Whether all elements, attributes and links are harmless."""
         names = {name for name, _ in self.attributes}
-        led = all(link.startswith(("http://", "https://", "/files?", "call/", "#", "image/")) for link in self.links)
-        loaded = all(value.startswith("image/") for name, value in self.attributes if name == "src")
-        return set(self.tags) <= ALLOWED and names <= _ATTRIBUTES and led and loaded
+        links_are_safe = all(
+            link.startswith(("http://", "https://", "/files?", "call/", "#", "image/")) for link in self.links
+        )
+        sources_are_safe = all(value.startswith("image/") for name, value in self.attributes if name == "src")
+        return set(self.tags) <= ALLOWED and names <= _ATTRIBUTES and links_are_safe and sources_are_safe

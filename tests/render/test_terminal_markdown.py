@@ -1,4 +1,4 @@
-"""Light Markdown: what replies are written in, and nothing that a page would run."""
+"""Markdown for the terminal: the forms that replies use. HTML is plain text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from threadline.render.terminal_markdown import inline_spans, markdown_lines
 from threadline.render.text import line_width
 
 
-def shown(text: str, width: int = 60) -> list[str]:
+def plain_text_lines(text: str, width: int = 60) -> list[str]:
     """The lines without colours."""
     style = Style(colour=False)
     return [style.line(line) for line in markdown_lines(text, width)]
@@ -42,33 +42,33 @@ def shown(text: str, width: int = 60) -> list[str]:
         ("", []),
     ],
 )
-def test_each_form_is_drawn(text: str, lines: list[str]) -> None:
-    """Headings, lists, code, quotes, rules, links and tables; HTML is text."""
-    assert shown(text) == lines
+def test_renders_each_form(text: str, lines: list[str]) -> None:
+    """Headings, lists, code, quotes, rules, links and tables. HTML is text."""
+    assert plain_text_lines(text) == lines
 
 
-def test_a_table_that_does_not_fit_is_left_as_it_is() -> None:
-    """Its rows are wrapped, and nothing of them is lost."""
-    lines = shown("| one | two |\n|---|---|\n| " + "word " * 10 + "| x |", 20)
+def test_wraps_a_table_that_does_not_fit() -> None:
+    """Its rows are wrapped, and nothing is lost."""
+    lines = plain_text_lines("| one | two |\n|---|---|\n| " + "word " * 10 + "| x |", 20)
     assert "".join("".join(lines).split()).count("word") == 10
 
 
 @pytest.mark.parametrize(
     ("text", "role"), [("`x`", Role.CODE), ("**x**", Role.STRONG), ("*x*", Role.EMPHASIS), ("``x``", Role.CODE)]
 )
-def test_what_stands_within_a_line_has_its_role(text: str, role: Role) -> None:
-    """Code, strong words and emphasis."""
+def test_inline_spans_have_their_roles(text: str, role: Role) -> None:
+    """Code, strong text and emphasis."""
     assert list(inline_spans(f"a {text} b")) == [Span("a "), Span("x", role), Span(" b")]
 
 
-def test_a_link_shows_where_it_leads() -> None:
-    """The label may lie; the address is there."""
+def test_a_link_shows_its_address() -> None:
+    """The label may lie, so the address is shown."""
     assert Span(" (http://example.invalid)", Role.FAINT) in list(inline_spans("[bank](http://example.invalid)"))
 
 
 @given(st.text(alphabet=st.sampled_from("ab `*_[]()|#->\n1.~日\x1b\u202e\t"), max_size=400))
-def test_any_text_fits_and_cannot_steer(text: str) -> None:
-    """Whatever the marks do, lines fit and hold no control characters."""
+def test_any_text_fits_and_has_no_control_characters(text: str) -> None:
+    """For any text and markup."""
     lines = list(markdown_lines(text, 40))
     assert all(line_width(line) <= 40 for line in lines)
     assert not any(control_characters(span.text) for line in lines for span in line)
@@ -76,8 +76,8 @@ def test_any_text_fits_and_cannot_steer(text: str) -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("mark", ["*a ", "```", "[[[", "**a", "| a", "[a]("])
-def test_unclosed_marks_take_no_time(mark: str) -> None:
-    """Marks that never close are read in time that grows with the text, not with its square."""
+def test_unclosed_marks_take_linear_time(mark: str) -> None:
+    """Marks that are never closed take time that grows with the text, not with its square."""
 
     def seconds(count: int) -> float:
         start = time.process_time()

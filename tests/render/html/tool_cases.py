@@ -1,11 +1,11 @@
-"""A call of every tool, as Claude Code writes them, and what a reader must see of it."""
+"""A call of every tool, as Claude Code writes it, and the words that its view must contain."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from msgspec import Struct
-from tests.render.html.calling import made
+from tests.render.html.calls_and_pages import make_call
 
 from threadline.model.calls import Call, Outcome
 
@@ -27,18 +27,18 @@ TODOS = [{"content": "One", "status": "completed"}, {"content": "Two", "status":
 
 
 class Case(Struct, frozen=True):
-    """A call, and the words that its view must have."""
+    """A call, and the words that its view must contain."""
 
     tool: str
-    given: Any
+    arguments: Any
     output: Any
-    own: Any
-    seen: tuple[str, ...]
+    details: Any
+    words: tuple[str, ...]
     outcome: Outcome = Outcome.OK
 
     def call(self) -> Call:
-        """The call itself."""
-        return made(self.tool, self.given, self.output, self.own, self.outcome)
+        """The call."""
+        return make_call(self.tool, self.arguments, self.output, self.details, self.outcome)
 
 
 CASES: tuple[Case, ...] = (

@@ -1,4 +1,4 @@
-"""The strip beside a conversation: small, whole, and without a word of style in it."""
+"""The usage strip beside a conversation is small and complete, without inline styles."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ _COUNT = st.one_of(st.none(), st.integers(0, 2_000_000))
 def test_a_strip_is_small_and_stays_inside_its_box(
     counts: list[tuple[int | None, int | None]], limit: int | None
 ) -> None:
-    """Whatever was spent: no more than 150 elements, and no band wider than the strip."""
+    """Whatever was spent, there are at most 150 elements, and no band is wider than the strip."""
     places = list(range(3 * len(counts)))
-    drawn = draw_usage_strip(_bands(counts), StripMarks(places, places, places), limit=limit, twin="/table")
-    assert len(re.findall(r"<[a-z]", drawn)) <= 150
-    widths = [float(one) for one in re.findall(r'width="([\d.]+)" height="\d+" class="band', drawn)]
+    html = draw_usage_strip(_bands(counts), StripMarks(places, places, places), limit=limit, twin="/table")
+    assert len(re.findall(r"<[a-z]", html)) <= 150
+    widths = [float(width) for width in re.findall(r'width="([\d.]+)" height="\d+" class="band', html)]
     assert len(widths) == len(counts)
     assert all(0 < width <= STRIP_WIDTH for width in widths)
-    assert f'viewBox="0 0 {STRIP_WIDTH} {3 * len(counts)}"' in drawn
-    assert "style=" not in drawn
+    assert f'viewBox="0 0 {STRIP_WIDTH} {3 * len(counts)}"' in html
+    assert "style=" not in html
 
 
-def test_each_band_says_what_it_is_and_where_it_leads() -> None:
-    """Its title tells turn, tokens and cost; what is not known is said."""
-    drawn = draw_usage_strip(_bands([(150_000, 120), (None, None)]), StripMarks(), limit=200_000)
-    assert "turn 0: 150,000 tokens in the window, $1.20" in drawn
-    assert "turn 1: context size unknown" in drawn
-    assert 'href="/x?at=L1"' in drawn
-    assert f'width="{STRIP_WIDTH * 0.75}"' in drawn
+def test_each_band_has_a_title_and_a_link() -> None:
+    """The title has turn, tokens and cost, or says that they are unknown."""
+    html = draw_usage_strip(_bands([(150_000, 120), (None, None)]), StripMarks(), limit=200_000)
+    assert "turn 0: 150,000 tokens in the window, $1.20" in html
+    assert "turn 1: context size unknown" in html
+    assert 'href="/x?at=L1"' in html
+    assert f'width="{STRIP_WIDTH * 0.75}"' in html
 
 
-def test_nothing_is_drawn_of_nothing() -> None:
+def test_an_empty_conversation_has_no_strip() -> None:
     """A conversation without items has no strip."""
     assert draw_usage_strip([], StripMarks(), limit=None) == ""
