@@ -106,7 +106,7 @@ class View(Struct, frozen=True):
 
 
 class TaskNotification(Protocol):
-    """The outcome of a background task, as parsed by `threadline.thread.notifications`."""
+    """The outcome of a background task, as found by `threadline.thread.find_notifications`."""
 
     @property
     def entry(self) -> Entry:

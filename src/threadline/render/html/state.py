@@ -47,7 +47,7 @@ def render_state(
 ) -> Markup:
     """Render a state. If there is another state to compare with, the differences come first.
 
-    `differences` are those from `against` to `state`, as computed by `threadline.thread.state.difference`.
+    `differences` are those from `against` to `state`, as computed by `threadline.thread.difference`.
     """
     places = _PlaceLinks(session, scene)
     return el(
