@@ -108,7 +108,7 @@ def test_machine_formats_are_not_limited(cli: CliRunner, demo_home: Path, comman
 def test_suggests_a_similar_tool(cli: CliRunner, demo_home: Path) -> None:
     """An unknown tool gets a suggestion. An empty period names the newest call."""
     empty = cli("calls", "--tool", "Bsh", "--home", demo_home)
-    assert (empty.code, "no tool is 'Bsh'; did you mean Bash?" in empty.err) == (1, True)
+    assert (empty.code, "no tool matches 'Bsh'; did you mean Bash?" in empty.err) == (1, True)
     empty = cli("calls", "--since", "2099-01-01", "--home", demo_home)
     assert (empty.code, "The newest call is from 20" in empty.err) == (1, True)
 

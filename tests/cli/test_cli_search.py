@@ -187,6 +187,8 @@ def test_open_reports_missing_hits(cli: CliRunner, home: Path) -> None:
     result = cli("search", "harbour", "--open", "9", "--home", home)
     assert (result.code, result.out) == (1, "")
     assert "No hit 9" in result.err
+    limited = cli("search", "harbour", "--all", "--open", "9", "--limit", "1", "--home", home)
+    assert "the query has 5 hits" in limited.err
     assert cli("search", "zzzzzz", "--open", "--home", home).code == 1
     assert cli("search", "harbour", "--open", "--json", "--home", home).code == 2
 
@@ -300,19 +302,25 @@ def test_finds_session_with_only_agents_left(cli: CliRunner, home: Path) -> None
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ("tool:Bsh", "no tool is 'Bsh'; did you mean Bash?"),
+        ("tool:Bsh", "no tool matches 'Bsh'; did you mean Bash?"),
         ("kind:asistant", "did you mean assistant?"),
-        ("kind:zzz", "no kind is 'zzz'; kinds are "),
+        ("kind:zzz", "no kind matches 'zzz'; kinds are "),
         ("project:shpo", "did you mean shop?"),
-        ("model:gpt", "no model is 'gpt'; models are claude"),
+        ("model:gpt", "no model matches 'gpt'; models are claude"),
         ("branch:mian", "did you mean main?"),
-        ("version:1", "no version is '1'; versions are 2"),
-        ("agent:Explore", "no agent is 'Explore': there are no agent types"),
+        ("version:1", "no version matches '1'; versions are 2"),
+        ("agent:Explore", "no agent matches 'Explore': there are no agent types"),
         ("session:zzz", "no session id begins with 'zzz'; `threadline list` shows them."),
         ("since:2026-06-01", "the newest entry is from 2026-01-05"),
         ("until:2025-06-01", "the oldest entry is from 2026-01-05"),
         ("since:2026-06-01 until:2026-05-01", "since: is later than until:"),
         ("harbour tool:Bsh", "did you mean Bash? Without tool:Bsh, 5 entries do."),
+        ("harbour tool:Bsh model:gpt", "did you mean Bash? No model matches 'gpt'"),
+        ("harbour agent:sub", "without agent:sub, 5 entries do."),
+        ("harbour -agent:main", "matches 'harbour -agent:main'; without -agent:main, 5 entries do."),
+        ("harbour since:1d", "without since:1d, 5 entries do."),
+        (r"/zz\d+/", r"matches '/zz\d+/'."),
+        ("工程", "matches '工程'."),
     ],
 )
 def test_unmatched_filter_suggests_values(cli: CliRunner, home: Path, query: str, sentence: str) -> None:

@@ -370,6 +370,18 @@ def test_unknown_or_ambiguous_session_is_an_error(cli: CliRunner, home: Path, co
     assert f"{OTHER}.jsonl" in ambiguous.err
 
 
+@pytest.mark.parametrize("command", ["show", "tree", "calls", "files", "export", "context", "errors", "todos"])
+def test_file_that_is_not_a_transcript_is_an_error(cli: CliRunner, tmp_path: Path, command: str) -> None:
+    """A text file has no line that is a JSON object. An empty file may be a new transcript."""
+    path = tmp_path / "notes.txt"
+    path.write_text("root:x:0:0\nan unfinished line")
+    result = cli(command, path)
+    assert (result.code, result.out) == (2, "")
+    assert "notes.txt' is not a transcript: no line is a JSON object." in result.err
+    path.write_text("")
+    assert "is not a transcript" not in cli(command, path).err
+
+
 def test_calls_lists_and_filters(cli: CliRunner, home: Path) -> None:
     """Each call has its tool, input, outcome, agent and turn. Calls of agents are included."""
     rows = cli("calls", SESSION, "--json", "--home", home).json

@@ -164,9 +164,35 @@ def find_by_name(name: str, homes: Sequence[str]) -> tuple[Found, bool]:
 
 
 def transcript_path(name: str) -> Path | None:
-    """The path that a session was named by; None if the name is an id or `last`."""
+    """The path that a session was named by; None if the name is an id or `last`.
+
+    Raises:
+        BadQuery: the file is not a transcript.
+    """
     path = expand_path(name)
-    return path if path.suffix == ".jsonl" or is_file(path) else None
+    if is_file(path):
+        _check_is_transcript(path)
+        return path
+    return path if path.suffix == ".jsonl" else None
+
+
+def _check_is_transcript(path: Path) -> None:
+    """Reject a file that has lines, of which none is a JSON object.
+
+    Raises:
+        BadQuery: it is not a transcript.
+    """
+    from threadline.parse import entries  # noqa: PLC0415 - loads the reader, which an id does not need
+
+    has_lines = False
+    for entry in entries(path):
+        if entry.kind != "blank":
+            has_lines = True
+            is_unfinished_object = entry.kind == "pending" and entry.line.raw.lstrip().startswith(b"{")
+            if is_unfinished_object or entry.kind not in {"damaged", "pending"}:
+                return
+    if has_lines:
+        raise BadQuery(f"{str(path)!r} is not a transcript: no line is a JSON object.")
 
 
 def session_path(name: str, homes: Sequence[str] = ()) -> Path:

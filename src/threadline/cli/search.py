@@ -124,12 +124,18 @@ def search(
     _reject_misspelt_options(words)
     if opened is not None and output != "table":
         raise click.UsageError("--open cannot be combined with --json, --jsonl or --csv.")
-    query = " ".join(words)
+    query = " ".join(word.lstrip() for word in words)
     with open_archive(homes, quiet_bytes=0, require_home=True) as archive:
         if not ensure_index(archive, refresh=not no_refresh):
             return EXIT_NOTHING
         hits = archive.search(
-            query, limit=limit, every=every, sort=cast("Sort", sort), zone=parse_zone(), near=not exact, seconds=timeout
+            query,
+            limit=max(limit, opened or 1),
+            every=every,
+            sort=cast("Sort", sort),
+            zone=parse_zone(),
+            near=not exact,
+            seconds=timeout,
         )
         if opened is not None:
             _report_note(archive, query, hits)

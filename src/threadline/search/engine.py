@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from heapq import nlargest
 from itertools import islice
@@ -19,7 +19,6 @@ from threadline.search.match import Document, SearchTimeout, TimeBudget, matches
 from threadline.search.query import (
     Phrase,
     Query,
-    Regex,
     Text,
     all_of,
     any_of,
@@ -27,6 +26,7 @@ from threadline.search.query import (
     expand,
     leaves,
     parse_query,
+    parse_typed_query,
     positive_terms,
     word_lookup,
 )
@@ -34,6 +34,7 @@ from threadline.search.ranking import Ranker, Sort, best_first_key, entry_filter
 from threadline.search.suggest import (
     explain_filters,
     find_partial_matches,
+    join_clauses,
     query_words,
     suggest_queries,
     suggest_spelling,
@@ -93,7 +94,7 @@ def search(
     try:
         hits = run(query)
     except SearchTimeout as error:
-        reasons = "; ".join(explain_filters(index, query))
+        reasons = join_clauses(explain_filters(index, query))
         if not reasons:
             raise
         raise SearchTimeout(
@@ -476,22 +477,22 @@ def explain_no_hits(index: Index, text: str, *, zone: tzinfo | None = None, now:
         BadQuery: the query is invalid.
     """
     budget = TimeBudget(_EXPLAIN_SECONDS)
-    query = parse_query(text, now=now, zone=zone)
-    message = f"Nothing in {count(index.entries.count(), 'entry', 'entries')} matches {text!r}"
-    reasons = "; ".join(explain_filters(index, query))
+    query, typed = parse_typed_query(text, now=now, zone=zone)
+    message = f"Nothing in {count(index.entries.count(), 'entry', 'entries')} matches '{text}'"
+    reasons = join_clauses(explain_filters(index, query))
     if reasons:
         message = f"{message}: {reasons}"
-    counts = list(islice(_counts_without_filters(index, query, budget), _MAX_REASONS))
+    counts = list(islice(_counts_without_filters(index, query, typed, budget), _MAX_REASONS))
     if counts:
-        counts[0] = f" W{counts[0][1:]}" if message.endswith("?") else f"; {counts[0]}"
-        return f"{message}{'; '.join(counts)}."
+        return f"{join_clauses((message, *counts))}."
     if reasons:
         return message if message.endswith("?") else f"{message}."
     for suggestion in suggest_queries(index, query):
         hits = _try_query(index, suggestion.query, budget)
         if hits is not None and hits.total:
             return f"{message}. {suggestion.note}"
-    if any(isinstance(leaf, Text | Regex) for leaf in leaves(query)):
+    words = [leaf.text for leaf in leaves(query) if isinstance(leaf, Text)]
+    if any(word.lower() != word.upper() for word in words):  # it has letters of a script that separates words
         return f"{message}. Try fewer words, or the beginning of a word with a star: wor*."
     return f"{message}."
 
@@ -504,10 +505,12 @@ def _try_query(index: Index, query: Query, budget: TimeBudget) -> Hits | None:
         return None
 
 
-def _counts_without_filters(index: Index, query: Query, budget: TimeBudget) -> Iterator[str]:
+def _counts_without_filters(
+    index: Index, query: Query, typed: Mapping[Query, str], budget: TimeBudget
+) -> Iterator[str]:
     """For each filter, how many entries match without it, if any do."""
     for dropped, rest in without_each_filter(query):
         hits = _try_query(index, rest, budget)
         if hits is not None and hits.total:
             more = "at least " if hits.at_least else ""
-            yield f"without {dropped}, {more}{count(hits.total, 'entry does', 'entries do')}"
+            yield f"without {typed.get(dropped, dropped)}, {more}{count(hits.total, 'entry does', 'entries do')}"

@@ -434,9 +434,29 @@ def parse_query(text: str, *, now: datetime | None = None, zone: tzinfo | None =
     Raises:
         BadQuery: it is invalid; the message shows where, and says what to write instead.
     """
+    return parse_typed_query(text, now=now, zone=zone).query
+
+
+class TypedQuery(NamedTuple):
+    """A query, and each of its terms as it was typed."""
+
+    query: Query
+    typed: dict[Query, str]
+
+
+def parse_typed_query(text: str, *, now: datetime | None = None, zone: tzinfo | None = None) -> TypedQuery:
+    """Parse a query like `parse_query`. The text of each term is for messages.
+
+    >>> parse_typed_query("error:yes since:7d").typed[Has("error")]
+    'error:yes'
+
+    Raises:
+        BadQuery: it is invalid.
+    """
     if len(text) > MAX_QUERY_CHARS:
         raise BadQuery(f"The query has {len(text):,} characters. At most {MAX_QUERY_CHARS:,} are allowed.")
-    return _Parser(text, now, zone).query()
+    parser = _Parser(text, now, zone)
+    return TypedQuery(parser.query(), parser.typed)
 
 
 class _Word(NamedTuple):
@@ -459,6 +479,7 @@ class _Parser:
         self._at = 0
         self._depth = 0
         self._terms = 0
+        self.typed: dict[Query, str] = {}
 
     def query(self) -> Query:
         self._skip_spaces()
@@ -486,7 +507,10 @@ class _Parser:
                 break
             if operator is not None:
                 raise self._error(self._at, _OPERATOR_HINTS[operator[1]])
-            terms.append(self._term())
+            start = self._at
+            term = self._term()
+            self.typed.setdefault(term, self._text[start : self._at])
+            terms.append(term)
             self._skip_spaces()
         if not terms:
             at = after if after is not None else self._at

@@ -243,7 +243,7 @@ def suggest_spelling(index: Index, query: Query) -> Suggestion | None:
     """The query with misspelled words corrected; None if every word occurs somewhere, or no word is similar."""
     notes: list[str] = []
     respelled = _respell(index, query, notes)
-    return Suggestion(respelled, _to_sentence("; ".join(notes))) if notes else None
+    return Suggestion(respelled, " ".join(notes)) if notes else None
 
 
 def _respell(index: Index, query: Query, notes: list[str]) -> Query:
@@ -252,7 +252,7 @@ def _respell(index: Index, query: Query, notes: list[str]) -> Query:
         return combine([_respell(index, term, notes) for term in query.of])
     respelled = _respell_text(index, query) if isinstance(query, Text) else None
     if respelled is not None:
-        notes.append(f"no entry contains {str(query)!r}; did you mean {str(respelled)!r}?")
+        notes.append(f"No entry contains '{query}'; did you mean '{respelled}'?")
     return respelled or query
 
 
@@ -267,13 +267,11 @@ def suggest_queries(index: Index, query: Query) -> Iterator[Suggestion]:
     others = [part for part in parts if not isinstance(part, Text)]
     meaningful = [word for word in words if word.text.lower() not in STOP_WORDS] or words
     if len(meaningful) < len(words):
-        yield Suggestion(
-            all_of([*meaningful, *others]), _to_sentence(f"{note} these contain the words that matter".strip())
-        )
+        yield Suggestion(all_of([*meaningful, *others]), f"{note} These contain the words that matter.".strip())
     if len(meaningful) > 1:
         yield Suggestion(
             all_of([any_of(meaningful), *others]),
-            _to_sentence("no entry contains all of these words; these contain some"),
+            "No entry contains all of these words; these contain some.",
         )
 
 
@@ -285,10 +283,6 @@ def without_each_filter(query: Query) -> Iterator[tuple[Query, Query]]:
             isinstance(part, Regex) and (part.field is None or part.field in TEXT_FIELDS)
         ):
             yield part, all_of([*parts[:at], *parts[at + 1 :]])
-
-
-def _to_sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith("?") else ".")
 
 
 def _respell_text(index: Index, text: Text) -> Text | None:
@@ -375,6 +369,18 @@ def explain_filters(index: Index, query: Query) -> Iterator[str]:
     yield from _explain_times(index, [part for part in parts if isinstance(part, When)])
 
 
+def join_clauses(clauses: Iterable[str]) -> str:
+    """Join clauses with semicolons. After a question, a new sentence begins.
+
+    >>> join_clauses(["no tool matches 'Bsh'; did you mean Bash?", "since: is later than until:"])
+    "no tool matches 'Bsh'; did you mean Bash? Since: is later than until:"
+    """
+    text = ""
+    for clause in clauses:
+        text += f" {clause[:1].upper()}{clause[1:]}" if text.endswith("?") else f"; {clause}" if text else clause
+    return text
+
+
 def explain_unused_tool(index: Index, tools: Iterable[str]) -> str | None:
     """A sentence about the first of these tools that no session called, with a suggestion; None if all were."""
     called = index.field_values("tool")
@@ -402,7 +408,7 @@ def _closest_value(field: str, value: str, values: Sequence[str]) -> str:
         end = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
         names.setdefault(end.casefold(), end)
     similar = get_close_matches(value.casefold(), names, 1, _MIN_VALUE_SIMILARITY)
-    sentence = f"no {field} is {value!r}"
+    sentence = f"no {field} matches {value!r}"
     if similar:
         return f"{sentence}; did you mean {names[similar[0]]}?"
     plural = _FIELD_PLURALS[field]

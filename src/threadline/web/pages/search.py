@@ -31,7 +31,7 @@ _EXAMPLES = (
     ("parseTimestamp", "also finds parse_timestamp"),
     ("deploy -staging", "without a word"),
     ("deploy OR release", "either word"),
-    ("prompt:deploy", "only prompts; also reply: thinking: command: path: result: error:"),
+    ("prompt:deploy", "only prompts; also reply: thinking: command: file: result: error:"),
     ("tool:Bash project:app", "one tool, one project; also model: branch: session: agent: kind:"),
     ("since:7d until:2026-11-01", "a range of time"),
     ("/retry in \\d+ s/", "a regular expression"),
