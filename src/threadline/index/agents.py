@@ -1,7 +1,7 @@
 """Extract subagents, compactions and todo lists from a transcript, entry by entry, and write them.
 
-The results are those of `threadline.thread.inline`, `threadline.thread.compactions` and `threadline.thread.state.lists`
-for a whole session. Agents inside a main transcript are separated by the rules of `threadline.thread.inline`.
+The results are those of `threadline.thread.agents`, `threadline.thread.threads` and `threadline.thread.state.lists`
+for a whole session. Agents inside a main transcript are separated by the rules of `threadline.thread.agents`.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class AgentFold:
         return state
 
     def _find_agent(self, entry: ChainEntry) -> str:
-        """The agent inside a main transcript that an entry belongs to, by the rules of `threadline.thread.inline`."""
+        """The agent inside a main transcript that an entry belongs to, by the rules of `threadline.thread.agents`."""
         if entry.agent_id is not None:
             return storable_text(entry.agent_id) or ""
         uuid, parent = storable_text(entry.uuid), storable_text(entry.parent_uuid)
