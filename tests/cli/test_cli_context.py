@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner, control_characters
-from tests.thread.context_rows import called, said, usage
+from tests.thread.context_rows import cached_call, cached_reply, usage
 from tests.transcripts import SESSION, Pen, call, chain, prompt, reply, transcript, write
 
 from threadline.render import padded_bar, short_tokens
@@ -19,19 +19,19 @@ def home(tmp_path: Path) -> Path:
     """A home with one session of three turns, a cache break in the second, and an agent."""
     rows = transcript(
         prompt("go"),
-        called(0, 20_000, "Read", "/a", "line\n" * 400, output=60),
-        said(20_000, 760, "done", after=2),
+        cached_call(0, 20_000, "Read", "/a", "line\n" * 400, output=60),
+        cached_reply(20_000, 760, "done", after=2),
         prompt("on"),
-        said(0, 21_000, "yes", after=40),
+        cached_reply(0, 21_000, "yes", after=40),
         call(f"mcp__{HOSTILE}", "x", "y" * 9_000, message={"usage": usage(21_000, 100), "model": f"m{HOSTILE}"}),
         chain("attachment", attachment={"type": HOSTILE, "text": "z" * 9_000}),
-        said(21_100, 9_000, after=41, message={"model": f"m{HOSTILE}"}),
+        cached_reply(21_100, 9_000, after=41, message={"model": f"m{HOSTILE}"}),
         prompt("<command-name>/cost</command-name>"),
     )
     main = tmp_path / "home/projects/-work-app" / f"{SESSION}.jsonl"
     write(main, *rows)
     pen = Pen(f"{SESSION[:-1]}2", sessionId=SESSION, agentId="a1b2", isSidechain=True)
-    agent = transcript(prompt("look"), said(0, 3_000), pen=pen)
+    agent = transcript(prompt("look"), cached_reply(0, 3_000), pen=pen)
     write(main.with_suffix("") / "subagents/agent-a1b2.jsonl", *agent)
     return tmp_path / "home"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner, control_characters
-from tests.thread.state_rows import edited, read_text, wrote
-from tests.thread.test_requests import blob, digest, request, shape, user
+from tests.thread.state_rows import edit_call, read_call, write_call
+from tests.thread.test_requests import blob_row, digest, request_row, shape_row, user_message
 from tests.transcripts import SESSION, Pen, call, chain, prompt, reply, transcript, write
 
 A = "/work/app/a.py"
@@ -20,20 +20,20 @@ def home(tmp_path: Path) -> Path:
     """A home with one session that wrote, edited and read files, made lists and stored its requests."""
     rows = transcript(
         prompt("go"),
-        wrote(A, "one\ntwo\n"),
+        write_call(A, "one\ntwo\n"),
         prompt("on"),
-        edited(A, "one\ntwo\n", "two", f"2 {HOSTILE}"),
-        read_text("/work/app/long.py", "1\n2\n3\n4\n", 2, 2),
-        wrote(f"/work/app/{HOSTILE}", "x"),
+        edit_call(A, "one\ntwo\n", "two", f"2 {HOSTILE}"),
+        read_call("/work/app/long.py", "1\n2\n3\n4\n", 2, 2),
+        write_call(f"/work/app/{HOSTILE}", "x"),
         call("Bash", "make a.py", "", details={"stdout": "", "stderr": ""}),
         call("TodoWrite", {"todos": TODOS}, "ok", details={"oldTodos": [], "newTodos": TODOS}),
         call("TaskCreate", {"subject": "task"}, "ok", details={"task": {"id": "1", "subject": "task"}}),
         chain("attachment", attachment={"type": "unknown"}),
         reply("done"),
-        shape(),
-        blob(user(HOSTILE)),
-        request("r1", [user(HOSTILE)]),
-        request("r2", [user("on"), "e" * 64], "r1", 1),
+        shape_row(),
+        blob_row(user_message(HOSTILE)),
+        request_row("r1", [user_message(HOSTILE)]),
+        request_row("r2", [user_message("on"), "e" * 64], "r1", 1),
         pen=Pen(),
     )
     write(tmp_path / "home/projects/-work-app" / f"{SESSION}.jsonl", *rows)
@@ -110,7 +110,9 @@ def test_invalid_options_are_errors(cli: CliRunner, home: Path, options: list[st
 
 def test_ambiguous_path_lists_candidates(cli: CliRunner, tmp_path: Path) -> None:
     """A name that matches several files lists them all."""
-    path = write(tmp_path / "a.jsonl", *transcript(prompt("go"), wrote("/x/a.py", "1"), wrote("/y/a.py", "2")))
+    path = write(
+        tmp_path / "a.jsonl", *transcript(prompt("go"), write_call("/x/a.py", "1"), write_call("/y/a.py", "2"))
+    )
     result = cli("files", path, "--path", "a.py", "--content")
     assert result.code == 2
     assert "/x/a.py\n/y/a.py" in result.err
@@ -206,8 +208,8 @@ def test_shows_requests_and_tasks_of_wrong_shape(cli: CliRunner, tmp_path: Path,
     rows = transcript(
         prompt("go"),
         call("TaskCreate", task, "ok", details={"task": {"id": "1", "subject": "task"}}),
-        shape(wrong_shape),
-        request("r1", [user("go")], shapeHash=digest(wrong_shape)),
+        shape_row(wrong_shape),
+        request_row("r1", [user_message("go")], shapeHash=digest(wrong_shape)),
         pen=Pen(),
     )
     path = write(tmp_path / f"{SESSION}.jsonl", *rows)

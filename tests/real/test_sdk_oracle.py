@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests import corpus_cases
 from tests.real.client import SHARED
-from tests.thread.session_cases import CASES, mains
+from tests.thread.session_cases import CASES, main_transcripts
 
 from threadline.find import homes, look
 from threadline.load import read
@@ -71,7 +71,7 @@ def _theirs(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str
 
 
 def _cases() -> list[tuple[str, Path]]:
-    sessions = [(case, path) for case in CASES for path in mains(case)]
+    sessions = [(case, path) for case in CASES for path in main_transcripts(case)]
     rows = [(case, path) for case in corpus_cases.CASES for path in corpus_cases.transcripts(case)]
     return [*sessions, *((case, path) for case, path in rows if not path.name.startswith("agent-"))]
 

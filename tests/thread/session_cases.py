@@ -1,4 +1,4 @@
-"""The corpus of sessions as tests read it: cases by name, and what `out.json` can say of a session."""
+"""The cases of the session corpus, and what `out.json` can state about a session."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ CASES = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir())
 
 
 def folder(case: str) -> Path:
-    """The project's folder of a case."""
+    """Return the project folder of a case."""
     return CORPUS / case / "in"
 
 
 def transcripts(case: str) -> list[Path]:
-    """Every transcript of a case, whatever its kind."""
+    """Return every transcript of a case, of any kind."""
     return sorted(folder(case).rglob("*.jsonl"))
 
 
-def mains(case: str) -> list[Path]:
-    """The main transcripts of a case."""
+def main_transcripts(case: str) -> list[Path]:
+    """Return the main transcripts of a case."""
     return sorted(path for path in folder(case).glob("*.jsonl") if not path.name.startswith("agent-"))
 
 
 def expected(case: str) -> list[dict[str, Any]]:
-    """What must come out of a case: an object a session, with the parts the case is about."""
-    stated: list[dict[str, Any]] = json.loads((CORPUS / case / "out.json").read_bytes())
-    return stated
+    """Return what a case states: an object per session, with the parts that the case is about."""
+    sessions: list[dict[str, Any]] = json.loads((CORPUS / case / "out.json").read_bytes())
+    return sessions
 
 
 def uuids(entries: Iterable[Entry]) -> list[str | None]:
-    """The entries by id, in their order."""
+    """Return the ids of the entries, in order."""
     return [entry.uuid for entry in entries]
 
 
@@ -128,7 +128,7 @@ def _continuation(continuation: Continuation) -> dict[str, Any]:
     }
 
 
-PARTS: dict[str, Callable[[Session], Any]] = {
+SESSION_PARTS: dict[str, Callable[[Session], Any]] = {
     "id": lambda session: session.id,
     "entries": len,
     "thread": lambda session: uuids(session.thread.visible),
@@ -149,10 +149,10 @@ PARTS: dict[str, Callable[[Session], Any]] = {
 """What a case can state of a session. An object in it need state only the keys that the case is about."""
 
 
-def shown(found: Any, stated: Any) -> Any:
-    """What was found, reduced to the keys that are stated; lists are never reduced."""
-    if isinstance(found, dict) and isinstance(stated, dict):
-        return {key: shown(found.get(key, "no such key"), value) for key, value in stated.items()}
-    if isinstance(found, list) and isinstance(stated, list) and len(found) == len(stated):
-        return [shown(one, other) for one, other in zip(found, stated, strict=True)]
-    return found
+def reduce_to(value: Any, stated: Any) -> Any:
+    """Reduce a value to the keys that are stated. Lists are never reduced."""
+    if isinstance(value, dict) and isinstance(stated, dict):
+        return {key: reduce_to(value.get(key, "no such key"), item) for key, item in stated.items()}
+    if isinstance(value, list) and isinstance(stated, list) and len(value) == len(stated):
+        return [reduce_to(item, stated_item) for item, stated_item in zip(value, stated, strict=True)]
+    return value

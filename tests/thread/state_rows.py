@@ -1,4 +1,4 @@
-"""Sessions about files: rows as the tools write them, patches as Claude Code makes them, and a file system to match."""
+"""Sessions about files: rows as the tools write them, and patches as Claude Code computes them."""
 
 from __future__ import annotations
 
@@ -21,75 +21,78 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 
 def session_of(*parts: Part, agents: dict[str, Sequence[Part]] | None = None) -> Session:
-    """The session that a transcript's parts make, with agents below it."""
+    """Return the session of a transcript's parts, with agents."""
     with TemporaryDirectory() as folder:
         main = Path(folder) / f"{SESSION}.jsonl"
         main.write_bytes(b"".join(map(_line, transcript(prompt("go"), *parts))))
-        for name, said in (agents or {}).items():
+        for name, agent_parts in (agents or {}).items():
             path = main.with_suffix("") / "subagents" / f"agent-{name}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(lines(*transcript(*said, pen=_agent_pen(name))))
+            path.write_bytes(lines(*transcript(*agent_parts, pen=_agent_pen(name))))
         return read(main, continued=False)
 
 
 def _agent_pen(name: str) -> Pen:
-    """An agent's own ids, in the main session, some seconds later."""
+    """Return a pen with an agent's own ids, in the main session, some seconds later."""
     session = f"{SESSION[:-1]}2"
     return Pen(session, START + timedelta(seconds=8), sessionId=SESSION, agentId=name, isSidechain=True)
 
 
 def _line(row: Row | bytes) -> bytes:
-    """A row in ASCII, so that half a surrogate pair can be written."""
+    """Encode a row in ASCII, so that a lone surrogate can be written."""
     return row if isinstance(row, bytes) else json.dumps(row, separators=(",", ":")).encode() + b"\n"
 
 
-def line_of(session: Session, number: int) -> Place:
-    """A line of the main transcript."""
+def place_at_line(session: Session, number: int) -> Place:
+    """Return the place of a line of the main transcript."""
     return Place(str(session.path), number)
 
 
-def whole_lines(text: str) -> list[str]:
-    """A text's lines as a patch counts them: a newline ends a line and starts none."""
-    found = text.split("\n")
-    return found[:-1] if found[-1] == "" else [*found[:-1], found[-1] + NO_NEWLINE]
+def patch_lines(text: str) -> list[str]:
+    """Return a text's lines as a patch counts them: a newline ends a line and starts none."""
+    text_lines = text.split("\n")
+    return text_lines[:-1] if text_lines[-1] == "" else [*text_lines[:-1], text_lines[-1] + NO_NEWLINE]
 
 
 def hunks(old: str, new: str) -> list[Row]:
-    """The patch between two texts, three lines of context, leading tabs shown as two spaces: as Claude Code has it."""
-    before, after = whole_lines(old), whole_lines(new)
-    found: list[Row] = []
+    """Return the patch between two texts as Claude Code writes it.
+
+    It has three lines of context, and leading tabs are shown as two spaces.
+    """
+    before, after = patch_lines(old), patch_lines(new)
+    result: list[Row] = []
     for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(3):
-        said: list[str] = []
+        hunk_lines: list[str] = []
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
-                said += _signed(" ", before[i1:i2])
+                hunk_lines += _signed(" ", before[i1:i2])
             else:
-                said += _signed("-", before[i1:i2]) + _signed("+", after[j1:j2])
+                hunk_lines += _signed("-", before[i1:i2]) + _signed("+", after[j1:j2])
         first, last = group[0], group[-1]
-        found.append(
+        result.append(
             {
                 "oldStart": first[1] + 1,
                 "oldLines": last[2] - first[1],
                 "newStart": first[3] + 1,
                 "newLines": last[4] - first[3],
-                "lines": said,
+                "lines": hunk_lines,
             }
         )
-    return found
+    return result
 
 
 def _signed(sign: str, texts: list[str]) -> list[str]:
-    said: list[str] = []
+    signed: list[str] = []
     for text in texts:
         bare = text.removesuffix(NO_NEWLINE)
-        said.append(sign + tabs_as_spaces(bare))
-        said += [NO_NEWLINE] if bare != text else []
-    return said
+        signed.append(sign + tabs_as_spaces(bare))
+        signed += [NO_NEWLINE] if bare != text else []
+    return signed
 
 
-def wrote(path: str, content: str, original: str | None = None, **fields: Any) -> Part:
-    """A file was written."""
-    own = {
+def write_call(path: str, content: str, original: str | None = None, **fields: Any) -> Part:
+    """Write a call that creates or overwrites a file."""
+    details = {
         "type": "create" if original is None else "update",
         "filePath": path,
         "content": content,
@@ -97,38 +100,38 @@ def wrote(path: str, content: str, original: str | None = None, **fields: Any) -
         "originalFile": original,
         **fields,
     }
-    return call("Write", {"file_path": path, "content": content}, "written", details=own)
+    return call("Write", {"file_path": path, "content": content}, "written", details=details)
 
 
-def edited(
-    path: str, before: str, old: str, new: str, *, told: bool = True, every: bool = False, **fields: Any
+def edit_call(
+    path: str, before: str, old: str, new: str, *, has_original: bool = True, every: bool = False, **fields: Any
 ) -> Part:
-    """Something in a file was replaced; `told`: the result has the text from before."""
+    """Write a call that replaces something in a file. With `has_original`, the result has the previous text."""
     after = before.replace(old, new) if every else before.replace(old, new, 1)
-    own = {
+    details = {
         "filePath": path,
         "oldString": old,
         "newString": new,
-        "originalFile": before if told else None,
+        "originalFile": before if has_original else None,
         "structuredPatch": hunks(before, after),
         "userModified": False,
         "replaceAll": every,
         **fields,
     }
-    given = {"file_path": path, "old_string": old, "new_string": new, "replace_all": every}
-    return call("Edit", given, "edited", details=own)
+    tool_input = {"file_path": path, "old_string": old, "new_string": new, "replace_all": every}
+    return call("Edit", tool_input, "edited", details=details)
 
 
-def read_text(path: str, text: str, start: int = 1, count: int | None = None) -> Part:
-    """Lines of a file were read: all of them, or `count` from `start`."""
-    every = text.split("\n")
-    seen = every[start - 1 :] if count is None else every[start - 1 : start - 1 + count]
+def read_call(path: str, text: str, start: int = 1, count: int | None = None) -> Part:
+    """Write a call that reads lines of a file: all of them, or `count` from `start`."""
+    all_lines = text.split("\n")
+    shown_lines = all_lines[start - 1 :] if count is None else all_lines[start - 1 : start - 1 + count]
     file = {
         "filePath": path,
-        "content": "\n".join(seen),
-        "numLines": len(seen),
+        "content": "\n".join(shown_lines),
+        "numLines": len(shown_lines),
         "startLine": start,
-        "totalLines": len(every),
+        "totalLines": len(all_lines),
     }
-    shown = "\n".join(f"{number}\t{line}" for number, line in enumerate(seen, start))
-    return call("Read", {"file_path": path}, shown, details={"type": "text", "file": file})
+    numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(shown_lines, start))
+    return call("Read", {"file_path": path}, numbered, details={"type": "text", "file": file})

@@ -1,4 +1,4 @@
-"""Agents: every entry in exactly one, and each linked to the call that started it, or told why not."""
+"""Tests of agents: every entry is in exactly one, and each is linked to its call or says why not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.thread.rows import read, result, told, use
+from tests.thread.rows import decode_rows, entries_of, tool_result, tool_use
 from tests.transcripts import START, Part, Pen, Row, chain, meta, prompt, reply, transcript
 
 from threadline.find import parse_transcript_name
@@ -27,7 +27,7 @@ ID = "a0123456789abcdef"
 HOME = Path(__file__).parents[3] / "shared" / "corpus" / "home"
 
 
-def file(
+def agent_file(
     *parts: Part,
     id_: str = ID,
     late: int = 60,
@@ -35,22 +35,22 @@ def file(
     run: str | None = None,
     **defaults: Any,
 ) -> AgentFile:
-    """An agent's own transcript; it begins `late` seconds after the session."""
+    """Return an agent's own transcript, which begins `late` seconds after the session."""
     pen = Pen(f"{id_:->36}", START + timedelta(seconds=late), isSidechain=True, agentId=id_, **defaults)
     kind = AgentKind.WORKFLOW if run else AgentKind.BELOW
     return AgentFile(
-        Path(f"agent-{id_}.jsonl"), AgentId(id_), kind, run, meta_, tuple(read(*transcript(*parts, pen=pen)))
+        Path(f"agent-{id_}.jsonl"), AgentId(id_), kind, run, meta_, tuple(decode_rows(*transcript(*parts, pen=pen)))
     )
 
 
-def task(words: str = "look", id_: str = "toolu_1", tool: str = "Agent", **given_: Any) -> Part:
-    """A call that starts an agent, without its result."""
-    return reply(use(tool, {"prompt": words, **given_}, id_))
+def start_agent(words: str = "look", id_: str = "toolu_1", tool: str = "Agent", **given_: Any) -> Part:
+    """Write a call that starts an agent, without its result."""
+    return reply(tool_use(tool, {"prompt": words, **given_}, id_))
 
 
-def answered(own: Any = None, text: str = "done", id_: str = "toolu_1") -> Part:
-    """The result of such a call."""
-    return prompt([result(text, id_)], **({} if own is None else {"toolUseResult": own}))
+def answer(details: Any = None, text: str = "done", id_: str = "toolu_1") -> Part:
+    """Write the result of such a call."""
+    return prompt([tool_result(text, id_)], **({} if details is None else {"toolUseResult": details}))
 
 
 WORK = (prompt("look"), reply("done"))
@@ -69,177 +69,196 @@ MESSAGE = prompt('<teammate-message teammate_id="team-lead">look</teammate-messa
     ("main", "agent", "step", "sureness"),
     [
         (
-            [task("other")],
-            file(*WORK, meta_=AgentMeta(tool_use_id=CallId("toolu_1"))),
+            [start_agent("other")],
+            agent_file(*WORK, meta_=AgentMeta(tool_use_id=CallId("toolu_1"))),
             LinkEvidence.META,
             Confidence.CERTAIN,
         ),
         (
-            [task("other"), meta("agent_metadata", agentId=ID, toolUseId="toolu_1")],
-            file(*WORK),
+            [start_agent("other"), meta("agent_metadata", agentId=ID, toolUseId="toolu_1")],
+            agent_file(*WORK),
             LinkEvidence.META,
             Confidence.CERTAIN,
         ),
-        ([task("other"), answered({"agentId": ID})], file(*WORK), LinkEvidence.RESULT, Confidence.CERTAIN),
+        ([start_agent("other"), answer({"agentId": ID})], agent_file(*WORK), LinkEvidence.RESULT, Confidence.CERTAIN),
         (
-            [reply(use("Workflow")), answered({"runId": "wf_1", "status": "async_launched"})],
-            file(*WORK, run="wf_1"),
+            [reply(tool_use("Workflow")), answer({"runId": "wf_1", "status": "async_launched"})],
+            agent_file(*WORK, run="wf_1"),
             LinkEvidence.WORKFLOW,
             Confidence.CERTAIN,
         ),
-        ([task("other"), PROGRESS], file(*WORK), LinkEvidence.PROGRESS, Confidence.CERTAIN),
+        ([start_agent("other"), PROGRESS], agent_file(*WORK), LinkEvidence.PROGRESS, Confidence.CERTAIN),
         (
-            [task("other"), answered(None, f"ok\nagentId: {ID} (…)")],
-            file(*WORK),
+            [start_agent("other"), answer(None, f"ok\nagentId: {ID} (…)")],
+            agent_file(*WORK),
             LinkEvidence.RESULT_TEXT,
             Confidence.LIKELY,
         ),
-        ([task("other"), prompt(NOTICE % "completed")], file(*WORK), LinkEvidence.NOTIFICATION, Confidence.CERTAIN),
-        ([task("look")], file(*WORK), LinkEvidence.PROMPT, Confidence.LIKELY),
-        ([task(" look\n")], file(*WORK), LinkEvidence.PROMPT, Confidence.LIKELY),
-        ([task("other"), answered(TEAM)], file(MESSAGE, reply("done"), id_="a1"), LinkEvidence.TEAM, Confidence.LIKELY),
+        (
+            [start_agent("other"), prompt(NOTICE % "completed")],
+            agent_file(*WORK),
+            LinkEvidence.NOTIFICATION,
+            Confidence.CERTAIN,
+        ),
+        ([start_agent("look")], agent_file(*WORK), LinkEvidence.PROMPT, Confidence.LIKELY),
+        ([start_agent(" look\n")], agent_file(*WORK), LinkEvidence.PROMPT, Confidence.LIKELY),
+        (
+            [start_agent("other"), answer(TEAM)],
+            agent_file(MESSAGE, reply("done"), id_="a1"),
+            LinkEvidence.TEAM,
+            Confidence.LIKELY,
+        ),
     ],
 )
-def test_each_step_links(main: list[Part], agent: AgentFile, step: LinkEvidence, sureness: Confidence) -> None:
-    """Every kind of evidence alone leads from the agent to the call that started it."""
-    _, (made,) = assemble_agents(told(*main), [agent])
-    assert (made.link.call, made.link.step, made.link.sureness) == ("toolu_1", step, sureness)
-    assert (made.link.agent, made.depth) == (None, 1)
+def test_each_kind_of_evidence_links_an_agent(
+    main: list[Part], agent: AgentFile, step: LinkEvidence, sureness: Confidence
+) -> None:
+    """Each kind alone leads from the agent to the call that started it."""
+    _, (linked,) = assemble_agents(entries_of(*main), [agent])
+    assert (linked.link.call, linked.link.step, linked.link.sureness) == ("toolu_1", step, sureness)
+    assert (linked.link.agent, linked.depth) == (None, 1)
 
 
-def test_better_evidence_goes_first_and_takes_its_call() -> None:
-    """An agent that is named takes its call; one with the same prompt is left the other."""
-    main = told(task(id_="one"), task(id_="two"), answered({"agentId": "a2"}, id_="one"))
-    _, agents = assemble_agents(main, [file(*WORK, id_="a1"), file(*WORK, id_="a2")])
+def test_better_evidence_is_used_first() -> None:
+    """An agent that is named gets its call. One with the same prompt gets the other call."""
+    main = entries_of(start_agent(id_="one"), start_agent(id_="two"), answer({"agentId": "a2"}, id_="one"))
+    _, agents = assemble_agents(main, [agent_file(*WORK, id_="a1"), agent_file(*WORK, id_="a2")])
     assert {agent.id: agent.link.call for agent in agents} == {"a1": "two", "a2": "one"}
 
 
-def test_the_same_prompt_is_paired_in_order_of_time() -> None:
-    """Where several calls have the prompt of several agents, the first started is the first called: a guess."""
-    main = told(task(id_="one"), task(id_="two"))
-    _, agents = assemble_agents(main, [file(*WORK, id_="late", late=90), file(*WORK, id_="early", late=30)])
+def test_equal_prompts_are_paired_by_time() -> None:
+    """If several calls have the prompt of several agents, pairing them in order is a guess."""
+    main = entries_of(start_agent(id_="one"), start_agent(id_="two"))
+    _, agents = assemble_agents(main, [agent_file(*WORK, id_="late", late=90), agent_file(*WORK, id_="early", late=30)])
     assert [(agent.id, agent.link.call) for agent in agents] == [("early", "one"), ("late", "two")]
     assert {agent.link.sureness for agent in agents} == {Confidence.GUESS}
-    _, (before, after) = assemble_agents(main, [file(*WORK, id_="before", late=-9), file(*WORK, id_="after", late=90)])
+    _, (before, after) = assemble_agents(
+        main, [agent_file(*WORK, id_="before", late=-9), agent_file(*WORK, id_="after", late=90)]
+    )
     assert (before.link.call, after.link.call) == (None, "one")
 
 
-def test_agents_start_agents() -> None:
-    """A call is looked for in every agent's transcript; the depth is the distance from the main one."""
-    outer = file(prompt("outer"), task("inner", "toolu_2"), answered(None, "agentId: a2", "toolu_2"), id_="a1")
-    inner = file(prompt("inner"), reply("deep"), id_="a2", late=90)
-    _, agents = assemble_agents(told(task("outer")), [inner, outer])
+def test_agents_can_start_agents() -> None:
+    """Calls are searched in every agent's transcript. The depth is the distance from the main one."""
+    outer = agent_file(
+        prompt("outer"), start_agent("inner", "toolu_2"), answer(None, "agentId: a2", "toolu_2"), id_="a1"
+    )
+    inner = agent_file(prompt("inner"), reply("deep"), id_="a2", late=90)
+    _, agents = assemble_agents(entries_of(start_agent("outer")), [inner, outer])
     assert [(agent.id, agent.link.agent, agent.depth) for agent in agents] == [("a1", None, 1), ("a2", "a1", 2)]
 
 
 def test_no_agent_starts_itself() -> None:
-    """A call that an agent made with its own prompt did not start it; agents that name each other end somewhere."""
-    _, (made,) = assemble_agents([], [file(*WORK, task())])
-    assert made.link.call is None
-    round_ = [
-        file(prompt("x"), task("y", "t1"), answered({"agentId": "a2"}, id_="t1"), id_="a1"),
-        file(prompt("y"), task("x", "t2"), answered({"agentId": "a1"}, id_="t2"), id_="a2"),
+    """A call that an agent made with its own prompt did not start it.
+
+    Agents that name each other have a finite depth.
+    """
+    _, (linked,) = assemble_agents([], [agent_file(*WORK, start_agent())])
+    assert linked.link.call is None
+    cycle = [
+        agent_file(prompt("x"), start_agent("y", "t1"), answer({"agentId": "a2"}, id_="t1"), id_="a1"),
+        agent_file(prompt("y"), start_agent("x", "t2"), answer({"agentId": "a1"}, id_="t2"), id_="a2"),
     ]
-    _, agents = assemble_agents([], round_)
+    _, agents = assemble_agents([], cycle)
     assert {agent.link.agent for agent in agents} == {"a1", "a2"}
     assert all(agent.depth in (1, 2) for agent in agents)
 
 
-def test_a_result_may_stand_in_another_transcript_of_the_session() -> None:
-    """A call without a result in its own transcript has the one that another of the session's holds."""
-    main, (made,) = assemble_agents(
-        told(reply(use("Bash", id_="b"))), [file(prompt("x"), answered(id_="b"), answered(id_="c"))]
+def test_result_may_be_in_another_transcript_of_the_session() -> None:
+    """A call without a result in its own transcript gets the one from another."""
+    main, (other_agent,) = assemble_agents(
+        entries_of(reply(tool_use("Bash", id_="b"))), [agent_file(prompt("x"), answer(id_="b"), answer(id_="c"))]
     )
     assert [(call.outcome, call.output) for call in main.calls] == [(Outcome.OK, "done")]
-    assert made.calls == ()
+    assert other_agent.calls == ()
 
 
-def test_forks_are_linked_at_the_entry_they_part_from() -> None:
-    """A fork goes on from the row that made the call, or the one before; without a call it says where it parted."""
-    main = told(reply("hm"), task("look"))
-    at = [entry.uuid for entry in main]
-    for uuid in at[1:]:
+def test_forks_are_linked_at_the_entry_they_continue() -> None:
+    """A fork continues the row that made the call or the one before. Without a call, it says where it began."""
+    main = entries_of(reply("hm"), start_agent("look"))
+    uuids = [entry.uuid for entry in main]
+    for uuid in uuids[1:]:
         ref = meta("fork-context-ref", agentId=ID, parentSessionId="x", parentLastUuid=uuid, contextLength=2)
-        _, (made,) = assemble_agents(main, [file(ref, prompt("<fork-boilerplate>look"))])
-        assert (made.link.call, made.link.step) == ("toolu_1", LinkEvidence.FORK)
-    ref = meta("fork-context-ref", agentId=ID, parentSessionId="x", parentLastUuid=at[0], contextLength=2)
-    _, (made,) = assemble_agents(main, [file(ref, prompt("aside"))])
-    assert (made.link.call, made.link.step, bool(made.link.why)) == (None, LinkEvidence.FORK, True)
+        _, (fork,) = assemble_agents(main, [agent_file(ref, prompt("<fork-boilerplate>look"))])
+        assert (fork.link.call, fork.link.step) == ("toolu_1", LinkEvidence.FORK)
+    ref = meta("fork-context-ref", agentId=ID, parentSessionId="x", parentLastUuid=uuids[0], contextLength=2)
+    _, (fork,) = assemble_agents(main, [agent_file(ref, prompt("aside"))])
+    assert (fork.link.call, fork.link.step, bool(fork.link.why)) == (None, LinkEvidence.FORK, True)
 
 
 @pytest.mark.parametrize(
     ("main", "agent", "words"),
     [
-        ([], file(*WORK), "is missing"),
-        (told(task("other")), file(*WORK), "has its prompt"),
-        (told(task("other")), file(reply("a"), reply("b")), "contains no prompt"),
-        (told(task("other")), file(*WORK, run="wf_9"), "started the run wf_9"),
-        (told(task("other")), file(MESSAGE), "teammate of that name"),
-        (told(task("other")), file(*WORK, id_="acompact-12ab"), "side agent (compact)"),
-        (told(task("other")), file(*BARE), "a warm-up"),
+        ([], agent_file(*WORK), "is missing"),
+        (entries_of(start_agent("other")), agent_file(*WORK), "has its prompt"),
+        (entries_of(start_agent("other")), agent_file(reply("a"), reply("b")), "contains no prompt"),
+        (entries_of(start_agent("other")), agent_file(*WORK, run="wf_9"), "started the run wf_9"),
+        (entries_of(start_agent("other")), agent_file(MESSAGE), "teammate of that name"),
+        (entries_of(start_agent("other")), agent_file(*WORK, id_="acompact-12ab"), "side agent (compact)"),
+        (entries_of(start_agent("other")), agent_file(*BARE), "a warm-up"),
     ],
 )
-def test_an_agent_without_a_call_says_why(main: list[Entry], agent: AgentFile, words: str) -> None:
+def test_unlinked_agent_has_a_reason(main: list[Entry], agent: AgentFile, words: str) -> None:
     """The reason is a sentence."""
-    _, (made,) = assemble_agents(main, [agent])
-    assert (made.link.call, made.link.step) == (None, None)
-    assert words in made.link.why
+    _, (unlinked,) = assemble_agents(main, [agent])
+    assert (unlinked.link.call, unlinked.link.step) == (None, None)
+    assert words in unlinked.link.why
 
 
-def test_a_named_call_that_is_gone_is_still_the_link() -> None:
-    """The side file names a call that no transcript holds: it is kept, and said."""
-    _, (made,) = assemble_agents(told(), [file(*WORK, meta_=AgentMeta(tool_use_id=CallId("gone")))])
-    assert (made.link.call, made.link.step) == ("gone", LinkEvidence.META)
-    assert "in no available transcript" in made.link.why
+def test_link_to_a_missing_call_is_kept() -> None:
+    """The side file names a call that no transcript has. The reason says so."""
+    _, (linked,) = assemble_agents(entries_of(), [agent_file(*WORK, meta_=AgentMeta(tool_use_id=CallId("gone")))])
+    assert (linked.link.call, linked.link.step) == ("gone", LinkEvidence.META)
+    assert "in no available transcript" in linked.link.why
 
 
 @pytest.mark.parametrize(
     ("agent", "side"),
     [
-        (file(*WORK), None),
-        (file(*WORK, id_="acompact-fffbd0"), SideAgentKind.COMPACT),
-        (file(*WORK, id_="aprompt_suggestion-1"), SideAgentKind.SUGGESTION),
-        (file(*WORK, id_="aside_question-1"), SideAgentKind.QUESTION),
-        (file(*WORK, id_="asession_memory-1"), SideAgentKind.MEMORY),
-        (file(*WORK, id_="aextract_memories-1"), SideAgentKind.MEMORY),
-        (file(prompt("Warmup"), reply("hi")), SideAgentKind.WARM_UP),
-        (file(prompt("Warmup the car"), reply("hi")), None),
-        (file(*BARE), SideAgentKind.WARM_UP),
+        (agent_file(*WORK), None),
+        (agent_file(*WORK, id_="acompact-fffbd0"), SideAgentKind.COMPACT),
+        (agent_file(*WORK, id_="aprompt_suggestion-1"), SideAgentKind.SUGGESTION),
+        (agent_file(*WORK, id_="aside_question-1"), SideAgentKind.QUESTION),
+        (agent_file(*WORK, id_="asession_memory-1"), SideAgentKind.MEMORY),
+        (agent_file(*WORK, id_="aextract_memories-1"), SideAgentKind.MEMORY),
+        (agent_file(prompt("Warmup"), reply("hi")), SideAgentKind.WARM_UP),
+        (agent_file(prompt("Warmup the car"), reply("hi")), None),
+        (agent_file(*BARE), SideAgentKind.WARM_UP),
     ],
 )
 def test_side_agents_are_marked(agent: AgentFile, side: SideAgentKind | None) -> None:
-    """What the program runs for itself is told by its id, by its first words, or by having none."""
-    _, (made,) = assemble_agents([], [agent])
-    assert made.side is side
+    """Agents that the program runs for itself are recognised by id, first prompt, or having no prompt."""
+    _, (marked,) = assemble_agents([], [agent])
+    assert marked.side is side
 
 
-def test_a_bare_agent_that_a_call_names_is_no_warm_up() -> None:
-    """2.0.60 writes no prompt for agents at all: the call gives it."""
-    _, (made,) = assemble_agents(told(task("look"), answered({"agentId": ID})), [file(*BARE)])
-    assert (made.side, made.prompt, made.link.step) == (None, "look", LinkEvidence.RESULT)
+def test_agent_without_a_prompt_that_a_call_names_is_not_a_warm_up() -> None:
+    """2.0.60 writes no prompt for agents. The call has it."""
+    _, (linked,) = assemble_agents(entries_of(start_agent("look"), answer({"agentId": ID})), [agent_file(*BARE)])
+    assert (linked.side, linked.prompt, linked.link.step) == (None, "look", LinkEvidence.RESULT)
 
 
-def test_what_a_side_agent_repeats_is_not_its_own() -> None:
-    """A compaction's transcript repeats the conversation's calls: the main agent made them."""
-    main = told(task("look"))
+def test_calls_repeated_by_a_side_agent_belong_to_the_main_agent() -> None:
+    """A compaction's transcript repeats the conversation's calls."""
+    main = entries_of(start_agent("look"))
     copy = AgentFile(Path("x"), AgentId("acompact-1"), AgentKind.BELOW, entries=tuple(main))
-    _, agents = assemble_agents(main, [copy, file(*WORK)])
+    _, agents = assemble_agents(main, [copy, agent_file(*WORK)])
     assert {agent.id: agent.link.agent for agent in agents if agent.link.call} == {ID: None}
 
 
-def inline(root: str, words: str, parent: str | None = None, **fields: Any) -> list[Row]:
-    """The rows of an agent inside the main transcript: its prompt and its reply."""
-    said = {"isSidechain": True, "sessionId": "s", "timestamp": "2026-01-05T09:01:00Z", **fields}
+def inline_rows(root: str, words: str, parent: str | None = None, **fields: Any) -> list[Row]:
+    """Return the rows of an agent inside the main transcript: its prompt and its reply."""
+    common = {"isSidechain": True, "sessionId": "s", "timestamp": "2026-01-05T09:01:00Z", **fields}
     first = {"type": "user", "uuid": root, "parentUuid": parent, "message": {"role": "user", "content": words}}
-    then = {"type": "assistant", "uuid": root + "-2", "parentUuid": root, "message": {"id": root, "content": "ok"}}
-    return [{**said, **first}, {**said, **then}]
+    second = {"type": "assistant", "uuid": root + "-2", "parentUuid": root, "message": {"id": root, "content": "ok"}}
+    return [{**common, **first}, {**common, **second}]
 
 
-def test_agents_inside_the_main_transcript_are_taken_out() -> None:
-    """Interleaved trees are agents of their own, linked by prompt; the main agent keeps the rest."""
-    one, two = inline("11111111-a", "look"), inline("22222222-b", "think")
-    rows = transcript(prompt("go"), task("look", "t1", "Task"), task("think", "t2", "Task"))
-    main, agents = assemble_agents(read(*rows, one[0], two[0], one[1], two[1]), [])
+def test_inline_agents_are_separated() -> None:
+    """Interleaved trees are separate agents, linked by prompt. The main agent keeps the rest."""
+    first, second = inline_rows("11111111-a", "look"), inline_rows("22222222-b", "think")
+    rows = transcript(prompt("go"), start_agent("look", "t1", "Task"), start_agent("think", "t2", "Task"))
+    main, agents = assemble_agents(decode_rows(*rows, first[0], second[0], first[1], second[1]), [])
     assert [(agent.id, agent.link.call, agent.link.step) for agent in agents] == [
         ("inline-11111111", "t1", LinkEvidence.INLINE),
         ("inline-22222222", "t2", LinkEvidence.INLINE),
@@ -249,91 +268,97 @@ def test_agents_inside_the_main_transcript_are_taken_out() -> None:
     assert {agent.kind for agent in agents} == {AgentKind.INLINE}
 
 
-def test_ids_of_inline_agents_are_their_own() -> None:
-    """Ids that would be the same are told apart; an id that a file has is not given again."""
+def test_inline_agents_have_unique_ids() -> None:
+    """Equal ids are made distinct, and the id of a file is not used again."""
     rows = transcript(prompt("go"))
-    same = [*inline("11111111-a", "x"), *inline("11111111-b", "y")]
-    _, agents = assemble_agents(read(*rows, *same), [file(*WORK, id_="inline-11111111")])
+    same = [*inline_rows("11111111-a", "x"), *inline_rows("11111111-b", "y")]
+    _, agents = assemble_agents(decode_rows(*rows, *same), [agent_file(*WORK, id_="inline-11111111")])
     assert len({agent.id for agent in agents}) == 3
-    _, agents = assemble_agents(read(*rows, *inline("u", "x", agentId=ID), *inline("v", "again", agentId=ID)), [])
+    _, agents = assemble_agents(
+        decode_rows(*rows, *inline_rows("u", "x", agentId=ID), *inline_rows("v", "again", agentId=ID)), []
+    )
     assert [(agent.id, len(agent.entries)) for agent in agents] == [(ID, 4)]
-    _, agents = assemble_agents(read(*rows, *inline("u", "x", agentId=ID)), [file(*WORK)])
+    _, agents = assemble_agents(decode_rows(*rows, *inline_rows("u", "x", agentId=ID)), [agent_file(*WORK)])
     assert len({agent.id for agent in agents}) == 2
 
 
-def test_an_agents_transcript_read_as_a_session_stays_whole() -> None:
-    """Where every row is marked, nothing is taken out."""
-    main, agents = assemble_agents(file(*WORK).entries, [])
+def test_agent_transcript_read_as_a_session_stays_whole() -> None:
+    """If every row is marked as a side chain, none is separated."""
+    main, agents = assemble_agents(agent_file(*WORK).entries, [])
     assert (len(main.entries), len(main.thread.visible), agents) == (2, 2, ())
 
 
-def test_an_agents_thread_is_visible_and_none_of_it_is_a_persons() -> None:
-    """Every row of an agent's transcript is marked as such: that hides nothing in its own thread."""
-    _, (made,) = assemble_agents([], [file(*WORK, prompt("a note", isMeta=True))])
-    assert [entry.uuid for entry in made.thread.visible] == [entry.uuid for entry in made.entries[:2]]
-    assert (made.acts, len(made.turns)) == ((), 1)
-    _, (mate,) = assemble_agents([], [file(MESSAGE, reply("done", teamName="crew"))])
-    assert (len(mate.thread.visible), mate.team) == (2, "crew")
+def test_agents_thread_is_visible_and_has_no_acts() -> None:
+    """Every row of an agent's transcript is marked as a side chain. That hides nothing in its own thread."""
+    _, (agent,) = assemble_agents([], [agent_file(*WORK, prompt("a note", isMeta=True))])
+    assert [entry.uuid for entry in agent.thread.visible] == [entry.uuid for entry in agent.entries[:2]]
+    assert (agent.acts, len(agent.turns)) == ((), 1)
+    _, (teammate,) = assemble_agents([], [agent_file(MESSAGE, reply("done", teamName="crew"))])
+    assert (len(teammate.thread.visible), teammate.team) == (2, "crew")
 
 
-def test_an_agent_taken_up_again_has_one_conversation() -> None:
-    """A second root goes on from where the first had come to; the thread is what would be resumed."""
-    first = file(*WORK).entries
-    again = read(*transcript(prompt("more"), reply("x"), pen=Pen("2" * 36, isSidechain=True)))
-    _, (made,) = assemble_agents([], [AgentFile(Path("x"), AgentId(ID), AgentKind.BELOW, entries=(*first, *again))])
-    assert [entry.uuid for entry in made.conversation] == [entry.uuid for entry in made.entries]
-    assert [entry.uuid for entry in made.thread.entries] == [entry.uuid for entry in again]
+def test_resumed_agent_has_one_conversation() -> None:
+    """A second root continues the first. The thread is what would be resumed."""
+    first = agent_file(*WORK).entries
+    resumed = decode_rows(*transcript(prompt("more"), reply("x"), pen=Pen("2" * 36, isSidechain=True)))
+    _, (agent,) = assemble_agents([], [AgentFile(Path("x"), AgentId(ID), AgentKind.BELOW, entries=(*first, *resumed))])
+    assert [entry.uuid for entry in agent.conversation] == [entry.uuid for entry in agent.entries]
+    assert [entry.uuid for entry in agent.thread.entries] == [entry.uuid for entry in resumed]
 
 
 @pytest.mark.parametrize(
     ("main", "agent", "status"),
     [
-        ([task(), answered({"status": "completed", "agentId": ID})], file(*WORK), AgentStatus.DONE),
-        ([task(), answered(LAUNCHED)], file(*WORK), AgentStatus.PENDING),
-        ([task(), answered(LAUNCHED), prompt(NOTICE % "completed")], file(*WORK), AgentStatus.DONE),
-        ([task(), answered(LAUNCHED), prompt(NOTICE % "failed")], file(*WORK), AgentStatus.FAILED),
-        ([task(), answered(LAUNCHED), prompt(NOTICE % "killed")], file(*WORK), AgentStatus.INTERRUPTED),
+        ([start_agent(), answer({"status": "completed", "agentId": ID})], agent_file(*WORK), AgentStatus.DONE),
+        ([start_agent(), answer(LAUNCHED)], agent_file(*WORK), AgentStatus.PENDING),
+        ([start_agent(), answer(LAUNCHED), prompt(NOTICE % "completed")], agent_file(*WORK), AgentStatus.DONE),
+        ([start_agent(), answer(LAUNCHED), prompt(NOTICE % "failed")], agent_file(*WORK), AgentStatus.FAILED),
+        ([start_agent(), answer(LAUNCHED), prompt(NOTICE % "killed")], agent_file(*WORK), AgentStatus.INTERRUPTED),
         (
             [
-                task(),
-                answered(LAUNCHED),
-                reply(use("TaskOutput", id_="t2")),
-                answered({"retrieval_status": "success", "task": {"task_id": ID, "status": "completed"}}, id_="t2"),
+                start_agent(),
+                answer(LAUNCHED),
+                reply(tool_use("TaskOutput", id_="t2")),
+                answer({"retrieval_status": "success", "task": {"task_id": ID, "status": "completed"}}, id_="t2"),
             ],
-            file(*WORK),
+            agent_file(*WORK),
             AgentStatus.DONE,
         ),
-        ([task(), answered(LAUNCHED)], file(*WORK, meta_=AgentMeta(finished=True)), AgentStatus.DONE),
-        ([task()], file(*WORK), AgentStatus.PENDING),
-        ([task(), prompt("[Request interrupted by user for tool use]")], file(*WORK), AgentStatus.INTERRUPTED),
-        ([], file(prompt("other"), prompt("[Request interrupted by user]")), AgentStatus.INTERRUPTED),
-        ([], file(prompt("other"), reply("API Error", isApiErrorMessage=True)), AgentStatus.FAILED),
-        ([], file(prompt("other"), reply("so")), AgentStatus.DONE),
-        ([], file(prompt("other"), task()), AgentStatus.UNKNOWN),
+        ([start_agent(), answer(LAUNCHED)], agent_file(*WORK, meta_=AgentMeta(finished=True)), AgentStatus.DONE),
+        ([start_agent()], agent_file(*WORK), AgentStatus.PENDING),
+        (
+            [start_agent(), prompt("[Request interrupted by user for tool use]")],
+            agent_file(*WORK),
+            AgentStatus.INTERRUPTED,
+        ),
+        ([], agent_file(prompt("other"), prompt("[Request interrupted by user]")), AgentStatus.INTERRUPTED),
+        ([], agent_file(prompt("other"), reply("API Error", isApiErrorMessage=True)), AgentStatus.FAILED),
+        ([], agent_file(prompt("other"), reply("so")), AgentStatus.DONE),
+        ([], agent_file(prompt("other"), start_agent()), AgentStatus.UNKNOWN),
     ],
 )
-def test_how_an_agent_ended(main: list[Part], agent: AgentFile, status: AgentStatus) -> None:
-    """By what was told of it since, by its call, by its own last words."""
-    _, (made,) = assemble_agents(told(*main), [agent])
-    assert made.status is status
+def test_agent_status(main: list[Part], agent: AgentFile, status: AgentStatus) -> None:
+    """The status comes from notifications, from its call, or from its own last entry."""
+    _, (assembled,) = assemble_agents(entries_of(*main), [agent])
+    assert assembled.status is status
 
 
-def test_a_workflows_journal_tells_how_its_agents_ended() -> None:
-    """Its rows are no agent's own: they stand after the main one's, once each."""
+def test_workflow_journal_has_the_status_of_its_agents() -> None:
+    """Its rows belong to no agent. They follow the main agent's rows, once each."""
     rows: list[Row] = [{"type": "launched"}, {"type": "failed", "key": "k", "agentId": ID, "error": "no"}]
-    main, (made,) = assemble_agents(told(), [file(*WORK, run="wf_1")], read(*rows))
-    assert made.status is AgentStatus.FAILED
+    main, (agent,) = assemble_agents(entries_of(), [agent_file(*WORK, run="wf_1")], decode_rows(*rows))
+    assert agent.status is AgentStatus.FAILED
     assert [entry.kind for entry in main.entries] == ["user", "launched", "failed"]
 
 
-def test_what_is_known_of_an_agent() -> None:
-    """Type and description come from the side file, else from the call; prompt and model from its own rows."""
-    main = told(task("look", subagent_type="Explore", description="have a look"))
-    _, (made,) = assemble_agents(main, [file(*WORK)])
-    assert (made.type, made.description, made.prompt) == ("Explore", "have a look", "look")
-    assert made.model == "claude-sonnet-4-5-20250929"
-    _, (made,) = assemble_agents(main, [file(*WORK, meta_=AgentMeta(agent_type="Plan", description="d"))])
-    assert (made.type, made.description) == ("Plan", "d")
+def test_agent_details() -> None:
+    """Type and description come from the side file or the call, prompt and model from its own rows."""
+    main = entries_of(start_agent("look", subagent_type="Explore", description="have a look"))
+    _, (agent,) = assemble_agents(main, [agent_file(*WORK)])
+    assert (agent.type, agent.description, agent.prompt) == ("Explore", "have a look", "look")
+    assert agent.model == "claude-sonnet-4-5-20250929"
+    _, (agent,) = assemble_agents(main, [agent_file(*WORK, meta_=AgentMeta(agent_type="Plan", description="d"))])
+    assert (agent.type, agent.description) == ("Plan", "d")
 
 
 IDS = st.sampled_from([None, *"abcdef"])
@@ -352,33 +377,37 @@ ROWS = st.builds(
     IDS,
     st.booleans(),
     st.sampled_from([None, None, "a1", "a2"]),
-    st.sampled_from([{"type": "text", "text": "look"}, use("Task", {"prompt": "look"}), result("agentId: a1")]),
+    st.sampled_from(
+        [{"type": "text", "text": "look"}, tool_use("Task", {"prompt": "look"}), tool_result("agentId: a1")]
+    ),
 )
 FILES = st.lists(st.tuples(st.sampled_from(["a1", "a2", "acompact-1"]), st.lists(ROWS, max_size=8)), max_size=3)
 
 
-def _story(main: Agent, agents: tuple[Agent, ...]) -> list[Any]:
+def _summary(main: Agent, agents: tuple[Agent, ...]) -> list[Any]:
     return [(agent.id, agent.kind, agent.link, agent.depth, len(agent.entries)) for agent in (main, *agents)]
 
 
 @given(st.lists(ROWS, max_size=14), FILES, st.lists(ROWS, max_size=2))
-def test_every_entry_stands_in_exactly_one_agent(
+def test_every_entry_is_in_exactly_one_agent(
     rows: list[Row], files: list[tuple[str, list[Row]]], extra: list[Row]
 ) -> None:
-    """Whatever the graph, nothing is lost and nothing comes twice; and the same comes each time."""
-    main, journal = read(*rows), read(*extra)
-    given_ = [AgentFile(Path(id_), AgentId(id_), AgentKind.BELOW, entries=tuple(read(*own))) for id_, own in files]
-    first, others = assemble_agents(main, given_, journal)
-    there = Counter(id(entry) for agent in (first, *others) for entry in agent.entries)
-    assert there == Counter(
-        id(entry) for entry in [*main, *journal, *(entry for own in given_ for entry in own.entries)]
+    """For any graph, nothing is lost or repeated, and the result is the same each time."""
+    main, journal = decode_rows(*rows), decode_rows(*extra)
+    agent_files = [
+        AgentFile(Path(id_), AgentId(id_), AgentKind.BELOW, entries=tuple(decode_rows(*file_))) for id_, file_ in files
+    ]
+    first, others = assemble_agents(main, agent_files, journal)
+    places = Counter(id(entry) for agent in (first, *others) for entry in agent.entries)
+    assert places == Counter(
+        id(entry) for entry in [*main, *journal, *(entry for file_ in agent_files for entry in file_.entries)]
     )
-    assert _story(first, others) == _story(*assemble_agents(main, given_, journal))
+    assert _summary(first, others) == _summary(*assemble_agents(main, agent_files, journal))
     assert all(agent.depth >= 1 and (agent.link.call or agent.link.why or agent.link.step) for agent in others)
 
 
 def sessions(home: Path) -> list[tuple[list[Entry], list[AgentFile]]]:
-    """The sessions of a home: the main transcript's entries, where it is there, and the agents' transcripts."""
+    """Return the sessions of a home: the entries of the main transcript, if it exists, and the agents' transcripts."""
     mains: dict[Any, list[Entry]] = {}
     agents: dict[Any, list[AgentFile]] = defaultdict(list)
     for path in sorted(home.glob("projects/*/**/*.jsonl")):
@@ -387,15 +416,15 @@ def sessions(home: Path) -> list[tuple[list[Entry], list[AgentFile]]]:
         if name.kind is TranscriptKind.MAIN:
             mains[folder, name.session] = list(parse(path))
         elif name.agent is not None:
-            own = tuple(parse(path))
-            session = name.session or next((entry.session_id for entry in own if entry.session_id), None)
-            agents[folder, session].append(AgentFile(path, name.agent, AgentKind.BELOW, name.run, None, own))
+            entries = tuple(parse(path))
+            session = name.session or next((entry.session_id for entry in entries if entry.session_id), None)
+            agents[folder, session].append(AgentFile(path, name.agent, AgentKind.BELOW, name.run, None, entries))
     return [(mains.get(key, []), agents[key]) for key in {**mains, **agents}]
 
 
 @pytest.mark.real
 @pytest.mark.skipif(not HOME.exists(), reason="the real home is not there")
-def test_real_agents_are_linked_or_say_why(capsys: pytest.CaptureFixture[str]) -> None:
+def test_real_agents_are_linked_or_have_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     """Every agent of the real home is linked to a call, is a side agent, or says why it is neither."""
     steps: Counter[str] = Counter()
     for main, files in sessions(HOME):

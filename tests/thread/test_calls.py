@@ -1,4 +1,4 @@
-"""Calls: each tool use once, with its result or the reason why there is none."""
+"""Tests of calls: each tool use once, with its result or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.subtests import for_each
-from tests.thread.rows import read, result, told, use
+from tests.thread.rows import decode_rows, entries_of, tool_result, tool_use
 from tests.transcripts import Row, call, chain, meta, prompt, reply, transcript
 
 from threadline.model.calls import Call, Outcome
@@ -26,71 +26,79 @@ SAID = REJECTED + "To tell you how to proceed, the user said:\nmain is opened el
 NOTE = "\n\nNote: The user's next message may contain a correction or preference. Pay close attention to it."
 
 
-def one(tool: str, content: Any, own: Any = None, *, error: bool | None = None, **fields: Any) -> Call:
-    """The call of a transcript with one result."""
-    block = result(content) if error is None else result(content, is_error=error)
-    row = {} if own is None else {"toolUseResult": own}
-    (made,) = find_calls(told(reply(use(tool)), prompt([block], **row, **fields)))
-    return made
+def call_with(tool: str, content: Any, details: Any = None, *, error: bool | None = None, **fields: Any) -> Call:
+    """Return the call of a transcript with one result."""
+    block = tool_result(content) if error is None else tool_result(content, is_error=error)
+    row = {} if details is None else {"toolUseResult": details}
+    (call,) = find_calls(entries_of(reply(tool_use(tool)), prompt([block], **row, **fields)))
+    return call
 
 
 @for_each(
-    "made, outcome, evidence",
+    "call, outcome, evidence",
     [
-        (one("Bash", "a", {"stdout": "a", "stderr": "", "interrupted": False}), Outcome.OK, "a result"),
-        (one("Bash", "Error: no, all is well", {"stdout": "Error: no"}, error=False), Outcome.OK, "a result"),
-        (one("Bash", "cat: <tool_use_error>", {"stdout": "<tool_use_error>"}), Outcome.OK, "a result"),
-        (one("Read", "Error: one thing in the file"), Outcome.OK, "a result"),
-        (one("Bash", "Exit code 1", "Error: Exit code 1", error=True), Outcome.ERROR, "is_error"),
-        (one("Read", "<tool_use_error>no file</tool_use_error>"), Outcome.ERROR, "<tool_use_error>"),
+        (call_with("Bash", "a", {"stdout": "a", "stderr": "", "interrupted": False}), Outcome.OK, "a result"),
+        (call_with("Bash", "Error: no, all is well", {"stdout": "Error: no"}, error=False), Outcome.OK, "a result"),
+        (call_with("Bash", "cat: <tool_use_error>", {"stdout": "<tool_use_error>"}), Outcome.OK, "a result"),
+        (call_with("Read", "Error: one thing in the file"), Outcome.OK, "a result"),
+        (call_with("Bash", "Exit code 1", "Error: Exit code 1", error=True), Outcome.ERROR, "is_error"),
+        (call_with("Read", "<tool_use_error>no file</tool_use_error>"), Outcome.ERROR, "<tool_use_error>"),
         (
-            one("Read", "File does not exist.", "Error: File does not exist."),
+            call_with("Read", "File does not exist.", "Error: File does not exist."),
             Outcome.ERROR,
             "a string in place of its result",
         ),
-        (one("LS", "- /a", "- /a"), Outcome.OK, "a result"),
-        (one("TodoRead", "[]", "[]"), Outcome.OK, "a result"),
-        (one("ExitPlanMode", "User has approved your plan.", "approved"), Outcome.OK, "a result"),
-        (one("mcp__x__y", '{"n":1}', '{"n":1}'), Outcome.OK, "a result"),
-        (one("TaskUpdate", "?", {"success": False, "taskId": "9"}), Outcome.ERROR, "success is false in its result"),
-        (one("Bash", "", {"stdout": "", "interrupted": True}), Outcome.INTERRUPTED, "interrupted in its result"),
-        (one("Bash", "", {"stdout": "", "timedOutAfterMs": 5}), Outcome.INTERRUPTED, "timedOutAfterMs in its result"),
+        (call_with("LS", "- /a", "- /a"), Outcome.OK, "a result"),
+        (call_with("TodoRead", "[]", "[]"), Outcome.OK, "a result"),
+        (call_with("ExitPlanMode", "User has approved your plan.", "approved"), Outcome.OK, "a result"),
+        (call_with("mcp__x__y", '{"n":1}', '{"n":1}'), Outcome.OK, "a result"),
         (
-            one("Task", "", {"totalTokens": 1, "wasInterrupted": True}),
+            call_with("TaskUpdate", "?", {"success": False, "taskId": "9"}),
+            Outcome.ERROR,
+            "success is false in its result",
+        ),
+        (call_with("Bash", "", {"stdout": "", "interrupted": True}), Outcome.INTERRUPTED, "interrupted in its result"),
+        (
+            call_with("Bash", "", {"stdout": "", "timedOutAfterMs": 5}),
+            Outcome.INTERRUPTED,
+            "timedOutAfterMs in its result",
+        ),
+        (
+            call_with("Task", "", {"totalTokens": 1, "wasInterrupted": True}),
             Outcome.INTERRUPTED,
             "wasInterrupted in its result",
         ),
-        (one("Bash", STOP, "User rejected tool use", error=True), Outcome.DENIED, None),
-        (one("Bash", STOP), Outcome.DENIED, None),
-        (one("Bash", "no", "Error: no", error=True, toolDenialKind="user-rejected"), Outcome.DENIED, None),
-        (one("Bash", "?", "?", error=True, toolDenialKind="interrupted"), Outcome.INTERRUPTED, None),
-        (one("Bash", "?", error=True, permissionDecision={"decision": "reject"}), Outcome.DENIED, None),
+        (call_with("Bash", STOP, "User rejected tool use", error=True), Outcome.DENIED, None),
+        (call_with("Bash", STOP), Outcome.DENIED, None),
+        (call_with("Bash", "no", "Error: no", error=True, toolDenialKind="user-rejected"), Outcome.DENIED, None),
+        (call_with("Bash", "?", "?", error=True, toolDenialKind="interrupted"), Outcome.INTERRUPTED, None),
+        (call_with("Bash", "?", error=True, permissionDecision={"decision": "reject"}), Outcome.DENIED, None),
         (
-            one("Write", "Claude requested permissions to write to /a, but …", "Error: …", error=True),
+            call_with("Write", "Claude requested permissions to write to /a, but …", "Error: …", error=True),
             Outcome.DENIED,
             None,
         ),
-        (one("Bash", "PreToolUse:Bash hook error: [x]: no", "Error: …", error=True), Outcome.DENIED, None),
-        (one("Bash", "[Request interrupted by user for tool use]", error=True), Outcome.INTERRUPTED, None),
-        (one("Bash", STOP, {"stdout": STOP, "stderr": ""}), Outcome.OK, "a result"),
+        (call_with("Bash", "PreToolUse:Bash hook error: [x]: no", "Error: …", error=True), Outcome.DENIED, None),
+        (call_with("Bash", "[Request interrupted by user for tool use]", error=True), Outcome.INTERRUPTED, None),
+        (call_with("Bash", STOP, {"stdout": STOP, "stderr": ""}), Outcome.OK, "a result"),
     ],
 )
-def test_outcome_rests_on_evidence(made: Call, outcome: Outcome, evidence: str | None) -> None:
-    """How a call ended is told by flags, by the shape of its result and by the program's own sentences."""
-    assert made.outcome is outcome
-    assert evidence is None or made.evidence == evidence
-    assert made.evidence
+def test_outcome_has_evidence(call: Call, outcome: Outcome, evidence: str | None) -> None:
+    """The outcome comes from flags, from the shape of the result and from the program's own sentences."""
+    assert call.outcome is outcome
+    assert evidence is None or call.evidence == evidence
+    assert call.evidence
 
 
-def test_feedback_is_the_persons_own_words() -> None:
-    """The words after "the user said:" are kept, without the note that newer versions add; a button says nothing."""
-    assert one("Bash", SAID, "Error: …", error=True).feedback == "main is opened elsewhere"
-    assert one("Bash", SAID + NOTE, "Error: …", error=True).feedback == "main is opened elsewhere"
-    assert one("Bash", STOP, error=True).feedback is None
-    assert one("Bash", STOP, error=True, userFeedback="later").feedback == "later"
-    assert one("Bash", "the user said: hi").feedback is None
+def test_feedback_is_the_users_text() -> None:
+    """The text after "the user said:" is kept, without the note that newer versions add. A button gives no feedback."""
+    assert call_with("Bash", SAID, "Error: …", error=True).feedback == "main is opened elsewhere"
+    assert call_with("Bash", SAID + NOTE, "Error: …", error=True).feedback == "main is opened elsewhere"
+    assert call_with("Bash", STOP, error=True).feedback is None
+    assert call_with("Bash", STOP, error=True, userFeedback="later").feedback == "later"
+    assert call_with("Bash", "the user said: hi").feedback is None
     clarify = REJECTED + "To tell you how to proceed, the user said:\nThe user wants to clarify these questions.\n…"
-    assert one("AskUserQuestion", clarify, error=True).feedback is None
+    assert call_with("AskUserQuestion", clarify, error=True).feedback is None
 
 
 INTERRUPT = prompt([{"type": "text", "text": "[Request interrupted by user for tool use]"}])
@@ -108,132 +116,147 @@ INTERRUPT = prompt([{"type": "text", "text": "[Request interrupted by user for t
         ([reply("so")], Outcome.LOST),
     ],
 )
-def test_a_call_without_a_result_says_why(after: list[Any], outcome: Outcome) -> None:
-    """Pending while nothing follows, interrupted when an interrupt does, lost when the conversation went on."""
-    (made,) = find_calls(told(reply("I look", use("Bash")), *after))
-    assert (made.outcome, made.answer, made.output, made.result) == (outcome, None, "", None)
+def test_outcome_of_a_call_without_a_result(after: list[Any], outcome: Outcome) -> None:
+    """It is pending if nothing follows, interrupted if an interrupt follows, and lost if the conversation continued."""
+    (call,) = find_calls(entries_of(reply("I look", tool_use("Bash")), *after))
+    assert (call.outcome, call.answer, call.output, call.result) == (outcome, None, "", None)
 
 
-def test_parallel_calls_do_not_hide_each_others_end() -> None:
-    """Of two calls of one reply, one has a result: the other is pending, or interrupted, but not lost."""
-    parts = [reply(use("Bash", id_="a"), use("Read", id_="b")), prompt([result("x", "b")])]
-    assert [call.outcome for call in find_calls(told(*parts))] == [Outcome.PENDING, Outcome.OK]
-    assert [call.outcome for call in find_calls(told(*parts, INTERRUPT))] == [Outcome.INTERRUPTED, Outcome.OK]
-    assert [call.outcome for call in find_calls(told(*parts, reply("go on")))] == [Outcome.LOST, Outcome.OK]
+def test_result_of_a_parallel_call_does_not_make_others_lost() -> None:
+    """If one of two calls of a reply has a result, the other is pending or interrupted."""
+    parts = [reply(tool_use("Bash", id_="a"), tool_use("Read", id_="b")), prompt([tool_result("x", "b")])]
+    assert [call.outcome for call in find_calls(entries_of(*parts))] == [Outcome.PENDING, Outcome.OK]
+    assert [call.outcome for call in find_calls(entries_of(*parts, INTERRUPT))] == [Outcome.INTERRUPTED, Outcome.OK]
+    assert [call.outcome for call in find_calls(entries_of(*parts, reply("go on")))] == [Outcome.LOST, Outcome.OK]
 
 
-def test_a_reply_cut_off_while_it_came_is_interrupted() -> None:
+def test_call_of_an_aborted_reply_is_interrupted() -> None:
     """The row itself says that it was aborted."""
-    (made,) = find_calls(told(reply(use("Bash"), isAbortedMidStream=True), reply("so")))
-    assert (made.outcome, made.evidence) == (Outcome.INTERRUPTED, "isAbortedMidStream")
+    (call,) = find_calls(entries_of(reply(tool_use("Bash"), isAbortedMidStream=True), reply("so")))
+    assert (call.outcome, call.evidence) == (Outcome.INTERRUPTED, "isAbortedMidStream")
 
 
-def test_rows_written_again_count_once_and_the_last_counts() -> None:
+def test_repeated_rows_are_one_call_and_the_last_counts() -> None:
     """The same row twice, and the same tool use on two rows of a message, are one call."""
-    rows = transcript(prompt("go"), reply(use("Bash", {"command": "ls"})), prompt([result("a")]))
+    rows = transcript(prompt("go"), reply(tool_use("Bash", {"command": "ls"})), prompt([tool_result("a")]))
     first = rows[1]
     assert isinstance(first, dict)
-    again = {**first, "message": {**first["message"], "content": [use("Bash", {"command": "pwd"})]}}
-    (made,) = find_calls(read(*rows, again))
-    assert made.input == {"command": "pwd"}
-    twice = told(reply(use("Bash", {"command": "ls"}), use("Bash", {"command": "ls -a"})), prompt([result("a")]))
-    (made,) = find_calls(twice)
-    assert (made.input, made.output) == ({"command": "ls -a"}, "a")
+    repeated = {**first, "message": {**first["message"], "content": [tool_use("Bash", {"command": "pwd"})]}}
+    (call,) = find_calls(decode_rows(*rows, repeated))
+    assert call.input == {"command": "pwd"}
+    twice = entries_of(
+        reply(tool_use("Bash", {"command": "ls"}), tool_use("Bash", {"command": "ls -a"})), prompt([tool_result("a")])
+    )
+    (call,) = find_calls(twice)
+    assert (call.input, call.output) == ({"command": "ls -a"}, "a")
 
 
-def test_a_result_may_stand_before_its_call_and_in_another_turn() -> None:
-    """Calls and results are paired by id, wherever they stand; the turn is the call's."""
-    entries = told(prompt([result("early", "a")]), reply(use("Bash", id_="a"), use("Bash", id_="b")))
-    entries += read(*transcript(prompt("next"), prompt([result("late", "b")])))
-    made = find_calls(entries, turns=split_into_turns(entries, find_acts(entries)))
-    assert [(one.output, one.turn) for one in made] == [("early", 1), ("late", 1)]
+def test_result_may_precede_its_call_or_be_in_another_turn() -> None:
+    """Calls and results are paired by id anywhere. The turn is the call's."""
+    entries = entries_of(
+        prompt([tool_result("early", "a")]), reply(tool_use("Bash", id_="a"), tool_use("Bash", id_="b"))
+    )
+    entries += decode_rows(*transcript(prompt("next"), prompt([tool_result("late", "b")])))
+    calls = find_calls(entries, turns=split_into_turns(entries, find_acts(entries)))
+    assert [(call.output, call.turn) for call in calls] == [("early", 1), ("late", 1)]
 
 
-def test_missing_ids_are_paired_by_the_row_they_hang_off() -> None:
-    """A tool use without an id has an id made for it, the same each time, and finds its result by the parent row."""
-    entries = told(reply(use("Bash", id_=None)), prompt([result("a", None)]))
-    (made,) = find_calls(entries)
-    assert (made.outcome, made.output) == (Outcome.OK, "a")
-    assert [call.id for call in find_calls(entries)] == [made.id]
-    (alone,) = find_calls(told(reply(use("Bash", id_=None)), reply("so")))
+def test_calls_without_ids_are_paired_by_parent_row() -> None:
+    """A tool use without an id gets a stable generated id."""
+    entries = entries_of(reply(tool_use("Bash", id_=None)), prompt([tool_result("a", None)]))
+    (only_call,) = find_calls(entries)
+    assert (only_call.outcome, only_call.output) == (Outcome.OK, "a")
+    assert [call.id for call in find_calls(entries)] == [only_call.id]
+    (alone,) = find_calls(entries_of(reply(tool_use("Bash", id_=None)), reply("so")))
     assert alone.outcome is Outcome.LOST
 
 
-def test_tools_the_api_runs_have_their_results_in_the_reply() -> None:
-    """A server tool's use and result stand in assistant rows; an object with an error code is an error."""
-    found = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"type": "web_search_result"}]}
-    failed = {"type": "web_search_tool_result", "tool_use_id": "s2", "content": {"error_code": "max_uses_exceeded"}}
-    asked = [use("web_search", id_=name, kind="server_tool_use") for name in ("s1", "s2")]
-    made = find_calls(told(reply(asked[0], found, asked[1], failed, "so")))
-    assert [(one.tool, one.outcome) for one in made] == [("web_search", Outcome.OK), ("web_search", Outcome.ERROR)]
-    assert made[0].answer is not None
-    assert made[0].result is None
+def test_server_tools_have_their_results_in_the_reply() -> None:
+    """Use and result are in assistant rows. An object with an error code is an error."""
+    success = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"type": "web_search_result"}]}
+    failure = {"type": "web_search_tool_result", "tool_use_id": "s2", "content": {"error_code": "max_uses_exceeded"}}
+    uses = [tool_use("web_search", id_=name, kind="server_tool_use") for name in ("s1", "s2")]
+    calls = find_calls(entries_of(reply(uses[0], success, uses[1], failure, "so")))
+    assert [(call.tool, call.outcome) for call in calls] == [
+        ("web_search", Outcome.OK),
+        ("web_search", Outcome.ERROR),
+    ]
+    assert calls[0].answer is not None
+    assert calls[0].result is None
 
 
-def test_a_gateway_may_put_plain_results_into_the_reply() -> None:
-    """A `tool_result` in an assistant row is a result all the same."""
-    (made,) = find_calls(told(reply(use("Bash"), result("a"))))
-    assert (made.outcome, made.output) == (Outcome.OK, "a")
+def test_plain_result_in_a_reply_is_a_result() -> None:
+    """A gateway may write a `tool_result` into an assistant row."""
+    (call,) = find_calls(entries_of(reply(tool_use("Bash"), tool_result("a"))))
+    assert (call.outcome, call.output) == (Outcome.OK, "a")
 
 
-def test_foreign_rows_are_no_calls() -> None:
-    """Top-level `tool_use` and `tool_result` rows, and results of calls that are not there, make none."""
+def test_foreign_rows_are_not_calls() -> None:
+    """Neither are top-level `tool_use` and `tool_result` rows, nor results without a call."""
     foreign: list[Row] = [{"type": "tool_use", "tool": {"name": "Bash"}}, {"type": "tool_result", "result": {}}]
-    assert find_calls(read(*foreign, *transcript(prompt([result("a", "gone")])))) == []
+    assert find_calls(decode_rows(*foreign, *transcript(prompt([tool_result("a", "gone")])))) == []
 
 
 @pytest.mark.parametrize(
-    ("made", "path"),
+    ("call", "path"),
     [
-        (one("Bash", "x", {"stdout": "x", "persistedOutputPath": "/h/tool-results/a.txt"}), "/h/tool-results/a.txt"),
         (
-            one("Grep", "<persisted-output>\nOutput too large (141KB). Full output saved to: /h/t/b.txt\n\nPreview"),
+            call_with("Bash", "x", {"stdout": "x", "persistedOutputPath": "/h/tool-results/a.txt"}),
+            "/h/tool-results/a.txt",
+        ),
+        (
+            call_with(
+                "Grep", "<persisted-output>\nOutput too large (141KB). Full output saved to: /h/t/b.txt\n\nPreview"
+            ),
             "/h/t/b.txt",
         ),
-        (one("Bash", "Full output saved to: /h/t/c.txt", {"stdout": ""}), None),
+        (call_with("Bash", "Full output saved to: /h/t/c.txt", {"stdout": ""}), None),
     ],
 )
-def test_persisted_output_is_named(made: Call, path: str | None) -> None:
-    """The file that output was put into is told by the result, or by the stub in its place."""
-    assert made.persisted == (Path(path) if path else None)
+def test_path_of_persisted_output(call: Call, path: str | None) -> None:
+    """The file that contains the output is named in the result, or in the stub in its place."""
+    assert call.persisted == (Path(path) if path else None)
 
 
 @pytest.mark.parametrize(
-    ("made", "agent"),
+    ("call", "agent"),
     [
-        (one("Task", "done", {"status": "completed", "agentId": "ab94da7", "content": []}), "ab94da7"),
-        (one("Agent", "Spawned", {"status": "teammate_spawned", "agent_id": "ann@team", "name": "ann"}), "ann@team"),
-        (one("Agent", "see agentId: x\nagentId: quoted\n…\nagentId: a1b2 (use SendMessage)"), "a1b2"),
-        (one("Bash", "agentId: a1b2", {"stdout": "agentId: a1b2"}), None),
-        (one("Agent", "agentless"), None),
+        (call_with("Task", "done", {"status": "completed", "agentId": "ab94da7", "content": []}), "ab94da7"),
+        (
+            call_with("Agent", "Spawned", {"status": "teammate_spawned", "agent_id": "ann@team", "name": "ann"}),
+            "ann@team",
+        ),
+        (call_with("Agent", "see agentId: x\nagentId: quoted\n…\nagentId: a1b2 (use SendMessage)"), "a1b2"),
+        (call_with("Bash", "agentId: a1b2", {"stdout": "agentId: a1b2"}), None),
+        (call_with("Agent", "agentless"), None),
     ],
 )
-def test_the_agent_that_a_call_started(made: Call, agent: str | None) -> None:
-    """Its id stands in the result, or in the last line of the text that names one."""
-    assert made.started == agent
+def test_started_agent_of_a_call(call: Call, agent: str | None) -> None:
+    """Its id is in the result, or in the last line of the text that names one."""
+    assert call.started == agent
 
 
 @pytest.mark.parametrize(
-    ("made", "code"),
+    ("call", "code"),
     [
-        (one("Bash", "Exit code 127\nnot found", "Error: …", error=True), 127),
-        (one("Bash", "it said Exit code 1", {"stdout": ""}), None),
-        (one("BashOutput", "", {"shellId": "1", "exitCode": 3}), 3),
-        (one("BashOutput", "<status>completed</status>\n<exit_code>2</exit_code>"), 2),
-        (one("TaskOutput", "", {"retrieval_status": "success", "task": {"task_id": "b", "exitCode": 4}}), 4),
+        (call_with("Bash", "Exit code 127\nnot found", "Error: …", error=True), 127),
+        (call_with("Bash", "it said Exit code 1", {"stdout": ""}), None),
+        (call_with("BashOutput", "", {"shellId": "1", "exitCode": 3}), 3),
+        (call_with("BashOutput", "<status>completed</status>\n<exit_code>2</exit_code>"), 2),
+        (call_with("TaskOutput", "", {"retrieval_status": "success", "task": {"task_id": "b", "exitCode": 4}}), 4),
     ],
 )
-def test_exit_code(made: Call, code: int | None) -> None:
-    """The exit code is told in the text or in the result of whoever asked for the output."""
-    assert exit_code(made) == code
+def test_exit_code(call: Call, code: int | None) -> None:
+    """The exit code is in the text or in the result of the call that requested the output."""
+    assert exit_code(call) == code
 
 
-def test_a_call_gives_its_result_typed_and_its_duration() -> None:
-    """A call knows its result by tool, and the time from its row to the result's."""
-    (made,) = find_calls(told(call("Bash", "ls", result="a", details={"stdout": "a"})))
-    assert isinstance(made.result, ShellResult)
-    assert made.duration is not None
-    assert made.duration.total_seconds() == 1
+def test_call_has_a_typed_result_and_a_duration() -> None:
+    """The result is typed by tool. The duration is the time between both rows."""
+    (bash_call,) = find_calls(entries_of(call("Bash", "ls", result="a", details={"stdout": "a"})))
+    assert isinstance(bash_call.result, ShellResult)
+    assert bash_call.duration is not None
+    assert bash_call.duration.total_seconds() == 1
 
 
 NOTICE = (
@@ -243,37 +266,39 @@ NOTICE = (
 )
 
 
-def test_a_notification_is_read_whole() -> None:
-    """Its parts are read outside of the result, which may hold anything."""
-    (notice,) = find_notifications(told(prompt(NOTICE)))
+def test_notification_fields() -> None:
+    """They are read outside of the result, which may contain anything."""
+    (notice,) = find_notifications(entries_of(prompt(NOTICE)))
     assert (notice.task, notice.call, notice.status) == ("a1b2", "toolu_1", "completed")
     assert (notice.summary, notice.result) == ('Agent "a & b" completed', "so <status>x</status>")
     assert (notice.output_file, notice.usage) == ("/t/o", {"total_tokens": 12, "tool_uses": 3})
 
 
-def test_notifications_count_once() -> None:
-    """What was queued and then given to the model, in a user row or an attachment, is one notification."""
+def test_queued_and_delivered_notification_counts_once() -> None:
+    """It may be delivered in a user row or an attachment."""
     queued = meta("queue-operation", operation="enqueue", content=NOTICE)
-    left = meta("queue-operation", operation="remove", content=NOTICE)
+    removed = meta("queue-operation", operation="remove", content=NOTICE)
     attached = chain("attachment", attachment={"type": "queued_command", "prompt": NOTICE})
-    assert [notification.entry.kind for notification in find_notifications(told(queued, left, attached))] == [
+    assert [notification.entry.kind for notification in find_notifications(entries_of(queued, removed, attached))] == [
         "attachment"
     ]
-    assert [notification.entry.kind for notification in find_notifications(told(queued, prompt(NOTICE)))] == ["user"]
-    assert [notification.entry.kind for notification in find_notifications(told(queued))] == ["queue-operation"]
-    assert len(find_notifications(told(queued, queued, prompt(NOTICE), prompt(NOTICE), queued))) == 3
+    assert [notification.entry.kind for notification in find_notifications(entries_of(queued, prompt(NOTICE)))] == [
+        "user"
+    ]
+    assert [notification.entry.kind for notification in find_notifications(entries_of(queued))] == ["queue-operation"]
+    assert len(find_notifications(entries_of(queued, queued, prompt(NOTICE), prompt(NOTICE), queued))) == 3
 
 
 @pytest.mark.parametrize("text", ["see " + NOTICE, "<task-notification>" * 9, "<task-notification>\n<task-id>a"])
-def test_a_person_may_quote_a_notification(text: str) -> None:
-    """Text that merely holds one, or half of one, tells nothing."""
-    assert find_notifications(told(prompt(text))) == []
+def test_quoted_notification_is_ignored(text: str) -> None:
+    """Text that merely contains one, or half of one, is not a notification."""
+    assert find_notifications(entries_of(prompt(text))) == []
 
 
 IDS = st.sampled_from([None, "a", "b", "c"])
 BLOCKS = st.one_of(
-    st.builds(use, st.sampled_from(["Bash", "Task", "", "LS"]), id_=IDS),
-    st.builds(result, st.sampled_from([None, "x", STOP, ["y"], [{"type": "text", "text": "z"}]]), IDS),
+    st.builds(tool_use, st.sampled_from(["Bash", "Task", "", "LS"]), id_=IDS),
+    st.builds(tool_result, st.sampled_from([None, "x", STOP, ["y"], [{"type": "text", "text": "z"}]]), IDS),
     st.just({"type": "text", "text": "[Request interrupted by user]"}),
 )
 ROWS = st.builds(
@@ -293,12 +318,12 @@ ROWS = st.builds(
 
 
 @given(st.lists(ROWS, max_size=12))
-def test_any_rows_give_each_tool_use_once(rows: list[Row]) -> None:
-    """Whatever the rows, no call comes twice, none is missing, and the same come each time."""
-    entries = read(*rows)
-    made = find_calls(entries)
-    ids = [one.id for one in made]
+def test_any_rows_have_each_tool_use_once(rows: list[Row]) -> None:
+    """For any rows, no call is repeated or missing, and the result is the same each time."""
+    entries = decode_rows(*rows)
+    calls = find_calls(entries)
+    ids = [call.id for call in calls]
     named = {block.get("id") for row in rows if row["type"] == "assistant" for block in row["message"]["content"]}
     assert len(ids) == len(set(ids))
     assert named - {None} <= set(ids)
-    assert [repr(call) for call in find_calls(entries)] == [repr(one) for one in made]
+    assert [repr(call) for call in find_calls(entries)] == [repr(call) for call in calls]

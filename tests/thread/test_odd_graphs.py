@@ -1,4 +1,4 @@
-"""Graphs that no sound program writes, and the thread that Claude Code itself would make of them."""
+"""Tests of graphs that no correct program writes. The thread is the one that Claude Code would show."""
 
 from __future__ import annotations
 
@@ -6,105 +6,105 @@ from time import process_time
 from typing import Any
 
 import pytest
-from tests.thread.rows import read
+from tests.thread.rows import decode_rows
 
 from threadline.model.entries import Entry
 from threadline.thread import assemble_agents, detect_continuations, find_notifications
 
 
 def row(uuid: str, parent: str | None, kind: str = "user", **fields: Any) -> dict[str, Any]:
-    """A row of the conversation graph."""
-    said = {"role": kind, "content": f"words of {uuid}"} if kind in {"user", "assistant"} else None
+    """Return a row of the conversation graph."""
+    message = {"role": kind, "content": f"words of {uuid}"} if kind in {"user", "assistant"} else None
     return {
         "type": kind,
         "uuid": uuid,
         "parentUuid": parent,
         "sessionId": "s",
-        **({"message": said} if said else {}),
+        **({"message": message} if message else {}),
         **fields,
     }
 
 
-def visible(*rows: dict[str, Any]) -> list[str | None]:
-    """The ids of the active thread that are shown."""
-    main, _others = assemble_agents(read(*rows), ())
+def visible_ids(*rows: dict[str, Any]) -> list[str | None]:
+    """Return the visible ids of the active thread."""
+    main, _others = assemble_agents(decode_rows(*rows), ())
     return [entry.uuid for entry in main.thread.visible]
 
 
-def test_a_pointer_at_a_row_that_nothing_speaks_above_says_nothing() -> None:
-    """A `last-prompt` that leads to bookkeeping alone is passed over."""
+def test_last_prompt_that_points_at_bookkeeping_is_ignored() -> None:
+    """There is no prompt or reply above that row."""
     rows = (row("a", None), row("b", "a", "assistant"), row("s", "gone", "system"))
-    assert visible(*rows, {"type": "last-prompt", "leafUuid": "s", "sessionId": "s"}) == ["a", "b"]
+    assert visible_ids(*rows, {"type": "last-prompt", "leafUuid": "s", "sessionId": "s"}) == ["a", "b"]
 
 
-def test_a_row_that_is_its_own_parent_is_no_end() -> None:
-    """A self-parent is named as a parent, so that the conversation does not end in it."""
+def test_row_that_is_its_own_parent_is_not_a_leaf() -> None:
+    """The conversation does not end in it."""
     rows = (row("a", None), row("b", "a", "assistant"), row("c", "b"), row("d", "d", "assistant"))
-    assert visible(*rows) == ["a", "b", "c"]
+    assert visible_ids(*rows) == ["a", "b", "c"]
 
 
-def test_a_ring_apart_is_no_end() -> None:
-    """A cycle that hangs from nothing counts only where there is nothing else."""
+def test_separate_cycle_is_not_the_active_thread() -> None:
+    """It counts only if there is nothing else."""
     ring = (row("c", "d"), row("d", "c", "assistant"))
-    assert visible(row("a", None), row("b", "a", "assistant"), *ring) == ["a", "b"]
-    assert sorted(str(uuid) for uuid in visible(*ring)) == ["c", "d"]
+    assert visible_ids(row("a", None), row("b", "a", "assistant"), *ring) == ["a", "b"]
+    assert sorted(str(uuid) for uuid in visible_ids(*ring)) == ["c", "d"]
 
 
-def test_a_leaf_below_a_ring_goes_once_round_it() -> None:
-    """The walk from a leaf passes every row of a cycle once."""
+def test_leaf_below_a_cycle_visits_it_once() -> None:
+    """The walk from the leaf passes every row of the cycle once."""
     rows = (row("a", "c"), row("b", "a", "assistant"), row("c", "b"), row("leaf", "a", "assistant"))
-    assert visible(*rows) == ["b", "c", "a", "leaf"]
+    assert visible_ids(*rows) == ["b", "c", "a", "leaf"]
 
 
-def test_the_thread_leads_through_rows_of_agents() -> None:
-    """A main row below an agent's row goes on from the main rows above it."""
+def test_thread_continues_through_agent_rows() -> None:
+    """A main row below an agent's row continues from the main rows above it."""
     rows = (row("a", None), row("b", "a", "assistant", isSidechain=True), row("c", "b"), row("d", "c", "assistant"))
-    assert visible(*rows) == ["a", "c", "d"]
+    assert visible_ids(*rows) == ["a", "c", "d"]
 
 
 @pytest.mark.parametrize("rows", [[("u1", ""), ("", "u1")], [("", "")], [("", None), ("b", ""), ("c", "b")]])
-def test_an_empty_id_is_no_parent(rows: list[tuple[str, str | None]]) -> None:
-    """Rows whose id, or whose parent's, is the empty string are read like any other."""
-    entries = read(*(row(uuid, parent) for uuid, parent in rows))
+def test_empty_id_is_not_a_parent(rows: list[tuple[str, str | None]]) -> None:
+    """Rows with an empty id or parent id are read like any other."""
+    entries = decode_rows(*(row(uuid, parent) for uuid, parent in rows))
     main, others = assemble_agents(entries, ())
     assert len(main.entries) + sum(len(other.entries) for other in others) == len(rows)
 
 
-def test_a_count_of_thousands_of_digits_is_no_count() -> None:
-    """A notification's usage with an absurd number is a notification without that number."""
+def test_absurd_count_in_a_notification_is_ignored() -> None:
+    """A number of thousands of digits is left out."""
     text = f"<task-notification><task-id>x</task-id><usage>tokens: {'9' * 5000}</usage></task-notification>"
-    (one,) = find_notifications(read(row("a", None, message={"role": "user", "content": text})))
-    assert one.usage == {}
+    (notification,) = find_notifications(decode_rows(row("a", None, message={"role": "user", "content": text})))
+    assert notification.usage == {}
 
 
 def many_sessions(count: int) -> list[Entry]:
-    """Rows each of which names a session of its own."""
-    return read(*(row(f"u{number}", None, sessionId=f"s{number}") for number in range(count)))
+    """Return rows that each name another session."""
+    return decode_rows(*(row(f"u{number}", None, sessionId=f"s{number}") for number in range(count)))
 
 
 def long_usage(count: int) -> list[Entry]:
-    """A notification whose usage is one long word."""
+    """Return a notification whose usage is one long word."""
     text = f"<task-notification><task-id>x</task-id><usage>{'a' * count * 20}</usage></task-notification>"
-    return read(row("a", None, message={"role": "user", "content": text}))
+    return decode_rows(row("a", None, message={"role": "user", "content": text}))
 
 
-def unclosed(count: int) -> list[Entry]:
-    """A prompt of tags that are never closed."""
-    return read(row("a", None, message={"role": "user", "content": "<bash-input>" * count}))
+def unclosed_tags(count: int) -> list[Entry]:
+    """Return a prompt of tags that are never closed."""
+    return decode_rows(row("a", None, message={"role": "user", "content": "<bash-input>" * count}))
 
 
-def stretches(count: int) -> list[Entry]:
-    """Boundaries that each claim to preserve everything before them."""
+def preserved_segments(count: int) -> list[Entry]:
+    """Return boundaries that each claim to preserve everything before them."""
     chain = [row(f"u{at}", f"u{at - 1}" if at else None) for at in range(count)]
     segment = {"headUuid": "nowhere", "tailUuid": f"u{count - 1}"}
-    told = {"compactMetadata": {"preservedSegment": segment}, "subtype": "compact_boundary"}
-    return read(*chain, *(row(f"b{at}", None, "system", **told) for at in range(count)))
+    fields = {"compactMetadata": {"preservedSegment": segment}, "subtype": "compact_boundary"}
+    return decode_rows(*chain, *(row(f"b{at}", None, "system", **fields) for at in range(count)))
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize("make", [many_sessions, long_usage, unclosed, stretches])
-def test_odd_rows_take_time_in_proportion(make: Any) -> None:
-    """Four times as much of it takes about four times as long, not sixteen times."""
+@pytest.mark.parametrize("make", [many_sessions, long_usage, unclosed_tags, preserved_segments])
+def test_time_is_linear_for_odd_rows(make: Any) -> None:
+    """Four times as many rows take about four times as long, not sixteen times."""
 
     def seconds(count: int) -> float:
         entries = make(count)

@@ -1,4 +1,4 @@
-"""Laws of threading: whatever the parent graph, every entry once, the same each time, in time that grows with it."""
+"""Properties of threading: for any parent graph, every entry once, a stable result, in linear time."""
 
 from __future__ import annotations
 
@@ -129,23 +129,23 @@ def _entries(folder: Path, rows: list[dict[str, Any]], name: str = "s1") -> list
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder to write transcripts into."""
+    """A folder to write transcripts to."""
     return tmp_path_factory.mktemp("laws")
 
 
-def _check_once(made: AgentHistory, entries: list[Entry]) -> None:
-    assert list(made.entries) == entries
-    assert [entry for turn in made.turns for entry in turn.entries] == entries
+def _check_entries_once(history: AgentHistory, entries: list[Entry]) -> None:
+    assert list(history.entries) == entries
+    assert [entry for turn in history.turns for entry in turn.entries] == entries
 
 
-def _check_thread(made: AgentHistory, graph: Graph, parallel: ParallelReplies) -> None:
-    uuids = [entry.uuid for entry in made.thread.entries]
+def _check_thread(history: AgentHistory, graph: Graph, parallel: ParallelReplies) -> None:
+    uuids = [entry.uuid for entry in history.thread.entries]
     assert len(set(uuids)) == len(uuids)
-    leaf = made.thread.leaf
+    leaf = history.thread.leaf
     path = [entry.uuid for entry in graph.path_to_root(leaf)][::-1]
     assert [uuid for uuid in uuids if uuid in set(path)] == path
     messages = {parallel_id for entry in graph.path_to_root(leaf) if (parallel_id := _message(entry)) is not None}
-    for entry in made.thread.entries:
+    for entry in history.thread.entries:
         if entry.uuid not in path:  # restored: a block of a reply on the path, or a result
             assert _message(entry) in messages or entry.kind == "user"
     assert parallel.complete([]) == []
@@ -156,28 +156,28 @@ def _message(entry: ChainEntry) -> str | None:
     return message.id if entry.kind == "assistant" and message is not None else None
 
 
-def _check_told_once(made: AgentHistory) -> None:
-    conversation = [entry.uuid for entry in made.conversation]
-    left = [entry.uuid for branch in made.branches for entry in branch.entries]
-    assert max(Counter([*conversation, *left]).values(), default=1) == 1
-    assert {entry.uuid for entry in made.thread.entries} <= set(conversation)
+def _check_conversation_once(history: AgentHistory) -> None:
+    conversation = [entry.uuid for entry in history.conversation]
+    branch_ids = [entry.uuid for branch in history.branches for entry in branch.entries]
+    assert max(Counter([*conversation, *branch_ids]).values(), default=1) == 1
+    assert {entry.uuid for entry in history.thread.entries} <= set(conversation)
 
 
 @given(rows=ROWS, agent=st.booleans())
 def test_any_graph_is_threaded(folder: Path, rows: list[dict[str, Any]], agent: bool) -> None:
-    """Any rows make a loop: each entry once, the thread a path, nothing told twice, the same each time."""
+    """Each entry occurs once, the thread is a path, nothing is repeated, and the result is stable."""
     entries = _entries(folder, rows)
-    made = build_history(entries, agent=agent)
+    history = build_history(entries, agent=agent)
     graph = Graph(entries)
-    _check_once(made, entries)
-    _check_thread(made, graph, ParallelReplies(graph))
-    _check_told_once(made)
-    assert build_history(entries, agent=agent) == made
+    _check_entries_once(history, entries)
+    _check_thread(history, graph, ParallelReplies(graph))
+    _check_conversation_once(history)
+    assert build_history(entries, agent=agent) == history
 
 
 @given(rows=ROWS)
-def test_the_graph_is_a_forest(folder: Path, rows: list[dict[str, Any]]) -> None:
-    """Every id is below exactly one root, each entry comes after its parent, and every walk up ends at a root."""
+def test_graph_is_a_forest(folder: Path, rows: list[dict[str, Any]]) -> None:
+    """Every id is below exactly one root, each entry follows its parent, and every path upwards ends at a root."""
     graph = Graph(_entries(folder, rows))
     downwards = graph.topological_order()
     assert sorted(downwards) == sorted(graph.entries)
@@ -191,25 +191,27 @@ def test_the_graph_is_a_forest(folder: Path, rows: list[dict[str, Any]]) -> None
 
 @given(rows=ROWS, cuts=st.lists(st.sampled_from(["main", "a1", "a2", "acompact-1", "journal"]), max_size=30))
 def test_any_interleaving_of_files_is_assembled(folder: Path, rows: list[dict[str, Any]], cuts: list[str]) -> None:
-    """However rows are spread over a session's transcripts, each stands in exactly one agent, the same each time."""
-    spread: dict[str, list[dict[str, Any]]] = {"main": [], "journal": []}
+    """However rows are distributed over a session's transcripts, each is in exactly one agent."""
+    rows_by_file: dict[str, list[dict[str, Any]]] = {"main": [], "journal": []}
     for number, row in enumerate(rows):
-        spread.setdefault(cuts[number % len(cuts)] if cuts else "main", []).append(row)
-    read = {name: _entries(folder, some, name) for name, some in spread.items()}
+        rows_by_file.setdefault(cuts[number % len(cuts)] if cuts else "main", []).append(row)
+    entries_by_file = {name: _entries(folder, file_rows, name) for name, file_rows in rows_by_file.items()}
     files = [
         AgentFile(folder / f"{name}.jsonl", AgentId(name), AgentKind.BELOW, entries=tuple(entries))
-        for name, entries in read.items()
+        for name, entries in entries_by_file.items()
         if name not in ("main", "journal")
     ]
-    main, agents = assemble_agents(read["main"], files, read["journal"])
-    there = Counter((entry.line.transcript, entry.line.offset) for entries in read.values() for entry in entries)
+    main, agents = assemble_agents(entries_by_file["main"], files, entries_by_file["journal"])
+    expected = Counter(
+        (entry.line.transcript, entry.line.offset) for entries in entries_by_file.values() for entry in entries
+    )
     assert (
         Counter((entry.line.transcript, entry.line.offset) for agent in (main, *agents) for entry in agent.entries)
-        == there
+        == expected
     )
     ids = [agent.id for agent in agents]
     assert len(set(ids)) == len(ids)
-    assert (main, agents) == assemble_agents(read["main"], files, read["journal"])
+    assert (main, agents) == assemble_agents(entries_by_file["main"], files, entries_by_file["journal"])
 
 
 def _row(number: int, parent: int | None, kind: str = "user", **fields: Any) -> dict[str, Any]:
@@ -225,22 +227,22 @@ def _speaker(number: int) -> str:
 
 
 def chain(size: int) -> list[dict[str, Any]]:
-    """Prompts and replies, one after another."""
+    """Return prompts and replies, one after another."""
     return [_row(number, number - 1 if number else None, _speaker(number)) for number in range(size)]
 
 
 def star(size: int) -> list[dict[str, Any]]:
-    """One row, and all others its children: a fork of as many ways as there are rows."""
+    """Return one row with all others as its children."""
     return [_row(number, 0 if number else None, "user") for number in range(size)]
 
 
 def comb(size: int) -> list[dict[str, Any]]:
-    """A chain with a prompt hanging off every row: each was rewound once."""
+    """Return a chain with a prompt below every row: each was rewound once."""
     return [_row(number, max(number - 2 + number % 2, 0) if number else None, "user") for number in range(size)]
 
 
-def left_comb(size: int) -> list[dict[str, Any]]:
-    """The same, all of it abandoned: forks inside what was left."""
+def abandoned_comb(size: int) -> list[dict[str, Any]]:
+    """Return the same, all of it abandoned: forks inside a branch."""
     start = _row(size, None), _row(size + 1, size, "assistant")
     rest = comb(size)
     rest[0]["parentUuid"] = f"n{size + 1}"
@@ -248,27 +250,27 @@ def left_comb(size: int) -> list[dict[str, Any]]:
 
 
 def roots(size: int) -> list[dict[str, Any]]:
-    """Prompts without parents, each with its reply."""
+    """Return prompts without parents, each with its reply."""
     return [_row(number, number - 1 if number % 2 else None, _speaker(number)) for number in range(size)]
 
 
 def orphans(size: int) -> list[dict[str, Any]]:
-    """Prompts whose parents are missing, each with its reply."""
+    """Return prompts whose parents are missing, each with its reply."""
     return [_row(number, number - 1 if number % 2 else -1 - number, _speaker(number)) for number in range(size)]
 
 
-def circles(size: int) -> list[dict[str, Any]]:
-    """Pairs that are each other's parents."""
+def two_row_cycles(size: int) -> list[dict[str, Any]]:
+    """Return pairs that are each other's parents."""
     return [_row(number, number ^ 1, _speaker(number)) for number in range(size)]
 
 
-def circle(size: int) -> list[dict[str, Any]]:
-    """One circle of all rows, written backwards."""
+def one_cycle(size: int) -> list[dict[str, Any]]:
+    """Return one cycle of all rows, written backwards."""
     return [_row(number, (number - 1) % size, _speaker(number)) for number in reversed(range(size))]
 
 
 def calls(size: int) -> list[dict[str, Any]]:
-    """A chain of calls and their results."""
+    """Return a chain of calls and their results."""
     rows = chain(size)
     for number, row in enumerate(rows):
         use = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {}}
@@ -278,7 +280,7 @@ def calls(size: int) -> list[dict[str, Any]]:
 
 
 def parallel_calls(size: int) -> list[dict[str, Any]]:
-    """One reply of many calls, whose results hang beside it."""
+    """Return one reply with many calls, whose results are its siblings."""
     half = size // 2
     uses = [_row(number, number - 1 if number else None, "assistant") for number in range(half)]
     results = [_row(half + number, number) for number in range(half)]
@@ -289,7 +291,7 @@ def parallel_calls(size: int) -> list[dict[str, Any]]:
 
 
 def compacted(size: int) -> list[dict[str, Any]]:
-    """A boundary after every reply."""
+    """Return a chain with a boundary after every reply."""
     rows = chain(size)
     for number in range(2, size, 4):
         boundary = {"type": "system", "subtype": "compact_boundary", "logicalParentUuid": f"n{number - 1}"}
@@ -298,15 +300,15 @@ def compacted(size: int) -> list[dict[str, Any]]:
 
 
 def queued(size: int) -> list[dict[str, Any]]:
-    """A long queue that is filled and then emptied."""
+    """Return a long queue that is filled and then emptied."""
     half = size // 2
     filled = [{"type": "queue-operation", "operation": "enqueue", "content": f"say {number}"} for number in range(half)]
     emptied = [{"type": "queue-operation", "operation": ("dequeue", "remove")[number % 2]} for number in range(half)]
     return [*filled, *emptied]
 
 
-def inside(size: int) -> list[dict[str, Any]]:
-    """Agents inside the main transcript, each of one prompt and one reply."""
+def inline_agents(size: int) -> list[dict[str, Any]]:
+    """Return agents inside the main transcript, each with one prompt and one reply."""
     rows = [{**row, "isSidechain": True} for row in roots(size)]
     return [_row(size, None), *rows]
 
@@ -315,22 +317,25 @@ SHAPES: tuple[Callable[[int], list[dict[str, Any]]], ...] = (
     chain,
     star,
     comb,
-    left_comb,
+    abandoned_comb,
     roots,
     orphans,
-    circles,
-    circle,
+    two_row_cycles,
+    one_cycle,
     calls,
     parallel_calls,
     compacted,
     queued,
-    inside,
+    inline_agents,
 )
 SMALL = 5_000
 
 
 def _seconds(entries: list[Entry]) -> float:
-    """The processor's time, the best of three, as noise only adds; the collector waits, as its work grows with all."""
+    """Return the processor time, the best of three.
+
+    The garbage collector is off, because its work grows with everything.
+    """
     best = float("inf")
     for _ in range(3):
         gc.collect()
@@ -344,7 +349,7 @@ def _seconds(entries: list[Entry]) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
-def test_time_grows_with_the_entries(shape: Callable[[int], list[dict[str, Any]]], tmp_path: Path) -> None:
-    """Four times the entries take about four times as long: not sixteen times, whatever the shape of the graph."""
+def test_time_is_linear_in_the_entries(shape: Callable[[int], list[dict[str, Any]]], tmp_path: Path) -> None:
+    """Four times the entries take about four times as long, not sixteen times, whatever the shape of the graph."""
     small, large = (_seconds(_entries(tmp_path, shape(size), str(size))) for size in (SMALL, 4 * SMALL))
     assert large / small < 8
