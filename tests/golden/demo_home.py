@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from tests import transcripts
-from tests.interfaces import entry
-from tests.interfaces.cases import WRITTEN
+from tests.interfaces import entry_points
+from tests.interfaces.cases import MTIME
 
 PLANTED = "90000000-0000-4000-8000-000000000001"
 BRANCHED, REQUESTED, LISTED, DAMAGED = "86518386", "ea8b5cfd", "a15ab551", "cad26697"
@@ -20,11 +20,11 @@ _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhg
 
 def write(home: Path) -> Path:
     """Write it: the same bytes and times whenever, wherever."""
-    entry.write_demo(home, megabytes=MEGABYTES)
+    entry_points.write_demo(home, megabytes=MEGABYTES)
     transcripts.write(home / "projects" / "-work-app" / f"{PLANTED}.jsonl", *_planted())
     for path in home.rglob("*"):
-        if path.stat().st_mtime > entry.NOW.timestamp():
-            os.utime(path, (WRITTEN, WRITTEN))
+        if path.stat().st_mtime > entry_points.NOW.timestamp():
+            os.utime(path, (MTIME, MTIME))
     return home
 
 
@@ -37,7 +37,7 @@ def change(home: Path) -> None:
     with grown.open("ab") as file:
         file.write(b'{"type":"custom-title","customTitle":"Grown","sessionId":"%s"}\n' % grown.stem.encode())
     os.utime(grown, (written, written))
-    os.utime(home / "settings.json", (WRITTEN, WRITTEN))
+    os.utime(home / "settings.json", (MTIME, MTIME))
     gone.unlink()
     shutil.rmtree(gone.with_suffix(""))
 

@@ -17,7 +17,7 @@ import msgspec
 from tests.golden import demo_home
 from tests.golden.demo_home import BRANCHED, DAMAGED, LISTED, PLANTED, REQUESTED
 from tests.golden.text import names_of, steady
-from tests.interfaces import entry
+from tests.interfaces import entry_points
 from tests.interfaces.cases import CORPORA, cases
 
 import threadline
@@ -153,7 +153,7 @@ _SHORT = {"5e551011-0000-4000-8000-0000000000": "session-", "claude-sonnet-4-5-2
 
 def _answer(*arguments: str | Path, stdin: bytes = b"") -> Any:
     """The JSON of a command; where its exit code is not 0, that too."""
-    answer = entry.command(*arguments, stdin=stdin)
+    answer = entry_points.run_command(*arguments, stdin=stdin)
     value = [json.loads(line) for line in answer.out.splitlines()] if arguments[0] == "watch" else answer.json
     return value if answer.code == 0 else {"exit": answer.code, "answer": value}
 
@@ -207,7 +207,7 @@ def pages(folder: Path) -> dict[str, Any]:
     with threadline.open(home, index=False) as archive:
         named["agent"] = str(archive.session(BRANCHED).agents[0].id)
         named["call"] = archive.session(PLANTED).calls[1].id
-    web = entry.Web(home)
+    web = entry_points.WebClient(home)
     try:
         _wait(web)
         return {name: _hidden(web.json(address.format(**named)), _OF_SESSION) for name, address in PAGES.items()}
@@ -215,7 +215,7 @@ def pages(folder: Path) -> dict[str, Any]:
         web.close()
 
 
-def _wait(web: entry.Web) -> None:
+def _wait(web: entry_points.WebClient) -> None:
     """Until the doctor, which works on its own, has read everything."""
     until = time.monotonic() + 60
     while web.json("/doctor.json")["state"] == "at work" and time.monotonic() < until:
@@ -378,7 +378,7 @@ def case_answers(folder: Path, every: int = 1) -> dict[str, Any]:
 
 def _of_cases(folder: Path, corpus: str, every: int) -> Iterator[tuple[str, Any]]:
     for case in cases(corpus)[::every]:
-        home = case.home(folder / corpus / case.folder.name)
+        home = case.write_home(folder / corpus / case.folder.name)
         found = {name: _answer(*given, "--json", "--home", home) for name, given in _ASKED_OF_CASES.items()}
         listed = found["list"] if isinstance(found["list"], list) else []  # none: not a list, but an exit code
         found["tree"] = [_answer("tree", one["path"], "--json", "--home", home) for one in listed]
@@ -416,6 +416,6 @@ SUITES: Mapping[str, Callable[..., dict[str, Any]]] = {
 
 def answers(suite: str, folder: Path, **options: int) -> dict[str, Any]:
     """The answers of a suite, by the names of their golden files; `folder` is empty, and is written to."""
-    with entry.alone(folder):
+    with entry_points.isolated(folder):
         found = SUITES[suite](folder, **options)
     return {name: steady(value, names_of(folder)) for name, value in found.items()}

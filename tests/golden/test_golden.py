@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.golden.suites import COMMANDS, KEEP, KEEP_LATER, PAGES, SUITES, WITHOUT, answers
 from tests.golden.text import differences, path_of, text_of
-from tests.interfaces import entry
+from tests.interfaces import entry_points
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_every_keep_action_is_asked() -> None:
 def test_every_page_is_asked() -> None:
     """Each address that the server knows has a golden answer."""
     asked = [address.partition("?")[0].removesuffix(".json") for address in PAGES.values()]
-    for route in entry.page_routes():
+    for route in entry_points.page_routes():
         pattern = re.sub(r"\{\w+(:path)?\}", "[^/]+", "/index" if route == "/" else route)
         assert any(re.fullmatch(pattern, path) for path in asked), route
 
 
 def _listed(*command: str) -> set[str]:
     """The names under `Commands:`, or `Actions:`, in a help."""
-    said = re.split(r"\n(?:Commands|Actions):\n", entry.command(*command, "--help").out.decode())[1]
+    said = re.split(r"\n(?:Commands|Actions):\n", entry_points.run_command(*command, "--help").out.decode())[1]
     return set(re.findall(r"^  (\S+)", said.partition("\n\n")[0], re.MULTILINE))

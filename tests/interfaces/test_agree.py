@@ -1,6 +1,6 @@
 """Every interface gives the same answer to the same question, with an index or without, on every home.
 
-The meaning of each answer, and the interface that others are compared with (`RIGHT`):
+The meaning of each answer, and the interface that others are compared with (`REFERENCE`):
 
 - **agents** are those that worked for the session. Side agents are not counted: format.md says of one whose first
   prompt is `Warmup` "drop from counts, keep spend", docs/sessions.md that those with `side` set are not counted, and an
@@ -26,12 +26,12 @@ from typing import Any
 
 import pytest
 from tests.golden import demo_home
-from tests.interfaces import entry
+from tests.interfaces import entry_points
 from tests.interfaces.cases import CORPORA, cases
 from tests.interfaces.interfaces import Answers, ask_all
 
 LEDGER_KEYS = ("day", "session, model", "project, branch", "agent", "tool", "home, machine")
-RIGHT = {
+REFERENCE = {
     "sessions": "library without index",
     "title": "read",
     "agents": "read",
@@ -68,56 +68,60 @@ DECIDED: dict[tuple[str, str], Any] = {
 """Right answers, written out, where interfaces disagreed once."""
 
 CASES = {case.name: case for corpus in CORPORA for case in cases(corpus)}
-DISPUTED = {name for name, _ in DECIDED}
+DECIDED_CASES = {name for name, _ in DECIDED}
 DEMO = "demo"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with entry.alone(tmp_path_factory.mktemp("agree"), frozen=False):
+def _isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with entry_points.isolated(tmp_path_factory.mktemp("agree"), frozen=False):
         yield
 
 
 @pytest.mark.sample(32)
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.smoke] * (name in DISPUTED)) for name in CASES])
-def test_every_case_has_one_answer(name: str, tmp_path: Path) -> None:
-    """All interfaces answer all questions about a case alike."""
-    _agree(name, CASES[name].home(tmp_path / "home"))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.smoke] * (name in DECIDED_CASES)) for name in CASES]
+)
+def test_interfaces_agree_about_every_case(name: str, tmp_path: Path) -> None:
+    """All interfaces give the same answers to all questions about a case."""
+    _check_answers(name, CASES[name].write_home(tmp_path / "home"))
 
 
-def test_a_demo_home_has_one_answer(tmp_path: Path) -> None:
-    """The same for a home with forks, agents, branches and compactions."""
-    _agree(DEMO, demo_home.write(tmp_path / "home"))
+def test_interfaces_agree_about_the_demo_home(tmp_path: Path) -> None:
+    """It has forks, agents, branches and compactions."""
+    _check_answers(DEMO, demo_home.write(tmp_path / "home"))
 
 
-def test_decided_answers_are_of_known_cases() -> None:
-    """No decided answer outlives its case."""
-    assert CASES.keys() >= DISPUTED
+def test_decided_answers_belong_to_existing_cases() -> None:
+    """A decided answer is removed with its case."""
+    assert CASES.keys() >= DECIDED_CASES
 
 
-def _agree(name: str, home: Path) -> None:
-    given = ask_all(home)
-    right = _right(given)
+def _check_answers(name: str, home: Path) -> None:
+    answers_by_interface = ask_all(home)
+    reference = _reference_answers(answers_by_interface)
     for (case, question), decided in DECIDED.items():
-        assert case != name or right[question] == decided, question
+        assert case != name or reference[question] == decided, question
     wrong = [
-        f"{question}, {interface}: {answer}, not {right[question]}"
-        for interface, answers in given.items()
+        f"{question}, {interface}: {answer}, not {reference[question]}"
+        for interface, answers in answers_by_interface.items()
         for question, answer in answers.items()
-        if question in right and answer != _expected(right, question, interface)
+        if question in reference and answer != _expected(reference, question, interface)
     ]
     assert not wrong, "\n".join([f"{name}: interfaces disagree", *wrong])
 
 
-def _right(given: dict[str, Answers]) -> Answers:
-    """The right answers, but for what cannot be asked of this home."""
+def _reference_answers(answers_by_interface: dict[str, Answers]) -> Answers:
+    """Return the reference answers, except for questions that this home has no answer to."""
     return {
-        question: given[interface][question] for question, interface in RIGHT.items() if question in given[interface]
+        question: answers_by_interface[interface][question]
+        for question, interface in REFERENCE.items()
+        if question in answers_by_interface[interface]
     }
 
 
-def _expected(right: Answers, question: str, interface: str) -> Any:
-    """The right answer; of the ledger a session knows its own part."""
+def _expected(reference: Answers, question: str, interface: str) -> Any:
+    """Return the reference answer. For the ledger, a session only has its own part."""
     if (question, interface) != ("ledger", "read"):
-        return right[question]
-    return [row for row in right["ledger"] if row[0] in right["sessions"]]
+        return reference[question]
+    return [row for row in reference["ledger"] if row[0] in reference["sessions"]]

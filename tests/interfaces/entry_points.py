@@ -1,6 +1,6 @@
-"""The ways into threadline that tests of all its interfaces share.
+"""Entry points of threadline that tests of all interfaces share.
 
-Only this module names internals: a rename inside threadline touches one line here, and no golden file.
+Only this module names internals: a rename inside threadline changes one line here, and no golden file.
 """
 
 from __future__ import annotations
@@ -29,17 +29,25 @@ import threadline
 from threadline.cli import run
 from threadline.web import ROUTES
 
-__all__ = ["NOW", "Answer", "Web", "alone", "command", "page_routes", "write_demo"]
+__all__ = ["NOW", "CommandResult", "WebClient", "isolated", "page_routes", "run_command", "write_demo"]
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-"""The present, wherever time is frozen: a day after the demo home ends."""
+"""The present while time is frozen: a day after the demo home ends."""
 MACHINE = "machine"
-_OTHERS = ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS", "APPDATA", "LOCALAPPDATA", "COLUMNS", "NO_COLOR", "PAGER")
+_UNSET_VARIABLES = (
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CONFIG_DIRS",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "COLUMNS",
+    "NO_COLOR",
+    "PAGER",
+)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a command gave: its exit code and both streams."""
+class CommandResult:
+    """The exit code and output of a command."""
 
     code: int
     out: bytes
@@ -47,15 +55,17 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """Its JSON; None where it printed nothing, which goes with an exit code of its own."""
+        """The JSON output, or None if there is none."""
         try:
             return json.loads(self.out) if self.out.strip() else None
         except ValueError as error:
             raise AssertionError(f"not JSON: {self.out[:300]!r} {self.err[:300]!r}") from error
 
 
-def command(*arguments: str | Path, stdin: bytes = b"", environment: Mapping[str, str] | None = None) -> Answer:
-    """The answer of `threadline ARGUMENTS`, asked in this process."""
+def run_command(
+    *arguments: str | Path, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+) -> CommandResult:
+    """Run `threadline ARGUMENTS` in this process."""
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(2)]
         streams = [io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace") for file in files]
@@ -67,39 +77,45 @@ def command(*arguments: str | Path, stdin: bytes = b"", environment: Mapping[str
         for stream, file in zip(streams, files, strict=True):
             stream.flush()
             file.seek(0)
-        return Answer(code, *(file.read() for file in files))
+        return CommandResult(code, *(file.read() for file in files))
 
 
-class Web:
-    """The page's server for some homes, asked for the data of its pages."""
+class WebClient:
+    """A client of the web server for some homes, which requests the data of pages."""
 
     def __init__(self, *home: Path) -> None:
         self._client = Client(*home)
 
     def json(self, address: str) -> Any:
-        """What an address answers: the data of its twin, or the status and the sentence of a refusal."""
-        answer = self._client.get(address)
-        type_ = answer.headers["content-type"].partition(";")[0]
-        if type_ != "application/json":
-            return {"type": type_, "text": answer.text if type_.startswith("text/") else answer.content.hex()}
-        data = answer.json()
-        return data if answer.is_success else {"status": answer.status_code, **data}
+        """Request an address: the data of its JSON twin, or the status and message of an error."""
+        response = self._client.get(address)
+        content_type = response.headers["content-type"].partition(";")[0]
+        if content_type != "application/json":
+            return {
+                "type": content_type,
+                "text": response.text if content_type.startswith("text/") else response.content.hex(),
+            }
+        data = response.json()
+        return data if response.is_success else {"status": response.status_code, **data}
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Close the index."""
         self._client.pool.close()
 
 
 def page_routes() -> list[str]:
-    """The paths of every page, as the server knows them: `/usage`, `/session/{session}/turns`."""
+    """Return the paths of every page, as the server defines them: `/usage`, `/session/{session}/turns`."""
     return [route.path for route in ROUTES]
 
 
 @contextmanager
-def alone(folder: Path, *, frozen: bool = True) -> Iterator[None]:
-    """Somebody without homes, index or keep of their own, on a machine of a known name, in UTC; `frozen` at `NOW`."""
+def isolated(folder: Path, *, frozen: bool = True) -> Iterator[None]:
+    """Set an environment without homes, index or keep, with a fixed machine name, in UTC.
+
+    `frozen` stops time at `NOW`.
+    """
     (folder / "nobody").mkdir(parents=True, exist_ok=True)
-    places = {
+    folders = {
         "HOME": "nobody",
         "XDG_CONFIG_HOME": "config",
         "XDG_DATA_HOME": "data",
@@ -107,13 +123,13 @@ def alone(folder: Path, *, frozen: bool = True) -> Iterator[None]:
         "THREADLINE_KEEP": "keep",
     }
     before = Path.cwd()
-    with patch.dict(os.environ, {name: str(folder / below) for name, below in places.items()} | {"TZ": "UTC"}):
-        for name in _OTHERS:
+    with patch.dict(os.environ, {name: str(folder / subfolder) for name, subfolder in folders.items()} | {"TZ": "UTC"}):
+        for name in _UNSET_VARIABLES:
             os.environ.pop(name, None)
         time.tzset()
         os.chdir(folder / "nobody")
         try:
-            with patch.object(platform, "node", lambda: MACHINE), _frozen() if frozen else nullcontext():
+            with patch.object(platform, "node", lambda: MACHINE), _freeze_time() if frozen else nullcontext():
                 yield
         finally:
             os.chdir(before)
@@ -121,14 +137,14 @@ def alone(folder: Path, *, frozen: bool = True) -> Iterator[None]:
 
 
 class _IsDatetime(type):
-    """Takes every datetime for one of its class."""
+    """Treats every datetime as an instance of its class."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, datetime)
 
 
-class _Frozen(datetime, metaclass=_IsDatetime):
-    """A datetime whose present is always `NOW`; what it gives out are plain datetimes."""
+class _FrozenDatetime(datetime, metaclass=_IsDatetime):
+    """A datetime whose present is always `NOW`. Its methods return plain datetimes."""
 
     def __new__(cls, *arguments: Any, **named: Any) -> Any:
         return datetime(*arguments, **named)  # noqa: DTZ001 - as it was called
@@ -140,20 +156,22 @@ class _Frozen(datetime, metaclass=_IsDatetime):
 
 
 for _name in ("fromisoformat", "fromtimestamp", "strptime", "combine", "min", "max"):
-    setattr(_Frozen, _name, getattr(datetime, _name))
+    setattr(_FrozenDatetime, _name, getattr(datetime, _name))
 
 
 @contextmanager
-def _frozen() -> Iterator[None]:
-    """Every module of threadline takes `NOW` for the present. Clocks that only measure go on."""
-    # Also where a function imports it by itself. All modules are there by then: types are made of the true class.
-    modules = [import_module(found.name) for found in walk_packages(threadline.__path__, "threadline.") if _may(found)]
+def _freeze_time() -> Iterator[None]:
+    """Let every module of threadline use `NOW` as the present. Clocks that only measure durations continue."""
+    # This includes functions that import it themselves. All modules are loaded first, so that types use the real class.
+    modules = [
+        import_module(info.name) for info in walk_packages(threadline.__path__, "threadline.") if _can_import(info)
+    ]
     with ExitStack() as stack:
         for module in (*modules, sys.modules["datetime"]):
             if getattr(module, "datetime", None) is datetime:
-                stack.enter_context(patch.object(module, "datetime", _Frozen))
+                stack.enter_context(patch.object(module, "datetime", _FrozenDatetime))
         yield
 
 
-def _may(found: Any) -> bool:
-    return not found.name.endswith("__main__")
+def _can_import(info: Any) -> bool:
+    return not info.name.endswith("__main__")
