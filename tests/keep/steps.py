@@ -1,4 +1,4 @@
-"""Steps: each thing that a process does to files on the way to the disk; before each of them, something may happen."""
+"""Intercepts each file operation of a process, to do something before it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from threadline import files
 
 
 class Step(NamedTuple):
-    """What is about to be done, to which file; `to` is where one is renamed to."""
+    """The operation that is about to be done, and its file. `to` is the target of a rename."""
 
     number: int
     name: str
@@ -23,13 +23,13 @@ class Step(NamedTuple):
     to: Path | None = None
 
 
-Happening = Callable[[Step], object]
+StepCallback = Callable[[Step], object]
 
 
 @contextmanager
-def stepping(happens: Happening) -> Iterator[None]:
-    """Have something happen before each step: files begun, written (when half is written), synced, renamed, removed."""
-    steps = _Steps(happens)
+def intercept_steps(callback: StepCallback) -> Iterator[None]:
+    """Call something before each step: files are created, written (when half is written), synced, renamed, removed."""
+    steps = _StepInterceptor(callback)
     with pytest.MonkeyPatch.context() as patch:
         for name in ("open", "close", "fsync", "replace", "unlink", "mkdir", "write"):
             patch.setattr(os, name, getattr(steps, name))
@@ -37,9 +37,9 @@ def stepping(happens: Happening) -> Iterator[None]:
         yield
 
 
-class _Steps:
-    def __init__(self, happens: Happening) -> None:
-        self._happens = happens
+class _StepInterceptor:
+    def __init__(self, callback: StepCallback) -> None:
+        self._callback = callback
         self._number = 0
         self._paths: dict[int, Path] = {}
         self._real = {name: getattr(os, name) for name in ("open", "close", "fsync", "replace", "unlink", "mkdir")}
@@ -48,7 +48,7 @@ class _Steps:
 
     def _step(self, name: str, path: Path, to: Path | None = None) -> None:
         self._number += 1
-        self._happens(Step(self._number, name, path, to))
+        self._callback(Step(self._number, name, path, to))
 
     def open(self, path: Any, flags: int, *rest: Any, **others: Any) -> int:
         if flags & os.O_CREAT:
@@ -91,12 +91,12 @@ class _Steps:
         self._write_all(file, data[half:])
 
 
-def dies_at(number: int, work: Callable[[], object]) -> bool:
-    """Do something in another process that is killed at that step; whether it came so far."""
+def killed_at(number: int, work: Callable[[], object]) -> bool:
+    """Do something in another process that is killed at that step. Returns whether it got that far."""
     child = os.fork()
     if not child:
         try:
-            with stepping(lambda step: _die() if step.number == number else None):
+            with intercept_steps(lambda step: _die() if step.number == number else None):
                 work()
         finally:
             os._exit(0)

@@ -1,4 +1,4 @@
-"""What the page on the keep shows works."""
+"""The examples in docs/keep.md work."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ PAGE = ROOT / "docs/keep.md"
 
 @pytest.mark.slow
 def test_every_command_works(tmp_path: Path) -> None:
-    """Every line of the shell blocks succeeds, one after the other, and leaves what it names."""
+    """Every line of the shell blocks succeeds, in order, and creates the files it names."""
     home = tmp_path / "home"
     write(home)
-    many = 0
-    for line, done in run_shell_lines(PAGE, tmp_path, home):
-        assert (done.returncode, done.stderr) == (0, b""), line
-        assert done.stdout or ">" in line, line
-        many += 1
-    assert many >= 20
+    count = 0
+    for line, process in run_shell_lines(PAGE, tmp_path, home):
+        assert (process.returncode, process.stderr) == (0, b""), line
+        assert process.stdout or ">" in line, line
+        count += 1
+    assert count >= 20
     work = tmp_path / "work"
     assert (work / ".local/share/threadline/keep/keep.json").is_file()
     assert {"copy-of-all", "status.json", "another-home", "as-it-was", "everything", "sealed"} <= {
         path.name for path in work.iterdir()
     }
-    assert not (work / ".config").exists()  # installing was only shown
+    assert not (work / ".config").exists()  # `install` only prints

@@ -1,4 +1,4 @@
-"""The page docs/keep-format.md is enough to read a keep: here is a reader written from it alone."""
+"""docs/keep-format.md is sufficient to read a keep: this reader is written from it alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ from typing import Any
 
 import pytest
 import zstandard
-from tests.keep.stores import HERE, THERE, all_bytes, given_back, home_with, kept, lines, session_id, transcript
+from tests.keep.stores import (
+    HERE,
+    THERE,
+    all_bytes,
+    keep_home,
+    kept_versions,
+    lines,
+    session_id,
+    transcript_path,
+    write_home,
+)
 
 from threadline.keep import Catalogue, Store, forget_session, merge_keeps, repack
 from threadline.keep.store import README_TEXT
@@ -22,7 +32,7 @@ _UUID = 36
 
 
 class Reader:
-    """A reader of keeps, along the page."""
+    """A reader of keeps, following the page."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -76,7 +86,7 @@ class Reader:
         return found
 
     def piece(self, hash_: str) -> bytes:
-        """A piece, which has that hash."""
+        """A piece, checked against its hash."""
         path, frame, at, size = self.where[hash_]
         known = None
         if "dictionary" in frame:
@@ -88,7 +98,7 @@ class Reader:
         return piece
 
     def data(self, row: dict[str, Any]) -> bytes:
-        """What the file of a row held."""
+        """The content of a row's file."""
         before = self.data(self.by_id[row["base"]]) if "base" in row else b""
         assert len(before) == row.get("start", 0)
         whole = before + b"".join(map(self.piece, row["pieces"]))
@@ -112,16 +122,23 @@ def _id(row: dict[str, Any]) -> str:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A keep that has seen everything: growth, a dictionary, two machines, something forgotten, and what was packed."""
+    """A keep with growth, a dictionary, two machines and a merge."""
     tmp_path = tmp_path_factory.mktemp("format")
     store = Store.make(tmp_path / "keep")
-    files = {transcript(1): lines(1, 20_000), transcript(2): lines(2, 300), "history.jsonl": lines(3, 20)}
-    home = home_with(tmp_path / "home", files)
-    kept(store, home)
-    home_with(home, {transcript(1): lines(1, 20_000) + lines(4, 40), transcript(3): b"", transcript(2): lines(5, 300)})
-    kept(store, home)
+    files = {transcript_path(1): lines(1, 20_000), transcript_path(2): lines(2, 300), "history.jsonl": lines(3, 20)}
+    home = write_home(tmp_path / "home", files)
+    keep_home(store, home)
+    write_home(
+        home,
+        {
+            transcript_path(1): lines(1, 20_000) + lines(4, 40),
+            transcript_path(3): b"",
+            transcript_path(2): lines(5, 300),
+        },
+    )
+    keep_home(store, home)
     other = Store.make(tmp_path / "other")
-    kept(other, home_with(tmp_path / "there", {transcript(9): lines(9, 50)}), THERE)
+    keep_home(other, write_home(tmp_path / "there", {transcript_path(9): lines(9, 50)}), THERE)
     merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     return store.folder
 
@@ -133,26 +150,26 @@ def store(template: Path, tmp_path: Path) -> Store:
 
 
 @pytest.mark.slow
-def test_the_page_is_enough(store: Store) -> None:
-    """A program that knows only the page gives back every version of every file."""
+def test_page_is_sufficient(store: Store) -> None:
+    """A program that knows only the page reads every version of every file."""
     assert any(frame[1].frame.dictionary for frame in Catalogue(store).located.items())
-    assert Reader(store.folder).files() == given_back(store)
-    assert len(given_back(store)[transcript(1)]) == 2
+    assert Reader(store.folder).files() == kept_versions(store)
+    assert len(kept_versions(store)[transcript_path(1)]) == 2
 
 
 @pytest.mark.slow
-def test_the_page_is_enough_after_packing_and_forgetting(store: Store) -> None:
-    """The same holds for a keep that was written anew."""
+def test_page_is_sufficient_after_packing_and_forgetting(store: Store) -> None:
+    """The same holds for a rewritten keep."""
     repack(Catalogue(store, trust_cache=False), HERE)
-    assert Reader(store.folder).files() == given_back(store)
+    assert Reader(store.folder).files() == kept_versions(store)
     forget_session(Catalogue(store, trust_cache=False), HERE, session_id(2), [], "a wish")
-    found = Reader(store.folder).files()
-    assert found == given_back(store)
-    assert transcript(2) not in found
+    files = Reader(store.folder).files()
+    assert files == kept_versions(store)
+    assert transcript_path(2) not in files
 
 
 def test_manifests_are_a_chain(store: Store) -> None:
-    """Every manifest but the first of a machine names the hash of the one before it."""
+    """Every manifest except the first of a machine names the hash of the previous one."""
     runs = Reader(store.folder).runs
     befores = [run["before"] for run in runs.values()]
     assert sorted(run["number"] for run in runs.values()) == [1, 1, 2]
@@ -161,19 +178,19 @@ def test_manifests_are_a_chain(store: Store) -> None:
 
 
 @pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
-def test_zstd_alone_gives_the_lines(store: Store) -> None:
-    """`zstd -dc` unpacks what a keep holds, with no program of ours."""
+def test_zstd_unpacks_the_lines(store: Store) -> None:
+    """`zstd -dc` unpacks the content of a keep without any program of ours."""
     repack(Catalogue(store, trust_cache=False), HERE)
-    found = b"".join(
+    output = b"".join(
         subprocess.run(["zstd", "-dc", path], capture_output=True, check=True).stdout  # noqa: S603, S607
         for path in store.pack_files()
-        if not any(one.frame.dictionary for one in Catalogue(store).located.values())
+        if not any(location.frame.dictionary for location in Catalogue(store).located.values())
     )
-    assert lines(4, 40) in found
+    assert lines(4, 40) in output
 
 
-def test_the_page_names_every_key() -> None:
-    """Every key that is written is told on the page."""
+def test_page_documents_every_key() -> None:
+    """Every key that is written is on the page."""
     from threadline.keep.manifest import EndRow, FileRow, ForgetRow, GoneRow, RunRow  # noqa: PLC0415
     from threadline.keep.pack import Frame, PackContents  # noqa: PLC0415
     from threadline.keep.store import KeepInfo  # noqa: PLC0415
@@ -184,13 +201,13 @@ def test_the_page_names_every_key() -> None:
             assert f"`{key}`" in page or f'"{key}"' in page
 
 
-def test_only_the_owner_may_look(store: Store) -> None:
+def test_only_the_owner_can_read(store: Store) -> None:
     """Every file of a keep has mode 0600 and every folder 0700."""
     for path in (store.folder, *store.folder.rglob("*")):
         assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600)
 
 
-def test_the_readme_tells_the_format(store: Store) -> None:
-    """A keep says in plain words what it is."""
+def test_readme_describes_the_format(store: Store) -> None:
+    """A keep describes itself in README.txt."""
     assert (store.folder / "README.txt").read_text() == README_TEXT
     assert README_TEXT.encode() in all_bytes(store)

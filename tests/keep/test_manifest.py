@@ -1,4 +1,4 @@
-"""Manifests are read as they were written, or told to be damaged."""
+"""Manifests are read as they were written, or reported as damaged."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _rows = st.one_of(
 
 
 @given(st.lists(_rows, max_size=5))
-def test_rows_come_back(rows: list[AnyRow]) -> None:
+def test_rows_round_trip(rows: list[AnyRow]) -> None:
     """Any rows, with any text in them, are read as they were written, and the hash is that of the text."""
     text = encode_rows([_RUN, *rows, _END])
     manifest = parse_manifest(decompress_manifest(compress_manifest(text), "one"), "one")
@@ -58,8 +58,8 @@ def test_rows_come_back(rows: list[AnyRow]) -> None:
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_no_manifest(data: bytes) -> None:
-    """Bytes that are no manifest are told to be none."""
+def test_random_bytes_are_not_a_manifest(data: bytes) -> None:
+    """Bytes that are not a manifest are an error."""
     with pytest.raises(Unreadable):
         parse_manifest(decompress_manifest(data, "one"), "one")
     with pytest.raises(Unreadable):
@@ -67,22 +67,22 @@ def test_any_bytes_are_no_manifest(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("rows", [[], [_RUN], [_END], [_END, _RUN]])
-def test_what_is_cut_off_is_seen(rows: list[AnyRow]) -> None:
+def test_truncated_manifest_is_an_error(rows: list[AnyRow]) -> None:
     """A manifest begins with its run and ends with its end."""
     with pytest.raises(Unreadable):
         parse_manifest(encode_rows(rows), "one")
 
 
-def test_a_later_version_is_not_guessed_at() -> None:
-    """A manifest of a later version says to update."""
+def test_later_version_is_an_error() -> None:
+    """The message for a later version says to update."""
     later = RunRow(MANIFEST_VERSION + 1, "here_1", "here", 1, None, _MOMENT, ())
     with pytest.raises(Unreadable, match="Update threadline"):
         parse_manifest(encode_rows([later, _END]), "one")
 
 
 @given(st.binary(max_size=30).filter(lambda data: b"\0" not in data))
-def test_any_path_comes_back(raw: bytes) -> None:
-    """A path of any bytes is told so that it comes back, and as text that JSON can hold."""
-    text, told = path_to_json(os.fsdecode(raw))
-    assert os.fsencode(path_from_json(text, told)) == raw
+def test_any_path_round_trips(raw: bytes) -> None:
+    """A path of any bytes round-trips, as text that JSON can hold."""
+    text, encoded = path_to_json(os.fsdecode(raw))
+    assert os.fsencode(path_from_json(text, encoded)) == raw
     assert text.encode().decode() == text

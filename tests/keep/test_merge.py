@@ -1,4 +1,4 @@
-"""Keeps are merged by content: either way round the same, twice the same, and nothing of a hostile one gets in."""
+"""Keeps are merged by content: in any order, repeatedly, and without importing anything hostile."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.keep.stores import (
     HERE,
     THERE,
     all_bytes,
-    given_back,
-    home_with,
     is_clean,
-    kept,
+    keep_home,
+    kept_versions,
     lines,
-    listed,
+    listed_versions,
     session_id,
-    transcript,
+    transcript_path,
+    write_home,
 )
 from tests.profiles import scale_examples
 
@@ -36,35 +36,40 @@ from threadline.keep.pack import Frame, PackWriter, Piece, build_footer, encode_
 _MOMENT = "2026-11-15T00:00:00Z"
 
 
-def _keep(folder: Path, days: list[dict[int, int]], machine: Machine) -> Store:
-    """A keep of a home whose transcripts (by number) hold lines of a seed, day by day."""
+def make_keep(folder: Path, days: list[dict[int, int]], machine: Machine) -> Store:
+    """A keep of a home whose transcripts (by number) contain lines of a seed, day by day."""
     store = Store.make(folder / "keep")
     for day in days:
-        kept(
-            store, home_with(folder / "home", {transcript(one): lines(seed, 60) for one, seed in day.items()}), machine
+        keep_home(
+            store,
+            write_home(folder / "home", {transcript_path(number): lines(seed, 60) for number, seed in day.items()}),
+            machine,
         )
     return store
 
 
-def _copy(store: Store, to: Path) -> Store:
+def copy_keep(store: Store, to: Path) -> Store:
+    """A copy of a keep."""
     shutil.copytree(store.folder, to)
     return Store(to)
 
 
-def _run(machine: str = "evil_9", number: int = 1, before: str | None = None) -> RunRow:
+def hostile_run(machine: str = "evil_9", number: int = 1, before: str | None = None) -> RunRow:
+    """The first row of a hostile manifest."""
     return RunRow(MANIFEST_VERSION, machine, "evil", number, before, _MOMENT, ("/home",))
 
 
-def _evil(store: Store, *rows: AnyRow) -> None:
-    """A manifest of somebody else's, whatever it says."""
-    store.put_run([_run(), *rows, EndRow(_MOMENT, 0, 0)])
+def put_hostile_run(store: Store, *rows: AnyRow) -> None:
+    """Add a hostile manifest with these rows."""
+    store.put_run([hostile_run(), *rows, EndRow(_MOMENT, 0, 0)])
 
 
-def _pack(store: Store, frames: bytes, told: list[Frame]) -> Path:
-    data = frames + build_footer(encode_table(told))
-    place = store.packs / f"{sha256(data).hexdigest()}.zst"
-    place.write_bytes(data)
-    return place
+def put_pack(store: Store, frames: bytes, table: list[Frame]) -> Path:
+    """Add a pack with these frames and this table."""
+    data = frames + build_footer(encode_table(table))
+    path = store.packs / f"{sha256(data).hexdigest()}.zst"
+    path.write_bytes(data)
+    return path
 
 
 _days = st.lists(st.dictionaries(st.integers(0, 3), st.integers(0, 5), max_size=3), min_size=1, max_size=3)
@@ -73,55 +78,55 @@ _days = st.lists(st.dictionaries(st.integers(0, 3), st.integers(0, 5), max_size=
 @settings(max_examples=scale_examples(12))
 @given(_days, _days)
 def test_merging_is_commutative_and_idempotent(
-    tmp_path_factory: pytest.TempPathFactory, one: list[dict[int, int]], other: list[dict[int, int]]
+    tmp_path_factory: pytest.TempPathFactory, days: list[dict[int, int]], other_days: list[dict[int, int]]
 ) -> None:
-    """Two keeps merged either way list the same versions with the same bytes, and merging once more changes nothing."""
+    """Merged either way, two keeps list the same versions with the same bytes. Merging again changes nothing."""
     folder = tmp_path_factory.mktemp("merge")
-    first, second = _keep(folder / "a", one, HERE), _keep(folder / "b", other, THERE)
-    this, that = _copy(first, folder / "c"), _copy(second, folder / "d")
-    assert not merge_keeps(Catalogue(this, trust_cache=False), HERE, [second]).refused
-    assert not merge_keeps(Catalogue(that, trust_cache=False), THERE, [first]).refused
-    assert listed(this) == listed(that)
-    assert given_back(this) == given_back(that)
-    assert {*listed(first), *listed(second)} == {*listed(this)}
-    before = sorted(this.folder.rglob("*"))
-    again = merge_keeps(Catalogue(this, trust_cache=False), HERE, [second, first, that])
+    first, second = make_keep(folder / "a", days, HERE), make_keep(folder / "b", other_days, THERE)
+    first_copy, second_copy = copy_keep(first, folder / "c"), copy_keep(second, folder / "d")
+    assert not merge_keeps(Catalogue(first_copy, trust_cache=False), HERE, [second]).refused
+    assert not merge_keeps(Catalogue(second_copy, trust_cache=False), THERE, [first]).refused
+    assert listed_versions(first_copy) == listed_versions(second_copy)
+    assert kept_versions(first_copy) == kept_versions(second_copy)
+    assert {*listed_versions(first), *listed_versions(second)} == {*listed_versions(first_copy)}
+    before = sorted(first_copy.folder.rglob("*"))
+    again = merge_keeps(Catalogue(first_copy, trust_cache=False), HERE, [second, first, second_copy])
     assert (again.packs, again.runs, again.bytes) == (0, 0, 0)
-    assert sorted(this.folder.rglob("*")) == before
-    assert is_clean(this)
-    assert is_clean(that)
+    assert sorted(first_copy.folder.rglob("*")) == before
+    assert is_clean(first_copy)
+    assert is_clean(second_copy)
 
 
-def test_copies_that_went_on_apart_come_together(tmp_path: Path) -> None:
-    """One machine that wrote two copies of its keep has all versions of both in the merged one, and goes on."""
-    store = _keep(tmp_path, [{1: 1}], HERE)
-    copy = _copy(store, tmp_path / "copy")
+def test_merges_diverged_copies(tmp_path: Path) -> None:
+    """All versions of two diverged copies are in the merged keep, which can be continued."""
+    store = make_keep(tmp_path, [{1: 1}], HERE)
+    copy = copy_keep(store, tmp_path / "copy")
     home = tmp_path / "home"
-    kept(store, home_with(home, {transcript(1): lines(2, 60)}))
-    kept(copy, home_with(home, {transcript(1): lines(3, 60)}))
+    keep_home(store, write_home(home, {transcript_path(1): lines(2, 60)}))
+    keep_home(copy, write_home(home, {transcript_path(1): lines(3, 60)}))
     merge_keeps(Catalogue(store, trust_cache=False), HERE, [copy])
-    assert sorted(given_back(store)[transcript(1)]) == sorted(lines(seed, 60) for seed in (1, 2, 3))
-    kept(store, home_with(home, {transcript(1): lines(4, 60)}))
+    assert sorted(kept_versions(store)[transcript_path(1)]) == sorted(lines(seed, 60) for seed in (1, 2, 3))
+    keep_home(store, write_home(home, {transcript_path(1): lines(4, 60)}))
     assert is_clean(store)
-    assert given_back(store)[transcript(1)][-1] == lines(4, 60)
+    assert kept_versions(store)[transcript_path(1)][-1] == lines(4, 60)
 
 
-def test_a_packed_keep_merges_with_one_that_is_not(tmp_path: Path) -> None:
-    """What is here in other packs is not taken over again."""
-    store = _keep(tmp_path, [{1: 1}, {1: 2}, {2: 3}], HERE)
-    copy = _copy(store, tmp_path / "copy")
+def test_merges_packed_and_unpacked_keep(tmp_path: Path) -> None:
+    """Content that exists in other packs is not imported again."""
+    store = make_keep(tmp_path, [{1: 1}, {1: 2}, {2: 3}], HERE)
+    copy = copy_keep(store, tmp_path / "copy")
     repack(Catalogue(store, trust_cache=False), HERE)
     assert merge_keeps(Catalogue(store, trust_cache=False), HERE, [copy]).packs == 0
     assert merge_keeps(Catalogue(copy, trust_cache=False), HERE, [store]).packs == 0
-    assert listed(store) == listed(copy)
+    assert listed_versions(store) == listed_versions(copy)
 
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("kind", ["packs", "runs"])
-def test_what_is_damaged_here_is_mended_by_a_merge(tmp_path: Path, kind: str, *, packed: bool) -> None:
-    """Packs and manifests that are damaged or gone come back from a copy, though it was packed meanwhile."""
-    store = _keep(tmp_path, [{1: 1}, {2: 2}, {3: 3}], HERE)
-    copy = _copy(store, tmp_path / "copy")
+def test_merge_repairs_damage(tmp_path: Path, kind: str, *, packed: bool) -> None:
+    """Damaged or missing packs and manifests are restored from a copy, even if it was packed meanwhile."""
+    store = make_keep(tmp_path, [{1: 1}, {2: 2}, {3: 3}], HERE)
+    copy = copy_keep(store, tmp_path / "copy")
     if packed:
         repack(Catalogue(copy, trust_cache=False), HERE)
     first, second, _third = sorted((store.folder / kind).iterdir())
@@ -132,43 +137,43 @@ def test_what_is_damaged_here_is_mended_by_a_merge(tmp_path: Path, kind: str, *,
     assert not is_clean(store)
     merge_keeps(Catalogue(store, trust_cache=False), HERE, [copy])
     assert is_clean(store)
-    assert given_back(store) == given_back(copy)
+    assert kept_versions(store) == kept_versions(copy)
 
 
 @pytest.mark.parametrize("kind", ["packs", "runs"])
-@pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
-def test_what_is_damaged_there_is_told_and_not_taken(tmp_path: Path, kind: str, place: float) -> None:
-    """A flipped bit in another keep is told; what is whole is taken, and this keep stays clean."""
-    store = _keep(tmp_path / "a", [{1: 1}], HERE)
-    other = _keep(tmp_path / "b", [{5: 5}, {6: 6}], THERE)
+@pytest.mark.parametrize("position", [0.1, 0.5, 0.9])
+def test_damage_in_another_keep_is_not_imported(tmp_path: Path, kind: str, position: float) -> None:
+    """A flipped bit in another keep is reported. Intact content is imported, and this keep stays clean."""
+    store = make_keep(tmp_path / "a", [{1: 1}], HERE)
+    other = make_keep(tmp_path / "b", [{5: 5}, {6: 6}], THERE)
     victim = min((other.folder / kind).iterdir())
     data = bytearray(victim.read_bytes())
-    data[int(len(data) * place)] ^= 4
+    data[int(len(data) * position)] ^= 4
     victim.write_bytes(data)
     merged = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     assert merged.refused
     assert is_clean(store)
-    assert given_back(store)[transcript(1)] == [lines(1, 60)]
+    assert kept_versions(store)[transcript_path(1)] == [lines(1, 60)]
 
 
-def test_one_damaged_frame_does_not_hide_the_rest(tmp_path: Path) -> None:
-    """With `even_damaged`, all that can be had of a damaged keep is listed, and given back where it is whole."""
-    other = _keep(tmp_path / "b", [{5: 5}, {6: 6}], THERE)
+def test_even_damaged_imports_the_rest(tmp_path: Path) -> None:
+    """With `even_damaged`, everything readable of a damaged keep is listed, and restored if intact."""
+    other = make_keep(tmp_path / "b", [{5: 5}, {6: 6}], THERE)
     store = Store.make(tmp_path / "keep")
-    there = Catalogue(other)
-    (lost,) = (one for one in there.newest() if one.path == transcript(5))
-    there.located[next(iter(lost.pieces))].pack.unlink()
+    source = Catalogue(other)
+    (lost,) = (version for version in source.newest() if version.path == transcript_path(5))
+    source.located[next(iter(lost.pieces))].pack.unlink()
     assert merge_keeps(Catalogue(store, trust_cache=False), HERE, [other]).runs == 0
     assert merge_keeps(Catalogue(store, trust_cache=False), HERE, [other], even_damaged=True).runs == 2
     catalogue = Catalogue(store)
-    versions = {one.path: one for one in catalogue.newest()}
-    assert b"".join(catalogue.data(versions[transcript(6)])) == lines(6, 60)
+    versions = {version.path: version for version in catalogue.newest()}
+    assert b"".join(catalogue.data(versions[transcript_path(6)])) == lines(6, 60)
     with pytest.raises(Unreadable):
-        list(catalogue.data(versions[transcript(5)]))
+        list(catalogue.data(versions[transcript_path(5)]))
 
 
-def test_links_and_pipes_in_another_keep_are_not_followed(tmp_path: Path) -> None:
-    """A link in packs/, a pipe in runs/ and a folder named like a pack are none of a keep's."""
+def test_ignores_links_and_fifos_in_another_keep(tmp_path: Path) -> None:
+    """A link in packs/, a FIFO in runs/ and a folder named like a pack are ignored."""
     secret = tmp_path / "secret"
     secret.write_bytes(b"do not read me")
     other = Store.make(tmp_path / "other")
@@ -177,29 +182,29 @@ def test_links_and_pipes_in_another_keep_are_not_followed(tmp_path: Path) -> Non
     (other.dictionaries / f"{digest}.dict").symlink_to(secret)
     os.mkfifo(other.runs / f"evil_9-000001-{digest}.jsonl.zst")
     (other.packs / f"{'0' * 64}.zst").mkdir()
-    store = _keep(tmp_path / "a", [{1: 1}], HERE)
-    before = listed(store)
+    store = make_keep(tmp_path / "a", [{1: 1}], HERE)
+    before = listed_versions(store)
     merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
-    assert listed(store) == before
+    assert listed_versions(store) == before
     assert is_clean(store)
     assert b"do not read me" not in all_bytes(store)
 
 
 @pytest.mark.parametrize("path", ["../../escape", "/etc/escape", "projects/../../escape", "a\0b", "", "."])
-def test_paths_that_lead_out_lead_nowhere(tmp_path: Path, path: str) -> None:
-    """A merged manifest may name any path; nothing is written outside of the home that is restored to."""
+def test_paths_out_of_the_home_are_refused(tmp_path: Path, path: str) -> None:
+    """A merged manifest may contain any path, but nothing is written outside the target home."""
     from threadline.keep import restore_files  # noqa: PLC0415
 
-    other = _keep(tmp_path / "b", [{5: 5}], THERE)
+    other = make_keep(tmp_path / "b", [{5: 5}], THERE)
     pieces = tuple(next(iter(Catalogue(other).newest())).pieces)
-    _evil(other, FileRow("/home", path, 0o644, 10**18 * 9, len(lines(5, 60)), pieces))
+    put_hostile_run(other, FileRow("/home", path, 0o644, 10**18 * 9, len(lines(5, 60)), pieces))
     store = Store.make(tmp_path / "keep")
     merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     catalogue = Catalogue(store)
     (tmp_path / "to" / "home").mkdir(parents=True)
     before = {*tmp_path.rglob("*")}
     restored = restore_files(
-        catalogue, [one for one in catalogue.newest() if one.path == path], tmp_path / "to" / "home"
+        catalogue, [version for version in catalogue.newest() if version.path == path], tmp_path / "to" / "home"
     )
     assert not restored.files
     assert len(restored.refused) == 1
@@ -207,13 +212,13 @@ def test_paths_that_lead_out_lead_nowhere(tmp_path: Path, path: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
-    """A frame or manifest that would fill the memory is told, whatever it claims, and not taken."""
-    store = _keep(tmp_path / "a", [{1: 1}], HERE)
+def test_decompression_bombs_are_refused(tmp_path: Path) -> None:
+    """A frame or manifest that would fill the memory is reported and not imported, whatever it claims."""
+    store = make_keep(tmp_path / "a", [{1: 1}], HERE)
     other = Store.make(tmp_path / "other")
     huge = zstandard.ZstdCompressor(level=3).compress(bytes(300 * 1024 * 1024))
-    _pack(other, huge, [Frame(0, len(huge), 10, (("0" * 64, 10),))])
-    _pack(other, huge + b"x", [Frame(0, len(huge), 300 * 1024 * 1024, (("0" * 64, 300 * 1024 * 1024),))])
+    put_pack(other, huge, [Frame(0, len(huge), 10, (("0" * 64, 10),))])
+    put_pack(other, huge + b"x", [Frame(0, len(huge), 300 * 1024 * 1024, (("0" * 64, 300 * 1024 * 1024),))])
     bomb = zstandard.ZstdCompressor(level=19).compress(b"\n" * (200 * 1024 * 1024))
     (other.runs / f"evil_9-000001-{sha256(bomb).hexdigest()}.jsonl.zst").write_bytes(bomb)
     merged = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
@@ -233,10 +238,10 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
         {"version": 99},
     ],
 )
-def test_claims_that_cannot_be_are_not_believed(tmp_path: Path, change: dict[str, object]) -> None:
-    """A manifest with impossible values is told and left out."""
+def test_impossible_manifests_are_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    """A manifest with impossible values is reported and skipped."""
     other = Store.make(tmp_path / "other")
-    _evil(other)
+    put_hostile_run(other)
     (path,) = other.run_files()
     first, last, _ = zstandard.ZstdDecompressor().decompress(path.read_bytes()).split(b"\n")
     text = json.dumps(json.loads(first) | change).encode() + b"\n" + last + b"\n"
@@ -249,94 +254,94 @@ def test_claims_that_cannot_be_are_not_believed(tmp_path: Path, change: dict[str
     assert len(merged.refused) == 1
 
 
-def test_a_pack_that_lies_about_its_pieces_gives_nothing(tmp_path: Path) -> None:
-    """Bytes under the hash of others are not taken over: nothing that is kept can be replaced."""
-    store = _keep(tmp_path / "a", [{1: 1}], HERE)
+def test_packs_with_wrong_hashes_are_refused(tmp_path: Path) -> None:
+    """Bytes under another hash are not imported, so nothing that is kept can be replaced."""
+    store = make_keep(tmp_path / "a", [{1: 1}], HERE)
     (version,) = Catalogue(store).newest()
     other = Store.make(tmp_path / "other")
-    false = zstandard.ZstdCompressor().compress(b"forged")
-    _pack(other, false, [Frame(0, len(false), 6, ((next(iter(version.pieces)), 6),))])
-    _pack(other, false + b" ", [Frame(0, len(false), 6, (("1" * 64, 6),))])
+    forged = zstandard.ZstdCompressor().compress(b"forged")
+    put_pack(other, forged, [Frame(0, len(forged), 6, ((next(iter(version.pieces)), 6),))])
+    put_pack(other, forged + b" ", [Frame(0, len(forged), 6, (("1" * 64, 6),))])
     merged = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     assert merged.packs == 0
     assert merged.refused
     assert is_clean(store)
-    assert given_back(store)[transcript(1)] == [lines(1, 60)]
+    assert kept_versions(store)[transcript_path(1)] == [lines(1, 60)]
 
 
-def test_somebody_elses_wish_to_forget_is_asked_about(tmp_path: Path) -> None:
-    """A keep that forgot what is kept here is left out, unless it is said that it is to go here, too."""
-    store = _keep(tmp_path / "a", [{1: 1, 2: 2}], HERE)
+def test_foreign_forget_needs_confirmation(tmp_path: Path) -> None:
+    """A keep that forgot what is kept here is skipped, unless forgetting is accepted."""
+    store = make_keep(tmp_path / "a", [{1: 1, 2: 2}], HERE)
     other = Store.make(tmp_path / "other")
-    _evil(other, ForgetRow(session_id(1), "none", ()), ForgetRow("", "all", ()), ForgetRow("-", "all", ()))
-    before = listed(store)
+    put_hostile_run(other, ForgetRow(session_id(1), "none", ()), ForgetRow("", "all", ()), ForgetRow("-", "all", ()))
+    before = listed_versions(store)
     refused = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     assert session_id(1) in refused.refused[0]
-    assert listed(store) == before
+    assert listed_versions(store) == before
     assert merge_keeps(Catalogue(store, trust_cache=False), HERE, [other], forgets=True).forgotten == (session_id(1),)
-    assert set(given_back(store)) == {transcript(2)}
+    assert set(kept_versions(store)) == {transcript_path(2)}
 
 
-def test_what_was_forgotten_does_not_come_back(tmp_path: Path) -> None:
-    """A copy that still has a session is merged: neither its versions nor its bytes come along; either way round."""
-    store = _keep(tmp_path, [{1: 1, 2: 2}, {1: 3}], HERE)
-    copy = _copy(store, tmp_path / "copy")
+def test_forgotten_session_is_not_imported(tmp_path: Path) -> None:
+    """Merging a copy that still has the session, in either direction, imports neither versions nor bytes."""
+    store = make_keep(tmp_path, [{1: 1, 2: 2}, {1: 3}], HERE)
+    copy = copy_keep(store, tmp_path / "copy")
     forget_session(Catalogue(store, trust_cache=False), HERE, session_id(1), [], "a wish")
     merge_keeps(Catalogue(store, trust_cache=False), HERE, [copy])
     merge_keeps(Catalogue(copy, trust_cache=False), HERE, [store], forgets=True)
-    assert listed(store) == listed(copy)
-    for one in (store, copy):
-        assert set(given_back(one)) == {transcript(2)}
-        assert lines(1, 60)[100:200] not in all_bytes(one)
-        assert lines(3, 60)[100:200] not in all_bytes(one)
-        assert is_clean(one)
+    assert listed_versions(store) == listed_versions(copy)
+    for keep in (store, copy):
+        assert set(kept_versions(keep)) == {transcript_path(2)}
+        assert lines(1, 60)[100:200] not in all_bytes(keep)
+        assert lines(3, 60)[100:200] not in all_bytes(keep)
+        assert is_clean(keep)
 
 
-def test_two_machines_write_into_one_folder_at_once(tmp_path: Path) -> None:
-    """Runs of two machines into one keep at the same time lose nothing of either."""
+def test_two_machines_write_concurrently(tmp_path: Path) -> None:
+    """Concurrent runs of two machines into one keep lose nothing."""
     store = Store.make(tmp_path / "keep")
-    files = {transcript(number): lines(number, 400) for number in range(20)}
-    homes = {one.id: home_with(tmp_path / one.id, files) for one in (HERE, THERE)}
-    failed: list[BaseException] = []
+    files = {transcript_path(number): lines(number, 400) for number in range(20)}
+    homes = {machine.id: write_home(tmp_path / machine.id, files) for machine in (HERE, THERE)}
+    errors: list[BaseException] = []
 
-    def many(machine: Machine, seed: int) -> None:
+    def run_days(machine: Machine, seed: int) -> None:
         try:
             for day in range(5):
-                home_with(homes[machine.id], {transcript(day): lines(seed + day, 300)})
-                kept(Store(store.folder), homes[machine.id], machine)
+                write_home(homes[machine.id], {transcript_path(day): lines(seed + day, 300)})
+                keep_home(Store(store.folder), homes[machine.id], machine)
         except BaseException as error:  # noqa: BLE001 - told below
-            failed.append(error)
+            errors.append(error)
 
-    threads = [Thread(target=many, args=(HERE, 100)), Thread(target=many, args=(THERE, 200))]
+    threads = [Thread(target=run_days, args=(HERE, 100)), Thread(target=run_days, args=(THERE, 200))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not failed
+    assert not errors
     assert is_clean(store)
-    found = given_back(store)
+    versions = kept_versions(store)
     for number, data in list(files.items())[1:]:
-        assert data in found[number]
-    assert all(lines(seed + day, 300) in found[transcript(day)] for seed in (100, 200) for day in range(5))
+        assert data in versions[number]
+    assert all(lines(seed + day, 300) in versions[transcript_path(day)] for seed in (100, 200) for day in range(5))
 
 
 @pytest.mark.parametrize("size", [10**18, 1, 199])
-def test_a_size_that_is_made_up_is_not_taken_over(tmp_path: Path, size: int) -> None:
-    """A file that is told to be longer or shorter than its pieces is no file of anybody's."""
+def test_wrong_sizes_are_not_imported(tmp_path: Path, size: int) -> None:
+    """A file whose size does not match its pieces is not imported."""
     data = b"x" * 200
     store, other = Store.make(tmp_path / "keep"), Store.make(tmp_path / "other")
-    with PackWriter(other, "evil_9") as packing:
-        packing.add(Piece.of(data))
-    _evil(other, FileRow("/home", transcript(1), 0o600, 0, size, (Piece.of(data).hash,), 0, None, 0))
+    with PackWriter(other, "evil_9") as writer:
+        writer.add(Piece.of(data))
+    put_hostile_run(other, FileRow("/home", transcript_path(1), 0o600, 0, size, (Piece.of(data).hash,), 0, None, 0))
     merged = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other])
     assert (merged.runs, len(merged.refused)) == (0, 1)
 
 
-def test_what_belongs_to_no_session_is_not_forgotten_for_one(tmp_path: Path) -> None:
-    """Another keep may name any path as a session's: what all sessions share does not go by it, even if accepted."""
+def test_shared_files_are_not_forgotten(tmp_path: Path) -> None:
+    """Another keep may name any path as a session's. Shared files are not forgotten, even if that is accepted."""
     store, other = Store.make(tmp_path / "keep"), Store.make(tmp_path / "other")
-    kept(store, home_with(tmp_path / "home", {transcript(1): lines(1, 5), "history.jsonl": lines(2, 5)}))
-    _evil(other, ForgetRow(session_id(1), "a wish", (transcript(1), "history.jsonl")))
+    keep_home(store, write_home(tmp_path / "home", {transcript_path(1): lines(1, 5), "history.jsonl": lines(2, 5)}))
+    put_hostile_run(other, ForgetRow(session_id(1), "a wish", (transcript_path(1), "history.jsonl")))
     merged = merge_keeps(Catalogue(store, trust_cache=False), HERE, [other], forgets=True)
-    assert (merged.runs, ["history.jsonl" in one for one in merged.refused]) == (0, [True])
-    assert set(given_back(store)) == {transcript(1), "history.jsonl"}
+    assert (merged.runs, ["history.jsonl" in message for message in merged.refused]) == (0, [True])
+    assert set(kept_versions(store)) == {transcript_path(1), "history.jsonl"}

@@ -1,4 +1,4 @@
-"""A catalogue that is refreshed equals one that is built again, whatever was written meanwhile."""
+"""A refreshed catalogue equals a newly built one, whatever was written meanwhile."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.keep.stores import HERE, THERE, home_with, lines, session_id, transcript
+from tests.keep.stores import HERE, THERE, lines, session_id, transcript_path, write_home
 from tests.profiles import scale_examples
 
 from threadline.errors import NotFound
@@ -43,19 +43,19 @@ class Keeps:
 
     def _change(self, machine: Machine) -> Path:
         number = self.random.randrange(4)
-        path = transcript(number)
-        home = home_with(self.homes[machine], {})
+        path = transcript_path(number)
+        home = write_home(self.homes[machine], {})
         before = (home / path).read_bytes() if (home / path).exists() and self.random.random() < 0.7 else b""
         if before and self.random.random() < 0.2:
             (home / path).unlink()
             return home
-        return home_with(home, {path: before + lines(self.random.randrange(50), 20)})
+        return write_home(home, {path: before + lines(self.random.randrange(50), 20)})
 
     def _keep(self, store: Store, machine: Machine) -> None:
         run_keep(Catalogue(store), homes(str(self._change(machine))), machine)
 
     def do(self, step: str) -> None:
-        """Do something to the keep in another catalogue."""
+        """Do something to the keep with another catalogue."""
         fresh = Catalogue(self.store, trust_cache=False)
         if step == "keep":
             self._keep(self.store, HERE)
@@ -71,13 +71,13 @@ class Keeps:
                 forget_session(fresh, HERE, session_id(self.random.randrange(4)), [], "a test")
             except NotFound:
                 return
-        elif self.store.run_files():  # a manifest is lost
+        elif self.store.run_files():  # lose a manifest
             self.random.choice(self.store.run_files()).unlink()
 
 
 @given(st.lists(st.sampled_from(STEPS), min_size=1, max_size=8), st.integers(0, 1000), st.booleans())
 @settings(max_examples=scale_examples(40), deadline=None)
-def test_a_refreshed_catalogue_equals_a_new_one(
+def test_refreshed_catalogue_equals_a_new_one(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str], seed: int, cached: bool
 ) -> None:
     """After any sequence of runs, merges, forgets, repacks and lost manifests, by two machines."""
@@ -91,33 +91,33 @@ def test_a_refreshed_catalogue_equals_a_new_one(
     _assert_equal(keeps.catalogue, Catalogue(keeps.store))
 
 
-def test_a_run_updates_the_catalogue_it_was_given(tmp_path: Path) -> None:
-    """After a run, the catalogue contains what the run stored, without building it again."""
+def test_run_updates_its_catalogue(tmp_path: Path) -> None:
+    """After a run, the catalogue contains what the run stored, without being rebuilt."""
     store = Store.make(tmp_path / "keep")
     catalogue = Catalogue(store)
     for number in range(4):
-        home = home_with(tmp_path / "home", {transcript(number % 2): lines(number, 30)})
+        home = write_home(tmp_path / "home", {transcript_path(number % 2): lines(number, 30)})
         run_keep(catalogue, homes(str(home)), HERE)
         _assert_equal(catalogue, Catalogue(store))
 
 
 def test_no_manifest_is_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refresh reads new manifests only, and a run derives only the versions that it adds."""
+    """A refresh reads only new manifests, and a run derives only the versions that it adds."""
     store = Store.make(tmp_path / "keep")
     for number in range(3):
-        home = home_with(tmp_path / "home", {transcript(number): lines(number, 30)})
+        home = write_home(tmp_path / "home", {transcript_path(number): lines(number, 30)})
         run_keep(Catalogue(store), homes(str(home)), HERE)
     catalogue = Catalogue(store)
     versions: list[str] = []
     make_version = catalogue_module.make_version
 
-    def counted(run: RunRow, row: FileRow, pieces: PieceList) -> Version:
+    def counting_make_version(run: RunRow, row: FileRow, pieces: PieceList) -> Version:
         versions.append(row.path)
         return make_version(run, row, pieces)
 
-    monkeypatch.setattr(catalogue_module, "make_version", counted)
+    monkeypatch.setattr(catalogue_module, "make_version", counting_make_version)
     monkeypatch.setattr(catalogue_module, "read_manifest_text", lambda *_: pytest.fail("a manifest was read again"))
-    home_with(home, {transcript(9): lines(9, 30)})
+    write_home(home, {transcript_path(9): lines(9, 30)})
     run_keep(catalogue, homes(str(home)), HERE)
     catalogue.refresh()
-    assert versions == [transcript(9)]
+    assert versions == [transcript_path(9)]

@@ -1,4 +1,4 @@
-"""Packing writes small packs into large ones; whatever happens meanwhile, nothing is missing."""
+"""Packing rewrites small packs into large ones. Whatever happens meanwhile, nothing is missing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from tests.keep.stores import HERE, given_back, home_with, is_clean, kept, lines, transcript
+from tests.keep.stores import HERE, is_clean, keep_home, kept_versions, lines, transcript_path, write_home
 
 from threadline.keep import Catalogue, Store, forget, repack
 from threadline.keep.pack import PackReader, PackWriter
@@ -14,57 +14,57 @@ from threadline.keep.pack import PackReader, PackWriter
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """A keep of twelve days, each with a pack of its own."""
+    """A keep of twelve runs, each with its own pack."""
     store = Store.make(tmp_path / "keep")
-    home = home_with(tmp_path / "home", {transcript(1): lines(1, 3000)})
+    home = write_home(tmp_path / "home", {transcript_path(1): lines(1, 3000)})
     for day in range(12):
-        with (home / transcript(1)).open("ab") as file:
+        with (home / transcript_path(1)).open("ab") as file:
             file.write(lines(100 + day, 20))
-        kept(store, home)
+        keep_home(store, home)
     return store
 
 
 def test_many_packs_become_one(store: Store) -> None:
-    """Every version comes back as before, from fewer packs that take less room; once more, there is nothing to do."""
-    before = given_back(store)
+    """Every version is as before, in fewer and smaller packs. A second time there is nothing to do."""
+    before = kept_versions(store)
     packed = repack(Catalogue(store, trust_cache=False), HERE)
     assert (packed.before, packed.after, packed.problems) == (12, 1, ())
     assert packed.bytes_after < packed.bytes_before
     assert len(store.pack_files()) == 1
-    assert given_back(store) == before
+    assert kept_versions(store) == before
     assert is_clean(store)
     assert repack(Catalogue(store, trust_cache=False), HERE) == forget.RepackResult()
 
 
-def test_a_reader_goes_on(store: Store) -> None:
-    """Who was reading when the packs were written anew finds the pieces where they are now."""
+def test_reader_survives_repacking(store: Store) -> None:
+    """A reader that was open finds the pieces in their new packs."""
     catalogue = Catalogue(store)
     assert catalogue.located
     repack(Catalogue(store, trust_cache=False), HERE)
     assert all(b"".join(catalogue.data(version)) for version in catalogue.all_versions())
 
 
-def test_stopped_before_the_old_go_everything_is_there_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The old packs are taken away only when the new ones are on the disk; the next time, what is there twice goes."""
-    before = given_back(store)
+def test_interrupted_repack_keeps_old_and_new_packs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old packs are removed only after the new ones are on disk. The next repack removes duplicates."""
+    before = kept_versions(store)
 
-    def stopped(*_: object, **__: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "unlink", stopped)
+        patched.setattr(Path, "unlink", interrupt)
         with pytest.raises(KeyboardInterrupt):
             repack(Catalogue(store, trust_cache=False), HERE)
     assert len(store.pack_files()) == 13
-    assert given_back(store) == before
+    assert kept_versions(store) == before
     assert is_clean(store)
     repack(Catalogue(store, trust_cache=False), HERE)
     assert len(store.pack_files()) == 1
-    assert given_back(store) == before
+    assert kept_versions(store) == before
 
 
-def test_what_is_damaged_stays(store: Store) -> None:
-    """A pack that cannot be read whole is not taken away, and is told."""
+def test_damaged_pack_is_not_removed(store: Store) -> None:
+    """A pack that cannot be read completely is kept, and reported."""
     victim = max(store.pack_files(), key=lambda path: path.stat().st_size)
     data = bytearray(victim.read_bytes())
     data[100] ^= 1
@@ -75,8 +75,8 @@ def test_what_is_damaged_stays(store: Store) -> None:
     assert not is_clean(store)
 
 
-def test_what_no_manifest_tells_of_stays(store: Store) -> None:
-    """Only forgetting takes anything out: pieces of a stopped run are written anew with the others."""
+def test_unlisted_pieces_are_kept(store: Store) -> None:
+    """Only forgetting removes anything: pieces of an interrupted run are rewritten with the others."""
     for path in store.run_files()[-3:]:
         path.unlink()
     before = set(Catalogue(store).located)
@@ -84,8 +84,8 @@ def test_what_no_manifest_tells_of_stays(store: Store) -> None:
     assert set(Catalogue(store).located) == before
 
 
-def test_what_would_take_more_room_is_left_as_it_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The old packs stay, and nothing of the new is left, where these are not smaller."""
+def test_larger_packs_are_discarded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the new packs are not smaller, the old ones stay, and nothing of the new is left."""
     names = {path.name: path.read_bytes() for path in store.pack_files()}
     monkeypatch.setattr(
         PackWriter, "_compress", lambda _self, data, _known: zstandard.ZstdCompressor(level=-50).compress(data)
@@ -95,16 +95,20 @@ def test_what_would_take_more_room_is_left_as_it_is(store: Store, monkeypatch: p
     assert is_clean(store)
 
 
-def test_what_a_file_grew_by_comes_together(tmp_path: Path) -> None:
-    """Of many small frames, those of one file follow one another, in the order of its versions."""
+def test_pieces_of_a_file_become_adjacent(tmp_path: Path) -> None:
+    """The pieces of one file follow each other, in the order of its versions."""
     store = Store.make(tmp_path / "keep")
-    home = home_with(tmp_path / "home", {})
+    home = write_home(tmp_path / "home", {})
     for day in range(6):
-        name = transcript(day % 2)
+        name = transcript_path(day % 2)
         before = (home / name).read_bytes() if (home / name).exists() else b""
-        kept(store, home_with(home, {name: before + lines(day, 40)}))
-    wanted = [hash_ for one in sorted(Catalogue(store).newest(), key=lambda one: one.path) for hash_ in one.pieces]
+        keep_home(store, write_home(home, {name: before + lines(day, 40)}))
+    expected = [
+        hash_
+        for version in sorted(Catalogue(store).newest(), key=lambda version: version.path)
+        for hash_ in version.pieces
+    ]
     repack(Catalogue(store, trust_cache=False), HERE)
     (path,) = store.pack_files()
     frames = PackReader(store).frames(path)
-    assert [hash_ for frame in frames for hash_, _length in frame.pieces] == wanted
+    assert [hash_ for frame in frames for hash_, _length in frame.pieces] == expected

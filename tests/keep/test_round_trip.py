@@ -1,4 +1,4 @@
-"""Kept, deleted, restored: every file has the bytes, the mode and the times that it had."""
+"""Kept, deleted, restored: every file has the same bytes, mode and times."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.changing_home import ChangingHome
-from tests.keep.homes import FIRST, kept, on_disk
+from tests.keep.homes import FIRST, files_on_disk, keep_home
 from tests.real.client import SHARED
 from tools.demo import write
 
@@ -19,44 +19,49 @@ from threadline.keep.sessions import find_source_files
 REAL = SHARED / "corpus/home"
 
 
-def given_back(store: Store, home: Path, to: Path, machine: Machine = FIRST) -> RestoreResult:
-    """Put all that was there in the last run back into a folder."""
+def restore_newest(store: Store, home: Path, to: Path, machine: Machine = FIRST) -> RestoreResult:
+    """Restore the state of the last run into a folder."""
     catalogue = Catalogue(store)
-    mine = [one for one in catalogue.newest() if (one.machine, one.home) == (machine.id, str(home)) and not one.gone]
-    return restore_files(catalogue, mine, to)
+    versions = [
+        version
+        for version in catalogue.newest()
+        if (version.machine, version.home) == (machine.id, str(home)) and not version.gone
+    ]
+    return restore_files(catalogue, versions, to)
 
 
-def _deleted(home: Path) -> None:
-    """Take away what is kept, as Claude Code's sweep does; the rest stays."""
+def delete_kept_files(home: Path) -> None:
+    """Delete what is kept, as Claude Code's cleanup does."""
     for source in list(find_source_files(homes(home)[0], [])):
         source.file.unlink()
 
 
-def _assert_the_same_again(home: Path, keep: Path) -> None:
-    before = on_disk(home)
+def assert_round_trip(home: Path, keep: Path) -> None:
+    """Keep, delete and restore a home, and compare."""
+    before = files_on_disk(home)
     assert before
     store = Store.make(keep)
-    assert kept(store, home).problems == ()
-    _deleted(home)
-    assert on_disk(home) == {}
-    put = given_back(store, home, home)
-    assert put.refused == ()
-    assert on_disk(home) == before
-    assert given_back(store, home, home).files == ()
+    assert keep_home(store, home).problems == ()
+    delete_kept_files(home)
+    assert files_on_disk(home) == {}
+    restored = restore_newest(store, home, home)
+    assert restored.refused == ()
+    assert files_on_disk(home) == before
+    assert restore_newest(store, home, home).files == ()
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_made_up_home(seed: int, tmp_path: Path) -> None:
-    """All of a generated home: transcripts, agents and their sidecars, tool results, file histories, and the others."""
+def test_generated_home_round_trips(seed: int, tmp_path: Path) -> None:
+    """Transcripts, agents and their sidecars, tool results, file histories, and everything else."""
     write(tmp_path / "home", seed=seed, megabytes=2)
     for number, path in enumerate(sorted((tmp_path / "home").rglob("*.jsonl"))):
         path.chmod((0o600, 0o644, 0o400, 0o640)[number % 4])
-    _assert_the_same_again(tmp_path / "home", tmp_path / "keep")
+    assert_round_trip(tmp_path / "home", tmp_path / "keep")
 
 
-def test_odd_names_and_odd_bytes(tmp_path: Path) -> None:
-    """Names that are no text, with newlines or dashes, in either normal form; empty files; files without lines."""
+def test_odd_names_and_contents_round_trip(tmp_path: Path) -> None:
+    """Names that are not UTF-8, with newlines or dashes, in either normal form; empty files; files without lines."""
     project = tmp_path / "home/projects/-work-app"
     project.mkdir(parents=True)
     names = [b"\xff\xfe.jsonl", b"a\nb.jsonl", b"-rf.jsonl", "é.jsonl".encode(), b"e\xcc\x81.jsonl", b"%00.jsonl"]
@@ -64,35 +69,35 @@ def test_odd_names_and_odd_bytes(tmp_path: Path) -> None:
     for name, body in zip(names, bodies, strict=True):
         with open(bytes(project) + b"/" + name, "wb") as file:  # noqa: PTH123 - a name of bytes
             file.write(body)
-    _assert_the_same_again(tmp_path / "home", tmp_path / "keep")
+    assert_round_trip(tmp_path / "home", tmp_path / "keep")
 
 
-def test_each_run_can_be_given_back(tmp_path: Path) -> None:
-    """A home as it was after any of its runs, though files grew, were cut, replaced and deleted since."""
+def test_each_run_can_be_restored(tmp_path: Path) -> None:
+    """A home as it was after any run, though files grew or were truncated, replaced and deleted since."""
     home = ChangingHome(tmp_path / "home", 41, 0.5)
     store = Store.make(tmp_path / "keep")
     states = []
     for _ in range(5):
         home.change()
-        kept(store, home.path)
-        states.append(on_disk(home.path))
+        keep_home(store, home.path)
+        states.append(files_on_disk(home.path))
     catalogue = Catalogue(store)
     for number, state in enumerate(states, 1):
-        then = []
+        versions_then = []
         for versions in catalogue.versions.values():
-            until = [version for version in versions if version.run <= number]
-            if until and until[-1].path in state:
-                then.append(until[-1])
+            earlier = [version for version in versions if version.run <= number]
+            if earlier and earlier[-1].path in state:
+                versions_then.append(earlier[-1])
         to = tmp_path / f"run-{number}"
-        assert restore_files(catalogue, then, to).refused == ()
-        assert on_disk(to) == state
+        assert restore_files(catalogue, versions_then, to).refused == ()
+        assert files_on_disk(to) == state
 
 
 @pytest.mark.real
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real home is not there")
-def test_the_real_home(tmp_path: Path) -> None:
-    """A home that Claude Code wrote, copied: the same by SHA-256, with modes and times."""
+def test_real_home_round_trips(tmp_path: Path) -> None:
+    """A copy of a home that Claude Code wrote: the same by SHA-256, with modes and times."""
     shutil.copytree(REAL, tmp_path / "home", symlinks=True)
     for path in (tmp_path / "home").rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
-    _assert_the_same_again(tmp_path / "home", tmp_path / "keep")
+    assert_round_trip(tmp_path / "home", tmp_path / "keep")

@@ -1,4 +1,4 @@
-"""Which kept files are whose session's, and how a session is named."""
+"""Which kept files belong to which session, and how sessions are looked up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.keep.stores import HERE, home_with, kept, lines, session_id, transcript
+from tests.keep.stores import HERE, keep_home, lines, session_id, transcript_path, write_home
 from tools.demo import write
 
 from threadline.errors import Ambiguous, NotFound
@@ -26,15 +26,15 @@ from threadline.keep import (
 )
 from threadline.model.homes import TranscriptKind
 
-ONE, TWO = session_id(1), session_id(2)
+FIRST, SECOND = session_id(1), session_id(2)
 
 
 def _row(**fields: object) -> bytes:
     return json.dumps(fields).encode() + b"\n"
 
 
-def _full(session: str) -> dict[str, bytes]:
-    """A session with everything that can belong to one."""
+def session_files(session: str) -> dict[str, bytes]:
+    """A session with every kind of file that can belong to one."""
     return {
         f"projects/-work/{session}.jsonl": _row(type="user", sessionId=session, slug=f"brave-fox-{session[7]}"),
         f"projects/-work/agent-a{session[7]}.jsonl": _row(type="user", sessionId=session),
@@ -56,15 +56,15 @@ def _full(session: str) -> dict[str, bytes]:
     }
 
 
-NAMED_INSIDE = {
-    **{f"plans/brave-fox-{session[7]}.md": b"# Plan" for session in (ONE, TWO)},
-    f"plans/brave-fox-{ONE[7]}-agent-x.md": b"# Plan of an agent",
-    **{f"paste-cache/hash{session[7]}.txt": b"pasted" for session in (ONE, TWO)},
+REFERENCED = {
+    **{f"plans/brave-fox-{session[7]}.md": b"# Plan" for session in (FIRST, SECOND)},
+    f"plans/brave-fox-{FIRST[7]}-agent-x.md": b"# Plan of an agent",
+    **{f"paste-cache/hash{session[7]}.txt": b"pasted" for session in (FIRST, SECOND)},
 }
 OTHERS = {
     "history.jsonl": b"".join(
         _row(sessionId=session, pastedContents={"1": {"id": 1, "type": "text", "contentHash": f"hash{session[7]}"}})
-        for session in (ONE, TWO)
+        for session in (FIRST, SECOND)
     ),
     "projects/-work/memory/MEMORY.md": b"note",
     "projects/-work/sessions-index.json": b"{}",
@@ -81,108 +81,119 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with two sessions and all that can belong to them."""
-    return home_with(tmp_path / "home", {**_full(ONE), **_full(TWO), **NAMED_INSIDE, **OTHERS})
+    """A home with two sessions and every kind of file."""
+    return write_home(tmp_path / "home", {**session_files(FIRST), **session_files(SECOND), **REFERENCED, **OTHERS})
 
 
-def _by_id(found: list[KeptSession]) -> dict[str, KeptSession]:
-    return {kept_session.id: kept_session for kept_session in found}
+def by_id(sessions: list[KeptSession]) -> dict[str, KeptSession]:
+    """The sessions by id."""
+    return {kept_session.id: kept_session for kept_session in sessions}
 
 
-def test_everything_of_a_session_is_its_own_and_nothing_else_is(store: Store, home: Path) -> None:
-    """By path, or by what is inside; lists of todos alone make no session; what is nobody's is among the others."""
-    kept(store, home)
+def test_assigns_files_to_sessions(store: Store, home: Path) -> None:
+    """By path or by content. Todo lists alone are not a session, and unowned files are among the others."""
+    keep_home(store, home)
     catalogue = Catalogue(store)
-    found = _by_id(list_sessions(catalogue))
-    assert set(found) == {ONE, TWO}
-    for session, one in found.items():
-        assert {file.path for file in one.files} == set(_full(session))
-        assert one.main is not None
-        assert one.main.path == f"projects/-work/{session}.jsonl"
-        assert (one.folder, one.versions, one.size) == ("-work", 1, sum(map(len, _full(session).values())))
+    sessions = by_id(list_sessions(catalogue))
+    assert set(sessions) == {FIRST, SECOND}
+    for session, kept_session in sessions.items():
+        assert {file.path for file in kept_session.files} == set(session_files(session))
+        assert kept_session.main is not None
+        assert kept_session.main.path == f"projects/-work/{session}.jsonl"
+        assert (kept_session.folder, kept_session.versions, kept_session.size) == (
+            "-work",
+            1,
+            sum(map(len, session_files(session).values())),
+        )
     rest = list_other_files(catalogue)
-    assert {one.path for one in rest} == {*NAMED_INSIDE, *OTHERS}
+    assert {version.path for version in rest} == {*REFERENCED, *OTHERS}
 
 
-def test_plans_and_pastes_come_along_with_the_session_that_names_them(store: Store, home: Path) -> None:
-    """A plan by its slug, an agent's plan by that of its session, a paste by the prompt; never another session's."""
-    kept(store, home)
+def test_assigns_plans_and_pastes_by_reference(store: Store, home: Path) -> None:
+    """A plan by its slug, an agent's plan by its session's slug, a paste by the prompt; never another session's."""
+    keep_home(store, home)
     catalogue = Catalogue(store)
-    belonging, rest = file_owners(catalogue), list_other_files(catalogue)
-    for session, one in _by_id(list_sessions(catalogue)).items():
-        wanted = {path for path in NAMED_INSIDE if path.split(".")[0].split("-agent-")[0].endswith(session[7])}
-        assert {file.path for file in belonging.referenced_files(session, one.files, rest)} == wanted
+    owners, rest = file_owners(catalogue), list_other_files(catalogue)
+    for session, kept_session in by_id(list_sessions(catalogue)).items():
+        expected = {path for path in REFERENCED if path.split(".")[0].split("-agent-")[0].endswith(session[7])}
+        assert {file.path for file in owners.referenced_files(session, kept_session.files, rest)} == expected
 
 
-def test_versions_are_counted_and_an_earlier_run_can_be_asked_for(store: Store, home: Path) -> None:
-    """The newest version counts; as of an earlier run, what that one saw, and no session that came later."""
-    first = transcript(1)
-    kept(store, home_with(home, {first: lines(1, 3)}))
-    kept(store, home_with(home, {first: lines(1, 5), transcript(3): lines(3, 1)}))
+def test_lists_sessions_at_an_earlier_run(store: Store, home: Path) -> None:
+    """The newest version counts. As of an earlier run, only what that run saw."""
+    first = transcript_path(1)
+    keep_home(store, write_home(home, {first: lines(1, 3)}))
+    keep_home(store, write_home(home, {first: lines(1, 5), transcript_path(3): lines(3, 1)}))
     catalogue = Catalogue(store)
-    now, then = _by_id(list_sessions(catalogue)), _by_id(list_sessions(catalogue, at=1))
-    assert (now[ONE].versions, then[ONE].versions) == (2, 1)
-    assert now[ONE].main is not None
-    assert then[ONE].main is not None
-    assert (now[ONE].mains[0].size, then[ONE].mains[0].size) == (len(lines(1, 5)), len(lines(1, 3)))
+    now, then = by_id(list_sessions(catalogue)), by_id(list_sessions(catalogue, at=1))
+    assert (now[FIRST].versions, then[FIRST].versions) == (2, 1)
+    assert now[FIRST].main is not None
+    assert then[FIRST].main is not None
+    assert (now[FIRST].mains[0].size, then[FIRST].mains[0].size) == (len(lines(1, 5)), len(lines(1, 3)))
     assert set(now) - set(then) == {session_id(3)}
 
 
-def test_a_session_that_was_deleted_is_kept_only(store: Store, home: Path) -> None:
-    """At once, by a look where it is this machine's; by what the last run saw where it is another's."""
-    kept(store, home)
-    (home / transcript(1)).unlink()
-    found = _by_id(list_sessions(Catalogue(store)))
-    assert is_kept_only(found[ONE], HERE.id)
-    assert not is_kept_only(found[TWO], HERE.id)
-    assert not is_kept_only(found[ONE], "another")
-    kept(store, home)
-    assert is_kept_only(_by_id(list_sessions(Catalogue(store)))[ONE], "another")
+def test_deleted_session_is_kept_only(store: Store, home: Path) -> None:
+    """For this machine at once, by checking the file. For another, as of its last run."""
+    keep_home(store, home)
+    (home / transcript_path(1)).unlink()
+    sessions = by_id(list_sessions(Catalogue(store)))
+    assert is_kept_only(sessions[FIRST], HERE.id)
+    assert not is_kept_only(sessions[SECOND], HERE.id)
+    assert not is_kept_only(sessions[FIRST], "another")
+    keep_home(store, home)
+    assert is_kept_only(by_id(list_sessions(Catalogue(store)))[FIRST], "another")
 
 
-def test_a_session_that_moved_is_put_back_where_it_went(store: Store, home: Path) -> None:
-    """Its transcript is kept at both places; only the later one is given back. One that is at both is given twice."""
-    kept(store, home)
+def test_moved_session_is_restored_at_its_new_place(store: Store, home: Path) -> None:
+    """Both places are kept, but only the later one is restored. A session at both places is restored twice."""
+    keep_home(store, home)
     (home / "projects/-new").mkdir()
-    (home / transcript(1)).rename(home / transcript(1, "-new"))
-    shutil.copy(home / transcript(2), home / transcript(2, "-new"))
-    kept(store, home)
-    found = _by_id(list_sessions(Catalogue(store)))
-    assert found[ONE].main is not None
-    assert found[ONE].folder == "-new"
-    back = {one.path for one in found[ONE].files_to_restore()}
-    assert transcript(1, "-new") in back
-    assert transcript(1) not in back
-    assert {transcript(2), transcript(2, "-new")} <= {one.path for one in found[TWO].files_to_restore()}
-    assert not is_kept_only(found[ONE], HERE.id)
+    (home / transcript_path(1)).rename(home / transcript_path(1, "-new"))
+    shutil.copy(home / transcript_path(2), home / transcript_path(2, "-new"))
+    keep_home(store, home)
+    sessions = by_id(list_sessions(Catalogue(store)))
+    assert sessions[FIRST].main is not None
+    assert sessions[FIRST].folder == "-new"
+    restored = {version.path for version in sessions[FIRST].files_to_restore()}
+    assert transcript_path(1, "-new") in restored
+    assert transcript_path(1) not in restored
+    assert {transcript_path(2), transcript_path(2, "-new")} <= {
+        version.path for version in sessions[SECOND].files_to_restore()
+    }
+    assert not is_kept_only(sessions[FIRST], HERE.id)
 
 
-def test_a_session_is_named_by_the_start_of_its_id(store: Store, tmp_path: Path) -> None:
-    """In either case, or `last`; what fits several is ambiguous unless it is one whole, what fits none is not found."""
+def test_finds_session_by_id_prefix(store: Store, tmp_path: Path) -> None:
+    """In any case, or `last`. An ambiguous prefix is an error unless it is a complete id."""
     ids = ("aaaaaaaa-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000002")
     files = {f"projects/-w/{id_}.jsonl": _row(type="user", sessionId=id_) for id_ in ids}
-    home = home_with(tmp_path / "h", files)
+    home = write_home(tmp_path / "h", files)
     os.utime(home / f"projects/-w/{ids[0]}.jsonl", (2_000_000_000, 2_000_000_000))
-    kept(store, home)
-    found = list_sessions(Catalogue(store))
-    assert [session.id for session in find_sessions(found, ids[1].upper())] == [ids[1]]
-    assert [session.id for session in find_sessions(found, f"{ids[1]}.jsonl")] == [ids[1]]
-    assert [session.id for session in find_sessions(found, "last")] == [ids[0]]
+    keep_home(store, home)
+    sessions = list_sessions(Catalogue(store))
+    assert [session.id for session in find_sessions(sessions, ids[1].upper())] == [ids[1]]
+    assert [session.id for session in find_sessions(sessions, f"{ids[1]}.jsonl")] == [ids[1]]
+    assert [session.id for session in find_sessions(sessions, "last")] == [ids[0]]
     with pytest.raises(Ambiguous, match="2 kept sessions start with 'aaaa'"):
-        find_sessions(found, "aaaa")
-    for nothing in ("bbbb", "", " "):
+        find_sessions(sessions, "aaaa")
+    for name in ("bbbb", "", " "):
         with pytest.raises(NotFound, match="keep list"):
-            find_sessions(found, nothing)
+            find_sessions(sessions, name)
 
 
-def test_the_demo_home_has_the_sessions_that_find_sees(store: Store, tmp_path: Path) -> None:
-    """Every main transcript is a session of the keep, with the title that its whole transcript gives."""
+def test_demo_home_has_the_sessions_of_look(store: Store, tmp_path: Path) -> None:
+    """Every main transcript is a session of the keep, with the title of its full transcript."""
     home = tmp_path / "demo"
     write(home)
-    kept(store, home)
+    keep_home(store, home)
     catalogue = Catalogue(store)
-    found = list_sessions(catalogue)
+    sessions = list_sessions(catalogue)
     mains = {str(transcript.session) for transcript in look(home).transcripts if transcript.kind is TranscriptKind.MAIN}
-    assert {one.id for one in found if one.main is not None} == mains
-    said = read_titles(catalogue, found)
-    assert all(said[one.machine, one.home, one.id].title for one in found if one.main is not None and one.main.size)
+    assert {session.id for session in sessions if session.main is not None} == mains
+    titles = read_titles(catalogue, sessions)
+    assert all(
+        titles[session.machine, session.home, session.id].title
+        for session in sessions
+        if session.main is not None and session.main.size
+    )

@@ -1,4 +1,4 @@
-"""The folder that a keep is."""
+"""The folder of a keep."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.keep.stores import HERE, given_back, home_with, kept, lines, transcript
+from tests.keep.stores import HERE, keep_home, kept_versions, lines, transcript_path, write_home
 
 from threadline import files
 from threadline.errors import IndexBusy, NotFound, Unreadable
 from threadline.keep import Catalogue, Store, default_folder, merge_keeps, repack, this_machine
 
 
-def test_there_must_be_a_keep(tmp_path: Path) -> None:
-    """A folder without a keep is told, with what begins one."""
+def test_folder_without_a_keep_is_an_error(tmp_path: Path) -> None:
+    """The message says how to create one."""
     with pytest.raises(NotFound, match="threadline keep"):
         Store(tmp_path)
 
 
-def test_a_keep_is_not_begun_among_other_things(tmp_path: Path) -> None:
-    """A folder that holds something else is left as it is."""
+def test_keep_is_not_created_in_a_used_folder(tmp_path: Path) -> None:
+    """A folder with other files is left as it is."""
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(Unreadable, match=r"letter\.txt"):
         Store.make(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
-def test_a_begin_that_was_stopped_is_gone_on_with(tmp_path: Path) -> None:
-    """Whatever a killed `make` left, the next one makes a keep of it."""
+def test_interrupted_creation_is_finished(tmp_path: Path) -> None:
+    """Whatever a killed `make` left, the next one completes it."""
     store = Store.make(tmp_path / "keep")
     (store.folder / "keep.json").rename(store.folder / "keep-123-0.new")
     assert Store.make(tmp_path / "keep").problem is None
 
 
-def test_a_later_version_is_not_touched(tmp_path: Path) -> None:
-    """A keep of a version that is not known yet is refused, and says to update."""
+def test_later_version_is_an_error(tmp_path: Path) -> None:
+    """A keep of a later version is refused, and the message says to update."""
     store = Store.make(tmp_path / "keep")
     later = msgspec.structs.replace(store.info, version=2)
     later = msgspec.structs.replace(later, check=later.expected_check())
@@ -50,31 +50,31 @@ def test_a_later_version_is_not_touched(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [b"", b"{}", b"\xff\xfe", b'{"format":"threadline keep","version":1,"id":"x"}', None]
 )
-def test_without_its_label_a_keep_is_read_and_labelled_anew(tmp_path: Path, damage: bytes | None) -> None:
-    """Where keep.json is damaged or missing, everything comes back, and the next run writes it as it was."""
+def test_damaged_keep_json_is_rebuilt(tmp_path: Path, damage: bytes | None) -> None:
+    """With a damaged or missing keep.json, everything is readable, and the next run rewrites it as it was."""
     store = Store.make(tmp_path / "keep")
     machine = replace(HERE, folder=tmp_path / "machine")
-    home = home_with(tmp_path / "home", {transcript(1): lines(1, 5)})
-    kept(store, home, machine)
-    about = store.folder / "keep.json"
-    whole = about.read_bytes()
+    home = write_home(tmp_path / "home", {transcript_path(1): lines(1, 5)})
+    keep_home(store, home, machine)
+    info_file = store.folder / "keep.json"
+    content = info_file.read_bytes()
     if damage is None:
-        about.unlink()
+        info_file.unlink()
     else:
-        about.write_bytes(damage)
-    assert given_back(Store(store.folder))[transcript(1)] == [lines(1, 5)]
+        info_file.write_bytes(damage)
+    assert kept_versions(Store(store.folder))[transcript_path(1)] == [lines(1, 5)]
     with pytest.raises(Unreadable, match="`threadline keep` rebuilds it"):
         repack(Catalogue(Store(store.folder), machine.folder, trust_cache=False), machine)
-    home_with(home, {transcript(2): lines(2, 5)})
-    assert kept(Store.make(store.folder), home, machine).new == 1
-    assert about.read_bytes() == whole
-    assert set(given_back(Store(store.folder))) == {transcript(1), transcript(2)}
+    write_home(home, {transcript_path(2): lines(2, 5)})
+    assert keep_home(Store.make(store.folder), home, machine).new == 1
+    assert info_file.read_bytes() == content
+    assert set(kept_versions(Store(store.folder))) == {transcript_path(1), transcript_path(2)}
 
 
-def test_a_label_comes_from_a_copy(tmp_path: Path) -> None:
-    """A copy of a keep has what its keep.json said; another keep does not."""
+def test_keep_json_is_repaired_from_a_copy(tmp_path: Path) -> None:
+    """Merging a copy restores keep.json. Merging another keep does not."""
     store = Store.make(tmp_path / "keep")
-    kept(store, home_with(tmp_path / "home", {transcript(1): lines(1, 5)}))
+    keep_home(store, write_home(tmp_path / "home", {transcript_path(1): lines(1, 5)}))
     shutil.copytree(store.folder, tmp_path / "copy")
     other = Store.make(tmp_path / "other")
     (store.folder / "keep.json").unlink()
@@ -85,10 +85,10 @@ def test_a_label_comes_from_a_copy(tmp_path: Path) -> None:
     assert Store(store.folder).info == Store(tmp_path / "copy").info
 
 
-def test_only_what_is_named_so_is_of_the_keep(tmp_path: Path) -> None:
-    """Whatever else a file tool leaves in the folders is passed over."""
+def test_ignores_files_with_other_names(tmp_path: Path) -> None:
+    """Other files that a tool leaves in the folders are ignored."""
     store = Store.make(tmp_path / "keep")
-    kept(store, home_with(tmp_path / "home", {transcript(1): lines(1, 5)}))
+    keep_home(store, write_home(tmp_path / "home", {transcript_path(1): lines(1, 5)}))
     (pack,) = store.pack_files()
     (pack.with_name("pack (copy).zst")).write_bytes(b"x")
     (pack.with_name(f"{pack.name}.tmp")).write_bytes(b"x")
@@ -96,21 +96,21 @@ def test_only_what_is_named_so_is_of_the_keep(tmp_path: Path) -> None:
     assert store.pack_files() == [pack]
 
 
-def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be put on the disk has no name there, and the one before stays."""
+def test_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that cannot be synced gets no name, and the previous one stays."""
     files.write_file(tmp_path / "name", b"before")
 
-    def failing(_handle: int) -> None:
+    def fail(_handle: int) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(os, "fsync", failing)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="Input/output"):
         files.write_file(tmp_path / "name", b"after")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("name", b"before")]
 
 
-def test_who_takes_away_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While anybody adds, nothing is taken away, and the other way round; many may add."""
+def test_removing_is_exclusive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While anyone adds, nothing is removed, and vice versa. Several may add."""
     monkeypatch.setattr("threadline.locks.TIMEOUT_SECONDS", 0.1)
     store = Store.make(tmp_path / "keep")
     with store.adding("one_1"), store.adding("two_2"), pytest.raises(IndexBusy), store.removing("three_3"):
@@ -121,16 +121,16 @@ def test_who_takes_away_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         pass
 
 
-def test_a_dictionary_is_named_by_a_hash_alone(tmp_path: Path) -> None:
-    """No name that a manifest or pack tells leads out of the folder."""
+def test_dictionary_name_must_be_a_hash(tmp_path: Path) -> None:
+    """No name in a manifest or pack leads out of the folder."""
     (tmp_path / "secret").write_bytes(b"x")
     store = Store.make(tmp_path / "keep")
     with pytest.raises(Unreadable, match="not the hash of a dictionary"):
         store.dictionary("../../secret")
 
 
-def test_a_machine_is_known_again(tmp_path: Path) -> None:
-    """The id of a machine is made once; what is no id is replaced."""
+def test_machine_id_is_stable(tmp_path: Path) -> None:
+    """The id of a machine is created once. An invalid id is replaced."""
     first = this_machine(tmp_path / "data")
     assert this_machine(tmp_path / "data") == first
     (tmp_path / "data" / "machine").write_text("../..\n")
@@ -138,8 +138,8 @@ def test_a_machine_is_known_again(tmp_path: Path) -> None:
     assert HERE.id == "here_1"
 
 
-def test_where_a_keep_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The place that is named counts, else the platform's folder for data."""
+def test_default_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The variable counts, otherwise the platform's data folder."""
     monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path))
     assert default_folder() == tmp_path
     monkeypatch.delenv("THREADLINE_KEEP")

@@ -1,4 +1,4 @@
-"""Files that change while they are read, and clocks that go back: what is kept was there at some moment."""
+"""Files that change while they are read, and clocks that go back: what is kept existed at some moment."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from tests.changing_home import ChangingHome
 from tests.keep.homes import (
     FIRST,
-    assert_whole,
-    kept,
-    newest,
-    on_disk,
-    started,
+    assert_intact,
+    files_on_disk,
+    keep_home,
+    newest_files,
+    start_process,
 )
 from tests.transcripts import SESSION
 
@@ -29,23 +29,24 @@ from threadline.model.places import ProblemKind
 _LINE = b'{"type":"user","sessionId":"%s","message":{"role":"user","content":"line %08d %s"}}\n'
 
 
-def _line(number: int) -> bytes:
+def make_line(number: int) -> bytes:
+    """A transcript line."""
     return _LINE % (SESSION.encode(), number, b"word " * (number % 50))
 
 
-class _Meddled:
-    """A file that something happens to after it was read from so many times."""
+class _ChangingFile:
+    """A file that changes after that many reads."""
 
-    def __init__(self, file: object, after: int, happens: Callable[[], object]) -> None:
+    def __init__(self, file: object, after: int, callback: Callable[[], object]) -> None:
         self._file = file
-        self._left = after
-        self._happens = happens
+        self._remaining = after
+        self._callback = callback
 
     def read(self, size: int = -1) -> bytes:
         data: bytes = self._file.read(size)  # type: ignore[attr-defined]
-        self._left -= 1
-        if self._left == 0:
-            self._happens()
+        self._remaining -= 1
+        if self._remaining == 0:
+            self._callback()
         return data
 
     def __getattr__(self, name: str) -> object:
@@ -59,40 +60,42 @@ class _Meddled:
 
 
 @contextmanager
-def _meddling(path: Path, happens: Callable[[], object], times: int) -> Iterator[None]:
-    """Have something happen to a file in the middle of each of the first so many times that it is read."""
-    opened = files.open_regular
-    left = times
+def change_while_reading(path: Path, callback: Callable[[], object], times: int) -> Iterator[None]:
+    """Change a file in the middle of each of its first reads, that many times."""
+    open_regular = files.open_regular
+    remaining = times
 
-    def meddled(opened_path: Path, *, follow_symlinks: bool) -> object:
-        nonlocal left
-        file = opened(opened_path, follow_symlinks=follow_symlinks)
-        if opened_path != path or not left:
+    def open_changing(opened_path: Path, *, follow_symlinks: bool) -> object:
+        nonlocal remaining
+        file = open_regular(opened_path, follow_symlinks=follow_symlinks)
+        if opened_path != path or not remaining:
             return file
-        left -= 1
-        return _Meddled(file, 2, happens)
+        remaining -= 1
+        return _ChangingFile(file, 2, callback)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "open_regular", meddled)
+        patch.setattr(files, "open_regular", open_changing)
         yield
 
 
 @pytest.fixture
-def large(tmp_path: Path) -> Path:
-    """A transcript that is read in several goes."""
+def large_transcript(tmp_path: Path) -> Path:
+    """A transcript that is read in several chunks."""
     path = tmp_path / f"home/projects/-work-app/{SESSION}.jsonl"
     path.parent.mkdir(parents=True)
-    path.write_bytes(b"".join(map(_line, range(20_000))))
+    path.write_bytes(b"".join(map(make_line, range(20_000))))
     return path
 
 
-def _replaced(path: Path) -> None:
+def replace(path: Path) -> None:
+    """Replace the file with a changed copy."""
     other = path.with_name("other")
     other.write_bytes(path.read_bytes().replace(b"line 000", b"LINE 111"))
     other.replace(path)
 
 
-def _overwritten(path: Path) -> None:
+def overwrite(path: Path) -> None:
+    """Overwrite the file in place, with the same size."""
     data = path.read_bytes()
     with path.open("r+b") as file:
         file.write(
@@ -100,15 +103,16 @@ def _overwritten(path: Path) -> None:
         )
 
 
-def _grown(path: Path) -> None:
+def append(path: Path) -> None:
+    """Append lines."""
     with path.open("ab") as file:
-        file.write(b"".join(map(_line, range(5_000))))
+        file.write(b"".join(map(make_line, range(5_000))))
 
 
-MEDDLING: dict[str, Callable[[Path], object]] = {
-    "replaced": _replaced,
-    "overwritten": _overwritten,
-    "grown": _grown,
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "replaced": replace,
+    "overwritten": overwrite,
+    "grown": append,
     "cut": lambda path: os.truncate(path, path.stat().st_size // 2),
     "emptied": lambda path: os.truncate(path, 0),
     "removed": lambda path: path.unlink(missing_ok=True),
@@ -117,29 +121,29 @@ MEDDLING: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("times", [1, 9], ids=["once", "again and again"])
-@pytest.mark.parametrize("name", MEDDLING)
-def test_a_file_that_changes_while_it_is_read(name: str, times: int, large: Path, tmp_path: Path) -> None:
-    """What is kept of it was in it at some moment, or is said to be a mix; the next run has it as it is then."""
+@pytest.mark.parametrize("name", CHANGES)
+def test_file_changes_while_it_is_read(name: str, times: int, large_transcript: Path, tmp_path: Path) -> None:
+    """What is kept existed at some moment, or is marked as torn. The next run has the current content."""
     store = Store.make(tmp_path / "keep")
-    home = large.parents[2]
-    was = {large.read_bytes()}
+    home = large_transcript.parents[2]
+    contents = {large_transcript.read_bytes()}
 
-    def happens() -> None:
-        if large.exists():
-            MEDDLING[name](large)
-        was.add(large.read_bytes() if large.exists() else b"")
+    def change() -> None:
+        if large_transcript.exists():
+            CHANGES[name](large_transcript)
+        contents.add(large_transcript.read_bytes() if large_transcript.exists() else b"")
 
-    with _meddling(large, happens, times):
-        told = kept(store, home)
-    assert_whole(store)
+    with change_while_reading(large_transcript, change, times):
+        result = keep_home(store, home)
+    assert_intact(store)
     catalogue = Catalogue(store)
     for version in catalogue.all_versions():
         data = b"".join(catalogue.data(version))
-        assert version.torn or any(one.startswith(data) for one in was)
-        assert not version.torn or [problem.kind for problem in told.problems] == [ProblemKind.CHANGED]
-    kept(store, home)
-    assert newest(store, home) == on_disk(home)
-    assert not any(one.torn for one in Catalogue(store).newest() if one.gone is None)
+        assert version.torn or any(content.startswith(data) for content in contents)
+        assert not version.torn or [problem.kind for problem in result.problems] == [ProblemKind.CHANGED]
+    keep_home(store, home)
+    assert newest_files(store, home) == files_on_disk(home)
+    assert not any(version.torn for version in Catalogue(store).newest() if version.gone is None)
 
 
 APPEND = """
@@ -166,49 +170,49 @@ while number < 2000:
 
 @pytest.mark.crash
 @pytest.mark.parametrize("code", [APPEND, REPLACE], ids=["appended to", "replaced"])
-def test_a_file_that_another_process_writes(code: str, large: Path, tmp_path: Path) -> None:
-    """Kept again and again meanwhile: each version is a beginning of what was in it, never a mix, unless it says so."""
+def test_file_written_by_another_process(code: str, large_transcript: Path, tmp_path: Path) -> None:
+    """Each version is a beginning of the content, never a mix, unless it is marked as torn."""
     store = Store.make(tmp_path / "keep")
-    home = large.parents[2]
-    large.write_bytes(b"")
-    with started(code, large) as process:
+    home = large_transcript.parents[2]
+    large_transcript.write_bytes(b"")
+    with start_process(code, large_transcript) as process:
         for _ in range(6):
-            kept(store, home)
+            keep_home(store, home)
         process.kill()
-    kept(store, home)
-    assert_whole(store)
-    assert newest(store, home) == on_disk(home)
-    whole = large.read_bytes()
+    keep_home(store, home)
+    assert_intact(store)
+    assert newest_files(store, home) == files_on_disk(home)
+    content = large_transcript.read_bytes()
     catalogue = Catalogue(store)
-    seen = [one for one in catalogue.all_versions() if not one.torn]
-    assert len(seen) > 2
-    for version in seen:
+    versions = [version for version in catalogue.all_versions() if not version.torn]
+    assert len(versions) > 2
+    for version in versions:
         data = b"".join(catalogue.data(version))
-        assert whole.startswith(data) if code is APPEND else len(set(data.splitlines())) <= 1
+        assert content.startswith(data) if code is APPEND else len(set(data.splitlines())) <= 1
 
 
-def test_a_clock_that_goes_back(tmp_path: Path) -> None:
-    """What came last is the newest, whatever the clock or the times of files say: runs have numbers."""
+def test_clock_goes_back(tmp_path: Path) -> None:
+    """The last run is the newest, whatever the clock or the mtimes say: runs have numbers."""
     store = Store.make(tmp_path / "keep")
     home = ChangingHome(tmp_path / "home", 35, 0.3)
     for year in (2026, 2019, 2040, 1971):
         home.change()
         path = min((home.path / "projects").glob("*/*-*.jsonl"))
-        path.write_bytes(path.read_bytes() + _line(year))
+        path.write_bytes(path.read_bytes() + make_line(year))
         os.utime(path, (year, year))
         run_keep(Catalogue(store), homes(home.path), FIRST, now=lambda year=year: datetime(year, 1, 1, tzinfo=UTC))  # type: ignore[misc]
-        assert newest(store, home.path) == on_disk(home.path)
+        assert newest_files(store, home.path) == files_on_disk(home.path)
     assert [manifest.run.number for manifest in Catalogue(store).manifests] == [1, 2, 3, 4]
-    assert_whole(store)
+    assert_intact(store)
 
 
-def test_same_size_and_time_but_other_bytes(large: Path, tmp_path: Path) -> None:
-    """A file that was changed and given its old time again is kept as it is now."""
+def test_same_size_and_mtime_but_other_bytes(large_transcript: Path, tmp_path: Path) -> None:
+    """A changed file with its old mtime is kept in its current state."""
     store = Store.make(tmp_path / "keep")
-    kept(store, large.parents[2])
-    status = large.stat()
-    _overwritten(large)
-    os.utime(large, ns=(status.st_atime_ns, status.st_mtime_ns))
-    kept(store, large.parents[2])
-    assert newest(store, large.parents[2]) == on_disk(large.parents[2])
+    keep_home(store, large_transcript.parents[2])
+    status = large_transcript.stat()
+    overwrite(large_transcript)
+    os.utime(large_transcript, ns=(status.st_atime_ns, status.st_mtime_ns))
+    keep_home(store, large_transcript.parents[2])
+    assert newest_files(store, large_transcript.parents[2]) == files_on_disk(large_transcript.parents[2])
     assert len(list(Catalogue(store).all_versions())) == 2

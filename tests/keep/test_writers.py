@@ -1,4 +1,4 @@
-"""Several that write a keep at once, and others that read it: all get on, and nothing is lost."""
+"""Several processes write and read a keep at once: all succeed, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tests.changing_home import ChangingHome
 from tests.keep.homes import (
     FIRST,
     SECOND,
-    assert_whole,
-    held,
-    kept,
-    leftovers,
-    newest,
-    on_disk,
-    started,
+    assert_intact,
+    files_on_disk,
+    keep_home,
+    newest_files,
+    start_process,
+    stored_versions,
+    unfinished_files,
 )
 from tests.profiles import scale_examples
 
@@ -66,28 +66,28 @@ print(done)
 
 
 @pytest.mark.crash
-def test_several_writers_and_readers_at_once(tmp_path: Path) -> None:
-    """Two processes of one machine, one of another, one that packs, and readers: all get on, and nothing is lost."""
+def test_concurrent_writers_and_readers(tmp_path: Path) -> None:
+    """Two processes of one machine, one of another, one that packs, and readers."""
     here, there = ChangingHome(tmp_path / "here", 36, 0.6), ChangingHome(tmp_path / "there", 37, 0.6)
     store = Store.make(tmp_path / "keep")
-    kept(store, here.path)
+    keep_home(store, here.path)
     seconds = 2.0 + scale_examples(6)
     writers = [(here.path, FIRST.id), (here.path, FIRST.id), (there.path, SECOND.id), ("-", "third_3")]
-    processes = [started(WRITING, store.folder, home, name, seconds) for home, name in writers]
-    processes += [started(READING, store.folder, seconds) for _ in range(2)]
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    processes = [start_process(WRITING, store.folder, home, name, seconds) for home, name in writers]
+    processes += [start_process(READING, store.folder, seconds) for _ in range(2)]
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
         here.change()
         there.change()
-        before = held(store)
+        before = stored_versions(store)
         time.sleep(0.2)
-        assert before <= held(store)
-    answers = [process.communicate() for process in processes]
-    assert [err.decode() for _out, err in answers] == [""] * len(processes)
-    assert all(int(out) for out, _err in answers)
-    kept(store, here.path)
-    kept(store, there.path, SECOND)
-    assert_whole(store)
-    assert newest(store, here.path) == on_disk(here.path)
-    assert newest(store, there.path, SECOND) == on_disk(there.path)
-    assert leftovers(store) == []
+        assert before <= stored_versions(store)
+    outputs = [process.communicate() for process in processes]
+    assert [err.decode() for _out, err in outputs] == [""] * len(processes)
+    assert all(int(out) for out, _err in outputs)
+    keep_home(store, here.path)
+    keep_home(store, there.path, SECOND)
+    assert_intact(store)
+    assert newest_files(store, here.path) == files_on_disk(here.path)
+    assert newest_files(store, there.path, SECOND) == files_on_disk(there.path)
+    assert unfinished_files(store) == []
