@@ -143,7 +143,7 @@ def _build(
 
 
 @relaxed_gc()
-def _run(  # noqa: PLR0917 - as they were given
+def _run(  # noqa: PLR0917 - the arguments of `refresh_index`
     writer: IndexWriter,
     homes: Sequence[Home],
     jobs: int | None,
@@ -245,7 +245,7 @@ class IndexWriter:
         self.entries = 0
 
     def prepare(self, plan: RefreshPlan) -> None:
-        """Delete the rows of transcripts that are gone, and write what is known of others without reading them."""
+        """Delete the rows of transcripts that are gone, and update those that need not be read."""
         self._begin()
         if self._new_file is not None:
             prepare_to_index(self.connection, plan.size)

@@ -657,19 +657,19 @@ __all__ = ["FIELDS", "INDEXES", "OF_ENTRIES", "OF_TRANSCRIPT", "PRIVATE", "TABLE
 
 _GROUPS = (PLACES, ENTRIES, SPENDING, SESSIONS, CALLS, VOCABULARY)
 
-TABLES = {name: made for topic in _GROUPS for name, made in topic.tables.items()}
-"""Each table, and how it is made. The rowid of `text` is the entry's."""
+TABLES = {name: statement for group in _GROUPS for name, statement in group.tables.items()}
+"""The statement that creates each table. The rowid of `text` is the number of the entry."""
 
-VIEWS = {name: made for topic in _GROUPS for name, made in topic.views.items()}
-"""Each view, and how it is made: what people ask for by the glossary's names."""
+VIEWS = {name: statement for group in _GROUPS for name, statement in group.views.items()}
+"""The statement that creates each view. Views have the names of the glossary."""
 
-INDEXES = tuple(made for topic in _GROUPS for made in topic.indexes)
+INDEXES = tuple(statement for group in _GROUPS for statement in group.indexes)
 
-OF_TRANSCRIPT = tuple(name for topic in _GROUPS for name in topic.of_transcript)
-"""The tables whose rows are a transcript's, by `transcript_id`."""
+OF_TRANSCRIPT = tuple(name for group in _GROUPS for name in group.of_transcript)
+"""The tables whose rows belong to a transcript, by `transcript_id`."""
 
-OF_ENTRIES = tuple(name for topic in _GROUPS for name in topic.of_entries)
-"""The tables whose rows are an entry's, by `entry_id`."""
+OF_ENTRIES = tuple(name for group in _GROUPS for name in group.of_entries)
+"""The tables whose rows belong to an entry, by `entry_id`."""
 
-PRIVATE = frozenset(name for topic in _GROUPS for name in topic.private)
-"""Those that only the refresh needs."""
+PRIVATE = frozenset(name for group in _GROUPS for name in group.private)
+"""The tables that only the refresh needs."""

@@ -41,7 +41,7 @@ from threadline.parse import (
 )
 
 MARK_STALE = "INSERT OR IGNORE INTO stale(message_id) SELECT message_id FROM sightings WHERE transcript_id = ?"
-"""Marks the messages of a transcript as stale: their charges have to be made again."""
+"""Marks the messages of a transcript as stale: they have to be charged again."""
 
 # If no line has a time, the file's mtime is used, and the file has changed.
 _MARK_TIMELESS_STALE = f"{MARK_STALE} AND EXISTS(SELECT 1 FROM origins WHERE transcript_id = ? AND began = '')"  # noqa: S608 - our own names
@@ -140,7 +140,7 @@ class SightingRows(Struct, gc=False):
             query = f"{_SELECT_ORIGINS} AND {_IS_ORIGIN_USED}"
             if self.is_all:
                 query = _SELECT_ORIGINS
-                # Not without need: an update that may be rolled back in part makes full-text search write all it holds.
+                # Only if needed: an update that may be rolled back in part makes full-text search write all its words.
                 if connection.execute(_HAS_OTHER_START, (number, began)).fetchone() is not None:
                     connection.execute("UPDATE origins SET began = ? WHERE transcript_id = ?", (began, number))
             for origin_id, origin_began, *key in connection.execute(query, (number,)):
@@ -237,14 +237,14 @@ class SightingReader:
         first_lines = self._first_lines or []
         if not find_first_time(first_lines):
             first_lines = read_first_lines(self._transcript.path)
-        seen = collector.result(first_lines)
+        result = collector.result(first_lines)
         last = (
             _collect_last_line(self._transcript, read_to).result(first_lines)
             if read_to < _file_size(self._transcript)
             else TranscriptSightings()
         )
-        sightings = [(sighting, sighting.origin_number) for sighting in seen.sightings]
-        sightings += ((sighting, sighting.origin_number + len(seen.origins)) for sighting in last.sightings)
+        sightings = [(sighting, sighting.origin_number) for sighting in result.sightings]
+        sightings += ((sighting, sighting.origin_number + len(result.origins)) for sighting in last.sightings)
         return SightingRows(
             [
                 (
@@ -258,8 +258,8 @@ class SightingReader:
                 )
                 for sighting, origin_number in sightings
             ],
-            [_origin_key(origin) for origin in (*seen.origins, *last.origins)],
-            storable_text(seen.began or last.began) or "",
+            [_origin_key(origin) for origin in (*result.origins, *last.origins)],
+            storable_text(result.began or last.began) or "",
             waiting + [storable_text(call) or "" for call in collector.waiting],
             is_all,
             self._offset,
@@ -327,9 +327,9 @@ def _measured_content(content: Any) -> list[ContentRow] | str | None:
     for block in content:
         kind = type(block)
         if kind is ToolUseBlock:
-            given = block.input
-            long = type(given) is dict and any(
-                type(value) is str and len(value) >= MAX_PLACEHOLDER_TEXT for value in given.values()
+            tool_input = block.input
+            long = type(tool_input) is dict and any(
+                type(value) is str and len(value) >= MAX_PLACEHOLDER_TEXT for value in tool_input.values()
             )
             rows.append(ContentRow("tool_use", block.name, block.id, input=_LONG_VALUE if long else _NO_VALUE))
         elif kind is TextBlock:

@@ -308,7 +308,7 @@ class TranscriptFold:
         )
 
     def finish(self, read: Callable[[], Iterable[Entry]]) -> FoldResult:
-        """The state and the rows. `read` gives all entries of the transcript, for what only the whole of it tells."""
+        """The state and the rows. `read` reads all entries again, for summaries that need all of them."""
         fold = self._summary
         session = None
         if fold is not None:
@@ -496,7 +496,7 @@ def _entries_up_to(transcript: Transcript, read_to: int) -> Iterator[Entry]:
 
 
 def _complete_runs(runs: Iterable[EntryRun]) -> Iterator[EntryRun]:
-    """The runs whose lines have an end; a last line without one is left for the next refresh, unless it is whole."""
+    """The runs whose lines have an end. A last line without one waits for the next refresh, unless it is complete."""
     pending: list[EntryRun] = []  # pieces of one line
     for run in runs:
         if pending and run.number != pending[0].number:
