@@ -24,7 +24,7 @@ from bench.homes import OUT
 from bench.processes import family, high_water, machine
 from bench.targets import Target, print_targets
 from tests.browser import chromium, homes, long_session, probes
-from tests.browser.serving import serving
+from tests.browser.server import start_server
 
 PATIENCE = 120_000
 SCREEN = {"width": 1280, "height": 900}
@@ -82,7 +82,7 @@ def made_home(entries: int, *, shortened: bool) -> Path:
     home = OUT / f"home-page-{entries}{'-shortened' if shortened else ''}"
     if not home.exists():
         print(f"generating {home} …", file=sys.stderr)
-        homes.make_around(home)
+        homes.make_without_long_session(home)
         long_session.write(home, shortened=shortened, entries=entries)
     return home
 
@@ -90,7 +90,7 @@ def made_home(entries: int, *, shortened: bool) -> Path:
 @contextmanager
 def ours(home: Path) -> Iterator[Contender]:
     """`threadline serve`, freshly started, its index made before."""
-    with serving(home, OUT / f"cache-{home.name}") as server:
+    with start_server(home, OUT / f"cache-{home.name}") as server:
         path = f"{server.address}/session/{long_session.LONG}"
         yield Contender("threadline", path, "article.item", server.process, server.browser_cookies(), _WHOLE)
 
@@ -118,7 +118,7 @@ def first_entry(page: Page, contender: Contender) -> float:
     start = time.perf_counter()
     page.goto(contender.address, wait_until="commit")
     page.wait_for_selector(contender.entry)
-    probes.settled(page)
+    probes.wait_for_frame(page)
     return time.perf_counter() - start
 
 
@@ -144,7 +144,7 @@ def measure(browser: Browser, contender: Contender) -> dict[str, Any]:
 
 def scrolling(page: Page, contender: Contender) -> dict[str, Any]:
     """Through everything, frame by frame."""
-    at_rest = probes.elements(page)
+    at_rest = probes.element_count(page)
     slowly = page.evaluate(_THROUGH, [contender.entry, WHEEL_FRAMES, WHEEL])
     start = time.perf_counter()
     seen = page.evaluate(_THROUGH, [contender.entry, MOST_FRAMES, 0])
@@ -176,7 +176,7 @@ def deep_links(browser: Browser, contender: Contender, address: str) -> dict[str
         start = time.perf_counter()
         page.goto(f"{address}#{anchor}", wait_until="commit")
         page.wait_for_selector(f'[id="{anchor}"]')
-        probes.settled(page)
+        probes.wait_for_frame(page)
         seconds.append(time.perf_counter() - start)
         page.wait_for_timeout(800)
         off.append(abs(probes.top(page, anchor) - probes.margin(page, anchor)))
@@ -241,7 +241,7 @@ def main() -> None:
     size = next(home.glob(f"projects/*/{long_session.LONG}.jsonl")).stat().st_size / 1e6
     print(f"{options.entries:,} entries, {size:.0f} MB")
     told: dict[str, dict[str, Any]] = {}
-    with chromium.started() as browser:
+    with chromium.launch() as browser:
         with ours(home) as one:
             told[one.name] = measure(browser, one) | deep_links(browser, one, one.address)
         if not options.no_peer and (programs := peers.fetched("agentsview")):

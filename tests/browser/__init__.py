@@ -1,1 +1,1 @@
-"""The page in a real browser. A package, so that the browser ends with the last of these tests: see conftest.py."""
+"""The web pages in a real browser. A package, so that the browser is closed after its last test: see conftest.py."""

@@ -1,4 +1,4 @@
-"""Chromium: Debian's, started the same way for tests and for measuring."""
+"""Debian's Chromium, launch in the same way for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 _FLAGS = (
-    "--no-sandbox",  # root, as in CI, may not have one
+    "--no-sandbox",  # root, as in CI, cannot use it
     "--disable-gpu",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
     "--disable-dev-shm-usage",  # containers have little of it
-    "--disable-smooth-scrolling",  # a wheel moves by what it says, at once
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # whatever a page asks for, nobody is called
+    "--disable-smooth-scrolling",  # a wheel event scrolls at once
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # pages reach no other host
 )
 
 
 def program() -> str | None:
-    """Where it lies."""
+    """The path of Chromium, or None."""
     return shutil.which("chromium")
 
 
 def missing() -> str | None:
-    """Why there is no browser to test with; None where there is one."""
+    """Why there is no browser to test with, or None if there is one."""
     return None if program() else "there is no chromium here (Debian: apt-get install chromium)"
 
 
 def is_needed() -> bool:
-    """Whether tests must not be skipped: CI has a browser, or is broken."""
+    """Whether tests must not be skipped: CI must have a browser."""
     return os.environ.get("CI", "").lower() in {"1", "true"}
 
 
 @contextmanager
-def started(*flags: str) -> Iterator[Browser]:
-    """The browser."""
+def launch(*flags: str) -> Iterator[Browser]:
+    """Start the browser."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program(), args=[*_FLAGS, *flags])
         try:
@@ -50,11 +50,11 @@ def started(*flags: str) -> Iterator[Browser]:
 
 
 @contextmanager
-def for_tests() -> Iterator[Browser]:
-    """The browser for a fixture; without one, tests are skipped, or fail in CI."""
-    if why := missing():
+def launch_for_tests() -> Iterator[Browser]:
+    """Start the browser for a fixture. Without one, tests are skipped, or fail in CI."""
+    if reason := missing():
         if is_needed():
-            pytest.fail(f"CI needs a browser, and {why}.")
-        pytest.skip(why)
-    with started() as browser:
+            pytest.fail(f"CI needs a browser, and {reason}.")
+        pytest.skip(reason)
+    with launch() as browser:
         yield browser

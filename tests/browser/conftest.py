@@ -1,4 +1,4 @@
-"""What tests in a browser share: homes made once a run, a server a worker, a browser, and a visitor who notices all."""
+"""Fixtures for browser tests: shared homes, one server per worker, a browser, and a visitor that reports errors."""
 
 from __future__ import annotations
 
@@ -9,58 +9,58 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 from tests.browser import chromium, homes, hostile
-from tests.browser.serving import Served, serving
-from tests.browser.visiting import Visitor
+from tests.browser.server import Server, start_server
+from tests.browser.visitor import Visitor
 from tests.shared_folders import shared_folder
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium. It ends with these tests, since the loop that drives it would be in the way of others'."""
-    with chromium.for_tests() as started:
+    """Debian's Chromium. It is closed after these tests, because its event loop would disturb others."""
+    with chromium.launch_for_tests() as chromium_browser:
+        yield chromium_browser
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """`threadline serve` on a home of this worker: links to the home of `homes`, and a copy of its growing session."""
+    original = shared_folder(tmp_path_factory, "browsed", homes.make)
+    home = tmp_path_factory.mktemp("browsed") / "home"
+    shutil.copytree(original, home, copy_function=os.link)
+    for path in home.glob(f"projects/*/{homes.GROWING}.jsonl"):
+        path.unlink()
+        shutil.copyfile(original / path.relative_to(home), path)
+    with start_server(home, tmp_path_factory.mktemp("browsed-cache")) as started:
         yield started
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """`threadline serve` on a home of this worker: that of `homes`, whose growing session is a file of its own."""
-    made = shared_folder(tmp_path_factory, "browsed", homes.make)
-    home = tmp_path_factory.mktemp("browsed") / "home"
-    shutil.copytree(made, home, copy_function=os.link)
-    for path in home.glob(f"projects/*/{homes.GROWING}.jsonl"):
-        path.unlink()
-        shutil.copyfile(made / path.relative_to(home), path)
-    with serving(home, tmp_path_factory.mktemp("browsed-cache")) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def hostile_served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def hostile_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """`threadline serve` on the hostile home."""
     home = shared_folder(tmp_path_factory, "hostile", hostile.make)
-    with serving(home, tmp_path_factory.mktemp("hostile-cache")) as server:
+    with start_server(home, tmp_path_factory.mktemp("hostile-cache")) as server:
         yield server
 
 
 @pytest.fixture
-def visit(browser: Browser, served: Served) -> Iterator[Visitor]:
-    """Opens pages in fresh profiles; a complaint of any of them fails the test.
+def visit(browser: Browser, server: Server) -> Iterator[Visitor]:
+    """Opens pages in fresh profiles. An error on any of them fails the test.
 
     `page = visit("/usage", width=390, theme="dark", javascript=False)`
     """
-    yield from _visiting(browser, served)
+    yield from _visiting(browser, server)
 
 
 @pytest.fixture
-def visit_hostile(browser: Browser, hostile_served: Served) -> Iterator[Visitor]:
+def visit_hostile(browser: Browser, hostile_server: Server) -> Iterator[Visitor]:
     """The same for the hostile home."""
-    yield from _visiting(browser, hostile_served)
+    yield from _visiting(browser, hostile_server)
 
 
-def _visiting(browser: Browser, server: Served) -> Iterator[Visitor]:
+def _visiting(browser: Browser, server: Server) -> Iterator[Visitor]:
     visitor = Visitor(browser, server)
     try:
         yield visitor
     finally:
         visitor.close()
-    assert visitor.watched.complaints == []
+    assert visitor.errors.messages == []

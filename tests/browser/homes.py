@@ -1,4 +1,4 @@
-"""The home that the page is tried on: the demo's, a session that is very long, one with pictures, one that grows."""
+"""The home for browser tests: the demo, a very long session, one with pictures, one that grows."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _FOLDER = "projects/-work-app"
 
 
 def make(home: Path) -> None:
-    """Write all of it; a few seconds."""
-    make_around(home)
+    """Write the whole home. Takes a few seconds."""
+    make_without_long_session(home)
     long_session.write(home, shortened=True, entries=max(6_000, scale_examples(long_session.ENTRIES)))
 
 
-def make_around(home: Path) -> None:
-    """Write what there is besides the long session."""
+def make_without_long_session(home: Path) -> None:
+    """Write everything except the long session."""
     demo.write(home)
     write(home / _FOLDER / f"{PICTURES}.jsonl", *_with_pictures())
     write(home / _FOLDER / f"{GROWING}.jsonl", *_growing())
@@ -33,7 +33,7 @@ def make_around(home: Path) -> None:
 
 
 def picture(width: int, height: int) -> str:
-    """A PNG of one grey, in base64."""
+    """A grey PNG in base64."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -43,20 +43,20 @@ def picture(width: int, height: int) -> str:
     return base64.b64encode(b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", rows) + chunk(b"IEND", b"")).decode()
 
 
-def shown(width: int, height: int) -> Row:
+def image_block(width: int, height: int) -> Row:
     """A block with such a picture."""
     source = {"type": "base64", "media_type": "image/png", "data": picture(width, height)}
     return {"type": "image", "source": source}
 
 
 def _with_pictures() -> list[Row | bytes]:
-    """Pictures in prompts and results, high ones among them, with text before and after."""
+    """Pictures in prompts and results, some of them tall, with text before and after."""
     turns = [
         part
         for number in range(1, 13)
         for part in (
-            prompt([{"type": "text", "text": f"[Image #{number}] how is this?"}, shown(900, 200 + 100 * number)]),
-            call("Read", f"/work/app/{number}.png", result=[shown(400, 300)]),
+            prompt([{"type": "text", "text": f"[Image #{number}] how is this?"}, image_block(900, 200 + 100 * number)]),
+            call("Read", f"/work/app/{number}.png", result=[image_block(400, 300)]),
             reply(f"Picture {number} is grey.\n\n" + "It was looked at for a while. " * 30),
         )
     ]

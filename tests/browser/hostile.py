@@ -1,4 +1,4 @@
-"""A home in which every field of every kind of entry wants to run something, call somebody or hide something."""
+"""A home in which every field of every kind of entry tries to run, request or hide something."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tests.cli.test_cli_hostile import EVERYTHING
 from tests.transcripts import Part, Pen, Row, call, chain, meta, prompt, reply, transcript, write
 
-# Each would be seen: by a dialog, by a request, or by an element with the attribute or the name `evil`.
+# Each would be noticed: by a dialog, a request, or an element with the attribute or the id `evil`.
 MARKUP = {
     "script": "<script id=evil>alert('script')</script>",
     "image": "<img evil src=x onerror=alert('image')>",
@@ -38,15 +38,15 @@ _TOOLS = ("Bash", "Read", "Edit", "MultiEdit", "Write", "Grep", "Glob", "WebSear
 
 
 def sessions() -> dict[str, str]:
-    """The id of the session that holds each text."""
+    """The session id of each text."""
     return {_SESSION.format(number): name for number, name in enumerate(MARKUP, 1)}
 
 
 def make(home: Path) -> None:
-    """Write it: a session for each text, one with lines of megabytes, and hostile names of files and folders."""
+    """Write the home: a session for each text, one with lines of megabytes, and hostile names of files and folders."""
     for identity, name in sessions().items():
         text = MARKUP[name]
-        folder = home / "projects" / f"-a{_named(text)}"
+        folder = home / "projects" / f"-a{_file_name(text)}"
         _write(folder / f"{identity}.jsonl", text, identity)
         _write(
             folder / identity / "subagents" / "agent-a1b2c3.jsonl", text, identity, isSidechain=True, agentId="a1b2c3"
@@ -55,15 +55,17 @@ def make(home: Path) -> None:
             json.dumps({"agentType": text, "description": text, "toolUseId": text, "name": text})
         )
     for name in ("image", "quote", "attribute", "script"):
-        _write(home / "projects" / "-named" / f"{_named(MARKUP[name])}.jsonl", MARKUP[name], MARKUP[name])
-    _write(home / "projects" / "-named" / f"agent-{_named(MARKUP['quote'])}.jsonl", MARKUP["quote"], _SESSION.format(1))
+        _write(home / "projects" / "-named" / f"{_file_name(MARKUP[name])}.jsonl", MARKUP[name], MARKUP[name])
+    _write(
+        home / "projects" / "-named" / f"agent-{_file_name(MARKUP['quote'])}.jsonl", MARKUP["quote"], _SESSION.format(1)
+    )
     write(home / "projects" / "-long" / f"{LONGEST}.jsonl", *transcript(*_long(), pen=Pen(LONGEST)))
     rows = [{"display": text, "project": f"/{text}", "timestamp": 1_790_000_000_000} for text in MARKUP.values()]
     (home / "history.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
-def _named(text: str) -> str:
-    """As much of a text as a file's name can hold."""
+def _file_name(text: str) -> str:
+    """As much of a text as a file name can contain."""
     plain = text.replace("/", "\u2215").replace("\x00", "").encode(errors="ignore")[:120]
     return plain.decode(errors="ignore")
 
@@ -75,20 +77,20 @@ def _write(path: Path, text: str, session: str, **fields: Any) -> None:
 
 
 def _parts(text: str) -> list[Part]:
-    """Every kind of row, with the text wherever one can stand."""
+    """Every kind of row, with the text in every possible place."""
     image: Row = {"type": "image", "source": {"type": "base64", "media_type": text, "data": text}}
-    drawn: Row = {"type": "image", "source": {"type": "base64", "media_type": "image/svg+xml", "data": "PHN2Zy8+"}}
+    svg: Row = {"type": "image", "source": {"type": "base64", "media_type": "image/svg+xml", "data": "PHN2Zy8+"}}
     return [
         prompt(text),
-        prompt([{"type": "text", "text": text}, image, drawn]),
+        prompt([{"type": "text", "text": text}, image, svg]),
         prompt(f"<command-name>{text}</command-name><command-args>{text}</command-args>"),
         prompt(f"<bash-input>{text}</bash-input>"),
         prompt(f"<local-command-stdout>{text}</local-command-stdout>"),
         reply(text, {"type": "thinking", "thinking": text, "signature": text}, message={"model": text}),
         reply(_MARKDOWN.replace("TEXT", text)),
         reply({"type": text, text: text}, message={"id": text, "stop_reason": text}),
-        *(call(tool, _given(text), result=text, details=_given(text)) for tool in _TOOLS),
-        call(text, _given(text), result=[{"type": "text", "text": text}, image, drawn], details=text, error=True),
+        *(call(tool, _arguments(text), result=text, details=_arguments(text)) for tool in _TOOLS),
+        call(text, _arguments(text), result=[{"type": "text", "text": text}, image, svg], details=text, error=True),
         call(f"mcp__{text}__{text}", {text: text}, result=text, details={text: text}),
         call("TodoWrite", {"todos": [{"content": text, "status": text, "activeForm": text}]}, result=text, details={}),
         call(
@@ -97,7 +99,7 @@ def _parts(text: str) -> list[Part]:
             result=text,
             details={"task": {"id": text, "subject": text}},
         ),
-        call("AskUserQuestion", _asked(text), result=text, details={**_asked(text), "answers": {text: text}}),
+        call("AskUserQuestion", _questions(text), result=text, details={**_questions(text), "answers": {text: text}}),
         call("ExitPlanMode", {"plan": text}, result=text, details={"plan": text, "filePath": text}),
         call(
             "Read",
@@ -132,8 +134,8 @@ def _parts(text: str) -> list[Part]:
     ]
 
 
-def _given(text: str) -> Row:
-    """Inputs of every tool at once, and keys that none has."""
+def _arguments(text: str) -> Row:
+    """The arguments of every tool at once, and unknown keys."""
     names = (
         "command description file_path pattern path glob query url prompt subagent_type old_string new_string content "
         "stdout stderr filenames status agentId name model output_mode run_in_background"
@@ -149,13 +151,13 @@ def _hunk(text: str) -> Row:
     return {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": [f"-{text}", f"+{text}!"]}
 
 
-def _asked(text: str) -> Row:
+def _questions(text: str) -> Row:
     option = {"label": text, "description": text, "preview": text}
     return {"questions": [{"question": text, "header": text, "options": [option], "multiSelect": False}]}
 
 
 def _long() -> list[Part]:
-    """Lines of five megabytes: one word, many lines, markup, and marks that all belong to one letter."""
+    """Lines of five megabytes: one word, many lines, markup, and combining marks on one letter."""
     size = 5_000_000
     return [
         prompt("x" * size),

@@ -13,9 +13,9 @@ from tools.demo.text import Pools
 LONG = "50000000-0000-4000-8000-000000000001"
 ENTRIES = 50_000
 SHORTENED = 1_200
-"""Where texts are shortened, none has more characters: half the bytes, and as many entries, items and sections."""
+"""The maximum length of shortened texts: half the bytes, and as many entries, items and sections."""
 _BYTES = {True: 1_460, False: 2_560}
-"""What an entry of that version takes, with texts shortened and as they are in real homes."""
+"""The average bytes of an entry, with shortened texts and with realistic ones."""
 _START = 1_793_000_000_000
 _SCENES = frozenset(
     {"plan", "question", "named", "list", "rewind", "picture", "command", "error", "interrupt", "refused"}
@@ -23,7 +23,7 @@ _SCENES = frozenset(
 
 
 def write(home: Path, *, shortened: bool, identity: str = LONG, entries: int = ENTRIES) -> SessionResult:
-    """Write it into a home, with its agents."""
+    """Write the session and its agents into a home."""
     version = {era.version: era for era in versions.ERAS}["2.1.81"]
     project = projects.choose(1)[0]
     plan = Plan(

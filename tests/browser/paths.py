@@ -1,4 +1,4 @@
-"""Paths of every kind of page, for the home of `homes`."""
+"""Paths of every kind of page in the home of `homes`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.browser import homes
 from tests.browser.long_session import LONG
 
-SHORT, PICTURES, GROWING = (f"/session/{one}" for one in (homes.SHORT, homes.PICTURES, homes.GROWING))
+SHORT, PICTURES, GROWING = (f"/session/{session}" for session in (homes.SHORT, homes.PICTURES, homes.GROWING))
 LONGEST = f"/session/{LONG}"
 
 LISTS = {
@@ -38,8 +38,8 @@ SESSIONS = {
 ALL = {**LISTS, **SESSIONS}
 
 
-def filled(path: str, home: Path) -> str:
-    """A path with the words AGENT and CALL in it replaced by ids that the home has."""
+def fill_ids(path: str, home: Path) -> str:
+    """A path with AGENT and CALL replaced by ids of the home."""
     if "AGENT" in path:
         agents = sorted(next(home.glob(f"projects/*/{LONG}")).rglob("agent-*.jsonl"))
         path = path.replace("AGENT", agents[0].stem.removeprefix("agent-"))

@@ -1,4 +1,4 @@
-"""Probes: what is measured inside a page, frame by frame where that matters."""
+"""Measurements inside a page, frame by frame if necessary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-# The part of the page that scrolls: the document, or what holds the feed.
+# The element that scrolls: the document, or a container of the feed.
 _SCROLLER = """() => {
   for (let one = document.querySelector('.feed'); one; one = one.parentElement) {
     const how = getComputedStyle(one).overflowY;
@@ -23,8 +23,8 @@ _COUNTING = """() => {
   };
   look();
 }"""
-# Scrolls by known steps and sees, frame by frame, by how much more than that an item moved that was in view before
-# and after. What moves without being scrolled is a jump.
+# Scrolls by known steps and measures, frame by frame, by how much more an item moved that was in view before and
+# after. Movement without scrolling is a jump.
 _JUMPS = """async ([step, steps, pause]) => {
   const box = (SCROLLER)();
   const frame = () => new Promise(done => requestAnimationFrame(done));
@@ -46,7 +46,7 @@ _JUMPS = """async ([step, steps, pause]) => {
   }
   return seen;
 }""".replace("SCROLLER", _SCROLLER)
-# Whether items stand where one looks, and nothing that is still empty.
+# Whether the viewport shows items and no empty sections.
 _FILLED = """() => [0.3, 0.5, 0.7].every(share => {
   const feed = document.querySelector('.feed').getBoundingClientRect();
   const from = Math.max(0, feed.top);  // at the start, the session's head stands above
@@ -56,63 +56,63 @@ _FILLED = """() => [0.3, 0.5, 0.7].every(share => {
 })"""
 
 
-def settled(page: Page) -> None:
-    """Wait until what was asked for is drawn."""
+def wait_for_frame(page: Page) -> None:
+    """Wait until the next frame is drawn."""
     page.evaluate(_FRAME)
 
 
-def elements(page: Page) -> int:
-    """How many elements the document has."""
+def element_count(page: Page) -> int:
+    """The number of element_count in the document."""
     return int(page.evaluate("document.getElementsByTagName('*').length"))
 
 
-def count_elements(page: Page) -> None:
-    """From now on, look at every frame how many there are."""
+def watch_element_count(page: Page) -> None:
+    """From now on, count the elements in every frame."""
     page.evaluate(_COUNTING)
 
 
-def most_elements(page: Page) -> int:
-    """The most that any frame had."""
+def max_element_count(page: Page) -> int:
+    """The highest count of any frame."""
     return int(page.evaluate("window.mostElements"))
 
 
 def top(page: Page, anchor: str) -> float:
-    """Where an item begins, in the window; a test fails where it is not there."""
+    """The top of an item in the viewport. Fails if the item does not exist."""
     return float(page.evaluate("id => document.getElementById(id).getBoundingClientRect().top", anchor))
 
 
 def margin(page: Page, anchor: str) -> float:
-    """How far below the upper edge an item is to stand when a link leads to it."""
+    """The distance from the top at which a link places an item."""
     return float(
         page.evaluate("id => parseFloat(getComputedStyle(document.getElementById(id)).scrollMarginTop) || 0", anchor)
     )
 
 
 def scroll_to(page: Page, share: float) -> None:
-    """Drag the scroll bar to a share of the whole, at once."""
+    """Drag the scroll bar to a share of its range, at once."""
     page.evaluate(
         f"share => {{ const box = ({_SCROLLER})(); box.scrollTop = share * (box.scrollHeight - box.clientHeight); }}",
         share,
     )
 
 
-def scrolled(page: Page) -> float:
-    """How far the page is scrolled, in pixels."""
+def scroll_position(page: Page) -> float:
+    """How far the page is scroll_position, in pixels."""
     return float(page.evaluate(f"({_SCROLLER})().scrollTop"))
 
 
-def jumps(page: Page, step: int, steps: int, pause: int = 0) -> list[dict[str, Any]]:
-    """Scroll so often by so many pixels; each time, by how many more an item moved, and which."""
-    found: list[dict[str, Any]] = page.evaluate(_JUMPS, [step, steps, pause])
-    return found
+def measure_jumps(page: Page, step: int, steps: int, pause: int = 0) -> list[dict[str, Any]]:
+    """Scroll `steps` times by `step` pixels. For each step: how many more pixels an item moved, and which item."""
+    steps_measured: list[dict[str, Any]] = page.evaluate(_JUMPS, [step, steps, pause])
+    return steps_measured
 
 
 def is_filled(page: Page) -> bool:
-    """Whether items stand where one looks."""
+    """Whether the viewport shows items."""
     return bool(page.evaluate(_FILLED))
 
 
-def filled(page: Page) -> None:
-    """Wait until items stand where one looks."""
+def wait_until_filled(page: Page) -> None:
+    """Wait until the viewport shows items."""
     page.wait_for_function(_FILLED)
-    settled(page)
+    wait_for_frame(page)

@@ -1,4 +1,4 @@
-"""Words are found in the whole of a session, whatever of it is drawn."""
+"""Find searches the whole session, whatever is rendered."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.paths import GROWING, LONGEST
-from tests.browser.visiting import Visitor
+from tests.browser.visitor import Visitor
 
 HIGHLIGHTED_TEXT = "name => [...(CSS.highlights.get(name) ?? [])].map(range => range.toString())"
 
 
-def ask(page: Page, words: str) -> None:
-    """Open the box, write, and go to the first hit."""
+def find(page: Page, words: str) -> None:
+    """Open the box, type, and go to the first match."""
     page.keyboard.press("/")
     page.keyboard.type(words)
     page.keyboard.press("Enter")
 
 
 @pytest.mark.smoke
-def test_it_says_how_many_and_goes_there(visit: Visitor) -> None:
-    """The first hit is seen, the count says which it is, and after the last comes the first."""
+def test_find_counts_matches_and_goes_to_the_first(visit: Visitor) -> None:
+    """The first match is visible, the count names its number, and the first follows the last."""
     page = visit(GROWING)
-    ask(page, "answer 3")
+    find(page, "answer 3")
     count = page.locator("form.find output")
     expect(count).to_have_text("1 of 11")
     expect(page.locator("article.current")).to_contain_text("Answer 3.")
@@ -33,10 +33,10 @@ def test_it_says_how_many_and_goes_there(visit: Visitor) -> None:
     expect(count).to_have_text("1 of 11")
 
 
-def test_it_is_highlighted(visit: Visitor) -> None:
-    """The words are marked where they stand, also across elements, and the marks go with the box."""
+def test_find_highlights_matches(visit: Visitor) -> None:
+    """Matches are highlighted, also across elements, until the box is closed."""
     page = visit(GROWING)
-    ask(page, "answer 3")
+    find(page, "answer 3")
     expect(page.locator("form.find output")).to_have_text("1 of 11")
     page.wait_for_function(f"() => ({HIGHLIGHTED_TEXT})('current-match').length === 1")
     assert page.evaluate(HIGHLIGHTED_TEXT, "current-match") == ["Answer 3"]
@@ -45,10 +45,10 @@ def test_it_is_highlighted(visit: Visitor) -> None:
     assert page.evaluate("CSS.highlights.size") == 0
 
 
-def test_it_reaches_what_is_not_drawn(visit: Visitor) -> None:
-    """Hits all over a long session are gone to one after the other."""
+def test_find_reaches_sections_that_are_not_rendered(visit: Visitor) -> None:
+    """Matches throughout a long session can be visited."""
     page = visit(LONGEST)
-    ask(page, "the")
+    find(page, "the")
     count = page.locator("form.find output")
     expect(count).to_contain_text("1 of")
     page.keyboard.press("N")
@@ -57,10 +57,10 @@ def test_it_reaches_what_is_not_drawn(visit: Visitor) -> None:
     expect(page.locator("article.current")).to_be_in_viewport()
 
 
-def test_it_is_in_the_address(visit: Visitor) -> None:
-    """A page that is opened again, or sent to somebody, has found the same."""
+def test_find_is_in_the_url(visit: Visitor) -> None:
+    """A reloaded or shared page has the same matches."""
     page = visit(GROWING)
-    ask(page, "answer 3")
+    find(page, "answer 3")
     expect(page.locator("form.find output")).to_have_text("1 of 11")
     assert "find=answer+3" in urlsplit(page.url).query
     page.reload()
@@ -68,26 +68,26 @@ def test_it_is_in_the_address(visit: Visitor) -> None:
     expect(page.locator("form.find input")).to_have_value("answer 3")
 
 
-def test_what_is_not_there_is_not_found(visit: Visitor) -> None:
-    """It says so, and nothing moves."""
+def test_find_reports_no_matches(visit: Visitor) -> None:
+    """Without matches, the page does not move."""
     page = visit(GROWING)
-    ask(page, "zzzzqqqq")
+    find(page, "zzzzqqqq")
     expect(page.locator("form.find output")).to_have_text("No matches")
     assert page.evaluate("scrollY") == 0
 
 
-def test_letters_count_without_case_and_marks(visit: Visitor) -> None:
-    """Who writes ÁNSWER finds answer."""
+def test_find_ignores_case_and_accents(visit: Visitor) -> None:
+    """ÁNSWER finds answer."""
     page = visit(GROWING)
-    ask(page, "ÁNSWER 3")
+    find(page, "ÁNSWER 3")
     expect(page.locator("form.find output")).to_have_text("1 of 11")
     page.wait_for_function(f"() => ({HIGHLIGHTED_TEXT})('current-match')[0] === 'Answer 3'")
 
 
-def test_keys_are_about_what_was_found(visit: Visitor) -> None:
-    """The entry that was gone to is the one whose JSON is shown, though others are seen, too."""
+def test_keys_apply_to_the_current_match(visit: Visitor) -> None:
+    """The JSON shown is that of the current match, although other entries are visible."""
     page = visit(GROWING)
-    ask(page, "answer 3")
+    find(page, "answer 3")
     expect(page.locator("form.find output")).to_have_text("1 of 11")
     expect(page.locator("article.current")).to_be_focused()
     page.keyboard.press("r")

@@ -8,75 +8,75 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.paths import GROWING, LONGEST, SHORT
-from tests.browser.probes import filled, scrolled
-from tests.browser.visiting import Visitor
+from tests.browser.probes import scroll_position, wait_until_filled
+from tests.browser.visitor import Visitor
 
 from threadline.web import KEYS
 
-Try = Callable[[Visitor], None]
-TRIES: dict[str, Try] = {}
+Check = Callable[[Visitor], None]
+CHECKS: dict[str, Check] = {}
 FOCUSED = "document.activeElement?.closest('article')"
 
 
-def tried(*names: str) -> Callable[[Try], Try]:
-    """Mark what tries the keys of some names."""
+def checks(*names: str) -> Callable[[Check], Check]:
+    """Register a function as the check of some keys."""
 
-    def marked(one: Try) -> Try:
-        TRIES.update(dict.fromkeys(names, one))
-        return one
+    def register(check: Check) -> Check:
+        CHECKS.update(dict.fromkeys(names, check))
+        return check
 
-    return marked
+    return register
 
 
-def place(page: Page) -> int:
-    """Which item has the focus, by its place among all; 0 where none has."""
+def focused_position(page: Page) -> int:
+    """The position of the focused item among all, or 0."""
     return int(page.evaluate(f"Number({FOCUSED}?.ariaPosInSet ?? 0)"))
 
 
-def stands_at(page: Page, number: int) -> None:
-    """Wait until the item at that place has the focus."""
+def wait_for_focus(page: Page, number: int) -> None:
+    """Wait until the item at that position has the focus."""
     page.wait_for_function(f"number => {FOCUSED}?.ariaPosInSet === String(number)", arg=number)
 
 
-def copied(page: Page, said: str) -> str:
-    """What is in the clipboard once the page has said so."""
-    expect(page.locator("p.status")).to_contain_text(said)
+def clipboard(page: Page, message: str) -> str:
+    """The clipboard once the page has reported the copy."""
+    expect(page.locator("p.status")).to_contain_text(message)
     return str(page.evaluate("navigator.clipboard.readText()"))
 
 
 @pytest.mark.parametrize("name", [key.name for key in KEYS])
 def test_a_key_does_what_the_table_says(visit: Visitor, name: str) -> None:
-    """Each deed of the table is done by its key."""
-    TRIES[name](visit)
+    """Each action in the table is done by its key."""
+    CHECKS[name](visit)
 
 
-def test_the_table_has_every_key_that_is_tried() -> None:
-    """What is tried here is what the table names, no less and no more."""
-    assert set(TRIES) == {key.name for key in KEYS}
+def test_every_key_has_a_check() -> None:
+    """The checks here are exactly those of the table."""
+    assert set(CHECKS) == {key.name for key in KEYS}
 
 
-@tried("next-item", "previous-item")
+@checks("next-item", "previous-item")
 def step(visit: Visitor) -> None:
-    """The focus goes from item to item, across sections that were empty."""
+    """The focus moves from item to item, across sections that were empty."""
     page = visit(LONGEST)
     page.keyboard.press("j")
-    stands_at(page, 1)
+    wait_for_focus(page, 1)
     page.keyboard.press("j")
-    stands_at(page, 2)
+    wait_for_focus(page, 2)
     page.keyboard.press("k")
-    stands_at(page, 1)
+    wait_for_focus(page, 1)
     for _ in range(150):
         page.keyboard.press("j")
-    stands_at(page, 151)
+    wait_for_focus(page, 151)
     assert page.evaluate(f"{FOCUSED}.getBoundingClientRect().top < innerHeight")
 
 
-@tried("next-turn", "previous-turn")
+@checks("next-turn", "previous-turn")
 def turn(visit: Visitor) -> None:
-    """The focus goes from turn to turn."""
+    """The focus moves from turn to turn."""
     page = visit(GROWING)
     page.keyboard.press("j")
-    stands_at(page, 1)
+    wait_for_focus(page, 1)
     for number in (2, 3):
         page.keyboard.press("J")
         page.wait_for_function(f"said => {FOCUSED}?.innerText.includes(said)", arg=f"Question {number}")
@@ -84,23 +84,23 @@ def turn(visit: Visitor) -> None:
     page.wait_for_function(f"() => {FOCUSED}?.innerText.includes('Question 2')")
 
 
-@tried("start", "end")
+@checks("start", "end")
 def ends(visit: Visitor) -> None:
-    """To the last item of all, and back to the first."""
+    """To the last item, and back to the first."""
     page = visit(LONGEST)
     page.keyboard.press("G")
     page.wait_for_function(f"() => {FOCUSED} && {FOCUSED}.ariaPosInSet === {FOCUSED}.ariaSetSize")
-    filled(page)
-    assert place(page) > 1000
+    wait_until_filled(page)
+    assert focused_position(page) > 1000
     page.keyboard.press("g")
     page.keyboard.press("g")
-    stands_at(page, 1)
-    assert scrolled(page) == 0
+    wait_for_focus(page, 1)
+    assert scroll_position(page) == 0
 
 
-@tried("find")
+@checks("find")
 def find(visit: Visitor) -> None:
-    """In a session a box for it opens; elsewhere the search box has the focus."""
+    """In a session the find box opens. Elsewhere the search box gets the focus."""
     page = visit(SHORT)
     page.keyboard.press("/")
     expect(page.locator("form.find input")).to_be_focused()
@@ -110,9 +110,9 @@ def find(visit: Visitor) -> None:
     assert page.evaluate("document.activeElement.value") == ""
 
 
-@tried("next-find", "previous-find")
-def found(visit: Visitor) -> None:
-    """From hit to hit, and back."""
+@checks("next-find", "previous-find")
+def next_match(visit: Visitor) -> None:
+    """From match to match, and back."""
     page = visit(GROWING)
     page.keyboard.press("/")
     page.keyboard.type("Answer 1")
@@ -131,8 +131,8 @@ def found(visit: Visitor) -> None:
     expect(count).to_have_text("1 of 11")
 
 
-def turned(visit: Visitor, key: str, query: str) -> None:
-    """A key puts something into the address, and takes it out again."""
+def check_toggle(visit: Visitor, key: str, query: str) -> None:
+    """A key adds a parameter to the URL, and removes it again."""
     page = visit(LONGEST)
     page.keyboard.press(key)
     page.wait_for_url(re.compile(rf"[?&]{query}\b"))
@@ -142,44 +142,44 @@ def turned(visit: Visitor, key: str, query: str) -> None:
     page.wait_for_selector("article.item")
 
 
-@tried("errors")
+@checks("errors")
 def errors(visit: Visitor) -> None:
-    """Only what failed."""
-    turned(visit, "e", "errors=1")
+    """Only failed calls."""
+    check_toggle(visit, "e", "errors=1")
 
 
-@tried("thinking")
+@checks("thinking")
 def thinking(visit: Visitor) -> None:
     """All thinking open."""
-    turned(visit, "t", "thinking=full")
+    check_toggle(visit, "t", "thinking=full")
 
 
-@tried("calls")
+@checks("calls")
 def calls(visit: Visitor) -> None:
     """All calls open."""
-    turned(visit, "c", "calls=full")
+    check_toggle(visit, "c", "calls=full")
 
 
-@tried("focus")
+@checks("focus")
 def focus(visit: Visitor) -> None:
-    """Prompts and replies only."""
-    turned(visit, "f", "focus=1")
+    """Only prompts and replies."""
+    check_toggle(visit, "f", "focus=1")
 
 
-@tried("branches")
+@checks("branches")
 def branches(visit: Visitor) -> None:
     """The next branch."""
     page = visit(LONGEST)
-    many = int(page.locator("main").get_attribute("data-branches") or 0)
-    assert many > 0
+    count = int(page.locator("main").get_attribute("data-branches") or 0)
+    assert count > 0
     page.keyboard.press("b")
     page.wait_for_url(re.compile(r"[?&]branch=1\b"))
     page.wait_for_selector("article.item")
 
 
-@tried("fold")
+@checks("fold")
 def fold(visit: Visitor) -> None:
-    """What is folded opens, and folds again."""
+    """Folds open and close."""
     page = visit(SHORT)
     item = page.locator("article.call").first
     item.focus()
@@ -188,8 +188,8 @@ def fold(visit: Visitor) -> None:
         assert item.locator("details").first.evaluate("fold => fold.open") is is_open
 
 
-def beside(visit: Visitor, key: str) -> Page:
-    """A key opens the panel at the right, about the item with the focus, and closes it."""
+def check_panel(visit: Visitor, key: str) -> Page:
+    """A key opens the right panel for the focused item, and closes it."""
     page = visit(SHORT)
     page.locator("article.prompt").first.focus()
     page.keyboard.press(key)
@@ -203,24 +203,24 @@ def beside(visit: Visitor, key: str) -> Page:
     return page
 
 
-@tried("raw")
+@checks("raw")
 def raw(visit: Visitor) -> None:
     """The JSON of the item."""
-    page = beside(visit, "r")
+    page = check_panel(visit, "r")
     expect(page.locator("aside.panel")).to_contain_text("Please list the files")
     expect(page.locator("aside.panel")).to_contain_text("parentUuid")
 
 
-@tried("state")
+@checks("state")
 def state(visit: Visitor) -> None:
-    """How things stood."""
-    page = beside(visit, "s")
+    """The state at the item."""
+    page = check_panel(visit, "s")
     expect(page.locator("aside.panel")).to_contain_text("Files at")
 
 
-@tried("left-panel")
+@checks("left-panel")
 def left(visit: Visitor) -> None:
-    """The turns go and come."""
+    """The list of turns hides and shows."""
     page = visit(SHORT)
     expect(page.locator(".side")).to_be_visible()
     page.keyboard.press("[")
@@ -229,41 +229,41 @@ def left(visit: Visitor) -> None:
     expect(page.locator(".side")).to_be_visible()
 
 
-@tried("right-panel")
+@checks("right-panel")
 def right(visit: Visitor) -> None:
-    """The panel goes and comes, with what it had."""
-    page = beside(visit, "]")
+    """The panel hides and shows, with its content."""
+    page = check_panel(visit, "]")
     expect(page.locator("aside.panel .panel-body")).not_to_be_empty()
 
 
-@tried("copy-link")
+@checks("copy-link")
 def link(visit: Visitor) -> None:
-    """The link leads to the item, even for somebody else."""
+    """The link leads to the item, also in another profile."""
     page = visit(LONGEST)
     page.keyboard.press("j")
-    stands_at(page, 1)
+    wait_for_focus(page, 1)
     page.keyboard.press("j")
-    stands_at(page, 2)
+    wait_for_focus(page, 2)
     anchor = page.evaluate(f"{FOCUSED}.id")
     page.keyboard.press("y")
-    address = copied(page, "Link copied")
+    address = clipboard(page, "Link copied")
     assert address.endswith(f"#{anchor}")
-    other = visit(address.removeprefix(visit.served.address))
+    other = visit(address.removeprefix(visit.server.address))
     expect(other.locator(f'[id="{anchor}"]')).to_be_visible()
 
 
-@tried("copy-markdown")
+@checks("copy-markdown")
 def markdown(visit: Visitor) -> None:
-    """The item as it was written."""
+    """The Markdown of the item."""
     page = visit(SHORT)
     page.locator("article.reply").filter(has_text="The largest is").focus()
     page.keyboard.press("m")
-    assert "```python" in copied(page, "Markdown copied")
+    assert "```python" in clipboard(page, "Markdown copied")
 
 
-@tried("palette")
+@checks("palette")
 def palette(visit: Visitor) -> None:
-    """A few letters of its title lead to a session, even while something is written."""
+    """A part of its title finds a session, even while the focus is in a box."""
     page = visit("/usage")
     page.keyboard.press("/")
     page.keyboard.press("Control+k")
@@ -277,19 +277,19 @@ def palette(visit: Visitor) -> None:
     page.wait_for_selector("article.item")
 
 
-@tried("home", "sessions", "usage")
-def places(visit: Visitor) -> None:
+@checks("home", "sessions", "usage")
+def go_to_pages(visit: Visitor) -> None:
     """The pages that have a key."""
     page = visit("/keys")
     for key, path in (("h", "/"), ("l", "/sessions"), ("u", "/usage")):
         page.keyboard.press(key)
-        page.wait_for_url(f"{visit.served.address}{path}")
+        page.wait_for_url(f"{visit.server.address}{path}")
         page.wait_for_load_state()
 
 
-@tried("theme")
+@checks("theme")
 def theme(visit: Visitor) -> None:
-    """First the one that is not seen, then the other, then as the system has it; and the next page has the same."""
+    """First the other theme, then back, then the system's. The next page has the same."""
     page = visit(SHORT)
     root = page.locator("html")
     page.keyboard.press("d")
@@ -302,9 +302,9 @@ def theme(visit: Visitor) -> None:
     assert root.get_attribute("data-theme") is None
 
 
-@tried("help")
-def shown(visit: Visitor) -> None:
-    """The table, for this page."""
+@checks("help")
+def help_dialog(visit: Visitor) -> None:
+    """The table of keys, for this page."""
     page = visit(SHORT)
     page.keyboard.press("?")
     dialog = page.locator("dialog.help")
@@ -315,9 +315,9 @@ def shown(visit: Visitor) -> None:
     expect(dialog).to_be_hidden()
 
 
-@tried("close")
+@checks("close")
 def close(visit: Visitor) -> None:
-    """What was opened last goes first."""
+    """What was opened last is closed first."""
     page = visit(SHORT)
     page.locator("article.prompt").first.focus()
     page.keyboard.press("r")
@@ -330,8 +330,8 @@ def close(visit: Visitor) -> None:
     expect(page.locator("aside.panel")).to_be_hidden()
 
 
-def test_what_is_typed_is_no_key(visit: Visitor) -> None:
-    """Letters that are typed into a box do nothing else."""
+def test_typing_in_a_box_triggers_no_keys(visit: Visitor) -> None:
+    """Letters typed into a box have no other effect."""
     page = visit(SHORT)
     page.keyboard.press("/")
     page.keyboard.type("jGhued?")
@@ -341,8 +341,8 @@ def test_what_is_typed_is_no_key(visit: Visitor) -> None:
 
 
 @pytest.mark.smoke
-def test_rows_of_a_list_are_gone_through(visit: Visitor) -> None:
-    """In a list, j and k go from row to row, and o opens the one with the focus."""
+def test_keys_move_through_the_rows_of_a_list(visit: Visitor) -> None:
+    """In a list, j and k move from row to row, and o opens the focused one."""
     page = visit("/sessions")
     row = "document.activeElement?.closest('[data-item]')"
     page.keyboard.press("j")
@@ -355,14 +355,14 @@ def test_rows_of_a_list_are_gone_through(visit: Visitor) -> None:
     page.wait_for_url("**/session/*")
 
 
-def test_a_feed_has_the_keys_of_feeds(visit: Visitor) -> None:
-    """Page Down and Page Up go from item to item while one has the focus; with Control, End leaves them all."""
+def test_a_feed_supports_the_aria_keys(visit: Visitor) -> None:
+    """Page Down and Page Up move from item to item. Control with Home or End leaves the feed."""
     page = visit(GROWING)
     page.keyboard.press("j")
-    stands_at(page, 1)
+    wait_for_focus(page, 1)
     page.keyboard.press("PageDown")
-    stands_at(page, 2)
+    wait_for_focus(page, 2)
     page.keyboard.press("PageUp")
-    stands_at(page, 1)
+    wait_for_focus(page, 1)
     page.keyboard.press("Control+Home")
     assert not page.evaluate("document.querySelector('.feed').contains(document.activeElement)")

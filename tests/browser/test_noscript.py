@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.browser.paths import ALL, LONGEST, PICTURES, SHORT, filled
-from tests.browser.visiting import Visitor
+from tests.browser.paths import ALL, LONGEST, PICTURES, SHORT, fill_ids
+from tests.browser.visitor import Visitor
 from tests.profiles import scale_examples
 
 
 @pytest.mark.parametrize("path", ALL.values(), ids=ALL.keys())
 def test_a_page_is_readable_without_scripts(visit: Visitor, path: str) -> None:
-    """With scripts off, a page has its heading and its text, which can be seen, and links that lead on."""
-    page = visit(filled(path, visit.served.home), javascript=False)
+    """Without scripts, a page has a visible heading, text and links."""
+    page = visit(fill_ids(path, visit.server.home), javascript=False)
     assert page.locator("h1").first.is_visible()
     assert len(page.locator("main").inner_text()) > 20
     assert page.locator("a[href]").count() > 3
 
 
 @pytest.mark.parametrize("path", [SHORT, PICTURES])
-def test_a_short_session_is_whole(visit: Visitor, path: str) -> None:
-    """All items of a short session are in its page: none is left for a script to fetch."""
+def test_a_short_session_is_complete(visit: Visitor, path: str) -> None:
+    """All items of a short session are in its page."""
     page = visit(path, javascript=False)
     articles = page.locator("[role=feed] article[aria-posinset]")
     assert articles.count() == int(articles.first.get_attribute("aria-setsize") or 0) > 4
@@ -29,7 +29,7 @@ def test_a_short_session_is_whole(visit: Visitor, path: str) -> None:
 
 
 def test_every_part_of_a_long_session_is_a_link_away(visit: Visitor) -> None:
-    """A part that is not filled is a link to the page with that part filled, its first entry there."""
+    """A section that is not filled is a link to the page with it filled."""
     page = visit(LONGEST, javascript=False)
     unfilled = page.locator("a.unfilled")
     number = unfilled.count()
@@ -45,8 +45,8 @@ def test_every_part_of_a_long_session_is_a_link_away(visit: Visitor) -> None:
 
 @pytest.mark.smoke
 def test_a_link_to_an_entry_works(visit: Visitor) -> None:
-    """A link as the page gives it out leads to its entry without scripts, too."""
-    sections = visit.served.json(f"{LONGEST}/shape.json")
+    """A link from the page leads to its entry without scripts too."""
+    sections = visit.server.json(f"{LONGEST}/shape.json")
     first = (sections["sections"] if isinstance(sections, dict) else sections)[40]["first"]
     page = visit(f"{LONGEST}?at={first}#{first}", javascript=False)
     box = page.locator(f'[id="{first}"]').bounding_box()
@@ -54,8 +54,8 @@ def test_a_link_to_an_entry_works(visit: Visitor) -> None:
     assert -1 <= box["y"] < 200
 
 
-def test_folded_things_open(visit: Visitor) -> None:
-    """What is folded opens without scripts."""
+def test_folds_open(visit: Visitor) -> None:
+    """Folds open without scripts."""
     page = visit(SHORT, javascript=False)
     before = page.locator("[role=feed] details[open]").count()
     page.locator("[role=feed] details:not([open]) > summary").first.click()
@@ -63,7 +63,7 @@ def test_folded_things_open(visit: Visitor) -> None:
 
 
 def test_forms_work(visit: Visitor) -> None:
-    """A search is sent by its form."""
+    """The form sends the search."""
     page = visit("/search", javascript=False)
     box = page.locator("main input[name=q]")
     box.fill("answer")

@@ -1,4 +1,4 @@
-"""A session that is longer than one page may be is several, and keys go through all of them."""
+"""A very long session is split into several pages, and keys move through all of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 import uvicorn
 from playwright.sync_api import Browser, Page, expect
-from tests.browser.serving import Served
-from tests.browser.visiting import Visitor
+from tests.browser.server import Server
+from tests.browser.visitor import Visitor
 from tests.transcripts import SESSION
 from tests.web.client import TOKEN
 from tests.web.conftest import session_rows, write_home
@@ -27,24 +27,26 @@ _PAGE = f"/session/{SESSION}"
 def visit_parts(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Visitor]:
-    """A server in this process, whose pages hold only two sections each."""
+    """A server in this process whose pages have only two sections each."""
     monkeypatch.setattr(view, "SECTIONS_PER_PART", 2)
     home = write_home(tmp_path_factory.mktemp("parts") / "home", session_rows(turns=400))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         app = App(ArchivePool(tuple(homes(home))), token=TOKEN, port=port)
-        server = uvicorn.Server(uvicorn.Config(app.asgi, log_level="error", ws="none", timeout_graceful_shutdown=1))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        uvicorn_server = uvicorn.Server(
+            uvicorn.Config(app.asgi, log_level="error", ws="none", timeout_graceful_shutdown=1)
+        )
+        thread = threading.Thread(target=uvicorn_server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
-        visitor = Visitor(browser, Served(f"http://127.0.0.1:{port}", {cookie_name(port): TOKEN}, home, 0))
+        visitor = Visitor(browser, Server(f"http://127.0.0.1:{port}", {cookie_name(port): TOKEN}, home, 0))
         try:
             yield visitor
         finally:
             visitor.close()
             app.live.stop()
-            server.should_exit = True
+            uvicorn_server.should_exit = True
             thread.join(20)
-    assert visitor.watched.complaints == []
+    assert visitor.errors.messages == []
 
 
 def _part(page: Page) -> int:
@@ -56,12 +58,12 @@ def _focused(page: Page) -> str:
     return str(page.evaluate("document.activeElement.closest('article').id"))
 
 
-def test_the_end_is_that_of_the_last_part(visit_parts: Visitor) -> None:
-    """G leads to the last entry of all, in the last part; g g back to the first of the first."""
+def test_the_end_key_leads_to_the_last_part(visit_parts: Visitor) -> None:
+    """G leads to the last entry, in the last part. g g leads back to the first entry of the first part."""
     page = visit_parts(_PAGE)
     parts = int(page.locator("main").get_attribute("data-parts") or 0)
     assert parts > 2
-    last = visit_parts.served.json(f"{_PAGE}/part/{2 * parts - 1}.json") if parts else []
+    last = visit_parts.server.json(f"{_PAGE}/part/{2 * parts - 1}.json") if parts else []
     page.keyboard.press("G")
     expect(page).to_have_url(re.compile(rf"part={parts}\b.*#end"))
     anchors = page.locator(".feed .section article[aria-posinset]")
@@ -75,8 +77,8 @@ def test_the_end_is_that_of_the_last_part(visit_parts: Visitor) -> None:
     expect(page.locator("#L1")).to_be_in_viewport()
 
 
-def test_keys_go_on_where_a_part_ends(visit_parts: Visitor) -> None:
-    """The turn after the last one of a part is the first of the next part, and back again."""
+def test_keys_continue_in_the_next_part(visit_parts: Visitor) -> None:
+    """The item after the last one of a part is the first of the next part, and back again."""
     page = visit_parts(f"{_PAGE}?part=2")
     page.keyboard.press("k")
     page.keyboard.press("k")
@@ -86,12 +88,12 @@ def test_keys_go_on_where_a_part_ends(visit_parts: Visitor) -> None:
     expect(page.locator("main")).to_have_attribute("data-part", "2")
 
 
-def test_a_turn_of_another_part_is_gone_to(visit_parts: Visitor) -> None:
-    """The list of turns is of all parts; Back leads to where one was."""
+def test_a_turn_link_leads_to_another_part(visit_parts: Visitor) -> None:
+    """The list has the turns of all parts. Back leads to the previous position."""
     page = visit_parts(_PAGE)
-    shape = visit_parts.served.json(f"{_PAGE}/shape.json")
-    there = next(one for one in shape["sections"] if one["part"] == 2)
-    link = page.locator(f".side a[data-turn='{there['turn'] + 1}']")
+    shape = visit_parts.server.json(f"{_PAGE}/shape.json")
+    section = next(section for section in shape["sections"] if section["part"] == 2)
+    link = page.locator(f".side a[data-turn='{section['turn'] + 1}']")
     anchor = link.get_attribute("data-anchor")
     link.click()
     expect(page.locator("main")).to_have_attribute("data-part", "2")

@@ -1,114 +1,114 @@
-"""What a person does to a long session outlasts the filling and emptying of its sections."""
+"""User state in a long session survives the filling and emptying of sections."""
 
 from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.paths import LONGEST
-from tests.browser.probes import count_elements, filled, most_elements, scroll_to, settled
-from tests.browser.visiting import Visitor
+from tests.browser.probes import max_element_count, scroll_to, wait_for_frame, wait_until_filled, watch_element_count
+from tests.browser.visitor import Visitor
 
 FILLED = "[...document.querySelectorAll('.section')].filter(one => one.querySelector('article')).map(one => one.id)"
 
 
-def read(visit: Visitor) -> Page:
-    """The long session, once all of it was read: at first only its beginning is shown."""
+def open_long_session(visit: Visitor) -> Page:
+    """The long session once it was open_long_session completely. At first only its beginning is shown."""
     page = visit(LONGEST)
     page.wait_for_selector("main:not([data-partial])")
     return page
 
 
-def away(page: Page) -> None:
-    """Go far away and around, so that all that may be emptied is."""
+def scroll_away(page: Page) -> None:
+    """Scroll far scroll_away and around, so that everything that may be emptied is."""
     for share in (0.5, 0.6, 0.7, 0.8):
         scroll_to(page, share)
-        filled(page)
+        wait_until_filled(page)
 
 
-def drawn(page: Page) -> list[str]:
-    """The sections that hold items."""
-    found: list[str] = page.evaluate(FILLED)
-    return found
+def filled_sections(page: Page) -> list[str]:
+    """The sections that contain items."""
+    sections: list[str] = page.evaluate(FILLED)
+    return sections
 
 
 @pytest.mark.smoke
 def test_few_sections_are_filled(visit: Visitor) -> None:
-    """Wherever one is, only the sections around hold items."""
-    page = read(visit)
-    away(page)
+    """Only the sections around the viewport contain items."""
+    page = open_long_session(visit)
+    scroll_away(page)
     page.wait_for_timeout(500)
-    found = drawn(page)
-    assert 1 <= len(found) < 20
-    assert "s1" not in found
+    sections = filled_sections(page)
+    assert 1 <= len(sections) < 20
+    assert "s1" not in sections
 
 
 def test_the_focus_is_not_lost(visit: Visitor) -> None:
-    """The item with the focus stays, however far away one looks, and keys go on from there when one is back."""
-    page = read(visit)
+    """The focused item stays, however far away one scrolls, and keys continue from there."""
+    page = open_long_session(visit)
     page.keyboard.press("j")
     page.wait_for_function("() => document.activeElement?.localName === 'article'")
     anchor = page.evaluate("document.activeElement.id")
-    away(page)
+    scroll_away(page)
     assert page.evaluate("document.activeElement.id") == anchor
-    assert "s1" in drawn(page)
+    assert "s1" in filled_sections(page)
     scroll_to(page, 0)
-    filled(page)
+    wait_until_filled(page)
     page.keyboard.press("j")
     page.wait_for_function("() => document.activeElement?.ariaPosInSet === '2'")
 
 
 def test_a_selection_is_not_lost(visit: Visitor) -> None:
-    """What was selected can be copied from afar."""
-    page = read(visit)
+    """Selected text can still be copied after scrolling away."""
+    page = open_long_session(visit)
     page.evaluate("getSelection().selectAllChildren(document.querySelector('article'))")
     text = page.evaluate("getSelection().toString()")
-    away(page)
+    scroll_away(page)
     assert text
     assert page.evaluate("getSelection().toString()") == text
 
 
-def test_what_was_opened_is_open_again(visit: Visitor) -> None:
-    """A fold is open when one comes back, even if there was no room for its section meanwhile."""
-    page = read(visit)
+def test_open_folds_are_open_again(visit: Visitor) -> None:
+    """A fold is open after scrolling back, even if its section was emptied meanwhile."""
+    page = open_long_session(visit)
     fold = page.locator("article details").first
     anchor = fold.evaluate("one => one.closest('article').id")
     fold.locator("summary").first.click()
     assert fold.evaluate("one => one.open")
-    # As many as there are, so that what is opened cannot all be kept.
+    # Open so many that not all of them can be kept.
     for share in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
         scroll_to(page, share)
-        filled(page)
+        wait_until_filled(page)
         page.evaluate(
             """() => [...document.querySelectorAll('article details:not([open]) > summary')]
               .slice(0, 40).forEach(one => one.click())"""
         )
-        settled(page)
+        wait_for_frame(page)
     scroll_to(page, 0)
-    filled(page)
+    wait_until_filled(page)
     page.wait_for_selector(f'[id="{anchor}"]')
     assert page.locator(f'[id="{anchor}"] details').first.evaluate("one => one.open")
 
 
-def test_open_folds_do_not_make_the_page_big(visit: Visitor) -> None:
-    """However much is opened on the way, no frame has five thousand elements."""
-    page = read(visit)
-    count_elements(page)
+def test_open_folds_keep_the_page_small(visit: Visitor) -> None:
+    """However much is opened, no frame has five thousand elements."""
+    page = open_long_session(visit)
+    watch_element_count(page)
     for number in range(12):
         scroll_to(page, number / 12)
-        filled(page)
+        wait_until_filled(page)
         page.evaluate("document.querySelectorAll('article summary').forEach(one => one.click())")
-        settled(page)
+        wait_for_frame(page)
     page.keyboard.press("?")
     page.keyboard.press("Escape")
     page.keyboard.press("j")
     page.keyboard.press("r")
     expect(page.locator("aside.panel")).to_be_visible()
-    assert 0 < most_elements(page) < 5_000
+    assert 0 < max_element_count(page) < 5_000
 
 
-def test_a_wheel_that_turns_meets_no_blank(visit: Visitor) -> None:
-    """Scrolled at the pace of a person, items are there before they are seen."""
-    page = read(visit)
+def test_scrolling_by_wheel_meets_no_empty_section(visit: Visitor) -> None:
+    """At a person's pace, items are there before they are visible."""
+    page = open_long_session(visit)
     page.wait_for_timeout(500)
     blank = page.evaluate(
         """async () => {
@@ -128,39 +128,39 @@ def test_a_wheel_that_turns_meets_no_blank(visit: Visitor) -> None:
     assert blank == 0
 
 
-def test_back_leads_to_the_place_that_was_left(visit: Visitor) -> None:
-    """Who leaves a session for another page comes back to what they saw."""
-    page = read(visit)
+def test_back_restores_the_position(visit: Visitor) -> None:
+    """After Back from another page, the same items are visible."""
+    page = open_long_session(visit)
     scroll_to(page, 0.37)
-    filled(page)
+    wait_until_filled(page)
     page.wait_for_timeout(500)
-    seen = page.evaluate(
+    item = page.evaluate(
         """() => [...document.querySelectorAll('article.item[aria-posinset]')]
           .map(one => ({id: one.id, top: one.getBoundingClientRect().top})).find(one => one.top > 100)"""
     )
     visit.go(page, "/usage")
     page.go_back()
-    page.wait_for_selector(f'[id="{seen["id"]}"]')
+    page.wait_for_selector(f'[id="{item["id"]}"]')
     page.wait_for_timeout(500)
-    there = page.evaluate("id => document.getElementById(id).getBoundingClientRect().top", seen["id"])
-    assert abs(there - seen["top"]) <= 2
+    top = page.evaluate("id => document.getElementById(id).getBoundingClientRect().top", item["id"])
+    assert abs(top - item["top"]) <= 2
 
 
-def test_the_map_shows_and_leads(visit: Visitor) -> None:
-    """The strip at the side says where one is, and a click on it leads elsewhere."""
-    page = read(visit)
+def test_the_map_shows_the_position_and_navigates(visit: Visitor) -> None:
+    """The map shows the current position, and a click on it leads elsewhere."""
+    page = open_long_session(visit)
     strip = page.locator(".usage-strip svg").first
     strip.locator(".here").wait_for(state="attached")
-    settled(page)  # the strip is drawn anew once the index knows what was spent
+    wait_for_frame(page)  # the map is drawn again once the index has the costs
     box = strip.bounding_box()
     assert box is not None
     assert box["y"] + box["height"] <= page.evaluate("innerHeight"), "all of it can be clicked"
     mark = strip.locator(".here").first
     before = float(mark.get_attribute("y") or 0)
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.7)
-    filled(page)
+    wait_until_filled(page)
     page.wait_for_timeout(1500)
-    filled(page)
+    wait_until_filled(page)
     page.wait_for_timeout(200)
     share = page.evaluate(
         """() => { const one = [...document.querySelectorAll('article[aria-posinset]')]

@@ -91,7 +91,7 @@ def test_every_link_has_a_target(site: Path) -> None:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium. It is closed with these tests, because its event loop would interfere with others."""
-    with chromium.for_tests() as started:
+    with chromium.launch_for_tests() as started:
         yield started
 
 

@@ -1,6 +1,6 @@
 """Homes written by the real Claude Code, offline, against the stand-in for its API in `../shared/client/api.py`.
 
-What it writes is never committed: it is made when a test runs, and thrown away.
+Nothing that it writes is committed: a home is created when a test runs, and deleted afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 SHARED = Path(__file__).parents[3] / "shared"
 API = SHARED / "client/api.py"
-# No secret: the stand-in takes any key, and the program wants one that looks like a key.
+# Not a secret: the stand-in accepts any key, and the program requires one that looks like a key.
 _KEY = "sk-ant-not-a-key"
 _TOOLS = "Bash,Write,Edit,MultiEdit,Read,Grep,Glob,LS,TodoWrite,Task"
 
@@ -29,52 +29,52 @@ Block = dict[str, Any]
 
 @dataclass
 class Program:
-    """One build of Claude Code: its version, and the words that start it."""
+    """A build of Claude Code: its version, and its command."""
 
     version: str
-    words: list[str]
+    command_words: list[str]
 
     @property
     def number(self) -> tuple[int, ...]:
-        """The version, to be compared."""
+        """The version as a tuple that can be compared."""
         return tuple(int(part) for part in self.version.split("."))
 
 
 def newest() -> Program | None:
-    """The build that the installed claude-agent-sdk brings along, if it is installed."""
+    """The build that comes with claude-agent-sdk, if that is installed."""
     spec = importlib.util.find_spec("claude_agent_sdk")
     if spec is None or spec.origin is None:
         return None
     path = Path(spec.origin).parent / "_bundled/claude"
     if not path.exists():
         return None
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603 - named by the tester
-    return Program(done.stdout.split()[0], [str(path)])
+    result = subprocess.run([path, "--version"], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603 - named by the tester
+    return Program(result.stdout.split()[0], [str(path)])
 
 
 def from_npm() -> list[Program]:
     """The builds below the directory `CLAUDE_NPM`, each installed with npm into a folder named by its version."""
     folder = Path(os.environ.get("CLAUDE_NPM", "/nonexistent"))
-    found = []
+    programs = []
     for package in sorted(folder.glob("*/node_modules/@anthropic-ai/claude-code")):
         native = package / "bin/claude.exe"
-        words = [str(native)] if native.exists() else ["node", str(package / "cli.js")]
-        found.append(Program(package.parents[2].name, words))
-    return sorted(found, key=lambda program: program.number)
+        command_words = [str(native)] if native.exists() else ["node", str(package / "cli.js")]
+        programs.append(Program(package.parents[2].name, command_words))
+    return sorted(programs, key=lambda program: program.number)
 
 
 @dataclass
 class Client:
-    """A program in a home and a working directory of its own."""
+    """A program in its own home and working directory."""
 
     program: Program
     home: Path
     work: Path
     api: str
     sessions: dict[str, str] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
-    patience: float = 90
+    timeout_seconds: float = 90
 
     @property
     def claude_home(self) -> Path:
@@ -82,8 +82,8 @@ class Client:
         return self.home / ".claude"
 
     def say(self, name: str, prompt: str, *options: str) -> str | None:
-        """Run it once; give the id of the session that it reports. All that it reports is in `results`."""
-        command = [*self.program.words, *self._permissions(), *options, "-p", prompt, "--output-format", "json"]
+        """Run the program once, and return the id of the session that it reports. The report is in `results`."""
+        command = [*self.program.command_words, *self._permissions(), *options, "-p", prompt, "--output-format", "json"]
         process = subprocess.Popen(  # noqa: S603 - named by the tester
             command,
             cwd=self.work,
@@ -95,16 +95,16 @@ class Client:
             start_new_session=True,
         )
         try:
-            said, moaned = process.communicate(timeout=self.patience)
+            output, errors = process.communicate(timeout=self.timeout_seconds)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            said, moaned = process.communicate()
+            output, errors = process.communicate()
         finally:
-            with suppress(ProcessLookupError):  # what it left running in the background
+            with suppress(ProcessLookupError):  # processes that it left in the background
                 os.killpg(process.pid, signal.SIGKILL)
-        result = _result(said)
+        result = _result(output)
         if process.returncode or result is None:
-            self.failed[name] = f"{process.returncode}: {(moaned or said)[-300:]}"
+            self.failures[name] = f"{process.returncode}: {(errors or output)[-300:]}"
             return None
         session: str = result["session_id"]
         self.sessions[name], self.results[name] = session, result
@@ -130,8 +130,8 @@ class Client:
 
 
 @contextmanager
-def client(program: Program, folder: Path) -> Iterator[Client]:
-    """A client with an API of its own, for as long as it is needed."""
+def start_client(program: Program, folder: Path) -> Iterator[Client]:
+    """A client with its own API server."""
     home, work = folder / "home", folder / "work"
     home.mkdir()
     work.mkdir()
@@ -144,9 +144,9 @@ def client(program: Program, folder: Path) -> Iterator[Client]:
             api.kill()
 
 
-def _result(said: str) -> dict[str, Any] | None:
-    """What it printed at the end; numbers are kept to the last digit."""
-    for line in reversed(said.splitlines()):
+def _result(output: str) -> dict[str, Any] | None:
+    """The report that the program printed at the end, with exact numbers."""
+    for line in reversed(output.splitlines()):
         with suppress(ValueError):
             value = json.loads(line, parse_float=Decimal)
             value = value[-1] if isinstance(value, list) and value else value
@@ -156,13 +156,13 @@ def _result(said: str) -> dict[str, Any] | None:
 
 
 def steps(*replies: list[Block]) -> str:
-    """A prompt that scripts what the model says: a list of blocks a reply."""
+    """A prompt that scripts the model: a list of blocks per reply."""
     return "STEPS: " + json.dumps(list(replies))
 
 
-def tool(name: str, /, **given: Any) -> Block:
+def tool(name: str, /, **arguments: Any) -> Block:
     """A call of a tool."""
-    return {"tool": name, "input": given}
+    return {"tool": name, "input": arguments}
 
 
 def bash(command: str) -> Block:
@@ -179,19 +179,22 @@ def play(client: Client) -> None:
         [tool("Edit", file_path=path, old_string="a = 1", new_string="a = 10")],
         [tool("Read", file_path=path), tool("Grep", pattern="b =", path=str(client.work))],
     ]
-    thought: Block = {"think": "I should look."}
-    client.say("tools", steps([thought, {"text": "I look."}, bash("echo one"), bash("echo two")], *edits, [text]))
+    thinking: Block = {"think": "I should look."}
+    client.say("tools", steps([thinking, {"text": "I look."}, bash("echo one"), bash("echo two")], *edits, [text]))
     client.say(
         "errors", steps([bash("exit 3")], [tool("Read", file_path=f"{path}.none"), tool("NoSuchTool", x=1)], [text])
     )
     agent = "Agent" if client.program.number >= (2, 1, 63) else "Task"
-    errand = steps([{"text": "I look."}, bash("echo sub")], [{"text": "sub done"}])
-    told = {"description": "look", "prompt": errand, "subagent_type": "general-purpose"}
-    client.say("agent", steps([{"text": "I delegate."}, tool(agent, **told), tool(agent, **told)], [text]))
+    agent_prompt = steps([{"text": "I look."}, bash("echo sub")], [{"text": "sub done"}])
+    agent_arguments = {"description": "look", "prompt": agent_prompt, "subagent_type": "general-purpose"}
+    client.say(
+        "agent",
+        steps([{"text": "I delegate."}, tool(agent, **agent_arguments), tool(agent, **agent_arguments)], [text]),
+    )
     client.say("retry", steps([{"status": 529}, {"text": "ok after all"}]))
-    begun = client.say("begin", steps([{"text": "A beginning."}, bash("echo begin")], [text]))
+    session = client.say("begin", steps([{"text": "A beginning."}, bash("echo begin")], [text]))
     client.say("continue", steps([bash("echo more")], [text]), "-c")
-    if begun is not None:
-        client.say("fork", "fork it", "-r", client.sessions.get("continue", begun), "--fork-session")
-        client.say("compact", "/compact", "-r", client.sessions.get("continue", begun))
+    if session is not None:
+        client.say("fork", "fork it", "-r", client.sessions.get("continue", session), "--fork-session")
+        client.say("compact", "/compact", "-r", client.sessions.get("continue", session))
         client.say("after", steps([bash("echo after")], [text]), "-c")

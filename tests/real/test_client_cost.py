@@ -1,8 +1,8 @@
-"""Our amounts against those of the real Claude Code: what it prints when it ends, and what it writes down.
+"""Our amounts against those of the real Claude Code: what it prints when it ends, and what it writes.
 
-Claude Code adds up in floats, we exactly, so that sums of theirs are off in the last digits of a float: a total of one
-model with few messages was never off by more than 1e-17. Equal means here: off by less than 1e-12, a ten-thousandth of
-what the cheapest token costs, with the same tokens of every kind and model.
+Claude Code adds floats and we add exact decimals, so its sums differ in the last digits: a total of one model with few
+messages was never off by more than 1e-17. Equal means here: off by less than 1e-12, a ten-thousandth of the price of
+the cheapest token, with the same tokens of every kind and model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tests.real.client import API, Client, bash, client, newest, steps, tool
+from tests.real.client import API, Client, bash, newest, start_client, steps, tool
 
 import threadline
 from threadline.account import load_rates
@@ -22,7 +22,7 @@ from threadline.model.ledger import DifferenceCause, ReportedSession, ReportedUs
 from threadline.reports import build_ledger, reconcile
 
 NEWEST = newest() if API.exists() else None
-LEAST = Decimal("1e-12")
+TOLERANCE = Decimal("1e-12")
 MODELS = (
     "claude-opus-5-5",
     "claude-opus-5",
@@ -53,42 +53,42 @@ pytestmark = [
 
 
 @pytest.fixture
-def one(tmp_path: Path) -> Iterator[Client]:
+def client(tmp_path: Path) -> Iterator[Client]:
     """A client in a fresh home."""
     assert NEWEST is not None
-    with client(NEWEST, tmp_path) as made:
-        yield made
+    with start_client(NEWEST, tmp_path) as started:
+        yield started
 
 
-def told(client: Client) -> ReportedUsage:
-    """What the client wrote down, held against the ledger of its home."""
-    assert client.failed == {}
-    found = [look(client.claude_home)]
-    return reconcile(found, build_ledger(found, load_rates()))
+def reported_usage(client: Client) -> ReportedUsage:
+    """What the client wrote, compared with the ledger of its home."""
+    assert client.failures == {}
+    listings = [look(client.claude_home)]
+    return reconcile(listings, build_ledger(listings, load_rates()))
 
 
-def of(answer: ReportedUsage, client: Client, name: str) -> ReportedSession:
+def session_of(answer: ReportedUsage, client: Client, name: str) -> ReportedSession:
     """The session of a run by its name."""
     (session,) = (session for session in answer.sessions if session.session == client.sessions[name])
     return session
 
 
-def printed(client: Client, name: str) -> Decimal:
+def printed_cost(client: Client, name: str) -> Decimal:
     """What the client printed as the session's cost when a run ended."""
     return Decimal(client.results[name]["total_cost_usd"])
 
 
 def assert_equal(answer: ReportedUsage, client: Client, name: str) -> Decimal:
-    """Ours, the total printed and the total written down are the same; gives by how little they are off."""
-    session = of(answer, client, name)
+    """Our total, the printed total and the written total are equal. Returns the tiny difference."""
+    session = session_of(answer, client, name)
     assert [why.cause for why in session.why] == [DifferenceCause.AGREES], (name, session.why)
     assert session.tokens == ()
-    assert session.reported == printed(client, name)
-    assert abs(session.difference) < LEAST
+    assert session.reported == printed_cost(client, name)
+    assert abs(session.difference) < TOLERANCE
     return abs(session.difference)
 
 
-def test_plain_sessions(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_sessions_agree(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     """Turns, parallel calls, edits, errors, a retry, agents, a rewind: the client's amount is ours."""
     path = str(client.work / "made.py")
     client.say("plain", steps([{"think": "Let me look."}, {"text": "I look."}, bash("echo one")], [DONE]))
@@ -99,23 +99,28 @@ def test_plain_sessions(client: Client, capsys: pytest.CaptureFixture[str]) -> N
     )
     client.say("edits", steps(*edits, [tool("Read", file_path=f"{path}.none"), bash("exit 3")], [DONE]))
     client.say("retry", steps([{"status": 529}, {"text": "ok after all"}]))
-    errand = steps([{"text": "I look."}, bash("echo sub")], [{"text": "sub done"}])
-    given = {"description": "look", "prompt": errand, "subagent_type": "general-purpose"}
-    client.say("agents", steps([tool("Agent", **given), tool("Agent", **given)], [DONE]))
-    begun = client.say("begin", steps([bash("echo begin")], [DONE]))
+    agent_prompt = steps([{"text": "I look."}, bash("echo sub")], [{"text": "sub done"}])
+    arguments = {"description": "look", "prompt": agent_prompt, "subagent_type": "general-purpose"}
+    client.say("agents", steps([tool("Agent", **arguments), tool("Agent", **arguments)], [DONE]))
+    session = client.say("begin", steps([bash("echo begin")], [DONE]))
     client.say("continue", steps([bash("echo more")], [DONE]), "-c")
-    assert begun == client.sessions["continue"]
-    answer = told(client)
-    off = [assert_equal(answer, client, name) for name in ("plain", "parallel", "edits", "retry", "agents", "continue")]
-    assert of(answer, client, "agents").charges >= 6
-    assert printed(client, "begin") < printed(client, "continue")
+    assert session == client.sessions["continue"]
+    answer = reported_usage(client)
+    differences = [
+        assert_equal(answer, client, name) for name in ("plain", "parallel", "edits", "retry", "agents", "continue")
+    ]
+    assert session_of(answer, client, "agents").charges >= 6
+    assert printed_cost(client, "begin") < printed_cost(client, "continue")
     with capsys.disabled():
-        exact = sum(not each for each in off)
-        print(f"\nplain sessions: {len(off)}, {exact} equal to the last digit, the others off by at most {max(off)}")  # noqa: T201 - figures are wanted here
+        exact = sum(not difference for difference in differences)
+        print(  # noqa: T201 - figures are wanted here
+            f"\nplain sessions: {len(differences)}, {exact} equal to the last digit,"
+            f" the others off by at most {max(differences)}"
+        )
 
 
-def test_every_model(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every model's prices are the client's own: input, output, both cache writes and cache reads."""
+def test_every_model_agrees(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every model's prices are the client's: input, output, both cache writes and cache reads."""
     for model in MODELS:
         client.say(model, steps([bash("echo m")], [DONE]), "--model", model)
     client.say(
@@ -126,48 +131,52 @@ def test_every_model(client: Client, capsys: pytest.CaptureFixture[str]) -> None
         "--model",
         "claude-sonnet-5",
     )
-    answer = told(client)
-    off = {model: assert_equal(answer, client, model) for model in (*MODELS, "switched") if model != "claude-opus-5"}
+    answer = reported_usage(client)
+    differences = {
+        model: assert_equal(answer, client, model) for model in (*MODELS, "switched") if model != "claude-opus-5"
+    }
     with capsys.disabled():
-        print(f"\nmodels: {len(off)}, off by at most {max(off.values())}")  # noqa: T201 - the same
+        print(f"\nmodels: {len(differences)}, off by at most {max(differences.values())}")  # noqa: T201 - the same
 
 
-def test_long_prompts(client: Client) -> None:
-    """A long prompt of claude-haiku-5-5 costs more, as the client says; for claude-sonnet-4-5 it does not say so."""
+def test_prices_of_long_prompts(client: Client) -> None:
+    """A long prompt of claude-haiku-5-5 costs more in both. For claude-sonnet-4-5 the client does not charge more."""
     (client.work / "CLAUDE.md").write_text("word number thing " * 110_000)
     client.say("haiku", steps([bash("echo m")], [DONE]), "--model", "claude-haiku-5-5")
     client.say("sonnet", steps([bash("echo m")], [DONE]), "--model", "claude-sonnet-4-5")
-    answer = told(client)
+    answer = reported_usage(client)
     assert_equal(answer, client, "haiku")
-    (why,) = of(answer, client, "sonnet").why
+    (why,) = session_of(answer, client, "sonnet").why
     assert (why.cause, why.proven) == (DifferenceCause.PRICES, True)
     assert why.words.startswith("Claude Code priced long prompts as short ones")
 
 
-def test_an_unknown_model(client: Client) -> None:
-    """The client guesses the price of a model it does not know and says so; we give none."""
+def test_an_unknown_model_has_no_price(client: Client) -> None:
+    """The client guesses the price of an unknown model and says so. We give none."""
     client.say("unknown", steps([bash("echo m")], [DONE]), "--model", "some-unknown-model")
-    session = of(told(client), client, "unknown")
+    session = session_of(reported_usage(client), client, "unknown")
     assert (session.computed, session.is_floor, session.tokens) == (Decimal(0), True, ())
-    assert [(why.cause, why.amount) for why in session.why] == [(DifferenceCause.UNPRICED, printed(client, "unknown"))]
+    assert [(why.cause, why.amount) for why in session.why] == [
+        (DifferenceCause.UNPRICED, printed_cost(client, "unknown"))
+    ]
 
 
-def test_rewind(client: Client) -> None:
-    """Both branches of a rewind were paid for: the client's amount has both, and so has ours."""
+def test_a_rewind_counts_both_branches(client: Client) -> None:
+    """Both branches of a rewind were paid for, and both amounts include them."""
     session = client.say("begin", steps([bash("echo begin")], [DONE]))
     client.say("more", "one more", "-c")
-    found = look(client.claude_home)
-    (transcript,) = (each for each in found.transcripts if each.session == session)
+    listing = look(client.claude_home)
+    (transcript,) = (listed for listed in listing.transcripts if listed.session == session)
     replies = [entry for entry in threadline.read(transcript.path).main.entries if isinstance(entry, AssistantEntry)]
     assert session is not None
     client.say("rewind", "another way", "-r", session, "--resume-session-at", str(replies[0].uuid))
-    answer = told(client)
+    answer = reported_usage(client)
     assert_equal(answer, client, "rewind")
-    assert printed(client, "rewind") > printed(client, "more")
+    assert printed_cost(client, "rewind") > printed_cost(client, "more")
 
 
-def test_fork_and_compact(client: Client) -> None:
-    """A fork's total begins at its parent's; a compaction's calls are in no row: each is named, to the last digit."""
+def test_explains_forks_and_compactions(client: Client) -> None:
+    """A fork's total starts at its parent's, and a compaction's calls are in no row. Each is explained exactly."""
     parent = client.say("parent", steps([bash("echo begin")], [DONE]))
     assert parent is not None
     fork = client.say("fork", "fork it", "-r", parent, "--fork-session")
@@ -175,41 +184,41 @@ def test_fork_and_compact(client: Client) -> None:
     client.say("on", "go on", "-r", fork)
     client.say("compact", "/compact", "-r", parent)
     client.say("after", steps([bash("echo after")], [DONE]), "-r", parent)
-    answer = told(client)
-    session = of(answer, client, "fork")
+    answer = reported_usage(client)
+    session = session_of(answer, client, "fork")
     (why,) = session.why
-    assert (why.cause, why.amount, why.proven) == (DifferenceCause.CONTINUES, printed(client, "parent"), True)
+    assert (why.cause, why.amount, why.proven) == (DifferenceCause.CONTINUES, printed_cost(client, "parent"), True)
     assert parent in why.words
     assert "--fork-session" in why.words
-    assert abs(session.computed - (printed(client, "on") - printed(client, "parent"))) < LEAST
-    session = of(answer, client, "after")
+    assert abs(session.computed - (printed_cost(client, "on") - printed_cost(client, "parent"))) < TOLERANCE
+    session = session_of(answer, client, "after")
     (why,) = session.why
     assert why.cause is DifferenceCause.COMPACTION
-    assert abs(why.amount - (printed(client, "compact") - printed(client, "parent"))) < LEAST
-    assert abs(session.computed - (printed(client, "after") - why.amount)) < LEAST
+    assert abs(why.amount - (printed_cost(client, "compact") - printed_cost(client, "parent"))) < TOLERANCE
+    assert abs(session.computed - (printed_cost(client, "after") - why.amount)) < TOLERANCE
 
 
-def test_web_search(client: Client) -> None:
-    """A search is made by a call of its own, which is in the client's total and in no transcript."""
-    found = tool("ToolSearch", query="select:WebSearch", max_results=5)
-    client.say("web", steps([found], [tool("WebSearch", query="weather on the moon")], [DONE]))
-    session = of(told(client), client, "web")
+def test_explains_web_searches(client: Client) -> None:
+    """A search makes its own API call, which is in the client's total and in no transcript."""
+    tool_search = tool("ToolSearch", query="select:WebSearch", max_results=5)
+    client.say("web", steps([tool_search], [tool("WebSearch", query="weather on the moon")], [DONE]))
+    session = session_of(reported_usage(client), client, "web")
     (why,) = session.why
     assert (why.cause, why.amount) == (DifferenceCause.WEB, session.difference)
     assert "WebSearch (1)" in why.words
     assert session.difference > 0
 
 
-def test_a_run_that_is_ended(client: Client) -> None:
-    """A run that is ended leaves no total, and the next run's lacks it: that much is named as such."""
+def test_explains_a_killed_run(client: Client) -> None:
+    """A killed run leaves no total, and the next run's total lacks it. The difference is explained."""
     slow = steps([bash("python3 -c 'import time; time.sleep(60)'")], [DONE])
-    client.patience = 6
+    client.timeout_seconds = 6
     client.say("killed", slow)
-    assert "killed" in client.failed
-    client.failed.clear()
-    client.patience = 90
+    assert "killed" in client.failures
+    client.failures.clear()
+    client.timeout_seconds = 90
     client.say("next", "where were we", "-c")
-    session = of(told(client), client, "next")
+    session = session_of(reported_usage(client), client, "next")
     causes = {why.cause for why in session.why}
     assert causes == {DifferenceCause.UNCLOSED}
-    assert session.reported == printed(client, "next")
+    assert session.reported == printed_cost(client, "next")

@@ -1,4 +1,4 @@
-"""The corpus of real transcripts, where it is at hand."""
+"""The corpus of real transcripts, if it is available."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(not HOME.is_dir(), reason="..
 
 
 def test_the_doctor_finds_the_corpus_healthy(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """All 90 transcripts are read: each comes back byte for byte, 99.9 % is understood, nothing is drift."""
+    """All 90 transcripts are read byte for byte, 99.9 % is understood, and there is no drift."""
     answer = CliRunner(capfdbinary)("doctor", "--check", "--json", "--home", HOME)
-    seen = answer.json
-    shown = {key: value for key, value in seen.items() if key not in {"kinds", "versions"}}
+    report = answer.json
+    figures = {key: value for key, value in report.items() if key not in {"kinds", "versions"}}
     with capfdbinary.disabled():
-        print(f"\ncorpus: {shown}")  # noqa: T201 - figures are wanted here
+        print(f"\ncorpus: {figures}")  # noqa: T201 - figures are wanted here
     assert (answer.code, answer.err) == (0, "")
-    assert seen["transcripts"] == 90
-    assert seen["bytes"] == sum(path.stat().st_size for path in HOME.glob("projects/**/*.jsonl"))
-    assert seen["round_trip"] is True
-    assert seen["understood"] >= 0.999
-    assert seen["drift"] == []
+    assert report["transcripts"] == 90
+    assert report["bytes"] == sum(path.stat().st_size for path in HOME.glob("projects/**/*.jsonl"))
+    assert report["round_trip"] is True
+    assert report["understood"] >= 0.999
+    assert report["drift"] == []
 
 
 @pytest.mark.parametrize("question", [[], ["doctor"], ["entries"]], ids=["overview", "doctor", "entries"])
 @pytest.mark.parametrize("output", ["", "--json", "--jsonl", "--csv"])
-def test_every_command_has_an_answer(
+def test_every_command_works_in_every_format(
     capfdbinary: pytest.CaptureFixture[bytes], question: list[str], output: str
 ) -> None:
-    """Every command answers in every format, in UTF-8, without a word on standard error."""
-    where = [str(HOME)] if question == ["entries"] else ["--home", str(HOME)]
-    answer = CliRunner(capfdbinary)(*question, *where, *output.split())
+    """Every command answers in every format, in UTF-8, with nothing on standard error."""
+    arguments = [str(HOME)] if question == ["entries"] else ["--home", str(HOME)]
+    answer = CliRunner(capfdbinary)(*question, *arguments, *output.split())
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out or question == ["doctor"]  # whose rows are findings: there may be none
+    assert answer.out or question == ["doctor"]  # its rows are findings, so there may be none

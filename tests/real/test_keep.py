@@ -1,4 +1,4 @@
-"""Sessions that the real Claude Code wrote, kept, deleted and restored: it goes on with them, knowing what was said."""
+"""Real Claude Code resumes a session that was kept, deleted and restored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.real.client import API, Client, bash, client, newest, steps
+from tests.real.client import API, Client, bash, newest, start_client, steps
 
 NEWEST = newest() if API.exists() else None
 
@@ -21,18 +21,22 @@ pytestmark = [
 
 @pytest.fixture
 def cli(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
-    """The command, with a keep of its own."""
+    """The command with its own keep."""
     monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return CliRunner(capfdbinary)
 
 
-def _begun(client: Client) -> str:
-    """A session of which the model has said two of three things; it says the third when it sees them again."""
-    errand = {"description": "look", "prompt": steps([{"text": "sub done"}]), "subagent_type": "general-purpose"}
-    looks = [{"text": "I look."}, bash("echo one"), {"tool": "Agent", "input": errand}]
-    session = client.say("begin", steps(looks, [{"text": "There is one."}], [{"text": "I told you: there is one."}]))
-    assert session is not None, client.failed
+def _start_session(client: Client) -> str:
+    """A session with two of three scripted replies. The model gives the third when it sees the first two again."""
+    agent_arguments = {
+        "description": "look",
+        "prompt": steps([{"text": "sub done"}]),
+        "subagent_type": "general-purpose",
+    }
+    blocks = [{"text": "I look."}, bash("echo one"), {"tool": "Agent", "input": agent_arguments}]
+    session = client.say("begin", steps(blocks, [{"text": "There is one."}], [{"text": "I told you: there is one."}]))
+    assert session is not None, client.failures
     return session
 
 
@@ -42,40 +46,40 @@ def _rows(home: Path, session: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in paths[0].read_bytes().splitlines()]
 
 
-def _assert_it_goes_on(client: Client, session: str) -> None:
-    """Asked without any script, the model says the third thing: what was said before was sent along."""
+def _check_resumed(client: Client, session: str) -> None:
+    """Without a script, the model gives the third reply, because the earlier ones were sent along."""
     before = _rows(client.claude_home, session)
-    assert client.say("again", "what did you find?", "-r", session) == session, client.failed
+    assert client.say("again", "what did you find?", "-r", session) == session, client.failures
     assert client.results["again"]["result"] == "I told you: there is one."
     after = _rows(client.claude_home, session)
     assert after[: len(before)] == before
     assert len(after) > len(before)
 
 
-def test_a_restored_session_is_resumed(tmp_path: Path, cli: CliRunner) -> None:
-    """Deleted with all that belongs to it, and put back into the home that it came from."""
+def test_resumes_a_restored_session(tmp_path: Path, cli: CliRunner) -> None:
+    """The session is deleted with everything that belongs to it, and restored into its home."""
     assert NEWEST is not None
-    with client(NEWEST, tmp_path) as one:
-        session = _begun(one)
-        assert cli("keep", "--home", one.claude_home).code == 0
-        shutil.rmtree(one.claude_home / "projects")
-        assert one.say("lost", "what did you find?", "-r", session) is None
-        shutil.rmtree(one.claude_home / "projects", ignore_errors=True)
-        answer = cli("keep", "restore", session[:8], "--home", one.claude_home)  # not found by itself: no usual place
+    with start_client(NEWEST, tmp_path) as client:
+        session = _start_session(client)
+        assert cli("keep", "--home", client.claude_home).code == 0
+        shutil.rmtree(client.claude_home / "projects")
+        assert client.say("lost", "what did you find?", "-r", session) is None
+        shutil.rmtree(client.claude_home / "projects", ignore_errors=True)
+        answer = cli("keep", "restore", session[:8], "--home", client.claude_home)  # not a usual place, so it is given
         assert answer.code == 0, answer.err
-        _assert_it_goes_on(one, session)
+        _check_resumed(client, session)
 
 
-def test_a_session_is_resumed_in_another_home(tmp_path: Path, cli: CliRunner) -> None:
-    """Put into the home of somebody who never had it, for the same working directory."""
+def test_resumes_a_session_in_another_home(tmp_path: Path, cli: CliRunner) -> None:
+    """The session is restored into another user's home, for the same working directory."""
     assert NEWEST is not None
-    with client(NEWEST, tmp_path) as one:
-        session = _begun(one)
-        assert cli("keep", "--home", one.claude_home).code == 0
-        one.home = tmp_path / "elsewhere"
-        one.home.mkdir()
-        answer = cli("keep", "restore", session, "--to", one.claude_home)
+    with start_client(NEWEST, tmp_path) as client:
+        session = _start_session(client)
+        assert cli("keep", "--home", client.claude_home).code == 0
+        client.home = tmp_path / "elsewhere"
+        client.home.mkdir()
+        answer = cli("keep", "restore", session, "--to", client.claude_home)
         assert answer.code == 0, answer.err
-        agents = list(one.claude_home.glob(f"projects/*/{session}/subagents/*.jsonl"))
+        agents = list(client.claude_home.glob(f"projects/*/{session}/subagents/*.jsonl"))
         assert agents
-        _assert_it_goes_on(one, session)
+        _check_resumed(client, session)

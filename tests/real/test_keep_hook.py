@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.real.client import API, client, newest, steps
+from tests.real.client import API, newest, start_client, steps
 
 NEWEST = newest() if API.exists() else None
 
@@ -23,7 +23,7 @@ pytestmark = [
 def test_claude_code_runs_the_hook_when_a_session_ends(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It reads the settings, ends as ever, and the session is kept soon after, by a process that outlives it."""
+    """The client ends as usual, and the session is kept soon after, by a process that outlives the client."""
     assert NEWEST is not None
     source = Path(__file__).parents[2] / "src"
     command = tmp_path / "bin/threadline"
@@ -33,15 +33,15 @@ def test_claude_code_runs_the_hook_when_a_session_ends(
     monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     cli = CliRunner(capfdbinary)
-    with client(NEWEST, tmp_path) as one:
-        (one.claude_home / "projects").mkdir(parents=True)
-        where = ("--home", one.claude_home, "--keep", tmp_path / "keep")
-        (hook,) = cli("keep", "install", "--timer", "none", "--json", *where).json
+    with start_client(NEWEST, tmp_path) as client:
+        (client.claude_home / "projects").mkdir(parents=True)
+        options = ("--home", client.claude_home, "--keep", tmp_path / "keep")
+        (hook,) = cli("keep", "install", "--timer", "none", "--json", *options).json
         Path(hook["path"]).write_text(hook["text"])
-        session = one.say("begin", steps([{"text": "A beginning."}]))
-        assert session is not None, one.failed
-        until = time.monotonic() + 60
-        while not any((tmp_path / "keep").glob("runs/*.zst")) and time.monotonic() < until:
+        session = client.say("begin", steps([{"text": "A beginning."}]))
+        assert session is not None, client.failures
+        deadline = time.monotonic() + 60
+        while not any((tmp_path / "keep").glob("runs/*.zst")) and time.monotonic() < deadline:
             time.sleep(0.1)
     rows = cli("keep", "list", "--keep", tmp_path / "keep", "--json").json
     assert [row["session"] for row in rows] == [session]

@@ -1,4 +1,4 @@
-"""The ledger of the real corpus: the figures that two independent programs agree on, and the amount by hand."""
+"""The ledger of the real corpus: figures on which independent programs agree, and the amount by a reference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ledger() -> Ledger:
     return threadline.ledger(HOME)
 
 
-def test_totals_are_those_that_two_programs_agree_on(ledger: Ledger) -> None:
+def test_totals_equal_those_of_two_other_programs(ledger: Ledger) -> None:
     """Every token of the corpus is counted once."""
     total = ledger.total
     assert total.charges == 5_277
@@ -37,14 +37,18 @@ def test_totals_are_those_that_two_programs_agree_on(ledger: Ledger) -> None:
     assert total.cache_read == 730_352_886
 
 
-def test_the_amount_is_the_prices_applied_by_hand(ledger: Ledger) -> None:
-    """A program that shares nothing with this one finds the same figures, and the same amount to the last digit."""
-    found = compute_reference(sorted((HOME / "projects").rglob("*.jsonl")))
+def test_the_amount_equals_the_reference(ledger: Ledger) -> None:
+    """A program without any shared code finds the same figures, and the same amount to the last digit."""
+    reference = compute_reference(sorted((HOME / "projects").rglob("*.jsonl")))
     total = ledger.total
-    assert (total.charges, total.web_searches, total.unpriced) == (found.charges, found.web_searches, found.unpriced)
-    assert (total.input, total.output, total.cache_read) == (found.input, found.output, found.cache_read)
-    assert (total.cache_write, total.cache_write_1h) == (found.cache_write, found.cache_write_1h)
-    assert total.amount == found.amount
+    assert (total.charges, total.web_searches, total.unpriced) == (
+        reference.charges,
+        reference.web_searches,
+        reference.unpriced,
+    )
+    assert (total.input, total.output, total.cache_read) == (reference.input, reference.output, reference.cache_read)
+    assert (total.cache_write, total.cache_write_1h) == (reference.cache_write, reference.cache_write_1h)
+    assert total.amount == reference.amount
 
 
 def test_every_pair_of_keys_sums_to_the_total(ledger: Ledger) -> None:
@@ -60,7 +64,7 @@ def test_amounts_of_charges_sum_to_the_total(ledger: Ledger) -> None:
     assert sum(amounts, Decimal(0)) == ledger.total.amount
 
 
-def test_workers_change_nothing(ledger: Ledger) -> None:
+def test_two_workers_give_the_same_ledger(ledger: Ledger) -> None:
     """Two processes find what one finds."""
     other = threadline.ledger(HOME, jobs=2)
     assert other.total == ledger.total
@@ -69,12 +73,12 @@ def test_workers_change_nothing(ledger: Ledger) -> None:
 
 
 def test_every_line_of_a_message_is_accounted_for(ledger: Ledger) -> None:
-    """A line is counted or set aside, never both, and nowhere twice for one message."""
-    seen = set()
+    """A line is counted or set aside, never both, and never twice for one message."""
+    lines = set()
     for charge in ledger:
         if not charge.part:
-            for place in (charge.place, *(one.place for one in charge.set_aside)):
-                where = (charge.message, place.transcript, place.line)
-                assert where not in seen
-                seen.add(where)
+            for place in (charge.place, *(sighting.place for sighting in charge.set_aside)):
+                line = (charge.message, place.transcript, place.line)
+                assert line not in lines
+                lines.add(line)
     assert any(Flag.COPIED in charge.flags for charge in ledger)

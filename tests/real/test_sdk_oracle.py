@@ -1,6 +1,6 @@
-"""The active thread, beside what the official SDK returns: uuid for uuid, or with the reason why not.
+"""The active thread compared with the official SDK: the same uuids, or the reason why not.
 
-The SDK is no dependency of the tests, as its wheel is 160 MB: `pip install 'threadline[oracle]'` brings it.
+The SDK is not a dependency of the tests, because its wheel is 160 MB: `pip install 'threadline[oracle]'` installs it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ pytestmark = [
 ]
 
 
-def _real() -> list[Path]:
+def _real_transcripts() -> list[Path]:
     if not HOME.is_dir():
         return []
     return [
@@ -58,7 +58,7 @@ def _ours(path: Path) -> list[str | None]:
 
 
 def _theirs(path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the SDK returns for a transcript that lies alone in a home."""
+    """What the SDK returns for a transcript that is alone in a home."""
     project = home / "projects" / "-work-app"
     project.mkdir(parents=True)
     (project / f"{SESSION}.jsonl").symlink_to(path.resolve())
@@ -78,11 +78,11 @@ def _cases() -> list[tuple[str, Path]]:
 
 @pytest.mark.parametrize(("case", "path"), _cases(), ids=lambda part: part if isinstance(part, str) else part.stem[:8])
 def test_cases_agree_with_the_sdk(case: str, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The visible messages of each case are those of the SDK; a case that is listed does differ."""
+    """The visible messages of each case are the SDK's, except for the listed cases."""
     assert (_ours(path) == _theirs(path, tmp_path, monkeypatch)) is (case not in DIFFERENT), DIFFERENT.get(case)
 
 
-@pytest.mark.parametrize("path", _real(), ids=lambda path: path.stem[:8])
+@pytest.mark.parametrize("path", _real_transcripts(), ids=lambda path: path.stem[:8])
 def test_real_sessions_agree_with_the_sdk(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The visible messages of each real session are those of the SDK: there is no difference to explain."""
+    """The visible messages of each real session are the SDK's."""
     assert _ours(path) == _theirs(path, tmp_path, monkeypatch)

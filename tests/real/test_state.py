@@ -1,4 +1,4 @@
-"""The state at any place, and what the model saw, held against real transcripts and real clients."""
+"""The state at any place, and what the model saw, compared with real transcripts and real clients."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.real.client import API, SHARED, client, newest, play
+from tests.real.client import API, SHARED, newest, play, start_client
 
 import threadline
 from threadline.find import homes, look
@@ -25,13 +25,13 @@ needs_corpus = pytest.mark.skipif(not HOME.is_dir(), reason="../shared/corpus is
 
 def mains(home: Path) -> list[Path]:
     """The main transcripts of a home."""
-    (one,) = homes(home)
-    return [found.path for found in look(one).transcripts if found.kind is TranscriptKind.MAIN]
+    (listed_home,) = homes(home)
+    return [transcript.path for transcript in look(listed_home).transcripts if transcript.kind is TranscriptKind.MAIN]
 
 
 @needs_corpus
-def test_what_was_read_is_what_was_proven(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every read of a file that the session had changed gives what was proven of it, or the reason why not is known."""
+def test_reads_agree_with_proven_content(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every read of a file that the session had changed gives its proven content, or the reason why not is known."""
     checks = [check for path in mains(HOME) for check in check_reads(threadline.read(path, continued=False))]
     counts = Counter(check.explanation for check in checks)
     proofs = Counter(check.proven for check in checks)
@@ -47,28 +47,28 @@ def test_what_was_read_is_what_was_proven(capsys: pytest.CaptureFixture[str]) ->
 
 @needs_corpus
 def test_every_session_has_a_state_and_a_diff(capsys: pytest.CaptureFixture[str]) -> None:
-    """Half way through and at the end, every session has a state, and what changed in between."""
+    """Halfway and at the end, every session has a state, and the changes in between."""
     proofs: Counter[ProofLevel] = Counter()
     diffs: Counter[bool] = Counter()
     for path in mains(HOME):
         session = threadline.read(path, continued=False)
         middle = session.main.entries[len(session.main.entries) // 2].place
-        then, end = state_at(session, middle), state_at(session)
+        middle_state, end = state_at(session, middle), state_at(session)
         proofs.update(file.proven for file in end.files.values())
-        diffs.update(one.proven for one in difference(then, end))
-        assert set(then.files) <= set(end.files)
+        diffs.update(change.proven for change in difference(middle_state, end))
+        assert set(middle_state.files) <= set(end.files)
     with capsys.disabled():
         print(f"\nfiles at the end, by proof: {dict(proofs)}; diffs, by whether proven: {dict(diffs)}")  # noqa: T201 - figures
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(NEWEST is None, reason="claude_agent_sdk, which brings the client, is not installed")
-def test_every_request_of_the_newest_client_has_its_hashes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rebuilds_every_request_of_the_newest_client(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every message, shape and digest that the newest client wrote is rebuilt to the last byte."""
     assert NEWEST is not None
-    with client(NEWEST, tmp_path) as one:
-        play(one)
-    transcripts = sorted((one.claude_home / "projects").rglob("*.jsonl"))
+    with start_client(NEWEST, tmp_path) as client:
+        play(client)
+    transcripts = sorted((client.claude_home / "projects").rglob("*.jsonl"))
     requests = [request for path in transcripts for request in Requests(list(threadline.entries(path)))]
     messages = Counter((str(message.source), message.verified) for request in requests for message in request.messages)
     digests = Counter(request.digest_verified for request in requests)

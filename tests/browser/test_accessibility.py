@@ -7,53 +7,53 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
-from tests.browser.paths import ALL, LONGEST, SHORT, filled
-from tests.browser.probes import settled
-from tests.browser.visiting import Visitor
+from tests.browser.paths import ALL, LONGEST, SHORT, fill_ids
+from tests.browser.probes import wait_for_frame
+from tests.browser.visitor import Visitor
 
 
-def serious(page: Page, *rules: str) -> list[str]:
-    """What axe-core finds that is serious or critical, by all rules or some: the rule, and where."""
+def serious_violations(page: Page, *rules: str) -> list[str]:
+    """The serious_violations and critical violations that axe-core finds, for all rules or some."""
     options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
-    found: Any = Axe().run(page, options=options).response["violations"]
+    violations: Any = Axe().run(page, options=options).response["violations"]
     return [
-        f"{one['id']}: {one['help']}: {'; '.join(node['html'][:160] for node in one['nodes'][:4])}"
-        for one in found
-        if one["impact"] in {"serious", "critical"}
+        f"{violation['id']}: {violation['help']}: {'; '.join(node['html'][:160] for node in violation['nodes'][:4])}"
+        for violation in violations
+        if violation["impact"] in {"serious", "critical"}
     ]
 
 
 @pytest.mark.parametrize("path", ALL.values(), ids=ALL.keys())
 def test_axe_finds_nothing_serious(visit: Visitor, path: str) -> None:
-    """axe-core finds nothing serious or critical on any page; and in the dark, no colours too near to each other."""
-    page = visit(filled(path, visit.served.home))
+    """axe-core finds nothing serious or critical on any page, and enough contrast in dark mode."""
+    page = visit(fill_ids(path, visit.server.home))
     page.wait_for_selector("main:not([data-partial])")
-    settled(page)
-    assert serious(page) == []
+    wait_for_frame(page)
+    assert serious_violations(page) == []
     page.emulate_media(color_scheme="dark")
-    settled(page)
-    assert serious(page, "color-contrast") == []
+    wait_for_frame(page)
+    assert serious_violations(page, "color-contrast") == []
 
 
 @pytest.mark.parametrize("path", ["/", SHORT])
 def test_axe_finds_nothing_serious_on_a_phone(visit: Visitor, path: str) -> None:
     """The same at the width of a phone."""
     page = visit(path, width=390, height=844)
-    settled(page)
-    assert serious(page) == []
+    wait_for_frame(page)
+    assert serious_violations(page) == []
 
 
-def test_folded_things_open_to_nothing_serious(visit: Visitor) -> None:
-    """The same where everything that is folded was opened."""
+def test_axe_finds_nothing_serious_in_open_folds(visit: Visitor) -> None:
+    """The same with all folds open."""
     page = visit(SHORT)
     page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    settled(page)
-    assert serious(page) == []
+    wait_for_frame(page)
+    assert serious_violations(page) == []
 
 
 @pytest.mark.smoke
-def test_the_first_tab_leads_past_the_top(visit: Visitor) -> None:
-    """The first thing that has the focus is a link to what the page says, and it can be seen then."""
+def test_the_first_tab_focuses_the_skip_link(visit: Visitor) -> None:
+    """The first focusable element is a visible link to the main content."""
     page = visit(SHORT)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.getAttribute('href')") == "#main"
@@ -61,7 +61,7 @@ def test_the_first_tab_leads_past_the_top(visit: Visitor) -> None:
 
 
 def test_the_session_is_a_feed(visit: Visitor) -> None:
-    """Entries are articles of a feed, each with its place in the whole, whatever part of it is filled."""
+    """Entries are articles of a feed, each with its position among all entries, whatever is filled."""
     page = visit(LONGEST)
     page.wait_for_selector("main:not([data-partial])")  # a preview has fewer entries
     articles = page.locator("[role=feed] article[aria-posinset]")
@@ -71,8 +71,8 @@ def test_the_session_is_a_feed(visit: Visitor) -> None:
     assert articles.first.get_attribute("aria-posinset") == "1"
 
 
-def test_what_has_the_focus_keeps_it(visit: Visitor) -> None:
-    """An entry that has the focus is still there, and still has it, however far one scrolls away and back."""
+def test_the_focused_entry_keeps_the_focus(visit: Visitor) -> None:
+    """A focused entry stays in the page with the focus, however far one scrolls."""
     page = visit(LONGEST)
     anchor = page.locator("article.item").nth(3).get_attribute("id")
     page.evaluate("id => document.getElementById(id).focus()", anchor)

@@ -1,4 +1,4 @@
-"""Visiting pages: a fresh profile for each test, in which whatever goes wrong is noticed."""
+"""Visits pages in a fresh profile for each test, and records everything that goes wrong."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, WebError
-from tests.browser.serving import Served
+from tests.browser.server import Server
 
-PATIENCE = 20_000
-"""Milliseconds for whatever should happen soon: only a test that fails waits so long."""
+TIMEOUT_MS = 20_000
+"""The timeout of every wait. Only a failing test waits that long."""
 
 
 @dataclass
-class Watched:
-    """What no page may do: complain, fail, ask, or call somebody else."""
+class PageErrors:
+    """Everything that a page must not do: log errors, fail, open dialogs, or request other hosts."""
 
     address: str
-    complaints: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
     def watch(self, context: BrowserContext) -> None:
-        """Notice it, on every page of a profile."""
+        """Watch every page of a profile."""
         context.on("console", self._console)
         context.on("weberror", self._error)
         context.on("dialog", self._dialog)
@@ -29,27 +29,27 @@ class Watched:
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning", "assert"}:
-            self.complaints.append(f"console {message.type}: {message.text} ({message.location.get('url', '')})")
+            self.messages.append(f"console {message.type}: {message.text} ({message.location.get('url', '')})")
 
     def _error(self, error: WebError) -> None:
-        self.complaints.append(f"error: {error.error}")
+        self.messages.append(f"error: {error.error}")
 
     def _dialog(self, dialog: Dialog) -> None:
-        self.complaints.append(f"dialog: {dialog.type} {dialog.message}")
+        self.messages.append(f"dialog: {dialog.type} {dialog.message}")
         dialog.dismiss()
 
     def _request(self, request: Request) -> None:
         self.requests.append(request.url)
         if not request.url.startswith(f"{self.address}/"):
-            self.complaints.append(f"request elsewhere: {request.url[:200]}")
+            self.messages.append(f"request elsewhere: {request.url[:200]}")
 
 
 class Visitor:
-    """Opens pages of one server; `watched` has what went wrong on any of them."""
+    """Opens pages of one server. `errors` has what went wrong on any of them."""
 
-    def __init__(self, browser: Browser, served: Served) -> None:
-        self.served = served
-        self.watched = Watched(served.address)
+    def __init__(self, browser: Browser, server: Server) -> None:
+        self.server = server
+        self.errors = PageErrors(server.address)
         self._browser = browser
         self._contexts: list[BrowserContext] = []
 
@@ -64,7 +64,7 @@ class Visitor:
         motion: Literal["reduce", "no-preference"] = "reduce",
         wait: Literal["commit", "domcontentloaded", "load"] = "load",
     ) -> Page:
-        """A page, in a profile of its own, opened at a path of the server."""
+        """Open a path of the server in a new profile."""
         page = self.profile(
             viewport={"width": width, "height": height},
             java_script_enabled=javascript,
@@ -75,21 +75,21 @@ class Visitor:
         return page
 
     def profile(self, **options: Any) -> BrowserContext:
-        """A fresh profile that has the server's cookie."""
+        """A fresh profile with the server's cookie."""
         context = self._browser.new_context(permissions=["clipboard-read", "clipboard-write"], **options)
-        context.set_default_timeout(PATIENCE)
-        context.add_cookies(self.served.browser_cookies())  # type: ignore[arg-type] # they are dicts of that shape
-        self.watched.watch(context)
+        context.set_default_timeout(TIMEOUT_MS)
+        context.add_cookies(self.server.browser_cookies())  # type: ignore[arg-type] # they are dicts of that shape
+        self.errors.watch(context)
         self._contexts.append(context)
         return context
 
     def go(self, page: Page, path: str, wait: Literal["commit", "domcontentloaded", "load"] = "load") -> None:
         """Open another path of the server on a page."""
-        answer = page.goto(self.served.address + path, wait_until=wait)
-        assert answer is None or answer.ok, (path, answer.status)  # none: only the part after # is another
+        answer = page.goto(self.server.address + path, wait_until=wait)
+        assert answer is None or answer.ok, (path, answer.status)  # None: only the fragment changed
 
     def close(self) -> None:
-        """End every profile."""
+        """Close every profile."""
         for context in self._contexts:
             context.close()
         self._contexts.clear()

@@ -1,4 +1,4 @@
-"""Where one is stays where it is: in the outline, and when something else is shown of the session."""
+"""The reading position is kept when the view changes, and shown in the outline."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 from playwright.sync_api import Page, expect
 from tests.browser.paths import GROWING
-from tests.browser.visiting import Visitor
+from tests.browser.visitor import Visitor
 
 _CURRENT = ".turns a[aria-current]"
 
 
-def _stands_near(page: Page, anchor: str) -> None:
-    """Wait until an item begins where one is sent to."""
+def _wait_until_near_top(page: Page, anchor: str) -> None:
+    """Wait until an item is near the top."""
     page.wait_for_function(
         "id => { const item = document.getElementById(id); if (item === null) return false;"
         " const { top } = item.getBoundingClientRect(); return top > 0 && top < 200; }",
@@ -20,8 +20,8 @@ def _stands_near(page: Page, anchor: str) -> None:
     )
 
 
-def test_focus_keeps_the_place(visit: Visitor) -> None:
-    """From a call that is not shown then, `f` leads to the prompt before it, and back again."""
+def test_focus_mode_keeps_the_position(visit: Visitor) -> None:
+    """From a call that focus mode hides, `f` leads to the prompt before it, and back again."""
     page = visit(f"{GROWING}?at=L40")
     page.wait_for_selector("article.current")
     page.wait_for_function(
@@ -39,15 +39,15 @@ def test_focus_keeps_the_place(visit: Visitor) -> None:
         line,
     )
     assert f"at={prompt}" in page.url
-    _stands_near(page, prompt)
+    _wait_until_near_top(page, prompt)
     page.wait_for_selector("article.current")
     page.keyboard.press("f")
     page.wait_for_url(re.compile(r"^(?!.*focus)"))
-    _stands_near(page, prompt)
+    _wait_until_near_top(page, prompt)
 
 
-def test_the_outline_marks_the_turn_gone_to(visit: Visitor) -> None:
-    """At the end of a session, where nothing can be scrolled to the top, the turn is marked all the same."""
+def test_the_outline_marks_the_current_turn(visit: Visitor) -> None:
+    """At the end of a session, where nothing can be scrolled to the top, the turn is marked too."""
     page = visit(GROWING)
     page.keyboard.press("G")
     expect(page.locator(_CURRENT)).to_have_attribute("data-turn", "40")
@@ -57,7 +57,7 @@ def test_the_outline_marks_the_turn_gone_to(visit: Visitor) -> None:
 
 
 def test_the_outline_marks_the_last_turn_at_the_bottom(visit: Visitor) -> None:
-    """Who scrolls to the end by hand reads the last turn."""
+    """Scrolling to the end marks the last turn."""
     page = visit(GROWING)
     page.mouse.move(700, 500)
     for _ in range(6):
@@ -66,13 +66,13 @@ def test_the_outline_marks_the_last_turn_at_the_bottom(visit: Visitor) -> None:
     expect(page.locator(_CURRENT)).to_have_attribute("data-turn", "40")
 
 
-def test_the_tools_go_to_the_item_that_is_pointed_at(visit: Visitor) -> None:
-    """One bar for all items; its buttons are about the one that it is in."""
+def test_the_buttons_move_to_the_hovered_item(visit: Visitor) -> None:
+    """There is one bar for all items, and its buttons apply to the item that it is in."""
     page = visit(GROWING)
     items = page.locator("article.reply")
-    for at in (1, 0):
-        items.nth(at).hover()
-        expect(items.nth(at).locator(".item-buttons")).to_be_visible()
+    for number in (1, 0):
+        items.nth(number).hover()
+        expect(items.nth(number).locator(".item-buttons")).to_be_visible()
     assert page.locator(".item-buttons").count() == 1
     page.locator(".item-buttons [data-action=raw]").click()
     page.wait_for_url(re.compile(rf"raw={items.first.get_attribute('id')}"))
