@@ -1,4 +1,4 @@
-"""The home that golden answers are about: the demo home, and a session of our own with what that has none of."""
+"""The home for the golden files: the demo home, and a session with what it lacks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhg
 
 
 def write(home: Path) -> Path:
-    """Write it: the same bytes and times whenever, wherever."""
+    """Write it, with the same bytes and times every time."""
     entry_points.write_demo(home, megabytes=MEGABYTES)
-    transcripts.write(home / "projects" / "-work-app" / f"{PLANTED}.jsonl", *_planted())
+    transcripts.write(home / "projects" / "-work-app" / f"{PLANTED}.jsonl", *_planted_rows())
     for path in home.rglob("*"):
         if path.stat().st_mtime > entry_points.NOW.timestamp():
             os.utime(path, (MTIME, MTIME))
@@ -29,21 +29,21 @@ def write(home: Path) -> Path:
 
 
 def change(home: Path) -> None:
-    """As a home changes: a session grows, one is deleted, and what is old will be deleted after 30 days again."""
+    """Change the home as time does: a session grows, one is deleted, and files are deleted after 30 days again."""
     (home / "settings.json").write_text('{"cleanupPeriodDays": 30}\n')
     (grown,) = home.glob(f"projects/*/{LISTED}*.jsonl")
-    (gone,) = home.glob(f"projects/*/{BRANCHED}*.jsonl")
+    (deleted,) = home.glob(f"projects/*/{BRANCHED}*.jsonl")
     written = grown.stat().st_mtime
     with grown.open("ab") as file:
         file.write(b'{"type":"custom-title","customTitle":"Grown","sessionId":"%s"}\n' % grown.stem.encode())
     os.utime(grown, (written, written))
     os.utime(home / "settings.json", (MTIME, MTIME))
-    gone.unlink()
-    shutil.rmtree(gone.with_suffix(""))
+    deleted.unlink()
+    shutil.rmtree(deleted.with_suffix(""))
 
 
-def _planted() -> list[transcripts.Row | bytes]:
-    """A picture, a secret, calls that end in every way, a file, and an agent whose transcript is gone."""
+def _planted_rows() -> list[transcripts.Row | bytes]:
+    """An image, a secret, calls with every outcome, a file, and an agent whose transcript is missing."""
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": _PIXEL}}
     wrote = {"type": "create", "filePath": "/work/app/shelf.py", "content": "shelf = 1\n", "structuredPatch": []}
     task = {"description": "count shelves", "prompt": "Count the shelves", "subagent_type": "Explore"}

@@ -1,6 +1,6 @@
-"""What is asked for golden files: every command, every keep action, every page, the library, and every case folder.
+"""The suites of golden files: every command, every keep action, every page, the library, and every case folder.
 
-Only `--json` is asked for: tables and sentences on standard error may be reworded, JSON is an interface.
+Only `--json` is tested: tables and messages may be reworded, JSON is an interface.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from tests.golden import demo_home
 from tests.golden.demo_home import BRANCHED, DAMAGED, LISTED, PLANTED, REQUESTED
-from tests.golden.text import names_of, steady
+from tests.golden.text import normalize, varying_names
 from tests.interfaces import entry_points
 from tests.interfaces.cases import CORPORA, cases
 
@@ -67,10 +67,10 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "index-rebuild": ("index", "rebuild"),
     "index-path": ("index", "path"),
 }
-"""Commands that only read, and what each is asked; each gets `--json` and `--home`."""
+"""Commands that only read, with their arguments. Each gets `--json` and `--home`."""
 
-WITHOUT = {"serve": "it prints an address and a token and goes on: the pages are a suite of their own"}
-"""Commands that have no golden answer, and why."""
+NOT_TESTED = {"serve": "it prints an address and a token and keeps running: the pages are their own suite"}
+"""Commands without a golden file, and why."""
 
 KEEP: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("path", ("path",)),
@@ -95,7 +95,7 @@ KEEP_LATER: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("install", ("install", "--home", "{home}", "--timer", "cron")),
     ("uninstall", ("uninstall", "--home", "{home}")),
 )
-"""Actions of the keep in the order in which they are done; between the two, sessions of the home change and go."""
+"""Actions of the keep in order. Between the two, sessions of the home change and are deleted."""
 
 PAGES: dict[str, str] = {
     "index": "/index.json",
@@ -130,9 +130,9 @@ PAGES: dict[str, str] = {
     "session-related": "/session/{listed}/related.json",
     "session-unknown": "/session/ffffffff.json",
 }
-"""The data of every page: addresses, with the ids of sessions, agents and calls that the home has."""
+"""The addresses of every page, with the ids of sessions, agents and calls in the home."""
 
-_ASKED_OF_CASES: dict[str, tuple[str, ...]] = {
+_CASE_COMMANDS: dict[str, tuple[str, ...]] = {
     "list": ("list",),
     "usage": ("usage", "--by", "session,model"),
     "calls": ("calls",),
@@ -140,90 +140,95 @@ _ASKED_OF_CASES: dict[str, tuple[str, ...]] = {
     "errors": ("errors",),
     "doctor": ("doctor",),
 }
-# The name and the size of the index, and how long something took.
-_OF_INDEX = {"path", "bytes", "share", "schema", "seconds"}
-# What compression makes of it, and how long that took.
-_OF_KEEP = {"stored", "written", "seconds", "bytes_before", "bytes_after"}
-# Of the files' inodes and times.
-_OF_SESSION = {"version"}
-# What says nothing about a case: the same for all of them.
+# The name and size of the index, and durations.
+_VARYING_INDEX_KEYS = {"path", "bytes", "share", "schema", "seconds"}
+# Compressed sizes, and durations.
+_VARYING_KEEP_KEYS = {"stored", "written", "seconds", "bytes_before", "bytes_after"}
+# Derived from inodes and times of files.
+_VARYING_SESSION_KEYS = {"version"}
+# The same for all cases.
 _SAME_FOR_ALL = {"machine", "prices", "zone", "by", "total"}
 _SHORT = {"5e551011-0000-4000-8000-0000000000": "session-", "claude-sonnet-4-5-20250929": "sonnet-4-5"}
 
 
-def _answer(*arguments: str | Path, stdin: bytes = b"") -> Any:
-    """The JSON of a command; where its exit code is not 0, that too."""
-    answer = entry_points.run_command(*arguments, stdin=stdin)
-    value = [json.loads(line) for line in answer.out.splitlines()] if arguments[0] == "watch" else answer.json
-    return value if answer.code == 0 else {"exit": answer.code, "answer": value}
+def _run_command(*arguments: str | Path, stdin: bytes = b"") -> Any:
+    """The JSON of a command, with its exit code if that is not 0."""
+    result = entry_points.run_command(*arguments, stdin=stdin)
+    value = [json.loads(line) for line in result.out.splitlines()] if arguments[0] == "watch" else result.json
+    return value if result.code == 0 else {"exit": result.code, "answer": value}
 
 
 def commands(folder: Path) -> dict[str, Any]:
-    """The answers of all commands that read, of `demo`, of `export` and of `statusline`."""
+    """The results of all commands that read, and of `demo`, `export` and `statusline`."""
     home = demo_home.write(folder / "home")
-    found = {name: _answer(*given, "--json", "--home", home) for name, given in COMMANDS.items()}
-    found["prices"] = _answer("prices", "--model", "opus-4", "--json")
-    found["demo"] = _answer("demo", folder / "made", "--json")
-    found["export"] = _answer("export", PLANTED, "--out", folder / "export.html", "--json", "--home", home)
+    results = {name: _run_command(*arguments, "--json", "--home", home) for name, arguments in COMMANDS.items()}
+    results["prices"] = _run_command("prices", "--model", "opus-4", "--json")
+    results["demo"] = _run_command("demo", folder / "made", "--json")
+    results["export"] = _run_command("export", PLANTED, "--out", folder / "export.html", "--json", "--home", home)
     (main,) = home.glob(f"projects/*/{PLANTED}.jsonl")
-    told = {"session_id": PLANTED, "transcript_path": str(main), "model": {"id": "claude-sonnet-4-5-20250929"}}
-    found["statusline"] = _answer(
-        "statusline", "--json", "--home", home, "--time", "60000", stdin=json.dumps(told).encode()
+    status_input = {"session_id": PLANTED, "transcript_path": str(main), "model": {"id": "claude-sonnet-4-5-20250929"}}
+    results["statusline"] = _run_command(
+        "statusline", "--json", "--home", home, "--time", "60000", stdin=json.dumps(status_input).encode()
     )
-    hidden = {"export": {"size"}, **dict.fromkeys((n for n in COMMANDS if n.startswith("index-")), _OF_INDEX)}
-    return {name: _hidden(value, hidden.get(name, set())) for name, value in found.items()}
+    hidden = {"export": {"size"}, **dict.fromkeys((n for n in COMMANDS if n.startswith("index-")), _VARYING_INDEX_KEYS)}
+    return {name: _mask(value, hidden.get(name, set())) for name, value in results.items()}
 
 
 def keep(folder: Path) -> dict[str, Any]:
-    """The answers of all actions of the keep, one after the other."""
+    """The results of all actions of the keep, in order."""
     home = demo_home.write(folder / "home")
     (folder / "data" / "threadline").mkdir(parents=True)
     (folder / "data" / "threadline" / "machine").write_text("machine_00000000\n")
     places = {"home": str(home), "tmp": str(folder), "keep": str(folder / "keep")}
-    found = dict(_kept(KEEP, places))
+    results = dict(_keep_results(KEEP, places))
     demo_home.change(home)
-    found |= _kept(KEEP_LATER, places)
-    found["list-with-kept"] = [
+    results |= _keep_results(KEEP_LATER, places)
+    results["list-with-kept"] = [
         {name: row[name] for name in ("id", "title", "kept")}
-        for row in _answer("list", "--json", "--home", home)
+        for row in _run_command("list", "--json", "--home", home)
         if row["kept"]
     ]
-    # The bytes of a merge are those of packs; elsewhere they are those of what is kept.
-    return {name: _hidden(value, _OF_KEEP | ({"bytes"} if name == "merge" else set())) for name, value in found.items()}
+    # The bytes of a merge are those of packs, elsewhere those of the content.
+    return {
+        name: _mask(value, _VARYING_KEEP_KEYS | ({"bytes"} if name == "merge" else set()))
+        for name, value in results.items()
+    }
 
 
-def _kept(actions: tuple[tuple[str, tuple[str, ...]], ...], places: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    for name, given in actions:
-        yield name, _answer("keep", *(part.format(**places) for part in given), "--json")
+def _keep_results(
+    actions: tuple[tuple[str, tuple[str, ...]], ...], places: Mapping[str, str]
+) -> Iterator[tuple[str, Any]]:
+    for name, arguments in actions:
+        yield name, _run_command("keep", *(part.format(**places) for part in arguments), "--json")
 
 
 def pages(folder: Path) -> dict[str, Any]:
     """The data of all pages."""
     home = demo_home.write(folder / "home")
-    named = {
+    ids = {
         name: next(path.stem for path in sorted(home.glob(f"projects/*/{start}*.jsonl")))
         for name, start in (("branched", BRANCHED), ("listed", LISTED))
     }
     with threadline.open(home, index=False) as archive:
-        named["agent"] = str(archive.session(BRANCHED).agents[0].id)
-        named["call"] = archive.session(PLANTED).calls[1].id
+        ids["agent"] = str(archive.session(BRANCHED).agents[0].id)
+        ids["call"] = archive.session(PLANTED).calls[1].id
     web = entry_points.WebClient(home)
     try:
-        _wait(web)
-        return {name: _hidden(web.json(address.format(**named)), _OF_SESSION) for name, address in PAGES.items()}
+        _wait_for_doctor(web)
+        return {name: _mask(web.json(address.format(**ids)), _VARYING_SESSION_KEYS) for name, address in PAGES.items()}
     finally:
         web.close()
 
 
-def _wait(web: entry_points.WebClient) -> None:
-    """Until the doctor, which works on its own, has read everything."""
-    until = time.monotonic() + 60
-    while web.json("/doctor.json")["state"] == "at work" and time.monotonic() < until:
+def _wait_for_doctor(web: entry_points.WebClient) -> None:
+    """Wait until the doctor, which runs in the background, has read everything."""
+    deadline = time.monotonic() + 60
+    while web.json("/doctor.json")["state"] == "at work" and time.monotonic() < deadline:
         time.sleep(0.02)
 
 
 def library(folder: Path) -> dict[str, Any]:
-    """What the library gives for the same home."""
+    """The results of the library for the same home."""
     home = demo_home.write(folder / "home")
     (main,) = home.glob(f"projects/*/{BRANCHED}*.jsonl")
     session = threadline.read(main)
@@ -231,7 +236,7 @@ def library(folder: Path) -> dict[str, Any]:
     side_files = [side for side in threadline.look(home).side_files if side.path.suffix == ".json"]
     with threadline.open(home, index=folder / "index.sqlite") as archive:
         archive.refresh()
-        asked = {
+        queries = {
             "overview": archive.overview(),
             "sessions": archive.sessions(),
             "calls": archive.calls(limit=10),
@@ -239,65 +244,65 @@ def library(folder: Path) -> dict[str, Any]:
             "search": archive.search("parser", limit=5),
             "failures": archive.failures(),
         }
-        found = {f"archive-{name}": _plain(value) for name, value in asked.items()}
-    return found | {
-        "look": _plain(threadline.look(home)),
-        "heads": [_plain(head) for head in threadline.heads(main)][:20],
+        results = {f"archive-{name}": _to_builtins(value) for name, value in queries.items()}
+    return results | {
+        "look": _to_builtins(threadline.look(home)),
+        "heads": [_to_builtins(head) for head in threadline.heads(main)][:20],
         "entries": [
             {
                 "class": type(entry).__name__,
                 "kind": entry.kind,
                 "place": str(entry.place),
-                "timestamp": _plain(entry.timestamp),
+                "timestamp": _to_builtins(entry.timestamp),
                 "text": threadline.extract_text(entry),
                 "problems": [str(problem) for problem in entry.problems],
             }
             for entry in threadline.entries(main)
         ][:40],
-        "read": _session(session),
-        "state": _plain(session.at()),
-        "context": _plain(session.context()),
+        "read": _describe_session(session),
+        "state": _to_builtins(session.at()),
+        "context": _to_builtins(session.context()),
         "ledger": {
             "problems": list(map(str, ledger.problems)),
-            "total": _plain(ledger.total),
-            "session": _plain(session.ledger.total),
-            **{key: list(map(_plain, ledger.by(key, zone="UTC"))) for key in ("month", "model", "agent-type")},
-            "some": _plain(ledger.where(since="2026-10-01", model="opus").total),
+            "total": _to_builtins(ledger.total),
+            "session": _to_builtins(session.ledger.total),
+            **{key: list(map(_to_builtins, ledger.by(key, zone="UTC"))) for key in ("month", "model", "agent-type")},
+            "some": _to_builtins(ledger.where(since="2026-10-01", model="opus").total),
         },
-        "charges": [_charge(charge) for charge in session.ledger],
-        "side-files": {str(side.path): _plain(threadline.read_side_file(side).content) for side in side_files},
+        "charges": [_describe_charge(charge) for charge in session.ledger],
+        "side-files": {str(side.path): _to_builtins(threadline.read_side_file(side).content) for side in side_files},
     }
 
 
-def _session(session: threadline.Session) -> dict[str, Any]:
-    """All that a session says of itself, without its entries."""
+def _describe_session(session: threadline.Session) -> dict[str, Any]:
+    """Everything about a session except its entries."""
     return {
         "id": session.id,
-        "title": _plain(session.title),
+        "title": _to_builtins(session.title),
         "tag": session.tag,
-        "times": [str(one) for one in (session.started, session.ended, session.wall_time, session.active_time)],
+        "times": [str(value) for value in (session.started, session.ended, session.wall_time, session.active_time)],
         "models": session.models,
         "versions": session.versions,
         "cwds": session.cwds,
         "git_branches": session.git_branches,
         "entries": len(session),
         "problems": list(map(str, session.problems)),
-        "continuations": _plain(session.continuations),
-        "agents": [_agent(agent) for agent in (session.main, *session.agents)],
+        "continuations": _to_builtins(session.continuations),
+        "agents": [_describe_agent(agent) for agent in (session.main, *session.agents)],
     }
 
 
-def _agent(agent: threadline.Agent) -> dict[str, Any]:
+def _describe_agent(agent: threadline.Agent) -> dict[str, Any]:
     thread = agent.thread
     return {
         "id": agent.id,
-        "kind": _plain(agent.kind),
+        "kind": _to_builtins(agent.kind),
         "type": agent.type,
         "description": agent.description,
         "prompt": agent.prompt,
         "result": agent.result,
-        "status": _plain(agent.status),
-        "side": _plain(agent.side),
+        "status": _to_builtins(agent.status),
+        "side": _to_builtins(agent.side),
         "depth": agent.depth,
         "link": [str(agent.link.step), str(agent.link.sureness), agent.link.why],
         "entries": len(agent.entries),
@@ -316,8 +321,8 @@ def _agent(agent: threadline.Agent) -> dict[str, Any]:
     }
 
 
-def _charge(charge: threadline.Charge) -> list[Any]:
-    """What a charge is of, how much, and which lines tell of it."""
+def _describe_charge(charge: threadline.Charge) -> list[Any]:
+    """The message, amounts and lines of a charge."""
     return [
         charge.message,
         charge.model,
@@ -326,41 +331,43 @@ def _charge(charge: threadline.Charge) -> list[Any]:
         str(charge.timestamp),
         charge.agent,
         str(charge.place),
-        [f"{one.place} {one.reason}" for one in charge.set_aside],
+        [f"{sighting.place} {sighting.reason}" for sighting in charge.set_aside],
         sorted(map(str, charge.flags)),
     ]
 
 
-def _plain(value: Any) -> Any:
+def _to_builtins(value: Any) -> Any:
     return msgspec.to_builtins(value, enc_hook=str)
 
 
 def api(_folder: Path) -> dict[str, Any]:
-    """The public names, and what each has: what scripts of other people rest on."""
-    return {"names": {name: _described(getattr(threadline, name)) for name in threadline.__all__}}
+    """The public names and their members, which other people's scripts rely on."""
+    return {"names": {name: _describe_name(getattr(threadline, name)) for name in threadline.__all__}}
 
 
-def _described(value: Any) -> Any:
+def _describe_name(value: Any) -> Any:
     if not inspect.isclass(value):
-        return f"function{_arguments(value)}" if callable(value) else type(value).__name__
+        return f"function{_describe_arguments(value)}" if callable(value) else type(value).__name__
     return {
-        name: _member(value, name) for name in sorted(dir(value)) if not name.startswith("_") and _is_own(value, name)
+        name: _describe_member(value, name)
+        for name in sorted(dir(value))
+        if not name.startswith("_") and _is_ours(value, name)
     }
 
 
-def _is_own(class_: type, name: str) -> bool:
-    """Whether threadline gave a class this, and not Python or msgspec."""
-    owner = next(one for one in class_.__mro__ if name in vars(one))
+def _is_ours(class_: type, name: str) -> bool:
+    """Whether threadline defines this member, and not Python or msgspec."""
+    owner = next(base for base in class_.__mro__ if name in vars(base))
     return owner.__module__.startswith("threadline")
 
 
-def _member(class_: type, name: str) -> str:
+def _describe_member(class_: type, name: str) -> str:
     value = inspect.getattr_static(class_, name)
     value = getattr(value, "__func__", value)
-    return f"method{_arguments(value)}" if inspect.isfunction(value) else "value"
+    return f"method{_describe_arguments(value)}" if inspect.isfunction(value) else "value"
 
 
-def _arguments(function: Callable[..., Any]) -> str:
+def _describe_arguments(function: Callable[..., Any]) -> str:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -368,39 +375,41 @@ def _arguments(function: Callable[..., Any]) -> str:
     return f"({', '.join(str(parameter.replace(annotation=inspect.Parameter.empty)) for parameter in parameters)})"
 
 
-def case_answers(folder: Path, every: int = 1) -> dict[str, Any]:
-    """Return the answers of the commands for each case, or every `every`-th, without what is empty.
+def case_results(folder: Path, every: int = 1) -> dict[str, Any]:
+    """Return the results of the commands for each case, or every `every`-th, without empty values.
 
     Each case is a home.
     """
-    return {corpus: dict(_of_cases(folder, corpus, every)) for corpus in CORPORA}
+    return {corpus: dict(_corpus_results(folder, corpus, every)) for corpus in CORPORA}
 
 
-def _of_cases(folder: Path, corpus: str, every: int) -> Iterator[tuple[str, Any]]:
+def _corpus_results(folder: Path, corpus: str, every: int) -> Iterator[tuple[str, Any]]:
     for case in cases(corpus)[::every]:
         home = case.write_home(folder / corpus / case.folder.name)
-        found = {name: _answer(*given, "--json", "--home", home) for name, given in _ASKED_OF_CASES.items()}
-        listed = found["list"] if isinstance(found["list"], list) else []  # none: not a list, but an exit code
-        found["tree"] = [_answer("tree", one["path"], "--json", "--home", home) for one in listed]
-        found = {name: value for name, value in found.items() if value != {"exit": 1, "answer": []}}
+        results = {
+            name: _run_command(*arguments, "--json", "--home", home) for name, arguments in _CASE_COMMANDS.items()
+        }
+        listed = results["list"] if isinstance(results["list"], list) else []  # none: not a list, but an exit code
+        results["tree"] = [_run_command("tree", session["path"], "--json", "--home", home) for session in listed]
+        results = {name: value for name, value in results.items() if value != {"exit": 1, "answer": []}}
         names = {str(home / "projects" / "-work-app"): "<project>", str(home): "<home>", **_SHORT}
-        yield case.folder.name, _filled(steady(found, names))
+        yield case.folder.name, _without_empty(normalize(results, names))
         shutil.rmtree(home)
 
 
-def _filled(value: Any) -> Any:
-    """The answer without what is empty, and without what is the same for all cases."""
+def _without_empty(value: Any) -> Any:
+    """The value without empty items, and without what is the same for all cases."""
     if isinstance(value, Mapping):
-        kept = ((key, _filled(item)) for key, item in value.items() if key not in _SAME_FOR_ALL)
-        return {key: item for key, item in kept if item or item is True}
-    return [_filled(item) for item in value] if isinstance(value, list) else value
+        items = ((key, _without_empty(item)) for key, item in value.items() if key not in _SAME_FOR_ALL)
+        return {key: item for key, item in items if item or item is True}
+    return [_without_empty(item) for item in value] if isinstance(value, list) else value
 
 
-def _hidden(value: Any, keys: set[str]) -> Any:
-    """The answer with a placeholder for the values of some keys, which differ from run to run."""
+def _mask(value: Any, keys: set[str]) -> Any:
+    """The value with placeholders for some keys, which differ between runs."""
     if isinstance(value, Mapping):
-        return {key: f"<{key}>" if key in keys and item else _hidden(item, keys) for key, item in value.items()}
-    return [_hidden(item, keys) for item in value] if isinstance(value, list) else value
+        return {key: f"<{key}>" if key in keys and item else _mask(item, keys) for key, item in value.items()}
+    return [_mask(item, keys) for item in value] if isinstance(value, list) else value
 
 
 SUITES: Mapping[str, Callable[..., dict[str, Any]]] = {
@@ -409,13 +418,13 @@ SUITES: Mapping[str, Callable[..., dict[str, Any]]] = {
     "pages": pages,
     "library": library,
     "api": api,
-    "cases": case_answers,
+    "cases": case_results,
 }
-"""What is asked, by the folder of its golden files."""
+"""The suites, by the folder of their golden files."""
 
 
-def answers(suite: str, folder: Path, **options: int) -> dict[str, Any]:
-    """The answers of a suite, by the names of their golden files; `folder` is empty, and is written to."""
+def run_suite(suite: str, folder: Path, **options: int) -> dict[str, Any]:
+    """The results of a suite, by the names of their golden files. `folder` is empty, and is written to."""
     with entry_points.isolated(folder):
-        found = SUITES[suite](folder, **options)
-    return {name: steady(value, names_of(folder)) for name, value in found.items()}
+        results = SUITES[suite](folder, **options)
+    return {name: normalize(value, varying_names(folder)) for name, value in results.items()}

@@ -1,4 +1,4 @@
-"""Write the golden files anew: `python -m tests.golden.update [SUITE ...]`. Then read the diff."""
+"""Rewrites the golden files: `python -m tests.golden.update [SUITE ...]`. Then read the diff."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.golden.suites import SUITES, answers
+from tests.golden.suites import SUITES, run_suite
 from tests.golden.text import write
 
 
 def main(suites: list[str]) -> None:
-    """Ask everything, or some suites, and write what was answered."""
+    """Run all suites, or some, and write the results."""
     for suite in suites or SUITES:
-        began = time.process_time()
+        start = time.process_time()
         with tempfile.TemporaryDirectory() as folder:
-            found = answers(suite, Path(folder).resolve())
-        write(suite, found)
-        sys.stdout.write(f"{suite}: {len(found)} files, {time.process_time() - began:.1f} CPU seconds\n")
+            values = run_suite(suite, Path(folder).resolve())
+        write(suite, values)
+        sys.stdout.write(f"{suite}: {len(values)} files, {time.process_time() - start:.1f} CPU seconds\n")
 
 
 if __name__ == "__main__":
