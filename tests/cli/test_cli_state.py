@@ -97,7 +97,7 @@ def test_diff_between_two_places(cli: CliRunner, home: Path) -> None:
         (["--at", "9999"], "The session has no entry at"),
         (["--at", "a.jsonl"], "is not a place. Use FILE:LINE or LINE"),
         (["--content"], "--content requires --path"),
-        (["--content", "--path", "none.py"], "The session had not touched a file 'none.py'"),
+        (["--content", "--path", "none.py"], "The session did not touch a file 'none.py'"),
         (["--diff", "1", "2", "--at", "3"], "cannot be combined with --at, --content, --since"),
     ],
 )

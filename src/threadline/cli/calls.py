@@ -168,6 +168,9 @@ def _list_all_calls(
 
 def _explain_no_calls(archive: Archive, criteria: CrossSessionFilter, tools: Sequence[str]) -> str:
     """Why no call is listed, and which filters would match."""
+    unknown_project = criteria.explain_project(archive)
+    if unknown_project is not None:
+        return unknown_project
     unused = archive.never_called(tools)
     if unused is not None:
         return f"No matching calls in any session: {unused}" + ("" if unused.endswith("?") else ".")

@@ -22,6 +22,7 @@ from threadline.model.calls import ListedFile
 from threadline.model.text import join_some
 
 if TYPE_CHECKING:
+    from threadline.archive import Archive
     from threadline.load import Session
     from threadline.model.state import Evidence, FileDifference, FileState, FileVersion, State
 
@@ -85,7 +86,7 @@ def files(
     matches = [file for file in state.files.values() if _matches_path(file.path, path)]
     matches = _filter_touched(loaded, matches, criteria)
     if content:
-        return _print_content(loaded, matches, path, output)
+        return _print_content(loaded, matches, path, at, output)
     return out.print_listing(
         matches,
         output,
@@ -135,13 +136,12 @@ def _matches_path(path: str, suffix: str | None) -> bool:
     return path.replace("\\", "/").endswith("/" + suffix.replace("\\", "/").lstrip("/"))
 
 
-def _print_content(session: Session, files: list[FileState], path: str | None, output: str) -> int:
+def _print_content(session: Session, files: list[FileState], path: str | None, at: str | None, output: str) -> int:
     if path is None:
         raise BadQuery("--content requires --path, to select one file.")
     if not files:
-        raise NotFound(
-            f"The session had not touched a file {path!r} by then. `threadline files SESSION` lists its files."
-        )
+        until = f" up to {at}" if at is not None else ""
+        raise NotFound(f"The session did not touch a file {path!r}{until}. `threadline files SESSION` lists its files.")
     if len(files) > 1:
         raise Ambiguous("\n".join([f"{path!r} matches several files. Choose one:", *(file.path for file in files)]))
     file = files[0]
@@ -208,7 +208,7 @@ def _file_table(session: Session, files: Sequence[FileState]) -> str:
         )
         for file in files
     ]
-    headings = ("proven", "lines", "size", "by, at line", "changed", "ran since", "doubts", "path")
+    headings = ("proven", "lines", "size", "proof (line)", "changed", "ran since", "doubts", "path")
     return out.format_table(headings, rows, right=(1, 2, 4, 5, 6))
 
 
@@ -249,17 +249,25 @@ def _version_row(version: FileVersion | None) -> dict[str, Any] | None:
 
 def _list_all_files(criteria: CrossSessionFilter, path: str | None, homes: Sequence[str], output: str) -> int:
     with open_archive(homes, require_home=True) as archive:
-        files = archive.files(path, **criteria.archive_arguments())
-    name = f" {path!r}" if path is not None else ""
-    return out.print_listing(
-        files,
-        output,
-        row=_listed_file_row,
-        table=_listed_file_table,
-        nothing=lambda: f"No session touched a matching file{name}. --path matches the end of a path, by whole names.",
-        limit=criteria.limit,
-        order="most recently touched",
-    )
+        return out.print_listing(
+            archive.files(path, **criteria.archive_arguments()),
+            output,
+            row=_listed_file_row,
+            table=_listed_file_table,
+            nothing=lambda: _explain_no_files(archive, criteria, path),
+            limit=criteria.limit,
+            order="most recently touched",
+        )
+
+
+def _explain_no_files(archive: Archive, criteria: CrossSessionFilter, path: str | None) -> str:
+    """Why no file is listed, and which filters would match."""
+    unknown_project = criteria.explain_project(archive)
+    if unknown_project is not None:
+        return unknown_project
+    if path is None:
+        return f"No session touched a file{' in that time' if criteria.time else ''}."
+    return f"No session touched a matching file {path!r}. --path matches the end of a path, by whole names."
 
 
 def _listed_file_row(file: ListedFile) -> dict[str, Any]:

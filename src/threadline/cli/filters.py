@@ -14,8 +14,11 @@ from msgspec.structs import replace
 from threadline.cli.output import no_match_message
 from threadline.cli.resolve import TimeRange
 from threadline.errors import did_you_mean
+from threadline.model.text import join_some
+from threadline.summary import SessionFilter
 
 if TYPE_CHECKING:
+    from threadline.archive import Archive
     from threadline.model.entries import Entry
     from threadline.model.places import Problem
 
@@ -56,6 +59,13 @@ class CrossSessionFilter(Struct, frozen=True):
     def with_default_limit(self, output: str) -> CrossSessionFilter:
         """The filter for all sessions: tables are limited by default, output for programs is not."""
         return replace(self, limit=self.limit or (DEFAULT_LIMIT if output == "table" else None))
+
+    def explain_project(self, archive: Archive) -> str | None:
+        """A message with the projects that exist, if `--project` matches none of them."""
+        if self.project is None or archive.sessions(SessionFilter(project=self.project)).sessions:
+            return None
+        projects = dict.fromkeys(session.project for session in archive.sessions(SessionFilter()).sessions)
+        return f"No project matches {self.project!r}. Projects: {join_some(projects)}."
 
 
 _MIN_AGENT_PREFIX = 4

@@ -84,7 +84,9 @@ class FileState(Struct, frozen=True):
     @property
     def statement(self) -> str:
         """A sentence that says what is proven and what is not."""
-        sentence = _PROOF_SENTENCES[self.proven].format(known=len(self.lines), total=self.total_lines or "?")
+        known, total = len(self.lines), self.total_lines
+        lines = f"{known} of {total} lines are" if total else count(known, "line is", "lines are")
+        sentence = _PROOF_SENTENCES[self.proven].format(lines=lines)
         return f"{sentence}{self._describe_proof()}."
 
     def _describe_proof(self) -> str:
@@ -92,14 +94,19 @@ class FileState(Struct, frozen=True):
             return ""
         named = f" (mentioned by {len(self.doubts)})" if self.doubts else ""
         since = f"; {count(self.ran_since, 'later command')} could have changed it{named}" if self.ran_since else ""
-        return f" by {self.proof.how} at {self.proof.place}{since}"
+        return f" by {_PROOF_NAMES.get(self.proof.how, self.proof.how)} at {self.proof.place}{since}"
 
 
 _PROOF_SENTENCES = {
     ProofLevel.WHOLE: "Every line is proven",
-    ProofLevel.PARTIAL: "{known} of {total} lines are proven",
+    ProofLevel.PARTIAL: "{lines} proven",
     ProofLevel.ABSENT: "Its absence is proven",
     ProofLevel.UNKNOWN: "None of its text is proven",
+}
+_PROOF_NAMES = {
+    EvidenceKind.USER_MODIFIED: "an edit that the user modified",
+    EvidenceKind.ATTACHED: "an attachment",
+    EvidenceKind.OUTSIDE: "the report of a change outside the session",
 }
 
 
