@@ -91,7 +91,7 @@ def test_selects_agent_turn_or_place(cli: CliRunner, home: Path) -> None:
     ("options", "sentence"),
     [
         (["--agent", "zz"], "no agent 'zz'"),
-        (["--turn", "9"], "no turn 9"),
+        (["--turn", "9"], "No turn 9: the session has"),
         (["--at", "999"], "no entry at"),
         (["--at", "2", "--turn", "1"], "not both"),
         (["--at", "nowhere"], "not a place"),

@@ -79,7 +79,7 @@ def test_page_fits_terminal_and_escapes_names(
 def test_limit_does_not_change_the_sum(cli: CliRunner, home: Path) -> None:
     """`--limit` shows fewer messages, says how many it omits, and keeps the sum. `--all` shows all of them."""
     limited, full = (cli("explain", SESSION, "--home", home, *option).out for option in (["--limit", "1"], ["--all"]))
-    assert "… and 2 messages more in 2 lines" in limited
+    assert "… 2 more messages (2 lines)" in limited
     assert (
         limited.partition("─ sum ─")[2].partition("─ transcripts ─")[0]
         == full.partition("─ sum ─")[2].partition("─ transcripts ─")[0]

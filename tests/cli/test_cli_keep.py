@@ -142,7 +142,7 @@ def test_status_shows_what_is_at_risk_and_when(cli: CliRunner, home: Path) -> No
     assert (first.split()[0], second.split()[0]) == (due.stem[:8], soon.stem[:8])
     assert "at the next start" in first
     assert "(in 2 days)" in second
-    assert "deleted after 30 days" in output
+    assert "Claude Code deletes after 30 days" in output
     status = cli("keep", "status", "--json").json
     rows = cli("keep", "status", "--jsonl").jsonl
     assert status["at_risk"] == rows
@@ -152,7 +152,7 @@ def test_status_shows_what_is_at_risk_and_when(cli: CliRunner, home: Path) -> No
     ]
     (home / "settings.json").write_text('{"cleanupPeriodDays": 99999}')
     assert [row["deleted"] for row in cli("keep", "status", "--jsonl").jsonl] == [None, None]
-    assert "kept for 99,999 days" in cli("keep", "status").out
+    assert "Claude Code deletes after 99,999 days" in cli("keep", "status").out
     (home / "settings.json").write_text('{"cleanupPeriodDays": 0}')
     assert "everything is deleted at the next start" in cli("keep", "status").out
 

@@ -26,6 +26,7 @@ from tools import demo
 from threadline.account import active_window
 from threadline.account.windows import usage_windows
 from threadline.cli import statusline as command
+from threadline.cli.resolve import program_words
 from threadline.parse import usage
 from threadline.reports import read_ledger
 
@@ -471,7 +472,9 @@ def test_install_prints_and_changes_nothing(cli: CliRunner, tmp_path: Path, monk
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = write(tmp_path / ".claude/settings.json", b"{}")
     result = cli("statusline", "--install")
-    assert result.json["statusLine"] == {"type": "command", "command": "threadline statusline"}
+    command = " ".join([*program_words(), "statusline"])
+    assert result.json["statusLine"] == {"type": "command", "command": command}
+    assert Path(program_words()[0]).is_absolute()
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [settings]
     assert settings.read_bytes() == b"{}"
     assert "statusLine" in cli("statusline", "--help").out

@@ -240,8 +240,8 @@ def test_from_and_to_select_turns(export_format: str, session: Path, cli: CliRun
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--from", "9"), "there is no turn 9"),
-        (("--branch", "3"), "there is no branch 3"),
+        (("--from", "9"), "No turn 9: the session has"),
+        (("--branch", "3"), "No branch 3: the session has"),
         (("--from", "2", "--to", "1"), "--from 2 is after --to 1"),
         (("--format", "docx"), "Unknown format 'docx'"),
         (("--to", "md"), "To select the format, use --format md"),

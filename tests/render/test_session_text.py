@@ -218,7 +218,7 @@ def test_marks_an_abandoned_branch(tmp_path: Path) -> None:
     """An abandoned branch is counted and named but not shown. `branch` shows it."""
     sample = forked_session(tmp_path)
     lines = text_lines(sample)
-    assert any(line.startswith("⎇ 2 entries left behind here: “wrong way”") and "--branch 1" in line for line in lines)
+    assert any(line.startswith("⎇ 2 entries abandoned here: “wrong way”") and "--branch 1" in line for line in lines)
     assert "● two" not in lines
     assert "● three" in lines
     other = text_lines(sample, branch=1)

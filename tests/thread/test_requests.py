@@ -200,7 +200,7 @@ def test_long_conversation_needs_no_recursion() -> None:
 @pytest.mark.parametrize("number", [0, -1, 2])
 def test_missing_request_number_is_an_error(number: int) -> None:
     """Asking for it is the caller's mistake."""
-    with pytest.raises(NotFound, match=f"There is no request {number}. The transcript has 1"):
+    with pytest.raises(NotFound, match=f"No request {number}: the transcript has 1 request"):
         rebuild_request(entries_of(request_row("r1", [])), number)
 
 

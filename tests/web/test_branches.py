@@ -80,5 +80,5 @@ def test_a_branch_marks_where_it_begins(rewound: Client) -> None:
     """Inside a branch, the fork is marked without a link to the branch itself."""
     text = rewound.get(f"{_PAGE}?branch=1").text
     assert "this branch begins here" in text
-    assert "left behind here" not in text
+    assert "abandoned here" not in text
     assert text.index("this branch begins here") < text.index("wrong way", text.index('class="feed"'))

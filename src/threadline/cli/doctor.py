@@ -142,7 +142,7 @@ def _summary_lines(examination: Examination) -> Iterator[str]:
     )
     damaged = f", {out.format_size(examination.malformed_bytes)} damaged" if examination.malformed_bytes else ""
     pending = (
-        f", {out.format_size(examination.pending_bytes)} pending (last lines without an end)"
+        f", {out.format_size(examination.pending_bytes)} pending (unfinished last lines)"
         if examination.pending_bytes
         else ""
     )

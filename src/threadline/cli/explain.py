@@ -59,7 +59,10 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("what", default="last")
-@limit_option(f"Show at most N messages. Default: {_DEFAULT_LIMIT}. The sum always includes all.")
+@limit_option(
+    f"Show at most N messages. Default: {_DEFAULT_LIMIT}; no limit for --json, --jsonl and --csv."
+    " The sum always includes all."
+)
 @click.option("--all", "everything", is_flag=True, help="Show every message.")
 @prices_option
 @timezone_option
@@ -109,7 +112,8 @@ def explain(
         out.print_lines(lines, colour=colour, pager=pager)
     if receipt.items:
         return EXIT_OK
-    return out.report_nothing(f"No usage: no line reports the usage of a message of {receipt.kind} {receipt.name!r}.")
+    subject = f"on {receipt.name}" if receipt.kind == "day" else f"in {receipt.kind} {receipt.name!r}"
+    return out.report_nothing(f"No usage {subject}.")
 
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")

@@ -50,7 +50,7 @@ def format_overview(overview: Overview, homes: Sequence[str] = ()) -> str:
         "\n".join(_fact_lines(overview)),
         _project_table(overview),
         _largest_transcripts(overview),
-        _problem_list(overview),
+        _problem_list(overview, homes),
         _next_commands(overview, homes),
     ]
     return "\n\n".join(section for section in sections if section)
@@ -129,21 +129,25 @@ def _largest_transcripts(overview: Overview) -> str:
     return f"{out.format_heading('Largest transcripts')}\n{table}"
 
 
-def _problem_list(overview: Overview) -> str:
+def _problem_list(overview: Overview, homes: Sequence[str]) -> str:
     if not overview.problems:
         return ""
+    options = plain(_home_options(homes))
     shown = "\n".join(f"  {plain(str(problem))}" for problem in overview.problems[:_MAX_PROBLEMS])
     others = len(overview.problems) - _MAX_PROBLEMS
-    more = f"\n  and {others:,} more: see threadline doctor" if others > 0 else ""
+    more = f"\n  and {others:,} more: see threadline doctor{options}" if others > 0 else ""
     return f"{out.format_heading('Problems')}\n{shown}{more}"
+
+
+def _home_options(homes: Sequence[str]) -> str:
+    return "".join(f" --home {quote(home)}" for home in homes)
 
 
 def _next_commands(overview: Overview, homes: Sequence[str]) -> str:
     """What to try next, for the same homes."""
     if not overview.transcripts:
         return "Next: threadline demo demo-home, which writes an example home"
-    options = "".join(f" --home {quote(home)}" for home in homes)
-    commands = [f"threadline {command}{options}" for command in ("doctor", "list", "show last")]
+    commands = [f"threadline {command}{_home_options(homes)}" for command in ("doctor", "list", "show last")]
     lines = [f"Next: {commands[0]}"]
     for command in commands[1:]:
         longer = f"{lines[-1]} · {command}"

@@ -149,9 +149,10 @@ def _request_lines(request: Request) -> Iterator[str]:
     """The request as text that cannot control a terminal."""
     tools_sent = request.tools if isinstance(request.tools, list) else []
     tools = [str(tool.get("name")) for tool in tools_sent if isinstance(tool, dict)]
+    when = request.timestamp
     yield out.escape_line(
         f"Request {request.number}: {request.id} to {request.model} "
-        f"at {request.timestamp or 'an unknown time'}, {request.place}"
+        f"at {f'{when:%Y-%m-%d %H:%M:%S} (UTC)' if when is not None else 'an unknown time'}, {request.place}"
     )
     yield out.escape_line(_verification_summary(request))
     yield out.escape_line(f"Tools ({len(tools)}): {', '.join(tools)}")

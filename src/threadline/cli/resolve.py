@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
 from functools import partial
@@ -125,6 +126,17 @@ def ensure_index(archive: Archive, *, refresh: bool) -> bool:
         out.print_message(f"{error} Using the index as it is.")
         archive.use_stale_index()
     return True
+
+
+def program_words() -> list[str]:
+    """The words that start this program from anywhere: its absolute path, or Python with the module."""
+    import shutil  # noqa: PLC0415 - slow to import, and only instructions need it
+
+    program = Path(sys.argv[0])
+    if program.stem == "threadline" and program.is_file():
+        return [str(program.absolute())]
+    installed = shutil.which("threadline")
+    return [installed] if installed is not None else [sys.executable, "-m", "threadline"]
 
 
 def expand_path(text: str) -> Path:

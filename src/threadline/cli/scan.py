@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from shlex import quote
 from typing import Any
 
 import click
@@ -73,12 +74,17 @@ def scan(
     archive = open_archive(homes, jobs, found=() if paths else None, index=False, require_home=True)
     results = archive.scan(criteria, archive.look() if found is None else found)
     _print_problems(results)
+    options = [
+        *(("--since", since) if since is not None else ()),
+        *(word for home in homes for word in ("--home", home)),
+    ]
+    hint = " ".join(map(quote, ["threadline", "scan", *paths, *options]))
     exposures = (exposure for result in results for exposure in result.exposures)
     return out.print_listing(
         sorted(exposures, key=lambda exposure: (exposure.kind, exposure.place)),
         output,
         row=_exposure_row,
-        table=lambda exposures: _exposure_page(exposures, len(results)),
+        table=lambda exposures: _exposure_page(exposures, len(results), hint),
         nothing=lambda: f"No secrets found in {count(len(results), 'file')}.",
     )
 
@@ -126,8 +132,8 @@ def _exposure_row(exposure: Exposure) -> dict[str, Any]:
     }
 
 
-def _exposure_page(exposures: Sequence[Exposure], files: int) -> str:
-    """A table of kinds, most frequent first, and a few places of each."""
+def _exposure_page(exposures: Sequence[Exposure], files: int, command: str) -> str:
+    """A table of kinds, most frequent first, and a few places of each. `command` scans the same files."""
     kinds: dict[str, list[Exposure]] = {}
     for exposure in exposures:
         kinds.setdefault(exposure.kind, []).append(exposure)
@@ -138,17 +144,16 @@ def _exposure_page(exposures: Sequence[Exposure], files: int) -> str:
         rows.append([kind, f"{total:,}", f"{different:,}", f"{len(kinds[kind]):,}", KINDS[kind]])
     table = out.format_table(["kind", "found", "different", "places", "what"], rows, right=(1, 2, 3))
     shown = [out.format_heading(f"Secrets in {count(files, 'file')}"), "", table, "", out.format_heading("Where")]
-    return "\n".join([*shown, *_place_lines(kinds)])
+    return "\n".join([*shown, *_place_lines(kinds, command)])
 
 
-def _place_lines(kinds: dict[str, list[Exposure]]) -> Iterator[str]:
-
+def _place_lines(kinds: dict[str, list[Exposure]], command: str) -> Iterator[str]:
     for kind, exposures in kinds.items():
         yield f"  {kind}"
         for exposure in exposures[:_MAX_PLACES]:
             yield f"    {plain(_redacted_place(exposure.place))}"
         if len(exposures) > _MAX_PLACES:
-            yield f"    and {len(exposures) - _MAX_PLACES:,} more: threadline scan --kind {kind} --jsonl"
+            yield f"    and {len(exposures) - _MAX_PLACES:,} more: {plain(command)} --kind {kind} --jsonl"
 
 
 def _print_problems(results: Iterable[ScanResult]) -> None:

@@ -15,7 +15,7 @@ from threadline.cli.rows import conversation_row, thread_row, turn_row
 from threadline.errors import NotFound
 from threadline.model.calls import Call
 from threadline.model.session import Session
-from threadline.model.text import count
+from threadline.model.text import no_such_number
 from threadline.render import AgentDetail, TextOptions, leading_entries, session_to_text
 from threadline.thread import find_notifications
 
@@ -25,7 +25,7 @@ Examples:
   threadline show last                     the newest session
   threadline show 55604662 --agents full   with everything its agents did
   threadline show last --turn 3            one turn
-  threadline show last --branch 1          a branch left by an edit
+  threadline show last --branch 1          a branch abandoned by an edit
   threadline show last --all | less -R     nothing folded or hidden
   threadline show last --thread --json     what Claude Code would resume
 """
@@ -92,10 +92,10 @@ def _check_numbers(session: Session, options: TextOptions) -> None:
     """Reject branch and turn numbers that the session does not have."""
     branches = len(session.branches)
     if options.branch is not None and options.branch > branches:
-        raise NotFound(f"No branch {options.branch}: the session has {count(branches, 'branch', 'branches')}.")
+        raise NotFound(no_such_number("branch", options.branch, branches, plural="branches"))
     if options.turn is not None and options.turn not in [turn.number for turn in session.turns]:
         turns = sum(turn.act is not None for turn in session.turns)
-        raise NotFound(f"No turn {options.turn}: the session has {count(turns, 'turn')}.")
+        raise NotFound(no_such_number("turn", options.turn, turns))
 
 
 def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:

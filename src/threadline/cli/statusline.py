@@ -12,6 +12,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from math import isfinite
+from shlex import quote
 from typing import Any
 
 import click
@@ -22,7 +23,7 @@ from threadline.account import Ledger, load_rates
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import colour_option, home_option, prices_option
-from threadline.cli.resolve import open_archive
+from threadline.cli.resolve import open_archive, program_words
 from threadline.errors import BadQuery, Error
 from threadline.model.ledger import EXACT, Sum, UsageWindow
 from threadline.model.times import parse_moment, parse_zone
@@ -43,12 +44,6 @@ In ~/.claude/settings.json:
 Parts for --format: {model}, {session}, {reported}, {today}, {block},
 {left}, {burn}, {context}, {share}. An unknown value is shown as -.
 """
-_SNIPPET = """{
-  "statusLine": {
-    "type": "command",
-    "command": "threadline statusline"
-  }
-}"""
 _TEMPLATE_PART = re.compile(r"\{(\w*)\}")
 _DEFAULT_MILLISECONDS = 300
 
@@ -96,7 +91,9 @@ def statusline(
     window means that its start is uncertain.
     """
     if install:
-        click.echo(_SNIPPET)
+        command = " ".join(map(quote, [*program_words(), "statusline"]))
+        settings = {"statusLine": {"type": "command", "command": command}}
+        click.echo(msgspec.json.format(msgspec.json.encode(settings)).decode())
         return EXIT_OK
     _check_template(template)
 

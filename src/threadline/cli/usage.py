@@ -67,6 +67,8 @@ _CCUSAGE_REPORTS: dict[str, Literal["daily", "weekly", "monthly", "session"]] = 
     "month": "monthly",
     "session": "session",
 }
+# What tables show for a value of the key `thread`. Output for programs has the value itself.
+_THREAD_LABELS = {"left branch": "abandoned branch"}
 _EPILOG = """
 \b
 Examples:
@@ -542,6 +544,8 @@ class _LabelFormatter:
             return shorten_path(value, _MAX_LABEL)
         if name == "day" and self._weekdays:
             return f"{value}{_weekday_suffix(value)}"
+        if name == "thread":
+            return _THREAD_LABELS.get(value, value)
         return one_line(self._models.get(value, value) if name == "model" else value, _MAX_LABEL)
 
 

@@ -31,7 +31,7 @@ from threadline.export.redacted_copies import RedactedCopies, SessionCopy, list_
 from threadline.load import Session, read, session_ledger
 from threadline.model.homes import NO_HOMES, Homes
 from threadline.model.ledger import Sum
-from threadline.model.text import count
+from threadline.model.text import no_such_number
 from threadline.redact import Finding, Redactor, Settings
 from threadline.render import View
 
@@ -262,10 +262,10 @@ def _check_view(session: Session, view: View) -> None:
     """
     branches = len(session.branches)
     if view.branch is not None and view.branch > branches:
-        raise NotFound(f"The session has {count(branches, 'branch', 'branches')}; there is no branch {view.branch}.")
+        raise NotFound(no_such_number("branch", view.branch, branches, plural="branches"))
     last = max((turn.number for turn in session.turns), default=0)
     if view.from_turn is not None and view.from_turn > last:
-        raise NotFound(f"The session has {count(last, 'turn')}; there is no turn {view.from_turn}.")
+        raise NotFound(no_such_number("turn", view.from_turn, last))
 
 
 def make_staging_folder() -> tempfile.TemporaryDirectory[str]:

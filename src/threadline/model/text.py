@@ -119,6 +119,16 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def no_such_number(noun: str, number: int, total: int, *, plural: str | None = None, owner: str = "session") -> str:
+    """Say that a number is too high.
+
+    >>> no_such_number("turn", 9, 3)
+    'No turn 9: the session has 3 turns.'
+    """
+    total_text = count(total, noun, plural) if total else f"no {plural or noun + 's'}"
+    return f"No {noun} {number}: the {owner} has {total_text}."
+
+
 def join_some(words: Iterable[str]) -> str:
     """Join the first words of a list: `Bash, Read and 3 more`."""
     listed = list(words)

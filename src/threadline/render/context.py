@@ -10,7 +10,7 @@ from threadline.model.text import count, format_duration, short_model_name
 from threadline.render.text import Role, Span, Spans, Style, cut_line, display_width, one_line, wrap
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-_BAR_WIDTH, _WIDE_BAR_WIDTH = 6, 20
+_BAR_WIDTH, _WIDE_BAR_WIDTH = 6, 16
 _WIDE_PAGE = 100
 _FULL, _GETTING_FULL = 0.8, 0.6
 _POOR_HIT_SHARE = 0.5
@@ -32,12 +32,12 @@ CATEGORY_NAMES: dict[ContextCategory, str] = {
     ContextCategory.UNSEEN: "not in the transcript",
 }
 BREAK_CAUSES: dict[BreakCause, str] = {
-    BreakCause.MODEL: "other model",
+    BreakCause.MODEL: "model changed",
     BreakCause.COMPACTION: "compaction",
     BreakCause.BRANCH: "rewind",
     BreakCause.IDLE: "idle",
-    BreakCause.TOOLS: "other tools",
-    BreakCause.SETTINGS: "other settings",
+    BreakCause.TOOLS: "tools changed",
+    BreakCause.SETTINGS: "settings changed",
     BreakCause.RESTART: "restart",
     BreakCause.UNKNOWN: "unknown",
 }
@@ -104,7 +104,7 @@ def _headline(context: Context) -> list[Span]:
     )
     rewritten = sum(cache_break.rewritten for cache_break in context.breaks)
     breaks = f", {count(len(context.breaks), 'cache break')}" if context.breaks else ", no cache breaks"
-    cost = f" ({short_tokens(rewritten)} tokens rewritten)" if rewritten else ""
+    cost = f" ({short_tokens(rewritten)} tokens sent again)" if rewritten else ""
     return [
         Span(who[:1].upper() + who[1:], Role.TITLE),
         Span(f"  {count(len(context.windows), 'request')}{hit}{breaks}{cost}"),

@@ -105,10 +105,8 @@ class _ReceiptRenderer:
         left = self._receipt.items[len(self._shown) :]
         if left:
             lines = sum(len(left_item.mentions) for left_item in left)
-            more = count(len(left), "message")
-            note = (
-                f"… and {more} more in {count(lines, 'line')}; show them with --all or --limit N. The sum includes all."
-            )
+            more = count(len(left), "more message")
+            note = f"… {more} ({count(lines, 'line')}): use --all or --limit N. The sum includes them."
             yield from wrap((Span(note, Role.NOTICE),), self._width)
             yield ()
         yield from self._sum()
@@ -243,7 +241,7 @@ class _ReceiptRenderer:
                 Span(f"{tokens}: "),
                 Span(f"{exact} USD", Role.TITLE),
                 Span(
-                    f", rounded {total.amount:,.2f}"
+                    f", rounded: {total.amount:,.2f}"
                     + (", plus messages without a known price" if total.unpriced else "")
                 ),
             ),

@@ -213,7 +213,8 @@ class _MarkdownRenderer:
             "project": code_span(shorten(session.cwds[0], _MAX_LABEL)) if session.cwds else "",
             "model": ", ".join(escape_markdown(short_model_name(model)) for model in session.models),
             "started": f"{format_time(started)} UTC" if started is not None else "",
-            "took": f"{turns}, {count(len(session.calls), 'call')}{f', {took}' if took else ''}",
+            "size": f"{turns}, {count(len(session.calls), 'call')}",
+            "duration": took,
             "agents": f"{agents:,}" if agents else "",
             "spent": f"{describe_tokens(total)}, {describe_cost(total)}" if total is not None else "",
             "branches": describe_hidden_branches(session.main, self._view.branch),
@@ -394,7 +395,7 @@ class _MarkdownRenderer:
         """A marker where the conversation left a branch."""
         branch: Any = item.item
         text = escape_markdown(shorten(branch.text, _MAX_SUMMARY))
-        yield f"*branch {branch.number} left behind here{f': “{text}”' if text else ''}*"
+        yield f"*branch {branch.number} abandoned here{f': “{text}”' if text else ''}*"
 
 
 _Renderer = Callable[[_MarkdownRenderer, PlacedItem, int], Iterator[str]]

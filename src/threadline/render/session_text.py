@@ -310,7 +310,7 @@ class _TextRenderer:
     def branch(self, item: BranchItem, width: int, _depth: int) -> Iterator[Spans]:
         """A marker where the conversation left a branch."""
         number = len(item.branch.entries)
-        before = f"⎇ {number:,} {'entry' if number == 1 else 'entries'} left behind here"
+        before = f"⎇ {number:,} {'entry' if number == 1 else 'entries'} abandoned here"
         after = f"  (--branch {item.number})"
         words = one_line(item.text, max(20, width - len(before) - len(after) - 4))
         yield cut_line((Span(before + (f": “{words}”" if words else "") + after, Role.NOTICE),), width)

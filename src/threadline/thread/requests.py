@@ -28,6 +28,7 @@ from threadline.model.entries import (
     UserEntry,
 )
 from threadline.model.places import Place
+from threadline.model.text import no_such_number
 
 
 class _DerivedMessage(Struct, frozen=True):
@@ -96,7 +97,7 @@ class Requests:
             NotFound: there are not that many.
         """
         if not 1 <= number <= len(self.rows):
-            raise NotFound(f"There is no request {number}. The transcript has {len(self.rows)}.")
+            raise NotFound(no_such_number("request", number, len(self.rows), owner="transcript"))
         row = self.rows[number - 1]
         hashes, unknown = self._hashes(row)
         messages = tuple(self._message(hash_) for hash_ in hashes)

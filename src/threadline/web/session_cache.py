@@ -36,6 +36,7 @@ from threadline.load import Session, find_continuations, read
 from threadline.model.homes import Homes, TranscriptKind
 from threadline.model.ledger import EXACT
 from threadline.model.places import MessageId
+from threadline.model.text import no_such_number
 from threadline.model.times import zone_name
 from threadline.render import agent_slug, foreign_transcript_slug, parse_anchor
 from threadline.render.html import ConversationRenderer, MessageStats, Scene, StatsByMessage
@@ -252,7 +253,9 @@ class CachedSession:
         """
         agent = self.agent(name)
         if view.branch is not None and not 1 <= view.branch <= len(agent.branches):
-            raise NotFound(f"There is no branch {view.branch}; this conversation has {len(agent.branches)}.")
+            raise NotFound(
+                no_such_number("branch", view.branch, len(agent.branches), plural="branches", owner="conversation")
+            )
         key = (name, view, zone_name(zone))
         with self._lock:
             drawing = self._drawings.get(key)

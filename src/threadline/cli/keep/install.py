@@ -10,8 +10,6 @@ import json
 import os
 import re
 import shlex
-import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from threadline.cli import output as out
 from threadline.cli.keep.group import keep_options, keep_path, kept_homes_option
 from threadline.cli.options import CommandFunction, output_options
 from threadline.cli.output import report_no_home, report_nothing
+from threadline.cli.resolve import program_words
 from threadline.find import homes as find_homes
 from threadline.model.homes import Home
 from threadline.render import plain
@@ -249,13 +248,7 @@ def _is_keep_named(folder: Path | None) -> bool:
 
 def _keep_command(homes: Sequence[Home], keep: Path | None) -> list[str]:
     """The words of the command that a hook or timer runs."""
-    program = Path(sys.argv[0])
-    if program.stem == "threadline" and program.is_file():
-        words = [str(program.absolute())]
-    else:
-        installed = shutil.which("threadline")
-        words = [installed] if installed is not None else [sys.executable, "-m", "threadline"]
-    words += ["keep", "--quiet"]
+    words = [*program_words(), "keep", "--quiet"]
     if keep is not None:
         words += ["--keep", str(keep)]
     if any(home.source not in _AUTOMATIC_SOURCES for home in homes):

@@ -139,11 +139,11 @@ def _describe_period(period: RetentionPeriod) -> str:
     if period.strange is not None:
         return f"cleanupPeriodDays is not a number of days ({period.strange}), so 30 is assumed"
     if period.forever:
-        return f"kept for {period.days:,} days (cleanupPeriodDays)"
+        return f"Claude Code deletes after {period.days:,} days (cleanupPeriodDays)"
     if period.days == 0:
         return "cleanupPeriodDays is 0: everything is deleted at the next start, or not written at all"
     days = f"{period.days:,} day{'s' if period.days != 1 else ''}"
-    return f"deleted after {days}{' (cleanupPeriodDays)' if period.said else ''}"
+    return f"Claude Code deletes after {days}{' (cleanupPeriodDays)' if period.said else ''}"
 
 
 def _risk_lines(current: Status, *, everything: bool) -> Iterator[str]:

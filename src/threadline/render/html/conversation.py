@@ -271,7 +271,7 @@ class ConversationRenderer:
         item: Any = placed_item.item
         text = item.text.strip()
         if not text:
-            return EMPTY, el("p", "Thinking (the transcript contains only its signature)", class_="aside")
+            return EMPTY, el("p", "Thinking (signature only)", class_="aside")
         line = el("summary", el("span", "Thinking", class_="label"), el("span", shorten(text, 120), class_="excerpt"))
         is_open = self.scene.view.thinking is Detail.FULL
         return EMPTY, el("details", line, self._prose(text, placed_item.anchor), open=is_open)
@@ -379,7 +379,7 @@ class ConversationRenderer:
         if depth == 0 and item.number == self.scene.view.branch:
             return EMPTY, el("p", "this branch begins here")
         number = len(item.branch.entries)
-        label_text = f"{number:,} {'entry' if number == 1 else 'entries'} left behind here"
+        label_text = f"{number:,} {'entry' if number == 1 else 'entries'} abandoned here"
         words = shorten(item.text, 140)
         address = self.scene.links.branch(item.number) if depth == 0 and self.agent.id is None else None
         label = el("a", f"branch {item.number}", href=address) if address else f"branch {item.number}"

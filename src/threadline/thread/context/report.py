@@ -10,6 +10,7 @@ from threadline.model.context import CacheBreak, Context, ContextWindow, TurnCon
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry
 from threadline.model.places import AgentId, EntryId, Place
 from threadline.model.session import Agent, Compaction, CompactionKind, Session
+from threadline.model.text import no_such_number
 from threadline.thread.context.cache_breaks import find_cache_breaks
 from threadline.thread.context.filling import Piece, WindowFiller, WindowStep, measured_scale, split_into_pieces
 from threadline.thread.context.windows import ContextLimits, SentRequest, find_requests
@@ -80,9 +81,8 @@ def _end_of_turn(agent: Agent, number: int) -> int:
         ends += len(turn.entries)
         if turn.number == number:
             return ends - 1
-    last = agent.turns[-1].number if agent.turns else None
-    turns = f"The turns are {agent.turns[0].number} to {last}" if last is not None else "The agent has no turns"
-    raise NotFound(f"There is no turn {number}. {turns}.")
+    last = agent.turns[-1].number if agent.turns else 0
+    raise NotFound(no_such_number("turn", number, last, owner="agent" if agent.id is not None else "session"))
 
 
 def _fill_window(
