@@ -109,8 +109,8 @@ def read_price_file(data: bytes, name: str) -> PriceFile:
     fields = _decode(data, dict[str, Raw], name, "$")
     schema = _decode(fields.get("schema", b"null"), Any, name, "$.schema")
     if schema != SCHEMA or schema is True:
-        problem = f"has schema {_shorten(schema)}" if schema is not None else "has no `schema`"
-        raise BadQuery(f"{name} {problem}. This version reads schema {SCHEMA}.")
+        problem = f"is {_shorten(schema)}" if schema is not None else "is missing"
+        raise BadQuery(f"{name}: $.schema {problem}; this version reads schema {SCHEMA}.")
     unit = _decode(fields.get("unit", b"null"), Any, name, "$.unit")
     if unit not in (None, UNIT):
         raise BadQuery(f"{name}: $.unit is {_shorten(unit)}; prices must be in {UNIT!r}.")
