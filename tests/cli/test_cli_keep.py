@@ -242,7 +242,7 @@ def test_restore_combines_truncated_and_continued_transcript(
     """A truncated and continued session is restored with every line. `--at` restores either part."""
     main = max(home_counts.main_transcripts(home), key=lambda path: path.stat().st_size)
     lines = main.read_bytes().splitlines(keepends=True)
-    whole, title = main.read_bytes(), None
+    content, title = main.read_bytes(), None
     first = lines[: len(lines) * 3 // 4]
     continued = [*first[: int(len(first) * remaining)], *lines[len(first) :]]
     for part in (first, first[: int(len(first) * remaining)], continued):
@@ -253,7 +253,7 @@ def test_restore_combines_truncated_and_continued_transcript(
     (part,) = (row for row in cli("list", "--json").json if row["kept"])
     result = cli("keep", "restore", main.stem, "--to", tmp_path / "all")
     assert result.code == 0
-    assert (tmp_path / "all" / main.relative_to(home)).read_bytes() == whole
+    assert (tmp_path / "all" / main.relative_to(home)).read_bytes() == content
     assert "was truncated and then continued" in " ".join(result.out.split())
     for run, data in (("1", first), ("3", continued)):
         assert cli("keep", "restore", part["id"][:8], "--at", run, "--to", tmp_path / run).code == 0
@@ -322,7 +322,7 @@ def test_restore_prefers_the_longest_copy_of_two_homes(cli: CliRunner, home: Pat
     assert (tmp_path / "two" / main.relative_to(home)).read_bytes() == short.read_bytes()
     everything = cli("keep", "restore", "--all", "--to", tmp_path / "all", "--json")
     assert everything.code == 2
-    assert [str(other) in one and main.name in one for one in everything.json["refused"]] == [True]
+    assert [str(other) in message and main.name in message for message in everything.json["refused"]] == [True]
     assert (tmp_path / "all" / main.relative_to(home)).read_bytes() == main.read_bytes()
     assert cli("keep", "restore", "--all", "--home", tmp_path / "none", "--to", tmp_path / "x").code != 0
 

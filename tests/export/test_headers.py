@@ -67,8 +67,10 @@ def test_copied_messages_are_not_counted(tmp_path: Path, cli: CliRunner) -> None
     for _ in forked:
         pen.number()
     pen.parent = forked[-1]["uuid"]
-    own = transcript(prompt("go on"), reply("yes", output=7, message={"id": "msg_own"}, requestId="req_own"), pen=pen)
-    path = write(folder / f"{SESSION}.jsonl", *forked, *own)
+    continued = transcript(
+        prompt("go on"), reply("yes", output=7, message={"id": "msg_own"}, requestId="req_own"), pen=pen
+    )
+    path = write(folder / f"{SESSION}.jsonl", *forked, *continued)
     ledger = read(path).ledger
     assert ledger.total.output == 7
     assert json.loads(exported_text("json", path, cli))["spent"]["output"] == 7

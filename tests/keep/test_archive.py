@@ -411,14 +411,14 @@ def test_splits_results_by_machine(
     setup.run()
     run_keep(Catalogue(Store.make(setup.keep)), homes(tmp_path / "there"), SECOND)
     with threadline.open(setup.home, keep=False, index=False) as archive:
-        own = archive.ledger().total, {session.id for session in archive.sessions().sessions}
+        own_results = archive.ledger().total, {session.id for session in archive.sessions().sessions}
     with threadline.open(tmp_path / "there", keep=False, index=False) as archive:
-        others = archive.ledger().total, {session.id for session in archive.sessions().sessions}
+        other_results = archive.ledger().total, {session.id for session in archive.sessions().sessions}
     setup.transcripts()[0].unlink()
     with threadline.open(index=index) as archive:
         sums = {row.keys["machine"]: row.amount for row in archive.ledger().by("machine")}
-        assert sums == {"first": own[0].amount, "second": others[0].amount}
-        for name, ids in (("first", own[1]), ("Second", others[1])):
+        assert sums == {"first": own_results[0].amount, "second": other_results[0].amount}
+        for name, ids in (("first", own_results[1]), ("Second", other_results[1])):
             listed = archive.sessions(SessionFilter(machine=name)).sessions
             assert {session.id for session in listed} == ids
             assert {session.machine for session in listed} == {name.lower()}

@@ -36,24 +36,24 @@ class Reader:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        about = json.loads((folder / "keep.json").read_bytes())
-        told = "\n".join(
+        info = json.loads((folder / "keep.json").read_bytes())
+        label = "\n".join(
             [
-                about["format"],
-                str(about["version"]),
-                about["id"],
-                *about.get("recipients", []),
-                about.get("identity", ""),
+                info["format"],
+                str(info["version"]),
+                info["id"],
+                *info.get("recipients", []),
+                info.get("identity", ""),
             ]
         )
-        assert about["version"] == 1
-        assert about["check"] == hashlib.sha256(told.encode()).hexdigest()
+        assert info["version"] == 1
+        assert info["check"] == hashlib.sha256(label.encode()).hexdigest()
         self.rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        self.forgot: list[dict[str, Any]] = []
+        self.forgets: list[dict[str, Any]] = []
         self.runs: dict[str, dict[str, Any]] = {}
         for path in (folder / "runs").glob("*.jsonl.zst"):
             self._manifest(path)
-        self.by_id = {_id(row): row for _run, row in self.rows}
+        self.by_id = {row_id(row): row for _run, row in self.rows}
         self.where = dict(item for path in (folder / "packs").glob("*.zst") for item in self._pieces(path))
 
     def _manifest(self, path: Path) -> None:
@@ -66,7 +66,7 @@ class Reader:
         assert (first["machine"], first["number"]) == (machine, int(number))
         self.runs[hashlib.sha256(text).hexdigest()] = first
         self.rows += [(first, row) for row in rows if row["kind"] == "file"]
-        self.forgot += [row for row in rows if row["kind"] == "forgot"]
+        self.forgets += [row for row in rows if row["kind"] == "forgot"]
 
     def _pieces(self, path: Path) -> list[tuple[str, tuple[Path, dict[str, Any], int, int]]]:
         data = path.read_bytes()
@@ -76,24 +76,24 @@ class Reader:
         assert sign == b"threadln"
         assert hashlib.sha256(body).digest() == data[-44:-12]
         assert struct.unpack("<II", data[-52 - length : -44 - length]) == (0x184D2A5B, length + 44)
-        found = []
+        locations = []
         for frame in json.loads(body)["frames"]:
-            at = 0
+            offset = 0
             for hash_, size in frame["pieces"]:
-                found.append((hash_, (path, frame, at, size)))
-                at += size
-            assert at == frame["size"]
-        return found
+                locations.append((hash_, (path, frame, offset, size)))
+                offset += size
+            assert offset == frame["size"]
+        return locations
 
     def piece(self, hash_: str) -> bytes:
         """A piece, checked against its hash."""
-        path, frame, at, size = self.where[hash_]
-        known = None
+        path, frame, offset, size = self.where[hash_]
+        dictionary = None
         if "dictionary" in frame:
             data = (self.folder / "dictionaries" / f"{frame['dictionary']}.dict").read_bytes()
-            known = zstandard.ZstdCompressionDict(data)
+            dictionary = zstandard.ZstdCompressionDict(data)
         packed = path.read_bytes()[frame["offset"] : frame["offset"] + frame["length"]]
-        piece = zstandard.ZstdDecompressor(dict_data=known).decompress(packed)[at : at + size]
+        piece = zstandard.ZstdDecompressor(dict_data=dictionary).decompress(packed)[offset : offset + size]
         assert hashlib.sha256(piece).hexdigest() == hash_
         return piece
 
@@ -101,22 +101,25 @@ class Reader:
         """The content of a row's file."""
         before = self.data(self.by_id[row["base"]]) if "base" in row else b""
         assert len(before) == row.get("start", 0)
-        whole = before + b"".join(map(self.piece, row["pieces"]))
-        assert len(whole) == row["size"]
-        return whole
+        content = before + b"".join(map(self.piece, row["pieces"]))
+        assert len(content) == row["size"]
+        return content
 
     def files(self) -> dict[str, list[bytes]]:
         """Every version of every file."""
-        found: dict[str, list[bytes]] = {}
-        for _run, row in sorted(self.rows, key=lambda one: (one[0]["machine"], one[0]["number"])):
-            gone = any(row["path"] in one["paths"] for one in self.forgot)
-            gone |= any(len(one["session"]) == _UUID and one["session"] in row["path"] for one in self.forgot)
-            if not gone:
-                found.setdefault(row["path"], []).append(self.data(row))
-        return found
+        versions: dict[str, list[bytes]] = {}
+        for _run, row in sorted(self.rows, key=lambda item: (item[0]["machine"], item[0]["number"])):
+            is_forgotten = any(row["path"] in forget["paths"] for forget in self.forgets)
+            is_forgotten |= any(
+                len(forget["session"]) == _UUID and forget["session"] in row["path"] for forget in self.forgets
+            )
+            if not is_forgotten:
+                versions.setdefault(row["path"], []).append(self.data(row))
+        return versions
 
 
-def _id(row: dict[str, Any]) -> str:
+def row_id(row: dict[str, Any]) -> str:
+    """The id of a file row."""
     return hashlib.sha256("\n".join([row.get("base", ""), *row["pieces"]]).encode()).hexdigest()
 
 

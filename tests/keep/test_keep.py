@@ -90,11 +90,11 @@ class _HomeOverTime(RuleBasedStateMachine):
                 file.write(b"#")
             os.utime(place, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    @rule(one=st.integers(0, 3), other=st.integers(0, 3))
-    def rename(self, one: int, other: int) -> None:
+    @rule(source=st.integers(0, 3), destination=st.integers(0, 3))
+    def rename(self, source: int, destination: int) -> None:
         """A transcript replaces another."""
-        if self._place(one).exists() and one != other:
-            self._place(one).replace(self._place(other))
+        if self._place(source).exists() and source != destination:
+            self._place(source).replace(self._place(destination))
 
     @rule(number=st.integers(0, 3))
     def delete(self, number: int) -> None:

@@ -117,7 +117,7 @@ def test_forgotten_session_is_not_at_risk(store: Store, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "days", "said", "strange"),
+    ("text", "days", "is_set", "invalid_value"),
     [
         (None, 30, False, None),
         ("{}", 30, False, None),
@@ -134,13 +134,13 @@ def test_forgotten_session_is_not_at_risk(store: Store, home: Path) -> None:
     ],
 )
 def test_retention_period_from_settings(
-    home: Path, text: str | None, days: int, said: bool, strange: str | None
+    home: Path, text: str | None, days: int, is_set: bool, invalid_value: str | None
 ) -> None:
     """A number of days, 0 or more. Anything else counts as not set, and is reported."""
     if text is not None:
         (home / "settings.json").write_text(text)
     period = read_retention_period(home)
-    assert (period.days, period.said, period.strange) == (days, said, strange)
+    assert (period.days, period.said, period.strange) == (days, is_set, invalid_value)
 
 
 @pytest.mark.parametrize("days", [99_999, 10**9, 1e300])
