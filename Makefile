@@ -13,12 +13,12 @@ unexport PYTHONDONTWRITEBYTECODE # tests start hundreds of processes: without it
 .PHONY: run test test-all check bench bench-thread bench-usage bench-index bench-search bench-relevance bench-watch bench-changes bench-page bench-redaction bench-keep bench-sdk bench-compare fuzz docs clean
 
 run: $(VENV)/.run ## set up, then show what there is: your own home, or a demo home where there is none
-	@$(BIN)/threadline; code=$$?; \
-	if [ $$code -eq 1 ]; then \
-	  echo "No sessions of yours were found, so here is a made-up home instead (./demo-home):"; echo; \
+	@$(BIN)/threadline list --limit 1 >/dev/null 2>&1; \
+	if [ $$? -ne 1 ]; then $(BIN)/threadline; else \
+	  echo "You have no sessions yet. This is an example home (./demo-home):"; echo; \
 	  [ -d demo-home ] || $(BIN)/threadline demo demo-home >/dev/null; \
-	  $(BIN)/threadline --home demo-home; \
-	else exit $$code; fi
+	  $(BIN)/threadline --home demo-home; fi
+	@echo; echo "To run these commands: . $(BIN)/activate"
 
 test: check ## set up, then lint, types, layers and the quick tier of the tests: three minutes on two cores
 	$(PYTEST) -m "$(QUICK)"

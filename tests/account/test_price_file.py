@@ -103,7 +103,7 @@ LONG = (*PERIODS, 1, "long_context")
     [
         (set_value("schema", value=2), "$.schema", "is 2; this version reads schema 1"),
         (set_value("schema", value=True), "$.schema", "is True"),
-        (remove("schema"), "$.schema", "is None"),
+        (remove("schema"), "$.schema", "is missing"),
         (set_value("unit", value="USD per token"), "$.unit", "'USD per token'"),
         (remove("models"), "$.models", "is missing"),
         (set_value("models", value=[]), "$.models", "Expected `object`, got `array`"),

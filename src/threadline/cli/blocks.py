@@ -90,7 +90,7 @@ def blocks(
     """List the five-hour windows that usage limits apply to.
 
     Shows tokens, amount, burn rate and projection, and the gaps between windows. A window starts at the full hour of
-    its first charge. The share is of the largest finished window, or of --limit-tokens. ccusage calls a window a block.
+    its first charge. ccusage calls a window a block. The share is of the largest finished window, or of --limit-tokens.
     """
     if shape is not None and output not in {"table", "json"}:
         raise click.UsageError("--shape prints JSON; it cannot be combined with --jsonl or --csv.")
