@@ -290,7 +290,7 @@ def _key_cell(request: PageRequest, usage: UsageAnswer, row: Row, key: str) -> C
         if url is not None and value not in usage.openable:
             return el("span", label, title=_NO_PAGE)
         return el("a", label, href=url, title=shorten(value, 80)) if url else label
-    label = shorten(value, 90)
+    label = shorten("abandoned branch" if (key, value) == ("thread", "left branch") else value, 90)
     return el("a", label, href=url) if url else label
 
 
