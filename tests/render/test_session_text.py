@@ -351,7 +351,7 @@ def test_shows_the_answer_of_a_background_agent(tmp_path: Path) -> None:
     assert lines[at + 7] == "    … 11 more lines"
     assert "    Point 8" in text_lines(sample, everything=True)
     assert sum("Agent done" in line for line in lines) == 1
-    assert "    its result: line 5" in lines
+    assert "    result: line 5" in lines
 
 
 def test_never_truncates_the_reason_of_a_refusal(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ class _TextRenderer:
                 for line in self._prompt_lines(call.feedback, width - 2, f"{PROMPT_SIGN} ", uncut=True)
             )
         if (notification := self._tasks.end(call)) is not None:
-            yield (Span(f"    its result: line {notification.entry.place.line:,}", Role.FAINT),)
+            yield (Span(f"    result: line {notification.entry.place.line:,}", Role.FAINT),)
         if call.id in self._missing_agents and self._options.agents is not AgentDetail.NONE:
             yield (Span("  "), *missing_agent_line(self._missing_agents[call.id], width - 2))
         for agent in self._placement.under(call):

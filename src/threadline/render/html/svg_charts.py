@@ -10,6 +10,7 @@ from math import floor, log10
 from markupsafe import Markup
 from msgspec import Struct
 
+from threadline.model.text import count
 from threadline.render.html.element import Child, el, join
 from threadline.render.html.tables import Column, folded_table, render_table
 
@@ -55,7 +56,7 @@ def bar_chart(
         (
             drawn,
             _bar_legend(parts),
-            folded_table("The same as a table", _bar_table(title, parts, columns, format_value)),
+            folded_table("View as table", _bar_table(title, parts, columns, format_value)),
         )
     )
 
@@ -163,7 +164,7 @@ def activity_calendar(
         *_month_labels(monday),
         *(svg_text(0, _CALENDAR_TOP + row * _CALENDAR_PITCH + 9, _weekday_name(row), "label") for row in _NAMED_DAYS),
     ]
-    description = f"Activity on {len(shown):,} of the {(last - monday).days + 1} days up to {last.isoformat()}."
+    description = f"{count(len(shown), 'active day')} in the {(last - monday).days + 1} days up to {last.isoformat()}."
     drawn = chart(
         "calendar",
         f"{what} by day",
@@ -177,7 +178,7 @@ def activity_calendar(
     )
     rows = [[_day_link(day, link_of), activity.description] for day, activity in sorted(shown.items(), reverse=True)]
     twin = render_table(f"{what} by day", (Column("Day", "when"), Column("Activity")), rows)
-    return join((drawn, folded_table("The same as a table", twin)))
+    return join((drawn, folded_table("View as table", twin)))
 
 
 def _calendar_cells(
@@ -281,14 +282,14 @@ def weekday_hour_map(counts: Mapping[tuple[int, int], int], *, unit: str, zone: 
         for hour in range(_HOURS)
         if any(counts.get((day, hour)) for day in range(7))
     ]
-    return join((drawn, folded_table("The same as a table", render_table(title, columns, rows))))
+    return join((drawn, folded_table("View as table", render_table(title, columns, rows))))
 
 
 def _describe_hours(counts: Mapping[tuple[int, int], int], unit: str) -> str:
     busiest = max(counts, key=lambda key: (counts[key], key), default=None)
     if busiest is None or not counts[busiest]:
         return "No data yet."
-    return f"The maximum is {counts[busiest]:,} {unit} on {_LONG_WEEKDAYS[busiest[0]]}s at {busiest[1]:02}:00."
+    return f"Busiest: {_LONG_WEEKDAYS[busiest[0]]} {busiest[1]:02}:00, {counts[busiest]:,} {unit}."
 
 
 _STEPS = (1, 2, 2.5, 5, 10)
