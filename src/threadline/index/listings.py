@@ -36,7 +36,8 @@ _CALLS_BY_TIME = f"""SELECT {_CALL_COLUMNS} FROM call_rows c
 _CALLS_BY_TRANSCRIPT = f"""SELECT {_CALL_COLUMNS} FROM transcripts t
     CROSS JOIN entries e ON e.transcript_id = t.transcript_id
     CROSS JOIN call_rows c ON c.entry_id = e.entry_id {_CALL_JOINS}"""
-_NEWEST_CALLS = "ORDER BY c.moment DESC, c.entry_id DESC, c.position DESC"
+# `moment` is in whole seconds, which a SQL index gives in order; the timestamp decides within a second.
+_NEWEST_CALLS = "ORDER BY c.moment DESC, e.timestamp DESC, c.entry_id DESC, c.position DESC"
 _PENDING = str(Outcome.PENDING)
 
 
@@ -95,7 +96,7 @@ class _CallQuery:
             )
             for key, value, others in queries
         )
-        return merge(*rows, key=lambda row: (row[0] is None, -(row[0] or 0), -row[1], -row[2]))
+        return merge(*rows, key=_time_key, reverse=True)
 
     def by_transcript(self, condition: str, *, copies: bool) -> Iterator[_CallRow]:
         """The calls of the transcripts that match a condition."""
@@ -119,6 +120,11 @@ class _CallQuery:
             # The index stores whole seconds.
             if not times or self._selection.has_time(parse_timestamp(row[6])):
                 yield row
+
+
+def _time_key(row: _CallRow) -> tuple[object, ...]:
+    """What `_NEWEST_CALLS` sorts by; a call without a time is the oldest."""
+    return row[0] is not None, row[0] or 0, row[6] or "", row[1], row[2]
 
 
 def _outcome_literal(outcome: str | None) -> str:
@@ -153,7 +159,7 @@ _FILES_BY_TRANSCRIPT = f"""SELECT f.path_id, {SESSION_SQL} FROM transcripts t
     CROSS JOIN entries e ON e.transcript_id = t.transcript_id
     CROSS JOIN file_rows f ON f.entry_id = e.entry_id"""
 _BATCH = 5_000
-_NEWEST_FILES = "ORDER BY f.moment DESC, f.entry_id DESC, f.position DESC"
+_NEWEST_FILES = "ORDER BY f.moment DESC, e.timestamp DESC, f.entry_id DESC, f.position DESC"
 _SELECT_FILES = f"""SELECT f.path_id, {SESSION_SQL}, p.path, MIN(COALESCE(o.path, o.folder)),
         SUM(f.how IN ('read', 'attached')), SUM(f.how IN ('write', 'edit', 'user-modified')),
         MIN(w.timestamp), MAX(w.timestamp)
