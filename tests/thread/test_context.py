@@ -328,7 +328,7 @@ def test_agents_have_their_own_context() -> None:
 def test_invalid_queries_are_errors() -> None:
     """A missing place or turn, and both at once."""
     session = session_of(cached_reply(0, 9_000))
-    with pytest.raises(NotFound, match="turns are 1 to 1"):
+    with pytest.raises(NotFound, match="the session has 1 turn"):
         analyze_context(session, turn=7)
     with pytest.raises(NotFound, match="has no entry at"):
         analyze_context(session, at=Place("x.jsonl", 9))

@@ -128,7 +128,7 @@ def safe_name(name: str, fallback: str = "session") -> str:
     """
     letters = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     safe = _UNSAFE_CHARACTERS.sub("-", letters).strip("-._")[:_MAX_LENGTH].rstrip("-._")
-    safe = re.sub(r"-{2,}|\.{2,}", "-", safe)
+    safe = re.sub(r"[-.]*(?:--|\.\.)[-.]*", "-", safe)
     if not safe:
         return fallback
     return f"{fallback}-{safe}" if _WINDOWS_RESERVED.match(safe) else safe

@@ -87,6 +87,9 @@ class PieceList:
     def __hash__(self) -> int:
         return hash(self.id)
 
+    def __repr__(self) -> str:
+        return f"PieceList({self.id!r})"
+
 
 class Span(Struct, frozen=True):
     """The bytes of a version from `start` to `stop`."""

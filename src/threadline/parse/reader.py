@@ -85,8 +85,8 @@ def _head_of_damaged(entry: Entry) -> Head:
 
 
 def _is_unrecoverable(entry: Entry) -> bool:
-    """Whether nothing was recovered from the line, so that decoding it again is not worth the time."""
-    return any(not problem.recovered for problem in entry.problems)
+    """Whether nothing was recovered from the line. A piece of a line that is too long may look like a row by chance."""
+    return entry.kind == _DAMAGED or any(not problem.recovered for problem in entry.problems)
 
 
 def _reread_head(entry: Entry) -> Head:
@@ -98,6 +98,7 @@ def _reread_head(entry: Entry) -> Head:
         return head
 
 
+_DAMAGED = "damaged"
 # Lenient decoding takes many times the line's size in memory, so longer lines are not decoded leniently.
 _MAX_LENIENT_SIZE = 8 * 1024 * 1024
 _KNOWN_ENTRY: Any = Union[tuple(KINDS.values())]  # noqa: UP007 - a union from a table, without `OtherEntry`
@@ -134,7 +135,7 @@ def _decode_leniently(data: bytes, place: Place) -> tuple[Entry, list[Problem]]:
                 lost=place.length,
             )
         )
-        return OtherEntry(tag="damaged"), problems
+        return OtherEntry(tag=_DAMAGED), problems
     kind = value.get("type")
     if not isinstance(kind, str):
         problems.append(Problem(ProblemKind.NO_TYPE, place, "the object has no `type`"))
@@ -284,7 +285,7 @@ class TranscriptReader:
         try:
             entry, more = decode_object(data, place)
         except RecursionError:
-            yield self._set_line(OtherEntry(tag="damaged"), raw, number, offset, [*problems, _too_deep_problem(place)])
+            yield self._set_line(OtherEntry(tag=_DAMAGED), raw, number, offset, [*problems, _too_deep_problem(place)])
         except ValueError:
             yield from self._recover_line(raw, number, offset, problems)
         else:
@@ -318,7 +319,7 @@ class TranscriptReader:
             why = "NUL bytes: the original content is lost" if nul else "a line too long to be decoded"
             place = Place(self._transcript, number, chunk.offset, chunk.line_length)
             problems = [Problem(kind, place, why, recovered=False, lost=chunk.line_length)]
-        return self._set_line(OtherEntry(tag="damaged"), raw, number, chunk.offset, problems)
+        return self._set_line(OtherEntry(tag=_DAMAGED), raw, number, chunk.offset, problems)
 
     def _set_line(self, entry: Entry, raw: bytes, number: int, offset: int, problems: list[Problem]) -> Entry:
         force_setattr(entry, "line", Line(self._transcript, number, offset, raw, tuple(problems)))
@@ -329,7 +330,7 @@ def _decode_span(part: bytes, place: Place) -> tuple[Entry, list[Problem]]:
     try:
         return decode_object(strip_line(part), place)
     except RecursionError:  # `split_damaged_line` decoded it with a few stack frames fewer
-        return OtherEntry(tag="damaged"), [_too_deep_problem(place)]
+        return OtherEntry(tag=_DAMAGED), [_too_deep_problem(place)]
 
 
 def _too_deep_problem(place: Place) -> Problem:
@@ -342,4 +343,4 @@ def _make_lost_entry(span: Span, place: Place, size: int, *, pending: bool) -> t
         why = "the last line is not finished: normal while the session runs, otherwise the result of a crash"
         return OtherEntry(tag="pending"), [Problem(ProblemKind.TORN_TAIL, place, why, recovered=False)]
     kind = span.lost or ProblemKind.FOREIGN
-    return OtherEntry(tag="damaged"), [Problem(kind, place, span.why, recovered=False, lost=size)]
+    return OtherEntry(tag=_DAMAGED), [Problem(kind, place, span.why, recovered=False, lost=size)]
