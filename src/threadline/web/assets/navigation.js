@@ -222,8 +222,7 @@ export class ItemNavigation {
       this.setCurrent(item);
       item.focus({ preventScroll: true });
     }
-    scrollTo({ top: 0, behavior: "instant" });
-    this.windowing.scrollAnchor.remember();
+    this.windowing.scrollAnchor.scrollToStart();
     this.windowing.scheduleUpdate();
   }
 

@@ -56,6 +56,13 @@ export class ScrollAnchor {
     this.remember();
   }
 
+  /** Scroll to the start, wherever the last navigation went. */
+  scrollToStart() {
+    this.pinned = null;
+    scrollTo({ top: 0, behavior: "instant" });
+    this.remember();
+  }
+
   /** @returns {Reference|null} */
   #reference() {
     if (this.pinned === "end") return { kind: "end" };
