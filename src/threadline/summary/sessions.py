@@ -6,6 +6,7 @@ files. `TranscriptSource` is the seam: `FileSource` reads transcripts, the index
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -165,7 +166,7 @@ def list_sessions(
     # As many at a time as are still missing, since some transcripts are not sessions; all at once if the filter needs
     # to read every transcript.
     while batch := list(
-        islice(candidates, None if chosen.needs_reading else (chosen.limit or 0) - len(summaries)),
+        islice(candidates, None if chosen.needs_reading else min((chosen.limit or 0) - len(summaries), sys.maxsize)),
     ):
         for transcript, transcript_summary in reader.summaries(batch):
             summary = builder.summary(transcript, transcript_summary)
