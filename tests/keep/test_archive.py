@@ -553,6 +553,18 @@ def test_two_truncations_are_joined_in_order(setup: HomeAndKeep) -> None:
     assert (home / path).read_bytes() == b"".join(lines)
 
 
+def test_paths_of_keep_and_index_may_be_text(setup: HomeAndKeep, tmp_path: Path) -> None:
+    """`keep` and `index` take a path as text, too."""
+    setup.run()
+    setup.transcripts()[0].unlink()
+    with (
+        threadline.open(setup.home, keep=str(setup.keep), index=str(tmp_path / "text.sqlite")) as by_text,
+        threadline.open(setup.home, keep=setup.keep, index=False) as by_path,
+    ):
+        assert by_text.index == tmp_path / "text.sqlite"
+        assert len(by_text.homes) == len(by_path.homes) == 2
+
+
 @pytest.mark.parametrize("index", [True, False])
 def test_archives_with_different_keeps_do_not_influence_each_other(
     setup: HomeAndKeep, tmp_path: Path, index: bool

@@ -728,11 +728,11 @@ def _no_progress(_label: str, _total: int) -> AbstractContextManager[Callable[[i
 def open(  # noqa: A001 - as `threadline.open`
     homes: Home | str | Path | Iterable[Home | str | Path] | None = None,
     *,
-    index: bool | Path = True,
+    index: bool | str | Path = True,
     jobs: int | None = None,
     progress: ProgressDisplay | None = None,
     max_refresh_bytes: int = AUTO_REFRESH_BYTES,
-    keep: bool | Path = True,
+    keep: bool | str | Path = True,
 ) -> Archive:
     """Open the archive of these homes, or of all homes on this machine.
 
@@ -763,7 +763,7 @@ def open(  # noqa: A001 - as `threadline.open`
         existing, missing = _split_missing_homes(paths)
     archive = Archive(
         (*ready, *existing),
-        index=index,
+        index=Path(index) if isinstance(index, str) else index,
         jobs=jobs,
         progress=progress,
         max_refresh_bytes=max_refresh_bytes,
@@ -813,10 +813,10 @@ def is_keep_ignored(option: bool) -> bool:
     return _select_keep(option)[1]
 
 
-def _select_keep(option: bool | Path) -> tuple[Path | None, bool]:
+def _select_keep(option: bool | str | Path) -> tuple[Path | None, bool]:
     """The folder of the keep to read, if there is one; and whether there is one that is ignored."""
-    if isinstance(option, Path):
-        return option, False
+    if isinstance(option, str | Path):
+        return Path(option), False
     from threadline.keep import existing_keep_folder, is_keep_enabled
 
     folder = existing_keep_folder()
