@@ -29,8 +29,7 @@ test-all: check ## the same with every test: browser, real data, crashes, slow o
 check: $(VENV)/.test ## lint, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports & imports=$$!; $(BIN)/mypy && wait $$imports
 
 bench: $(VENV)/.bench ## speed and memory beside the read limit, json and orjson, on a generated home; how good search is
 	PYTHONPATH=. $(BIN)/python bench/read.py --megabytes $(MEGABYTES)
