@@ -87,7 +87,7 @@ def environment(name: str, measured: Path) -> dict[str, str]:
 def fetched(package: str) -> Path | None:
     """The folder of programs of an environment that has the package."""
     programs = FOLDER / package / "bin"
-    if (programs / package).exists():
+    if any(programs.parent.glob(f"lib/*/site-packages/{package.replace('-', '_')}-*.dist-info")):
         return programs
     print(f"fetching {package} …", file=sys.stderr)
     try:

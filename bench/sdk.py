@@ -3,7 +3,7 @@
     python bench/sdk.py --megabytes 200
 
 Both sides run as processes of their own, in turn, several rounds; the best round counts. The SDK is installed into
-`bench/out/peers/sdk` if it is missing. threadline reads more (agents, branches, turns, calls); the SDK returns the
+`bench/out/peers` if it is missing. threadline reads more (agents, branches, turns, calls); the SDK returns the
 messages of the main thread.
 """
 
@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.homes import OUT, generated, transcripts
+from bench.homes import OUT, generated
+from bench.peers import fetched
 from bench.processes import Ran, run
 
 HERE = Path(__file__).parents[1]
-_VENV = OUT / "peers" / "sdk"
 _LIST = {
     "threadline": "import threadline; print(len(threadline.open().sessions().sessions))",
     "sdk": "import claude_agent_sdk as sdk; print(len(sdk.list_sessions()))",
@@ -39,7 +38,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     home = generated(options.megabytes)
-    largest = max((path for path in transcripts(home) if len(path.stem) == 36), key=lambda path: path.stat().st_size)  # noqa: PLR2004 - a session's id
+    mains = (path for path in (home / "projects").glob("*/*.jsonl") if not path.name.startswith("agent-"))
+    largest = max(mains, key=lambda path: path.stat().st_size)
+    programs = fetched("claude-agent-sdk")
+    if programs is None:
+        return 1
     environment = {
         **os.environ,
         "PYTHONPATH": str(HERE / "src"),
@@ -48,7 +51,7 @@ def main() -> int:
         "THREADLINE_CACHE": str(OUT / "sdk-cache"),
         "THREADLINE_KEEP": "off",
     }
-    pythons = {"threadline": sys.executable, "sdk": str(_sdk_python())}
+    pythons = {"threadline": sys.executable, "sdk": str(programs / "python")}
     print(f"{home.name}, best of {options.rounds} rounds, load {os.getloadavg()[0]:.1f}")
     print(f"{'':<28}{'threadline':>12}{'sdk':>12}{'ratio':>8}   results")
     arguments = [largest.stem, str(largest)]
@@ -74,15 +77,6 @@ def _run(python: str, code: str, arguments: list[str], environment: dict[str, st
     if ran.code:
         sys.exit(f"{code} failed: {ran.complaint[-400:]}")
     return ran
-
-
-def _sdk_python() -> Path:
-    python = _VENV / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(_VENV)], check=True)  # noqa: S603 - ourselves
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "claude-agent-sdk"]
-        subprocess.run(pip, check=True)  # noqa: S603 - ourselves
-    return python
 
 
 if __name__ == "__main__":

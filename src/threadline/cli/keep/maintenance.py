@@ -44,7 +44,7 @@ Examples:
   threadline keep verify --json        for a program
 
 \b
-Exit codes: 0 everything is intact; 1 there is no keep; 2 something is damaged, or another error.
+Exit codes: 0 intact, 1 no keep found, 2 damage found or another error.
 """
 
 
@@ -264,7 +264,7 @@ Examples:
   threadline keep verify         check the result
 
 \b
-Exit codes: 0 done; 1 there is no keep; 2 an error, or a damaged pack that was left as it is.
+Exit codes: 0 done, 1 no keep found, 2 an error. A damaged pack is not rewritten and counts as an error.
 """
 
 

@@ -33,7 +33,7 @@ Examples:
   threadline keep restore --all --to ~/.claude-new   everything
 
 \b
-Exit codes: 0 restored; 1 there is no keep; 2 something was not restored, or another error.
+Exit codes: 0 restored, 1 no keep found, 2 some files were not restored, or another error.
 """
 
 
