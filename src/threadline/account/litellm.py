@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -23,7 +22,7 @@ from threadline.account.prices import (
 )
 from threadline.errors import BadQuery
 from threadline.model.ledger import EXACT
-from threadline.model.text import format_decimal
+from threadline.model.text import format_decimal, join_some
 
 _SIGNATURES = (b'"input_cost_per_token"', b'"litellm_provider"')
 _SAMPLE_ENTRY = "sample_spec"  # an entry that explains the fields
@@ -211,11 +210,12 @@ def _merge_spellings(key: str, entries: list[_Entry], notes: list[str]) -> dict[
     others = [entry.id for entry in entries if entry.rank != best and entry.model.periods not in periods]
     if others:
         notes.append(
-            f"{key} has other prices as {_list_some(others)}; those of {_list_some(e.id for e in chosen)} are taken."
+            f"{key} has other prices as {join_some(others, _MAX_LISTED)}; "
+            f"those of {join_some((entry.id for entry in chosen), _MAX_LISTED)} are taken."
         )
     if len(groups) == 1:
         return {key: _merge_entries(key, chosen, notes)}
-    examples = _list_some(group[0].id for group in groups.values())
+    examples = join_some((group[0].id for group in groups.values()), _MAX_LISTED)
     if best == 2:  # noqa: PLR2004 - hosts, of which none speaks for the others
         notes.append(f"{key} has a different price with each host and is left out: {examples}.")
         return {}
@@ -239,9 +239,3 @@ def _merge_entries(key: str, agreeing: list[_Entry], notes: list[str]) -> ModelP
         introduced=min(dates, default=None),
         note="; ".join(corrections) or None,
     )
-
-
-def _list_some(words: Iterable[str]) -> str:
-    listed = list(words)
-    more = f" and {len(listed) - _MAX_LISTED} more" if len(listed) > _MAX_LISTED else ""
-    return ", ".join(listed[:_MAX_LISTED]) + more

@@ -129,11 +129,11 @@ def no_such_number(noun: str, number: int, total: int, *, plural: str | None = N
     return f"No {noun} {number}: the {owner} has {total_text}."
 
 
-def join_some(words: Iterable[str]) -> str:
+def join_some(words: Iterable[str], limit: int = _MAX_LISTED) -> str:
     """Join the first words of a list: `Bash, Read and 3 more`."""
     listed = list(words)
-    more = f" and {len(listed) - _MAX_LISTED} more" if len(listed) > _MAX_LISTED else ""
-    return ", ".join(listed[:_MAX_LISTED]) + more
+    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
+    return ", ".join(listed[:limit]) + more
 
 
 def count_agents(with_transcript: int, started: int) -> str:
