@@ -20,6 +20,7 @@ from tests.keep.homes import (
 )
 from tests.profiles import scale_examples
 
+from threadline import files
 from threadline.keep import Store
 
 WRITING = """
@@ -91,3 +92,20 @@ def test_concurrent_writers_and_readers(tmp_path: Path) -> None:
     assert newest_files(store, here.path) == files_on_disk(here.path)
     assert newest_files(store, there.path, SECOND) == files_on_disk(there.path)
     assert unfinished_files(store) == []
+
+
+def test_temporary_file_that_another_machine_finishes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer looks for abandoned temporary files while another machine renames its own: both succeed."""
+    store = Store.make(tmp_path / "keep")
+    unfinished = store.packs / f"{SECOND.id}-1-a0{files.TEMPORARY_SUFFIX}"
+    unfinished.touch()
+
+    def rename_and_name_owner(_name: str) -> str:
+        unfinished.rename(store.packs / "other.pack")
+        return SECOND.id
+
+    monkeypatch.setattr(files, "temporary_owner", rename_and_name_owner)
+    with store.adding(FIRST.id):
+        assert (store.packs / "other.pack").exists()

@@ -14,7 +14,7 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
@@ -354,9 +354,10 @@ class Store:
         """Remove temporary files of killed runs: this machine's, whose lock we hold, and abandoned ones of others."""
         for folder in (self.folder, self.packs, self.runs, self.dictionaries):
             for path in folder.glob(f"*{TEMPORARY_SUFFIX}"):
-                is_ours = files.temporary_owner(path.name) == machine
-                if is_ours or time.time() - path.lstat().st_mtime > _ABANDONED_SECONDS:
-                    path.unlink(missing_ok=True)
+                with suppress(FileNotFoundError):  # another machine has just finished writing it
+                    is_ours = files.temporary_owner(path.name) == machine
+                    if is_ours or time.time() - path.lstat().st_mtime > _ABANDONED_SECONDS:
+                        path.unlink()
 
 
 def default_folder() -> Path:
