@@ -61,6 +61,8 @@ def _use(number: int, tool: str) -> dict[str, Any]:
         "Bash": {"command": "make"},
         "Read": {"file_path": "/work/app/a.py"},
         "Write": {"file_path": "b.py", "content": "x"},
+        "MultiEdit": {"file_path": "b.py", "edits": [{"old_string": "x", "new_string": "y"}]},
+        "NotebookEdit": {"notebook_path": "n.ipynb", "cell_id": "1", "new_source": "y"},
         "TodoWrite": {"todos": [{"content": f"do {number}", "status": "pending", "activeForm": "doing"}]},
         "TaskCreate": {"subject": f"task {number}"},
         "TaskUpdate": {"taskId": str(number % 3), "status": "completed"},
@@ -84,10 +86,10 @@ def _results(number: int) -> dict[str, tuple[dict[str, Any], Any]]:
     }
 
 
-_TOOLS = ("Bash", "Read", "Write", "TodoWrite", "TaskCreate", "TaskUpdate", "Agent")
+_TOOLS = ("Bash", "Read", "Write", "MultiEdit", "NotebookEdit", "TodoWrite", "TaskCreate", "TaskUpdate", "Agent")
 _STEPS = st.one_of(
-    st.tuples(st.just("use"), st.integers(0, 6), st.just("")),
-    st.tuples(st.just("result"), st.integers(0, 6), st.sampled_from(sorted(_results(0)))),
+    st.tuples(st.just("use"), st.integers(0, len(_TOOLS) - 1), st.just("")),
+    st.tuples(st.just("result"), st.integers(0, len(_TOOLS) - 1), st.sampled_from(sorted(_results(0)))),
     st.tuples(st.sampled_from(("prompt", "interrupt", "boundary", "summary", "attached")), st.just(0), st.just("")),
 )
 

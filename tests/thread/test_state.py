@@ -6,6 +6,7 @@ import gc
 import json
 import re
 import time
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -244,6 +245,117 @@ def test_notebook_is_proven_only_if_the_result_has_it() -> None:
     assert (file_of(session, B).proven, file_of(session, B).changed is not None) == (ProofLevel.UNKNOWN, True)
 
 
+NOTEBOOK = """{
+ "cells": [
+  {"cell_type": "code", "id": "aa", "metadata": {}, "execution_count": 3, "source": ["x"], "outputs": [{"a": "é"}]},
+  {"cell_type": "markdown", "id": "bb", "metadata": {}, "source": "# T"}
+ ],
+ "metadata": {"v": 1.0, "e": {}},
+ "nbformat": 4,
+ "nbformat_minor": 5
+}
+"""
+CODE_CELL = {"cell_type": "code", "id": "aa", "metadata": {}, "execution_count": None, "source": "y\nz", "outputs": []}
+TEXT_CELL = {"cell_type": "markdown", "id": "bb", "metadata": {}, "source": "# T"}
+NEW_CELL = {"cell_type": "code", "id": "7a6d", "source": "new", "metadata": {}, "execution_count": None, "outputs": []}
+NEW_TEXT = {"cell_type": "markdown", "id": "554f", "source": "first", "metadata": {}}
+RAN_CELL = {**CODE_CELL, "execution_count": 3, "source": ["x"], "outputs": [{"a": "é"}]}
+
+
+def notebook_of(*cells: Any) -> str:
+    """Return a notebook as Claude Code writes it."""
+    notebook = {"cells": cells, "metadata": {"v": 1, "e": {}}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(notebook, indent=1, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "output", "after"),
+    [
+        ({"cell_id": "aa", "new_source": "y\nz"}, "Updated cell aa with y", [CODE_CELL, TEXT_CELL]),
+        ({"cell_number": 0, "new_source": "y\nz"}, "Updated cell 0 with y", [CODE_CELL, TEXT_CELL]),
+        (
+            {"cell_id": "bb", "new_source": "b", "cell_type": "code"},
+            "Updated cell bb with b",
+            [RAN_CELL, {**TEXT_CELL, "cell_type": "code", "source": "b"}],
+        ),
+        (
+            {"cell_id": "aa", "new_source": "new", "cell_type": "code", "edit_mode": "insert"},
+            "Inserted cell 7a6d with new",
+            [RAN_CELL, NEW_CELL, TEXT_CELL],
+        ),
+        (
+            {"new_source": "first", "cell_type": "markdown", "edit_mode": "insert"},
+            "Inserted cell 554f with first",
+            [NEW_TEXT, RAN_CELL, TEXT_CELL],
+        ),
+        ({"cell_id": "cell-1", "new_source": "", "edit_mode": "delete"}, "Deleted cell cell-1", [RAN_CELL]),
+        ({"cell_number": 2, "new_source": "new"}, "Inserted cell 7a6d with new", [RAN_CELL, TEXT_CELL, NEW_CELL]),
+    ],
+)
+@pytest.mark.parametrize("has_result", [True, False])
+def test_notebook_edits_of_a_known_notebook_are_applied(
+    change: dict[str, Any], output: str, after: list[Any], *, has_result: bool
+) -> None:
+    """Without a result, or with one of the older ones, the input says what was changed. Measured with 2.1.325."""
+    details = {"new_source": change["new_source"], "error": ""} if has_result else None
+    edit = call("NotebookEdit", {"notebook_path": A, **change}, output, details=details)
+    file = file_of(session_of(write_call(A, NOTEBOOK), edit))
+    assert (file.content, file.proven) == (notebook_of(*after), ProofLevel.WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        (NOTEBOOK, {"cell_id": "zz", "new_source": "y"}),
+        (NOTEBOOK, {"cell_id": "aa", "new_source": 1}),
+        (NOTEBOOK, {"cell_id": "aa", "new_source": "new", "edit_mode": "insert"}),
+        (NOTEBOOK, {"cell_number": 7, "new_source": "y"}),
+        (NOTEBOOK, {"cell_id": "aa", "new_source": "y", "edit_mode": "turn"}),
+        (NOTEBOOK.replace("1.0", "1e300"), {"cell_id": "aa", "new_source": "y"}),
+        (NOTEBOOK.replace("1.0", "NaN"), {"cell_id": "aa", "new_source": "y"}),
+        (NOTEBOOK.replace('"e"', '"7"'), {"cell_id": "aa", "new_source": "y"}),
+        ("[]", {"cell_id": "aa", "new_source": "y"}),
+        ("not JSON", {"cell_id": "aa", "new_source": "y"}),
+    ],
+)
+def test_notebook_edit_of_unknown_effect_leaves_nothing_proven(text: str, change: dict[str, Any]) -> None:
+    """An unknown cell, a cell without its id, or a value that JavaScript writes in its own way."""
+    edit = call("NotebookEdit", {"notebook_path": A, **change}, "Updated cell")
+    file = file_of(session_of(write_call(A, text), edit))
+    assert (file.content, file.proven, file.changed is not None) == (None, ProofLevel.UNKNOWN, True)
+
+
+def test_notebook_edit_without_a_result_is_in_the_files() -> None:
+    """Even if nothing is known about the notebook."""
+    session = session_of(call("NotebookEdit", {"notebook_path": A, "cell_id": "1", "new_source": "x"}, "ok"))
+    assert (file_of(session).proven, file_of(session).changed is not None) == (ProofLevel.UNKNOWN, True)
+
+
+@pytest.mark.parametrize(
+    ("edits", "content"),
+    [
+        ([{"old_string": "one", "new_string": "1"}, {"old_string": "1\n", "new_string": "2\n"}], "2\n1 one\n"),
+        ([{"old_string": "one", "new_string": "x", "replace_all": True}], "x\nx x\n"),
+        ([{"old_string": "three", "new_string": "x"}], None),
+        ([{"old_string": 1}], None),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_multi_edit_without_a_result_is_applied(edits: Any, content: str | None) -> None:
+    """The edits of the input are applied in order; if they do not fit, the text is unknown."""
+    before = "one\n1 one\n" if content is None or "x" not in content else "one\none one\n"
+    session = session_of(write_call(A, before), call("MultiEdit", {"file_path": A, "edits": edits}, "ok"))
+    assert (file_of(session).content, file_of(session).changed is not None) == (content, True)
+
+
+def test_edit_of_all_occurrences_without_a_result_is_applied() -> None:
+    """`replace_all` counts."""
+    change = {"file_path": A, "old_string": "one", "new_string": "two", "replace_all": True}
+    session = session_of(write_call(A, "one\none\n"), call("Edit", change, "ok"))
+    assert file_of(session).content == "two\ntwo\n"
+
+
 def test_file_read_in_two_parts_is_proven_whole() -> None:
     """Unless a command ran in between."""
     parts = [read_call(A, TEXT, 1, 2), read_call(A, TEXT, 3, 3)]
@@ -358,6 +470,51 @@ def test_agents_edits_are_ordered_by_time() -> None:
         (EvidenceKind.EDIT, "a1"),
         (EvidenceKind.OUTSIDE, None),
     ]
+
+
+def shifted(row: Any, seconds: int) -> dict[str, Any]:
+    """Return a row with another time."""
+    moment = datetime.fromisoformat(row["timestamp"]) + timedelta(seconds=seconds)
+    return {**row, "timestamp": moment.isoformat()}
+
+
+def rows_of(*parts: Part) -> list[Any]:
+    """Return the rows of a session's parts."""
+    return [json.loads(entry.raw) for entry in session_of(*parts).main.entries]
+
+
+def contents_by_line(session: Session) -> list[str | None]:
+    """Return what is known of the file after each line."""
+    states = (state_at(session, entry.place) for entry in session.main.entries)
+    return [state.files[A].content if A in state.files else None for state in states]
+
+
+def test_lines_at_the_beginning_with_later_times_come_first() -> None:
+    """A file that was written again begins with bookkeeping rows of the end."""
+    queue = {"type": "queue-operation", "operation": "enqueue", "timestamp": "2026-01-09T00:00:00Z", "content": "x"}
+    title = {"type": "custom-title", "customTitle": "x"}
+    parts = [prompt("go"), write_call(A, "one\n"), edit_call(A, "one\n", "one", "two")]
+    session = session_of(*rows_of(*parts)[1:])
+    moved = session_of(title, queue, queue, *rows_of(*parts)[1:])
+    begin = [entry for entry in moved.main.entries if entry.kind in {"queue-operation", "custom-title"}]
+    assert len(begin) == 3
+    assert [bool(state_at(moved, entry.place).files) for entry in begin] == [False] * 3
+    assert [c for c in contents_by_line(moved) if c] == [c for c in contents_by_line(session) if c]
+    (change,) = difference(state_at(moved, begin[0].place), state_at(moved, moved.main.entries[-1].place))
+    assert "+two" in change.text
+
+
+@pytest.mark.parametrize("seconds", [-3600, -1, 1, 3600])
+def test_lines_of_a_transcript_are_in_the_order_of_the_file(seconds: int) -> None:
+    """A clock that was set, or rows whose times overlap, change no order within a transcript."""
+    parts = [write_call(A, "1\n"), *(edit_call(A, f"{n}\n", f"{n}", f"{n + 1}") for n in range(1, 6))]
+    rows = rows_of(*parts)
+    expected = contents_by_line(session_of(*rows[1:]))
+    for at in range(2, len(rows)):
+        single = [shifted(row, seconds) if position == at else row for position, row in enumerate(rows)]
+        tail = [shifted(row, seconds) if position >= at else row for position, row in enumerate(rows)]
+        assert contents_by_line(session_of(*single[1:])) == expected
+        assert contents_by_line(session_of(*tail[1:])) == expected
 
 
 def test_calls_without_details_are_used() -> None:

@@ -298,7 +298,8 @@ def _by_input(answered_call: AnsweredCall) -> tuple[str, EvidenceKind] | None:
     """The touch of a call without a structured result, as agents often write them."""
     tool_input = answered_call.input
     how, needed = _BY_INPUT[answered_call.tool]
-    path = tool_input.get("file_path") if isinstance(tool_input, dict) else None
+    name = "notebook_path" if answered_call.tool == "NotebookEdit" else "file_path"
+    path = tool_input.get(name) if isinstance(tool_input, dict) else None
     if not isinstance(path, str) or not path or not all(isinstance(tool_input.get(name), str) for name in needed):
         return None
     if how is EvidenceKind.READ and not parse_numbered_lines(

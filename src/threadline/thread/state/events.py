@@ -1,8 +1,14 @@
-"""The events of a session in order of time, of all agents, with their calls, backups and hooks."""
+"""The order of a session's lines, and its events in that order, with their calls, backups and hooks.
+
+`order_lines` is the only definition of what comes before what: of the state at a place, of the difference between two
+places, and of the history of a file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -27,8 +33,7 @@ _EventKey = tuple[float, int, int]
 class ReplayEvent(Struct, frozen=True):
     """One entry in its time, with the call that it answers and the backup that it records, if any.
 
-    `key` orders events: by time, then agent, then position in the agent's entries. An entry without a time has that of
-    the one before it.
+    `key` orders events: by time, then transcript, then line. `order_lines` defines the time of a line.
     """
 
     key: _EventKey
@@ -38,39 +43,121 @@ class ReplayEvent(Struct, frozen=True):
     backup: tuple[str, FileBackup] | None = None
 
 
-def replay_events(session: Session) -> list[ReplayEvent]:
-    """Return every event of a session, with each call's result and each backup once."""
+class OrderedLine(Struct, frozen=True):
+    """An entry with its agent, and its position in the order of the session.
+
+    `key` is when the entry happened. `reached` is when the transcript reached this line. They differ only for entries
+    that were written again.
+    """
+
+    key: _EventKey
+    reached: _EventKey
+    entry: Entry
+    agent: Agent
+
+
+def order_lines(session: Session) -> list[OrderedLine]:
+    """Return every line of a session with its position in the order of the session.
+
+    - Lines of a transcript are in the order of the file.
+    - Lines of different transcripts are in the order of their times.
+    - A line's time is its timestamp, as long as timestamps increase from line to line. Lines that contradict most
+      others (`_ascending_positions`), and lines without a timestamp, have the time of the line before; at the beginning
+      of a file, that of the first line with a time.
+    - An entry that was written again, as after a compaction, keeps its own time if that is earlier.
+    """
+    transcripts: dict[str, list[tuple[Entry, Agent]]] = {}
+    for agent in (session.main, *session.agents):
+        for entry in agent.entries:
+            transcripts.setdefault(entry.line.transcript, []).append((entry, agent))
+    lines: list[OrderedLine] = []
+    for number, transcript in enumerate(transcripts.values()):
+        transcript.sort(key=lambda line: line[0].line.offset)
+        lines += _order_transcript(transcript, number)
+    return lines
+
+
+def _order_transcript(transcript: list[tuple[Entry, Agent]], number: int) -> Iterator[OrderedLine]:
+    times = [moment.timestamp() if (moment := entry.timestamp) is not None else None for entry, _ in transcript]
+    times = _monotonic_times(times)
+    seen: set[str] = set()
+    for position, ((entry, agent), time) in enumerate(zip(transcript, times, strict=True)):
+        reached = happened = time
+        if entry.uuid is not None:
+            if entry.uuid in seen and (moment := entry.timestamp) is not None:
+                happened = min(reached, moment.timestamp())
+            seen.add(entry.uuid)
+        yield OrderedLine((happened, number, position), (reached, number, position), entry, agent)
+
+
+def _monotonic_times(times: list[float | None]) -> list[float]:
+    """Return times that never decrease: those that contradict the others, or are missing, become the one before."""
+    known = [position for position, time in enumerate(times) if time is not None]
+    kept = {known[at] for at in _ascending_positions([times[position] or 0.0 for position in known])}
+    last = next((times[position] or 0.0 for position in known if position in kept), 0.0)
+    result = []
+    for position, time in enumerate(times):
+        if time is not None and position in kept:
+            last = time
+        result.append(last)
+    return result
+
+
+def _ascending_positions(times: list[float]) -> Iterable[int]:
+    """Return the positions of the longest subsequence that never decreases.
+
+    >>> list(_ascending_positions([9.0, 1.0, 2.0, 2.0, 0.5, 3.0]))
+    [5, 3, 2, 1]
+    """
+    if all(first <= second for first, second in pairwise(times)):
+        return range(len(times))
+    smallest_ends: list[float] = []
+    end_positions: list[int] = []
+    previous: list[int | None] = []
+    for position, time in enumerate(times):
+        length = bisect_right(smallest_ends, time)
+        previous.append(end_positions[length - 1] if length else None)
+        smallest_ends[length : length + 1] = [time]
+        end_positions[length : length + 1] = [position]
+    ascending: list[int] = []
+    step: int | None = end_positions[-1]
+    while step is not None:
+        ascending.append(step)
+        step = previous[step]
+    return ascending
+
+
+def replay_events(session: Session, lines: list[OrderedLine] | None = None) -> list[ReplayEvent]:
+    """Return every event of a session, with each call's result and each backup once.
+
+    `lines` are those of `order_lines`.
+    """
+    calls = {
+        id(call.answer): call
+        for agent in (session.main, *session.agents)
+        for call in agent.calls
+        if call.answer is not None
+    }
     answered: set[CallId] = set()
     backups: set[tuple[str, str | None, int | None, str | None]] = set()
     events: list[ReplayEvent] = []
-    for number, agent in enumerate((session.main, *session.agents)):
-        calls = {id(call.answer): call for call in agent.calls if call.answer is not None}
-        for key, entry in _timed_entries(agent, number):
-            call = calls.get(id(entry))
-            if call is not None and call.id in answered:
-                call = None  # a copy made on a resume or a fork: it happened once
-            elif call is not None:
-                answered.add(call.id)
-            events.append(ReplayEvent(key, entry, agent.id, call))
-            for path, backup in _backups_in(entry):
-                identity = (path, backup.backup_file_name, backup.version, backup.backup_time)
-                if identity not in backups:
-                    backups.add(identity)
-                    moment = parse_timestamp(backup.backup_time)
-                    at = (moment.timestamp(), *key[1:]) if moment is not None else key
-                    events.append(ReplayEvent(at, entry, agent.id, None, (path, backup)))
+    for line in order_lines(session) if lines is None else lines:
+        key, entry, agent = line.key, line.entry, line.agent.id
+        call = calls.get(id(entry))
+        if call is not None and call.id in answered:
+            call = None  # a copy made on a resume or a fork: it happened once
+        elif call is not None:
+            answered.add(call.id)
+        events.append(ReplayEvent(key, entry, agent, call))
+        for path, backup in _backups_in(entry):
+            identity = (path, backup.backup_file_name, backup.version, backup.backup_time)
+            if identity not in backups:
+                backups.add(identity)
+                moment = parse_timestamp(backup.backup_time)
+                at = (min(moment.timestamp(), key[0]), *key[1:]) if moment is not None else key
+                events.append(ReplayEvent(at, entry, agent, None, (path, backup)))
     events.sort(key=lambda event: event.key)
     return events
-
-
-def _timed_entries(agent: Agent, number: int) -> Iterator[tuple[_EventKey, Entry]]:
-    # Rows before the first one with a time have that time.
-    last = next((moment.timestamp() for entry in agent.entries if (moment := entry.timestamp) is not None), 0.0)
-    for position, entry in enumerate(agent.entries):
-        moment = entry.timestamp
-        if moment is not None:
-            last = moment.timestamp()
-        yield (last, number, position), entry
 
 
 def _backups_in(entry: Entry) -> Iterator[tuple[str, FileBackup]]:

@@ -29,7 +29,9 @@ from threadline.model.results import (
     typed_result,
 )
 from threadline.model.state import Evidence, EvidenceKind, FileState
+from threadline.shape import fit
 from threadline.thread.state.events import HookRun, ReplayEvent, hook_run_in
+from threadline.thread.state.notebook import edit_notebook
 from threadline.thread.state.patch import apply_patch, matches_patch, parse_numbered_lines, replace_text
 from threadline.thread.state.tracked_file import NameMentions, TrackedFile
 
@@ -172,9 +174,8 @@ class TrackedFiles:
             file.record_before(_normalise_newlines(result.original_file_contents), evidence, self.command_count)
         after = _apply_edits(file.content, result.edits)
         if file.content is not None and (after is None or not matches_patch(after, result.structured_patch)):
-            after = apply_patch(
-                file.content, result.structured_patch, "".join(edit.new_string or "" for edit in result.edits)
-            )
+            inserted = "".join(edit.new_string or "" for edit in result.edits)
+            after = apply_patch(file.content, result.structured_patch, inserted) if result.structured_patch else None
         if after is not None:
             file.record_write(after, evidence, self.command_count)
         else:
@@ -187,8 +188,11 @@ class TrackedFiles:
         file, evidence = self._file(path), _evidence(moment, EvidenceKind.EDIT)
         if result.original_file is not None:
             file.record_before(_normalise_newlines(result.original_file), evidence, self.command_count)
-        if result.updated_file is not None:
-            file.record_write(_normalise_newlines(result.updated_file), evidence, self.command_count)
+        after = result.updated_file
+        if after is None and file.content is not None and isinstance(call.input, dict):
+            after = edit_notebook(file.content, call.input, call.output)
+        if after is not None:
+            file.record_write(_normalise_newlines(after), evidence, self.command_count)
         else:
             file.record_unknown_change(evidence, self.command_count)
 
@@ -215,7 +219,7 @@ class TrackedFiles:
 
     def _apply_input(self, call: Call, moment: ReplayEvent) -> None:
         """Apply calls of agents, whose own results are often not written: only the input and the output are known."""
-        path = _string_input(call, "file_path")
+        path = _string_input(call, "notebook_path" if call.tool == "NotebookEdit" else "file_path")
         if not path:
             return
         match call.tool:
@@ -225,19 +229,17 @@ class TrackedFiles:
                 )
             case "Edit":
                 old, new = _string_input(call, "old_string"), _string_input(call, "new_string")
-                if old is not None and new is not None:
-                    replace_all = bool(call.input.get("replace_all"))
-                    evidence = _evidence(moment, EvidenceKind.EDIT)
-                    self._file(path).record_edit(
-                        _normalise_newlines(old),
-                        _normalise_newlines(new),
-                        None,
-                        evidence,
-                        self.command_count,
-                        all_=replace_all,
-                    )
-            case "MultiEdit" | "NotebookEdit":
-                self._file(path).record_unknown_change(_evidence(moment, EvidenceKind.EDIT), self.command_count)
+                replace_all = bool(call.input.get("replace_all"))
+                edit = EditResult(file_path=path, old_string=old, new_string=new, replace_all=replace_all)
+                self._apply_edit(edit, moment)
+            case "MultiEdit":
+                edits, misfits = fit(call.input.get("edits"), list[OneEdit])
+                if edits and not misfits:
+                    self._apply_multi_edit(MultiEditResult(file_path=path, edits=edits), moment)
+                else:
+                    self._file(path).record_unknown_change(_evidence(moment, EvidenceKind.EDIT), self.command_count)
+            case "NotebookEdit":
+                self._apply_notebook_edit(NotebookEditResult(notebook_path=path), moment, call)
             case "Read" if lines := parse_numbered_lines(call.output):
                 self._file(path).record_lines(lines, None, _evidence(moment, EvidenceKind.READ), self.command_count)
 

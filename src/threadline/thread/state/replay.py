@@ -21,7 +21,7 @@ from threadline.model.places import AgentId, Place
 from threadline.model.results import ReadFile
 from threadline.model.session import Session
 from threadline.model.state import Evidence, EvidenceKind, FileDifference, FileState, FileVersion, ProofLevel, State
-from threadline.thread.state.events import ReplayEvent, replay_events
+from threadline.thread.state.events import OrderedLine, ReplayEvent, order_lines, replay_events
 from threadline.thread.state.files import BackupReader, PossibleChange, TrackedFiles, lines_by_number
 from threadline.thread.state.lists import TrackedLists
 from threadline.thread.state.tracked_file import TrackedFile
@@ -30,19 +30,21 @@ from threadline.thread.state.tracked_file import TrackedFile
 def state_at(session: Session, place: Place | None = None, backup: BackupReader | None = None) -> State:
     """Return the state just after the entry at a place, or at the end of the session.
 
+    `threadline.thread.state.events.order_lines` defines which entries come before a place.
+
     `backup` returns the bytes of a file under the session's `file-history/` folder, by name.
 
     Raises:
         NotFound: the session has no entry at the place.
     """
-    events = replay_events(session)
-    at = _event_at(events, place) if place is not None else None
-    agent = at.agent if at is not None else None
+    lines = order_lines(session)
+    at = _line_at(lines, place) if place is not None else None
+    agent = at.agent.id if at is not None else None
     files, lists = TrackedFiles(backup, agents=agent_ids(session)), TrackedLists()
     state = State(place=at.entry.place if at is not None else None, agent=agent)
     last = None
-    for moment in events:
-        if at is not None and moment.key > at.key:
+    for moment in replay_events(session, lines):
+        if at is not None and moment.key > at.reached:
             break
         last = moment
         files.apply_event(moment)
@@ -58,11 +60,11 @@ def state_at(session: Session, place: Place | None = None, backup: BackupReader 
     )
 
 
-def _event_at(events: list[ReplayEvent], place: Place) -> ReplayEvent:
-    """Return the event at a place. Its transcript may be named by the end of its path."""
-    near = [candidate for candidate in events if candidate.backup is None and candidate.entry.line.number == place.line]
-    named = [candidate for candidate in near if candidate.entry.line.transcript.endswith(place.transcript)]
-    exact = [event for event in named if event.entry.line.transcript == place.transcript]
+def _line_at(lines: list[OrderedLine], place: Place) -> OrderedLine:
+    """Return the line at a place. Its transcript may be named by the end of its path."""
+    near = [line for line in lines if line.entry.line.number == place.line]
+    named = [line for line in near if line.entry.line.transcript.endswith(place.transcript)]
+    exact = [line for line in named if line.entry.line.transcript == place.transcript]
     if named:
         return (exact or named)[-1]
     raise NotFound(f"The session has no entry at {place}. `threadline entries SESSION` lists the places.")
