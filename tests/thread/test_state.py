@@ -255,9 +255,23 @@ NOTEBOOK = """{
  "nbformat_minor": 5
 }
 """
-CODE_CELL = {"cell_type": "code", "id": "aa", "metadata": {}, "execution_count": None, "source": "y\nz", "outputs": []}
+CODE_CELL: dict[str, Any] = {
+    "cell_type": "code",
+    "id": "aa",
+    "metadata": {},
+    "execution_count": None,
+    "source": "y\nz",
+    "outputs": [],
+}
 TEXT_CELL = {"cell_type": "markdown", "id": "bb", "metadata": {}, "source": "# T"}
-NEW_CELL = {"cell_type": "code", "id": "7a6d", "source": "new", "metadata": {}, "execution_count": None, "outputs": []}
+NEW_CELL: dict[str, Any] = {
+    "cell_type": "code",
+    "id": "7a6d",
+    "source": "new",
+    "metadata": {},
+    "execution_count": None,
+    "outputs": [],
+}
 NEW_TEXT = {"cell_type": "markdown", "id": "554f", "source": "first", "metadata": {}}
 RAN_CELL = {**CODE_CELL, "execution_count": 3, "source": ["x"], "outputs": [{"a": "é"}]}
 

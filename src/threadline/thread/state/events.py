@@ -78,8 +78,8 @@ def order_lines(session: Session) -> list[OrderedLine]:
 
 
 def _order_transcript(transcript: list[tuple[Entry, Agent]], number: int) -> Iterator[OrderedLine]:
-    times = [moment.timestamp() if (moment := entry.timestamp) is not None else None for entry, _ in transcript]
-    times = _monotonic_times(times)
+    moments = [entry.timestamp for entry, _ in transcript]
+    times = _monotonic_times([moment.timestamp() if moment is not None else None for moment in moments])
     seen: set[str] = set()
     for position, ((entry, agent), time) in enumerate(zip(transcript, times, strict=True)):
         reached = happened = time

@@ -79,7 +79,10 @@ def _find_position(cells: list[dict[str, Any]], arguments: Mapping[str, Any], mo
 
 def _new_cell(notebook: dict[str, Any], source: str, cell_type: str, output: str) -> dict[str, Any]:
     cell: dict[str, Any] = {"cell_type": cell_type}
-    if (notebook.get("nbformat"), notebook.get("nbformat_minor")) >= _FIRST_FORMAT_WITH_IDS:
+    version = notebook.get("nbformat"), notebook.get("nbformat_minor", 0)
+    if not all(isinstance(number, int) for number in version):
+        raise _Unknown
+    if version >= _FIRST_FORMAT_WITH_IDS:
         match = _INSERTED_CELL.match(output)
         if match is None:
             raise _Unknown
@@ -113,14 +116,16 @@ def _reject(_constant: str) -> Any:
 
 def _check_values(notebook: Any) -> None:
     """Raise `_Unknown` if JavaScript would write a value in a different way, or keys in a different order."""
-    for value in _walk(notebook):
-        if isinstance(value, str):
-            if _SURROGATE.search(value):
-                raise _Unknown
-        elif isinstance(value, int) and abs(value) > _MAX_SAFE_INTEGER:
-            raise _Unknown
-        elif isinstance(value, dict) and any(map(_INTEGER_KEY.fullmatch, value)):
-            raise _Unknown
+    if any(map(_is_written_differently, _walk(notebook))):
+        raise _Unknown
+
+
+def _is_written_differently(value: Any) -> bool:
+    if isinstance(value, str):
+        return _SURROGATE.search(value) is not None
+    if isinstance(value, int):
+        return abs(value) > _MAX_SAFE_INTEGER
+    return isinstance(value, dict) and any(map(_INTEGER_KEY.fullmatch, value))
 
 
 def _walk(value: Any) -> Iterator[Any]:
