@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from threadline.account.shipped_prices import combine_digests
-from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, sum_charges, time_zone
+from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, merge_renamed_tools, sum_charges, time_zone
 from threadline.account.windows import WINDOW_HOURS, usage_windows
 from threadline.errors import BadQuery
 from threadline.model.ledger import Charge, GroupKey, Key, Row, Rows, Sum, UsageWindow
@@ -205,7 +205,7 @@ class Ledger:
         self._source = source
         self.problems = tuple(problems)
         self.calls = calls
-        self._rows: dict[tuple[GroupKey, tzinfo], Rows] = {}
+        self._rows: dict[tuple[GroupKey, tzinfo, bool], Rows] = {}
 
     @property
     def rates(self) -> Rates:
@@ -312,11 +312,18 @@ class Ledger:
         self._source.fill_agent_types(read)
         self._rows.clear()
 
-    def by(self, *names: str, zone: tzinfo | str = UTC, extra: Mapping[str, Key] | None = None) -> Rows:
+    def by(
+        self,
+        *names: str,
+        zone: tzinfo | str = UTC,
+        extra: Mapping[str, Key] | None = None,
+        exact_tools: bool = False,
+    ) -> Rows:
         """Sum the charges by keys: `ledger.by("project", "model")`. Every charge is in exactly one row.
 
         Days are days in `zone`. Rows are sorted by time, or by cost. With `tool`, a charge is shared equally by the
-        calls that its message makes. `extra` are keys of your own: a name and a function that returns a charge's value.
+        calls that its message makes. A renamed tool counts under its current name (`View` under `Read`), unless
+        `exact_tools`. `extra` are keys of your own: a name and a function that returns a charge's value.
 
         Raises:
             BadQuery: there is no such key, or no such zone.
@@ -331,13 +338,17 @@ class Ledger:
         if len(set(names)) < len(names):
             raise BadQuery("A key is given twice. Give each key once.")
         if extra_keys:
-            return self._sum(names, in_zone, extra_keys)
-        if (names, in_zone) not in self._rows:  # a report, its total and its notes often need the same rows
-            self._rows[names, in_zone] = self._sum(names, in_zone, extra_keys)
-        return self._rows[names, in_zone]
+            return self._sum(names, in_zone, extra_keys, exact_tools=exact_tools)
+        cache_key = names, in_zone, exact_tools
+        if cache_key not in self._rows:  # a report, its total and its notes often need the same rows
+            self._rows[cache_key] = self._sum(names, in_zone, extra_keys, exact_tools=exact_tools)
+        return self._rows[cache_key]
 
-    def _sum(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> Rows:
-        return Rows(names, tuple(sort_rows(self._source.sums(names, zone, extra), names)))
+    def _sum(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key], *, exact_tools: bool) -> Rows:
+        rows = self._source.sums(names, zone, extra)
+        if "tool" in names and not exact_tools:
+            rows = merge_renamed_tools(rows)
+        return Rows(names, tuple(sort_rows(rows, names)))
 
 
 def _has_sighting_in(charge: Charge, session: str | None, transcripts: Collection[str]) -> bool:

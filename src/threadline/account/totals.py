@@ -12,6 +12,8 @@ from decimal import Decimal
 from itertools import product
 from operator import attrgetter
 
+from msgspec.structs import asdict, replace
+
 from threadline.errors import BadQuery
 from threadline.model.ledger import (
     EXACT,
@@ -25,8 +27,10 @@ from threadline.model.ledger import (
     Rate,
     RatedGroup,
     Row,
+    Sum,
     sum_amounts,
 )
+from threadline.model.text import current_tool_name
 from threadline.model.times import parse_timestamp
 
 TIME_KEYS = ("day", "week", "month", "hour")
@@ -42,7 +46,8 @@ KEY_DESCRIPTIONS = {
     "model": "the model, as in the transcript",
     "agent": "the agent's id; `main` for the main agent",
     "agent-type": "the type of agent; `main` for the main agent",
-    "tool": "the tools that the message calls, with an equal share for each call; `(no call)` if it calls none",
+    "tool": "the tools that the message calls, with an equal share for each call, under their current names;"
+    " `(no call)` if it calls none",
     "skill": "the skill that Claude Code records as the cause (from 2.1.123 on); `(none)` otherwise",
     "branch": "the git branch",
     "version": "the version of Claude Code",
@@ -74,21 +79,32 @@ def key_function(name: str, calendar: Calendar) -> Key:
     return _KEY_FUNCTIONS[name]
 
 
-def group_function(names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> Callable[[Charge], set[GroupKey]]:
+def group_function(
+    names: GroupKey, zone: tzinfo, extra: Mapping[str, Key], *, exact_tools: bool = False
+) -> Callable[[Charge], set[GroupKey]]:
     """Return a function that returns the groups of a charge by these keys: one, or one for each tool."""
     calendar = Calendar(zone)
     keys = [extra.get(name) or key_function(name, calendar) if name != "tool" else None for name in names]
 
     def groups(charge: Charge) -> set[GroupKey]:
-        values = [(key(charge),) if key is not None else tool_shares(charge) for key in keys]
-        return set(product(*values))
+        tools = tool_shares(charge) if exact_tools else tuple(map(current_tool_name, tool_shares(charge)))
+        return set(product(*[(key(charge),) if key is not None else tools for key in keys]))
 
     return groups
 
 
 def tool_shares(charge: Charge) -> tuple[str, ...]:
-    """Return the tools that share a charge, one share a call."""
+    """Return the tools that share a charge, one share a call, by the names in the transcript."""
     return charge.calls or (NO_CALL,)
+
+
+def merge_renamed_tools(rows: Iterable[Row]) -> list[Row]:
+    """Merge the rows of tools that were renamed into those of the current name."""
+    groups: dict[GroupKey, list[Row]] = {}
+    for row in rows:
+        keys = {**row.keys, "tool": current_tool_name(row.keys["tool"])}
+        groups.setdefault(tuple(keys.values()), []).append(replace(row, keys=keys))
+    return [group[0] if len(group) == 1 else replace(group[0], **asdict(Sum.of(group))) for group in groups.values()]
 
 
 def _part_of(charge: Charge) -> str:

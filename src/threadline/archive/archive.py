@@ -591,11 +591,11 @@ class Archive:
         """When a session was last written to, and its first prompt."""
         return self.open_index().session_facts(session)
 
-    def never_called(self, tools: Iterable[str]) -> str | None:
+    def never_called(self, tools: Iterable[str], *, exact_tools: bool = False) -> str | None:
         """A sentence about the first of these tools that no session called, with a suggestion; None if all were."""
         from threadline.search import explain_unused_tool
 
-        return explain_unused_tool(self.open_index(), tools)
+        return explain_unused_tool(self.open_index(), tools, exact_tools=exact_tools)
 
     # --- calls, files and SQL
 
@@ -603,6 +603,7 @@ class Archive:
         self,
         *,
         tools: Sequence[str] = (),
+        exact_tools: bool = False,
         outcomes: Sequence[str] = (),
         session: str | None = None,
         project: str | None = None,
@@ -612,7 +613,8 @@ class Archive:
     ) -> list[ListedCall]:
         """Calls of all sessions, newest first, each once. Builds the index if needed.
 
-        `session` is a prefix of an id, `project` a part of the project's path.
+        `tools` are names of tools, old or new: `Read` includes calls of `View`, unless `exact_tools`. `session` is a
+        prefix of an id, `project` a part of the project's path.
 
         Raises:
             IndexBusy: another process is building the index.
@@ -620,7 +622,7 @@ class Archive:
         from threadline.index import CallFilter
 
         selection = CallFilter(session, project, since, until, limit)
-        return self.open_index().calls(selection, tools=tools, outcomes=outcomes)
+        return self.open_index().calls(selection, tools=tools, exact_tools=exact_tools, outcomes=outcomes)
 
     @staticmethod
     def call_input(call: ListedCall) -> Any:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from threadline.archive import Archive
 from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
-from threadline.cli.options import cross_session_options, home_option, output_options
+from threadline.cli.options import cross_session_options, exact_tools_option, home_option, output_options
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, read_session
 from threadline.model.calls import Call, ListedCall
-from threadline.model.text import format_duration, join_some
+from threadline.model.text import format_duration, join_some, names_tool
 from threadline.render import OUTCOME_MARKS, clip, one_line, plain, summarize_call
 
 _OUTCOMES = ("ok", "error", "denied", "interrupted", "pending", "lost")
@@ -36,7 +36,14 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("session", required=False)
-@click.option("--tool", "tools", multiple=True, metavar="TOOL", help="Only calls of this tool. Repeatable.")
+@click.option(
+    "--tool",
+    "tools",
+    multiple=True,
+    metavar="TOOL",
+    help="Only calls of this tool, by old or new name. Repeatable.",
+)
+@exact_tools_option
 @click.option(
     "--outcome",
     "outcomes",
@@ -53,6 +60,7 @@ def calls(
     session: str | None,
     *,
     tools: tuple[str, ...],
+    exact_tools: bool,
     outcomes: tuple[str, ...],
     agent: str | None,
     project: str | None,
@@ -68,17 +76,29 @@ def calls(
     from the index. Below 100 columns, the table omits agent and line, and the date if all calls are from one day.
     """
     criteria = CrossSessionFilter.parse(project, since, until, limit)
+    tool_filter = ToolFilter(tools, exact_tools)
     if session is None:
         if agent is not None:
             raise click.UsageError("--agent requires a SESSION.")
-        return _list_all_calls(criteria.with_default_limit(output), tools, outcomes, homes, output)
-    return _list_session_calls(session, criteria.for_single_session(), tools, outcomes, agent, homes, output)
+        return _list_all_calls(criteria.with_default_limit(output), tool_filter, outcomes, homes, output)
+    return _list_session_calls(session, criteria.for_single_session(), tool_filter, outcomes, agent, homes, output)
+
+
+class ToolFilter(NamedTuple):
+    """The tools of `--tool`, and whether their names have to be those in the transcript."""
+
+    names: tuple[str, ...] = ()
+    is_exact: bool = False
+
+    def matches(self, tool: str) -> bool:
+        """Whether calls of a tool are listed."""
+        return not self.names or names_tool(self.names, tool, exact=self.is_exact)
 
 
 def _list_session_calls(  # noqa: PLR0917 - what the command line has
     name: str,
     criteria: CrossSessionFilter,
-    tools: Sequence[str],
+    tools: ToolFilter,
     outcomes: Sequence[str],
     agent: str | None,
     homes: Sequence[str],
@@ -91,7 +111,7 @@ def _list_session_calls(  # noqa: PLR0917 - what the command line has
     matches = [
         call
         for call in in_time
-        if (not tools or call.tool in tools) and (not outcomes or call.outcome in outcomes) and _is_by(call, agent)
+        if tools.matches(call.tool) and (not outcomes or call.outcome in outcomes) and _is_by(call, agent)
     ][-(criteria.limit or 0) :]
 
     def explain_nothing() -> str:
@@ -112,16 +132,16 @@ def _is_by(call: Call, agent: str | None) -> bool:
     return call.agent is None if agent == "main" else (call.agent or "").startswith(agent)
 
 
-def _explain_no_session_calls(calls: Sequence[Call], tools: Sequence[str], outcomes: Sequence[str]) -> str:
+def _explain_no_session_calls(calls: Sequence[Call], tools: ToolFilter, outcomes: Sequence[str]) -> str:
     """Why no call is listed, and which filters would match."""
     if not calls:
         return "No calls: no agent of this session called a tool."
     tool_counts = Counter(call.tool for call in calls)
-    if unused := [tool for tool in tools if tool not in tool_counts]:
+    if unused := [tool for tool in tools.names if not any(map(tools._replace(names=(tool,)).matches, tool_counts))]:
         used = join_some(f"{tool} ({number})" for tool, number in tool_counts.most_common())
         return f"No calls of {' or '.join(unused)}. Tools in this session: {used}."
     if outcomes:
-        counts = Counter(str(call.outcome) for call in calls if not tools or call.tool in tools)
+        counts = Counter(str(call.outcome) for call in calls if tools.matches(call.tool))
         others = join_some(f"{name} ({number})" for name, number in counts.items())
         return f"No calls with that outcome. Outcomes: {others}."
     return f"No calls by that agent. Agents with calls: {join_some(Counter(str(c.agent or 'main') for c in calls))}."
@@ -148,10 +168,12 @@ def _session_call_table(calls: Sequence[Call]) -> str:
 
 
 def _list_all_calls(
-    criteria: CrossSessionFilter, tools: Sequence[str], outcomes: Sequence[str], homes: Sequence[str], output: str
+    criteria: CrossSessionFilter, tools: ToolFilter, outcomes: Sequence[str], homes: Sequence[str], output: str
 ) -> int:
     with open_archive(homes, require_home=True) as archive:
-        calls = archive.calls(tools=tools, outcomes=outcomes, **criteria.archive_arguments())
+        calls = archive.calls(
+            tools=tools.names, exact_tools=tools.is_exact, outcomes=outcomes, **criteria.archive_arguments()
+        )
 
         def call_input(call: ListedCall) -> str:
             return summarize_call(call.tool, archive.call_input(call))
@@ -166,12 +188,12 @@ def _list_all_calls(
         )
 
 
-def _explain_no_calls(archive: Archive, criteria: CrossSessionFilter, tools: Sequence[str]) -> str:
+def _explain_no_calls(archive: Archive, criteria: CrossSessionFilter, tools: ToolFilter) -> str:
     """Why no call is listed, and which filters would match."""
     unknown_project = criteria.explain_project(archive)
     if unknown_project is not None:
         return unknown_project
-    unused = archive.never_called(tools)
+    unused = archive.never_called(tools.names, exact_tools=tools.is_exact)
     if unused is not None:
         return f"No matching calls in any session: {unused}" + ("" if unused.endswith("?") else ".")
     newest = archive.calls(limit=1)

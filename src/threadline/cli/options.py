@@ -109,6 +109,15 @@ def cross_session_options(function: CommandFunction) -> CommandFunction:
     return function
 
 
+def exact_tools_option(function: CommandFunction) -> CommandFunction:
+    """Add `--exact-tools`, for commands that filter or group by tool."""
+    return click.option(
+        "--exact-tools",
+        is_flag=True,
+        help="Keep old and new names of a tool apart. Default: Read includes View, Agent includes Task.",
+    )(function)
+
+
 def timezone_option(function: CommandFunction) -> CommandFunction:
     """Add `--tz`."""
     return click.option(

@@ -19,6 +19,7 @@ from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
     colour_option,
+    exact_tools_option,
     home_option,
     jobs_option,
     limit_option,
@@ -98,6 +99,7 @@ agent-type, tool, skill, branch, version, home, machine, part, thread.
 @click.option("--session", metavar="ID", help='Only this session and its agents. ID may be a prefix, or "last".')
 @timezone_option
 @prices_option
+@exact_tools_option
 @click.option("--breakdown", is_flag=True, help="Split each row by model.")
 @click.option("--apart", is_flag=True, help="Split each row into main thread, abandoned branches, agents, side agents.")
 @click.option(
@@ -130,6 +132,7 @@ def usage(
     session: str | None,
     tz: str | None,
     price_files: tuple[str, ...],
+    exact_tools: bool,
     breakdown: bool,
     apart: bool,
     sort: str | None,
@@ -160,6 +163,7 @@ def usage(
         criteria=ChargeFilter(project, model, session, TimeRange.parse(since, until, zone=zone)),
         zone=zone,
         price_files=price_files,
+        exact_tools=exact_tools,
         homes=homes,
         jobs=jobs,
         mode=mode,
@@ -305,6 +309,7 @@ class UsageOptions(Struct, frozen=True):
     criteria: ChargeFilter
     zone: tzinfo
     price_files: tuple[str, ...] = ()
+    exact_tools: bool = False
     homes: tuple[str, ...] = ()
     jobs: int | None = None
     mode: str = "computed"
@@ -346,6 +351,7 @@ def _build_report(options: UsageOptions, archive: Archive, ledger: Ledger, selec
         limit=options.limit,
         since=criteria.time.since,
         until=criteria.time.until,
+        exact_tools=options.exact_tools,
     )
     if options.mode == "both":
         from threadline.cli.usage_reported import filter_reported  # noqa: PLC0415 - loads worker processes

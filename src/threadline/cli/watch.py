@@ -20,7 +20,14 @@ import click
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.filters import AttributedEntry, EntryFilter
-from threadline.cli.options import colour_option, home_option, limit_option, output_options, since_option
+from threadline.cli.options import (
+    colour_option,
+    exact_tools_option,
+    home_option,
+    limit_option,
+    output_options,
+    since_option,
+)
 from threadline.cli.resolve import TimeRange, expand_path, is_file, open_archive, session_path
 from threadline.cli.rows import entry_row, entry_text
 from threadline.errors import NotFound
@@ -30,7 +37,7 @@ from threadline.model.entries import KINDS, AssistantEntry, AttachmentEntry, Ent
 from threadline.model.homes import Transcript
 from threadline.model.places import AgentId
 from threadline.model.session import ActKind, Agent, AgentKind, Compaction, Thread
-from threadline.model.text import count
+from threadline.model.text import count, names_tool
 from threadline.render import (
     CallItem,
     EventSource,
@@ -69,6 +76,7 @@ Examples:
 @click.option(
     "--tool", "tools", multiple=True, metavar="TOOL", help="Only calls of this tool, and their results. Repeatable."
 )
+@exact_tools_option
 @click.option(
     "--agent",
     metavar="ID",
@@ -95,6 +103,7 @@ def watch(
     since: str | None,
     kinds: tuple[str, ...],
     tools: tuple[str, ...],
+    exact_tools: bool,
     agent: str | None,
     limit: int | None,
     everything: bool,
@@ -112,7 +121,7 @@ def watch(
     follower, agent = _open_follower(session, homes, TimeRange.parse(since).since, agent)
     _announce(follower, kinds)
     criteria = EntryFilter(kinds, agent, TimeRange()) if kinds or agent else None
-    selector = EntrySelector(criteria, tools, everything=everything or bool(kinds))
+    selector = EntrySelector(criteria, tools, exact_tools=exact_tools, everything=everything or bool(kinds))
     batches = poll_batches(follower, poll)
     try:
         if output == "table":
@@ -256,17 +265,15 @@ def is_quiet(item: Item) -> bool:
     return (isinstance(item, NoticeItem) and item.quiet) or (isinstance(item, ThinkingItem) and not item.text.strip())
 
 
-def item_tools(item: Item) -> set[str]:
-    """Return the tool of an item that is a call, else an empty set."""
-    return {item.call.tool} if isinstance(item, CallItem) else set()
-
-
 class EntrySelector:
     """Selects entries by filter and tool, and turns them into events."""
 
-    def __init__(self, criteria: EntryFilter | None, tools: tuple[str, ...], *, everything: bool) -> None:
+    def __init__(
+        self, criteria: EntryFilter | None, tools: tuple[str, ...], *, exact_tools: bool, everything: bool
+    ) -> None:
         self._criteria = criteria
-        self._tools = set(tools)
+        self._tools = tools
+        self._exact_tools = exact_tools
         self._everything = everything
         self._outline = LiveOutline()
 
@@ -291,7 +298,13 @@ class EntrySelector:
 
     def _tool_items(self, transcript: Transcript, entry: Entry) -> list[Item]:
         items = self._outline.items(transcript, entry)
-        return [item for item in items if item_tools(item) & self._tools] if self._tools else items
+        if not self._tools:
+            return items
+        return [
+            item
+            for item in items
+            if isinstance(item, CallItem) and names_tool(self._tools, item.call.tool, exact=self._exact_tools)
+        ]
 
     def _matches(self, transcript: Transcript, entry: Entry) -> bool:
         return self._criteria is None or any(self._criteria.apply((AttributedEntry(entry, transcript.agent),)))

@@ -289,12 +289,17 @@ class Index:
     # --- calls, files and problems
 
     def calls(
-        self, selection: CallFilter, *, tools: Sequence[str] = (), outcomes: Sequence[str] = ()
+        self,
+        selection: CallFilter,
+        *,
+        tools: Sequence[str] = (),
+        exact_tools: bool = False,
+        outcomes: Sequence[str] = (),
     ) -> list[ListedCall]:
         """Calls, newest first, each once."""
         from threadline.index.listings import list_calls
 
-        return list_calls(self._connection, selection, tools=tools, outcomes=outcomes)
+        return list_calls(self._connection, selection, tools=tools, exact_tools=exact_tools, outcomes=outcomes)
 
     def files(self, selection: CallFilter, path: str | None = None) -> list[ListedFile]:
         """Files by session, those touched last first. `path` is a file's path or the end of it."""
@@ -321,7 +326,7 @@ class Index:
         return count_calls(self._connection, sessions)
 
     def tool_counts(self) -> dict[str, int]:
-        """The number of calls of each tool, largest first."""
+        """The number of calls of each tool by its current name, largest first."""
         from threadline.index.queries import count_tools
 
         return count_tools(self._connection)

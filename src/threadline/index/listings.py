@@ -15,6 +15,7 @@ from msgspec import Struct
 from threadline.index.schema import AGENT_SQL, PREFERRED_COPY_SQL, SESSION_SQL
 from threadline.model.calls import ListedCall, ListedFile, Outcome
 from threadline.model.places import AgentId, CallId, Place, SessionId
+from threadline.model.text import names_tool
 from threadline.model.times import parse_timestamp
 
 # ruff: noqa: S608 - statements are built from our own names and numbers
@@ -46,6 +47,7 @@ def list_calls(
     selection: CallFilter,
     *,
     tools: Sequence[str] = (),
+    exact_tools: bool = False,
     outcomes: Sequence[str] = (),
 ) -> list[ListedCall]:
     """The matching calls, newest first, each once. The view `calls` in the schema defines which copy counts.
@@ -53,7 +55,7 @@ def list_calls(
     With a session, all calls in its transcripts are listed, copies included. A call without a time sorts as the oldest,
     and is in no time range.
     """
-    query = _CallQuery(connection, selection, tools, outcomes)
+    query = _CallQuery(connection, selection, tools, outcomes, exact_tools=exact_tools)
     scope = select_transcripts(connection, selection.session, selection.project) if selection.has_scope else None
     if scope is None:
         rows = query.by_time("")
@@ -68,14 +70,20 @@ class _CallQuery:
     """The SQL for a list of calls."""
 
     def __init__(
-        self, connection: sqlite3.Connection, selection: CallFilter, tools: Sequence[str], outcomes: Sequence[str]
+        self,
+        connection: sqlite3.Connection,
+        selection: CallFilter,
+        tools: Sequence[str],
+        outcomes: Sequence[str],
+        *,
+        exact_tools: bool,
     ) -> None:
         self._connection = connection
         self._outcomes = [None if outcome == _PENDING else outcome for outcome in outcomes]
         self._tools = [
             number
             for number, tool in connection.execute("SELECT tool_id, tool FROM tools")
-            if not tools or tool in tools
+            if not tools or names_tool(tools, tool, exact=exact_tools)
         ]
         self._any_tool = not tools
         self._selection = selection

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -20,6 +21,7 @@ from msgspec import Struct
 
 from threadline.index.store import FIELDS, WORKING_AGENT_SQL, decode_path, encode_path, storable_text
 from threadline.model.ledger import EXACT
+from threadline.model.text import current_tool_name
 from threadline.model.times import parse_timestamp
 
 # ruff: noqa: S608 - statements are built from our own names
@@ -127,8 +129,11 @@ def count_calls(connection: sqlite3.Connection, sessions: Collection[str] | None
 
 
 def count_tools(connection: sqlite3.Connection) -> dict[str, int]:
-    """The number of calls of each tool, largest first."""
-    return dict(connection.execute(_COUNT_TOOLS).fetchall())
+    """The number of calls of each tool by its current name, largest first."""
+    counts: Counter[str] = Counter()
+    for tool, number in connection.execute(_COUNT_TOOLS):
+        counts[current_tool_name(tool)] += number
+    return dict(counts.most_common())
 
 
 # A message may be charged in parts. A message copied from another session is included.

@@ -1,11 +1,11 @@
-"""Extract message text, choose session titles, and format counts, durations and times for people.
+"""Extract message text, choose session titles, name tools, and format counts, durations and times for people.
 
 Titles follow Claude Code's own order of sources (`TitleSource`), then the plan that began the session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -201,3 +201,50 @@ def replace_surrogates(value: Any) -> Any:
     if isinstance(value, dict):
         return {replace_surrogates(key): replace_surrogates(item) for key, item in value.items()}
     return value
+
+
+TOOL_RENAMES = {
+    "View": "Read",
+    "LSTool": "LS",
+    "GlobTool": "Glob",
+    "GrepTool": "Grep",
+    "exit_plan_mode": "ExitPlanMode",
+    "Task": "Agent",
+    "KillBash": "TaskStop",
+    "KillShell": "TaskStop",
+    "BashOutput": "TaskOutput",
+    "BashOutputTool": "TaskOutput",
+    "AgentOutputTool": "TaskOutput",
+}
+"""The tools that Claude Code renamed: the old name, and the current one."""
+
+
+def current_tool_name(name: str) -> str:
+    """Return the current name of a tool; a tool that was never renamed keeps its name.
+
+    >>> current_tool_name("View"), current_tool_name("Read"), current_tool_name("Edit")
+    ('Read', 'Read', 'Edit')
+    """
+    return TOOL_RENAMES.get(name, name)
+
+
+def names_tool(names: Collection[str], tool: str, *, exact: bool = False) -> bool:
+    """Whether names, such as those of `--tool`, include a tool. An old name includes the new one, and vice versa.
+
+    Upper and lower case are equal. With `exact`, only the name that the transcript contains counts, as it is written.
+
+    >>> names_tool(["read"], "View"), names_tool(["View"], "Read"), names_tool(["Read"], "View", exact=True)
+    (True, True, False)
+    """
+    if exact:
+        return tool in names
+    key = _comparison_key(tool)
+    return any(_comparison_key(name) == key for name in names)
+
+
+_CURRENT_BY_LOWER_CASE = {old.casefold(): new.casefold() for old, new in TOOL_RENAMES.items()}
+
+
+def _comparison_key(name: str) -> str:
+    lower = name.casefold()
+    return _CURRENT_BY_LOWER_CASE.get(lower, lower)

@@ -16,6 +16,7 @@ from threadline.model.calls import Outcome
 from threadline.model.entries import ChainEntry, Entry
 from threadline.model.places import AgentId, CallId
 from threadline.model.session import Agent, Branch, Session
+from threadline.model.text import current_tool_name, names_tool
 from threadline.render.outline import (
     BranchItem,
     CallItem,
@@ -163,7 +164,9 @@ def _matches_filters(placed_item: PlacedItem, view: View, failing: Collection[Ca
     item = placed_item.item
     if view.kinds and placed_item.kind not in view.kinds:
         return False
-    if view.tools and not (isinstance(item, CallItem) and item.call.tool in view.tools):
+    if view.tools and not (
+        isinstance(item, CallItem) and names_tool(view.tools, item.call.tool, exact=view.exact_tools)
+    ):
         return False
     if not view.errors:
         return True
@@ -173,9 +176,9 @@ def _matches_filters(placed_item: PlacedItem, view: View, failing: Collection[Ca
     return failed or isinstance(item, FailureItem) or bool(item.entry.problems)
 
 
-def count_tools(session: Session | Agent) -> dict[str, int]:
-    """The number of calls by tool, most frequent first, to filter by."""
-    return _count_names(call.tool for call in session.calls)
+def count_tools(session: Session | Agent, *, exact_tools: bool = False) -> dict[str, int]:
+    """The number of calls by tool, most frequent first, to filter by. Old names count under the current one."""
+    return _count_names(call.tool if exact_tools else current_tool_name(call.tool) for call in session.calls)
 
 
 def _count_names(names: Iterable[str]) -> dict[str, int]:

@@ -83,7 +83,8 @@ class View(Struct, frozen=True):
 
     `branch` is a number from 1. `thread` shows what Claude Code would resume. `from_turn` and `to_turn` are the first
     and the last turn. `kinds` are kinds of items (prompt, reply, thinking, call, notice …), `tools` names of tools, and
-    `errors` selects failures; an item must match all of these. `everything` adds Claude Code's own entries.
+    `errors` selects failures; an item must match all of these. A renamed tool matches by either name, unless
+    `exact_tools`. `everything` adds Claude Code's own entries.
     """
 
     thinking: Detail = Detail.FOLD
@@ -97,6 +98,7 @@ class View(Struct, frozen=True):
     to_turn: int | None = None
     kinds: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    exact_tools: bool = False
     errors: bool = False
 
     @property

@@ -6,7 +6,7 @@ Every `usage` loads this module, also with a fresh index, so it must not import 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from threadline.account import TIME_KEYS, Ledger, group_function
 from threadline.errors import Error
 from threadline.model.homes import Found, SideFile, SideFileKind
-from threadline.model.ledger import Key, ReportedDay, ReportedUsage, Row, Rows, Sum, sum_fields
+from threadline.model.ledger import Charge, Key, ReportedDay, ReportedUsage, Row, Rows, Sum, sum_fields
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.text import count, format_decimal
 from threadline.model.times import in_zone, zone_name
@@ -24,7 +24,8 @@ from threadline.model.usage import StatsCache
 from threadline.parse import decode_side_value, read_side_bytes
 
 KEY_NOTES = {
-    "tool": "By tool, a charge is shared equally by the calls in its message; `(no call)` is messages without calls.",
+    "tool": "By tool, a charge is shared equally by the calls in its message; `(no call)` is messages without calls. "
+    "A renamed tool counts under its current name.",
     "skill": "By skill, a charge belongs to the skill that Claude Code names as its cause (from 2.1.123); "
     "`(none)` is everything else.",
 }
@@ -72,15 +73,19 @@ def build_usage_report(
     limit: int | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    exact_tools: bool = False,
 ) -> UsageReport:
     """Report on a ledger by these keys. `limit` is the maximum number of groups of the first key.
 
-    `since` and `until` are how the ledger was filtered, to be repeated in the report.
+    `since` and `until` are how the ledger was filtered, to be repeated in the report. With `exact_tools`, tools that
+    were renamed are counted under both names.
     """
-    rows = ledger.by(*names, zone=zone, extra=extra)
+    rows = ledger.by(*names, zone=zone, extra=extra, exact_tools=exact_tools)
     total = rows.total
     if order is not None:
-        rows = Rows(rows.by, tuple(_sort_rows(rows, order, _last_times(ledger, rows.by, zone, extra, order))))
+        groups_of = group_function(rows.by, zone, extra, exact_tools=exact_tools)
+        last = _last_times(ledger, rows.by, groups_of) if order == "time" else {}
+        rows = Rows(rows.by, tuple(_sort_rows(rows, order, last)))
     kept, others = _apply_limit(rows, limit, newest=order == "time" or (order is None and names[0] in TIME_KEYS))
     left_out = len({row.keys[names[0]] for row in others})
     return UsageReport(ledger, Rows(rows.by, kept), total, zone, since, until, left_out, Sum.of(others))
@@ -109,12 +114,11 @@ def _amount_key(row: Row, value: str) -> tuple[object, ...]:
 
 
 def _last_times(
-    ledger: Ledger, names: _KeyPath, zone: tzinfo, extra: Mapping[str, Key], order: str
+    ledger: Ledger, names: _KeyPath, groups_of: Callable[[Charge], set[_KeyPath]]
 ) -> dict[_KeyPath, datetime]:
-    """Return when each group of the report was last spent on; empty if the order does not need it."""
-    if order != "time" or all(name in TIME_KEYS for name in names):
+    """Return when each group of the report was last spent on; empty if the names of all groups are times."""
+    if all(name in TIME_KEYS for name in names):
         return {}
-    groups_of = group_function(names, zone, extra)
     last: dict[_KeyPath, datetime] = {}
     for charge in ledger:
         when = charge.timestamp or _EARLIEST

@@ -18,6 +18,7 @@ from msgspec import Struct
 from threadline.errors import BadQuery
 from threadline.index import normalize_text, strip_escapes, tokenize
 from threadline.model.hits import SNIPPET_LENGTH
+from threadline.model.text import names_tool
 from threadline.search.query import (
     TEXT_FIELDS,
     WEIGHTS,
@@ -118,13 +119,16 @@ def value_matches(term: Is, value: str) -> bool:
     """Whether a value matches, ignoring case.
 
     Projects, branches, models and agents match by any part; sessions by their beginning; versions by their first
-    numbers (`2.1` matches 2.1.7, not 2.10); tools and kinds only as a whole. With a star, all match by their beginning.
+    numbers (`2.1` matches 2.1.7, not 2.10); tools and kinds only as a whole. A tool that was renamed matches by either
+    name. With a star, all match by their beginning.
     """
     expected, actual = term.value.casefold(), value.casefold()
     if term.prefix or term.field == "session":
         return actual.startswith(expected)
     if term.field in {"project", "branch", "model", "agent"}:
         return expected in actual
+    if term.field == "tool":
+        return names_tool((expected,), actual)
     return actual == expected or (term.field == "version" and actual.startswith(f"{expected}."))
 
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from threadline.index import EntryFacts, EntryRow, Index, normalize_text, tokenize
 from threadline.model.hits import Hit
-from threadline.model.text import format_time, join_some
+from threadline.model.text import format_time, join_some, names_tool
 from threadline.search.documents import needs_reading
 from threadline.search.match import value_matches
 from threadline.search.query import (
@@ -381,10 +381,11 @@ def join_clauses(clauses: Iterable[str]) -> str:
     return text
 
 
-def explain_unused_tool(index: Index, tools: Iterable[str]) -> str | None:
+def explain_unused_tool(index: Index, tools: Iterable[str], *, exact_tools: bool = False) -> str | None:
     """A sentence about the first of these tools that no session called, with a suggestion; None if all were."""
     called = index.field_values("tool")
-    return next((_closest_value("tool", tool, called) for tool in tools if tool not in called), None)
+    unused = (tool for tool in tools if not any(names_tool((tool,), name, exact=exact_tools) for name in called))
+    return next((_closest_value("tool", tool, called) for tool in unused), None)
 
 
 def _explain_value(index: Index, term: Is) -> str | None:

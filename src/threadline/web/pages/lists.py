@@ -93,6 +93,7 @@ def calls_page(request: PageRequest) -> Page:
     since, until = request.time_range()
     calls = archive.calls(
         tools=tools,
+        exact_tools=request.flag("exact_tools"),
         outcomes=outcomes,
         session=request.text("session"),
         project=request.text("project"),

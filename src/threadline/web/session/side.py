@@ -208,7 +208,7 @@ def _filter_form(session: Session, agent: Agent, view: SessionView) -> Markup:
     """Choose kinds and tools, or go to an agent. Other filters are kept."""
     options = view.view
     other_filters = [(name, value) for name, value in view.links.query if name not in {"kind", "tool", "find"}]
-    tools = list(count_tools(agent).items())[:_MAX_CHOICES]
+    tools = list(count_tools(agent, exact_tools=options.exact_tools).items())[:_MAX_CHOICES]
     kind = "" if view.focus or len(options.kinds) != 1 else options.kinds[0]
     return el(
         "form",

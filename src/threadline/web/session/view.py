@@ -50,6 +50,7 @@ VIEW_PARAMETERS = (
     "to",
     "kind",
     "tool",
+    "exact_tools",
     "errors",
     "focus",
 )
@@ -97,6 +98,7 @@ def parse_view(request: PageRequest, session: CachedSession) -> SessionView:
         to_turn=request.optional_number("to"),
         kinds=FOCUS_KINDS if focus and not kinds else kinds,
         tools=request.texts("tool"),
+        exact_tools=request.flag("exact_tools"),
         errors=request.flag("errors"),
     )
     return SessionView(view, agent, SessionLinks(session.id, agent, tuple(query), session.agents), focus)
