@@ -33,6 +33,7 @@ KEYS = {
     "versions",
     "side_files",
     "problems",
+    "missing_fields",
     "drift",
 }
 NAME = "5e551011-0000-4000-8000-000000000001.jsonl"
@@ -67,6 +68,32 @@ def test_json_keys_are_stable(cli: CliRunner, demo_home: Path, tmp_path: Path) -
     drift = cli("doctor", home, "--json").json["drift"]
     assert set(drift[0]) == {"what", "name", "within", "count", "bytes", "first_version", "place"}
     assert set(cli("doctor", "--json").json) == KEYS
+
+
+def test_missing_fields_are_counted_by_kind_and_field(cli: CliRunner, tmp_path: Path) -> None:
+    """A bare row is not "no problems". However many rows lack a field, it is listed once, with the first places."""
+    _home, path = write_home(tmp_path, *[{"type": "user"}] * 7, *transcript(prompt("hi"), reply("ok")))
+    report = cli("doctor", path, "--json").json
+    assert report["problems"]["missing-field"]["count"] == 7 * 9
+    fields = {item["field"]: item for item in report["missing_fields"]}
+    assert set(fields) == {
+        *("message", "uuid", "parentUuid", "timestamp", "sessionId", "isSidechain", "userType", "cwd", "version")
+    }
+    assert all((item["kind"], item["count"], item["since"]) == ("user", 7, None) for item in fields.values())
+    assert fields["uuid"]["places"] == [f"{path}:{line}$.uuid" for line in range(1, 6)]
+    page = cli("doctor", path).out
+    assert "Missing fields that Claude Code always writes" in page
+    rows = [row for row in cli("doctor", path, "--jsonl").jsonl if row["finding"] == "missing"]
+    assert [(row["name"], row["within"], row["count"]) for row in rows][:1] == [("cwd", "user", 7)]
+
+
+def test_required_fields_depend_on_the_version(cli: CliRunner, tmp_path: Path) -> None:
+    """`gitBranch` is required since 1.0.98, and not if the version is unknown."""
+    rows = transcript(*(prompt("hi", version=version) for version in ("1.0.17", "1.0.98", "1.0.100", "unknown")))
+    _home, path = write_home(tmp_path, *({k: v for k, v in row.items() if k != "gitBranch"} for row in rows))  # type: ignore[union-attr] # rows, no bytes
+    (missing,) = cli("doctor", path, "--json").json["missing_fields"]
+    assert (missing["field"], missing["since"], missing["count"]) == ("gitBranch", "1.0.98", 2)
+    assert missing["places"] == [f"{path}:2$.gitBranch", f"{path}:3$.gitBranch"]
 
 
 def test_counts_equal_an_independent_count(cli: CliRunner, demo_home: Path) -> None:

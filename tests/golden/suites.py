@@ -148,6 +148,8 @@ _VARYING_KEEP_KEYS = {"stored", "written", "seconds", "bytes_before", "bytes_aft
 _VARYING_SESSION_KEYS = {"version"}
 # The same for all cases.
 _SAME_FOR_ALL = {"machine", "prices", "zone", "by", "total"}
+# In most cases many, and the places of `problems` name them; `tests/cli/test_cli_doctor.py` tests them.
+_TOO_LONG = {"missing_fields"}
 _SHORT = {"5e551011-0000-4000-8000-0000000000": "session-", "claude-sonnet-4-5-20250929": "sonnet-4-5"}
 
 
@@ -398,9 +400,9 @@ def _corpus_results(folder: Path, corpus: str, every: int) -> Iterator[tuple[str
 
 
 def _without_empty(value: Any) -> Any:
-    """The value without empty items, and without what is the same for all cases."""
+    """The value without empty items, and without what is the same for all cases or too long."""
     if isinstance(value, Mapping):
-        items = ((key, _without_empty(item)) for key, item in value.items() if key not in _SAME_FOR_ALL)
+        items = ((key, _without_empty(item)) for key, item in value.items() if key not in _SAME_FOR_ALL | _TOO_LONG)
         return {key: item for key, item in items if item or item is True}
     return [_without_empty(item) for item in value] if isinstance(value, list) else value
 

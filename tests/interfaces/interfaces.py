@@ -27,6 +27,7 @@ _SQL = {
     "sessions": "SELECT session, transcript, title, agents, first, last, turns, entries FROM sessions",
     "calls": "SELECT call, tool, COALESCE(outcome, 'pending') AS outcome FROM calls",
     "files": "SELECT path FROM files",
+    "problems": "SELECT kind FROM problems",
 }
 
 
@@ -39,7 +40,7 @@ def command_with_index(home: Path) -> Answers:
         **_usage_answers(_run_json(home, "usage", "--by", "session")),
         "calls": _unique_calls((row["call"], row["tool"], row["outcome"]) for row in _run_json(home, "calls")),
         "files": sorted({row["path"] for row in _run_json(home, "files")}),
-        "problems": _problem_kinds(_run_json(home, "doctor")["problems"]),
+        **_problem_answers(_run_json(home, "doctor")["problems"]),
     }
 
 
@@ -58,7 +59,7 @@ def command_without_index(home: Path) -> Answers:
         **_usage_answers(_run_json(home, "usage", "--by", "session", index=False)),
         "calls": _unique_calls((row["call"], row["tool"], row["outcome"]) for row in calls),
         "files": sorted({row["path"] for row in files if any(map(_is_touch, row["evidence"]))}),
-        "problems": _problem_kinds(_run_json(home, "doctor", index=False)["problems"]),
+        **_problem_answers(_run_json(home, "doctor", index=False)["problems"]),
     }
 
 
@@ -95,9 +96,10 @@ def web(home: Path) -> dict[str, Answers]:
             "number of agents": activity["agents"],
             "calls": _unique_calls((call["id"], call["tool"], call["outcome"]) for call in calls),
             "files": sorted({row["file"]["path"] for row in server.json(f"/files.json?limit={_LIMIT}")["files"]}),
-            "problems": _problem_kinds(_doctor_problems(server)),
+            **_problem_answers((examined := _doctor_problems(server))["examination"]["problems"]),
         }
-        return {"web": lists, "session page": _page_answers(pages)}
+        known = {"field problems": _field_problems(row["kind"] for row in examined["known"])}
+        return {"web": lists, "doctor page": known, "session page": _page_answers(pages)}
     finally:
         server.close()
 
@@ -115,12 +117,12 @@ def _page_answers(pages: Sequence[tuple[str, Mapping[str, Any]]]) -> Answers:
 
 
 def _doctor_problems(server: entry_points.WebClient) -> Mapping[str, Any]:
-    """Return the doctor's problems once it has read everything."""
+    """Return the data of the doctor page once it has read everything."""
     deadline = time.monotonic() + 60
     while (data := server.json("/doctor.json"))["state"] == "at work" and time.monotonic() < deadline:
         time.sleep(0.002)
-    problems: Mapping[str, Any] = data["examination"]["problems"]
-    return problems
+    result: Mapping[str, Any] = data
+    return result
 
 
 def library_with_index(home: Path) -> dict[str, Answers]:
@@ -138,6 +140,7 @@ def library_with_index(home: Path) -> dict[str, Answers]:
             **_row_answers(sessions),
             "calls": _unique_calls((row["call"], row["tool"], row["outcome"]) for row in tables["calls"]),
             "files": sorted({row["path"] for row in tables["files"]}),
+            "field problems": _field_problems(row["kind"] for row in tables["problems"]),
         }
         return {"library with index": library, "sql": sql}
 
@@ -170,7 +173,7 @@ def _library_answers(archive: threadline.Archive) -> Answers:
         "number of sessions": overview.sessions,
         "number of agents": overview.agents,
         "ledger": _spent_by_session((row.keys["session"], row) for row in ledger.by("session")),
-        "problems": _problem_kinds(msgspec.to_builtins(archive.examine().problems)),
+        **_problem_answers(msgspec.to_builtins(archive.examine().problems)),
     }
 
 
@@ -195,9 +198,11 @@ def read_sessions(home: Path) -> Answers:
     # Of transcripts that belong to no session, no session can tell.
     covered = {one.line.transcript for _, session in all_sessions for one in session}
     is_complete = all(str(one.path) in covered for one in threadline.look(home).transcripts if one.size)
+    problems = sorted(str(problem.kind) for _, session in all_sessions for problem in session.problems)
     counts = {
         "number of agents": sum(count for _, count in answers["agents"]),
-        "problems": sorted(str(problem.kind) for _, session in all_sessions for problem in session.problems),
+        "problems": problems,
+        "field problems": _field_problems(problems),
     }
     return {
         "sessions": sorted(name for name, _ in listed_sessions),
@@ -275,9 +280,15 @@ def _unique_calls(calls: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(set(calls))
 
 
-def _problem_kinds(counts: Mapping[str, Any]) -> list[str]:
+def _problem_answers(counts: Mapping[str, Any]) -> Answers:
     """Return the kinds of problems, each as often as it occurs."""
-    return sorted(kind for kind, count in counts.items() for _ in range(count["count"]))
+    kinds = sorted(kind for kind, count in counts.items() for _ in range(count["count"]))
+    return {"problems": kinds, "field problems": _field_problems(kinds)}
+
+
+def _field_problems(kinds: Iterable[str]) -> list[str]:
+    """Return the problems of fields. The index has no others of side files and of unfinished lines."""
+    return sorted(kind for kind in kinds if kind in {"missing-field", "bad-timestamp"})
 
 
 def _is_touch(evidence: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ The meaning of each answer, and the interface that others are compared with (`RE
   counted, one in two files counts once, and side agents are not counted. If an agent's session is gone, the number is
   not compared.
 - **sessions, ledger, problems** are what reading the transcripts gives.
+- **field problems** are required fields that are missing and timestamps that are not times. The index has them, too.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ REFERENCE = {
     "charges": "library without index",
     **{f"ledger by {keys}": "library without index" for keys in LEDGER_KEYS},
     "problems": "library without index",
+    "field problems": "library without index",
 }
 """The interface that the others are compared with, for each question."""
 

@@ -30,6 +30,7 @@ def examine(program: Program, folder: Path, streams: pytest.CaptureFixture[bytes
     assert report["transcripts"] >= 5
     assert program.version in report["versions"]
     assert report["round_trip"] is True
+    assert report["missing_fields"] == []
     assert report["drift"] == []
     assert report["understood"] >= 0.999
     return client.failures

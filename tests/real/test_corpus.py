@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(not HOME.is_dir(), reason="..
 
 
 def test_the_doctor_finds_the_corpus_healthy(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """All 90 transcripts are read byte for byte, 99.9 % is understood, and there is no drift."""
+    """All 90 transcripts are read byte for byte, 99.9 % is understood, no field is missing, and there is no drift."""
     answer = CliRunner(capfdbinary)("doctor", "--check", "--json", "--home", HOME)
     report = answer.json
     figures = {key: value for key, value in report.items() if key not in {"kinds", "versions"}}
@@ -23,6 +23,7 @@ def test_the_doctor_finds_the_corpus_healthy(capfdbinary: pytest.CaptureFixture[
     assert report["bytes"] == sum(path.stat().st_size for path in HOME.glob("projects/**/*.jsonl"))
     assert report["round_trip"] is True
     assert report["understood"] >= 0.999
+    assert report["missing_fields"] == []
     assert report["drift"] == []
 
 

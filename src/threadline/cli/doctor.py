@@ -41,7 +41,7 @@ def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs:
     """Check every transcript for damage and unknown fields.
 
     PATH is a transcript, a folder, a home, the start of a session or agent id, or `last`; without it, all homes are
-    checked. Problems are damaged or inconsistent data, with their places. Drift is every kind, subtype, block, tool
+    checked. Problems are damaged or inconsistent data and required fields that are missing, with their places. Drift is every kind, subtype, block, tool
     result and field that threadline does not know.
     """
     found = _find_paths(paths, homes) if paths else None
@@ -102,6 +102,19 @@ def finding_rows(examination: Examination) -> Iterator[dict[str, Any]]:
             "first_version": None,
             "place": problem.places[0],
         }
+    for missing in examination.missing_fields:
+        yield {
+            "finding": "missing",
+            "what": "field",
+            "name": missing.field,
+            "within": missing.kind,
+            "count": missing.count,
+            "recovered": None,
+            "lost": None,
+            "bytes": None,
+            "first_version": missing.since,
+            "place": missing.places[0],
+        }
     for item in examination.drift:
         yield {
             "finding": "drift",
@@ -124,6 +137,7 @@ def examination_page(examination: Examination) -> str:
         _kind_table(examination),
         _version_summary(examination),
         _problem_table(examination),
+        _missing_table(examination),
         _drift_table(examination),
     ]
     return "\n\n".join(section for section in sections if section)
@@ -201,6 +215,20 @@ def _problem_table(examination: Examination) -> str:
     headings = ("kind", "count", "recovered", "lost", "for example")
     shown = out.format_table(headings, cells, right=(1, 2, 3), ends=True)
     return f"{out.format_heading('Problems (docs/problems.md explains each kind)')}\n{shown}"
+
+
+def _missing_table(examination: Examination) -> str:
+    if not examination.missing_fields:
+        return ""
+    cells = [
+        (item.kind, item.field, item.since or "", f"{item.count:,}", _shorten_place(item.places[0]))
+        for item in examination.missing_fields[:_MAX_ROWS]
+    ]
+    others = len(examination.missing_fields) - len(cells)
+    headings = ("kind", "field", "since", "count", "for example")
+    shown = out.format_table(headings, cells, right=(3,), ends=True)
+    more = f"\n  and {others:,} more: see --json" if others > 0 else ""
+    return f"{out.format_heading('Missing fields that Claude Code always writes')}\n{shown}{more}"
 
 
 def _lost_text(kind: str, lost: int, examination: Examination) -> str:

@@ -522,12 +522,11 @@ def _add_run(rows: TranscriptRows, run: EntryRun, transcript: Transcript, fold: 
         if text is not None:
             rows.texts.append((at, text))
     fold.add(run, first)
-    if not run.is_exact:
-        rows.problems += (
-            (entry.line.number, str(problem.kind), storable_text(problem.message) or "", problem.recovered)
-            for entry in run.entries
-            for problem in entry.line.problems
-        )
+    rows.problems += (
+        (entry.line.number, str(problem.kind), storable_text(problem.message) or "", problem.recovered)
+        for entry in run.entries
+        for problem in entry.all_problems
+    )
     for raw in run.lines:
         rows.checksum = crc32(raw, rows.checksum)
     rows.lines = rows.entries.line[-1]

@@ -75,6 +75,7 @@ class ProblemKind(StrEnum):
     TOO_LONG = "too-long"
     BOM = "byte-order-mark"
     BAD_TIMESTAMP = "bad-timestamp"
+    MISSING_FIELD = "missing-field"
     CHANGED = "changed-while-read"
     UNREADABLE = "unreadable"
     SKIPPED = "skipped"

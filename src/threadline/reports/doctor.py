@@ -18,6 +18,7 @@ from threadline.model.blocks import ToolResultBlock, ToolUseBlock
 from threadline.model.entries import SUBTYPES, AnyEntry, AssistantEntry, Entry, OtherEntry, SystemEntry, UserEntry
 from threadline.model.homes import Found, SideFile, Transcript
 from threadline.model.places import Place, Problem, ProblemKind
+from threadline.model.required import REQUIRED
 from threadline.model.results import result_type
 from threadline.parallel import map_transcripts
 from threadline.parse import DECODE_ERRORS, TranscriptReader, make_lines_decoder, read_side_file
@@ -33,6 +34,16 @@ class ProblemCount(Struct, frozen=True):
     count: int
     recovered: int
     lost: int
+    places: tuple[str, ...]
+
+
+class MissingField(Struct, frozen=True):
+    """A required field that entries of one kind lack: since which version it is required, how often, some places."""
+
+    kind: str
+    field: str
+    since: str | None
+    count: int
     places: tuple[str, ...]
 
 
@@ -63,6 +74,7 @@ class Examination(Struct, frozen=True):
     versions: dict[str, int] = {}
     side_files: dict[str, int] = {}
     problems: dict[str, ProblemCount] = {}
+    missing_fields: tuple[MissingField, ...] = ()
     drift: tuple[DriftItem, ...] = ()
 
     @property
@@ -168,6 +180,7 @@ class _Findings:
         self._kinds: Counter[str] = Counter()
         self._versions: Counter[str] = Counter()
         self._problems: dict[str, ProblemCount] = {}
+        self._missing: dict[tuple[str, str], MissingField] = {}
         self._drift: dict[tuple[str, str, str], DriftItem] = {}
         self._last_line = 0
         # Many kinds do not name the version that wrote them: usually the one of the entry before.
@@ -187,6 +200,8 @@ class _Findings:
             self._last_version = version
         for problem in entry.all_problems:
             self.add_problem(problem)
+            if problem.kind is ProblemKind.MISSING_FIELD:
+                self._add_missing(kind, problem.place)
         if kind == "pending":
             self._pending += size
         elif kind == "damaged":
@@ -204,6 +219,12 @@ class _Findings:
         count = ProblemCount(1, int(problem.recovered), problem.lost, (str(problem.place),))
         before = self._problems.get(problem.kind)
         self._problems[str(problem.kind)] = count if before is None else _add_problems(before, count)
+
+    def _add_missing(self, kind: str, place: Place) -> None:
+        field = place.json_path.removeprefix("$.")
+        item = MissingField(kind, field, _REQUIRED_SINCE.get((kind, field)), 1, (str(place),))
+        before = self._missing.get((kind, field))
+        self._missing[kind, field] = item if before is None else _add_missing_fields(before, item)
 
     def add_unknown(self, unknown: UnknownItem, version: str | None) -> None:
         """Add something that the model does not know."""
@@ -227,6 +248,7 @@ class _Findings:
             versions=dict(self._versions),
             side_files=side_files or {},
             problems=self._problems,
+            missing_fields=tuple(self._missing.values()),
             drift=tuple(self._drift.values()),
         )
 
@@ -249,6 +271,14 @@ def _add_problems(problem_count: ProblemCount, other: ProblemCount) -> ProblemCo
     )
 
 
+_REQUIRED_SINCE = {(rule.kind, rule.field): rule.since for rule in REQUIRED if rule.since}
+
+
+def _add_missing_fields(item: MissingField, other: MissingField) -> MissingField:
+    places = tuple(sorted({*item.places, *other.places})[:_MAX_EXAMPLES])
+    return MissingField(item.kind, item.field, item.since, item.count + other.count, places)
+
+
 def _add_drift(drift_item: DriftItem, other: DriftItem) -> DriftItem:
     versions = [version for version in (drift_item.first_version, other.first_version) if version is not None]
     first = min(versions, key=version_key, default=None)
@@ -269,6 +299,7 @@ def _merge_examinations(parts: list[Examination]) -> Examination:
     versions: Counter[str] = Counter()
     side_files: Counter[str] = Counter()
     problems: dict[str, ProblemCount] = {}
+    missing: dict[tuple[str, str], MissingField] = {}
     drift: dict[tuple[str, str, str], DriftItem] = {}
     for part in sorted(parts, key=lambda part: [item.place for item in part.drift]):
         kinds.update(part.kinds)
@@ -276,6 +307,9 @@ def _merge_examinations(parts: list[Examination]) -> Examination:
         side_files.update(part.side_files)
         for kind, count in part.problems.items():
             problems[kind] = _add_problems(problems[kind], count) if kind in problems else count
+        for field in part.missing_fields:
+            name = (field.kind, field.field)
+            missing[name] = _add_missing_fields(missing[name], field) if name in missing else field
         for item in part.drift:
             key = (item.what, item.name, item.within)
             drift[key] = _add_drift(drift[key], item) if key in drift else item
@@ -293,6 +327,7 @@ def _merge_examinations(parts: list[Examination]) -> Examination:
         versions=dict(sorted(versions.items(), key=lambda item: version_key(item[0]))),
         side_files=dict(sorted(side_files.items())),
         problems=dict(sorted(problems.items())),
+        missing_fields=tuple(sorted(missing.values(), key=lambda item: (-item.count, item.kind, item.field))),
         drift=tuple(sorted(drift.values(), key=lambda item: (-item.count, item.what, item.name, item.within))),
     )
 

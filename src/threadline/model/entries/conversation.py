@@ -27,6 +27,7 @@ from threadline.model.places import (
     SessionId,
     strip_line,
 )
+from threadline.model.required import describe_rule, missing_fields
 from threadline.model.results import ResultValue, typed_result
 from threadline.model.times import parse_timestamp
 from threadline.shape import OTHER_TAG, OWN_PREFIX, Shape, lenient_loads
@@ -65,11 +66,20 @@ class Entry(Shape, frozen=True, tag_field="type"):
 
     @property
     def all_problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the line, including a timestamp that is not a time."""
-        if self.timestamp_text is None or self.timestamp is not None:
+        """What is wrong with the line, including required fields that are missing and a timestamp that is not a time."""
+        missing = missing_fields(self)
+        is_time = self.timestamp_text is None or self.timestamp is not None
+        if is_time and not missing:
             return self.problems
-        message = f"{str(self.timestamp_text)[:40]!r} is not a time"
-        return (*self.problems, Problem(ProblemKind.BAD_TIMESTAMP, self.place.within("$.timestamp"), message))
+        problems = [*self.problems]
+        if not is_time:
+            message = f"{str(self.timestamp_text)[:40]!r} is not a time"
+            problems.append(Problem(ProblemKind.BAD_TIMESTAMP, self.place.within("$.timestamp"), message))
+        problems += (
+            Problem(ProblemKind.MISSING_FIELD, self.place.within(f"$.{rule.field}"), describe_rule(rule))
+            for rule in missing
+        )
+        return tuple(problems)
 
     @property
     def timestamp(self) -> datetime | None:

@@ -92,6 +92,7 @@ def _examination_section(archive: Archive, result: Examination) -> Child:
         (
             facts_row(facts),
             _block("Problems", _problem_table(archive, result), "No problems."),
+            _missing_section(archive, result),
             _block(
                 "Drift", _drift_table(archive, result), "Every kind of entry, block, tool result and field is known."
             ),
@@ -125,6 +126,28 @@ def _problem_table(archive: Archive, result: Examination) -> Child:
         for kind, problem in result.problems.items()
     ]
     return render_table("Problems by kind", columns, rows, kind="list", hidden_caption=True)
+
+
+def _missing_section(archive: Archive, result: Examination) -> Child:
+    """The required fields that are missing, by kind of entry and field."""
+    if not result.missing_fields:
+        return EMPTY
+    columns = (Column("Kind"), Column("Field"), Column("Since"), Column("Count", "number"), Column("Examples", "path"))
+    rows = [
+        [
+            shorten(item.kind, 40),
+            shorten(item.field, 80),
+            item.since or "",
+            f"{item.count:,}",
+            [
+                [" " if at else "", _example_link(archive, place)]
+                for at, place in enumerate(item.places[:_MAX_EXAMPLES])
+            ],
+        ]
+        for item in result.missing_fields[:_MAX_ROWS]
+    ]
+    table = render_table("Fields that Claude Code always writes", columns, rows, kind="list", hidden_caption=True)
+    return _block("Missing fields", table, "")
 
 
 def _drift_table(archive: Archive, result: Examination) -> Child:
