@@ -66,7 +66,7 @@ class Entry(Shape, frozen=True, tag_field="type"):
 
     @property
     def all_problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the line, including required fields that are missing and a timestamp that is not a time."""
+        """What is wrong with the line, including missing required fields and a timestamp that is not a time."""
         missing = missing_fields(self)
         is_time = self.timestamp_text is None or self.timestamp is not None
         if is_time and not missing:
