@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -44,7 +45,10 @@ FOREIGN_VARIABLES = (
 
 
 def pytest_configure() -> None:
-    """Let tests interrupt processes, even if this run was started in the background, where SIGINT is ignored."""
+    """Make runs alike: times are UTC, and tests can interrupt processes even where SIGINT is ignored."""
+    os.environ["TZ"] = "UTC"
+    if hasattr(time, "tzset"):
+        time.tzset()
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

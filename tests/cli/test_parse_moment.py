@@ -20,7 +20,7 @@ TICK = timedelta(microseconds=1)
 def parse_span(text: str, zone: str | None = None, now: datetime = NOW) -> tuple[str, str]:
     """The first moment that a text means, and the moment after its last, in UTC."""
     here = ZoneInfo(zone) if zone is not None else None
-    first, last = parse_moment(text, now=now, zone=here), parse_moment(text, now=now, end=True, zone=here) + TICK
+    first, last = parse_moment(text, now=now, tz=here), parse_moment(text, now=now, end=True, tz=here) + TICK
     return f"{first:%Y-%m-%dT%H:%M}", f"{last:%Y-%m-%dT%H:%M}"
 
 
@@ -77,8 +77,8 @@ def test_days_are_contiguous(day: datetime, zone: ZoneInfo) -> None:
         after = day + timedelta(days=1)
     except OverflowError:
         return
-    ends = parse_moment(f"{day:%Y-%m-%d}".zfill(10), end=True, zone=zone)
-    assert parse_moment(f"{after:%Y-%m-%d}".zfill(10), zone=zone) - ends == TICK
+    ends = parse_moment(f"{day:%Y-%m-%d}".zfill(10), end=True, tz=zone)
+    assert parse_moment(f"{after:%Y-%m-%d}".zfill(10), tz=zone) - ends == TICK
 
 
 def test_today_depends_on_the_zone() -> None:
@@ -91,9 +91,9 @@ def test_today_depends_on_the_zone() -> None:
 
 def test_time_without_offset_is_in_the_zone() -> None:
     """A time is in the zone, unless it has an offset. Without a zone it is in UTC."""
-    assert parse_moment("2026-07-01T14:00", zone=BERLIN) == datetime(2026, 7, 1, 12, tzinfo=UTC)
-    assert parse_moment("2026-07-01T14:00Z", zone=BERLIN) == datetime(2026, 7, 1, 14, tzinfo=UTC)
-    assert parse_moment("2026-07-01T14:00-05:00", zone=BERLIN) == datetime(2026, 7, 1, 19, tzinfo=UTC)
+    assert parse_moment("2026-07-01T14:00", tz=BERLIN) == datetime(2026, 7, 1, 12, tzinfo=UTC)
+    assert parse_moment("2026-07-01T14:00Z", tz=BERLIN) == datetime(2026, 7, 1, 14, tzinfo=UTC)
+    assert parse_moment("2026-07-01T14:00-05:00", tz=BERLIN) == datetime(2026, 7, 1, 19, tzinfo=UTC)
     assert parse_moment("2026-07-01T14:00") == datetime(2026, 7, 1, 14, tzinfo=UTC)
 
 
@@ -103,7 +103,7 @@ def test_relative_times_do_not_depend_on_the_zone(text: str, hours: float) -> No
     expected = NOW - timedelta(hours=hours)
     assert {
         parse_moment(text, now=NOW),
-        parse_moment(text, now=NOW, zone=BERLIN),
+        parse_moment(text, now=NOW, tz=BERLIN),
         parse_moment(text, now=NOW, end=True),
     } == {expected}
     assert parse_moment("999999w", now=NOW) == datetime.min.replace(tzinfo=UTC)
@@ -112,12 +112,12 @@ def test_relative_times_do_not_depend_on_the_zone(text: str, hours: float) -> No
 def test_first_and_last_day_can_be_parsed() -> None:
     """The first and the last day that can be written work like others."""
     assert parse_moment("9999-12-31", end=True) == datetime.max.replace(tzinfo=UTC)
-    assert parse_moment("9999-12-31", end=True, zone=LORD_HOWE) == datetime.max.replace(tzinfo=UTC)
-    assert parse_moment("0001-01-01", zone=BERLIN) == datetime.min.replace(tzinfo=UTC)
+    assert parse_moment("9999-12-31", end=True, tz=LORD_HOWE) == datetime.max.replace(tzinfo=UTC)
+    assert parse_moment("0001-01-01", tz=BERLIN) == datetime.min.replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize("text", ["", "frob", "next week", "last", "2026", "2026-13", "2026-02-30", "7y", "1e9d", "-"])
 def test_invalid_time_is_an_error(text: str) -> None:
     """The message shows what to write."""
     with pytest.raises(BadQuery, match=r"is not a time\. Write 2026-11-03"):
-        parse_moment(text, zone=BERLIN)
+        parse_moment(text, tz=BERLIN)

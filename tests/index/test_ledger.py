@@ -17,11 +17,11 @@ from tools.demo import write
 
 import threadline
 from threadline.account import KEY_DESCRIPTIONS, Ledger, Rates, load_rates
-from threadline.account.totals import time_zone
 from threadline.find import homes, look
 from threadline.index import Index, refresh_index
 from threadline.index.ledger import IndexedCharges
 from threadline.model.ledger import Charge
+from threadline.model.times import parse_zone
 from threadline.reports import fill_agent_types
 
 ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Monrovia")
@@ -206,7 +206,7 @@ def test_charges_for_receipts_are_equal(ledgers: tuple[Ledger, Ledger]) -> None:
     ids = {copied.message, next(iter(plain)).message, "no such"}
     assert _are_equal(indexed_ledger.of_messages(ids), plain.of_messages(ids))
     assert _are_equal(indexed_ledger.of_sessions({copied.session}), plain.of_sessions({copied.session}))
-    for zone in map(time_zone, ZONES):
+    for zone in map(parse_zone, ZONES):
         day = plain.by("day", zone=zone)[-1].keys["day"]
         assert _are_equal(indexed_ledger.of_day(day, zone), plain.of_day(day, zone))
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time, tzinfo
+from datetime import datetime, tzinfo
 from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from threadline.account.shipped_prices import combine_digests
-from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, merge_renamed_tools, sum_charges, time_zone
+from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, merge_renamed_tools, sum_charges
 from threadline.account.windows import WINDOW_HOURS, usage_windows
 from threadline.errors import BadQuery
 from threadline.model.ledger import Charge, GroupKey, Key, Row, Rows, Sum, UsageWindow
 from threadline.model.places import Problem
-from threadline.model.times import is_within, parse_timestamp
+from threadline.model.times import Moment, TimeRange, Zone, is_within, resolve_zone
 
 if TYPE_CHECKING:
     from threadline.account.rates import Rates
-
-_DAY_PATTERN = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class ChargeFilter(Struct, frozen=True):
@@ -246,27 +243,33 @@ class Ledger:
         self,
         predicate: Callable[[Charge], bool] | None = None,
         *,
-        since: datetime | date | str | None = None,
-        until: datetime | date | str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
         project: str | None = None,
         model: str | None = None,
         session: str | None = None,
+        tz: Zone | None = None,
     ) -> Ledger:
         """Return a ledger with the matching charges only.
 
-        `predicate` is called for each charge. `since` and `until` are inclusive; a time without a zone is UTC, and a
-        day is the whole day. `project` and `model` match names that contain the text. `session` may be the start of an
-        id. Charges that are left out still count against copies: a message that another session owns does not come back
-        when that session is left out.
+        `predicate` is called for each charge. `since` and `until` are inclusive: datetimes, dates, or text such as
+        `2026-11-03` or `7d`. A day is the whole day; days and times without an offset are in the time zone `tz`, by
+        default the user's own. `project` and `model` match names that contain the text. `session` may be the start of
+        an id. Charges that are left out still count against copies: a message that another session owns does not come
+        back when that session is left out.
+
+        Raises:
+            BadQuery: a time cannot be understood, or `since` is after `until`.
         """
         if predicate is not None:
-            matching = self.where(since=since, until=until, project=project, model=model, session=session)
+            matching = self.where(since=since, until=until, project=project, model=model, session=session, tz=tz)
             return Ledger(filter(predicate, matching), self.rates, self.problems, calls=self.calls)
         if all(value is None for value in (since, until, project, model, session)):
             return self
+        time = TimeRange.parse(since, until, tz=tz)
         selection = ChargeFilter(
-            parse_moment(since),
-            parse_moment(until, end=True),
+            time.since,
+            time.until,
             (project.casefold(),) if project is not None else (),
             (model.casefold(),) if model is not None else (),
             (session,) if session is not None else (),
@@ -289,9 +292,9 @@ class Ledger:
         """Return the charges of sessions, by their full ids."""
         return self._source.of_sessions(ids)
 
-    def of_day(self, day: str, zone: tzinfo = UTC) -> Sequence[Charge]:
-        """Return the charges of a day in a time zone."""
-        return self._source.of_day(day, zone)
+    def of_day(self, day: str, zone: Zone | None = None) -> Sequence[Charge]:
+        """Return the charges of a day in a time zone; by default the user's own."""
+        return self._source.of_day(day, resolve_zone(zone))
 
     @property
     def sessions(self) -> frozenset[str]:
@@ -315,21 +318,22 @@ class Ledger:
     def by(
         self,
         *names: str,
-        zone: tzinfo | str = UTC,
+        zone: Zone | None = None,
         extra: Mapping[str, Key] | None = None,
         exact_tools: bool = False,
     ) -> Rows:
         """Sum the charges by keys: `ledger.by("project", "model")`. Every charge is in exactly one row.
 
-        Days are days in `zone`. Rows are sorted by time, or by cost. With `tool`, a charge is shared equally by the
-        calls that its message makes. A renamed tool counts under its current name (`View` under `Read`), unless
-        `exact_tools`. `extra` are keys of your own: a name and a function that returns a charge's value.
+        Days are days in `zone`, by default the user's own. Rows are sorted by time, or by cost. With `tool`, a charge
+        is shared equally by the calls that its message makes. A renamed tool counts under its current name (`View`
+        under `Read`), unless `exact_tools`. `extra` are keys of your own: a name and a function that returns a charge's
+        value.
 
         Raises:
             BadQuery: there is no such key, or no such zone.
         """
         extra_keys = extra or {}
-        in_zone = time_zone(zone) if isinstance(zone, str) else zone
+        in_zone = resolve_zone(zone)
         for name in names:
             if name not in KEY_DESCRIPTIONS and name not in extra_keys:
                 raise BadQuery(f"Unknown key {name!r}. Group by {', '.join((*KEY_DESCRIPTIONS, *extra_keys))}.")
@@ -357,20 +361,6 @@ def _has_sighting_in(charge: Charge, session: str | None, transcripts: Collectio
         (session is not None and sighting.origin.session == session) or sighting.origin.transcript in transcripts
         for sighting in charge.sightings
     )
-
-
-def parse_moment(value: datetime | date | str | None, *, end: bool = False) -> datetime | None:
-    """Return a moment for a datetime, a date or a text. A day is its first moment, or with `end` its last."""
-    if value is None:
-        return None
-    if isinstance(value, str):
-        parsed = date.fromisoformat(value) if _DAY_PATTERN.fullmatch(value) else parse_timestamp(value)
-        if parsed is None:
-            raise BadQuery(f"{value!r} is not a time. Use a datetime, or text such as 2026-11-03 or 2026-11-03T14:00.")
-        value = parsed
-    if not isinstance(value, datetime):
-        return datetime.combine(value, time.max if end else time.min, UTC)
-    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
 
 
 def sort_rows(rows: list[Row], names: GroupKey) -> list[Row]:

@@ -14,7 +14,6 @@ from operator import attrgetter
 
 from msgspec.structs import asdict, replace
 
-from threadline.errors import BadQuery
 from threadline.model.ledger import (
     EXACT,
     MAIN,
@@ -196,20 +195,6 @@ class Calendar:
         except OverflowError:  # the first or last day of the calendar
             local = moment
         return local.date().isoformat(), f"{local:%H}:00"
-
-
-def time_zone(name: str) -> tzinfo:
-    """Return the zone of a name such as `Europe/Berlin`.
-
-    Raises:
-        BadQuery: there is no such zone.
-    """
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - seldom needed, and slow to import
-
-    try:
-        return ZoneInfo(name)
-    except (OSError, ValueError, LookupError):
-        raise BadQuery(f"Unknown time zone {name!r}. Use a name such as 'Europe/Berlin', or UTC.") from None
 
 
 COUNTS = (

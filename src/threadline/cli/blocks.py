@@ -23,10 +23,10 @@ from threadline.cli.options import (
     timezone_option,
     until_option,
 )
-from threadline.cli.resolve import TimeRange, open_archive
+from threadline.cli.resolve import open_archive
 from threadline.model.ledger import Sum, UsageWindow, WindowLimit, sum_fields
-from threadline.model.text import count, short_model_name
-from threadline.model.times import in_zone, parse_moment, parse_zone, zone_name
+from threadline.model.text import count, format_time, short_model_name
+from threadline.model.times import TimeRange, parse_moment, zone_name
 from threadline.render import Role, Span, Spans, Style, cut_line, display_width, padded_bar, plain, short_tokens
 from threadline.reports import ccusage_blocks
 
@@ -81,7 +81,7 @@ def blocks(
     shape: str | None,
     now: str | None,
     colour: bool,
-    tz: str | None,
+    zone: tzinfo,
     pager: bool,
     homes: tuple[str, ...],
     jobs: int | None,
@@ -94,9 +94,8 @@ def blocks(
     """
     if shape is not None and output not in {"table", "json"}:
         raise click.UsageError("--shape prints JSON; it cannot be combined with --jsonl or --csv.")
-    zone = parse_zone(tz)
-    present = parse_moment(now or "now")
-    time = TimeRange.parse(since, until, now=present, zone=zone)
+    present = parse_moment(now or "now", tz=zone)
+    time = TimeRange.parse(since, until, now=present, tz=zone)
     if recent:
         start = present - timedelta(days=_RECENT_DAYS)
         time = TimeRange(max(time.since, start) if time.since is not None else start, time.until)
@@ -126,7 +125,7 @@ def blocks(
             timeless=ledger.timeless,
         )
         out.print_lines(lines, colour=use, pager=pager)
-    return EXIT_OK if shown else out.report_nothing(_explain_nothing(windows, only_active=only_active))
+    return EXIT_OK if shown else out.report_nothing(_explain_nothing(windows, zone, only_active=only_active))
 
 
 def _parse_token_limit(text: str | None) -> int | None:
@@ -158,14 +157,15 @@ def _window_document(
     }
 
 
-def _explain_nothing(windows: list[UsageWindow], *, only_active: bool) -> str:
+def _explain_nothing(windows: list[UsageWindow], zone: tzinfo, *, only_active: bool) -> str:
     used = [window for window in windows if not window.is_gap]
     if not used:
         return "No windows: there are no charges."
     last = used[-1]
     if only_active:
-        return f"No window is active. The last one ended at {last.ends:%Y-%m-%d %H:%M} UTC."
-    return f"None of {count(len(used), 'window')} matches. The last one started at {last.begins:%Y-%m-%d %H:%M} UTC."
+        return f"No window is active. The last one ended at {format_time(last.ends, zone)} ({zone_name(zone)})."
+    started = f"{format_time(last.begins, zone)} ({zone_name(zone)})"
+    return f"None of {count(len(used), 'window')} matches. The last one started at {started}."
 
 
 _MIN_WIDTH_FOR_DIGITS = 110
@@ -220,7 +220,7 @@ def _table_lines(
 def _window_cells(
     window: UsageWindow, limit: WindowLimit | None, now: datetime, zone: tzinfo, roomy: bool
 ) -> tuple[str, ...]:
-    begins = in_zone(window.begins, zone).replace(tzinfo=None).isoformat(" ", "minutes")
+    begins = format_time(window.begins, zone)
     if window.is_gap:
         return begins, f"gap {_format_duration(window.duration)}", "", "", "", ""
     remaining = f"{_format_duration(window.ends - now)} left"
@@ -256,7 +256,7 @@ def _active_window_lines(window: UsageWindow, limit: WindowLimit | None, zone: t
             Role.BODY,
         )
         cost = f", {format_usd(projection.amount)} USD" if projection.amount is not None else ""
-        ends = f"{in_zone(window.ends, zone):%H:%M}"
+        ends = format_time(window.ends, zone, "%H:%M")
         yield from out.wrap_note(f"ahead  {projection.tokens:,} tokens{cost} by {ends} at this rate", width, Role.BODY)
     if limit is not None and limit.is_given:
         left = max(0, limit.tokens - window.sum.tokens)

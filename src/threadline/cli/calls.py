@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import tzinfo
 from typing import Any, NamedTuple
 
 import click
@@ -15,7 +16,8 @@ from threadline.cli.options import cross_session_options, exact_tools_option, ho
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, read_session
 from threadline.model.calls import Call, ListedCall
-from threadline.model.text import format_duration, join_some, names_tool
+from threadline.model.text import format_duration, format_time, join_some, names_tool
+from threadline.model.times import in_zone, zone_name
 from threadline.render import OUTCOME_MARKS, clip, one_line, plain, summarize_call
 
 _OUTCOMES = ("ok", "error", "denied", "interrupted", "pending", "lost")
@@ -66,6 +68,7 @@ def calls(
     project: str | None,
     since: str | None,
     until: str | None,
+    zone: tzinfo,
     limit: int | None,
     homes: tuple[str, ...],
     output: str,
@@ -75,7 +78,7 @@ def calls(
     SESSION is the start of a session id, a transcript, or `last`. Without it, lists the newest calls of all sessions,
     from the index. Below 100 columns, the table omits agent and line, and the date if all calls are from one day.
     """
-    criteria = CrossSessionFilter.parse(project, since, until, limit)
+    criteria = CrossSessionFilter.parse(project, since, until, limit, zone)
     tool_filter = ToolFilter(tools, exact_tools)
     if session is None:
         if agent is not None:
@@ -118,12 +121,18 @@ def _list_session_calls(  # noqa: PLR0917 - what the command line has
         if in_time or not session.calls:
             return _explain_no_session_calls(in_time, tools, outcomes)
         first, last = (
-            f"{call.timestamp:%Y-%m-%d %H:%M}" if call.timestamp else "?"
-            for call in (session.calls[0], session.calls[-1])
+            format_time(call.timestamp, criteria.zone) or "?" for call in (session.calls[0], session.calls[-1])
         )
-        return f"No calls in that time. The session's calls are from {first} to {last} (UTC)."
+        zone = zone_name(criteria.zone)
+        return f"No calls in that time. The session's calls are from {first} to {last} ({zone})."
 
-    return print_listing(matches, output, row=call_row, table=_session_call_table, nothing=explain_nothing)
+    return print_listing(
+        matches,
+        output,
+        row=call_row,
+        table=lambda calls: _session_call_table(calls, criteria.zone),
+        nothing=explain_nothing,
+    )
 
 
 def _is_by(call: Call, agent: str | None) -> bool:
@@ -147,13 +156,13 @@ def _explain_no_session_calls(calls: Sequence[Call], tools: ToolFilter, outcomes
     return f"No calls by that agent. Agents with calls: {join_some(Counter(str(c.agent or 'main') for c in calls))}."
 
 
-def _session_call_table(calls: Sequence[Call]) -> str:
-    days = {call.timestamp.date() for call in calls if call.timestamp is not None}
+def _session_call_table(calls: Sequence[Call], zone: tzinfo) -> str:
+    days = {in_zone(call.timestamp, zone).date() for call in calls if call.timestamp is not None}
     clock = "%H:%M:%S" if len(days) == 1 else "%m-%d %H:%M:%S"
     is_narrow = out.terminal_width() < _MIN_WIDTH_FOR_AGENT  # the input matters more than agent and line
     rows = [
         (
-            call.timestamp.strftime(clock) if call.timestamp else "",
+            format_time(call.timestamp, zone, clock),
             f"{call.turn}" if call.turn is not None else "",
             *(() if is_narrow else (clip(plain(call.agent or "main"), 8), f"{call.place.line}")),
             f"{OUTCOME_MARKS[call.outcome].sign} {call.outcome}",
@@ -163,7 +172,8 @@ def _session_call_table(calls: Sequence[Call]) -> str:
         )
         for call in calls
     ]
-    headings = ("time (UTC)", "turn", *(() if is_narrow else ("agent", "line")), "outcome", "took", "tool", "input")
+    place = () if is_narrow else ("agent", "line")
+    headings = (f"time ({zone_name(zone)})", "turn", *place, "outcome", "took", "tool", "input")
     return out.format_table(headings, rows, right=(1, 3) if is_narrow else (1, 3, 5), shrink=(len(headings) - 2,))
 
 
@@ -182,7 +192,7 @@ def _list_all_calls(
             calls,
             output,
             row=lambda call: _listed_call_row(call, call_input(call)),
-            table=lambda calls: _listed_call_table(calls, [call_input(call) for call in calls]),
+            table=lambda calls: _listed_call_table(calls, [call_input(call) for call in calls], criteria.zone),
             nothing=lambda: _explain_no_calls(archive, criteria, tools),
             limit=criteria.limit,
         )
@@ -198,7 +208,8 @@ def _explain_no_calls(archive: Archive, criteria: CrossSessionFilter, tools: Too
         return f"No matching calls in any session: {unused}" + ("" if unused.endswith("?") else ".")
     newest = archive.calls(limit=1)
     if criteria.time and newest and newest[0].timestamp is not None:
-        return f"No matching calls in any session. The newest call is from {newest[0].timestamp:%Y-%m-%d}."
+        last = f"{format_time(newest[0].timestamp, criteria.zone)} ({zone_name(criteria.zone)})"
+        return f"No matching calls in any session. The newest call is from {last}."
     return "No matching calls in any session. `threadline calls SESSION` lists the calls of one session."
 
 
@@ -221,11 +232,11 @@ def _listed_call_row(call: ListedCall, summary: str) -> dict[str, Any]:
     }
 
 
-def _listed_call_table(calls: Sequence[ListedCall], inputs: Sequence[str]) -> str:
+def _listed_call_table(calls: Sequence[ListedCall], inputs: Sequence[str], zone: tzinfo) -> str:
     is_wide = out.terminal_width() >= _MIN_WIDTH_FOR_PROJECT  # the input matters more than duration and project
     rows = [
         (
-            call.timestamp.strftime("%Y-%m-%d %H:%M") if call.timestamp else "",
+            format_time(call.timestamp, zone),
             str(call.session or "")[:8],
             f"{OUTCOME_MARKS[call.outcome].sign} {call.outcome}",
             *((format_duration(call.duration),) if is_wide else ()),
@@ -235,6 +246,6 @@ def _listed_call_table(calls: Sequence[ListedCall], inputs: Sequence[str]) -> st
         )
         for call, text in zip(calls, inputs, strict=True)
     ]
-    headings = ("time (UTC)", "session", "outcome", *(("took",) if is_wide else ()), "tool")
+    headings = (f"time ({zone_name(zone)})", "session", "outcome", *(("took",) if is_wide else ()), "tool")
     headings = (*headings, *(("project",) if is_wide else ()), "input")
     return out.format_table(headings, rows, right=(3,) if is_wide else (), shrink=(headings.index("tool"),))

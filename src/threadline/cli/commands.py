@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
 
 from threadline import __version__
 from threadline.cli import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, NoHome
-from threadline.cli.options import format_parameter, home_option, jobs_option, output_options
+from threadline.cli.options import TIMEZONE_HELP, format_parameter, home_option, jobs_option, output_options
 from threadline.errors import Error, did_you_mean
 
 COMMANDS = {
@@ -228,20 +228,22 @@ Examples:
 )
 @home_option
 @jobs_option
+@click.option("--tz", "zone", metavar="ZONE", help=TIMEZONE_HELP)
 @output_options
 @click.version_option(__version__, "-V", "--version", prog_name="threadline")
 @click.pass_context
-def threadline(ctx: click.Context, homes: tuple[str, ...], jobs: int | None, output: str) -> int:
+def threadline(ctx: click.Context, homes: tuple[str, ...], jobs: int | None, zone: str | None, output: str) -> int:
     """Read everything Claude Code leaves on disk, without losing a byte.
 
     Without a command, prints an overview of all homes. Exit codes: 0 success, 1 nothing found, 2 error.
     """
     if ctx.invoked_subcommand is None:
         from threadline.cli.overview import print_overview  # noqa: PLC0415 - `--help` and other commands do without
+        from threadline.model.times import parse_zone  # noqa: PLC0415 - likewise
 
-        return print_overview(homes, jobs, output)
-    options = {"homes": homes, "jobs": jobs, format_parameter(output): output != "table"}
-    forward_options(ctx, threadline, options, "threadline", {"homes": "home"})
+        return print_overview(homes, jobs, output, parse_zone(zone))
+    options = {"homes": homes, "jobs": jobs, "zone": zone, format_parameter(output): output != "table"}
+    forward_options(ctx, threadline, options, "threadline", {"homes": "home", "zone": "tz"})
     return EXIT_OK
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import tzinfo
 from typing import Any
 
 import click
 
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import colour_option, home_option, output_options, pager_option
+from threadline.cli.options import colour_option, home_option, output_options, pager_option, timezone_option
 from threadline.cli.resolve import find_agent, parse_place, read_session
 from threadline.model.context import CacheBreak, Context, ContextPart, TurnContext
 from threadline.model.places import Place
@@ -36,6 +37,7 @@ Examples:
 @click.option(
     "--breaks", "with_breaks", is_flag=True, help="Also list each cache break with the evidence for its cause."
 )
+@timezone_option
 @colour_option
 @pager_option
 @home_option
@@ -48,6 +50,7 @@ def context(
     turn: int | None,
     everything: bool,
     with_breaks: bool,
+    zone: tzinfo,
     colour: bool,
     pager: bool,
     homes: tuple[str, ...],
@@ -69,7 +72,9 @@ def context(
         out.print_rows(map(_turn_row, analysis.turns), output)
     elif analysis.windows:
         use = out.use_colour(enabled=colour)
-        lines = draw_context(analysis, out.page_width(), colour=use, everything=everything, with_breaks=with_breaks)
+        lines = draw_context(
+            analysis, out.page_width(), colour=use, everything=everything, with_breaks=with_breaks, zone=zone
+        )
         out.print_lines(lines, colour=use, pager=pager)
     if analysis.windows:
         return EXIT_OK

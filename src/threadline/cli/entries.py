@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from datetime import tzinfo
 from itertools import chain, islice
 
 import click
@@ -11,15 +12,25 @@ import click
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.filters import AttributedEntry, EntryFilter
-from threadline.cli.options import home_option, limit_option, output_options, since_option, until_option
-from threadline.cli.resolve import TimeRange, find_by_name
+from threadline.cli.options import (
+    home_option,
+    limit_option,
+    output_options,
+    since_option,
+    timezone_option,
+    until_option,
+)
+from threadline.cli.resolve import find_by_name
 from threadline.cli.rows import entry_row, entry_subtype, entry_text
 from threadline.errors import Error
 from threadline.model.homes import Transcript
+from threadline.model.text import format_time
+from threadline.model.times import TimeRange, zone_name
 from threadline.parse import entries as parse_entries
 from threadline.render import clip, display_width, one_line, plain
 
-_KIND_COLUMN = 7 + 2 + 19 + 2
+_TIME_WIDTH = len("2026-11-03 14:00:00")
+_KIND_COLUMN = 7 + 2 + _TIME_WIDTH + 2
 _NARROW, _NARROW_KIND, _WIDE_KIND = 100, 16, 30
 _LOOKAHEAD = 200
 _EPILOG = """
@@ -46,6 +57,7 @@ Examples:
 )
 @since_option("Only from WHEN on: 2026-11-03, 2026-11-03T14:00, 12h, 7d, 2w, yesterday.")
 @until_option()
+@timezone_option
 @click.option("--problems", is_flag=True, help="Only entries with problems, and what they are.")
 @limit_option("Print at most N entries.")
 @click.option("--data", is_flag=True, help="With --json, --jsonl or --csv: include each entry's own JSON.")
@@ -59,6 +71,7 @@ def entries(
     agent: str | None,
     since: str | None,
     until: str | None,
+    zone: tzinfo,
     problems: bool,
     limit: int | None,
     data: bool,
@@ -69,20 +82,20 @@ def entries(
     """Print the entries of a transcript.
 
     Shows line, time, kind and text. PATH is a transcript, a folder or home with transcripts, the start of a session or
-    agent id, or `last`. Days are UTC days.
+    agent id, or `last`.
     """
     if raw and output != "table":
         raise click.UsageError(f"--raw cannot be combined with --{output}.")
     if data and (raw or output == "table"):
         raise click.UsageError("--data requires --json, --jsonl or --csv. To see the original lines, use --raw alone.")
-    criteria = EntryFilter(kinds, agent, TimeRange.parse(since, until), problems=problems)
+    criteria = EntryFilter(kinds, agent, TimeRange.parse(since, until, tz=zone), zone, problems=problems)
     found, is_id = find_by_name(path, homes)
     transcripts = found.transcripts
     matches = islice(criteria.apply(_read_all(transcripts)), limit)
     if raw:
         number = _print_raw(matches)
     elif output == "table":
-        number = _print_table(matches, has_names=is_id or len(transcripts) > 1, problems=problems)
+        number = _print_table(matches, zone, has_names=is_id or len(transcripts) > 1, problems=problems)
     else:
         number = out.print_rows((entry_row(attributed, data=data) for attributed in matches), output)
     if number:
@@ -118,7 +131,7 @@ def _print_raw(matches: Iterator[AttributedEntry]) -> int:
     return number
 
 
-def _print_table(matches: Iterator[AttributedEntry], *, has_names: bool, problems: bool) -> int:
+def _print_table(matches: Iterator[AttributedEntry], zone: tzinfo, *, has_names: bool, problems: bool) -> int:
     """Print one line per entry as it is read, because a transcript may have a million.
 
     With `has_names`, a heading names each transcript.
@@ -134,8 +147,10 @@ def _print_table(matches: Iterator[AttributedEntry], *, has_names: bool, problem
             transcript = entry.line.transcript
             click.echo(("\n" if number else "") + out.format_heading(transcript))
         if not number:
-            click.echo(f"{'line':>7}  {'time (UTC)':<19}  {'kind':<{kind_width}}  {'problem' if problems else 'text'}")
-        when = entry.timestamp.strftime("%Y-%m-%d %H:%M:%S") if entry.timestamp else ""
+            heading = clip(f"time ({zone_name(zone)})", _TIME_WIDTH)
+            what = "problem" if problems else "text"
+            click.echo(f"{'line':>7}  {heading:<{_TIME_WIDTH}}  {'kind':<{kind_width}}  {what}")
+        when = format_time(entry.timestamp, zone, "%Y-%m-%d %H:%M:%S")
         mark = "⎇ " if attributed.is_agent else ""
         text = (
             "; ".join(f"{problem.kind}: {problem.message}" for problem in attributed.problems)
@@ -144,7 +159,7 @@ def _print_table(matches: Iterator[AttributedEntry], *, has_names: bool, problem
         )
         kind = clip(plain(_kind_label(attributed)), kind_width)
         kind += " " * (kind_width - display_width(kind))
-        click.echo(f"{entry.line.number:>7}  {when:<19}  {kind}  {one_line(mark + text, room)}".rstrip())
+        click.echo(f"{entry.line.number:>7}  {when:<{_TIME_WIDTH}}  {kind}  {one_line(mark + text, room)}".rstrip())
         number += 1
     return number
 

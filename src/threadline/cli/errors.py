@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import tzinfo
 
 import click
 
 from threadline.cli import output as out
-from threadline.cli.options import home_option, jobs_option, output_options, since_option, until_option
-from threadline.cli.resolve import TimeRange, open_archive, read_session
+from threadline.cli.options import (
+    home_option,
+    jobs_option,
+    output_options,
+    since_option,
+    timezone_option,
+    until_option,
+)
+from threadline.cli.resolve import open_archive, read_session
+from threadline.model.text import format_time
+from threadline.model.times import TimeRange, zone_name
 from threadline.render import clip, one_line, plain, summarize_input
 from threadline.reports import Failure, session_failures
 
@@ -26,6 +36,7 @@ Examples:
 @click.argument("session", required=False)
 @since_option()
 @until_option()
+@timezone_option
 @home_option
 @jobs_option
 @output_options
@@ -34,6 +45,7 @@ def errors(
     *,
     since: str | None,
     until: str | None,
+    zone: tzinfo,
     homes: tuple[str, ...],
     jobs: int | None,
     output: str,
@@ -44,7 +56,7 @@ def errors(
     failure that a fork or branch copied is listed once, with the original. Only failures that Claude Code recorded
     count, not every text that contains the word "error".
     """
-    time = TimeRange.parse(since, until)
+    time = TimeRange.parse(since, until, tz=zone)
     if session is not None:
         failures = session_failures(read_session(session, homes), summarize_input)
     else:
@@ -56,25 +68,26 @@ def errors(
         [failure for failure in failures if failure.timestamp in time],
         output,
         row=out.to_json_value,
-        table=lambda matches: _failure_table(matches, has_sessions=session is None),
-        nothing=lambda: _explain_nothing(failures, time),
+        table=lambda matches: _failure_table(matches, zone, has_sessions=session is None),
+        nothing=lambda: _explain_nothing(failures, time, zone),
     )
 
 
-def _explain_nothing(failures: Sequence[Failure], time: TimeRange) -> str:
+def _explain_nothing(failures: Sequence[Failure], time: TimeRange, zone: tzinfo) -> str:
     if not time:
         return "No failures: every call succeeded or is still open, and no request failed."
     times = [failure.timestamp for failure in failures if failure.timestamp is not None]
-    others = f" Other failures are from {min(times):%Y-%m-%d} to {max(times):%Y-%m-%d}." if times else ""
+    first, last = (format_time(find(times, default=None), zone, "%Y-%m-%d") for find in (min, max))
+    others = f" Other failures are from {first} to {last} ({zone_name(zone)})." if times else ""
     return f"No failures in that time.{others}"
 
 
-def _failure_table(failures: Sequence[Failure], *, has_sessions: bool) -> str:
+def _failure_table(failures: Sequence[Failure], zone: tzinfo, *, has_sessions: bool) -> str:
     precise = "%Y-%m-%d %H:%M" if out.terminal_width() >= _MIN_WIDTH_FOR_TIME else "%Y-%m-%d"
     clock = precise if has_sessions else "%m-%d %H:%M:%S"
     rows = [
         (
-            failure.timestamp.strftime(clock) if failure.timestamp else "",
+            format_time(failure.timestamp, zone, clock),
             *((str(failure.session or "")[:8],) if has_sessions else ()),
             "" if failure.turn is None else str(failure.turn),
             failure.what,
@@ -83,7 +96,7 @@ def _failure_table(failures: Sequence[Failure], *, has_sessions: bool) -> str:
         )
         for failure in failures
     ]
-    headings = ("time (UTC)", *(("session",) if has_sessions else ()), "turn", "what", "tool", "text")
+    headings = (f"time ({zone_name(zone)})", *(("session",) if has_sessions else ()), "turn", "what", "tool", "text")
     turn, tool = headings.index("turn"), headings.index("tool")
     return out.format_table(headings, rows, right=(turn,), shrink=(tool,))
 

@@ -30,7 +30,6 @@ from threadline.model.homes import Found, Transcript
 from threadline.model.ledger import sum_fields
 from threadline.model.receipts import Mention, PricedTokens, RateSum, Receipt, ReceiptItem
 from threadline.model.text import format_decimal
-from threadline.model.times import parse_zone
 from threadline.render import draw_receipt
 from threadline.reports import (
     ReceiptQuery,
@@ -77,7 +76,7 @@ def explain(
     limit: int | None,
     everything: bool,
     price_files: tuple[str, ...],
-    tz: str | None,
+    zone: tzinfo,
     colour: bool,
     pager: bool,
     homes: tuple[str, ...],
@@ -93,7 +92,7 @@ def explain(
     """
     if limit is not None and everything:
         raise click.UsageError("Use --limit or --all, not both.")
-    zone, rates = parse_zone(tz), load_rates(*price_files)
+    rates = load_rates(*price_files)
     with open_archive(homes, jobs) as archive:
         target = parse_target(what, archive, zone)
         if not target.found:

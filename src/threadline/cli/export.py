@@ -18,7 +18,7 @@ from threadline.archive import Archive
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, project_option, since_option, until_option
-from threadline.cli.resolve import TimeRange, open_archive, transcript_path
+from threadline.cli.resolve import open_archive, transcript_path
 from threadline.errors import BadQuery, Error, NotFound
 from threadline.export import (
     ExportFormat,
@@ -38,6 +38,7 @@ from threadline.export import (
 )
 from threadline.model.homes import Homes
 from threadline.model.text import count
+from threadline.model.times import TimeRange, parse_zone
 from threadline.render import AgentDetail, Detail, View, plain
 from threadline.summary import SessionFilter
 
@@ -127,6 +128,12 @@ def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: st
 @project_option("Without SESSION: export projects whose path contains TEXT.")
 @since_option("Without SESSION: export sessions active at or after WHEN: 2026-11-03, 7d.")
 @until_option("Without SESSION: export sessions started up to WHEN.")
+@click.option(
+    "--tz",
+    metavar="ZONE",
+    help="Time zone of --since and --until, and of times in the files. Default: local for --since and --until;"
+    " UTC in files, so that they are the same on every machine.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON document.")
 @home_option
 def export(
@@ -217,7 +224,7 @@ def _find_sessions(archive: Archive, names: tuple[str, ...], details: dict[str, 
         return [transcript_path(name) or archive.path(name) for name in names]
     if not filters:
         raise BadQuery("Name a session (`last` is the newest), or select some with --project, --since or --until.")
-    time = TimeRange.parse(details["since"], details["until"])
+    time = TimeRange.parse(details["since"], details["until"], tz=details["tz"])
     matches = archive.sessions(SessionFilter(project=details["project"], since=time.since, until=time.until)).sessions
     if not matches:
         raise NotFound("No session matches. `threadline list` shows all sessions.")
@@ -249,6 +256,7 @@ def _build_options(
         branch=details["branch"],
         from_turn=details["first"],
         to_turn=details["last"],
+        zone=parse_zone(details["tz"] or "UTC"),
     )
     settings = load_settings(details["hide"], details["hide_from"], details["patterns"]) if details["redact"] else None
     return ExportOptions(form, view, settings, site=site is not None or (has_several and form is ExportFormat.HTML))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +19,8 @@ from threadline.cli.options import cross_session_options, home_option, output_op
 from threadline.cli.resolve import open_archive, parse_place, read_session
 from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.model.calls import ListedFile
-from threadline.model.text import join_some
+from threadline.model.text import format_time, join_some
+from threadline.model.times import zone_name
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
@@ -59,6 +60,7 @@ def files(
     project: str | None,
     since: str | None,
     until: str | None,
+    zone: tzinfo,
     limit: int | None,
     homes: tuple[str, ...],
     output: str,
@@ -71,7 +73,7 @@ def files(
 
     Without SESSION, lists the files that any session touched, most recent first, from the index.
     """
-    criteria = CrossSessionFilter.parse(project, since, until, limit)
+    criteria = CrossSessionFilter.parse(project, since, until, limit, zone)
     if session is None:
         if at or diff or content:
             raise click.UsageError("--at, --diff and --content require a SESSION.")
@@ -253,7 +255,7 @@ def _list_all_files(criteria: CrossSessionFilter, path: str | None, homes: Seque
             archive.files(path, **criteria.archive_arguments()),
             output,
             row=_listed_file_row,
-            table=_listed_file_table,
+            table=lambda files: _listed_file_table(files, criteria.zone),
             nothing=lambda: _explain_no_files(archive, criteria, path),
             limit=criteria.limit,
             order="most recently touched",
@@ -282,10 +284,10 @@ def _listed_file_row(file: ListedFile) -> dict[str, Any]:
     }
 
 
-def _listed_file_table(files: Sequence[ListedFile]) -> str:
+def _listed_file_table(files: Sequence[ListedFile], zone: tzinfo) -> str:
     rows = [
         (
-            file.last.strftime("%Y-%m-%d %H:%M") if file.last else "",
+            format_time(file.last, zone),
             str(file.session or "")[:8],
             f"{file.reads:,}",
             f"{file.writes:,}",
@@ -293,4 +295,5 @@ def _listed_file_table(files: Sequence[ListedFile]) -> str:
         )
         for file in files
     ]
-    return out.format_table(("last (UTC)", "session", "reads", "writes", "file"), rows, right=(2, 3), ends=True)
+    headings = (f"last ({zone_name(zone)})", "session", "reads", "writes", "file")
+    return out.format_table(headings, rows, right=(2, 3), ends=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.cli.output import no_match_message
-from threadline.cli.resolve import TimeRange
 from threadline.errors import did_you_mean
-from threadline.model.text import join_some
+from threadline.model.text import format_time, join_some
+from threadline.model.times import TimeRange, zone_name
 from threadline.summary import SessionFilter
 
 if TYPE_CHECKING:
@@ -32,15 +32,18 @@ class CrossSessionFilter(Struct, frozen=True):
     project: str | None
     time: TimeRange
     limit: int | None
+    zone: tzinfo = UTC
 
     @staticmethod
-    def parse(project: str | None, since: str | None, until: str | None, limit: int | None) -> CrossSessionFilter:
+    def parse(
+        project: str | None, since: str | None, until: str | None, limit: int | None, zone: tzinfo
+    ) -> CrossSessionFilter:
         """Parse the command-line options.
 
         Raises:
             BadQuery: a time cannot be understood, or `--since` is after `--until`.
         """
-        return CrossSessionFilter(project, TimeRange.parse(since, until), limit)
+        return CrossSessionFilter(project, TimeRange.parse(since, until, tz=zone), limit, zone)
 
     def archive_arguments(self) -> dict[str, Any]:
         """The filter as arguments of `Archive.calls` and `Archive.files`."""
@@ -105,10 +108,19 @@ class AttributedEntry(NamedTuple):
 class EntryFilter:
     """Filters entries, and remembers the kinds, agents and times of all entries to explain an empty result."""
 
-    def __init__(self, kinds: tuple[str, ...], agent: str | None, time: TimeRange, *, problems: bool = False) -> None:
+    def __init__(
+        self,
+        kinds: tuple[str, ...],
+        agent: str | None,
+        time: TimeRange,
+        zone: tzinfo = UTC,
+        *,
+        problems: bool = False,
+    ) -> None:
         self._kinds = kinds
         self._agent = agent.removeprefix("agent-") if agent is not None else None
         self._time = time
+        self._zone = zone
         self._problems = problems
         self._kind_counts: Counter[str] = Counter()
         self._agents: dict[str, None] = {}
@@ -202,7 +214,8 @@ class EntryFilter:
     def _describe_times(self) -> str:
         if self._first is None or self._last is None:
             return "No entry here has a timestamp."
-        return f"The entries here are from {self._first:%Y-%m-%d %H:%M} to {self._last:%Y-%m-%d %H:%M} (UTC)."
+        first, last = format_time(self._first, self._zone), format_time(self._last, self._zone)
+        return f"The entries here are from {first} to {last} ({zone_name(self._zone)})."
 
 
 def _matches_agent(agent: str | None, prefix: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import tzinfo
 from itertools import islice
 
 import click
@@ -16,12 +17,14 @@ from threadline.cli.options import (
     output_options,
     project_option,
     since_option,
+    timezone_option,
     until_option,
 )
-from threadline.cli.resolve import TimeRange, open_archive
+from threadline.cli.resolve import open_archive
 from threadline.model.homes import Home
 from threadline.model.text import count, format_time, join_some
-from threadline.render import Role, Span, Spans, Style, display_width, one_line, plain
+from threadline.model.times import TimeRange, zone_name
+from threadline.render import Role, Span, Spans, Style, display_width, one_line, plain, wrap
 from threadline.reports import PromptFilter, PromptHistory, TypedPrompt
 
 _DEFAULT_LIMIT = 30
@@ -43,6 +46,7 @@ Examples:
 @project_option()
 @since_option("Only from WHEN on: 2026-11-03, 12h, 7d, yesterday.")
 @until_option()
+@timezone_option
 @click.option("--gone", is_flag=True, help="Only prompts whose session's transcript was deleted.")
 @limit_option(f"Show at most N prompts. Default: {_DEFAULT_LIMIT}; no limit for --json, --jsonl and --csv.")
 @colour_option
@@ -54,6 +58,7 @@ def history(
     project: str | None,
     since: str | None,
     until: str | None,
+    zone: tzinfo,
     gone: bool,
     limit: int | None,
     colour: bool,
@@ -62,42 +67,45 @@ def history(
 ) -> int:
     """List the prompts you typed, newest first.
 
-    Shows time (UTC), session, project and text. Prompts come from history.jsonl, which Claude Code does not delete;
+    Shows time, session, project and text. Prompts come from history.jsonl, which Claude Code does not delete;
     `gone` marks those whose session was deleted. Old rows do not name their session and have no mark. With TEXT, lists
     only prompts that contain it, ignoring case.
     """
-    time = TimeRange.parse(since, until)
+    time = TimeRange.parse(since, until, tz=zone)
     criteria = PromptFilter(text, project, time.since, time.until, gone)
     archive = open_archive(homes, index=False, require_home=True)
     prompts = archive.history(criteria)
     if output == "table":
-        number = _print_prompts(prompts.prompts(), limit or _DEFAULT_LIMIT, colour=out.use_colour(enabled=colour))
+        number = _print_prompts(prompts.prompts(), limit or _DEFAULT_LIMIT, zone, colour=out.use_colour(enabled=colour))
     else:
         number = out.print_rows(map(out.to_json_value, islice(prompts.prompts(), limit)), output)
     _print_problems(prompts)
-    return EXIT_OK if number else out.report_nothing(_explain_nothing(archive.homes, prompts, criteria))
+    return EXIT_OK if number else out.report_nothing(_explain_nothing(archive.homes, prompts, criteria, zone))
 
 
-def _print_prompts(prompts: Iterator[TypedPrompt], limit: int, *, colour: bool) -> int:
+def _print_prompts(prompts: Iterator[TypedPrompt], limit: int, zone: tzinfo, *, colour: bool) -> int:
     """Print one line per prompt, and whether there are more; return how many were printed."""
     style = Style(colour=colour)
     width = out.page_width()
     number = 0
     for prompt in islice(prompts, limit):
-        click.echo(style.line(_prompt_line(prompt, width)), color=colour)
+        click.echo(style.line(_prompt_line(prompt, width, zone)), color=colour)
         number += 1
-    if number == limit and next(prompts, None) is not None:
-        note = f"Showing the newest {number}. Use --limit N for more."
-        click.echo("\n" + style.line((Span(note, Role.FAINT),)), color=colour)
+    if number:
+        is_limited = number == limit and next(prompts, None) is not None
+        more = f" Showing the newest {number}. Use --limit N for more." if is_limited else ""
+        click.echo()
+        for line in wrap((Span(f"Times are {zone_name(zone)}.{more}", Role.FAINT),), width):
+            click.echo(style.line(line), color=colour)
     return number
 
 
-def _prompt_line(prompt: TypedPrompt, width: int) -> Spans:
+def _prompt_line(prompt: TypedPrompt, width: int, zone: tzinfo) -> Spans:
     session = plain((prompt.session or "")[:8])
     project = out.shorten_path(prompt.project or "", _PROJECT_WIDTH)
     pasted = f"  +{prompt.pasted} pasted" if prompt.pasted else ""
     before = (
-        Span(f"{format_time(prompt.timestamp):<16}  ", Role.FAINT),
+        Span(f"{format_time(prompt.timestamp, zone):<16}  ", Role.FAINT),
         Span(session + " " * (10 - display_width(session)), Role.CODE),
         Span("gone  " if prompt.gone else "      ", Role.NOTICE),
         Span(project + " " * (_PROJECT_WIDTH + 2 - display_width(project)), Role.FAINT),
@@ -114,7 +122,7 @@ def _print_problems(prompts: PromptHistory) -> None:
         out.print_message(f"{count(len(lost), 'row')} could not be read. {where}.")
 
 
-def _explain_nothing(homes: Sequence[Home], prompts: PromptHistory, criteria: PromptFilter) -> str:
+def _explain_nothing(homes: Sequence[Home], prompts: PromptHistory, criteria: PromptFilter, zone: tzinfo) -> str:
     """Why no prompt is listed, and which filters would match."""
     if not prompts.rows_read:
         return f"No prompts: no history.jsonl with rows in {join_some(str(home.path) for home in homes)}."
@@ -130,6 +138,6 @@ def _explain_nothing(homes: Sequence[Home], prompts: PromptHistory, criteria: Pr
     if len(used) > 1:
         hints.append(", ".join(f"{prompts.match_counts[name]:,} {descriptions[name]}" for name in used) + ".")
     if prompts.newest and criteria.since is not None:
-        hints.append(f"The newest is from {prompts.newest:%Y-%m-%d}.")
+        hints.append(f"The newest is from {format_time(prompts.newest, zone)} ({zone_name(zone)}).")
     options = {"" if name == "text" else name: getattr(criteria, name) for name in used}
     return out.no_match_message("prompt", prompts.rows_read, options, " ".join(hints))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import tzinfo
 
 import click
 
@@ -21,11 +22,13 @@ from threadline.cli.options import (
     output_options,
     project_option,
     since_option,
+    timezone_option,
     until_option,
 )
-from threadline.cli.resolve import TimeRange, open_archive
+from threadline.cli.resolve import open_archive
 from threadline.model.text import count, count_agents, format_time, join_some, short_model_name
-from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain
+from threadline.model.times import TimeRange, zone_name
+from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain, wrap
 from threadline.summary import SessionFilter, SessionList, SessionSummary
 
 _DEFAULT_LIMIT = 30
@@ -48,6 +51,7 @@ Examples:
 @click.option("--agent-type", metavar="TYPE", help="Only sessions that started an agent of this type.")
 @since_option("Only sessions active at or after WHEN: 2026-11-03, 7d, yesterday.")
 @until_option("Only sessions started up to WHEN.")
+@timezone_option
 @limit_option(f"Show at most N sessions. Default: {_DEFAULT_LIMIT}; no limit for --json, --jsonl and --csv.")
 @colour_option
 @home_option
@@ -61,6 +65,7 @@ def list(  # noqa: A001 - a command has the name that people type
     agent_type: str | None,
     since: str | None,
     until: str | None,
+    zone: tzinfo,
     limit: int | None,
     colour: bool,
     homes: tuple[str, ...],
@@ -73,7 +78,7 @@ def list(  # noqa: A001 - a command has the name that people type
     listed. `running` marks sessions with a live process; `kept` marks sessions that Claude Code has deleted and that
     exist only in the keep.
     """
-    time = TimeRange.parse(since, until)
+    time = TimeRange.parse(since, until, tz=zone)
     criteria = SessionFilter(
         project=project,
         title=title,
@@ -91,14 +96,14 @@ def list(  # noqa: A001 - a command has the name that people type
             out.print_rows(map(out.to_json_value, listing.sessions), output)
         else:
             colour = out.use_colour(enabled=colour)
-            for line in _page_lines(listing, colour=colour):
+            for line in _page_lines(listing, zone, colour=colour):
                 click.echo(line, color=colour)
         if listing.sessions or not archive.homes:
             return EXIT_OK if listing.sessions else EXIT_NOTHING
-        return out.report_nothing(_explain_nothing(archive, criteria))
+        return out.report_nothing(_explain_nothing(archive, criteria, zone))
 
 
-def _explain_nothing(archive: Archive, criteria: SessionFilter) -> str:
+def _explain_nothing(archive: Archive, criteria: SessionFilter, zone: tzinfo) -> str:
     """Why no session is listed, and which filters would match."""
     sessions = archive.sessions(SessionFilter()).sessions
     if not sessions:
@@ -111,10 +116,12 @@ def _explain_nothing(archive: Archive, criteria: SessionFilter) -> str:
         "since": criteria.since,
         "until": criteria.until,
     }
-    return out.no_match_message("session", len(sessions), options, _suggest_filter(archive, criteria, sessions))
+    return out.no_match_message("session", len(sessions), options, _suggest_filter(archive, criteria, sessions, zone))
 
 
-def _suggest_filter(archive: Archive, criteria: SessionFilter, sessions: tuple[SessionSummary, ...]) -> str:
+def _suggest_filter(
+    archive: Archive, criteria: SessionFilter, sessions: tuple[SessionSummary, ...], zone: tzinfo
+) -> str:
     """The values that exist, of the first filter that matches nothing by itself."""
     if criteria.machine is not None and not archive.sessions(SessionFilter(machine=criteria.machine)).sessions:
         return f"Machines: {join_some(dict.fromkeys(session.machine for session in sessions))}."
@@ -126,24 +133,25 @@ def _suggest_filter(archive: Archive, criteria: SessionFilter, sessions: tuple[S
         return f"Projects: {join_some(dict.fromkeys(session.project for session in sessions))}."
     if criteria.since is not None or criteria.until is not None:
         times = [session.last for session in sessions if session.last is not None]
-        return f"The newest is from {max(times):%Y-%m-%d}." if times else ""
+        return f"The newest is from {format_time(max(times), zone)} ({zone_name(zone)})." if times else ""
     return f"The newest is titled {sessions[0].title!r}."
 
 
-def _page_lines(listing: SessionList, *, colour: bool) -> Iterator[str]:
+def _page_lines(listing: SessionList, zone: tzinfo, *, colour: bool) -> Iterator[str]:
     style = Style(colour=colour)
     width = out.page_width()
     has_machines = len({session.machine for session in listing.sessions}) > 1
     for session in listing.sessions:
-        for line in _session_lines(session, width, has_machines=has_machines):
+        for line in _session_lines(session, width, zone, has_machines=has_machines):
             yield style.line(line)
-    if listing.more:
+    if listing.sessions:
         yield ""
-        note = f"Showing the newest {len(listing.sessions)}. {listing.more:,} more: use --limit N."
-        yield style.line((Span(note, Role.FAINT),))
+        more = f" Showing the newest {len(listing.sessions)}. {listing.more:,} more: use --limit N."
+        note = f"Times are {zone_name(zone)}.{more if listing.more else ''}"
+        yield from map(style.line, wrap((Span(note, Role.FAINT),), width))
 
 
-def _session_lines(session: SessionSummary, width: int, *, has_machines: bool) -> Iterator[Spans]:
+def _session_lines(session: SessionSummary, width: int, zone: tzinfo, *, has_machines: bool) -> Iterator[Spans]:
     """Two lines per session: title and figures; the machine only if there are several."""
     mark = "running  " if session.running else "kept  " if session.kept else ""
     title = one_line(session.title or "(no title)", max(20, width - 10 - len(mark)))
@@ -153,7 +161,7 @@ def _session_lines(session: SessionSummary, width: int, *, has_machines: bool) -
         Span(title, Role.TITLE),
     )
     facts = (
-        format_time(session.last),
+        format_time(session.last, zone),
         count(session.turns, "turn"),
         count_agents(session.agents, session.agents_started),
         short_model_name(session.model),

@@ -95,12 +95,13 @@ def project_option(text: str = "Only projects whose path contains TEXT.") -> Dec
 
 
 def cross_session_options(function: CommandFunction) -> CommandFunction:
-    """Add `--project`, `--since`, `--until` and `--limit` for commands that list one session or all of them."""
+    """Add `--project`, `--since`, `--until`, `--tz` and `--limit` for commands that list one session or all of them."""
     limit = (
         "Show at most the newest N. Default: 50 across all sessions; no limit for one session, --json, --jsonl, --csv."
     )
     for decorator in (
         limit_option(limit),
+        timezone_option,
         until_option(),
         since_option(),
         project_option("Across all sessions: only projects whose path contains TEXT."),
@@ -118,11 +119,21 @@ def exact_tools_option(function: CommandFunction) -> CommandFunction:
     )(function)
 
 
+TIMEZONE_HELP = "Time zone of times and days: Europe/Berlin, UTC, local. Default: local."
+"""The help text of `--tz`."""
+
+
 def timezone_option(function: CommandFunction) -> CommandFunction:
-    """Add `--tz`."""
+    """Add `--tz`, passed as `zone`: a time zone, by default the user's own."""
     return click.option(
-        "--tz", metavar="ZONE", help="Time zone for days and hours: Europe/Berlin, UTC, local. Default: local."
+        "--tz", "zone", type=click.UNPROCESSED, metavar="ZONE", callback=_resolve_zone, help=TIMEZONE_HELP
     )(function)
+
+
+def _resolve_zone(context: click.Context, _option: click.Parameter, value: str | None) -> Any:
+    from threadline.model.times import parse_zone  # noqa: PLC0415 - `threadline --help` loads this module
+
+    return parse_zone(value) if not context.resilient_parsing else None
 
 
 def prices_option(function: CommandFunction) -> CommandFunction:

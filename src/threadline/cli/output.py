@@ -63,11 +63,6 @@ def format_size(count: int) -> str:
     raise AssertionError
 
 
-def format_day(moment: Any) -> str:
-    """Format a day: 2026-11-03."""
-    return moment.strftime("%Y-%m-%d") if moment is not None else ""
-
-
 def terminal_width(*, piped: int = _WIDTH_WHEN_PIPED) -> int:
     """The terminal's width; without a terminal, COLUMNS or else `piped`."""
     if sys.stdout.isatty():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, tzinfo
 from shlex import quote
 from typing import Any
 
@@ -12,7 +13,8 @@ from msgspec.structs import asdict
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.resolve import open_archive
-from threadline.model.text import count
+from threadline.model.text import count, format_time
+from threadline.model.times import zone_name
 from threadline.render import display_width, plain
 from threadline.summary import Overview
 
@@ -22,7 +24,7 @@ _MAX_PROBLEMS = 5
 _MAX_PATH = 4096
 
 
-def print_overview(homes: tuple[str, ...], jobs: int | None, output: str) -> int:
+def print_overview(homes: tuple[str, ...], jobs: int | None, output: str, zone: tzinfo) -> int:
     """Print the overview; return the exit code."""
     with open_archive(homes, jobs) as archive:
         overview = archive.overview()
@@ -34,7 +36,7 @@ def print_overview(homes: tuple[str, ...], jobs: int | None, output: str) -> int
     if output == "json":
         out.print_json(_overview_record(overview))
     elif output == "table":
-        click.echo(format_overview(overview, homes))
+        click.echo(format_overview(overview, homes, zone))
     else:
         out.print_rows((out.to_json_value(project) for project in overview.projects), output)
     return EXIT_OK if overview.transcripts else EXIT_NOTHING
@@ -44,11 +46,11 @@ def _overview_record(overview: Overview) -> dict[str, Any]:
     return {**asdict(overview), "homes": [{"path": home.path, "source": home.source} for home in overview.homes]}
 
 
-def format_overview(overview: Overview, homes: Sequence[str] = ()) -> str:
-    """The lines of the overview. `homes` are those that `--home` named."""
+def format_overview(overview: Overview, homes: Sequence[str] = (), zone: tzinfo = UTC) -> str:
+    """The lines of the overview. `homes` are those that `--home` named. Days are days in `zone`."""
     sections = [
-        "\n".join(_fact_lines(overview)),
-        _project_table(overview),
+        "\n".join(_fact_lines(overview, zone)),
+        _project_table(overview, zone),
         _largest_transcripts(overview),
         _problem_list(overview, homes),
         _next_commands(overview, homes),
@@ -56,15 +58,15 @@ def format_overview(overview: Overview, homes: Sequence[str] = ()) -> str:
     return "\n\n".join(section for section in sections if section)
 
 
-def _fact_lines(overview: Overview) -> Iterator[str]:
+def _fact_lines(overview: Overview, zone: tzinfo) -> Iterator[str]:
     for home in overview.homes:
         if not home.is_kept:
             yield f"  {'home':<14}{plain(str(home.path))}"
-    for label, text in _labelled_facts(overview):
+    for label, text in _labelled_facts(overview, zone):
         yield out.wrap_text(text, f"  {label:<14}")
 
 
-def _labelled_facts(overview: Overview) -> Iterator[tuple[str, str]]:
+def _labelled_facts(overview: Overview, zone: tzinfo) -> Iterator[tuple[str, str]]:
     if not overview.transcripts:
         yield "sessions", "none yet: Claude Code has not written a transcript here"
         return
@@ -73,7 +75,8 @@ def _labelled_facts(overview: Overview) -> Iterator[tuple[str, str]]:
     transcripts = count(overview.transcripts, "transcript")
     yield "entries", f"{overview.entries:,} in {transcripts}, {out.format_size(overview.bytes)}"
     if overview.first is not None:
-        yield "from", f"{out.format_day(overview.first)} to {out.format_day(overview.last)} (UTC)"
+        first, last = (format_time(when, zone, "%Y-%m-%d") for when in (overview.first, overview.last))
+        yield "from", f"{first} to {last} ({zone_name(zone)})"
     if overview.versions:
         versions = list(overview.versions)
         span = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
@@ -94,14 +97,14 @@ def _labelled_facts(overview: Overview) -> Iterator[tuple[str, str]]:
         yield "side files", f"{sum(overview.side_files.values()):,}: {kinds}{more}"
 
 
-def _project_table(overview: Overview) -> str:
+def _project_table(overview: Overview, zone: tzinfo) -> str:
     if not overview.projects:
         return ""
     shown = overview.projects[:_MAX_PROJECTS]
     partial = f", newest {len(shown)} of {len(overview.projects)}" if len(overview.projects) > len(shown) else ""
     rows = [
         (
-            out.format_day(project.last),
+            format_time(project.last, zone, "%Y-%m-%d"),
             f"{project.sessions:,}",
             f"{project.agents:,}",
             out.format_size(project.bytes),

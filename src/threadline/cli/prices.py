@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
@@ -75,7 +76,7 @@ def prices(
         return _import_litellm(imported, target, force=force)
     if target is not None or force:
         raise click.UsageError("--out and --force require --import.")
-    day = parse_moment(on).date().isoformat() if on is not None else None
+    day = parse_moment(on, tz=UTC).date().isoformat() if on is not None else None
     rates = load_rates(*price_files)
     rows = [row for row in rates.rows() if _matches_model(row, rates, model)]
     if day is not None:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import tzinfo
 from typing import Any
 
 import click
 
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import home_option, output_options
+from threadline.cli.options import home_option, output_options, timezone_option
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import find_agent, read_session
 from threadline.model.context import Request, RequestMessage, RequestOutline
 from threadline.model.entries import ChainEntry
 from threadline.model.session import Agent, Session
-from threadline.model.text import extract_text, join_some
+from threadline.model.text import extract_text, format_time, join_some
+from threadline.model.times import zone_name
 from threadline.render import clip
 from threadline.thread import Requests
 
+_TIME_PATTERN = "%Y-%m-%d %H:%M:%S"
 _EPILOG = """
 \b
 Examples:
@@ -33,9 +36,12 @@ Examples:
 @click.argument("session")
 @click.argument("number", required=False, type=click.IntRange(min=1))
 @click.option("--agent", metavar="ID", help="Only this agent. ID may be a prefix. Default for NUMBER: the main agent.")
+@timezone_option
 @home_option
 @output_options
-def request(session: str, number: int | None, *, agent: str | None, homes: tuple[str, ...], output: str) -> int:
+def request(
+    session: str, number: int | None, *, agent: str | None, zone: tzinfo, homes: tuple[str, ...], output: str
+) -> int:
     """Show what the model was sent.
 
     Lists the requests of a session, or shows request NUMBER. Only newer versions of Claude Code (2.1.325 and later)
@@ -44,20 +50,20 @@ def request(session: str, number: int | None, *, agent: str | None, homes: tuple
     loaded = read_session(session, homes)
     agents = [loaded.main, *loaded.agents] if agent is None else [find_agent(loaded, agent)]
     if number is not None:
-        return _print_request(Requests(agents[0].entries).rebuild(number), output)
+        return _print_request(Requests(agents[0].entries).rebuild(number), output, zone)
     return print_listing(
         [(selected, outline) for selected in agents for outline in Requests(selected.entries).outline()],
         output,
         row=lambda item: _outline_row(*item),
-        table=lambda items: _outline_table(loaded, items),
+        table=lambda items: _outline_table(loaded, items, zone),
         nothing=lambda: _explain_nothing(loaded),
     )
 
 
-def _outline_table(session: Session, outlines: Sequence[tuple[Agent, RequestOutline]]) -> str:
+def _outline_table(session: Session, outlines: Sequence[tuple[Agent, RequestOutline]], zone: tzinfo) -> str:
     rows = [
         (
-            outline.timestamp.strftime("%Y-%m-%d %H:%M:%S") if outline.timestamp else "",
+            format_time(outline.timestamp, zone, _TIME_PATTERN),
             clip(str(agent.id or "main"), 8),
             str(outline.number),
             str(outline.messages),
@@ -69,7 +75,7 @@ def _outline_table(session: Session, outlines: Sequence[tuple[Agent, RequestOutl
         )
         for agent, outline in outlines
     ]
-    headings = ("time (UTC)", "agent", "number", "messages", "new", "missing", "line", "model", "source")
+    headings = (f"time ({zone_name(zone)})", "agent", "number", "messages", "new", "missing", "line", "model", "source")
     return out.format_table(headings, rows, right=(2, 3, 4, 5, 6))
 
 
@@ -98,8 +104,7 @@ def _outline_row(agent: Agent, outline: RequestOutline) -> dict[str, Any]:
     }
 
 
-def _print_request(request: Request, output: str) -> int:
-
+def _print_request(request: Request, output: str, zone: tzinfo) -> int:
     if output == "json":
         out.print_json(
             {**_request_record(request), "messages": [_message_row(message) for message in request.messages]}
@@ -107,7 +112,7 @@ def _print_request(request: Request, output: str) -> int:
     elif output != "table":
         out.print_rows(map(_message_row, request.messages), output)
     else:
-        for line in _request_lines(request):
+        for line in _request_lines(request, zone):
             click.echo(line)
     return EXIT_OK
 
@@ -145,14 +150,14 @@ def _message_row(message: RequestMessage) -> dict[str, Any]:
     }
 
 
-def _request_lines(request: Request) -> Iterator[str]:
+def _request_lines(request: Request, zone: tzinfo) -> Iterator[str]:
     """The request as text that cannot control a terminal."""
     tools_sent = request.tools if isinstance(request.tools, list) else []
     tools = [str(tool.get("name")) for tool in tools_sent if isinstance(tool, dict)]
-    when = request.timestamp
+    when = format_time(request.timestamp, zone, _TIME_PATTERN)
     yield out.escape_line(
         f"Request {request.number}: {request.id} to {request.model} "
-        f"at {f'{when:%Y-%m-%d %H:%M:%S} (UTC)' if when is not None else 'an unknown time'}, {request.place}"
+        f"at {f'{when} ({zone_name(zone)})' if when else 'an unknown time'}, {request.place}"
     )
     yield out.escape_line(_verification_summary(request))
     yield out.escape_line(f"Tools ({len(tools)}): {', '.join(tools)}")

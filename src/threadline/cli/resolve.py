@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import Struct
 
 from threadline import archive as archives
 from threadline.archive import Archive
@@ -21,7 +19,6 @@ from threadline.cli.options import NO_KEEP
 from threadline.errors import Ambiguous, BadQuery, IndexBusy, NotFound
 from threadline.model.homes import Found, Home
 from threadline.model.places import Place
-from threadline.model.times import parse_moment
 
 if TYPE_CHECKING:
     from threadline.load import Session
@@ -265,35 +262,3 @@ def parse_place(session: SessionData, text: str | None) -> Place | None:
     if not place.line:
         raise BadQuery(f"{text!r} is not a place. Use FILE:LINE or LINE, for example session.jsonl:12 or 12.")
     return place
-
-
-class TimeRange(Struct, frozen=True):
-    """What `--since` and `--until` mean; None is open-ended."""
-
-    since: datetime | None = None
-    until: datetime | None = None
-
-    @classmethod
-    def parse(
-        cls, since: str | None, until: str | None = None, *, now: datetime | None = None, zone: tzinfo | None = None
-    ) -> TimeRange:
-        """Parse both options.
-
-        Raises:
-            BadQuery: a time cannot be understood, or the range ends before it starts.
-        """
-        start = parse_moment(since, now=now, zone=zone) if since is not None else None
-        end = parse_moment(until, now=now, end=True, zone=zone) if until is not None else None
-        if start is not None and end is not None and start > end:
-            raise BadQuery(f"--since {since} is after --until {until}.")
-        return cls(start, end)
-
-    def __bool__(self) -> bool:
-        """Whether it excludes any time."""
-        return self.since is not None or self.until is not None
-
-    def __contains__(self, when: datetime | None) -> bool:
-        """Whether a time is in the range. No time is in an open range only."""
-        if when is None:
-            return not self
-        return (self.since is None or when >= self.since) and (self.until is None or when <= self.until)

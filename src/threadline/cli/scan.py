@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import tzinfo
 from functools import cache
 from shlex import quote
 from typing import Any
@@ -14,11 +15,12 @@ from typing import Any
 import click
 
 from threadline.cli import output as out
-from threadline.cli.options import home_option, jobs_option, output_options, since_option
-from threadline.cli.resolve import TimeRange, find_by_name, open_archive
+from threadline.cli.options import home_option, jobs_option, output_options, since_option, timezone_option
+from threadline.cli.resolve import find_by_name, open_archive
 from threadline.errors import BadQuery, did_you_mean
 from threadline.model.places import Place
 from threadline.model.text import count
+from threadline.model.times import TimeRange
 from threadline.redact import KINDS, PERSONAL_KINDS, find_spans, merge_overlapping
 from threadline.render import plain
 from threadline.reports import Exposure, ScanResult, SecretFilter
@@ -45,6 +47,7 @@ Exit codes: 0 secrets found; 1 none found; 2 an error.
 @click.argument("paths", nargs=-1, metavar="[SESSION|PATH]...")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only secrets of this kind. Repeatable.")
 @since_option("Only what was written from WHEN on: 2026-11-03, 7d, yesterday.")
+@timezone_option
 @click.option(
     "--personal", is_flag=True, help="Also e-mail and IP addresses, host names, user names and home directories."
 )
@@ -56,6 +59,7 @@ def scan(
     *,
     kinds: tuple[str, ...],
     since: str | None,
+    zone: tzinfo,
     personal: bool,
     homes: tuple[str, ...],
     jobs: int | None,
@@ -69,7 +73,8 @@ def scan(
     from the place where it was used.
     """
     _check_kinds(kinds)
-    criteria = SecretFilter(kinds, personal or bool(PERSONAL_KINDS & set(kinds)), TimeRange.parse(since).since)
+    start = TimeRange.parse(since, tz=zone).since
+    criteria = SecretFilter(kinds, personal or bool(PERSONAL_KINDS & set(kinds)), start)
     found = [find_by_name(path, homes)[0] for path in paths] if paths else None
     archive = open_archive(homes, jobs, found=() if paths else None, index=False, require_home=True)
     results = archive.scan(criteria, archive.look() if found is None else found)

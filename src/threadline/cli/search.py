@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import tzinfo
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,12 +14,12 @@ import click
 from threadline.archive import Archive
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import colour_option, home_option, output_options, pager_option
+from threadline.cli.options import colour_option, home_option, output_options, pager_option, timezone_option
 from threadline.cli.resolve import ensure_index, open_archive
 from threadline.errors import did_you_mean
 from threadline.model.hits import SNIPPET_LENGTH, Hit, Hits
 from threadline.model.text import count, format_time
-from threadline.model.times import parse_zone
+from threadline.model.times import zone_name
 from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain, wrap
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class _SearchCommand(click.Command):
     help="Stop after this time. Default: 1 once there is a hit, otherwise 10.",
 )
 @click.option("--no-refresh", is_flag=True, help="Use the index as it is, without reading recent changes.")
+@timezone_option
 @colour_option
 @pager_option
 @home_option
@@ -110,6 +112,7 @@ def search(
     exact: bool,
     timeout: float | None,
     no_refresh: bool,
+    zone: tzinfo,
     colour: bool,
     pager: bool,
     homes: tuple[str, ...],
@@ -118,7 +121,7 @@ def search(
     """Search all sessions.
 
     QUERY is words, "phrases", -excluded words, OR, field:value and /regular expressions/; docs/search.md describes it.
-    Shows the best hit of each session: title, time (UTC), project, field, snippet and place. If nothing matches,
+    Shows the best hit of each session: title, time, project, field, snippet and place. If nothing matches,
     suggests what would.
     """
     _reject_misspelt_options(words)
@@ -133,21 +136,23 @@ def search(
             limit=max(limit, opened or 1),
             every=every,
             sort=cast("Sort", sort),
-            zone=parse_zone(),
+            zone=zone,
             near=not exact,
             seconds=timeout,
         )
         if opened is not None:
-            _report_note(archive, query, hits)
-            return _open_hit(archive, hits.hits, opened, colour=colour, pager=pager) if hits.hits else EXIT_NOTHING
+            _report_note(archive, query, hits, zone)
+            return (
+                _open_hit(archive, hits.hits, opened, zone, colour=colour, pager=pager) if hits.hits else EXIT_NOTHING
+            )
         if output != "table":
             out.print_rows((_hit_row(archive, hit, context) for hit in hits.hits), output)
             if hits.near or hits.cut_short or not hits.hits:
-                _report_note(archive, query, hits)
+                _report_note(archive, query, hits, zone)
         else:
-            _report_note(archive, query, hits)
+            _report_note(archive, query, hits, zone)
             colour = out.use_colour(enabled=colour)
-            for line in hit_page(archive, hits, context, colour=colour, every=every):
+            for line in hit_page(archive, hits, context, zone, colour=colour, every=every):
                 click.echo(line, color=colour)
     return EXIT_OK if hits.hits and not hits.near else EXIT_NOTHING
 
@@ -189,15 +194,17 @@ def _hit_row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
     }
 
 
-def _report_note(archive: Archive, query: str, hits: Hits) -> None:
+def _report_note(archive: Archive, query: str, hits: Hits, zone: tzinfo) -> None:
     """Print the note on the hits, or why there are none."""
     if hits.note is not None:
         out.print_message(hits.note)
     elif not hits.hits:
-        out.print_message(archive.why(query, zone=parse_zone()))
+        out.print_message(archive.why(query, zone=zone))
 
 
-def hit_page(archive: Archive, hits: Hits, context: int, *, colour: bool, every: bool = False) -> Iterator[str]:
+def hit_page(
+    archive: Archive, hits: Hits, context: int, zone: tzinfo, *, colour: bool, every: bool = False
+) -> Iterator[str]:
     """The lines of the page; with `every`, hits are entries rather than sessions."""
     style = Style(colour=colour)
     width = out.page_width()
@@ -205,12 +212,12 @@ def hit_page(archive: Archive, hits: Hits, context: int, *, colour: bool, every:
     for number, hit in enumerate(hits.hits, 1):
         if number > 1:
             yield ""
-        for line in _hit_lines(archive, hit, f"{number:>{numbers}}", width, context):
+        for line in _hit_lines(archive, hit, f"{number:>{numbers}}", width, context, zone=zone):
             yield style.line(line)
-    notes = " ".join(_omitted_notes(hits, every=every))
-    if notes:
+    if hits.hits:
         yield ""
-        yield style.line((Span(notes, Role.FAINT),))
+        notes = " ".join((f"Times are {zone_name(zone)}.", *_omitted_notes(hits, every=every)))
+        yield from map(style.line, wrap((Span(notes, Role.FAINT),), width))
 
 
 def _omitted_notes(hits: Hits, *, every: bool) -> Iterator[str]:
@@ -231,7 +238,7 @@ def _omitted_notes(hits: Hits, *, every: bool) -> Iterator[str]:
         yield f"{least}{count(inside, 'more entry', 'more entries')} in the sessions shown: use --all."
 
 
-def _hit_lines(archive: Archive, hit: Hit, number: str, width: int, context: int) -> Iterator[Spans]:
+def _hit_lines(archive: Archive, hit: Hit, number: str, width: int, context: int, *, zone: tzinfo) -> Iterator[Spans]:
     """The session, the facts, the snippet with its context, and the place."""
     margin = Span(" " * (len(number) + 2))
     room = max(_MIN_WIDTH, width - len(margin.text))
@@ -242,7 +249,7 @@ def _hit_lines(archive: Archive, hit: Hit, number: str, width: int, context: int
         Span(f"{session}  " if session else "", Role.CODE),
         Span(one_line(title, room - len(session) - 2), Role.TITLE),
     )
-    facts = " · ".join(_hit_facts(archive, hit, width))
+    facts = " · ".join(_hit_facts(archive, hit, width, zone))
     if room - len(facts) < _MIN_WIDTH:
         facts = facts.replace(_MORE_IN_SESSION, " more")
     left = max(_MIN_WIDTH, room - len(facts) - 3)
@@ -258,13 +265,13 @@ def _hit_lines(archive: Archive, hit: Hit, number: str, width: int, context: int
     yield (margin, Span(_hit_place(hit, room), Role.FAINT))
 
 
-def _hit_facts(archive: Archive, hit: Hit, width: int) -> Iterator[str]:
+def _hit_facts(archive: Archive, hit: Hit, width: int, zone: tzinfo) -> Iterator[str]:
     """Time, field and other facts. A title has no time of its own, so the session's is shown."""
     when = hit.timestamp
     if when is None and hit.session is not None:
         when = archive.facts(hit.session).last
     if when is not None:
-        yield format_time(when)
+        yield format_time(when, zone)
     yield hit.field or hit.kind
     if hit.agent:
         yield f"agent {plain(hit.agent)[:8]}"
@@ -305,7 +312,9 @@ def _highlighted_snippet(archive: Archive, hit: Hit) -> Iterator[Span]:
     yield Span(hit.snippet[at:])
 
 
-def _open_hit(archive: Archive, hits: Sequence[Hit], number: int, *, colour: bool, pager: bool = True) -> int:
+def _open_hit(
+    archive: Archive, hits: Sequence[Hit], number: int, zone: tzinfo, *, colour: bool, pager: bool = True
+) -> int:
     """Show the turn that contains a hit, numbered from 1. The pager starts at the hit if it can."""
     from threadline.load import read  # noqa: PLC0415 - a list of hits needs no reader
     from threadline.render import AgentDetail, TextOptions, session_to_text  # noqa: PLC0415 - likewise
@@ -329,6 +338,7 @@ def _open_hit(archive: Archive, hits: Sequence[Hit], number: int, *, colour: boo
         everything=True,
         branch=branch,
         turn=turn,
+        zone=zone,
     )
     out.print_message(str(hit.place))
     lines: Iterable[str] = session_to_text(session, options, find_notifications(session))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import tzinfo
 from typing import Any
 
 import click
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import colour_option, home_option, output_options, pager_option
+from threadline.cli.options import colour_option, home_option, output_options, pager_option, timezone_option
 from threadline.cli.resolve import read_session
 from threadline.cli.rows import conversation_row, thread_row, turn_row
 from threadline.errors import NotFound
@@ -44,6 +45,7 @@ Examples:
 @click.option("--turn", type=click.IntRange(min=0), metavar="N", help="Show only turn N. 0 is before the first prompt.")
 @click.option("--thread", is_flag=True, help="Show only the thread that Claude Code would resume.")
 @click.option("--all", "everything", is_flag=True, help="Fold nothing; include side agents and internal entries.")
+@timezone_option
 @colour_option
 @pager_option
 @home_option
@@ -56,6 +58,7 @@ def show(
     turn: int | None,
     thread: bool,
     everything: bool,
+    zone: tzinfo,
     colour: bool,
     pager: bool,
     homes: tuple[str, ...],
@@ -63,7 +66,7 @@ def show(
 ) -> int:
     """Print a session as a conversation.
 
-    SESSION is the start of a session id, a transcript, or `last`. Times are in UTC. On a terminal, output goes through
+    SESSION is the start of a session id, a transcript, or `last`. On a terminal, output goes through
     a pager: $PAGER, less (with -FRX unless LESS is set) or more; none if TERM is dumb.
     """
     loaded = read_session(session, homes)
@@ -76,6 +79,7 @@ def show(
         branch=branch,
         turn=turn,
         thread=thread,
+        zone=zone,
     )
     _check_numbers(loaded, options)
     if output == "table":

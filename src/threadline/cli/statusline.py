@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from math import isfinite
 from shlex import quote
@@ -22,11 +22,11 @@ from msgspec import Struct
 from threadline.account import Ledger, load_rates
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import colour_option, home_option, prices_option
+from threadline.cli.options import colour_option, home_option, prices_option, timezone_option
 from threadline.cli.resolve import open_archive, program_words
 from threadline.errors import BadQuery, Error
 from threadline.model.ledger import EXACT, Sum, UsageWindow
-from threadline.model.times import parse_moment, parse_zone
+from threadline.model.times import parse_moment
 from threadline.render import Role, Span, Style, one_line, should_use_colour
 from threadline.reports import RecentUsage, SessionRef, homes_including, resolve_session
 
@@ -56,7 +56,7 @@ _DEFAULT_MILLISECONDS = 300
     help="The session's cost computed from its transcripts, as Claude Code reports it, or both. Default: computed.",
 )
 @click.option("--format", "template", metavar="TEXT", help="Template for the line; parts are listed below.")
-@click.option("--tz", metavar="ZONE", help="Time zone in which today starts: Europe/Berlin, UTC. Default: local.")
+@timezone_option
 @prices_option
 @click.option(
     "--time",
@@ -75,7 +75,7 @@ def statusline(
     *,
     cost: str,
     template: str | None,
-    tz: str | None,
+    zone: tzinfo,
     price_files: tuple[str, ...],
     milliseconds: int,
     colour: bool,
@@ -100,7 +100,7 @@ def statusline(
     passed = read_input()
     now = _now()
     try:
-        figures = gather_figures(passed, homes, price_files, tz=tz, seconds=milliseconds / 1000, now=now)
+        figures = gather_figures(passed, homes, price_files, zone=zone, seconds=milliseconds / 1000, now=now)
     except Error:
         raise
     except Exception as error:  # noqa: BLE001 - nothing may break the prompt: show what Claude Code passed in
@@ -275,17 +275,16 @@ def gather_figures(
     home_names: tuple[str, ...],
     price_files: tuple[str, ...],
     *,
-    tz: str | None,
+    zone: tzinfo,
     seconds: float,
     now: datetime,
 ) -> StatuslineFigures:
     """The figures at a given time.
 
     Raises:
-        Error: a home, price file or time zone does not exist.
+        Error: a home or price file does not exist.
     """
-    zone = parse_zone(tz)
-    begins, ends = parse_moment("today", now=now, zone=zone), parse_moment("today", now=now, zone=zone, end=True)
+    begins, ends = parse_moment("today", now=now, tz=zone), parse_moment("today", now=now, tz=zone, end=True)
     rates = load_rates(*price_files)
     homes = open_archive(home_names).homes
     session = resolve_session(passed.transcript, passed.session, homes)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import tzinfo
 from typing import Any
 
 import click
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import colour_option, home_option, output_options, pager_option
+from threadline.cli.options import colour_option, home_option, output_options, pager_option, timezone_option
 from threadline.cli.resolve import read_session
 from threadline.render import TreeNode, build_tree, draw_tree
 
@@ -27,18 +28,28 @@ Examples:
 @click.option(
     "--all", "everything", is_flag=True, help="Include side agents (compaction, suggestions, side questions)."
 )
+@timezone_option
 @colour_option
 @pager_option
 @home_option
 @output_options
-def tree(session: str, *, everything: bool, colour: bool, pager: bool, homes: tuple[str, ...], output: str) -> int:
+def tree(
+    session: str,
+    *,
+    everything: bool,
+    zone: tzinfo,
+    colour: bool,
+    pager: bool,
+    homes: tuple[str, ...],
+    output: str,
+) -> int:
     """Show a session's turns, branches, compactions and agents as a tree.
 
     SESSION is the start of a session id, a transcript, or `last`. On a terminal, output goes through a pager: $PAGER,
     less (with -FRX unless LESS is set) or more; none if TERM is dumb.
     """
     loaded = read_session(session, homes)
-    root = build_tree(loaded, everything=everything)
+    root = build_tree(loaded, everything=everything, zone=zone)
     if output == "json":
         out.print_json(root.as_json())
     elif output != "table":

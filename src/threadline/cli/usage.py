@@ -32,12 +32,12 @@ from threadline.cli.options import (
     until_option,
 )
 from threadline.cli.output import GAP, shorten_path, wrap_note
-from threadline.cli.resolve import TimeRange, open_archive
+from threadline.cli.resolve import open_archive
 from threadline.errors import Ambiguous, BadQuery, did_you_mean
 from threadline.model.homes import Found
 from threadline.model.ledger import NONE, Charge, ReportedDay, Row, Sum
 from threadline.model.text import count, join_some, short_model_name
-from threadline.model.times import in_zone, parse_zone
+from threadline.model.times import TimeRange, in_zone
 from threadline.render import (
     Role,
     Span,
@@ -130,7 +130,7 @@ def usage(
     project: str | None,
     model: str | None,
     session: str | None,
-    tz: str | None,
+    zone: tzinfo,
     price_files: tuple[str, ...],
     exact_tools: bool,
     breakdown: bool,
@@ -157,10 +157,9 @@ def usage(
         by or ("session" if mode == "reported" else "day",), apart=apart, breakdown=breakdown and shape is None
     )
     _check_combination(keys, shape, mode, output, limit)
-    zone = parse_zone(tz)
     options = UsageOptions(
         keys=tuple(keys),
-        criteria=ChargeFilter(project, model, session, TimeRange.parse(since, until, zone=zone)),
+        criteria=ChargeFilter(project, model, session, TimeRange.parse(since, until, tz=zone)),
         zone=zone,
         price_files=price_files,
         exact_tools=exact_tools,

@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, tzinfo
 from itertools import islice
 from pathlib import Path
 
@@ -27,8 +27,9 @@ from threadline.cli.options import (
     limit_option,
     output_options,
     since_option,
+    timezone_option,
 )
-from threadline.cli.resolve import TimeRange, expand_path, is_file, open_archive, session_path
+from threadline.cli.resolve import expand_path, is_file, open_archive, session_path
 from threadline.cli.rows import entry_row, entry_text
 from threadline.errors import NotFound
 from threadline.model.blocks import McpToolUseBlock, ServerToolUseBlock, ToolUseBlock
@@ -38,6 +39,7 @@ from threadline.model.homes import Transcript
 from threadline.model.places import AgentId
 from threadline.model.session import ActKind, Agent, AgentKind, Compaction, Thread
 from threadline.model.text import count, names_tool
+from threadline.model.times import TimeRange, zone_name
 from threadline.render import (
     CallItem,
     EventSource,
@@ -72,6 +74,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("session", required=False)
 @since_option("Start with entries written from WHEN on: 10m, 2h, 2026-11-03T14:00.")
+@timezone_option
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only entries of this kind. Repeatable.")
 @click.option(
     "--tool", "tools", multiple=True, metavar="TOOL", help="Only calls of this tool, and their results. Repeatable."
@@ -101,6 +104,7 @@ def watch(
     session: str | None,
     *,
     since: str | None,
+    zone: tzinfo,
     kinds: tuple[str, ...],
     tools: tuple[str, ...],
     exact_tools: bool,
@@ -114,19 +118,19 @@ def watch(
 ) -> int:
     """Follow all sessions live.
 
-    Prints one line per event as it is written: time (UTC), session, project, agent and text. SESSION is the start of a
+    Prints one line per event as it is written: time, session, project, agent and text. SESSION is the start of a
     session id, a transcript, or `last`; its agents are included. Without it, follows all sessions, including new ones.
     Stop with Ctrl-C. Since the output has no end, --json prints the same as --jsonl.
     """
-    follower, agent = _open_follower(session, homes, TimeRange.parse(since).since, agent)
-    _announce(follower, kinds)
+    follower, agent = _open_follower(session, homes, TimeRange.parse(since, tz=zone).since, agent)
+    _announce(follower, kinds, zone)
     criteria = EntryFilter(kinds, agent, TimeRange()) if kinds or agent else None
     selector = EntrySelector(criteria, tools, exact_tools=exact_tools, everything=everything or bool(kinds))
     batches = poll_batches(follower, poll)
     try:
         if output == "table":
             use = out.use_colour(enabled=colour)
-            print_live_lines(batches, selector, limit, is_single=session is not None, colour=use)
+            print_live_lines(batches, selector, limit, zone, is_single=session is not None, colour=use)
         else:
             print_entry_rows(batches, selector, output, limit)
     except KeyboardInterrupt:
@@ -159,13 +163,14 @@ def _transcript_path(session: str, homes: Sequence[str]) -> Path | None:
     return path
 
 
-def _announce(follower: Follower, kinds: tuple[str, ...]) -> None:
+def _announce(follower: Follower, kinds: tuple[str, ...], zone: tzinfo) -> None:
     """On a terminal, say that it has started: the first line may take a while to come."""
     for kind in kinds:
         if kind not in KINDS:
             out.print_message(f"Unknown kind of entry {kind!r}. `threadline doctor` lists the kinds.")
     if sys.stderr.isatty():
-        click.echo(f"Watching {count(follower.transcripts, 'transcript')}. Press Ctrl-C to stop.", err=True)
+        transcripts = count(follower.transcripts, "transcript")
+        click.echo(f"Watching {transcripts}. Times are {zone_name(zone)}. Press Ctrl-C to stop.", err=True)
 
 
 def poll_batches(follower: Follower, seconds: float) -> Iterator[list[FollowedEntry]]:
@@ -327,6 +332,7 @@ def print_live_lines(
     batches: Iterator[list[FollowedEntry]],
     selector: EntrySelector,
     limit: int | None,
+    zone: tzinfo,
     *,
     is_single: bool,
     colour: bool,
@@ -343,7 +349,7 @@ def print_live_lines(
                 continue
             source = _event_source(transcript, entry, projects, is_single=is_single)
             for item in items:
-                sys.stdout.write(style.line(live_line(item, source, entry.timestamp, width)) + "\n")
+                sys.stdout.write(style.line(live_line(item, source, entry.timestamp, width, zone)) + "\n")
             shown += 1
             if limit is not None and shown >= limit:
                 return

@@ -111,6 +111,7 @@ def _render_plain_text(session: Session, view: View, total: Sum) -> str:
         from_turn=view.from_turn,
         to_turn=view.to_turn,
         uncut=True,
+        zone=view.zone,
     )
     figures = " · ".join(
         figure

@@ -14,6 +14,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, tzinfo
 from importlib.resources import files
 from itertools import chain
 
@@ -24,6 +25,7 @@ from threadline.model.ledger import Sum
 from threadline.model.places import AgentId, CallId, SessionId
 from threadline.model.session import Session
 from threadline.model.text import count, format_duration, format_time, short_model_name
+from threadline.model.times import zone_name
 from threadline.render import (
     CallItem,
     PromptItem,
@@ -77,7 +79,7 @@ def render_session_page(
     The pieces are rendered while they are iterated, to save memory.
     """
     cwd = session.cwds[0] if session.cwds else ""
-    scene = Scene(view, links or FileLinks(), uncut=True, cwd=cwd)
+    scene = Scene(view, links or FileLinks(), uncut=True, cwd=cwd, zone=view.zone)
     renderer = ConversationRenderer(session, session.main, scene, notifications=news, inline=None)
     # No ARIA role `feed`, because the file is complete and loads nothing.
     feed = el("div", _FEED_MARKER, class_="feed")
@@ -114,11 +116,11 @@ def render_document(
     return _strip_server_attributes(str(render_page(title, main, kind=kind, head=head_elements, top=top))) + "\n"
 
 
-def session_facts(session: Session, total: Sum | None = None) -> Iterator[str]:
+def session_facts(session: Session, total: Sum | None = None, zone: tzinfo = UTC) -> Iterator[str]:
     """The facts about a session. Its start comes first if it is known."""
     started = session.started
     if started is not None:
-        yield f"{format_time(started)} UTC"
+        yield f"{format_time(started, zone)} {zone_name(zone)}"
     yield from (short_model_name(model) for model in session.models)
     yield count(sum(turn.act is not None for turn in session.turns), "turn")
     yield count(len(session.calls), "call")
@@ -132,7 +134,7 @@ def session_facts(session: Session, total: Sum | None = None) -> Iterator[str]:
 
 
 def _render_header(session: Session, scene: Scene, total: Sum | None) -> Markup:
-    facts = facts_row(shorten(fact, _MAX_TITLE) for fact in session_facts(session, total))
+    facts = facts_row(shorten(fact, _MAX_TITLE) for fact in session_facts(session, total, scene.zone))
     ids = facts_row(el("code", shorten(text, _MAX_TITLE)) for text in (scene.cwd, str(session.id or "")) if text)
     notes = [
         _continuation_link(scene, link.forward, str(link.session)) for link in session.continuations if link.session
@@ -262,7 +264,7 @@ def make_site_entry(session: Session, name: str, view: View, total: Sum | None =
         name,
         shorten(session.title.text, _MAX_LIST_TITLE) or "(no title)",
         shorten(session.cwds[0], _MAX_LIST_TITLE) if session.cwds else "",
-        format_time(started),
+        format_time(started, view.zone),
         tuple(shorten(fact, _MAX_LIST_TITLE) for fact in list(session_facts(session, total))[started is not None :]),
         tuple((anchor, kind, text) for anchor, kind, text in texts if text),
     )

@@ -6,12 +6,14 @@ Titles follow Claude Code's own order of sources (`TitleSource`), then the plan 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
+
+from threadline.model.times import in_zone
 
 
 def extract_text(content: Any) -> str:
@@ -168,9 +170,9 @@ def format_duration(duration: timedelta | None) -> str:
     return f"{rounded // _DAY}d {rounded % _DAY // _HOUR}h"
 
 
-def format_time(when: datetime | None) -> str:
-    """Format a time in UTC: `2026-01-05 09:00`."""
-    return when.strftime("%Y-%m-%d %H:%M") if when is not None else ""
+def format_time(when: datetime | None, zone: tzinfo = UTC, pattern: str = "%Y-%m-%d %H:%M") -> str:
+    """Format a time in a time zone: `2026-01-05 09:00`; empty if it is unknown."""
+    return in_zone(when, zone).strftime(pattern) if when is not None else ""
 
 
 def short_model_name(model: str | None) -> str:

@@ -13,7 +13,14 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import cache, lru_cache
 from typing import Any
 
+from msgspec import Struct
+
 from threadline.errors import BadQuery
+
+Moment = datetime | date | str
+"""A time as people give it: a datetime, a day, or text such as `2026-11-03`, `7d` or `yesterday`."""
+Zone = tzinfo | str
+"""A time zone, or its name: `Europe/Berlin`, `UTC`, `local`."""
 
 _LEAP_SECOND = re.compile(r"(T\d\d:\d\d):60")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -141,15 +148,26 @@ _PERIOD = re.compile(r"(this|last)[\s-]+(week|month|year)")
 _ONE_DAY = timedelta(days=1)
 
 
-def parse_moment(text: str, *, now: datetime | None = None, end: bool = False, zone: tzinfo | None = None) -> datetime:
+def parse_moment(value: Moment, *, now: datetime | None = None, end: bool = False, tz: Zone | None = None) -> datetime:
     """Parse a time as people write it: `2026-11-03`, `2026-11-03T14:00`, `12h`, `7d`, `2w`, `now`, `yesterday`.
 
-    `2026-11`, `2026-W45`, `20261103`, `this week`, `last month` and similar also work. A day, week, month or year means
-    its first moment, or with `end` its last. Weeks begin on Monday. Days are days in `zone` (default UTC), however many
-    hours they have there; `7d` is always seven times 24 hours ago.
+    `2026-11`, `2026-W45`, `20261103`, `this week`, `last month` and similar also work, and so do dates and datetimes. A
+    day, week, month or year means its first moment, or with `end` its last. Weeks begin on Monday. Days, and times
+    without an offset, are in the time zone `tz` (default: the user's own), however many hours a day has there; `7d` is
+    always seven times 24 hours ago.
+
+    Raises:
+        BadQuery: it is not a time, or there is no such time zone.
     """
-    present = now or datetime.now(UTC)
-    local_zone = zone or UTC
+    local_zone = resolve_zone(tz)
+    if isinstance(value, datetime):
+        return _to_utc(value if value.tzinfo is not None else value.replace(tzinfo=local_zone)) or value
+    if isinstance(value, date):
+        return _day_end(value, local_zone) if end else _day_start(value, local_zone)
+    return _parse_moment_text(value, now or datetime.now(UTC), local_zone, end=end)
+
+
+def _parse_moment_text(text: str, present: datetime, local_zone: tzinfo, *, end: bool) -> datetime:
     word = text.strip().lower()
     if word == "now":
         return present
@@ -159,7 +177,7 @@ def parse_moment(text: str, *, now: datetime | None = None, end: bool = False, z
             return present - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         except OverflowError:  # before the year 1: from the beginning
             return datetime.min.replace(tzinfo=UTC)
-    days = _parse_days(word, _to_zone(present, local_zone).date())
+    days = _parse_days(word, in_zone(present, local_zone).date())
     if days is not None:
         return _day_end(days[1], local_zone) if end else _day_start(days[0], local_zone)
     moment = _parse_iso(text.strip(), local_zone) if "-" in text else None
@@ -171,12 +189,39 @@ def parse_moment(text: str, *, now: datetime | None = None, end: bool = False, z
     return moment
 
 
-def _to_zone(moment: datetime, zone: tzinfo) -> datetime:
-    """Convert a time to a zone; unchanged if that overflows, on the first and last day of the calendar."""
-    try:
-        return moment.astimezone(zone)
-    except OverflowError:
-        return moment
+class TimeRange(Struct, frozen=True):
+    """A range of time, both ends included; None is open-ended."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @classmethod
+    def parse(
+        cls,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        *,
+        now: datetime | None = None,
+        tz: Zone | None = None,
+    ) -> TimeRange:
+        """Parse both ends: every command, page and function takes `since` and `until` like this.
+
+        Raises:
+            BadQuery: a time cannot be understood, or the range ends before it starts.
+        """
+        start = parse_moment(since, now=now, tz=tz) if since is not None else None
+        end = parse_moment(until, now=now, end=True, tz=tz) if until is not None else None
+        if start is not None and end is not None and start > end:
+            raise BadQuery(f"The range is empty: since {since} is after until {until}.")
+        return cls(start, end)
+
+    def __bool__(self) -> bool:
+        """Whether it excludes any time."""
+        return self.since is not None or self.until is not None
+
+    def __contains__(self, when: datetime | None) -> bool:
+        """Whether a time is in the range. No time is in an open range only."""
+        return not self if when is None else is_within(when, self.since, self.until)
 
 
 def _parse_days(word: str, today: date) -> tuple[date, date] | None:
@@ -302,17 +347,27 @@ class LocalZone(tzinfo):
 
 
 def parse_zone(name: str | None = None) -> tzinfo:
-    """Return the time zone of this name. `local`, the default, is this machine's own.
+    """Return the time zone of this name. `local`, the default, is the user's own: TZ, or the machine's.
 
     Raises:
         BadQuery: the zone does not exist; the message suggests similar names.
     """
     word = (name if name is not None else _LOCAL).strip()
     if word.lower() == _LOCAL:
-        return LocalZone()
+        local = LocalZone()
+        return UTC if local.key == "UTC" else local  # much faster
     if word.upper() in {"UTC", "Z"}:
         return UTC
     return _find_zone(word)
+
+
+def resolve_zone(zone: Zone | None = None) -> tzinfo:
+    """Return a time zone that may be specified by name; by default the user's own.
+
+    Raises:
+        BadQuery: the zone does not exist.
+    """
+    return zone if isinstance(zone, tzinfo) else parse_zone(zone)
 
 
 def zone_name(zone: tzinfo) -> str:

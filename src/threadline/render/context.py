@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import UTC, tzinfo
 
 from threadline.model.context import BreakCause, CacheBreak, Context, ContextCategory, ContextPart, TurnContext
-from threadline.model.text import count, format_duration, short_model_name
+from threadline.model.text import count, format_duration, format_time, short_model_name
+from threadline.model.times import in_zone, zone_name
 from threadline.render.text import Role, Span, Spans, Style, cut_line, display_width, one_line, wrap
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -44,16 +46,22 @@ BREAK_CAUSES: dict[BreakCause, str] = {
 
 
 def draw_context(
-    context: Context, width: int, *, colour: bool = False, everything: bool = False, with_breaks: bool = False
+    context: Context,
+    width: int,
+    *,
+    colour: bool = False,
+    everything: bool = False,
+    with_breaks: bool = False,
+    zone: tzinfo = UTC,
 ) -> Iterator[str]:
-    """The context as lines of at most `width` columns.
+    """The context as lines of at most `width` columns, with times in `zone`.
 
     `everything`: include even the smallest parts of the window. `with_breaks`: list each cache break with its evidence.
     """
     style = Style(colour=colour)
     yield from (style.line(line) for line in wrap(_headline(context), width))
     yield ""
-    for line in _turn_lines([turn for turn in context.turns if turn.requests], width):
+    for line in _turn_lines([turn for turn in context.turns if turn.requests], width, zone):
         yield style.line(cut_line(line, width))
     if with_breaks and context.breaks:
         yield ""
@@ -111,16 +119,17 @@ def _headline(context: Context) -> list[Span]:
     ]
 
 
-def _turn_lines(turns: Sequence[TurnContext], width: int) -> Iterator[list[Span]]:
+def _turn_lines(turns: Sequence[TurnContext], width: int, zone: tzinfo) -> Iterator[list[Span]]:
     wide = width >= _WIDE_PAGE
     room = _WIDE_BAR_WIDTH if wide else _BAR_WIDTH
-    days = {turn.started.date() for turn in turns if turn.started is not None}
+    days = {in_zone(turn.started, zone).date() for turn in turns if turn.started is not None}
     clock = "%H:%M" if len(days) == 1 else "%m-%d %H:%M"
-    times = [turn.started.strftime(clock) if turn.started is not None else "" for turn in turns]
-    at = max([len("time (UTC)"), *map(len, times)])
+    times = [format_time(turn.started, zone, clock) for turn in turns]
+    heading = f"time ({zone_name(zone)})"
+    at = max([len(heading), *map(len, times)])
     yield [
         Span(
-            f"turn  {'time (UTC)':<{at}}  requests  window  {'':{room}}  full  {'growth  ' if wide else ''}"
+            f"turn  {heading:<{at}}  requests  window  {'':{room}}  full  {'growth  ' if wide else ''}"
             f"cached  {'again  ' if wide else ''}cache breaks",
             Role.FAINT,
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, tzinfo
 from enum import StrEnum
 from typing import Protocol
 
@@ -53,7 +54,7 @@ class TextOptions(Struct, frozen=True):
     `everything` shows outputs and thinking in full, side agents, and Claude Code's own entries. `branch` and `turn` are
     numbers from 1. `thread` shows what Claude Code would resume instead of the full conversation. `thinking` and
     `calls` are `full`, `fold` or `none`. `from_turn` and `to_turn` are the first and the last turn. `uncut` does not
-    cut long prompts.
+    cut long prompts. Times are in `zone`.
     """
 
     width: int = 100
@@ -68,6 +69,7 @@ class TextOptions(Struct, frozen=True):
     from_turn: int | None = None
     to_turn: int | None = None
     uncut: bool = False
+    zone: tzinfo = UTC
 
 
 class Detail(StrEnum):
@@ -84,7 +86,8 @@ class View(Struct, frozen=True):
     `branch` is a number from 1. `thread` shows what Claude Code would resume. `from_turn` and `to_turn` are the first
     and the last turn. `kinds` are kinds of items (prompt, reply, thinking, call, notice …), `tools` names of tools, and
     `errors` selects failures; an item must match all of these. A renamed tool matches by either name, unless
-    `exact_tools`. `everything` adds Claude Code's own entries.
+    `exact_tools`. `everything` adds Claude Code's own entries. Files show times in `zone`: UTC by default, so that an
+    exported file is the same on every machine.
     """
 
     thinking: Detail = Detail.FOLD
@@ -100,6 +103,7 @@ class View(Struct, frozen=True):
     tools: tuple[str, ...] = ()
     exact_tools: bool = False
     errors: bool = False
+    zone: tzinfo = UTC
 
     @property
     def inside(self) -> View:

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from threadline.model.receipts import LineCounts, Mention, PricedTokens, RateSum, Receipt, ReceiptGap, ReceiptItem
 from threadline.model.text import count, format_decimal, short_model_name
+from threadline.model.times import in_zone, zone_name
 from threadline.render.reconciliation import reported_session_lines
 from threadline.render.text import (
     Role,
@@ -115,10 +116,7 @@ class _ReceiptRenderer:
         yield from self._files()
 
     def _local_time(self, when: datetime | None) -> datetime | None:
-        try:
-            return when.astimezone(self._zone) if when is not None else None
-        except OverflowError:  # the first and last day of all time
-            return when
+        return in_zone(when, self._zone) if when is not None else None
 
     def _title(self) -> Iterator[Span]:
         receipt = self._receipt
@@ -129,8 +127,7 @@ class _ReceiptRenderer:
         elsewhere = sum(1 for item in receipt.items if not item.here)
         if elsewhere:
             facts.append(f"and {count(elsewhere, 'message')} counted elsewhere")
-        zone = "UTC" if self._zone is UTC else str(getattr(self._zone, "key", self._zone))
-        facts.append(f"times in {zone}, USD, prices {receipt.digest[:_NAME_LENGTH]}")
+        facts.append(f"times in {zone_name(self._zone)}, USD, prices {receipt.digest[:_NAME_LENGTH]}")
         yield Span(f"  {' · '.join(facts)}", Role.FAINT)
 
     def _header(self) -> Iterator[Span]:

@@ -16,6 +16,7 @@ from threadline.model.entries import Entry
 from threadline.model.ledger import Sum
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
 from threadline.model.text import count, format_duration, format_time, replace_surrogates, short_model_name
+from threadline.model.times import zone_name
 from threadline.render.call_summary import change_tally, summarize_input
 from threadline.render.call_text import changed_lines
 from threadline.render.items import PlacedItem, place_items
@@ -212,7 +213,9 @@ class _MarkdownRenderer:
             "session": code_span(shorten(str(session.id or ""), _MAX_LABEL)),
             "project": code_span(shorten(session.cwds[0], _MAX_LABEL)) if session.cwds else "",
             "model": ", ".join(escape_markdown(short_model_name(model)) for model in session.models),
-            "started": f"{format_time(started)} UTC" if started is not None else "",
+            "started": f"{format_time(started, self._view.zone)} {zone_name(self._view.zone)}"
+            if started is not None
+            else "",
             "size": f"{turns}, {count(len(session.calls), 'call')}",
             "duration": took,
             "agents": f"{agents:,}" if agents else "",
@@ -249,7 +252,7 @@ class _MarkdownRenderer:
             yield "*interrupted by the user*"
             return
         if prompt.turn is not None and depth == 0:
-            when = f" · {format_time(act.timestamp)}" if act.timestamp else ""
+            when = f" · {format_time(act.timestamp, self._view.zone)}" if act.timestamp else ""
             yield f"## Turn {prompt.turn}{when}"
             yield ""
         if act.kind is ActKind.STEERING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from msgspec import Struct
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from threadline.model.calls import Outcome
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
 from threadline.model.text import count, format_time, short_model_name
+from threadline.model.times import in_zone, zone_name
 from threadline.render.call_text import OUTCOME_MARKS, call_body, call_line
 from threadline.render.items import leading_entries
 from threadline.render.outline import (
@@ -104,6 +105,7 @@ class _TextRenderer:
         self._session = session
         self._extra_facts = extra_facts
         self._options = options
+        self._zone = zone_name(options.zone)
         self._placement = AgentPlacement(session)
         self._drawn: set[int] = set()
         self._missing_agents = agents_without_transcript(session)
@@ -134,7 +136,7 @@ class _TextRenderer:
             str(session.id or ""),
             session.cwds[0] if session.cwds else "",
             ", ".join(map(short_model_name, session.models)),
-            format_time(session.started) + (" (UTC)" if session.started else ""),
+            format_time(session.started, self._options.zone) + (f" ({self._zone})" if session.started else ""),
             "kept" if session.kept else "",
         ]
         yield from wrap((Span(" · ".join(fact for fact in facts if fact), Role.FAINT),), width)
@@ -166,7 +168,9 @@ class _TextRenderer:
         if act.kind is ActKind.FEEDBACK and item.turn is None:
             return  # it is shown below the call that it refused
         if item.turn is not None:
-            label = f"turn {item.turn}" + (f" · {format_time(act.timestamp)}" if act.timestamp else "")
+            label = f"turn {item.turn}" + (
+                f" · {format_time(act.timestamp, self._options.zone)}" if act.timestamp else ""
+            )
             yield labelled_rule((Span(label, Role.FAINT),), width)
         if act.kind is ActKind.PLAN:
             yield (Span("◆ plan", Role.PROMPT),)
@@ -357,9 +361,9 @@ class EventSource(Struct, frozen=True):
     agent: str | None = None
 
 
-def live_line(item: Item, source: EventSource, when: datetime | None, width: int) -> Spans:
+def live_line(item: Item, source: EventSource, when: datetime | None, width: int, zone: tzinfo = UTC) -> Spans:
     """One safe line for `watch`: `09:14:03  55604662  app  ✓ Bash  npm test  3.2s`."""
-    before = _line_prefix(source, when)
+    before = _line_prefix(source, in_zone(when, zone) if when is not None else None)
     return (*before, *_LINE_RENDERERS[type(item)](item, max(_MIN_WIDTH, width - line_width(before))))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, tzinfo
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from msgspec import Struct
 from threadline.model.calls import Call, Outcome
 from threadline.model.session import Agent, Branch, Compaction, Session, Turn
 from threadline.model.text import count, count_agents, format_duration, format_time
+from threadline.model.times import zone_name
 from threadline.render.session_facts import (
     NO_TRANSCRIPT,
     AgentPlacement,
@@ -63,9 +65,9 @@ class TreeNode(Struct, frozen=True):
         return {**fields, "children": [child.as_json() for child in self.children]}
 
 
-def build_tree(session: Session, *, everything: bool = False) -> TreeNode:
-    """Build the tree of a session. `everything` includes side agents."""
-    return _TreeBuilder(session, everything=everything).session()
+def build_tree(session: Session, *, everything: bool = False, zone: tzinfo = UTC) -> TreeNode:
+    """Build the tree of a session. `everything` includes side agents. Notes show times in `zone`."""
+    return _TreeBuilder(session, zone, everything=everything).session()
 
 
 def draw_tree(root: TreeNode, width: int, *, colour: bool = False) -> Iterator[str]:
@@ -100,8 +102,9 @@ def _node_sign(node: TreeNode) -> tuple[str, Role]:
 class _TreeBuilder:
     """Builds the nodes of a session."""
 
-    def __init__(self, session: Session, *, everything: bool) -> None:
+    def __init__(self, session: Session, zone: tzinfo, *, everything: bool) -> None:
         self._session = session
+        self._zone = zone
         self._everything = everything
         self._placement = AgentPlacement(session)
         self._missing_agents = agents_without_transcript(session)
@@ -132,7 +135,8 @@ class _TreeBuilder:
         labels = {key: count(value, plural.get(key, key[:-1]), key) for key, value in numbers.items() if value}
         labels["agents"] = count_agents(len(shown), len(shown) + len(self._missing_agents))
         labels.pop("agents_started", None)
-        note = " · ".join(labels[key] for key in numbers if labels.get(key))
+        labels["times"] = f"times {zone_name(self._zone)}" if session.turns else ""
+        note = " · ".join(labels[key] for key in (*numbers, "times") if labels.get(key))
         return TreeNode(
             "session", session.title.text or "(no title)", figures, f"{session.id or ''} · {note}", self._main()
         )
@@ -182,7 +186,7 @@ class _TreeBuilder:
             "seconds": took.total_seconds() if took is not None else None,
             **_call_counts(calls),
         }
-        note = _node_note(format_time(turn.started), calls, format_duration(took))
+        note = _node_note(format_time(turn.started, self._zone), calls, format_duration(took))
         children = (*self._agents(calls, 1), *map(_compaction_node, compactions), *branches)
         return TreeNode("turn", f"{turn.number}  {text}" if turn.act is not None else text, figures, note, children)
 

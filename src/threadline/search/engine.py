@@ -13,7 +13,7 @@ from threadline.index import EntryRow, Index, extract_fields
 from threadline.model.hits import Hit, Hits
 from threadline.model.places import Place
 from threadline.model.text import count
-from threadline.model.times import parse_timestamp
+from threadline.model.times import parse_timestamp, resolve_zone
 from threadline.search.documents import DeletedPrompt, DocumentReader, find_deleted_prompts, needs_reading
 from threadline.search.match import Document, SearchTimeout, TimeBudget, matches, snippet
 from threadline.search.query import (
@@ -94,7 +94,7 @@ def search(
     try:
         hits = run(query)
     except SearchTimeout as error:
-        reasons = join_clauses(explain_filters(index, query))
+        reasons = join_clauses(explain_filters(index, query, resolve_zone(zone)))
         if not reasons:
             raise
         raise SearchTimeout(
@@ -479,7 +479,7 @@ def explain_no_hits(index: Index, text: str, *, zone: tzinfo | None = None, now:
     budget = TimeBudget(_EXPLAIN_SECONDS)
     query, typed = parse_typed_query(text, now=now, zone=zone)
     message = f"Nothing in {count(index.entries.count(), 'entry', 'entries')} matches '{text}'"
-    reasons = join_clauses(explain_filters(index, query))
+    reasons = join_clauses(explain_filters(index, query, resolve_zone(zone)))
     if reasons:
         message = f"{message}: {reasons}"
     counts = list(islice(_counts_without_filters(index, query, typed, budget), _MAX_REASONS))

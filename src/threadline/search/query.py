@@ -426,7 +426,7 @@ _OPERATOR_HINTS = {
 
 
 def parse_query(text: str, *, now: datetime | None = None, zone: tzinfo | None = None) -> Query:
-    """Parse a query. Days are days in `zone`, by default UTC.
+    """Parse a query. Days are days in `zone`, by default the user's own.
 
     >>> str(parse_query('deploy OR (ship -"dry run") file:src/app.py'))
     'deploy OR ship -"dry run" file:src/app.py'
@@ -607,7 +607,7 @@ class _Parser:
 
     def _when(self, field: str, word: _Word, at: int) -> Query:
         try:
-            moment = parse_moment(word.text, now=self._now, end=field == "until", zone=self._zone)
+            moment = parse_moment(word.text, now=self._now, end=field == "until", tz=self._zone)
         except BadQuery as error:
             raise self._error(at, str(error)) from None
         return When(cast("Literal['since', 'until']", field), moment)

@@ -10,6 +10,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, tzinfo
 from difflib import get_close_matches
 from itertools import islice
 from os.path import commonprefix
@@ -19,6 +20,7 @@ from msgspec import Struct
 from threadline.index import EntryFacts, EntryRow, Index, normalize_text, tokenize
 from threadline.model.hits import Hit
 from threadline.model.text import format_time, join_some, names_tool
+from threadline.model.times import zone_name
 from threadline.search.documents import needs_reading
 from threadline.search.match import value_matches
 from threadline.search.query import (
@@ -358,7 +360,7 @@ _FIELD_PLURALS = {
 }
 
 
-def explain_filters(index: Index, query: Query) -> Iterator[str]:
+def explain_filters(index: Index, query: Query, zone: tzinfo = UTC) -> Iterator[str]:
     """Sentences about the filters of a query that no entry can match."""
     parts = query.of if isinstance(query, And) else (query,)
     for part in parts:
@@ -366,7 +368,7 @@ def explain_filters(index: Index, query: Query) -> Iterator[str]:
             sentence = _explain_value(index, part)
             if sentence is not None:
                 yield sentence
-    yield from _explain_times(index, [part for part in parts if isinstance(part, When)])
+    yield from _explain_times(index, [part for part in parts if isinstance(part, When)], zone)
 
 
 def join_clauses(clauses: Iterable[str]) -> str:
@@ -416,7 +418,7 @@ def _closest_value(field: str, value: str, values: Sequence[str]) -> str:
     return f"{sentence}; {plural} are {join_some(values)}" if values else f"{sentence}: there are no {plural}"
 
 
-def _explain_times(index: Index, terms: Sequence[When]) -> Iterator[str]:
+def _explain_times(index: Index, terms: Sequence[When], zone: tzinfo) -> Iterator[str]:
     since = max((term.moment for term in terms if term.field == "since"), default=None)
     until = min((term.moment for term in terms if term.field == "until"), default=None)
     if since is not None and until is not None and since > until:
@@ -424,6 +426,6 @@ def _explain_times(index: Index, terms: Sequence[When]) -> Iterator[str]:
         return
     oldest, newest = index.time_range()
     if since is not None and newest is not None and newest < since:
-        yield f"the newest entry is from {format_time(newest)} (UTC)"
+        yield f"the newest entry is from {format_time(newest, zone)} ({zone_name(zone)})"
     if until is not None and oldest is not None and oldest > until:
-        yield f"the oldest entry is from {format_time(oldest)} (UTC)"
+        yield f"the oldest entry is from {format_time(oldest, zone)} ({zone_name(zone)})"

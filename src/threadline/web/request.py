@@ -109,7 +109,7 @@ class PageRequest(Struct, frozen=True):
     def moment(self, name: str, *, end: bool = False) -> datetime | None:
         """A time like `2026-11-03`, `7d` or `yesterday`, in the zone of the request; with `end`, the end of a day."""
         text = self.text(name)
-        return parse_moment(text[:_MAX_QUOTED], now=self.now, end=end, zone=self.zone()) if text is not None else None
+        return parse_moment(text[:_MAX_QUOTED], now=self.now, end=end, tz=self.zone()) if text is not None else None
 
     def time_range(self) -> tuple[datetime | None, datetime | None]:
         """The parameters `since` and `until`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,13 @@ from threadline.cli.keep.group import (
     open_catalogue,
     print_problems,
 )
-from threadline.cli.options import output_options
+from threadline.cli.options import output_options, timezone_option
 from threadline.cli.output import report_nothing
 from threadline.errors import BadQuery
 from threadline.find import homes as find_homes
 from threadline.keep import AtRisk, Catalogue, Difference, KeptSession, RetentionPeriod, RunSummary, Status
 from threadline.model.text import count, format_time
+from threadline.model.times import parse_timestamp, zone_name
 from threadline.render import one_line, plain
 
 _MAX_RISKS = 10
@@ -49,8 +50,17 @@ Exit codes: 0 there is a keep; 1 there is none yet; 2 an error.
 @click.option("--all", "everything", is_flag=True, help=f"Show everything at risk, not only the first {_MAX_RISKS}.")
 @keep_options
 @kept_homes_option
+@timezone_option
 @output_options
-def status(*, everything: bool, folder: Path | None, key_file: Path | None, homes: tuple[str, ...], output: str) -> int:
+def status(
+    *,
+    everything: bool,
+    folder: Path | None,
+    key_file: Path | None,
+    homes: tuple[str, ...],
+    zone: tzinfo,
+    output: str,
+) -> int:
     """Show what is kept, what is at risk (not kept, or not since it changed), and when it will be deleted.
 
     When Claude Code starts, it deletes files that it has not written to for `cleanupPeriodDays` (30, unless the home's
@@ -60,7 +70,7 @@ def status(*, everything: bool, folder: Path | None, key_file: Path | None, home
     try:
         catalogue, machine = open_catalogue(folder, key_file)
     except KeepNotFound as error:
-        return _print_unkept(str(error), homes, output, everything=everything)
+        return _print_unkept(str(error), homes, output, zone, everything=everything)
     living = find_homes(*homes)
     store = catalogue.store
     damaged = keep.open_damaged_packs(machine.folder, store.info.id)
@@ -79,7 +89,7 @@ def status(*, everything: bool, folder: Path | None, key_file: Path | None, home
     elif output != "table":
         out.print_rows(map(out.to_json_value, current.at_risk), output)
     else:
-        for line in _status_lines(where, current, everything=everything, is_encrypted=store.is_encrypted):
+        for line in _status_lines(where, current, zone, everything=everything, is_encrypted=store.is_encrypted):
             click.echo(line)
         forgotten = keep.list_forgotten_in_homes(catalogue, living)
         if forgotten:
@@ -88,11 +98,11 @@ def status(*, everything: bool, folder: Path | None, key_file: Path | None, home
     return EXIT_OK
 
 
-def _print_unkept(message: str, homes: tuple[str, ...], output: str, *, everything: bool) -> int:
+def _print_unkept(message: str, homes: tuple[str, ...], output: str, zone: tzinfo, *, everything: bool) -> int:
     """Before the first run: say that there is no keep, and when files will be deleted."""
     current = keep.status_without_keep(find_homes(*homes))
     if output == "table":
-        for line in _risk_lines(current, everything=everything):
+        for line in _risk_lines(current, zone, everything=everything):
             click.echo(line)
     elif output != "json":
         out.print_rows(map(out.to_json_value, current.at_risk), output)
@@ -105,7 +115,7 @@ def _status_row(current: Status) -> dict[str, Any]:
     return row
 
 
-def _status_lines(where: str, current: Status, *, everything: bool, is_encrypted: bool) -> Iterator[str]:
+def _status_lines(where: str, current: Status, zone: tzinfo, *, everything: bool, is_encrypted: bool) -> Iterator[str]:
     size = out.format_size
     share = f", {current.stored / current.bytes:.1%}" if current.bytes else ""
     rows = [
@@ -121,18 +131,18 @@ def _status_lines(where: str, current: Status, *, everything: bool, is_encrypted
         name = machine.label if labels.count(machine.label) == 1 else f"{machine.label} [{machine.id}]"
         here = " (this machine)" if machine.here else ""
         what = f"{count(machine.sessions, 'session')}, {size(machine.bytes)}, {count(machine.runs, 'run')}"
-        ran = f", last run {_format_time(machine.ended)}" if machine.ended else ""
-        rows.append(("machine", f"{name}{here}: {what}; last change {_format_time(machine.last)}{ran}"))
+        ran = f", last run {_format_timestamp(machine.ended, zone)}" if machine.ended else ""
+        rows.append(("machine", f"{name}{here}: {what}; last change {_format_timestamp(machine.last, zone)}{ran}"))
     for home in current.homes:
         what = f"{count(home.sessions, 'session')}, {size(home.bytes)}; {_describe_period(home.period)}"
         rows.append(("home", f"{home.path}: {what}"))
     yield from (f"  {name:<9}  {plain(line)}" for name, line in rows)
     yield ""
-    yield from _risk_lines(current, everything=everything)
+    yield from _risk_lines(current, zone, everything=everything)
 
 
-def _format_time(timestamp: str | None) -> str:
-    return timestamp.replace("T", " ").removesuffix("Z")[:16] if timestamp else "never"
+def _format_timestamp(timestamp: str | None, zone: tzinfo) -> str:
+    return format_time(parse_timestamp(timestamp), zone) or "never"
 
 
 def _describe_period(period: RetentionPeriod) -> str:
@@ -146,7 +156,7 @@ def _describe_period(period: RetentionPeriod) -> str:
     return f"Claude Code deletes after {days}{' (cleanupPeriodDays)' if period.said else ''}"
 
 
-def _risk_lines(current: Status, *, everything: bool) -> Iterator[str]:
+def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[str]:
     if not current.homes:
         yield "No Claude home was found here, so nothing is at risk."
         return
@@ -159,34 +169,39 @@ def _risk_lines(current: Status, *, everything: bool) -> Iterator[str]:
     what += [count(files, "other file")] if files else []
     yield out.format_heading(f"At risk: {' and '.join(what)}. Run `threadline keep`.")
     shown = current.at_risk if everything else current.at_risk[:_MAX_RISKS]
-    rows = [_risk_cells(risk) for risk in shown]
+    rows = [_risk_cells(risk, zone) for risk in shown]
     yield out.format_table(
-        ("SESSION", "STATE", "NOT KEPT", "LAST WRITTEN", "DELETED", "PATH"), rows, right=(2,), shrink=(4,), ends=True
+        ("SESSION", "STATE", "NOT KEPT", f"LAST WRITTEN ({zone_name(zone)})", "DELETED", "PATH"),
+        rows,
+        right=(2,),
+        shrink=(4,),
+        ends=True,
     )
     if len(shown) < len(current.at_risk):
         yield f"  … and {len(current.at_risk) - len(shown):,} more: --all."
 
 
-def _risk_cells(risk: AtRisk) -> tuple[str, ...]:
+def _risk_cells(risk: AtRisk, zone: tzinfo) -> tuple[str, ...]:
     states = {"new": "not kept", "grown": "has grown", "changed": "has changed"}
     return (
         risk.session[:8] if risk.session is not None else "",
         states[risk.state],
         out.format_size(risk.bytes),
-        format_time(risk.modified),
-        _deletion_date(risk.deleted),
+        format_time(risk.modified, zone),
+        _deletion_date(risk.deleted, zone),
         risk.path,
     )
 
 
-def _deletion_date(when: datetime | None) -> str:
+def _deletion_date(when: datetime | None, zone: tzinfo) -> str:
     if when is None:
         return "never"
     left = when - datetime.now(UTC)
     if left.total_seconds() <= 0:
         return "at the next start"
     days = left.days
-    return f"{when:%Y-%m-%d} (in {days} day{'s' if days != 1 else ''})" if days else f"{when:%Y-%m-%d} (today)"
+    soon = f"in {count(days, 'day')}" if days else "today"
+    return f"{format_time(when, zone, '%Y-%m-%d')} ({soon})"
 
 
 _DEFAULT_LIMIT = 30
@@ -214,6 +229,7 @@ Exit codes: 0 found; 1 none; 2 an error.
     help=f"Show at most N sessions. Default: {_DEFAULT_LIMIT}, or all with --json, --jsonl and --csv.",
 )
 @keep_options
+@timezone_option
 @output_options
 def list_sessions(
     *,
@@ -223,6 +239,7 @@ def list_sessions(
     limit: int | None,
     folder: Path | None,
     key_file: Path | None,
+    zone: tzinfo,
     output: str,
 ) -> int:
     """List kept sessions, newest first: title, project, size, versions, and whether only the keep has them.
@@ -241,7 +258,7 @@ def list_sessions(
     if output != "table":
         out.print_rows(rows, output)
     elif rows:
-        click.echo(_session_table(rows))
+        click.echo(_session_table(rows, zone))
         if hidden:
             click.echo(f"\nShowing the newest {len(rows)}. {hidden:,} more: see --limit N.")
     if rows:
@@ -285,14 +302,15 @@ def _session_rows(
     return shown, (len(sessions) if project is None else len(matches)) - len(shown)
 
 
-def _session_table(rows: Sequence[dict[str, Any]]) -> str:
+def _session_table(rows: Sequence[dict[str, Any]], zone: tzinfo) -> str:
     several = len({row["machine"] for row in rows}) > 1
-    headings = ["SESSION", "", "LAST WRITTEN", "SIZE", "FILES", "VERSIONS", *(["MACHINE"] if several else [])]
+    written = f"LAST WRITTEN ({zone_name(zone)})"
+    headings = ["SESSION", "", written, "SIZE", "FILES", "VERSIONS", *(["MACHINE"] if several else [])]
     cells = [
         (
             row["session"][:8],
             "kept" if row["kept"] else "",
-            row["modified"][:16].replace("T", " "),
+            _format_timestamp(row["modified"], zone),
             out.format_size(row["size"]),
             f"{row['files']:,}",
             f"{row['versions']:,}",
@@ -324,6 +342,7 @@ Exit codes: 0 there are differences; 1 there are none; 2 an error.
 @click.option("--runs", "listed", is_flag=True, help="List the runs instead.")
 @machine_option
 @keep_options
+@timezone_option
 @output_options
 def diff(
     runs: tuple[int, ...],
@@ -332,6 +351,7 @@ def diff(
     machine: str | None,
     folder: Path | None,
     key_file: Path | None,
+    zone: tzinfo,
     output: str,
 ) -> int:
     """Show how sessions changed between runs: new, grown, changed, or gone (deleted by Claude Code).
@@ -348,7 +368,7 @@ def diff(
         if output != "table":
             out.print_rows(map(out.to_json_value, summaries), output)
         elif summaries:
-            click.echo(_run_table(summaries))
+            click.echo(_run_table(summaries, zone))
         return EXIT_OK if summaries else EXIT_NOTHING
     after, until = keep.select_runs(catalogue, machine_id, runs)
     differences = keep.list_differences(catalogue, machine_id, after, until)
@@ -360,18 +380,18 @@ def diff(
     return EXIT_OK if differences else EXIT_NOTHING
 
 
-def _run_table(runs: Sequence[RunSummary]) -> str:
+def _run_table(runs: Sequence[RunSummary], zone: tzinfo) -> str:
     rows = [
         (
             f"{run.number:,}",
-            run.began.replace("T", " ").removesuffix("Z"),
+            format_time(parse_timestamp(run.began), zone, "%Y-%m-%d %H:%M:%S"),
             f"{run.files:,}",
             out.format_size(run.bytes),
             run.label,
         )
         for run in runs
     ]
-    return out.format_table(("RUN", "BEGAN", "FILES", "SIZE", "MACHINE"), rows, right=(0, 2, 3))
+    return out.format_table(("RUN", f"BEGAN ({zone_name(zone)})", "FILES", "SIZE", "MACHINE"), rows, right=(0, 2, 3))
 
 
 def _difference_lines(differences: Sequence[Difference], after: int, until: int) -> Iterator[str]:

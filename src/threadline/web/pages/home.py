@@ -123,7 +123,7 @@ def home_page(request: PageRequest) -> Page:
 def _spans(request: PageRequest, zone: tzinfo) -> Iterator[TimeSpan]:
     ledger = request.archive.ledger()
     for name, text in _SPANS:
-        since = parse_moment(text, now=request.now, zone=zone) if text is not None else None
+        since = parse_moment(text, now=request.now, tz=zone) if text is not None else None
         spent = ledger.where(since=since).total if since is not None else ledger.total
         yield TimeSpan(name, text, request.archive.open_index().activity(since), spent)
 

@@ -162,7 +162,7 @@ def _parse_filter(request: PageRequest, keys: tuple[str, ...]) -> UsageFilter:
 
 
 def _midnight(day: date, zone: tzinfo) -> datetime:
-    return parse_moment(day.isoformat(), zone=zone)
+    return parse_moment(day, tz=zone)
 
 
 def _span_facts(usage_filter: UsageFilter, zone: tzinfo) -> list[Child]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.errors import BadQuery, NotFound
 from threadline.model.text import count
@@ -246,13 +247,14 @@ def markdown_page(request: PageRequest) -> PageResult:
     """The session, or one entry, as Markdown."""
     session = request.session()
     view = parse_view(request, session)
+    options = replace(view.view, zone=request.zone())
     anchor = request.text("anchor")
     if anchor is not None:
         entry, agent = session.entry(anchor)
-        lines = entry_to_markdown(session.session, agent, entry, view.view)
+        lines = entry_to_markdown(session.session, agent, entry, options)
     else:
         total = session.spending(request.archive).total
-        lines = session_to_markdown(session.session, view.view, session.notifications, total)
+        lines = session_to_markdown(session.session, options, session.notifications, total)
     return PlainText("\n".join(lines) + "\n", "text/markdown")
 
 
