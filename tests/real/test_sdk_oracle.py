@@ -36,6 +36,14 @@ DIFFERENT = {
     "spliced-row-is-found-after-its-torn-beginning": "the same",
     "deep-and-huge-values-do-not-stop-the-file": "the SDK stops with an exception",
     "invalid-utf8-is-shown-replaced": "the SDK stops with an exception",
+    "rows-without-ids-are-in-file-order": "no row has an id: the SDK shows nothing",
+    "seed-000-rows-without-ids": "the same",
+    "calls-as-rows-are-calls": "no row names a parent, which Claude Code always does: the SDK shows the last row only",
+    "calls-as-rows-that-fail": "the same",
+    "calls-as-rows-with-ids-of-their-own": "the same",
+    "seed-003-tools-as-rows": "the same",
+    "last-of-duplicate-keys-wins": "the same",
+    "stream-json-dump-is-another-dialect": "the same",
 }
 """Cases in which the two differ, each with the reason."""
 

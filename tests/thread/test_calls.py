@@ -191,10 +191,23 @@ def test_plain_result_in_a_reply_is_a_result() -> None:
     assert (call.outcome, call.output) == (Outcome.OK, "a")
 
 
-def test_foreign_rows_are_not_calls() -> None:
-    """Neither are top-level `tool_use` and `tool_result` rows, nor results without a call."""
-    foreign: list[Row] = [{"type": "tool_use", "tool": {"name": "Bash"}}, {"type": "tool_result", "result": {}}]
-    assert find_calls(decode_rows(*foreign, *transcript(prompt([tool_result("a", "gone")])))) == []
+def test_rows_of_their_own_are_a_call_with_its_result() -> None:
+    """A top-level `tool_use` row is a call, and the `tool_result` row after it its result."""
+    rows: list[Row] = [
+        {"type": "tool_use", "uuid": "t1", "tool": {"name": "Bash", "input": {"command": "ls"}}},
+        {"type": "tool_result", "result": {"output": {"files": ["é"]}, "error": "partly"}},
+        {"type": "tool_result", "result": {"output": "nobody asked"}},
+        {"type": "tool_use"},
+    ]
+    (call,) = find_calls(decode_rows(*rows))
+    assert (call.id, call.tool, call.input) == ("t1", "Bash", {"command": "ls"})
+    assert (call.outcome, call.evidence) == (Outcome.ERROR, "is_error")
+    assert call.output == '{"files": ["é"]}\npartly'
+
+
+def test_results_without_a_call_are_not_calls() -> None:
+    """A result alone is not a call."""
+    assert find_calls(decode_rows(*transcript(prompt([tool_result("a", "gone")])))) == []
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,16 @@ from threadline.model.blocks import (
     ToolUseBlock,
 )
 from threadline.model.calls import Outcome, ResultBlock
-from threadline.model.entries import AssistantEntry, AttachmentEntry, ChainEntry, Entry, UserEntry
-from threadline.model.places import AgentId
+from threadline.model.entries import (
+    AssistantEntry,
+    AttachmentEntry,
+    ChainEntry,
+    Entry,
+    ToolResultEntry,
+    ToolUseEntry,
+    UserEntry,
+)
+from threadline.model.places import AgentId, CallId
 from threadline.model.results import (
     TOOL_RESULTS,
     EditResult,
@@ -51,6 +59,7 @@ from threadline.thread import (
     agent_id_in_result,
     agent_id_in_text,
     full_path,
+    is_same_call,
     judge_outcome,
     parse_exit_code,
     parse_numbered_lines,
@@ -587,7 +596,7 @@ class PendingCall(Struct, array_like=True, gc=False):
     """A call without a result so far: its line, and the position of its block there.
 
     `message` is the message that contains it. `agent` is the agent that made it, unless that is the transcript's own.
-    `followed` says that the conversation continued without a result.
+    `followed` says that the conversation continued without a result, `has_row` that there is a row for it alone.
     """
 
     tool: str
@@ -597,6 +606,7 @@ class PendingCall(Struct, array_like=True, gc=False):
     message: str | None = None
     agent: str | None = None
     followed: bool = False
+    has_row: bool = False
 
 
 class CallState(Struct, array_like=True):
@@ -622,6 +632,7 @@ class _KnownCall(Struct, gc=False):
     agent: str | None
     use: Any = None
     followed: bool = False
+    has_row: bool = False
 
 
 class CallFold:
@@ -663,7 +674,34 @@ class CallFold:
         if self._unfollowed and not answers:
             self._follow(entry, agent)
 
-    def _use(self, at: int, entry: AssistantEntry, block: Any, index: int, agent: str | None) -> None:
+    def call_row(self, at: int, entry: ToolUseEntry, agent: str | None) -> None:
+        """Add a call that is a row of its own, unless it repeats a call of the message before."""
+        blocks = entry.message.blocks if entry.message is not None else ()
+        for index, block in enumerate(blocks):
+            waiting = (known for known in self._unfollowed.values() if known.agent == agent and not known.has_row)
+            repeated = next((known for known in waiting if self._is_same_call(known, block)), None)
+            if repeated is None:
+                repeated = self._use(at, entry, block, index, agent)
+            repeated.has_row = True
+
+    def _is_same_call(self, known: _KnownCall, row: Any) -> bool:
+        if known.row.tool != storable_text(row.name):
+            return known.row.call == storable_text(row.id)
+        tool_input = (
+            known.use.input
+            if known.use is not None
+            else read_call_input(self._path, known.offset, known.line, known.row.call)
+        )
+        return is_same_call(ToolUseBlock(CallId(known.row.call), row.name, tool_input), row)
+
+    def result_row(self, at: int, entry: ToolResultEntry, agent: str | None) -> None:
+        """Add a result that is a row of its own: it answers the first call that waits for a result."""
+        call = next((id_ for id_, known in self._unfollowed.items() if known.agent == agent), None)
+        block = next(result_blocks(entry), None)
+        if call is not None and block is not None:
+            self._answer(call, at, entry, block, agent)
+
+    def _use(self, at: int, entry: AssistantEntry, block: Any, index: int, agent: str | None) -> _KnownCall:
         call, tool = block.id, block.name
         if not call or not call.isascii() or not tool.isascii():
             call, tool = call_id(block, entry, index), storable_text(tool) or ""
@@ -679,7 +717,7 @@ class CallFold:
         use = block if tool in _TOOLS_NEEDING_INPUT else None
         known = self._calls[call] = _KnownCall(row, line.offset, line.number, message, agent, use)
         if row.result is not None:
-            return
+            return known
         if entry.is_aborted_mid_stream:
             row.outcome = Outcome.INTERRUPTED.value
             known.followed = True
@@ -688,6 +726,7 @@ class CallFold:
             self._unfollowed[call] = known
         if self.state.loose and call in self.state.loose:
             self._link_loose_result(call, agent)
+        return known
 
     def _link_loose_result(self, call: str, agent: str | None) -> None:
         """Link a loose result, which came before its call, to the call."""
@@ -762,6 +801,7 @@ def _restore_pending(call: str, pending_call: PendingCall) -> _KnownCall:
         pending_call.message,
         pending_call.agent,
         followed=pending_call.followed,
+        has_row=pending_call.has_row,
     )
 
 
@@ -769,7 +809,7 @@ def _to_pending(call: _KnownCall) -> PendingCall:
     row = call.row
     position = row.position if row.at is not None else row.known_position
     message = storable_text(call.message)
-    return PendingCall(row.tool, call.offset, call.line, position, message, call.agent, call.followed)
+    return PendingCall(row.tool, call.offset, call.line, position, message, call.agent, call.followed, call.has_row)
 
 
 def _has_changed(row: CallRow) -> bool:

@@ -401,6 +401,14 @@ class EntryTable:
             (row.transcript_id, row.line, row.line - max_lines),
         )
 
+    def tools_answered_by(self, row: EntryRow, max_lines: int) -> list[str]:
+        """The tools of calls in the lines before an entry whose results it contains."""
+        select = """SELECT t.tool FROM entries e JOIN call_rows c ON c.entry_id = e.entry_id
+            JOIN tools t ON t.tool_id = c.tool_id
+            WHERE e.transcript_id = ? AND e.line < ? AND e.line >= ? AND c.result_entry_id = ?"""
+        values = (row.transcript_id, row.line, row.line - max_lines, row.entry_id)
+        return [tool for (tool,) in self._connection.execute(select, values)]
+
     def conversation_around(self, entry_id: int, line: int, count: int) -> tuple[list[EntryRow], list[EntryRow]]:
         """Up to `count` user and assistant entries before a line of an entry's transcript, and after it."""
         sides = []

@@ -60,6 +60,8 @@ from threadline.model.entries import (
     Entry,
     ProgressEntry,
     SystemEntry,
+    ToolResultEntry,
+    ToolUseEntry,
     UserEntry,
 )
 from threadline.model.homes import Transcript, TranscriptKind
@@ -151,6 +153,8 @@ class WorkFold:
             AttachmentEntry: self._attachment,
             SystemEntry: self._compactions.system,
             ProgressEntry: self._agents.progress,
+            ToolUseEntry: self._calls.call_row,
+            ToolResultEntry: self._calls.result_row,
         }
 
     def add(self, entries: Iterable[Any], first: int) -> None:
@@ -250,7 +254,8 @@ class TranscriptState(Struct, array_like=True):
 
 
 _KINDS: dict[type[Entry], str] = {kind: tag for tag, kind in KINDS.items()}
-_CHAIN_TYPES = frozenset(kind for kind in _KINDS if issubclass(kind, ChainEntry))
+# The messages of rows for calls and results are not in the transcript, so heads do not have them.
+_CHAIN_TYPES = frozenset(kind for kind in _KINDS if issubclass(kind, ChainEntry)) - {ToolUseEntry, ToolResultEntry}
 _decode_state = msgspec.msgpack.Decoder(TranscriptState).decode
 
 

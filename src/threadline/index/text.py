@@ -589,7 +589,7 @@ def _add_tool_use(entry: ToolUseEntry, texts: FieldParts) -> None:
 
 
 def _add_tool_result(entry: ToolResultEntry, texts: FieldParts) -> None:
-    add_parts(texts, "result", collect_strings(entry.result))
+    add_parts(texts, "result", collect_strings(entry.tool_result))
 
 
 def _add_final_result(entry: ResultEntry, texts: FieldParts) -> None:

@@ -35,6 +35,7 @@ class LeafSource(StrEnum):
     LAST_IN_FILE = "last-in-file"
     LAST_PROMPT = "last-prompt"
     REWOUND_TO_START = "rewound-to-start"
+    FILE_ORDER = "file-order"
     NONE = "none"
 
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from threadline.model.blocks import Message
-from threadline.model.entries import KINDS, ChainEntry, Entry, OtherEntry
+from threadline.model.entries import KINDS, ChainEntry, Entry, OtherEntry, ToolResultEntry, ToolUseEntry
 from threadline.model.places import BYTE_ORDER_MARK, Line, Place, Problem, ProblemKind, strip_line
 from threadline.model.usage import Head, MessageHead
 from threadline.parse.lines import DECODE_ERRORS, Chunk, DecodeLines, make_lines_decoder, read_chunks
@@ -28,6 +28,7 @@ from threadline.shape import LenientValue, Misfit, fit, lenient_loads
 _decode_head_lines = make_lines_decoder(Head)
 _decode_head = msgspec.json.Decoder(Head).decode
 _get_kind = attrgetter("kind")
+_CALL_ROWS = (ToolUseEntry, ToolResultEntry)  # their lines have no message
 
 
 def heads(path: str | Path) -> Iterator[Head]:
@@ -54,7 +55,7 @@ def heads(path: str | Path) -> Iterator[Head]:
 
 def head_of(entry: Entry) -> Head:
     """Return the head of a complete entry, equal to the one that `heads` yields."""
-    if not isinstance(entry, ChainEntry) or entry.problems:
+    if not isinstance(entry, ChainEntry) or isinstance(entry, _CALL_ROWS) or entry.problems:
         return _head_of_damaged(entry)
     message = getattr(entry, "message", None)
     return Head(

@@ -33,7 +33,7 @@ from threadline.model.blocks import (
     ToolUseBlock,
 )
 from threadline.model.calls import Call
-from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry, UserEntry
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry, ToolUseEntry, UserEntry
 from threadline.model.places import CallId
 from threadline.model.session import Act, Agent, Branch, Compaction
 from threadline.model.text import extract_text
@@ -291,6 +291,7 @@ class _OutlineBuilder:
         self._acts = {id(act.entry): act for act in agent.acts}
         self._turns = {id(turn.act.entry): turn.number for turn in agent.turns if turn.act is not None}
         self._calls = {call.id: call for call in agent.calls}
+        self._answers = {id(call.answer) for call in agent.calls}
         self._compactions = {
             id(start): compaction
             for compaction in agent.compactions
@@ -368,6 +369,8 @@ class _OutlineBuilder:
             case ToolUseBlock() | ServerToolUseBlock() | McpToolUseBlock():
                 # A tool use without an id is still a call. Its id is the position of the block.
                 call = self._calls.get(block.id or CallId(f"{entry.uuid or entry.place}#{index}"))
+                if isinstance(entry, ToolUseEntry) and (call is None or call.entry is not entry):
+                    return  # it repeats a call of the message before
                 if call is not None:
                     yield CallItem(entry, call)
                 else:
@@ -381,7 +384,7 @@ class _OutlineBuilder:
         blocks = list(entry.message.blocks) if entry.message is not None else []
         results = [block for block in blocks if isinstance(block, ToolResultBlock)]
         for result in results:
-            if result.tool_use_id not in self._calls:
+            if result.tool_use_id not in self._calls and (result.tool_use_id or id(entry) not in self._answers):
                 yield NoticeItem(entry, "result without its call", extract_text(result.content))
         text = extract_text([block for block in blocks if not isinstance(block, ToolResultBlock)])
         if not text.strip():

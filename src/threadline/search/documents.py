@@ -31,7 +31,7 @@ from threadline.model.entries import (
     FailedEntry,
     ResultEntry,
     SystemEntry,
-    ToolUseEntry,
+    ToolResultEntry,
     UserEntry,
 )
 from threadline.model.hits import Hit
@@ -180,9 +180,8 @@ class DocumentReader:
 
     def _tools(self, row: EntryRow, entry: Entry) -> Iterator[str]:
         """The tools that an entry calls, and those whose results it contains."""
-        if isinstance(entry, ToolUseEntry):
-            if entry.tool is not None and entry.tool.name:
-                yield entry.tool.name
+        if isinstance(entry, ToolResultEntry):
+            yield from self._entries.tools_answered_by(row, _MAX_LINES_BACK)
             return
         for block in _blocks(entry):
             if isinstance(block, _CALL_BLOCKS) and block.name:

@@ -3,12 +3,15 @@
 The word "error" in an output proves nothing. Only what Claude Code writes for the purpose counts: flags on the row,
 the shape of the tool's own result, and the fixed sentences it writes instead of a result. The rules are a table, the
 best evidence first. A refused call is also the only tool result that can contain a person's words.
+
+Some descriptions of the format have calls and results as rows of their own (`tool_use`, `tool_result`). Such a result
+names no call: it answers the first call that was made since the last message and has no result yet.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -24,7 +27,7 @@ from threadline.model.blocks import (
     ToolUseBlock,
 )
 from threadline.model.calls import AGENT_TOOLS, Call, Outcome, ResultBlock
-from threadline.model.entries import AssistantEntry, Entry, UserEntry
+from threadline.model.entries import AssistantEntry, Entry, ToolResultEntry, ToolUseEntry, UserEntry
 from threadline.model.places import AgentId, CallId, EntryId
 from threadline.model.results import TOOL_RESULTS, OutputResult, ResultValue, ShellOutputResult, typed_result
 from threadline.model.session import Turn
@@ -37,6 +40,7 @@ AGENT_STARTING_TOOLS = AGENT_TOOLS | {"Skill"}
 """The tools that start agents. Other links to agents come from rows that contain their ids."""
 
 _SPEAKERS = (UserEntry, AssistantEntry)
+_CALL_ROWS = frozenset({ToolUseEntry, ToolResultEntry})
 _USE_BLOCKS = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 _RESULT_BLOCKS = (ToolResultBlock, ServerResultBlock, McpToolResultBlock)
 _SpeakerEntry: TypeAlias = UserEntry | AssistantEntry
@@ -49,12 +53,16 @@ _EXIT_ELEMENT = re.compile(r"<exit_code>(-?\d{1,10})</exit_code>")
 
 
 class _ToolUse(Struct):
-    """A tool use: the last row and block that contain it, and the position of that row."""
+    """A tool use: the last row and block that contain it, and the position of that row.
+
+    `has_row` says that there is a row for the call alone.
+    """
 
     id: CallId
     block: _UseBlock
     entry: AssistantEntry
     at: int
+    has_row: bool = False
 
 
 class CallResult(Struct, frozen=True):
@@ -77,8 +85,10 @@ def find_calls(
     own: they give each call the number of its turn. `elsewhere` are results from the session's other transcripts, for
     calls that have none in their own.
     """
-    uses = _find_uses(entries)
+    row_calls = _pair_call_rows(entries)
+    uses = _find_uses(entries, row_calls.repeats)
     own_results, unnamed_results = _find_results(entries)
+    own_results = row_calls.results | own_results
     number = {id(entry): turn.number for turn in turns for entry in turn.entries}
     # A result without an id is matched by its parent row, if the call has no id either.
     paired = [
@@ -139,21 +149,70 @@ def result_blocks(entry: _SpeakerEntry) -> Iterator[ResultBlock]:
     return (block for block in content if isinstance(block, _RESULT_BLOCKS)) if isinstance(content, list) else iter(())
 
 
-def _find_uses(entries: Sequence[Entry]) -> list[_ToolUse]:
-    """Return the tool uses in order of first appearance, each with the last row that contains it."""
+def _find_uses(entries: Sequence[Entry], repeats: Container[int]) -> list[_ToolUse]:
+    """Return the tool uses in order of first appearance, each with the last row that contains it.
+
+    `repeats` are the positions of rows that only repeat a call.
+    """
     uses: dict[CallId, _ToolUse] = {}
     for at, entry in enumerate(entries):
-        if (
-            not isinstance(entry, AssistantEntry)
-            or entry.message is None
-            or not isinstance(entry.message.content, list)
-        ):
-            continue
-        for index, block in enumerate(entry.message.content):
-            if isinstance(block, _USE_BLOCKS):
-                name = block.id or CallId(f"{entry.uuid or entry.place}#{index}")
-                uses[name] = _ToolUse(name, block, entry, at)
+        if isinstance(entry, AssistantEntry) and at not in repeats:
+            uses.update((use.id, use) for use in _uses_in(entry, at))
     return list(uses.values())
+
+
+def _uses_in(entry: AssistantEntry, at: int) -> Iterator[_ToolUse]:
+    content = entry.message.content if entry.message is not None else None
+    for index, block in enumerate(content) if isinstance(content, list) else ():
+        if isinstance(block, _USE_BLOCKS):
+            yield _ToolUse(block.id or CallId(f"{entry.uuid or entry.place}#{index}"), block, entry, at)
+
+
+class _RowCalls(Struct):
+    """Which rows of calls repeat a call that a message makes, by position, and which calls rows of results answer."""
+
+    repeats: set[int] = set()
+    results: dict[CallId, CallResult] = {}
+
+
+def _pair_call_rows(entries: Sequence[Entry]) -> _RowCalls:
+    """Pair calls and results that are rows of their own, in file order."""
+    pairing = _RowCalls()
+    if _CALL_ROWS.isdisjoint(map(type, entries)):
+        return pairing
+    waiting: dict[CallId, _ToolUse] = {}
+    for at, entry in enumerate(entries):
+        if isinstance(entry, ToolResultEntry):
+            call, block = next(iter(waiting), None), next(result_blocks(entry), None)
+            if call is not None and block is not None:
+                del waiting[call]
+                pairing.results[call] = CallResult(entry, block)
+        elif isinstance(entry, ToolUseEntry):
+            for use in _uses_in(entry, at):
+                calls = (call for call in waiting.values() if not call.has_row)
+                repeated = next((call for call in calls if is_same_call(call.block, use.block)), None)
+                if repeated is not None:
+                    repeated.has_row = True
+                    pairing.repeats.add(at)
+                else:
+                    use.has_row = True
+                    waiting[use.id] = use
+        elif isinstance(entry, _SPEAKERS):
+            answered = {block.tool_use_id for block in result_blocks(entry)}
+            is_over = continues_conversation(entry)
+            waiting = {
+                id_: use
+                for id_, use in waiting.items()
+                if id_ not in answered and not (is_over and not _is_same_message(entry, use.entry))
+            }
+            if isinstance(entry, AssistantEntry):
+                waiting.update((use.id, use) for use in _uses_in(entry, at))
+    return pairing
+
+
+def is_same_call(block: _UseBlock, row: _UseBlock) -> bool:
+    """Whether the row of a call is the call that a message makes: the same id, or the same tool and input."""
+    return (row.id is not None and row.id == block.id) or (row.name == block.name and row.input == block.input)
 
 
 def _find_results(entries: Iterable[Entry]) -> tuple[dict[CallId, CallResult], dict[EntryId | None, CallResult]]:
@@ -233,12 +292,17 @@ def _unanswered_verdicts(entries: Sequence[Entry], uses: list[_ToolUse]) -> dict
             following = beyond if _is_same_message(use.entry, nearest) else nearest
             ends[use.id] = verdict_without_result(following, aborted=bool(use.entry.is_aborted_mid_stream))
         entry = entries[at]
-        if isinstance(entry, AssistantEntry) or (
-            isinstance(entry, UserEntry) and next(result_blocks(entry), None) is None
-        ):
+        if isinstance(entry, _SPEAKERS) and continues_conversation(entry):
             beyond = beyond if _is_same_message(entry, nearest) else nearest
             nearest = entry
     return ends
+
+
+def continues_conversation(entry: _SpeakerEntry) -> bool:
+    """Whether calls before an entry usually get no result any more: it is neither a result nor the row of a call."""
+    if isinstance(entry, AssistantEntry):
+        return not isinstance(entry, ToolUseEntry)
+    return next(result_blocks(entry), None) is None
 
 
 def verdict_without_result(following: _SpeakerEntry | None, *, aborted: bool = False) -> Verdict:

@@ -12,8 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
-from threadline.model.entries import AssistantEntry, ChainEntry, Entry, UserEntry
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry, ToolResultEntry, ToolUseEntry, UserEntry
 from threadline.model.places import CallId, EntryId, MessageId
+
+_CALL_ROWS = (ToolUseEntry, ToolResultEntry)
+
+
+def has_graph_position(entry: ChainEntry) -> bool:
+    """Whether an entry is part of the parent graph: it has an id, and Claude Code writes entries of its kind."""
+    return entry.uuid is not None and not isinstance(entry, _CALL_ROWS)
 
 
 class Graph:
@@ -28,7 +35,7 @@ class Graph:
         self.position: dict[EntryId, int] = {}
         self.first_position: dict[EntryId, int] = {}
         for at, entry in enumerate(entries):
-            if isinstance(entry, ChainEntry) and entry.uuid is not None:
+            if isinstance(entry, ChainEntry) and entry.uuid is not None and has_graph_position(entry):
                 self.entries[entry.uuid] = entry
                 self.position[entry.uuid] = at
                 self.first_position.setdefault(entry.uuid, at)
@@ -54,8 +61,9 @@ class Graph:
         return parent if parent != uuid and uuid not in self._opened else None
 
     def is_orphan(self, uuid: EntryId) -> bool:
-        """Whether it names a parent that does not exist."""
-        return bool(self.entries[uuid].parent_uuid) and self._named_parent(uuid) is None
+        """Whether it names a parent that does not exist, or does not say at all whether it has one."""
+        entry = self.entries[uuid]
+        return self._named_parent(uuid) is None if entry.parent_uuid else not names_parent(entry)
 
     def path_to_root(self, uuid: EntryId | None) -> Iterator[ChainEntry]:
         """Yield the entries from this one to its root."""
@@ -123,6 +131,14 @@ class Graph:
             here = self.parent(here)
         ring = list(path)
         return min(ring[ring.index(here or uuid) :], key=self.first_position.__getitem__)
+
+
+_PARENT_KEY = b'"parentUuid"'
+
+
+def names_parent(entry: ChainEntry) -> bool:
+    """Whether an entry says which entry is before it, or that there is none (`"parentUuid":null`)."""
+    return entry.parent_uuid is not None or _PARENT_KEY in entry.line.raw
 
 
 def call_ids(entry: ChainEntry) -> Iterator[CallId]:

@@ -4,6 +4,9 @@ Nearly every fork in the graph is structural: progress beside a result, results 
 branch only if two of its ways each lead to a person's prompt, or one does and the other is a finished reply. An
 abandoned root is a branch, too: the conversation was started over. Commands that nobody replied to (`/exit`, then a
 resume) are not a branch.
+
+Rows that Claude Code did not write may have no id, or not say what is before them. If no row of a file does, the
+conversation is all rows in file order. Otherwise such a row continues what is before it in the file.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from threadline.model.session import (
     is_visible,
 )
 from threadline.thread.acts import find_acts
-from threadline.thread.graph import Graph, ParallelReplies, message_id
+from threadline.thread.graph import Graph, ParallelReplies, has_graph_position, message_id, names_parent
 from threadline.thread.turns import split_into_turns
 
 
@@ -40,6 +43,11 @@ def active_thread(entries: list[Entry], graph: Graph, parallel: ParallelReplies,
     The official rule takes the last leaf in the file. Newer versions also write a pointer to the chosen leaf, which is
     the only sign of a rewind. It counts unless the conversation continued elsewhere after it was written.
     """
+    if _is_unlinked(graph):
+        unlinked = tuple(entry for entry in entries if isinstance(entry, ChainEntry))
+        speaker = next((entry for entry in reversed(unlinked) if isinstance(entry, UserEntry | AssistantEntry)), None)
+        if speaker is not None:
+            return Thread(unlinked, speaker.uuid, LeafSource.FILE_ORDER, agent)
     pointer = _last_pointer(entries)
     if pointer is not None:
         at, row = pointer
@@ -56,6 +64,11 @@ def active_thread(entries: list[Entry], graph: Graph, parallel: ParallelReplies,
     leaf = _last_leaf(graph, None, agent=agent)
     source = LeafSource.LAST_IN_FILE if leaf else LeafSource.NONE
     return Thread(tuple(thread_to(graph, parallel, leaf)), leaf, source, agent)
+
+
+def _is_unlinked(graph: Graph) -> bool:
+    """Whether no entry says which entry is before it."""
+    return not any(names_parent(entry) for entry in graph.entries.values())
 
 
 def thread_to(graph: Graph, parallel: ParallelReplies, leaf: EntryId | None) -> list[ChainEntry]:
@@ -133,8 +146,8 @@ def find_compactions(graph: Graph) -> list[Compaction]:
 def find_resumptions(graph: Graph, *, agent: bool = False) -> dict[EntryId, EntryId | None]:
     """Return where a conversation continues without a link: each such root with the last entry before it.
 
-    An entry whose parent is missing continues what is before it. `agent`: a subagent that is resumed has a new root
-    each time, while a person's new root is a new beginning.
+    An entry whose parent is missing, or that does not name one, continues what is before it. `agent`: a subagent that
+    is resumed has a new root each time, while a person's new root is a new beginning.
     """
     speakers = _speaker_positions(graph)
     roots = (root for root in graph.roots if agent or graph.is_orphan(root))
@@ -416,20 +429,53 @@ def build_history(
     if transcript is not None:
         thread = _thread_through(transcript, thread)
     compactions = find_compactions(graph)
-    conversation = whole_conversation(thread, compactions, graph, parallel, find_resumptions(graph, agent=agent))
+    conversation = (
+        list(thread.entries)
+        if thread.source is LeafSource.FILE_ORDER
+        else whole_conversation(thread, compactions, graph, parallel, find_resumptions(graph, agent=agent))
+    )
     acts = find_acts(listed, agent=agent)
     prompts = {act.entry.uuid for act in acts if act.kind in _PROMPT_KINDS and act.entry.uuid is not None}
     commands = {act.entry.uuid for act in acts if act.kind is ActKind.COMMAND and act.entry.uuid is not None}
     kept = {entry.uuid for entry in conversation if entry.uuid is not None}
+    branches = find_branches(graph, prompts, kept, commands)
     return AgentHistory(
         entries=tuple(listed),
         thread=thread,
-        conversation=tuple(conversation),
-        branches=tuple(find_branches(graph, prompts, kept, commands)),
+        conversation=tuple(_with_unplaced_rows(conversation, branches, listed)),
+        branches=tuple(branches),
         compactions=tuple(compactions),
         acts=tuple(acts),
         turns=tuple(split_into_turns(listed, acts)),
     )
+
+
+def _with_unplaced_rows(
+    conversation: list[ChainEntry], branches: list[Branch], entries: list[Entry]
+) -> list[ChainEntry]:
+    """Return the conversation with the rows that have no position in the graph: each follows the row before it.
+
+    Rows after a row of an abandoned branch are left out, as the branch is.
+    """
+    included = {id(entry) for entry in conversation}
+    unplaced = [entry for entry in entries if isinstance(entry, ChainEntry) and not has_graph_position(entry)]
+    if all(id(entry) in included for entry in unplaced):
+        return conversation
+    abandoned = {entry.uuid for branch in branches for entry in branch.entries}
+    kept = {entry.uuid for entry in conversation if entry.uuid is not None}
+    following: dict[EntryId | None, list[ChainEntry]] = {}
+    before: EntryId | None = None
+    for entry in entries:
+        if not isinstance(entry, ChainEntry):
+            continue
+        if not has_graph_position(entry):
+            following.setdefault(before, []).append(entry)
+        elif entry.uuid in kept or entry.uuid in abandoned:
+            before = entry.uuid
+    return [
+        *following.get(None, ()),
+        *(row for entry in conversation for row in (entry, *following.get(entry.uuid, ()))),
+    ]
 
 
 def _thread_through(transcript: Sequence[Entry], separate: Thread) -> Thread:

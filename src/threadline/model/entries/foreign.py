@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from msgspec import field
+from msgspec.structs import force_setattr
 
-from threadline.model.entries.conversation import Entry
-from threadline.model.places import SessionId
+from threadline.model.blocks import Message, ToolResultBlock, ToolUseBlock
+from threadline.model.entries.conversation import AssistantEntry, Entry, UserEntry
+from threadline.model.places import CallId, SessionId
 from threadline.shape import Shape
 
 
@@ -25,16 +28,37 @@ class ForeignResult(Shape, frozen=True, rename=None):
     error: Any = None
 
 
-class ToolUseEntry(Entry, frozen=True, tag="tool_use"):
-    """A tool call as a separate line."""
+class ToolUseEntry(AssistantEntry, frozen=True, tag="tool_use"):
+    """A tool call as a separate line. `message` has it as a block, so that it is a call like any other."""
 
     tool: ForeignTool | None = None
 
+    def __post_init__(self) -> None:
+        if self.message is None and self.tool is not None:
+            block = ToolUseBlock(
+                id=CallId(self.uuid) if self.uuid else None, name=self.tool.name or "", input=self.tool.input
+            )
+            force_setattr(self, "message", Message(role="assistant", content=[block]))
 
-class ToolResultEntry(Entry, frozen=True, tag="tool_result"):
-    """A tool's result as a separate line."""
 
-    result: ForeignResult | None = None
+class ToolResultEntry(UserEntry, frozen=True, tag="tool_result"):
+    """A tool's result as a separate line. `message` has it as a block, which does not name its call.
+
+    `threadline.thread.find_calls` decides which call it answers.
+    """
+
+    tool_result: ForeignResult | None = field(default=None, name="result")
+
+    def __post_init__(self) -> None:
+        if self.message is None and self.tool_result is not None:
+            parts = (self.tool_result.output, self.tool_result.error)
+            text = "\n".join(_as_text(part) for part in parts if part not in (None, ""))
+            block = ToolResultBlock(content=text, is_error=bool(self.tool_result.error))
+            force_setattr(self, "message", Message(role="user", content=[block]))
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 class TurnEndEntry(Entry, frozen=True, tag="turn_end"):
