@@ -98,7 +98,7 @@ def test_active_shows_only_the_active_window(blocks: Any, cli: CliRunner, home: 
     assert [row["is_active"] for row in blocks("--active", "--json").json["rows"]] == [True]
     late = cli("blocks", "--home", home, "--now", "2026-03-06T00:00", "--active")
     assert (late.code, late.out) == (1, "")
-    assert late.err == "threadline: No window is active. The last one ended at 2026-03-05 16:00 UTC.\n"
+    assert late.err == "threadline: No window is active. The last one ended at 2026-03-05 16:00 (UTC).\n"
     result = cli("blocks", "--home", home, "--now", "2026-03-06T00:00", "--active", "--json")
     assert (result.code, result.json["rows"]) == (1, [])
 
@@ -212,7 +212,7 @@ def test_reports_when_no_window_matches(cli: CliRunner, home: Path, tmp_path: Pa
     """If no window matches, or there are none, the exit code is 1 and a sentence says so."""
     result = cli("blocks", "--home", home, "--since", "2030-01-01", "--now", "2030-02-01")
     assert result.code == 1
-    assert "None of 2 windows matches. The last one started at 2026-03-05 11:00 UTC." in result.err
+    assert "None of 2 windows matches. The last one started at 2026-03-05 11:00 (UTC)." in result.err
     (tmp_path / "empty/projects").mkdir(parents=True)
     empty = cli("blocks", "--home", tmp_path / "empty")
     assert (empty.code, empty.err) == (1, "threadline: No windows: there are no charges.\n")

@@ -102,7 +102,7 @@ def test_machine_formats_are_not_limited(cli: CliRunner, demo_home: Path, comman
     if len(rows) > 50:
         assert "Use --limit N" in cli(command, "--home", demo_home).out
     reversed_times = cli(command, "--since", "2026-02-01", "--until", "2026-01-01", "--home", demo_home)
-    assert (reversed_times.code, "--since 2026-02-01 is after --until 2026-01-01." in reversed_times.err) == (2, True)
+    assert (reversed_times.code, "since 2026-02-01, until 2026-01-01." in reversed_times.err) == (2, True)
 
 
 def test_suggests_a_similar_tool(cli: CliRunner, demo_home: Path) -> None:

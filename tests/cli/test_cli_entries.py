@@ -131,7 +131,9 @@ def test_since_after_until_is_an_error(cli: CliRunner, sample: Path) -> None:
     """`--since` after `--until` exits with 2 before anything is read."""
     result = cli("entries", sample, "--since", "2026-02-01", "--until", "2026-01-01")
     assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("threadline: --since 2026-02-01 is after --until 2026-01-01")
+    assert result.err.startswith(
+        "threadline: The time range ends before it starts: since 2026-02-01, until 2026-01-01."
+    )
 
 
 def test_filters_by_agent(cli: CliRunner, sample: Path) -> None:

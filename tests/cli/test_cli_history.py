@@ -59,6 +59,8 @@ def test_table_has_one_line_per_prompt(cli: CliRunner, home: Path) -> None:
         "2026-01-05 14:00  5e551011        /work/app         hello there",
         "2026-01-05 13:00  5e551011  gone  /work/app         Fix the Parser",
         "2026-01-01 08:00                  /work/Old         of an old version",
+        "",
+        "Times are UTC.",
     ]
 
 
@@ -109,7 +111,7 @@ def test_table_shows_30_prompts(cli: CliRunner, tmp_path: Path) -> None:
     write(tmp_path / "history.jsonl", *(history_row(f"number {number}", number) for number in range(31)))
     (tmp_path / "projects").mkdir()
     shown = cli("history", "--home", tmp_path).out.splitlines()
-    assert len(shown) == 32
+    assert len(shown) == 33
     assert shown[-1] == "Showing the newest 30. Use --limit N for more."
     assert len(cli("history", "--home", tmp_path, "--jsonl").jsonl) == 31
     assert len(cli("history", "--home", tmp_path, "--limit", "31").out.splitlines()) == 31
@@ -155,7 +157,7 @@ def test_since_after_until_is_an_error(cli: CliRunner, home: Path) -> None:
     """`--since` after `--until` is an error."""
     result = cli("history", "--home", home, "--since", "2026-02-01", "--until", "2026-01-01")
     assert (result.code, result.out) == (2, "")
-    assert "--since 2026-02-01 is after --until 2026-01-01." in result.err
+    assert "since 2026-02-01, until 2026-01-01." in result.err
 
 
 def test_reports_damaged_rows_and_prints_the_rest(cli: CliRunner, home: Path) -> None:

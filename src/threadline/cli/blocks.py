@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -94,7 +94,7 @@ def blocks(
     """
     if shape is not None and output not in {"table", "json"}:
         raise click.UsageError("--shape prints JSON; it cannot be combined with --jsonl or --csv.")
-    present = parse_moment(now or "now", tz=zone)
+    present = parse_moment(now or "now", tz=UTC)
     time = TimeRange.parse(since, until, now=present, tz=zone)
     if recent:
         start = present - timedelta(days=_RECENT_DAYS)

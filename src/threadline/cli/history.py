@@ -24,7 +24,7 @@ from threadline.cli.resolve import open_archive
 from threadline.model.homes import Home
 from threadline.model.text import count, format_time, join_some
 from threadline.model.times import TimeRange, zone_name
-from threadline.render import Role, Span, Spans, Style, display_width, one_line, plain, wrap
+from threadline.render import Role, Span, Spans, Style, display_width, one_line, plain
 from threadline.reports import PromptFilter, PromptHistory, TypedPrompt
 
 _DEFAULT_LIMIT = 30
@@ -91,12 +91,11 @@ def _print_prompts(prompts: Iterator[TypedPrompt], limit: int, zone: tzinfo, *, 
     for prompt in islice(prompts, limit):
         click.echo(style.line(_prompt_line(prompt, width, zone)), color=colour)
         number += 1
-    if number:
-        is_limited = number == limit and next(prompts, None) is not None
-        more = f" Showing the newest {number}. Use --limit N for more." if is_limited else ""
-        click.echo()
-        for line in wrap((Span(f"Times are {zone_name(zone)}.{more}", Role.FAINT),), width):
-            click.echo(style.line(line), color=colour)
+    notes = [f"Times are {zone_name(zone)}."] if number else []
+    if number == limit and next(prompts, None) is not None:
+        notes.append(f"Showing the newest {number}. Use --limit N for more.")
+    for at, note in enumerate(notes):
+        click.echo(("" if at else "\n") + style.line((Span(note, Role.FAINT),)), color=colour)
     return number
 
 

@@ -146,8 +146,9 @@ def _page_lines(listing: SessionList, zone: tzinfo, *, colour: bool) -> Iterator
             yield style.line(line)
     if listing.sessions:
         yield ""
-        more = f" Showing the newest {len(listing.sessions)}. {listing.more:,} more: use --limit N."
-        note = f"Times are {zone_name(zone)}.{more if listing.more else ''}"
+        yield style.line((Span(f"Times are {zone_name(zone)}.", Role.FAINT),))
+    if listing.more:
+        note = f"Showing the newest {len(listing.sessions)}. {listing.more:,} more: use --limit N."
         yield from map(style.line, wrap((Span(note, Role.FAINT),), width))
 
 

@@ -216,7 +216,9 @@ def hit_page(
             yield style.line(line)
     if hits.hits:
         yield ""
-        notes = " ".join((f"Times are {zone_name(zone)}.", *_omitted_notes(hits, every=every)))
+        yield style.line((Span(f"Times are {zone_name(zone)}.", Role.FAINT),))
+    notes = " ".join(_omitted_notes(hits, every=every))
+    if notes:
         yield from map(style.line, wrap((Span(notes, Role.FAINT),), width))
 
 

@@ -172,7 +172,10 @@ def format_duration(duration: timedelta | None) -> str:
 
 def format_time(when: datetime | None, zone: tzinfo = UTC, pattern: str = "%Y-%m-%d %H:%M") -> str:
     """Format a time in a time zone: `2026-01-05 09:00`; empty if it is unknown."""
-    return in_zone(when, zone).strftime(pattern) if when is not None else ""
+    if when is None:
+        return ""
+    local = in_zone(when, zone)
+    return local.strftime(pattern.replace("%Y", f"{local.year:04}"))  # some systems do not pad the first years
 
 
 def short_model_name(model: str | None) -> str:

@@ -212,7 +212,7 @@ class TimeRange(Struct, frozen=True):
         start = parse_moment(since, now=now, tz=tz) if since is not None else None
         end = parse_moment(until, now=now, end=True, tz=tz) if until is not None else None
         if start is not None and end is not None and start > end:
-            raise BadQuery(f"The range is empty: since {since} is after until {until}.")
+            raise BadQuery(f"The time range ends before it starts: since {since}, until {until}.")
         return cls(start, end)
 
     def __bool__(self) -> bool:
