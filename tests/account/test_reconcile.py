@@ -13,6 +13,7 @@ from tests.transcripts import MODEL, START, Part, Pen, Writer, call, chain, meta
 
 from threadline.account import load_rates
 from threadline.find import look
+from threadline.json_values import encode_json
 from threadline.model.ledger import TOLERANCE, DifferenceCause, ReportedSession, ReportedUsage
 from threadline.parse import read_cost_states
 from threadline.render import reconciliation_lines
@@ -379,13 +380,13 @@ def test_damaged_statistics_are_a_problem(tmp_path: Path) -> None:
 
 
 def test_record_is_json_with_exact_amounts(tmp_path: Path) -> None:
-    """Amounts are text."""
+    """Amounts are exact numbers."""
     add_session(tmp_path, prompt("a"), standard_reply(), cost_state(0.0045, 1))
     write_statistics(tmp_path, ("2025-12-01", 2, 4000), ("2026-01-05", 3, 4000))
-    record = json.loads(json.dumps(reconciliation_record(reconciled(tmp_path))))
-    assert (record["reported"], record["computed"], record["difference"]) == ("0.0045", "0.0045", "0")
+    record = json.loads(encode_json(reconciliation_record(reconciled(tmp_path))), parse_float=Decimal)
+    assert (record["reported"], record["computed"], record["difference"]) == (Decimal("0.0045"), Decimal("0.0045"), 0)
     (session,) = record["sessions"]
-    assert session["why"] == [{"cause": "agrees", "amount": "0", "words": "agrees to the last digit", "proven": True}]
+    assert session["why"] == [{"cause": "agrees", "amount": 0, "words": "agrees to the last digit", "proven": True}]
     assert [day["tokens"] for day in record["swept"]] == [{MODEL: 4000}]
     assert [day["left"] for day in record["partly_swept"]] == [{"charges": 1, "sessions": 1, "tokens": 1100}]
 
@@ -398,5 +399,5 @@ def test_invalid_amount_on_a_row_is_ignored(tmp_path: Path, cost: str) -> None:
     path.write_bytes(path.read_bytes().replace(b'"COST"', cost.encode()))
     result = reconciled(tmp_path)
     assert result.computed + result.silent_computed == REPLY_COST
-    json.dumps(reconciliation_record(result))
+    json.loads(encode_json(reconciliation_record(result)), parse_constant=pytest.fail)
     assert reconciliation_lines(result)

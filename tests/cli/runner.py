@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unicodedata
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +42,13 @@ class CliResult:
 
     @property
     def json(self) -> Any:
-        """The output of `--json`."""
-        return json.loads(self.raw)
+        """The output of `--json`, with exact numbers."""
+        return json.loads(self.raw, parse_float=Decimal)
 
     @property
     def jsonl(self) -> list[dict[str, Any]]:
         """The output of `--jsonl`."""
-        return [json.loads(line) for line in self.raw.split(b"\n") if line]
+        return [json.loads(line, parse_float=Decimal) for line in self.raw.split(b"\n") if line]
 
     @property
     def csv(self) -> list[dict[str, str]]:

@@ -81,8 +81,16 @@ def test_json_equals_library_windows(blocks: Any, home: Path) -> None:
     assert report["prices"] == {"digest": ledger.rates.digest}
     assert (report["limit"], report["timeless"]) == ({"tokens": 13020, "given": False}, 0)
     last = report["rows"][-1]
-    assert (last["amount"], last["tokens_per_minute"], last["share"]) == ("0.014725", "159.653846", 0.9565)
-    assert (last["remaining_minutes"], last["projected_tokens"], last["projected_amount"]) == (200, 44384, "0.05")
+    assert (last["amount"], last["tokens_per_minute"], last["share"]) == (
+        Decimal("0.014725"),
+        Decimal("159.653846"),
+        Decimal("0.9565"),
+    )
+    assert (last["remaining_minutes"], last["projected_tokens"], last["projected_amount"]) == (
+        200,
+        44384,
+        Decimal("0.05"),
+    )
     assert (last["begins"], last["first"]) == ("2026-03-05T11:00:00Z", "2026-03-05T11:10:14Z")
 
 
@@ -122,7 +130,7 @@ def test_filters_choose_windows_by_start(blocks: Any, options: tuple[str, ...], 
 
 def test_share_is_relative_to_largest_window(blocks: Any) -> None:
     """The share is relative to the largest window, even if that one is not shown."""
-    assert blocks("--since", "2026-03-05", "--json").json["rows"][0]["share"] == 0.9565
+    assert blocks("--since", "2026-03-05", "--json").json["rows"][0]["share"] == Decimal("0.9565")
 
 
 def test_time_zone_changes_display_and_filters_only(blocks: Any, cli: CliRunner, home: Path) -> None:
@@ -165,7 +173,7 @@ def test_ccusage_shape_is_its_json(blocks: Any) -> None:
         "gap-2026-03-03T15:40:30.123Z",
         "2026-03-05T11:00:00.000Z",
     ]
-    assert document["blocks"][-1]["costUSD"] == 0.014725
+    assert document["blocks"][-1]["costUSD"] == Decimal("0.014725")
     assert "tokenLimitStatus" not in document["blocks"][-1]
     limited = blocks("--shape", "ccusage", "--limit-tokens", "max", "--active").json["blocks"]
     assert [block["tokenLimitStatus"]["limit"] for block in limited] == [13020]
@@ -176,7 +184,7 @@ def test_prices_option_replaces_rates(blocks: Any, tmp_path: Path) -> None:
     price = dict.fromkeys(("input", "output", "cache_write_5m", "cache_write_1h", "cache_read"), 1)
     prices = tmp_path / "own.json"
     prices.write_text(json.dumps({"schema": 1, "models": {"claude-opus-4-5": {"periods": [price]}}}))
-    assert blocks("--prices", str(prices), "--json").json["rows"][0]["amount"] == "0.01302"
+    assert blocks("--prices", str(prices), "--json").json["rows"][0]["amount"] == Decimal("0.01302")
 
 
 def test_reports_charges_without_a_price(cli: CliRunner, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_every_byte_is_accounted_for(cli: CliRunner, tmp_path: Path) -> None:
     assert unknown == len(line({"type": "novelty", "x": 1}))
     parts = (report["understood_bytes"], report["damaged_bytes"], report["pending_bytes"], unknown)
     assert sum(parts) == report["bytes"] == path.stat().st_size
-    assert report["understood"] == report["understood_bytes"] / (report["bytes"] - len(torn)) < 1
+    assert float(report["understood"]) == report["understood_bytes"] / (report["bytes"] - len(torn)) < 1
 
 
 def test_problems_are_counted_by_kind(cli: CliRunner, tmp_path: Path) -> None:

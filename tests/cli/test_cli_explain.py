@@ -148,8 +148,11 @@ def test_compares_sum_with_claude_codes_cost_state(cli: CliRunner, tmp_path: Pat
     state = meta("cost-state", totalCostUSD=0.045905, modelUsage={"claude-opus-4-5": {"costUSD": 0.045905}})
     add_session(home, prompt("go"), reply("b", message=message(412)), state)
     receipt = cli("explain", SESSION, "--home", home, "--json").json
-    assert (receipt["total"]["amount"], receipt["reported"]["reported"]) == ("0.035905", "0.045905")
-    assert (receipt["reported"]["computed"], receipt["reported"]["difference"]) == ("0.035905", "0.01")
+    assert (receipt["total"]["amount"], receipt["reported"]["reported"]) == (Decimal("0.035905"), Decimal("0.045905"))
+    assert (receipt["reported"]["computed"], receipt["reported"]["difference"]) == (
+        Decimal("0.035905"),
+        Decimal("0.01"),
+    )
     assert receipt["reported"]["why"]
     page = " ".join(cli("explain", SESSION, "--home", home).out.split())
     assert "reported by Claude Code" in page

@@ -89,7 +89,7 @@ def test_status_counts_rows_and_changes_without_writing(cli: CliRunner, home: Pa
         {},
         0,
     )
-    assert status["share"] == pytest.approx(status["bytes"] / status["transcripts_bytes"], abs=0.001)
+    assert float(status["share"]) == pytest.approx(status["bytes"] / status["transcripts_bytes"], abs=0.001)
     home_counts.main_transcripts(home)[0].unlink()
     with home_counts.main_transcripts(home)[0].open("ab") as file:
         file.write(b'{"type":"user"}\n')

@@ -77,20 +77,24 @@ def test_long_context_prices_have_their_own_row(cli: CliRunner) -> None:
 
 
 def test_machine_formats_are_exact(cli: CliRunner) -> None:
-    """JSON, JSON Lines and CSV have the same rows. Prices are strings without exponent, equal to the rates."""
+    """JSON, JSON Lines and CSV have the same rows. Prices are numbers without exponent, equal to the rates."""
     document = cli("prices", "--json").json
     assert set(document) == {"rows", "digest", "files", "web_search_fee", "notes"}
     assert document["files"] == [{"name": "threadline", "digest": document["digest"]}]
-    assert (document["digest"], document["web_search_fee"], document["notes"]) == (shipped_rates().digest, "0.01", [])
+    assert (document["digest"], document["web_search_fee"], document["notes"]) == (
+        shipped_rates().digest,
+        Decimal("0.01"),
+        [],
+    )
     rows = cli("prices", "--jsonl").jsonl
     assert rows == document["rows"]
     assert all(set(row) == KEYS for row in rows)
     for printed, rate in zip(rows, shipped_rates().rows(), strict=True):
-        assert [Decimal(printed[word]) for word in PRICE_KEYS] == [getattr(rate, word) for word in PRICE_KEYS]
-        assert not any("E" in printed[word] for word in PRICE_KEYS)
+        assert [printed[word] for word in PRICE_KEYS] == [getattr(rate, word) for word in PRICE_KEYS]
+        assert not any("E" in str(printed[word]) for word in PRICE_KEYS)
     cells = cli("prices", "--csv").csv
     assert [[cell[word] for word in PRICE_KEYS] for cell in cells] == [
-        [row[word] for word in PRICE_KEYS] for row in rows
+        [str(row[word]) for word in PRICE_KEYS] for row in rows
     ]
 
 
@@ -105,10 +109,10 @@ def test_on_selects_the_prices_of_a_day(cli: CliRunner) -> None:
     """`--on` keeps the periods and fast modes that applied on that day."""
     before = cli("prices", "--model", "sonnet-5-5", "--on", "2026-10-07", "--jsonl").jsonl
     after = cli("prices", "--model", "sonnet-5-5", "--on", "2026-10-08", "--jsonl").jsonl
-    assert [[row["cache_read"] for row in rows] for rows in (before, after)] == [["0.2"], ["0.1"]]
+    assert [[row["cache_read"] for row in rows] for rows in (before, after)] == [[Decimal("0.2")], [Decimal("0.1")]]
     (early,) = cli("prices", "--model", "opus-4-7", "--on", "2026-05-13", "--jsonl").jsonl
     (late,) = cli("prices", "--model", "opus-4-7", "--on", "2026-05-14", "--jsonl").jsonl
-    assert (early["fast"], [mode["multiplier"] for mode in late["fast"]]) == ([], ["6"])
+    assert (early["fast"], [mode["multiplier"] for mode in late["fast"]]) == ([], [6])
 
 
 def test_unknown_model_lists_the_models(cli: CliRunner) -> None:
@@ -128,7 +132,7 @@ def test_prices_option_adds_models(cli: CliRunner, tmp_path: Path) -> None:
     assert "  own.json" in result.out.replace(str(tmp_path) + "/", "  ")
     assert result.out.splitlines()[-1] == f"  digest {load_rates(path).digest}" != f"  digest {shipped_rates().digest}"
     (row,) = cli("prices", "--prices", path, "--model", "zai/glm-5.1", "--jsonl").jsonl
-    assert (row["input"], row["file"]) == ("0.125", str(path))
+    assert (row["input"], row["file"]) == (Decimal("0.125"), str(path))
 
 
 def test_invalid_price_file_is_an_error(cli: CliRunner, tmp_path: Path) -> None:

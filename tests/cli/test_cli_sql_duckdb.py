@@ -64,7 +64,7 @@ def test_duckdb_types(cli: CliRunner, home: Path, tmp_path: Path) -> None:
         "a": "2026-01-02T02:04:05+00:00",
         "a_2": "00ff",
         "b": str(2**100),
-        "c": ["1.5"],
+        "c": [Decimal("1.5")],
         "d": {"1": "2026-01-02"},
         "e": None,
         "f": True,

@@ -506,7 +506,7 @@ def test_ccusage_shape(cli: CliRunner, demo_home: Path) -> None:
         document = cli(*arguments, "--by", by, "--shape", "ccusage").json
         assert len(document[name]) == len(cli(*arguments, "--by", by, "--jsonl").jsonl)
         assert document["totals"]["outputTokens"] == total["output"]
-        assert document["totals"]["totalCost"] == pytest.approx(float(total["amount"]))
+        assert float(document["totals"]["totalCost"]) == pytest.approx(float(total["amount"]))
 
 
 @pytest.mark.sample(2)
@@ -612,9 +612,13 @@ def test_mode_both_adds_reported_costs(cli: CliRunner, tmp_path: Path) -> None:
     common_keys = set(computed) - {"reported", "notes"}
     assert {name: both[name] for name in common_keys} == {name: computed[name] for name in common_keys}
     (reported,) = both["reported"]["sessions"]
-    assert (reported["session"], reported["reported"], reported["computed"]) == (session_id(1), "0.5", "0.001512")
+    assert (reported["session"], reported["reported"], reported["computed"]) == (
+        session_id(1),
+        Decimal("0.5"),
+        Decimal("0.001512"),
+    )
     assert Decimal(reported["difference"]) == Decimal("0.498488")
-    assert both["reported"]["silent"] == {"sessions": 1, "computed": "0.001512"}
+    assert both["reported"]["silent"] == {"sessions": 1, "computed": Decimal("0.001512")}
     output = cli(*arguments, "--mode", "both").out
     assert table_lines(output) == table_lines(cli(*arguments).out)
     assert "1 session reports 0.50 USD. Computed for the same sessions: 0.001512 USD" in output
@@ -638,7 +642,12 @@ def test_mode_reported(cli: CliRunner, tmp_path: Path) -> None:
     """`--mode reported` lists the sessions that report an amount, by session, with the usual filters."""
     arguments = ("usage", "--home", home_with_reported_costs(tmp_path), "--mode", "reported")
     report = cli(*arguments, "--json").json
-    assert report["total"] == {"sessions": 1, "reported": "0.5", "computed": "0.001512", "difference": "0.498488"}
+    assert report["total"] == {
+        "sessions": 1,
+        "reported": "0.5",
+        "computed": Decimal("0.001512"),
+        "difference": "0.498488",
+    }
     assert cli(*arguments, "--jsonl").jsonl == report["rows"] == report["reported"]["sessions"]
     output = cli(*arguments, "--by", "session").out
     assert re.search(r"5e550001  task 1 +cost-state +\$0\.5000 +\$0\.0015 +\+\$0\.4985", output)

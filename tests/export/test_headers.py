@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,8 @@ def test_every_format_shows_the_cost(session: Path, cli: CliRunner) -> None:
             text = exported_text(export_format, session, cli, *options)
             assert f"{total.tokens / 1000:.1f} k tokens" in text, export_format
             assert f"${total.amount:.2f}" in text, export_format
-        spent = json.loads(exported_text("json", session, cli, *options))["spent"]
-        assert (spent["tokens"], spent["amount"], spent["output"]) == (total.tokens, str(total.amount), total.output)
+        spent = json.loads(exported_text("json", session, cli, *options), parse_float=Decimal)["spent"]
+        assert (spent["tokens"], spent["amount"], spent["output"]) == (total.tokens, total.amount, total.output)
 
 
 def test_copied_messages_are_not_counted(tmp_path: Path, cli: CliRunner) -> None:

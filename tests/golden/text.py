@@ -7,6 +7,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ def normalize(value: Any, names: Mapping[str, str]) -> Any:
         for text, name in names.items():
             value = value.replace(text, name)
         return value if len(value) <= _LONGEST else _shorten(value)
+    if isinstance(value, Decimal):
+        return float(value)
     if isinstance(value, Mapping):
         return {normalize(str(key), names): normalize(item, names) for key, item in value.items()}
     return [normalize(item, names) for item in value] if isinstance(value, list | tuple) else value

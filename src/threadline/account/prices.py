@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from threadline.errors import BadQuery
-from threadline.model.text import format_decimal
+from threadline.model.text import plain_decimal
 
 SCHEMA = 1
 UNIT = "USD per 1,000,000 tokens"
@@ -264,7 +264,7 @@ def _without_exponents(value: Any) -> Any:
         return {key: _without_exponents(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_without_exponents(item) for item in value]
-    return Decimal(format_decimal(value)) if isinstance(value, Decimal) else value
+    return plain_decimal(value) if isinstance(value, Decimal) else value
 
 
 # Longer than any model address of a cloud. A longer text is not an id.

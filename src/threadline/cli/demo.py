@@ -17,6 +17,7 @@ from threadline.cli import output as out
 from threadline.cli.options import output_options
 from threadline.cli.resolve import find_at_path
 from threadline.errors import BadQuery, Unreadable
+from threadline.json_values import to_json_value
 from threadline.model.homes import TranscriptKind
 from threadline.model.text import count
 from threadline.render import plain
@@ -43,7 +44,7 @@ def demo(directory: Path, *, output: str) -> int:
     _unpack(directory)
     home = find_at_path(str(directory))
     row = {
-        "directory": out.to_json_value(directory),
+        "directory": to_json_value(directory),
         "transcripts": len(home.transcripts),
         "agents": sum(transcript.kind in _AGENTS for transcript in home.transcripts),
         "lines": sum(len(transcript.path.read_bytes().splitlines()) for transcript in home.transcripts),

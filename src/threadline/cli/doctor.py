@@ -11,6 +11,7 @@ from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option, output_options
 from threadline.cli.resolve import find_by_name, open_archive
+from threadline.json_values import to_json_value
 from threadline.model.homes import Found
 from threadline.model.places import Place
 from threadline.model.text import count
@@ -81,7 +82,7 @@ _MAX_ROWS = 40
 
 def examination_record(examination: Examination) -> dict[str, Any]:
     """The findings for a program. The keys are stable."""
-    value: dict[str, Any] = out.to_json_value(examination)
+    value: dict[str, Any] = to_json_value(examination)
     # The same word as on the page and for the kind of entries.
     names = {"malformed_bytes": "damaged_bytes"}
     return {**{names.get(key, key): item for key, item in value.items()}, "understood": examination.understood}

@@ -17,6 +17,7 @@ from threadline.cli.options import (
     until_option,
 )
 from threadline.cli.resolve import open_archive, read_session
+from threadline.json_values import to_json_value
 from threadline.model.text import format_time
 from threadline.model.times import TimeRange, zone_name
 from threadline.render import clip, one_line, plain, summarize_input
@@ -67,7 +68,7 @@ def errors(
     return out.print_listing(
         [failure for failure in failures if failure.timestamp in time],
         output,
-        row=out.to_json_value,
+        row=to_json_value,
         table=lambda matches: _failure_table(matches, zone, has_sessions=session is None),
         nothing=lambda: _explain_nothing(failures, time, zone),
     )

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import click
@@ -29,7 +30,7 @@ from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.model.homes import Found, Transcript
 from threadline.model.ledger import sum_fields
 from threadline.model.receipts import Mention, PricedTokens, RateSum, Receipt, ReceiptItem
-from threadline.model.text import format_decimal
+from threadline.model.text import plain_decimal
 from threadline.render import draw_receipt
 from threadline.reports import (
     ReceiptQuery,
@@ -221,13 +222,13 @@ _COUNT_FIELDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_r
 
 
 def receipt_document(receipt: Receipt) -> dict[str, Any]:
-    """The receipt as JSON values. Amounts and prices are strings, so that no reader rounds them."""
+    """The receipt as JSON values."""
     total = sum_fields(receipt.total)
     amount = receipt.total.amount
     return {
         "kind": receipt.kind,
         "name": receipt.name,
-        "total": {**total, "amount": format_decimal(amount) if amount is not None else None},
+        "total": {**total, "amount": plain_decimal(amount) if amount is not None else None},
         "rates": [_rate_row(rate) for rate in receipt.rates],
         "messages": [_message_row(item) for item in receipt.items],
         "missing": [
@@ -257,7 +258,7 @@ def _message_row(item: ReceiptItem) -> dict[str, Any]:
         "cache_write_1h": charge.cache_write_1h,
         "cache_read": charge.cache_read,
         "web_searches": charge.web_searches,
-        "amount": _amount_text(item),
+        "amount": _plain_amount(item),
         "flags": [str(flag) for flag in charge.flags],
         "notes": list(item.notes),
         "rate": charge.rate.describe() if charge.rate is not None else None,
@@ -280,7 +281,7 @@ def receipt_line_rows(receipt: Receipt) -> Iterator[dict[str, Any]]:
                 "model": charge.model,
                 **_mention_row(mention),
                 "counted_here": item.here,
-                "amount": _amount_text(item) if mention.counted and item.here else None,
+                "amount": _plain_amount(item) if mention.counted and item.here else None,
             }
 
 
@@ -294,17 +295,17 @@ def _mention_row(mention: Mention) -> dict[str, Any]:
     }
 
 
-def _amount_text(item: ReceiptItem) -> str | None:
+def _plain_amount(item: ReceiptItem) -> Decimal | None:
     amount = item.charge.amount
-    return format_decimal(amount) if amount is not None else None
+    return plain_decimal(amount) if amount is not None else None
 
 
 def _product_row(priced_tokens: PricedTokens) -> dict[str, Any]:
     return {
         "kind": priced_tokens.kind,
         "number": priced_tokens.number,
-        "price": format_decimal(priced_tokens.price),
-        "amount": format_decimal(priced_tokens.amount),
+        "price": plain_decimal(priced_tokens.price),
+        "amount": plain_decimal(priced_tokens.amount),
     }
 
 
@@ -316,9 +317,9 @@ def _rate_row(rate_sum: RateSum) -> dict[str, Any]:
         "begins": rate.begins,
         "ends": rate.ends,
         "long_context": rate.long_context,
-        "multipliers": {name: format_decimal(by) for name, by in rate.multipliers},
+        "multipliers": {name: plain_decimal(by) for name, by in rate.multipliers},
         "source": rate.source,
         "charges": rate_sum.charges,
         "products": [_product_row(product) for product in rate_sum.products],
-        "amount": format_decimal(rate_sum.amount),
+        "amount": plain_decimal(rate_sum.amount),
     }

@@ -21,6 +21,7 @@ from threadline.cli.options import (
     until_option,
 )
 from threadline.cli.resolve import open_archive
+from threadline.json_values import to_json_value
 from threadline.model.homes import Home
 from threadline.model.text import count, format_time, join_some
 from threadline.model.times import TimeRange, zone_name
@@ -78,7 +79,7 @@ def history(
     if output == "table":
         number = _print_prompts(prompts.prompts(), limit or _DEFAULT_LIMIT, zone, colour=out.use_colour(enabled=colour))
     else:
-        number = out.print_rows(map(out.to_json_value, islice(prompts.prompts(), limit)), output)
+        number = out.print_rows(map(to_json_value, islice(prompts.prompts(), limit)), output)
     _print_problems(prompts)
     return EXIT_OK if number else out.report_nothing(_explain_nothing(archive.homes, prompts, criteria, zone))
 

@@ -26,6 +26,7 @@ from threadline.cli.options import (
     until_option,
 )
 from threadline.cli.resolve import open_archive
+from threadline.json_values import to_json_value
 from threadline.model.text import count, count_agents, format_time, join_some, short_model_name
 from threadline.model.times import TimeRange, zone_name
 from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain, wrap
@@ -93,7 +94,7 @@ def list(  # noqa: A001 - a command has the name that people type
             out.report_no_home()
         listing = archive.sessions(criteria)
         if output != "table":
-            out.print_rows(map(out.to_json_value, listing.sessions), output)
+            out.print_rows(map(to_json_value, listing.sessions), output)
         else:
             colour = out.use_colour(enabled=colour)
             for line in _page_lines(listing, zone, colour=colour):

@@ -19,7 +19,8 @@ import click
 import msgspec
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
-from threadline.model.text import count, format_decimal, replace_surrogates
+from threadline.json_values import encode_json, to_json_value
+from threadline.model.text import count, format_decimal, plain_decimal
 from threadline.render import Role, Span, Spans, Style, clip, clip_left, display_width, plain, should_use_colour, wrap
 
 if TYPE_CHECKING:
@@ -171,30 +172,16 @@ def escape_line(line: str) -> str:
     return "\t".join(plain(part) for part in line.split("\t"))
 
 
-def to_json_value(value: Any) -> Any:
-    """Convert structs, paths, times and enums to JSON values."""
-    return msgspec.to_builtins(value, enc_hook=_encode_path)
-
-
 def json_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a record to JSON values, with amounts as strings without an exponent, so that no reader rounds them."""
-    exact = {name: format_decimal(value) if isinstance(value, Decimal) else value for name, value in record.items()}
-    converted: dict[str, Any] = to_json_value(exact)
+    """Convert a record to JSON values, with amounts that have no exponent and no trailing zeros."""
+    amounts = {name: plain_decimal(value) for name, value in record.items() if isinstance(value, Decimal)}
+    converted: dict[str, Any] = to_json_value({**record, **amounts})
     return converted
-
-
-def _encode_path(value: Any) -> Any:
-    if isinstance(value, Path):
-        return str(value).encode(errors="surrogateescape").decode(errors="replace")
-    raise NotImplementedError(f"{type(value).__name__} has no JSON form")
 
 
 def json_text(value: Any, *, indent: int = 0) -> str:
     """JSON as valid UTF-8, whatever the strings contain. Characters that could control a terminal are escaped."""
-    try:
-        encoded = msgspec.json.encode(value, enc_hook=_encode_path)
-    except UnicodeEncodeError:
-        encoded = msgspec.json.encode(replace_surrogates(to_json_value(value)))
+    encoded = encode_json(value)
     text = (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
     return text if text.isascii() and "\x7f" not in text else _TERMINAL_CONTROLS.sub(_escape_match, text)
 
@@ -259,7 +246,7 @@ def _csv_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _csv_cell(value: Any) -> str:
-    text = json_text(value)
+    text = json_text(value) if not isinstance(value, Decimal) else format_decimal(value)
     if not text.startswith('"'):
         return "" if text == "null" else text
     cell: str = msgspec.json.decode(text)

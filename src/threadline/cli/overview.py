@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.resolve import open_archive
+from threadline.json_values import to_json_value
 from threadline.model.text import count, format_time
 from threadline.model.times import zone_name
 from threadline.render import display_width, plain
@@ -38,7 +39,7 @@ def print_overview(homes: tuple[str, ...], jobs: int | None, output: str, zone: 
     elif output == "table":
         click.echo(format_overview(overview, homes, zone))
     else:
-        out.print_rows((out.to_json_value(project) for project in overview.projects), output)
+        out.print_rows((to_json_value(project) for project in overview.projects), output)
     return EXIT_OK if overview.transcripts else EXIT_NOTHING
 
 

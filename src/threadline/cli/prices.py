@@ -28,7 +28,7 @@ from threadline.cli import output as out
 from threadline.cli.options import colour_option, output_options, prices_option
 from threadline.errors import BadQuery
 from threadline.model.ledger import describe_period
-from threadline.model.text import count, format_decimal, join_some
+from threadline.model.text import count, format_decimal, join_some, plain_decimal
 from threadline.model.times import parse_moment
 from threadline.render import Role, Span, Spans, Style, cut_line, display_width, plain, wrap
 
@@ -114,7 +114,7 @@ def _print_rates(rows: list[RateRow], rates: Rates, output: str, *, notes: bool,
                 "rows": [_rate_record(row) for row in rows],
                 "digest": rates.digest,
                 "files": [{"name": name, "digest": digest} for name, digest in rates.digests],
-                "web_search_fee": str(rates.web_search_fee),
+                "web_search_fee": plain_decimal(rates.web_search_fee),
                 "notes": rates.notes,
             }
         )

@@ -18,6 +18,7 @@ from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option, output_options, since_option, timezone_option
 from threadline.cli.resolve import find_by_name, open_archive
 from threadline.errors import BadQuery, did_you_mean
+from threadline.json_values import to_json_value
 from threadline.model.places import Place
 from threadline.model.text import count
 from threadline.model.times import TimeRange
@@ -133,7 +134,7 @@ def _exposure_row(exposure: Exposure) -> dict[str, Any]:
         "place": _redacted_place(exposure.place),
         "count": exposure.count,
         "session": _redact(exposure.session) if exposure.session is not None else None,
-        "timestamp": out.to_json_value(exposure.timestamp),
+        "timestamp": to_json_value(exposure.timestamp),
     }
 
 

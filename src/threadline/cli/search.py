@@ -17,6 +17,7 @@ from threadline.cli import output as out
 from threadline.cli.options import colour_option, home_option, output_options, pager_option, timezone_option
 from threadline.cli.resolve import ensure_index, open_archive
 from threadline.errors import did_you_mean
+from threadline.json_values import to_json_value
 from threadline.model.hits import SNIPPET_LENGTH, Hit, Hits
 from threadline.model.text import count, format_time
 from threadline.model.times import zone_name
@@ -176,7 +177,7 @@ def _hit_row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
     return {
         "session": hit.session,
         "title": hit.title,
-        "timestamp": out.to_json_value(hit.timestamp),
+        "timestamp": to_json_value(hit.timestamp),
         "project": hit.project,
         "agent": hit.agent,
         "kind": hit.kind,
@@ -189,8 +190,8 @@ def _hit_row(archive: Archive, hit: Hit, context: int) -> dict[str, Any]:
         "lacks": list(hit.lacks),
         "gone": hit.gone,
         "kept": hit.kept,
-        "before": [out.to_json_value(conversation_row(entry, None, hit.agent)) for entry in before],
-        "after": [out.to_json_value(conversation_row(entry, None, hit.agent)) for entry in after],
+        "before": [to_json_value(conversation_row(entry, None, hit.agent)) for entry in before],
+        "after": [to_json_value(conversation_row(entry, None, hit.agent)) for entry in after],
     }
 
 

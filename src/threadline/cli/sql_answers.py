@@ -31,7 +31,7 @@ from threadline.cli.output import print_message
 from threadline.errors import BadQuery, Missing
 from threadline.index import PRIVATE, TABLES, VIEWS
 from threadline.model.homes import Home
-from threadline.model.text import format_decimal
+from threadline.model.text import format_decimal, plain_decimal
 from threadline.render import one_line, plain
 
 if TYPE_CHECKING:
@@ -76,20 +76,31 @@ def print_answer_table(answer: Answer) -> int:
 
 def print_answer_rows(answer: Answer, output: str, file: IO[bytes] | None = None) -> int:
     """Print rows as JSON, JSON Lines or CSV; return how many."""
-    rows = (dict(zip(answer.columns, map(json_cell, row), strict=True)) for row in answer)
-    return out.print_rows(rows, output, file)
+
+    def convert(row: Sequence[Any]) -> dict[str, Any]:
+        values = zip(answer.columns, row, strict=True)
+        return {name: json_cell(_as_amount(value) if name == "amount" else value) for name, value in values}
+
+    return out.print_rows(map(convert, answer), output, file)
+
+
+def _as_amount(value: Any) -> Any:
+    """The decimal that SQLite stores as text."""
+    return Decimal(value) if isinstance(value, str) and _is_amount(value) else value
 
 
 def json_cell(value: Any) -> Any:
-    """A value for JSON: blobs in hexadecimal, exact numbers as text, times in ISO 8601.
+    """A value for JSON: blobs in hexadecimal, times in ISO 8601, integers beyond 64 bits as text.
 
     >>> json_cell(bytes([0, 255])), json_cell(Decimal("1.50")), json_cell([2**70, None])
-    ('00ff', '1.5', ['1180591620717411303424', None])
+    ('00ff', Decimal('1.5'), ['1180591620717411303424', None])
     """
     if isinstance(value, Mapping):
         return {str(json_cell(key)): json_cell(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [json_cell(item) for item in value]
+    if isinstance(value, Decimal):
+        return plain_decimal(value)
     is_json = (
         value is None or isinstance(value, str | float) or (isinstance(value, int) and abs(value) < _MAX_JSON_INTEGER)
     )
@@ -99,8 +110,6 @@ def json_cell(value: Any) -> Any:
 def _scalar_text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, Decimal):
-        return format_decimal(value)
     return value.isoformat() if isinstance(value, _TIME_TYPES) else str(value)
 
 

@@ -18,7 +18,7 @@ from threadline.cli.output import GAP, pad_cells
 from threadline.cli.usage import ChargeFilter
 from threadline.model.homes import Found
 from threadline.model.ledger import ReportedSession, ReportedUsage, sum_amounts
-from threadline.model.text import format_decimal
+from threadline.model.text import plain_decimal
 from threadline.render import (
     Role,
     Span,
@@ -86,9 +86,9 @@ def reported_total(reported: ReportedUsage) -> dict[str, Any]:
     """The total of all reported costs, for programs."""
     return {
         "sessions": len(reported.sessions),
-        "reported": format_decimal(reported.reported),
-        "computed": format_decimal(reported.computed),
-        "difference": format_decimal(reported.difference),
+        "reported": plain_decimal(reported.reported),
+        "computed": plain_decimal(reported.computed),
+        "difference": plain_decimal(reported.difference),
     }
 
 

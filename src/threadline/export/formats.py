@@ -5,7 +5,6 @@ Chromium is denied the network. The dates inside a PDF are the session's, so the
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -21,6 +20,7 @@ import msgspec
 
 from threadline.errors import Error, Missing
 from threadline.export.redacted_copies import SessionCopy
+from threadline.json_values import encode_json
 from threadline.load import Session
 from threadline.model.ledger import Sum
 from threadline.render import TextOptions, View
@@ -85,10 +85,7 @@ def _render_json(session: Session, view: View, total: Sum) -> str:
     from threadline.render import session_to_json  # noqa: PLC0415 - only one format is used
 
     value = session_to_json(session, view, find_notifications(session), total)
-    try:
-        return msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=1).decode() + "\n"
-    except UnicodeEncodeError:  # a lone surrogate cannot be encoded as UTF-8, but it can be escaped
-        return json.dumps(msgspec.to_builtins(value, enc_hook=str), indent=1) + "\n"
+    return msgspec.json.format(encode_json(value), indent=1).decode() + "\n"
 
 
 def _render_plain_text(session: Session, view: View, total: Sum) -> str:

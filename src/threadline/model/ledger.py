@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from threadline.errors import Missing
 from threadline.model.places import Place, Problem
-from threadline.model.text import format_decimal
+from threadline.model.text import format_decimal, plain_decimal
 from threadline.model.times import parse_timestamp
 from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Origin, Sighting, parse_amount
 
@@ -572,7 +572,7 @@ class UsageWindow(Struct, frozen=True):
 
 
 def _round_rate(number: Decimal | None) -> Decimal | None:
-    return None if number is None else Decimal(format_decimal(_ROUNDING.quantize(number, MILLIONTH)))
+    return None if number is None else plain_decimal(_ROUNDING.quantize(number, MILLIONTH))
 
 
 Record = dict[str, Any]

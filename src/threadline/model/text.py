@@ -197,6 +197,11 @@ def format_decimal(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def plain_decimal(number: Decimal) -> Decimal:
+    """The same number without exponent and trailing zeros."""
+    return Decimal(format_decimal(number))
+
+
 def replace_surrogates(value: Any) -> Any:
     """Return the same value, with lone surrogates in all its texts replaced: UTF-8 cannot encode them."""
     if isinstance(value, str):

@@ -26,7 +26,7 @@ from threadline.model.ledger import (
     sum_amounts,
 )
 from threadline.model.places import Problem
-from threadline.model.text import format_decimal
+from threadline.model.text import plain_decimal
 from threadline.parallel import map_transcripts
 from threadline.parse import CostStates, find_compaction_offsets, read_cost_states
 from threadline.reports.cost_differences import (
@@ -196,13 +196,13 @@ class _SessionLedger:
 def reconciliation_record(usage: ReportedUsage) -> dict[str, Any]:
     """Return a comparison as JSON values. Amounts are exact, as text."""
     return {
-        "reported": format_decimal(usage.reported),
-        "computed": format_decimal(usage.computed),
-        "difference": format_decimal(usage.difference),
+        "reported": plain_decimal(usage.reported),
+        "computed": plain_decimal(usage.computed),
+        "difference": plain_decimal(usage.difference),
         "sessions": [reported_session_record(session) for session in usage.sessions],
         "agreeing": usage.agreeing,
-        "silent": {"sessions": usage.silent, "computed": format_decimal(usage.silent_computed)},
-        "causes": {cause.value: format_decimal(amount) for cause, amount in usage.by_cause.items()},
+        "silent": {"sessions": usage.silent, "computed": plain_decimal(usage.silent_computed)},
+        "causes": {cause.value: plain_decimal(amount) for cause, amount in usage.by_cause.items()},
         **deleted_days_record(usage.swept),
         "problems": [str(problem) for problem in usage.problems],
     }
@@ -224,11 +224,11 @@ def reported_session_record(session: ReportedSession) -> dict[str, Any]:
         "project": session.project,
         "place": str(session.place),
         "source": session.source.value,
-        "reported": format_decimal(session.reported),
+        "reported": plain_decimal(session.reported),
         "is_floor": session.is_floor,
-        "computed": format_decimal(session.computed),
+        "computed": plain_decimal(session.computed),
         "charges": session.charges,
-        "difference": format_decimal(session.difference),
+        "difference": plain_decimal(session.difference),
         "agrees": session.agrees,
         "why": [_why_record(why) for why in session.why],
         "tokens": [_tokens_record(tokens) for tokens in session.tokens],
@@ -236,7 +236,7 @@ def reported_session_record(session: ReportedSession) -> dict[str, Any]:
 
 
 def _why_record(why: DifferenceReason) -> dict[str, Any]:
-    return {"cause": why.cause.value, "amount": format_decimal(why.amount), "words": why.words, "proven": why.proven}
+    return {"cause": why.cause.value, "amount": plain_decimal(why.amount), "words": why.words, "proven": why.proven}
 
 
 def _tokens_record(tokens: ModelTokens) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from threadline.errors import Error
 from threadline.model.homes import Found, SideFile, SideFileKind
 from threadline.model.ledger import Charge, Key, ReportedDay, ReportedUsage, Row, Rows, Sum, sum_fields
 from threadline.model.places import Place, Problem, ProblemKind
-from threadline.model.text import count, format_decimal
+from threadline.model.text import count, plain_decimal
 from threadline.model.times import in_zone, zone_name
 from threadline.model.usage import StatsCache
 from threadline.parse import decode_side_value, read_side_bytes
@@ -207,7 +207,7 @@ def row_as_json(row: Row) -> dict[str, Any]:
 
 def sum_as_json(total: Sum) -> dict[str, Any]:
     """Return a sum as JSON values. The amount is a string without an exponent, so that no reader makes it a float."""
-    amount = format_decimal(total.amount) if total.amount is not None else None
+    amount = plain_decimal(total.amount) if total.amount is not None else None
     return {**sum_fields(total), "amount": amount}
 
 

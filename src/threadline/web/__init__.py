@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from threadline.web.live import Live
     from threadline.web.pages.keys import KEYS, keys_markdown_table
     from threadline.web.request import Page, PageRequest
-    from threadline.web.response import encode_json
     from threadline.web.server import Served, serve
     from threadline.web.session_cache import CachedSession, SessionCache
 
@@ -34,7 +33,6 @@ __getattr__ = lazy_exports(
         "live": ["Live"],
         "pages.keys": ["KEYS", "keys_markdown_table"],
         "request": ["Page", "PageRequest"],
-        "response": ["encode_json"],
         "server": ["Served", "serve"],
         "session_cache": ["CachedSession", "SessionCache"],
     },

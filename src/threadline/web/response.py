@@ -10,13 +10,12 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from markupsafe import Markup
 from msgspec import Struct
 from starlette.responses import RedirectResponse, Response
 
 from threadline.errors import NotFound
-from threadline.model.text import replace_surrogates
+from threadline.json_values import encode_json
 from threadline.render.html import el, icon, join, render_page, stylesheet
 from threadline.web import urls
 from threadline.web.pages.keys import KEYS_DATA_BLOCK
@@ -79,20 +78,6 @@ def _html_response(result: Page | Fragment, path: str, status: HTTPStatus, *, ba
 
 def _text_response(text: str, media_type: str, status: HTTPStatus = HTTPStatus.OK) -> Response:
     return Response(str(text).encode("utf-8", errors="replace"), status, media_type=f"{media_type}; charset=utf-8")
-
-
-def encode_json(value: Any) -> bytes:
-    """Encode a value as JSON in valid UTF-8, whatever its strings contain. Decimals are strings, which lose nothing."""
-    try:
-        return msgspec.json.encode(value, enc_hook=_encode_path)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(replace_surrogates(msgspec.to_builtins(value, enc_hook=_encode_path)))
-
-
-def _encode_path(value: Any) -> Any:
-    if isinstance(value, Path):
-        return str(value).encode(errors="surrogateescape").decode(errors="replace")
-    raise NotImplementedError(f"{type(value).__name__} has no JSON form")
 
 
 def navigation_bar(path: str) -> Markup:

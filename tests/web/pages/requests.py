@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 from weakref import WeakKeyDictionary
 
-import msgspec
-
 from threadline.archive import Archive
+from threadline.json_values import encode_json
 from threadline.render.html import el
-from threadline.web import ROUTES, ArchivePool, Page, PageRequest, SessionCache, encode_json
+from threadline.web import ROUTES, ArchivePool, Page, PageRequest, SessionCache
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 _EMPTY = frozenset({"input", "meta", "br", "link", "img", "hr"})
@@ -43,7 +44,7 @@ def ask(archive: Archive, address: str) -> Page:
 
 def data(page: Page) -> Any:
     """The JSON version of a page, as a program reads it."""
-    return msgspec.json.decode(encode_json(page.data))
+    return json.loads(encode_json(page.data), parse_float=Decimal)
 
 
 class ParsedPage(HTMLParser):

@@ -24,6 +24,7 @@ from threadline.cli.options import CommandFunction, output_options
 from threadline.cli.output import report_no_home, report_nothing
 from threadline.cli.resolve import program_words
 from threadline.find import homes as find_homes
+from threadline.json_values import to_json_value
 from threadline.model.homes import Home
 from threadline.render import plain
 
@@ -112,7 +113,7 @@ def install(*, timer: str, folder: Path | None, key_file: Path | None, homes: tu
     command = _keep_command(living, where if _is_keep_named(folder) else None)
     steps = [*_hook_steps(living, command), *_timer_steps(timer, command)]
     if output != "table":
-        out.print_rows(map(out.to_json_value, steps), output)
+        out.print_rows(map(to_json_value, steps), output)
     else:
         for line in _install_lines(steps):
             click.echo(plain(line))
@@ -132,7 +133,7 @@ def uninstall(*, folder: Path | None, key_file: Path | None, homes: tuple[str, .
     del folder, key_file
     steps = [*_installed_hooks(find_homes(*homes)), *_installed_units()]
     if output != "table":
-        out.print_rows(map(out.to_json_value, steps), output)
+        out.print_rows(map(to_json_value, steps), output)
         return EXIT_OK if steps else EXIT_NOTHING
     cron = "If you added a line to your crontab, remove it with crontab -e; it contains `keep --quiet`."
     if not steps:

@@ -16,6 +16,7 @@ from threadline.cli.keep.group import deferred_progress_bar, keep_options, keep_
 from threadline.cli.options import jobs_option, output_options
 from threadline.cli.output import print_message, report_nothing
 from threadline.errors import BadQuery, NotFound
+from threadline.json_values import to_json_value
 from threadline.keep import (
     Catalogue,
     Store,
@@ -184,7 +185,7 @@ def merge(
         print_message(refusal)
     code = EXIT_FAILED if result.refused else EXIT_OK
     if output != "table":
-        out.print_record(out.to_json_value(result), output)
+        out.print_record(to_json_value(result), output)
         return code
     if result.packs or result.runs:
         runs, packs = count(result.runs, "run"), count(result.packs, "pack")
@@ -246,7 +247,7 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
         freed = out.format_size(max(0, result.bytes))
         click.echo(f"Deleted {plain(result.session)}: {removed}. The keep is {freed} smaller.")
     else:
-        out.print_record(out.to_json_value(result), output)
+        out.print_record(to_json_value(result), output)
     return EXIT_FAILED if result.problems else EXIT_OK
 
 
@@ -285,7 +286,7 @@ def pack(*, folder: Path | None, key_file: Path | None, jobs: int | None, output
     for problem in result.problems:
         print_message(problem)
     if output != "table":
-        out.print_record(out.to_json_value(result), output)
+        out.print_record(to_json_value(result), output)
     elif result.before:
         before = f"{count(result.before, 'pack')} ({out.format_size(result.bytes_before)})"
         click.echo(f"{before} became {result.after:,} ({out.format_size(result.bytes_after)}).")

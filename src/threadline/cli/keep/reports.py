@@ -27,6 +27,7 @@ from threadline.cli.options import output_options, timezone_option
 from threadline.cli.output import report_nothing
 from threadline.errors import BadQuery
 from threadline.find import homes as find_homes
+from threadline.json_values import to_json_value
 from threadline.keep import AtRisk, Catalogue, Difference, KeptSession, RetentionPeriod, RunSummary, Status
 from threadline.model.text import count, format_time
 from threadline.model.times import parse_timestamp, zone_name
@@ -87,7 +88,7 @@ def status(
     if output == "json":
         out.print_record({"path": where, "encrypted": store.is_encrypted, **_status_row(current)}, output)
     elif output != "table":
-        out.print_rows(map(out.to_json_value, current.at_risk), output)
+        out.print_rows(map(to_json_value, current.at_risk), output)
     else:
         for line in _status_lines(where, current, zone, everything=everything, is_encrypted=store.is_encrypted):
             click.echo(line)
@@ -105,12 +106,12 @@ def _print_unkept(message: str, homes: tuple[str, ...], output: str, zone: tzinf
         for line in _risk_lines(current, zone, everything=everything):
             click.echo(line)
     elif output != "json":
-        out.print_rows(map(out.to_json_value, current.at_risk), output)
+        out.print_rows(map(to_json_value, current.at_risk), output)
     return report_nothing(message)
 
 
 def _status_row(current: Status) -> dict[str, Any]:
-    row: dict[str, Any] = out.to_json_value(current)
+    row: dict[str, Any] = to_json_value(current)
     row["kept"] = row.pop("only")
     return row
 
@@ -366,14 +367,14 @@ def diff(
     if listed:
         summaries = keep.list_runs(catalogue, machine_id)
         if output != "table":
-            out.print_rows(map(out.to_json_value, summaries), output)
+            out.print_rows(map(to_json_value, summaries), output)
         elif summaries:
             click.echo(_run_table(summaries, zone))
         return EXIT_OK if summaries else EXIT_NOTHING
     after, until = keep.select_runs(catalogue, machine_id, runs)
     differences = keep.list_differences(catalogue, machine_id, after, until)
     if output != "table":
-        out.print_rows(map(out.to_json_value, differences), output)
+        out.print_rows(map(to_json_value, differences), output)
     else:
         for line in _difference_lines(differences, after, until):
             click.echo(line)

@@ -1,0 +1,37 @@
+"""Encodes values as JSON for programs: the same for the command, the page and exports.
+
+Times are ISO 8601, paths are text, and decimals are numbers with all their digits. A reader that needs them exactly
+parses them as decimals: `json.loads(text, parse_float=Decimal)`.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from threadline.model.text import replace_surrogates
+
+
+def to_json_value(value: Any) -> Any:
+    """Convert structs, paths, times and enums to JSON values. Decimals stay decimals."""
+    return msgspec.to_builtins(value, builtin_types=(Decimal,), enc_hook=_encode_path)
+
+
+def encode_json(value: Any) -> bytes:
+    """Encode a value as JSON in valid UTF-8, whatever its strings contain."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:
+        return _ENCODER.encode(replace_surrogates(to_json_value(value)))
+
+
+def _encode_path(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value).encode(errors="surrogateescape").decode(errors="replace")
+    raise NotImplementedError(f"{type(value).__name__} has no JSON form")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_encode_path, decimal_format="number")
