@@ -119,7 +119,7 @@ def test_amount_equals_manual_calculation(cli: CliRunner, tmp_path: Path) -> Non
     assert Decimal(by_model[OPUS]["amount"]) == opus
     assert Decimal(report["total"]["amount"]) == sonnet + opus
     assert (by_model[OPUS]["cache_write"], by_model[OPUS]["cache_write_1h"]) == (1000, 800)
-    assert "E" not in json.dumps(report["total"]["amount"])
+    assert "E" not in str(report["total"]["amount"])
 
 
 def test_json_contains_the_query(cli: CliRunner, demo_home: Path) -> None:
@@ -309,7 +309,7 @@ def test_unknown_model_has_tokens_and_no_amount(cli: CliRunner, tmp_path: Path) 
     prices = tmp_path / "litellm.json"
     prices.write_text(json.dumps({"glm-9": cost}))
     priced = cli("usage", "--home", home, "--prices", prices, "--json").json
-    assert (priced["total"]["amount"], priced["total"]["unpriced"]) == ("0.00002", 0)
+    assert (priced["total"]["amount"], priced["total"]["unpriced"]) == (Decimal("0.00002"), 0)
     assert [price_file["name"] for price_file in priced["prices"]["files"]] == ["threadline", str(prices)]
     assert priced["prices"]["digest"] != report["prices"]["digest"]
 
@@ -644,9 +644,9 @@ def test_mode_reported(cli: CliRunner, tmp_path: Path) -> None:
     report = cli(*arguments, "--json").json
     assert report["total"] == {
         "sessions": 1,
-        "reported": "0.5",
+        "reported": Decimal("0.5"),
         "computed": Decimal("0.001512"),
-        "difference": "0.498488",
+        "difference": Decimal("0.498488"),
     }
     assert cli(*arguments, "--jsonl").jsonl == report["rows"] == report["reported"]["sessions"]
     output = cli(*arguments, "--by", "session").out

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -57,7 +58,7 @@ class CommandResult:
     def json(self) -> Any:
         """The JSON output, or None if there is none."""
         try:
-            return json.loads(self.out) if self.out.strip() else None
+            return json.loads(self.out, parse_float=Decimal) if self.out.strip() else None
         except ValueError as error:
             raise AssertionError(f"not JSON: {self.out[:300]!r} {self.err[:300]!r}") from error
 
@@ -95,7 +96,7 @@ class WebClient:
                 "type": content_type,
                 "text": response.text if content_type.startswith("text/") else response.content.hex(),
             }
-        data = response.json()
+        data = response.json(parse_float=Decimal)
         return data if response.is_success else {"status": response.status_code, **data}
 
     def close(self) -> None:

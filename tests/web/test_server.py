@@ -148,11 +148,11 @@ def test_reports_a_port_in_use(home: Path) -> None:
         assert "Traceback" not in result.stderr
 
 
-def test_says_what_to_install_without_the_web_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_says_what_to_install_without_the_web_extra(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If Starlette is not installed, the error contains the command that installs it."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "starlette" else object())
     # Through the group, whose settings the command inherits.
-    result = CliRunner().invoke(threadline, ["serve", "--no-open"])
+    result = CliRunner().invoke(threadline, ["serve", "--no-open", "--home", str(home)])
     assert isinstance(result.exception, Missing)
     assert "pip install 'threadline[web]'" in str(result.exception)
 

@@ -194,7 +194,7 @@ class _SessionLedger:
 
 
 def reconciliation_record(usage: ReportedUsage) -> dict[str, Any]:
-    """Return a comparison as JSON values. Amounts are exact, as text."""
+    """Return a comparison as JSON values. Amounts are exact decimals."""
     return {
         "reported": plain_decimal(usage.reported),
         "computed": plain_decimal(usage.computed),

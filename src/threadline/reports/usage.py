@@ -206,7 +206,7 @@ def row_as_json(row: Row) -> dict[str, Any]:
 
 
 def sum_as_json(total: Sum) -> dict[str, Any]:
-    """Return a sum as JSON values. The amount is a string without an exponent, so that no reader makes it a float."""
+    """Return a sum as JSON values. The amount has no exponent and no trailing zeros."""
     amount = plain_decimal(total.amount) if total.amount is not None else None
     return {**sum_fields(total), "amount": amount}
 
