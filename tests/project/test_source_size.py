@@ -25,7 +25,7 @@ LIMITS = {
     "lines": 78_000,
     "files under 60 lines": 23,
     "files in the biggest folder": 38,
-    "modules imported from other packages": 20,
+    "modules imported from other packages": 1,
     "imports inside functions": 200,
     "modules that tests import": 124,
 }
@@ -92,13 +92,13 @@ def _sizes(paths: Iterator[Path] | list[Path]) -> list[int]:
 
 
 def _modules_imported_from_outside() -> dict[str, set[str]]:
-    """Return the modules of each package that other packages import. The package itself is not counted."""
+    """Return the modules of each package that other packages import. `model` has no interface of its own."""
     reached: dict[str, set[str]] = {}
     for path in SOURCE.rglob("*.py"):
         importer = path.relative_to(SOURCE).parts[0]
         for name in _imported(path):
             package, _, module = name.partition(".")
-            if module and package != importer:
+            if module and package not in {importer, "model"}:
                 reached.setdefault(package, set()).add(module)
     return reached
 
