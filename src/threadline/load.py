@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from threadline.account import Ledger, ledger_from_sightings, shipped_rates, with_origin
 from threadline.errors import Error
 from threadline.files import open_transcript
-from threadline.find import parse_session_id, session_transcripts, sibling_transcripts, transcript_at
+from threadline.find import (
+    home_of_transcript,
+    parse_session_id,
+    session_of_path,
+    session_transcripts,
+    sibling_transcripts,
+    transcript_at,
+)
 from threadline.model import session as model
 from threadline.model.context import Context, Request
 from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
@@ -101,7 +109,7 @@ def read(path: str | Path, *, continued: bool = True, homes: Sequence[Home] = ()
     main_entries = tuple(entries(main_path))
     id_ = _session_id(main_path, main_entries)
     all_homes = Homes(homes)
-    files, journal, problems = _read_agent_files(main_path, id_, all_homes)
+    files, journal, problems = _read_agent_files(main_path, all_homes)
     main, agents = assemble_agents(main_entries, files, journal)
     others = _related_sessions(main_path, main_entries, all_homes) if continued else []
     return Session(
@@ -168,10 +176,7 @@ def session_ledger(session: model.Session) -> Ledger:
     problems: list[Problem] = []
     session_paths = [session.path, *_same_session_elsewhere(session.path)]
     for path in (*session_paths, *related):
-        main = transcript_at(path, homes=session.homes)
-        below, beside = session_transcripts(path, homes=session.homes)
-        id_ = session.id if path in session_paths else SessionId(path.stem.lower())
-        for transcript in (main, *below, *(agent for agent in beside if _names_session(agent, id_))):
+        for transcript in (transcript_at(path, homes=session.homes), *agent_transcripts(path, session.homes)):
             reading = read_sightings(transcript)
             if reading.problem is not None:
                 place = Place(str(transcript.path))
@@ -180,6 +185,28 @@ def session_ledger(session: model.Session) -> Ledger:
             sightings.extend(with_origin(reading, transcript, project, LineNumbers(str(transcript.path))))
     ledger = ledger_from_sightings(sightings, table, problems)
     return Ledger(ledger.of_sessions((session.id,)), table, problems)
+
+
+def agent_transcripts(main: Path, homes: Homes = NO_HOMES) -> list[Transcript]:
+    """Return the agents' transcripts and journals of the session whose main transcript this is.
+
+    Those beside it belong to the session if their entries name it. Outside of a home, the main transcript may have been
+    renamed: then they still have the id that its entries have.
+    """
+    below, beside = session_transcripts(main, homes=homes)
+    id_ = session_of_path(main)
+    if not beside or id_ is None:
+        return below
+    names = {id_} if home_of_transcript(main) is not None else {id_, named_session(main)}
+    return [*below, *(replace(agent, session=id_) for agent in beside if named_session(agent.path) in names - {None})]
+
+
+def named_session(path: Path) -> SessionId | None:
+    """Return the session that the first entries of a transcript name."""
+    try:
+        return next((head.session_id for head in islice(heads(path), _FIRST_HEADS) if head.session_id), None)
+    except Error:
+        return None
 
 
 def backup_reader(session: model.Session) -> Callable[[str], bytes | None]:
@@ -223,26 +250,19 @@ def _transcripts_beside(main: Path, session: SessionId, homes: Homes) -> list[Pa
 
 
 def _session_id(path: Path, main_entries: tuple[Entry, ...]) -> SessionId | None:
-    """Return the id in the file's name. If the name is not a session id, return the id that most entries have."""
-    if (id_ := parse_session_id(path.stem)) is not None:
-        return id_
-    named = Counter(entry.session_id for entry in main_entries if entry.session_id is not None)
-    by_name = SessionId(path.stem.lower())
-    if by_name in named or (not named and path.suffix == ".jsonl"):
-        return by_name
-    return max(named, key=named.__getitem__, default=None)
+    """Return the id in the path: the file's name, or the session's directory for an agent's transcript.
+
+    Only an agent's transcript beside the sessions has none there: its entries name the session.
+    """
+    return session_of_path(path) or next((entry.session_id for entry in main_entries if entry.session_id), None)
 
 
-def _read_agent_files(
-    main: Path, id_: SessionId | None, homes: Homes
-) -> tuple[list[AgentFile], list[Entry], list[Problem]]:
+def _read_agent_files(main: Path, homes: Homes) -> tuple[list[AgentFile], list[Entry], list[Problem]]:
     """Read the agents' transcripts, and the entries of all others (workflow journals), with problems."""
-    below, beside = session_transcripts(main, homes=homes)
-    agents_beside = [agent for agent in beside if agent.path != main and _names_session(agent, id_)]
     files: list[AgentFile] = []
     journal: list[Entry] = []
     problems: list[Problem] = []
-    for transcript in (*below, *agents_beside):
+    for transcript in agent_transcripts(main, homes):
         try:
             if transcript.agent is not None:
                 files.append(_read_agent_file(transcript))
@@ -254,18 +274,10 @@ def _read_agent_files(
     return files, journal, problems
 
 
-def _names_session(transcript: Transcript, id_: SessionId | None) -> bool:
-    """Whether an agent's transcript in the folder of the sessions belongs to this one, by the id in its entries."""
-    try:
-        ids = (head.session_id for head in islice(heads(transcript.path), _FIRST_HEADS))
-        return id_ is not None and next(filter(None, ids), None) == id_
-    except Error:
-        return False
-
-
 def _read_agent_file(transcript: Transcript) -> AgentFile:
     kinds = {TranscriptKind.WORKFLOW_AGENT: AgentKind.WORKFLOW}
-    kind = kinds.get(transcript.kind, AgentKind.BELOW if transcript.session else AgentKind.BESIDE)
+    is_below = session_of_path(transcript.path) is not None
+    kind = kinds.get(transcript.kind, AgentKind.BELOW if is_below else AgentKind.BESIDE)
     return AgentFile(
         path=transcript.path,
         id=transcript.agent or AgentId(transcript.path.stem),
@@ -280,9 +292,9 @@ def _related_sessions(main: Path, main_entries: tuple[Entry, ...], homes: Homes)
     """Return the sessions of the same folder whose first entries are also in this one."""
     ids = {id_ for entry in main_entries for id_ in _entry_ids(entry)}
     return [
-        OtherSession(SessionId(other.path.stem.lower()), tuple(entries(other.path)))
+        OtherSession(other.session, tuple(entries(other.path)))
         for other in sibling_transcripts(main, homes=homes)
-        if other.kind is TranscriptKind.MAIN and _shares_beginning(other.path, ids)
+        if other.session is not None and other.kind is TranscriptKind.MAIN and _shares_beginning(other.path, ids)
     ]
 
 

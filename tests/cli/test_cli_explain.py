@@ -138,7 +138,7 @@ def test_explains_transcript_outside_a_home(cli: CliRunner, home: Path, tmp_path
     path = tmp_path / "alone.jsonl"
     path.write_bytes((home / f"projects/-work-app/{SESSION}.jsonl").read_bytes())
     receipt = cli("explain", path, "--home", home, "--json").json
-    assert (receipt["name"], receipt["total"]["charges"]) == (SESSION, 3)
+    assert (receipt["name"], receipt["total"]["charges"]) == ("alone", 3)
     assert {line["place"].rpartition(":")[0] for entry in receipt["messages"] for line in entry["lines"]} == {str(path)}
 
 

@@ -43,9 +43,13 @@ def only_transcript(home: Path) -> Transcript:
         ("ses_1/subagents/agent-a0.jsonl", KIND.AGENT, "ses_1", "a0", None),
         (f"{SESSION}/stray.jsonl", KIND.OTHER, SESSION, None, None),
         (f"{SESSION}/workflows/stray.jsonl", KIND.OTHER, SESSION, None, None),
-        ("stray.jsonl", KIND.OTHER, None, None, None),
-        ("ses_1.jsonl", KIND.OTHER, None, None, None),
-        (f"{SESSION}0.jsonl", KIND.OTHER, None, None, None),
+        (f"{SESSION}/subagents/{OTHER_SESSION}.jsonl", KIND.AGENT, SESSION, OTHER_SESSION, None),
+        (f"{SESSION}/subagents/workflows/wf_1/helper.jsonl", KIND.WORKFLOW_AGENT, SESSION, "helper", "wf_1"),
+        ("stray.jsonl", KIND.MAIN, "stray", None, None),
+        ("Ses_1.jsonl", KIND.MAIN, "Ses_1", None, None),
+        (f"{SESSION}0.jsonl", KIND.MAIN, f"{SESSION}0", None, None),
+        (f"{SESSION} (1).jsonl", KIND.MAIN, f"{SESSION} (1)", None, None),
+        (f"._{SESSION}.jsonl", KIND.OTHER, None, None, None),
         ("deep/er/still/stray.JSONL", KIND.OTHER, None, None, None),
         ("agent-.jsonl", KIND.OTHER, None, None, None),
         (".jsonl", KIND.OTHER, None, None, None),
@@ -93,8 +97,8 @@ def test_empty_transcripts_and_empty_projects_are_listed(tmp_path: Path) -> None
 
 
 def test_file_outside_a_session_is_classified_by_its_name() -> None:
-    """An unknown name is `OTHER`."""
-    assert parse_transcript_name(("x.jsonl",)).kind is KIND.OTHER
+    """Any name may be a session's; its rows decide whether it is listed."""
+    assert parse_transcript_name(("x.jsonl",)) == (KIND.MAIN, "x", None, None)
 
 
 @pytest.mark.parametrize(

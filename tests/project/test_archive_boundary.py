@@ -32,8 +32,6 @@ EXCEPTIONS: dict[str, dict[str, set[str]]] = {
         "session_cache": {"threadline.find"},
     },
     "export": {
-        # The files of a session whose main transcript the archive found.
-        "redacted_copies": {"threadline.find"},
         # All homes of this machine, read or not: nothing is written into one.
         "output": {"threadline.find"},
     },

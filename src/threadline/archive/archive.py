@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from msgspec.structs import replace
+
 from threadline.errors import Error, NotFound
 from threadline.find import PROJECTS
 from threadline.find import homes as find_homes
@@ -339,7 +341,13 @@ class Archive:
         """
         from threadline.find import look_at_path
 
-        return look_at_path(path, session=session, homes=self.homes)
+        found = look_at_path(path)
+        if not session:
+            return found
+        from threadline.load import agent_transcripts
+
+        agents = agent_transcripts(found.transcripts[0].path, self.homes)
+        return replace(found, transcripts=(*found.transcripts, *agents))
 
     def path(self, name: str) -> Path:
         """The path of a session's or agent's transcript, by a prefix of its id; `last` is the newest session's.
@@ -360,13 +368,28 @@ class Archive:
     def transcript(self, name: str) -> Transcript:
         """A session's or agent's transcript, by a prefix of its id.
 
+        If there is none, the id may also be the one that the rows of exactly one session have.
+
         Raises:
             NotFound: there is none.
             Ambiguous: there are several; the message lists them.
         """
         from threadline.find import find_by_id
 
-        return find_by_id(name, self.found)
+        try:
+            return find_by_id(name, self.found)
+        except NotFound:
+            matches = self._transcripts_naming(name)
+            if len(matches) != 1:
+                raise
+            return matches[0]
+
+    def _transcripts_naming(self, session: str) -> list[Transcript]:
+        """The main transcripts whose rows name this session, under another name."""
+        from threadline.load import named_session
+
+        mains = (transcript for home in self.found for transcript in home.transcripts if transcript.is_main)
+        return [main for main in mains if (named_session(main.path) or "").lower() == session.lower()]
 
     @staticmethod
     def directory_of(transcript: Path, directories: Sequence[str]) -> str | None:

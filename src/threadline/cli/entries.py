@@ -107,7 +107,7 @@ def _read_all(transcripts: tuple[Transcript, ...]) -> Iterator[AttributedEntry]:
     for transcript in transcripts:
         try:
             for entry in parse_entries(transcript.path):
-                yield AttributedEntry(entry, transcript.agent)
+                yield AttributedEntry(entry, transcript.agent, transcript.session)
         except Error as error:
             if len(transcripts) == 1:
                 raise

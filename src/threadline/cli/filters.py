@@ -84,10 +84,16 @@ _ENTRY_KINDS_OF_BLOCK = {
 
 
 class AttributedEntry(NamedTuple):
-    """An entry, and the agent whose own transcript contains it."""
+    """An entry, and the agent and session whose own transcript contains it."""
 
     entry: Entry
     transcript_agent: str | None = None
+    transcript_session: str | None = None
+
+    @property
+    def session(self) -> str | None:
+        """The session it belongs to: its transcript's. For an agent beside the sessions, the one that it names."""
+        return self.transcript_session or self.entry.session_id
 
     @property
     def agent(self) -> str | None:

@@ -88,7 +88,7 @@ def entry_row(attributed: AttributedEntry, *, data: bool = False) -> dict[str, A
         "subtype": entry_subtype(entry),
         "uuid": entry.uuid,
         "parent_uuid": getattr(entry, "parent_uuid", None),
-        "session": entry.session_id,
+        "session": attributed.session,
         "agent": attributed.agent,
         "is_agent": attributed.is_agent,
         "timestamp": entry.timestamp,

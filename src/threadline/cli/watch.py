@@ -299,7 +299,8 @@ class EntrySelector:
         """The entry as `threadline entries` shows it; None if it is not selected."""
         if self._tools and not self._tool_items(transcript, entry):
             return None
-        return AttributedEntry(entry, transcript.agent) if self._matches(transcript, entry) else None
+        attributed = AttributedEntry(entry, transcript.agent, transcript.session)
+        return attributed if self._matches(transcript, entry) else None
 
     def _tool_items(self, transcript: Transcript, entry: Entry) -> list[Item]:
         items = self._outline.items(transcript, entry)

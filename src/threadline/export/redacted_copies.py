@@ -10,21 +10,17 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from threadline.errors import Error
 from threadline.export.output import make_unique, safe_name
 from threadline.export.redaction_settings import format_vocabulary
 from threadline.files import open_transcript
-from threadline.find import session_transcripts
+from threadline.load import agent_transcripts
 from threadline.model.homes import NO_HOMES, Homes, Transcript
-from threadline.model.places import SessionId
-from threadline.parse import heads
 from threadline.redact import Redactor, Settings
 
 _MAX_LINE = 64 * 1024 * 1024
@@ -240,9 +236,6 @@ def _encode_line(value: Any) -> bytes:
         return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
 
 
-_MAX_HEADS = 40
-
-
 class SessionFile(Struct, frozen=True):
     """One file of a session, and its path relative to the folder of the main transcript."""
 
@@ -253,15 +246,8 @@ class SessionFile(Struct, frozen=True):
 
 def list_session_files(main: Path, homes: Homes = NO_HOMES) -> list[SessionFile]:
     """The files of a session, its main transcript first. Some may exist only in kept homes among `homes`."""
-    inside, beside = session_transcripts(main, homes=homes)
-    id_ = _read_session_id(main)
-    separate = [
-        transcript
-        for transcript in beside
-        if transcript.path != main and id_ is not None and _read_session_id(transcript.path) == id_
-    ]
     files = [SessionFile(main, (main.name,))]
-    for transcript in (*inside, *separate):
+    for transcript in agent_transcripts(main, homes):
         files += _with_meta(transcript, main)
     return files
 
@@ -285,11 +271,3 @@ def _relative_parts(path: Path, main: Path) -> tuple[str, ...]:
     parts = path.parts
     start = max((at for at, name in enumerate(parts) if name == main.stem), default=len(parts) - 1)
     return parts[start:]
-
-
-def _read_session_id(path: Path) -> SessionId | None:
-    try:
-        ids = (head.session_id for head in islice(heads(path), _MAX_HEADS))
-        return next((id_ for id_ in ids if id_ is not None), None)
-    except Error:
-        return None

@@ -32,8 +32,11 @@ if TYPE_CHECKING:
         parse_agent_id,
         parse_session_id,
         parse_transcript_name,
+        session_id_from_name,
         session_in_path,
+        session_of_path,
         side_file_kind,
+        transcript_stem,
     )
     from threadline.find.listing import (
         OutOfTime,
@@ -76,8 +79,11 @@ __getattr__ = lazy_exports(
             "parse_agent_id",
             "parse_session_id",
             "parse_transcript_name",
+            "session_id_from_name",
             "session_in_path",
+            "session_of_path",
             "side_file_kind",
+            "transcript_stem",
         ],
         "listing": [
             "OutOfTime",

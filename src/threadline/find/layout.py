@@ -13,6 +13,10 @@ name                                                  kind            since
 any other `.jsonl`                                    other
 ====================================================  ==============  ===============
 
+A session's id is the name of its file, whatever its rows say. Claude Code uses UUIDs; a file with any other name may
+be a session as well, and its rows decide whether it is listed. In a `subagents` directory every transcript is an
+agent's, whatever its name.
+
 A project's folder is named after its path, and the rule loses information: `/a/b`, `/a-b` and `/a_b` all give `-a-b`.
 It cannot be inverted; `project_paths` finds the true path by evidence.
 """
@@ -40,7 +44,7 @@ SESSIONS_INDEX: Final = "sessions-index.json"
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 # Any version of UUID: the format has used several. A longer run of hex digits is not a UUID.
 _STARTS_WITH_UUID = re.compile(rf"({_UUID})(?![0-9a-z])", re.IGNORECASE)
-_MAIN_NAME = re.compile(rf"({_UUID})\.jsonl", re.IGNORECASE)
+_IS_UUID = re.compile(_UUID, re.IGNORECASE)
 _AGENT_NAME = re.compile(r"agent-(.+)\.jsonl", re.IGNORECASE | re.DOTALL)
 
 
@@ -64,16 +68,37 @@ def parse_transcript_name(parts: Sequence[str]) -> TranscriptName:
     *above, name = parts
     if not above:
         return _parse_top_level_name(name)
-    session = SessionId(parse_session_id(above[0]) or above[0])
-    if len(above) == 1 or above[1] != "subagents":
+    if len(above) == 1 or above[1] != _AGENTS:
         return TranscriptName(TranscriptKind.OTHER, parse_session_id(above[0]))
+    session = session_id_from_name(above[0])
     run = _workflow_run(above[2:])
-    if (agent := parse_agent_id(name)) is not None:
-        kind = TranscriptKind.AGENT if run is None else TranscriptKind.WORKFLOW_AGENT
-        return TranscriptName(kind, session, agent, run)
-    if run is not None and name == "journal.jsonl":
-        return TranscriptName(TranscriptKind.JOURNAL, session, run=run)
-    return TranscriptName(TranscriptKind.OTHER, session, run=run)
+    if name == "journal.jsonl":
+        return TranscriptName(TranscriptKind.OTHER if run is None else TranscriptKind.JOURNAL, session, run=run)
+    kind = TranscriptKind.AGENT if run is None else TranscriptKind.WORKFLOW_AGENT
+    return TranscriptName(kind, session, parse_agent_id(name) or AgentId(transcript_stem(name)), run)
+
+
+def parts_below_project(path: Path) -> tuple[str, ...]:
+    """Return the parts of a transcript's path below its project's folder, in a home or anywhere else."""
+    parts = path.absolute().parts
+    # An agent's transcript is below its session's directory, at least two levels down.
+    agents = _last_index(parts, _AGENTS)
+    return parts[agents - 1 :] if agents > 0 and _last_index(parts, PROJECTS) < agents else parts[-1:]
+
+
+def _last_index(parts: tuple[str, ...], name: str) -> int:
+    """Return the position of the last directory of this name; -1 if there is none."""
+    return max((at for at, part in enumerate(parts[:-1]) if part == name), default=-1)
+
+
+def session_of_path(path: Path) -> SessionId | None:
+    """Return the session that a transcript's path names; None for an agent's transcript beside the sessions."""
+    return parse_transcript_name(parts_below_project(path)).session
+
+
+def is_agent_path(path: Path) -> bool:
+    """Whether a transcript is an agent's, by its path."""
+    return parse_transcript_name(parts_below_project(path)).agent is not None
 
 
 def make_transcript(
@@ -101,6 +126,26 @@ def parse_session_id(name: str) -> SessionId | None:
     return SessionId(match[1].lower()) if match else None
 
 
+def session_id_from_name(name: str) -> SessionId:
+    """Return the session's id for the name of its file (without the suffix) or its directory.
+
+    A UUID is in lower case, as entries have it. Bytes that are not text are replaced.
+    """
+    if is_uuid(name):
+        return SessionId(name.lower())
+    return SessionId(name if name.isascii() else os.fsencode(name).decode(errors="replace"))
+
+
+def is_uuid(name: str) -> bool:
+    """Whether this is a UUID, as Claude Code names its sessions."""
+    return _IS_UUID.fullmatch(name) is not None
+
+
+def transcript_stem(name: str) -> str:
+    """Return the name of a transcript without `.jsonl`."""
+    return name[: -len(TRANSCRIPT_SUFFIX)]
+
+
 def parse_agent_id(name: str) -> AgentId | None:
     """Return the id in `agent-<id>.jsonl`."""
     match = _AGENT_NAME.fullmatch(name)
@@ -121,11 +166,11 @@ def meta_path(transcript: str) -> str:
 
 
 def _parse_top_level_name(name: str) -> TranscriptName:
-    if match := _MAIN_NAME.fullmatch(name):
-        return TranscriptName(TranscriptKind.MAIN, SessionId(match[1].lower()))
     if (agent := parse_agent_id(name)) is not None:
         return TranscriptName(TranscriptKind.AGENT, agent=agent)
-    return TranscriptName(TranscriptKind.OTHER)
+    if name.startswith((".", "agent-")):  # hidden files are copies that a system made for itself
+        return TranscriptName(TranscriptKind.OTHER)
+    return TranscriptName(TranscriptKind.MAIN, session_id_from_name(transcript_stem(name)))
 
 
 def _workflow_run(directories: Sequence[str]) -> str | None:
@@ -136,6 +181,7 @@ def _workflow_run(directories: Sequence[str]) -> str | None:
 
 
 PROJECTS: Final = "projects"
+_AGENTS = "subagents"
 _HOME_DEPTH = 2
 """A main transcript is `<home>/projects/<folder>/<session>.jsonl`: its home is this many folders above its own."""
 
@@ -179,6 +225,7 @@ _KIND_PATTERNS: Final[dict[str, tuple[tuple[str, SideFileKind], ...]]] = {
         (r"projects/[^/]*/[^/]*/workflows/scripts/.*", SideFileKind.WORKFLOW_SCRIPT),
         (r"projects/[^/]*/[^/]*/workflows/[^/]*\.json", SideFileKind.WORKFLOW_RUN),
         (r"projects/.*/agent-[^/]*\.meta\.json", SideFileKind.AGENT_META),
+        (r"projects/[^/]*/[^/]*/subagents/.*\.meta\.json", SideFileKind.AGENT_META),
         (r"projects/[^/]*/[^/]*/custom-title\.json", SideFileKind.TITLE),
     ),
     "": (
@@ -230,8 +277,16 @@ def _compile_patterns(directory: str) -> tuple[tuple[Callable[[str], re.Match[st
 
 def session_in_path(parts: Sequence[str]) -> SessionId | None:
     """Return the session that a path names: below a project in its first part, elsewhere in any."""
-    candidates = parts[2:3] if parts[0] == PROJECTS else parts[1:]
-    return next((session for part in candidates if (session := parse_session_id(part))), None)
+    if parts[0] != PROJECTS:
+        return next((session for part in parts[1:] if (session := parse_session_id(part))), None)
+    below = parts[2:]
+    if not below or (len(below) > 1 and below[0] == "memory"):
+        return None
+    if is_transcript_name(below[-1]) and not is_non_transcript_path(below):
+        return parse_transcript_name(below).session
+    if len(below) > 1 and below[1] in _SESSION_SUBDIRECTORIES:
+        return session_id_from_name(below[0])
+    return parse_session_id(below[0])
 
 
 def is_secret_path(parts: Sequence[str]) -> bool:
@@ -240,6 +295,9 @@ def is_secret_path(parts: Sequence[str]) -> bool:
     is_security_state = parts[-1].lower().startswith("security_") and parts[0] != PROJECTS
     return is_security_state or is_secret_name(parts[-1])
 
+
+_SESSION_SUBDIRECTORIES = frozenset({_AGENTS, "tool-results", "workflows"})
+"""Only a session's directory contains these."""
 
 NON_TRANSCRIPT_DIRS: Final = frozenset({"memory", "tool-results", "scripts"})
 """Names of the directories that `is_non_transcript_path` excludes; other directories may have them, too."""

@@ -23,6 +23,7 @@ from threadline.find.layout import (
     PROJECTS,
     SESSIONS_INDEX,
     TRANSCRIPT_SUFFIX,
+    is_agent_path,
     is_non_transcript_path,
     is_scanned_directory,
     is_secret_path,
@@ -303,7 +304,7 @@ def stat_transcripts(home: Home) -> Iterator[tuple[str, os.stat_result]]:
 
 def find_meta(path: str) -> Path | None:
     """Return the `.meta.json` beside an agent's transcript, if it is a regular file and not a link."""
-    if parse_agent_id(os.path.basename(path)) is None:  # noqa: PTH119 - paths are text
+    if parse_agent_id(os.path.basename(path)) is None and not is_agent_path(Path(path)):  # noqa: PTH119 - paths are text
         return None
     meta = meta_path(path)
     return Path(meta) if is_regular_file(meta) else None

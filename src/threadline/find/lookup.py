@@ -16,24 +16,22 @@ from threadline.find.layout import (
     TRANSCRIPT_SUFFIX,
     is_transcript_name,
     is_transcript_path,
+    is_uuid,
     make_transcript,
+    parts_below_project,
     side_file_kind,
 )
 from threadline.find.listing import DirectoryWalk, look
-from threadline.find.session_files import session_transcripts
-from threadline.model.homes import NO_HOMES, Found, Home, Homes, SideFileKind, Transcript, TranscriptKind
+from threadline.model.homes import Found, Home, SideFileKind, Transcript
 
-_ID_PREFIX = re.compile(r"[0-9a-f][0-9a-f-]{0,35}", re.IGNORECASE)
+_ID_PREFIX = re.compile(r"(agent-)?[0-9a-f][0-9a-f-]{0,35}")
 _MIN_ID_LENGTH = 4
 _MAX_SHOWN = 8
 _MAX_NAME_LENGTH = 200
 
 
-def look_at_path(path: str | Path, *, session: bool = False, homes: Homes = NO_HOMES) -> Found:
+def look_at_path(path: str | Path) -> Found:
     """Return all transcripts at a path: those of a home, those below a folder, or a single file.
-
-    With `session`, the path is that of a transcript, possibly outside of any home, and the other transcripts of its
-    session are added. Some of them may exist only in kept homes among `homes`.
 
     Raises:
         NotFound: there is nothing at that path.
@@ -56,14 +54,13 @@ def look_at_path(path: str | Path, *, session: bool = False, homes: Homes = NO_H
         raise Unreadable(f"{name!r} cannot be looked at: {reason}.") from None
     _refuse_side_file(place)
     home = Home(place.parent, "path")
-    below, beside = session_transcripts(place, homes=homes) if session else ((), ())
-    return Found(home, (), (_transcript_outside_home(place, home, status), *below, *beside), (), ())
+    return Found(home, (), (_transcript_outside_home(place, home, status),), (), ())
 
 
 def find_by_id(prefix: str, found: Iterable[Found]) -> Transcript:
     """Return the main transcript, or else the agent's transcript, whose id starts with `prefix`.
 
-    `agent-<id>` and `<id>.jsonl` are accepted, too.
+    `agent-<id>` and `<id>.jsonl` are accepted, too, and `<folder>/<id>` if several projects have the same name.
 
     Raises:
         NotFound: there is none.
@@ -71,17 +68,17 @@ def find_by_id(prefix: str, found: Iterable[Found]) -> Transcript:
         BadQuery: the prefix is too short to distinguish sessions.
     """
     name = _shorten(prefix)
-    start = prefix.lower().removesuffix(TRANSCRIPT_SUFFIX)
-    is_agent = start.startswith("agent-")
-    start = start.removeprefix("agent-")
-    if not is_agent and not _ID_PREFIX.fullmatch(start):
-        raise NotFound(f"There is nothing at {name!r}, and it is not a session id. Name a path or the start of an id.")
-    if len(start) < _MIN_ID_LENGTH:
+    folder, _, start = prefix.lower().removesuffix(TRANSCRIPT_SUFFIX).rpartition("/")
+    transcripts = [t for home in found for t in home.transcripts if not folder or t.folder.lower() == folder]
+    of_session = [t for t in transcripts if (t.session or "").lower().startswith(start)]
+    matches = [t for t in of_session if t.is_main]
+    exact = [t for t in matches if str(t.session).lower() == start]
+    agent = start.removeprefix("agent-")
+    if not exact and len(agent) < _MIN_ID_LENGTH:
         raise BadQuery(f"{name!r} is too short for the start of an id. Give at least {_MIN_ID_LENGTH} characters.")
-    transcripts = [transcript for home in found for transcript in home.transcripts]
-    of_session = [t for t in transcripts if (t.session or "").startswith(start)]
-    matches = [t for t in of_session if t.kind is TranscriptKind.MAIN and not is_agent]
-    matches = matches or [t for t in transcripts if (t.agent or "").lower().startswith(start)]
+    # Copies that people made have the id of the original with something added.
+    matches = exact or [t for t in matches if is_uuid(str(t.session))] or matches
+    matches = matches or [t for t in transcripts if (t.agent or "").lower().startswith(agent)]
     if not matches:
         raise NotFound(_no_match_message(name, of_session))
     # An empty transcript says nothing; the keep may have what was in it.
@@ -95,6 +92,8 @@ def find_by_id(prefix: str, found: Iterable[Found]) -> Transcript:
 
 def _no_match_message(name: str, remaining: list[Transcript]) -> str:
     """Say that no session or agent has this id, or that only other files of the session remain."""
+    if not remaining and not _ID_PREFIX.fullmatch(name.lower().removesuffix(TRANSCRIPT_SUFFIX)):
+        return f"There is nothing at {name!r}, and no session has that id. Name a path or the start of an id."
     if not remaining:
         return f"No session or agent has an id that starts with {name!r}. `threadline list` shows all sessions."
     agents = [str(transcript.agent) for transcript in remaining if transcript.agent is not None]
@@ -152,7 +151,4 @@ def _look_below(folder: Path) -> Found:
 
 
 def _transcript_outside_home(path: Path, home: Home, status: os.stat_result) -> Transcript:
-    parts = path.absolute().parts
-    # An agent's transcript is below its session's directory, at least two levels down.
-    below = parts[parts.index("subagents") - 1 :] if "subagents" in parts[1:] else parts[-1:]
-    return make_transcript(path, home, path.parent.name, status, below)
+    return make_transcript(path, home, path.parent.name, status, parts_below_project(path))

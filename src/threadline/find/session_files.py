@@ -14,11 +14,13 @@ from pathlib import Path
 from threadline.find.layout import (
     PROJECTS,
     TRANSCRIPT_SUFFIX,
+    is_agent_path,
     is_transcript_name,
     make_transcript,
     meta_path,
     parse_agent_id,
     parse_session_id,
+    parts_below_project,
 )
 from threadline.find.listing import (
     Directory,
@@ -50,7 +52,7 @@ def session_transcripts(
         for entry in _transcript_entries(directory)
     ]
     agents = [transcript for transcript in below if transcript.kind is not TranscriptKind.OTHER]
-    if parse_agent_id(main.name) is not None:
+    if is_agent_path(main):
         return sorted(agents, key=_path), []
     return sorted(agents, key=_path), list(sibling_transcripts(main, home, homes, agents_only=True))
 
@@ -64,7 +66,7 @@ def session_directories(main: Path, homes: Homes = NO_HOMES) -> Iterator[Path]:
         if is_directory(beside):
             yield beside
     folder = main.absolute().parent
-    if folder.parent.name != PROJECTS or parse_session_id(main.stem) is None:
+    if folder.parent.name != PROJECTS or parse_session_id(main.stem) is None:  # other names are not unique
         return
     for name in list_project_folders(folder.parent):
         elsewhere = folder.parent / name / main.stem
@@ -97,7 +99,7 @@ def transcript_at(path: Path, home: Home | None = None, homes: Homes = NO_HOMES)
     Raises:
         OSError: there is no such file, or it may not be looked at.
     """
-    return _make_transcript(path, home, homes, path.parent.name, (path.name,))
+    return _make_transcript(path, home, homes, path.parent.name, parts_below_project(path))
 
 
 def find_main_transcript(session: str, home: Home) -> Path | None:
@@ -157,7 +159,7 @@ def _transcript_entries(directory: Directory) -> list[os.DirEntry[str]]:
 
 def _make_transcript(path: Path, home: Home | None, homes: Homes, folder: str, below: tuple[str, ...]) -> Transcript:
     meta = find_meta(str(path))
-    if meta is None and parse_agent_id(path.name) is not None:
+    if meta is None and is_agent_path(path):
         meta = next(filter(is_regular_file, homes.counterparts(meta_path(str(path)))), None)
     return make_transcript(path, home or Home(path.parent, "path"), folder, path.stat(), below, meta=meta)
 

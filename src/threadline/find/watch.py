@@ -23,9 +23,9 @@ from threadline.find.fingerprint import hash_ends, make_stat
 from threadline.find.layout import (
     is_non_transcript_path,
     is_transcript_name,
+    is_uuid,
     make_transcript,
-    parse_agent_id,
-    parse_session_id,
+    session_id_from_name,
 )
 from threadline.find.listing import DirectoryWalk, HomeRoots
 from threadline.model.homes import ChangeKind, Home, Transcript, TranscriptKind, TranscriptStat
@@ -237,7 +237,7 @@ class HomeWatcher:
         self._hot_folders |= {
             path: folder
             for path, folder in self._folders.items()
-            if folder.below and parse_session_id(folder.below[0]) in sessions
+            if folder.below and session_id_from_name(folder.below[0]) in sessions
         }
 
     def _look_into(self, folders: Iterable[_WatchedFolder]) -> None:
@@ -304,13 +304,13 @@ class HomeWatcher:
     def _is_of_session(self, transcript: Transcript) -> bool:
         if self._session is None or self._only is not None or transcript.session == self._session:
             return True
-        return transcript.session is None and parse_agent_id(transcript.path.name) is not None
+        return transcript.session is None and transcript.agent is not None
 
     def _find_origin(self, transcript: Transcript, status: os.stat_result) -> str | None:
         """Return the path of the file that a new one may be a copy of, or that was renamed to it."""
         # The name says more than the inode, which may be that of a deleted file.
         same_name = self._by_name.get((transcript.session, transcript.agent))
-        if same_name is not None and (transcript.session or transcript.agent):
+        if same_name is not None and (is_uuid(transcript.session or "") or transcript.agent):
             return same_name
         same_inode = self._by_inode.get((status.st_dev, status.st_ino))
         return same_inode if same_inode is not None and not _has_inode(same_inode, status) else None

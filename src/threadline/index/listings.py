@@ -23,7 +23,7 @@ from threadline.model.times import parse_timestamp
 
 _CallRow = tuple[Any, ...]
 _CALL_COLUMNS = f"""c.moment, c.entry_id, c.position, c.call, k.tool, c.outcome, e.timestamp, r.timestamp, c.exit_code,
-    COALESCE(e.session, t.session), {AGENT_SQL.format(row="c")}, c.started, COALESCE(p.path, p.folder), t.path, e.line,
+    COALESCE(t.session, e.session), {AGENT_SQL.format(row="c")}, c.started, COALESCE(p.path, p.folder), t.path, e.line,
     e.offset, e.length, r.line, r.offset, r.length,
     CASE WHEN r.transcript_id <> t.transcript_id
         THEN (SELECT o.path FROM transcripts o WHERE o.transcript_id = r.transcript_id) END"""

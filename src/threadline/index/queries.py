@@ -266,9 +266,9 @@ _ZONE_MARGIN = timedelta(days=1)
 ENTRY_JOINS = "JOIN transcripts t ON t.transcript_id = e.transcript_id JOIN projects p ON p.project_id = t.project_id"
 """Joins an entry `e` with its transcript `t` and project `p`, as an `EntryFilter` needs them."""
 _SELECT_ROWS = f"""SELECT e.entry_id, e.transcript_id, t.path, e.line, e.offset, e.length, e.kind, e.uuid, e.timestamp,
-    COALESCE(e.session, t.session), COALESCE(e.agent, t.agent), COALESCE(p.path, p.folder), e.session IS NULL, 0.0
+    COALESCE(t.session, e.session), COALESCE(e.agent, t.agent), COALESCE(p.path, p.folder), e.session IS NULL, 0.0
     FROM entries e {ENTRY_JOINS}"""
-_SELECT_FACTS = """SELECT e.entry_id, COALESCE(e.session, t.session, t.path), e.kind, e.length, e.timestamp
+_SELECT_FACTS = """SELECT e.entry_id, COALESCE(t.session, e.session, t.path), e.kind, e.length, e.timestamp
     FROM entries e JOIN transcripts t ON t.transcript_id = e.transcript_id WHERE e.entry_id IN ({0})"""
 _SELECT_LAST_TIMES = """SELECT t.transcript_id,
     COALESCE(r.last, (SELECT MAX(o.last) FROM session_rows o WHERE o.session = t.session)), t.mtime_ns
@@ -339,10 +339,10 @@ class EntryFilter(Struct, frozen=True):
             parts.append("lower(e.kind) = ?")
             values.append(kind.lower())
         for prefix in self.session_prefixes:
-            parts.append("substr(lower(COALESCE(e.session, t.session)), 1, ?) = ?")
+            parts.append("substr(lower(COALESCE(t.session, e.session)), 1, ?) = ?")
             values += len(prefix), prefix.lower()
         for sessions in self.sessions:
-            parts.append(f"COALESCE(e.session, t.session) IN ({', '.join('?' * len(sessions))})")
+            parts.append(f"COALESCE(t.session, e.session) IN ({', '.join('?' * len(sessions))})")
             values += sessions
         for moment in self.since:
             parts.append(_time_condition(">="))

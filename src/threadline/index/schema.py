@@ -90,13 +90,13 @@ ENTRIES = TableGroup(
             uuid, -- its id
             timestamp, -- when it was written
             message, -- the id of the API message it belongs to
-            session, -- the session it names, or its transcript's
+            session, -- the session of its transcript; for an agent beside the sessions, the one it names
             agent, -- the agent it names, or its transcript's
             project, -- the project's path, or its folder if the path is unknown
             home -- the home's path
         ) AS
         SELECT e.entry_id, t.path AS transcript, e.line, e.offset, e.length, e.kind, e.uuid, e.timestamp, e.message,
-            COALESCE(e.session, t.session) AS session, COALESCE(e.agent, t.agent) AS agent,
+            COALESCE(t.session, e.session) AS session, COALESCE(e.agent, t.agent) AS agent,
             COALESCE(p.path, p.folder) AS project, h.path AS home
         FROM entries e
         JOIN transcripts t USING(transcript_id)
@@ -172,7 +172,7 @@ SESSIONS = TableGroup(
         transcript, -- the path of the transcript
         line, -- the line number
         entry_id -- the entry's number
-    ) AS SELECT r.text, r.kind, r.turn, e.timestamp, COALESCE(e.session, t.session), COALESCE(p.path, p.folder),
+    ) AS SELECT r.text, r.kind, r.turn, e.timestamp, COALESCE(t.session, e.session), COALESCE(p.path, p.folder),
             t.path, r.line, e.entry_id
         FROM prompt_rows r
         JOIN transcripts t USING(transcript_id)
@@ -507,7 +507,7 @@ CALLS = TableGroup(
         result_line, -- the line number of its result
         entry_id, -- the entry of the call
         result_entry_id -- the entry of its result
-    ) AS SELECT c.call, k.tool, c.outcome, e.timestamp, r.timestamp, c.exit_code, COALESCE(e.session, t.session),
+    ) AS SELECT c.call, k.tool, c.outcome, e.timestamp, r.timestamp, c.exit_code, COALESCE(t.session, e.session),
             {AGENT_SQL.format(row="c")}, c.started, COALESCE(p.path, p.folder), t.path, e.line, r.line, c.entry_id,
             c.result_entry_id
         FROM call_rows c

@@ -29,8 +29,10 @@ from threadline.find import (
     parse_agent_id,
     parse_session_id,
     parse_transcript_name,
+    session_id_from_name,
     session_in_path,
     side_file_kind,
+    transcript_stem,
 )
 from threadline.keep.catalogue import Catalogue, FileKey, Version
 from threadline.model.homes import Home, SideFileKind, TranscriptKind
@@ -141,11 +143,14 @@ def lost_part_path(path: str) -> str | None:
     """The path for the lost part of a truncated transcript; None if it is not a session's or an agent's."""
     folder, _slash, name = path.rpartition("/")
     parts = path.split("/")[_PROJECT_DEPTH:]
-    kind = parse_transcript_name(parts).kind if parts else TranscriptKind.OTHER
-    if kind is TranscriptKind.MAIN:
-        return f"{folder}/{lost_part_id(name.lower().removesuffix('.jsonl'))}.jsonl"
-    if kind in (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT):
-        return f"{folder}/agent-{parse_agent_id(name)}-before.jsonl"
+    transcript = parse_transcript_name(parts) if parts else None
+    if transcript is None:
+        return None
+    if transcript.kind is TranscriptKind.MAIN:
+        lost_part = lost_part_id(str(transcript.session))
+        return f"{folder}/{lost_part or f'{transcript_stem(name)}-before'}.jsonl"
+    if transcript.agent is not None:
+        return f"{folder}/agent-{transcript.agent}-before.jsonl"
     return None
 
 
@@ -289,11 +294,12 @@ def find_sessions(sessions: Iterable[KeptSession], prefix: str) -> list[KeptSess
     ids = sorted({session.id for session in matches})
     if not ids:
         raise NotFound(f"No kept session starts with {prefix!r}. `threadline keep list` shows which there are.")
-    if len(ids) > 1 and start not in ids:
+    exact = next((id_ for id_ in ids if id_.lower() == start), None)
+    if len(ids) > 1 and exact is None:
         names = ", ".join(id_[:13] for id_ in ids[:_SHOWN_IDS])
         more = " …" if len(ids) > _SHOWN_IDS else ""
         raise Ambiguous(f"{len(ids)} kept sessions start with {prefix!r}: {names}{more}. Add more characters.")
-    id_ = start if start in ids else ids[0]
+    id_ = exact or ids[0]
     return [session for session in matches if session.id == id_]
 
 
@@ -385,8 +391,8 @@ class FileOwners:
         for text in data.splitlines() if version.path.endswith(".jsonl") else [data]:
             reference = _decode_json(text, _SessionReference)
             for name in (reference.session_id, reference.lead_session_id) if reference is not None else ():
-                if isinstance(name, str) and (session := parse_session_id(name)):
-                    return session
+                if isinstance(name, str) and name:
+                    return parse_session_id(name) or session_id_from_name(name)
         return None
 
     def _read_head(self, version: Version) -> bytes:

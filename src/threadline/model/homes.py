@@ -199,6 +199,11 @@ class Transcript(Struct, frozen=True):
     meta: Path | None = None
 
     @property
+    def is_main(self) -> bool:
+        """Whether it is a session's own transcript. Its rows decide whether the session is listed."""
+        return self.kind is TranscriptKind.MAIN
+
+    @property
     def is_agent(self) -> bool:
         """Whether it is a subagent's transcript."""
         return self.kind in (TranscriptKind.AGENT, TranscriptKind.WORKFLOW_AGENT)

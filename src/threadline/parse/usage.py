@@ -375,7 +375,7 @@ class SightingCollector:
 
     def add_rows(self, offsets: list[int], rows: list[EntryRow]) -> None:
         """Add rows. Half of all rows only repeat the row before, so that path is kept short."""
-        by_key, owner = self._by_key, self.transcript.agent
+        by_key, owner, own_session = self._by_key, self.transcript.agent, self.transcript.session
         for offset, outer in zip(offsets, rows, strict=True):
             row, message, repeated = outer, outer.message, False
             if row.kind != "assistant":
@@ -390,8 +390,10 @@ class SightingCollector:
             if not (sent or read or usage.output_tokens) and not _has_counts(usage):
                 continue
             key = message.id or row.request_id or row.uuid or f"{self.transcript.path}@{offset}"
-            agent = row.agent_id or owner or ("inline" if row.is_agent else None)
-            group = (key, row.session_id, agent, sent, five + hour, read, repeated)
+            agent = owner or row.agent_id or ("inline" if row.is_agent else None)
+            if repeated:  # what an agent's transcript repeats is another agent's
+                agent = row.agent_id or agent
+            group = (key, own_session or row.session_id, agent, sent, five + hour, read, repeated)
             sighting = by_key.get(group)
             if sighting is None or len(sighting.rows) > _MAX_ROWS_TEXT:
                 sighting = self._new_sighting(offset, row, message, usage, group, five, hour)
@@ -412,8 +414,7 @@ class SightingCollector:
     ) -> Sighting:
         if group in self._by_key:
             self._full.append(self._by_key[group])
-        key, row_session, agent, sent, writes, read, repeated = group
-        session = row_session or self.transcript.session
+        key, session, agent, sent, writes, read, repeated = group
         time = normalize_time(row.timestamp)
         if time:
             self._time = time

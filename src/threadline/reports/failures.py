@@ -60,10 +60,12 @@ class TranscriptFailures(Struct, frozen=True):
 def session_failures(session: Session, summarize: InputSummary) -> list[Failure]:
     """Return the failures in a session, oldest first."""
     turns = {id(entry): turn.number for turn in session.turns for entry in turn.entries}
-    failures = list(_failed_calls(session.calls, summarize))
+    failures = list(_failed_calls(session.calls, session.id, summarize))
     for agent in (session.main, *session.agents):
         failures += (
-            _api_failure(entry, agent.id, turns.get(id(entry))) for entry in agent.entries if _is_api_error(entry)
+            _api_failure(entry, session.id, agent.id, turns.get(id(entry)))
+            for entry in agent.entries
+            if _is_api_error(entry)
         )
     return sort_and_dedupe(failures)
 
@@ -76,9 +78,10 @@ def transcript_failures(transcript: Transcript, *, summarize: InputSummary) -> T
         return TranscriptFailures()
     turns = split_into_turns(transcript_entries, find_acts(transcript_entries)) if transcript.agent is None else []
     numbers = {id(entry): turn.number for turn in turns for entry in turn.entries}
-    failures = list(_failed_calls(find_calls(transcript_entries, agent=transcript.agent, turns=turns), summarize))
+    calls = find_calls(transcript_entries, agent=transcript.agent, turns=turns)
+    failures = list(_failed_calls(calls, transcript.session, summarize))
     failures += (
-        _api_failure(entry, transcript.agent, numbers.get(id(entry)))
+        _api_failure(entry, transcript.session, transcript.agent, numbers.get(id(entry)))
         for entry in transcript_entries
         if _is_api_error(entry)
     )
@@ -124,7 +127,7 @@ def sort_and_dedupe(failures: Iterable[Failure]) -> list[Failure]:
     return list(unique.values())
 
 
-def _failed_calls(calls: Iterable[Call], summarize: InputSummary) -> Iterator[Failure]:
+def _failed_calls(calls: Iterable[Call], session: SessionId | None, summarize: InputSummary) -> Iterator[Failure]:
     for call in calls:
         if call.outcome in FAILED_OUTCOMES:
             yield Failure(
@@ -134,7 +137,7 @@ def _failed_calls(calls: Iterable[Call], summarize: InputSummary) -> Iterator[Fa
                 input=summarize(call.tool, call.input),
                 text=_ERROR_TAGS.sub("", call.output[:_MAX_TEXT]),
                 evidence=call.evidence,
-                session=call.entry.session_id,
+                session=session or call.entry.session_id,
                 agent=call.agent,
                 turn=call.turn,
                 place=str(call.place),
@@ -154,7 +157,7 @@ def _is_api_error(entry: Entry) -> bool:
     return isinstance(entry, SystemEntry) and entry.subtype == "api_error"
 
 
-def _api_failure(entry: Entry, agent: AgentId | None, turn: int | None) -> Failure:
+def _api_failure(entry: Entry, session: SessionId | None, agent: AgentId | None, turn: int | None) -> Failure:
     is_system = isinstance(entry, SystemEntry)
     text = entry.api_error_text if isinstance(entry, SystemEntry) else str(getattr(entry, "text", ""))
     return Failure(
@@ -164,7 +167,7 @@ def _api_failure(entry: Entry, agent: AgentId | None, turn: int | None) -> Failu
         input="",
         text=text[:_MAX_TEXT],
         evidence="system/api_error" if is_system else "isApiErrorMessage",
-        session=entry.session_id,
+        session=session or entry.session_id,
         agent=agent,
         turn=turn,
         place=str(entry.place),

@@ -69,7 +69,7 @@ class PromptHistory:
         self._text = (self._filter.text or "").casefold()
         self._project = (self._filter.project or "").casefold()
         self._sessions = {
-            transcript.session
+            transcript.session.lower()
             for home in found
             for transcript in home.transcripts
             if transcript.kind is TranscriptKind.MAIN and transcript.session is not None

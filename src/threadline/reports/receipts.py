@@ -130,16 +130,17 @@ def _selected_compactions(query: ReceiptQuery, read: _TranscriptLines) -> list[C
     if query.kind not in _WHOLE_KINDS:
         return []
     calendar = Calendar(query.zone) if query.zone is not None else Calendar()
+    sessions = {s.origin.transcript: s.origin.session for charge in query.charges for s in charge.sightings}
     unique = {
         (compaction.uuid, compaction.timestamp): compaction
-        for mentions in read.values()
+        for path, mentions in read.items()
         for compaction in mentions.compactions
+        if query.session is None or sessions.get(path) == query.session
     }
     return [
         compaction
         for compaction in unique.values()
-        if (query.session is None or compaction.session_id == query.session)
-        and (query.day is None or calendar.day(compaction.timestamp or "") == query.day)
+        if query.day is None or calendar.day(compaction.timestamp or "") == query.day
     ]
 
 
@@ -199,19 +200,7 @@ def query_transcript(ledger: Ledger, transcript: Transcript) -> ReceiptQuery:
     path = str(transcript.path)
     if transcript.agent is not None:
         return query_agent(ledger, transcript.agent, path)
-    name: str = transcript.session or transcript.path.stem
-    if name not in ledger.sessions:
-        # The file is not named after its session: take the one that most of its lines name.
-        sessions = Counter(
-            sighting.origin.session
-            for charge in ledger.holding(transcripts=(path,))
-            for sighting in charge.sightings
-            if sighting.origin.transcript == path
-        )
-        name = next(
-            (session for session, _ in sessions.most_common() if session is not None), name or transcript.path.stem
-        )
-    return query_session(ledger, name, (path,))
+    return query_session(ledger, transcript.session or transcript.path.stem, (path,))
 
 
 def query_agent(ledger: Ledger, agent: str, transcript: str) -> ReceiptQuery:

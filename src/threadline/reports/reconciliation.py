@@ -95,7 +95,7 @@ def _read_cost_states(transcript: Transcript) -> CostStates:
 def _split_by_session(states: Sequence[CostState], transcript: Transcript) -> dict[str, tuple[CostState, ...]]:
     by_session: dict[str, list[CostState]] = {}
     for state in states:
-        by_session.setdefault(state.session or transcript.session or str(transcript.path), []).append(state)
+        by_session.setdefault(transcript.session or state.session or str(transcript.path), []).append(state)
     return {session: tuple(session_states) for session, session_states in by_session.items()}
 
 

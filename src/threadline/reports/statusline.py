@@ -23,8 +23,8 @@ from threadline.find import (
     find_main_transcript,
     home_of_transcript,
     is_transcript_name,
-    parse_session_id,
     recent_transcripts,
+    session_of_path,
     session_transcripts,
     sibling_transcripts,
     transcript_at,
@@ -109,7 +109,7 @@ def resolve_session(path: str | None, session: str | None, homes: Iterable[Home]
         main = next((match for home in homes if (match := find_main_transcript(session, home)) is not None), None)
     if main is None or not os.path.isfile(main):  # noqa: PTH113 - the same
         return SessionRef(session, None, _home_of_transcript(main))
-    return SessionRef(parse_session_id(main.name) or session or main.stem, main, _home_of_transcript(main))
+    return SessionRef(session_of_path(main) or session or main.stem, main, _home_of_transcript(main))
 
 
 def read_recent_usage(
@@ -173,7 +173,7 @@ class _RecentReader:
     def _read_related(self, main: Path, home: Home, ids: set[str], began_ns: int) -> None:
         """Read sessions that begin like this one: a fork or a continuation copies what the other spent."""
         for sibling in sibling_transcripts(main, home, self._homes):
-            is_session = parse_session_id(sibling.path.name) is not None and sibling.mtime_ns >= began_ns
+            is_session = sibling.is_main and sibling.mtime_ns >= began_ns
             is_read = os.fspath(sibling.path) in self._read
             if is_session and not is_read and ids & _read_beginning(sibling.path)[0]:
                 self._add(sibling, read_sightings(sibling))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from uuid import UUID
 
 from msgspec import Struct
 
@@ -136,8 +137,18 @@ def _foreign_rows(id_: SessionId | None, entries: Sequence[Entry]) -> Iterator[C
         if is_chain and other is not None and other != id_ and entry.uuid is not None:
             named.setdefault(other, {})[entry.uuid] = entry.uuid
     kind = _copy_kind(entries) if named else ContinuationKind.FORK
+    is_renamed = len(named) == 1 and all(entry.session_id != id_ for entry in entries)
     for session, copies in named.items():
+        if is_renamed and not (_is_uuid(id_) and _is_uuid(session)):
+            continue  # nothing was copied: the file has another name than Claude Code gave it
         yield Continuation(kind, session, f"{len(copies)} of its rows name that session", copies=copies)
+
+
+def _is_uuid(id_: str | None) -> bool:
+    try:
+        return id_ is not None and str(UUID(id_)) == id_.lower()
+    except ValueError:
+        return False
 
 
 def _foreign_leaves(entries: Sequence[Entry], mine: EntryFingerprints) -> list[EntryId]:

@@ -67,7 +67,10 @@ def orphan_page(request: PageRequest, _error: NotFound) -> PageResult | None:
     """For a session whose main transcript is gone, list its agents; with one agent, redirect to it."""
     session, agent = request.path_values["session"].lower(), request.path_values.get("agent")
     transcripts = [
-        transcript for home in request.archive.found for transcript in home.transcripts if transcript.session == session
+        transcript
+        for home in request.archive.found
+        for transcript in home.transcripts
+        if (transcript.session or "").lower() == session
     ]
     if any(transcript.kind is TranscriptKind.MAIN for transcript in transcripts):  # something else is missing
         return None

@@ -33,7 +33,7 @@ from threadline.archive import Archive
 from threadline.errors import Error, NotFound
 from threadline.find import session_transcripts
 from threadline.load import Session, find_continuations, read
-from threadline.model.homes import Homes, TranscriptKind
+from threadline.model.homes import Homes
 from threadline.model.ledger import EXACT
 from threadline.model.places import MessageId
 from threadline.model.text import no_such_number
@@ -452,13 +452,13 @@ def _find_session(name: str, archive: Archive) -> SessionPlace:
         transcript
         for home in archive.found
         for transcript in home.transcripts
-        if transcript.kind is TranscriptKind.MAIN and transcript.session == name.lower()
+        if transcript.is_main and str(transcript.session).lower() == name.lower()
     ]
     exact = min(listed, key=_largest_first, default=None)
     if exact is None and (path := _find_by_content(name, archive)) is not None:
         return SessionPlace(name, path, archive.homes)
     transcript = exact or archive.transcript(name)
-    if transcript.kind is TranscriptKind.MAIN and transcript.session is not None:
+    if transcript.is_main and transcript.session is not None:
         return SessionPlace(str(transcript.session), transcript.path, archive.homes)
     # An agent's transcript beside the sessions is shown as a session.
     return SessionPlace(f"agent-{transcript.agent}", transcript.path, archive.homes)
