@@ -254,3 +254,17 @@ def test_demo_windows_contain_all_charges(cli: CliRunner, demo_home: Path) -> No
     assert not any(
         row["is_gap"] and next_row["is_gap"] for row, next_row in zip(report["rows"], report["rows"][1:], strict=False)
     )
+
+
+def test_table_is_in_order_of_time(cli: CliRunner, tmp_path: Path) -> None:
+    """A window begins on the hour: a gap ends there, and is left out if it would begin later."""
+    write(
+        tmp_path / f"projects/-work-app/{SESSION}.jsonl",
+        usage_reply(1, "2026-03-03T07:43:00.000Z"),
+        usage_reply(2, "2026-03-03T12:50:00.000Z"),
+        usage_reply(3, "2026-03-03T20:59:00.000Z"),
+    )
+    result = cli("blocks", "--home", tmp_path, "--now", NOW, "--tz", "UTC")
+    rows = [line.split()[1:4] for line in result.out.splitlines() if line.lstrip().startswith("2026")]
+    assert [row[0] for row in rows] == ["07:00", "12:00", "17:50", "20:00"]
+    assert rows[2] == ["17:50", "gap", "2h"]

@@ -13,6 +13,8 @@ import pytest
 from tools.demo import Written, write
 
 from threadline.errors import BadQuery, Unreadable
+from threadline.parse import entries
+from threadline.thread import Requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +46,13 @@ def file_digests(home: Path) -> dict[str, str]:
     """Return every file with a hash of its bytes."""
     files = (path for path in sorted(home.rglob("*")) if path.is_file())
     return {path.relative_to(home).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_requests_can_be_rebuilt(home: tuple[Path, Written]) -> None:
+    """Every message of every request is in the transcript, and has the hash that the request names."""
+    requests = [request for path in transcripts(home[0]) for request in Requests(list(entries(path)))]
+    assert len(requests) > 10  # noqa: PLR2004 - several per transcript of the newest version
+    assert [request.number for request in requests if not (request.verified and request.digest_verified)] == []
 
 
 def test_same_seed_gives_the_same_bytes(tmp_path: Path, home: tuple[Path, Written]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
+from tools.demo.sent_messages import hash_json
 from tools.demo.text import sentence
 from tools.demo.versions import MARKETING
 from tools.demo.writer import Row, uuid
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tools.demo.writer import TranscriptWriter
 
 _HOOK = "python3 $CLAUDE_PROJECT_DIR/.claude/hooks/note.py --format json"
+# Hashes were random once. They are still drawn, so that a seed gives the same home as before.
+_HASH_BITS = 256
 _SKILLS = ("review", "release-notes", "bench", "triage", "translate")
 _TOOLS = (
     "Agent",
@@ -39,9 +41,8 @@ class Context:
         self._rng = scribe.rng
         self._side = side
         self._hooked = desk.chance(0.7)
-        self._shape = ""
+        self._shape: dict[str, Any] | None = None
         self._base: str | None = None
-        self._messages = 0
         self._tokens = 15_000_000
         self.hidden = False
         """Whether requests are left out (agents inside a main transcript)."""
@@ -206,26 +207,23 @@ class Context:
     def request(self, model: str) -> str | None:
         """The request for the next message as it was sent, in the newest versions; gives its id."""
         scribe = self._scribe
-        if self.hidden or not scribe.era.writes("requests"):
+        sent = scribe.sent
+        if self.hidden or sent is None:
             return None
         head: Row = {"sessionId": scribe.session}
         if scribe.agent:
             head["agentId"] = scribe.agent
-        if not self._shape:
-            self._shape = f"{self._rng.getrandbits(256):064x}"
+        if self._shape is None:
+            self._rng.getrandbits(_HASH_BITS)
+            self._shape = self._make_shape()
+            shape_hash = hash_json(self._shape)
             scribe.write(
-                {
-                    "type": "api-request-shape",
-                    **head,
-                    "shapeHash": self._shape,
-                    **self._when(),
-                    "shape": self._sent(),
-                }
+                {"type": "api-request-shape", **head, "shapeHash": shape_hash, **self._when(), "shape": self._shape}
             )
             text = f"# Environment\n{self._desk.project.path}\n\n{self._desk.pools.words.phrase()}"
             blob = {"role": "user", "content": [{"type": "text", "text": text}]}
-            hashed = hashlib.sha256(text.encode()).hexdigest()
-            scribe.write({"type": "api-request-blob", **head, "hash": hashed, "message": blob})
+            scribe.write({"type": "api-request-blob", **head, "hash": hash_json(blob), "message": blob})
+            sent.add(blob)
         identity = uuid(self._rng)
         row: Row = {
             "type": "api-request",
@@ -234,19 +232,17 @@ class Context:
             **self._when(),
             "querySource": "repl_main_thread",
         }
-        row |= {"shapeHash": self._shape, "params": self._params(model)}
+        self._rng.getrandbits(3 * _HASH_BITS)
+        params = self._params(model)
+        row |= {"shapeHash": hash_json(self._shape), "params": params}
         if self._base is not None:
             row["base"] = self._base
-        row |= {"keep": self._messages, "tail": [f"{self._rng.getrandbits(256):064x}" for _ in range(2)]}
-        mark = {"type": "ephemeral", "ttl": "1h"}
-        row["cacheControl"] = [
-            {"path": ["system", 1], "value": mark},
-            {"path": ["messages", self._messages], "value": mark},
-        ]
-        row["requestDigest"] = f"{self._rng.getrandbits(256):064x}"
+        row["keep"] = len(sent.hashes)
+        row["tail"], row["cacheControl"], row["requestDigest"] = sent.send(
+            params, self._shape, {"type": "ephemeral", "ttl": "1h"}
+        )
         scribe.write(row)
         self._base = identity
-        self._messages += 2
         return identity
 
     def _when(self) -> Row:
@@ -262,7 +258,7 @@ class Context:
             "output_config": {"effort": "medium"},
         }
 
-    def _sent(self) -> dict[str, Any]:
+    def _make_shape(self) -> dict[str, Any]:
         words = self._desk.pools.words
         tools = []
         for name in _TOOLS:

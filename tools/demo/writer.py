@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tools.demo.sent_messages import SentMessages
+
 if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
@@ -83,6 +85,7 @@ class TranscriptWriter:
         self.last: bytes = b""
         self.kept: list[bytes] | None = None
         """The lines so far, for transcripts that another one will copy."""
+        self.sent = SentMessages() if era.writes("requests") else None
         self._encode = msgspec.json.Encoder().encode
         self._pending: list[bytes] = []
         self._pending_size = 0
@@ -141,6 +144,11 @@ class TranscriptWriter:
 
     def write(self, row: Row) -> None:
         """Write any row."""
+        if self.sent is not None and row.get("isSidechain") is self._side:
+            if row.get("subtype") == "compact_boundary":
+                self.sent = SentMessages()
+            elif row["type"] in {"user", "assistant"}:
+                self.sent.add(row["message"])
         self.raw(self._encode(row))
 
     def raw(self, line: bytes) -> None:

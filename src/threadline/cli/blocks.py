@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 import click
+from msgspec.structs import replace
 
 from threadline.account import Ledger, load_rates, window_limit
 from threadline.cli import EXIT_OK
@@ -104,7 +105,8 @@ def blocks(
     ledger = archive.ledger(rates)
     windows = ledger.windows(now=present, hours=hours)
     limit = window_limit(windows, _parse_token_limit(limit_tokens), is_given=limit_tokens is not None)
-    shown = [window for window in windows if _is_in_time(window, time) and (window.is_active or not only_active)]
+    listed = windows if shape is not None or output != "table" else list(_clip_gaps(windows))
+    shown = [window for window in listed if _is_in_time(window, time) and (window.is_active or not only_active)]
     if order == "desc":
         shown.reverse()
     if shape is not None:
@@ -126,6 +128,18 @@ def blocks(
         )
         out.print_lines(lines, colour=use, pager=pager)
     return EXIT_OK if shown else out.report_nothing(_explain_nothing(windows, zone, only_active=only_active))
+
+
+def _clip_gaps(windows: Sequence[UsageWindow]) -> Iterator[UsageWindow]:
+    """The windows for a table, oldest first: a gap ends where the next window begins, which is on the hour.
+
+    A gap that would begin after that is left out.
+    """
+    for at, window in enumerate(windows):
+        if not window.is_gap:
+            yield window
+        elif window.begins < (ends := windows[at + 1].begins):
+            yield replace(window, ends=ends)
 
 
 def _parse_token_limit(text: str | None) -> int | None:

@@ -7,6 +7,7 @@ from datetime import tzinfo
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
@@ -17,7 +18,7 @@ from threadline.errors import NotFound
 from threadline.model.calls import Call
 from threadline.model.session import Session
 from threadline.model.text import no_such_number
-from threadline.render import AgentDetail, TextOptions, leading_entries, session_to_text
+from threadline.render import AgentDetail, TextOptions, branch_of_turn, leading_entries, session_to_text
 from threadline.thread import find_notifications
 
 _EPILOG = """
@@ -82,8 +83,11 @@ def show(
         zone=zone,
     )
     _check_numbers(loaded, options)
+    abandoned = branch_of_turn(loaded.main, turn) if turn is not None and branch is None and not thread else None
+    options = replace(options, branch=branch or abandoned)
     if output == "table":
-        lines = session_to_text(loaded, options, find_notifications(loaded))
+        facts = [f"turn {turn} is on the abandoned branch {abandoned}"] if abandoned is not None else []
+        lines = session_to_text(loaded, options, find_notifications(loaded), facts)
         out.print_lines(lines, colour=colour, pager=pager)
     elif output == "json":
         out.print_json(_session_document(loaded, options))

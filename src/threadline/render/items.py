@@ -195,6 +195,13 @@ def leading_entries(agent: Agent, *, thread: bool = False, branch: int | None = 
     return agent.thread.entries if thread else agent.conversation
 
 
+def branch_of_turn(agent: Agent, number: int) -> int | None:
+    """The number of the abandoned branch that a turn is on, from 1; None if it is not on one."""
+    act = next((turn.act for turn in agent.turns if turn.number == number), None)
+    branches = (at for at, branch in enumerate(agent.branches, 1) if act is not None and act.entry in branch.entries)
+    return next(branches, None)
+
+
 def _path_to_branch(agent: Agent, branch: Branch) -> list[ChainEntry]:
     before: list[ChainEntry] = []
     for entry in agent.conversation:
