@@ -51,7 +51,7 @@ def file_digests(home: Path) -> dict[str, str]:
 def test_requests_can_be_rebuilt(home: tuple[Path, Written]) -> None:
     """Every message of every request is in the transcript, and has the hash that the request names."""
     requests = [request for path in transcripts(home[0]) for request in Requests(list(entries(path)))]
-    assert len(requests) > 10  # noqa: PLR2004 - several per transcript of the newest version
+    assert len(requests) > 10
     assert [request.number for request in requests if not (request.verified and request.digest_verified)] == []
 
 

@@ -29,7 +29,7 @@ class SentMessages:
         self.hashes: list[str] = []
         self._waiting: list[Json] = []
         self._last: tuple[str, str | None] = ("", None)
-        self._reply_of_call: dict[str, str] = {}
+        self._reply_of_call: dict[str, str | None] = {}
         self._running: Any = None
 
     def add(self, message: Json) -> None:
