@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import islice, takewhile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from threadline.errors import Error
 from threadline.files import open_transcript
 from threadline.find import (
     home_of_transcript,
+    look,
     parse_session_id,
     session_of_path,
     session_transcripts,
@@ -29,9 +31,11 @@ from threadline.model.homes import NO_HOMES, Home, Homes, Transcript, Transcript
 from threadline.model.places import AgentId, Place, Problem, ProblemKind, SessionId
 from threadline.model.session import AgentKind
 from threadline.model.state import State
+from threadline.model.summaries import NO_LINKS, SummaryLinks, SummaryRef
 from threadline.model.usage import Sighting
 from threadline.parse import (
     LineNumbers,
+    TranscriptLinks,
     entries,
     heads,
     read_agent_meta,
@@ -93,13 +97,18 @@ class Session(model.Session, frozen=True):
         return rebuild_request(self.main.entries, number)
 
 
-def read(path: str | Path, *, continued: bool = True, homes: Sequence[Home] = ()) -> Session:
+def read(
+    path: str | Path, *, continued: bool = True, homes: Sequence[Home] = (), links: SummaryLinks | None = None
+) -> Session:
     """Read a session: its main transcript and the transcripts of its agents.
 
     Args:
         path: the main transcript. An agent's transcript is read as a session of its own.
-        continued: also find the sessions of the same folder that this one continues or that continue it.
+        continued: also search other sessions: for those that this one continues, for those that continue it, and for a
+            summary that titles this one.
         homes: the homes of an archive (`Archive.homes`). Some files of the session may exist only in kept homes.
+        links: the summaries of these homes (`Archive.links`). By default they are searched in the transcripts of the
+            homes or, without `homes`, of the home that contains the path.
 
     Raises:
         NotFound: the file does not exist.
@@ -111,15 +120,18 @@ def read(path: str | Path, *, continued: bool = True, homes: Sequence[Home] = ()
     all_homes = Homes(homes)
     files, journal, problems = _read_agent_files(main_path, all_homes)
     main, agents = assemble_agents(main_entries, files, journal)
+    summary_links = links if links is not None else HomeLinks(main_path, all_homes) if continued else NO_LINKS
     others = _related_sessions(main_path, main_entries, all_homes) if continued else []
+    agent_entries = (entry for file in files for entry in file.entries)
+    continuations = detect_continuations(id_, main_entries, others, summary_links, agent_entries) if continued else ()
     return Session(
         id=id_,
         path=main_path,
         main=main,
         agents=agents,
-        title=session_title(main_entries, main.acts),
+        title=session_title(main_entries, main.acts, summary_links),
         tag=session_tag(main_entries),
-        continuations=tuple(detect_continuations(id_, main_entries, others)),
+        continuations=tuple(continuations),
         pr_links=tuple({entry.pr_url: entry for entry in main_entries if isinstance(entry, PrLinkEntry)}.values()),
         file_problems=tuple(problems),
         homes=all_homes,
@@ -147,15 +159,16 @@ def read_beginning(path: str | Path, *, max_bytes: int, max_entries: int, homes:
     )
 
 
-def find_continuations(session: model.Session) -> tuple[model.Continuation, ...]:
-    """Return the continuations of a session that was read with `continued=False`."""
+def find_continuations(session: model.Session, links: SummaryLinks | None = None) -> tuple[model.Continuation, ...]:
+    """Return the continuations of a session that was read with `continued=False`. `links` are those of `read`."""
     if session.path is None:
         return session.continuations
     # The entries of agents inside the main transcript belong to those agents, so they are not in `session.main`.
     unordered = [entry for entry in session if entry.line.transcript == str(session.path)]
     main_entries = tuple(sorted(unordered, key=lambda entry: entry.line.offset))
     others = _related_sessions(session.path, main_entries, session.homes)
-    return tuple(detect_continuations(session.id, main_entries, others))
+    summary_links = links if links is not None else HomeLinks(session.path, session.homes)
+    return tuple(detect_continuations(session.id, main_entries, others, summary_links, session))
 
 
 def session_ledger(session: model.Session) -> Ledger:
@@ -169,7 +182,7 @@ def session_ledger(session: model.Session) -> Ledger:
     related = [
         path
         for continuation in session.continuations
-        if continuation.session
+        if continuation.session and continuation.kind is not model.ContinuationKind.SUMMARY  # that copies nothing
         for path in _transcripts_beside(session.path, continuation.session, session.homes)
     ]
     sightings: list[Sighting] = []
@@ -288,6 +301,48 @@ def _read_agent_file(transcript: Transcript) -> AgentFile:
     )
 
 
+class HomeLinks:
+    """The summaries of some homes, or of the home that a transcript is in, or of its folder. Read when needed."""
+
+    def __init__(self, main: Path, homes: Homes) -> None:
+        self._main = main
+        self._homes = homes
+
+    @property
+    def summaries(self) -> tuple[SummaryRef, ...]:
+        """Every summary that names an entry."""
+        return self._links.summaries
+
+    @property
+    def owners(self) -> dict[str, tuple[SessionId, ...]]:
+        """The sessions that contain each named entry."""
+        return self._links.owners
+
+    @cached_property
+    def _links(self) -> TranscriptLinks:
+        homes: Sequence[Home] = self._homes
+        if not homes and (path := home_of_transcript(self._main)) is not None:
+            homes = [Home(path, "path")]
+        transcripts = [transcript for home in homes for transcript in look(home, side_files=False).transcripts]
+        if not transcripts:
+            transcripts = [transcript_at(self._main), *sibling_transcripts(self._main)]
+        return _LatestLinks.of(transcripts)
+
+
+class _LatestLinks:
+    """The links of the transcripts that were last asked for: a program may read one session after another."""
+
+    key: tuple[tuple[str, int, int], ...] = ()
+    links = TranscriptLinks(())
+
+    @classmethod
+    def of(cls, transcripts: Sequence[Transcript]) -> TranscriptLinks:
+        key = tuple((str(transcript.path), transcript.size, transcript.mtime_ns) for transcript in transcripts)
+        if key != cls.key:
+            cls.links, cls.key = TranscriptLinks(transcripts), key
+        return cls.links
+
+
 def _related_sessions(main: Path, main_entries: tuple[Entry, ...], homes: Homes) -> list[OtherSession]:
     """Return the sessions of the same folder whose first entries are also in this one."""
     ids = {id_ for entry in main_entries for id_ in _entry_ids(entry)}
@@ -300,17 +355,15 @@ def _related_sessions(main: Path, main_entries: tuple[Entry, ...], homes: Homes)
 
 def _entry_ids(entry: Entry) -> set[str]:
     message = getattr(entry, "message", None)
-    ids = {entry.uuid if isinstance(entry, ChainEntry) else None, getattr(message, "id", None)}
-    leaf = getattr(entry, "leaf_uuid", None)
-    return {str(id_) for id_ in (*ids, leaf) if id_}
+    ids = (entry.uuid if isinstance(entry, ChainEntry) else None, getattr(message, "id", None))
+    return {str(id_) for id_ in ids if id_}
 
 
 def _shares_beginning(path: Path, ids: set[str]) -> bool:
     count = 0
     try:
         for head in heads(path):
-            head_ids = (head.uuid, head.leaf_uuid, head.message.id if head.message is not None else None)
-            if any(id_ in ids for id_ in head_ids):
+            if head.uuid in ids or (head.message is not None and head.message.id in ids):
                 return True
             count += head.uuid is not None  # any number of titles may precede the conversation
             if count == _FIRST_HEADS:

@@ -33,7 +33,7 @@ NOT_COMPARED = {
 """Tables that are not compared row by row, and why."""
 
 COUNTERS = {
-    "meta": ("next_entry", "generation", "terms_to"),
+    "meta": ("next_entry", "generation", "terms_to", "leaves_to"),
 }
 """Names in `meta` that count operations on the index and not its content."""
 

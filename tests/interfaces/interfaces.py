@@ -28,6 +28,7 @@ _SQL = {
     "calls": "SELECT call, tool, COALESCE(outcome, 'pending') AS outcome FROM calls",
     "files": "SELECT path FROM files",
     "problems": "SELECT kind FROM problems",
+    "links": "SELECT session, continues FROM continuations WHERE continues IS NOT NULL",
 }
 
 
@@ -134,10 +135,12 @@ def library_with_index(home: Path) -> dict[str, Answers]:
         library = {
             **_library_answers(archive),
             "calls": _unique_calls((call.id, call.tool, str(call.outcome)) for call in archive.calls(limit=None)),
+            "summarized sessions": _summarized_sessions(archive),
             "files": sorted({file.path for file in archive.files(limit=None)}),
         }
         sql = {
             **_row_answers(sessions),
+            "summarized sessions": sorted({(row["session"], row["continues"]) for row in tables["links"]}),
             "calls": _unique_calls((row["call"], row["tool"], row["outcome"]) for row in tables["calls"]),
             "files": sorted({row["path"] for row in tables["files"]}),
             "field problems": _field_problems(row["kind"] for row in tables["problems"]),
@@ -148,7 +151,28 @@ def library_with_index(home: Path) -> dict[str, Answers]:
 def library_without_index(home: Path) -> Answers:
     """Ask `threadline.open(index=False)`."""
     with threadline.open(home, index=False) as archive:
-        return _library_answers(archive)
+        return {**_library_answers(archive), "summarized sessions": _summarized_sessions(archive)}
+
+
+def _summarized_sessions(archive: threadline.Archive) -> list[tuple[str, str]]:
+    """Return the pairs of which one session begins with a summary of the other, as all main transcripts say."""
+    links = archive.links()
+    return _summary_pairs(
+        threadline.read(transcript.path, homes=archive.homes, links=links)
+        for home in archive.found
+        for transcript in home.transcripts
+        if str(transcript.kind) == "main"
+    )
+
+
+def _summary_pairs(sessions: Iterable[threadline.Session]) -> list[tuple[str, str]]:
+    links = [(session, link) for session in sessions for link in session.continuations if link.session is not None]
+    pairs = (
+        (str(link.session), str(session.id)) if link.forward else (str(session.id), str(link.session))
+        for session, link in links
+        if str(link.kind) == "summary"
+    )
+    return sorted(set(pairs))
 
 
 def _library_answers(archive: threadline.Archive) -> Answers:
@@ -206,6 +230,7 @@ def read_sessions(home: Path) -> Answers:
     }
     return {
         "sessions": sorted(name for name, _ in listed_sessions),
+        "summarized sessions": _summary_pairs(session for _, session in all_sessions),
         "number of sessions": len({name for name, _ in listed_sessions}),
         **answers,
         **(counts if is_complete else {}),

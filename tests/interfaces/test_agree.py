@@ -15,6 +15,8 @@ The meaning of each answer, and the interface that others are compared with (`RE
 - **number of sessions, number of agents**: activity counts what the list lists. A session in which nobody spoke is not
   counted, one in two files counts once, and side agents are not counted. If an agent's session is gone, the number is
   not compared.
+- **summarized sessions** are the pairs of sessions of which one begins with a summary of the other, as both of them
+  say. A summary is also the title of the session that it names, and of no other.
 - **sessions, ledger, problems** are what reading the transcripts gives.
 - **field problems** are required fields that are missing and timestamps that are not times. The index has them, too.
 """
@@ -40,6 +42,7 @@ REFERENCE = {
     "ended": "session page",
     "duration": "session page",
     "turns": "read",
+    "summarized sessions": "read",
     "entries": "read",
     "calls": "read",
     "files": "read",

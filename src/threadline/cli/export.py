@@ -166,7 +166,9 @@ def export(
             _export_progress(mains, options, archive.homes) as advance,
         ):
             with _report_full_disk(folder):
-                result = export_sessions(mains, options, Path(folder), advance, homes=archive.homes)
+                result = export_sessions(
+                    mains, options, Path(folder), advance, homes=archive.homes, links=archive.links()
+                )
             rows = _write_files(result, options, target, report)
     _print_summary(rows, result, options, target, as_json=as_json)
     return EXIT_OK

@@ -18,7 +18,14 @@ from threadline.errors import NotFound
 from threadline.model.calls import Call
 from threadline.model.session import Session
 from threadline.model.text import no_such_number
-from threadline.render import AgentDetail, TextOptions, branch_of_turn, leading_entries, session_to_text
+from threadline.render import (
+    AgentDetail,
+    TextOptions,
+    branch_of_turn,
+    continuation_record,
+    leading_entries,
+    session_to_text,
+)
 from threadline.thread import find_notifications
 
 _EPILOG = """
@@ -121,6 +128,7 @@ def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:
         "started": session.started,
         "ended": session.ended,
         "models": session.models,
+        "continuations": [continuation_record(link) for link in session.continuations],
         "turns": [turn_row(turn, calls.get(turn.number, ())) for turn in turns],
     }
 

@@ -28,10 +28,13 @@ from threadline.export.formats import (
 from threadline.export.leak_check import StreamChecker, find_leftovers, raise_if_unsafe
 from threadline.export.output import write_output
 from threadline.export.redacted_copies import RedactedCopies, SessionCopy, list_originals
-from threadline.load import Session, read, session_ledger
+from threadline.load import HomeLinks, Session, read, session_ledger
 from threadline.model.homes import NO_HOMES, Homes
 from threadline.model.ledger import Sum
-from threadline.model.text import no_such_number
+from threadline.model.places import SessionId
+from threadline.model.session import ContinuationKind
+from threadline.model.summaries import SummaryLinks
+from threadline.model.text import TitleSource, no_such_number
 from threadline.redact import Finding, Redactor, Settings
 from threadline.render import View
 
@@ -85,11 +88,13 @@ def export_sessions(
     advance: Advance = _ignore_progress,
     *,
     homes: Homes = NO_HOMES,
+    links: SummaryLinks | None = None,
 ) -> ExportResult:
     """Create the files in a staging folder and check them.
 
     `advance` is called with the number of processed bytes: the size of all transcripts, `count_passes(options)` times.
-    Some files of a session may exist only in kept homes among `homes`.
+    Some files of a session may exist only in kept homes among `homes`. `links` are the summaries of these homes; by
+    default they are searched in the transcripts.
 
     Raises:
         UnsafeExport: a file would still contain something that must not be shared.
@@ -110,7 +115,7 @@ def export_sessions(
         copies = redacted.make(unique, homes, advance)
     # Copied before rendering: findings that rendering adds are not in the session.
     findings = tuple(redactor.findings) if redactor is not None else ()
-    files = _Exporter(options, folder / "files", redactor, advance, homes).export(copies)
+    files = _Exporter(options, folder / "files", redactor, advance, homes=homes, links=links).export(copies)
     return ExportResult(tuple(files), findings)
 
 
@@ -132,9 +137,12 @@ class _Exporter:
         folder: Path,
         redactor: Redactor | None,
         advance: Advance = _ignore_progress,
+        *,
         homes: Homes = NO_HOMES,
+        links: SummaryLinks | None = None,
     ) -> None:
         self._options = options
+        self._links = links
         self._homes = homes
         self._advance = advance
         self._folder = folder
@@ -165,9 +173,16 @@ class _Exporter:
         return file
 
     def _read(self, copy: SessionCopy) -> Session:
-        session = read(copy.main, homes=self._homes)
+        session = read(copy.main, homes=self._homes, links=self._links_of(copy))
         _check_view(session, self._options.view)
-        return session
+        return _redact_links(session, self._redactor) if self._redactor is not None else session
+
+    def _links_of(self, copy: SessionCopy) -> SummaryLinks:
+        """The summaries of the homes that the original is in: the copy is in no home."""
+        is_in_homes = any(copy.source.is_relative_to(home.path) for home in self._homes)
+        if self._links is not None and is_in_homes:
+            return self._links
+        return HomeLinks(copy.source, self._homes if is_in_homes else NO_HOMES)
 
     def _render_text(self, copy: SessionCopy) -> str:
         """A session as text. The session itself is freed on return, since the check needs the memory."""
@@ -243,6 +258,20 @@ class _Exporter:
             leftovers = find_leftovers(self._redactor, form, text, name)
         self._leftovers += leftovers
         return text
+
+
+def _redact_links(session: Session, redactor: Redactor) -> Session:
+    """The session with redacted texts from other sessions: their summaries may title it, and it may name their ids."""
+    title = session.title
+    if title.source is TitleSource.SUMMARY:
+        title = replace(title, text=redactor.redact(title.text, "title"))
+    continuations = tuple(
+        replace(link, session=SessionId(redactor.redact(link.session, "name")))
+        if link.kind is ContinuationKind.SUMMARY and link.session is not None
+        else link
+        for link in session.continuations
+    )
+    return replace(session, title=title, continuations=continuations)
 
 
 def session_total(session: Session, copy: SessionCopy) -> Sum:

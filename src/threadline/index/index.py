@@ -46,13 +46,14 @@ from threadline.model.places import AgentId, Problem, SessionId
 
 if TYPE_CHECKING:
     from threadline.account import Ledger, Rates
-    from threadline.index.listings import AgentList, CallFilter, CallList, FileTouch
-    from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts
+    from threadline.index.listings import CallFilter, FileTouch
+    from threadline.index.queries import Activity, EntryTable, FullText, ListedProblem, SessionFacts
     from threadline.index.refresh import RefreshResult
     from threadline.index.sql import QueryResult
     from threadline.index.summaries import IndexedSummaries, SessionBrief
     from threadline.index.vocabulary import Vocabulary
-    from threadline.model.calls import FileList
+    from threadline.model.calls import ListedCall, ListedFile
+    from threadline.model.summaries import KnownLinks
     from threadline.reports import RecentUsage, SessionRef
 
 _Value = TypeVar("_Value")
@@ -256,6 +257,12 @@ class Index:
 
         return find_titles(self._connection, sessions)
 
+    def links(self) -> KnownLinks:
+        """All summaries, and the sessions that contain the entries they name."""
+        from threadline.index.summary_queries import read_links
+
+        return self.cached("links", lambda: read_links(self._connection))
+
     def session_facts(self, session: str) -> SessionFacts:
         """When a session was last written to, and its first prompt."""
         from threadline.index.queries import find_session_facts
@@ -295,23 +302,17 @@ class Index:
         tools: Sequence[str] = (),
         exact_tools: bool = False,
         outcomes: Sequence[str] = (),
-    ) -> CallList:
+    ) -> list[ListedCall]:
         """Calls, newest first, each once."""
         from threadline.index.listings import list_calls
 
         return list_calls(self._connection, selection, tools=tools, exact_tools=exact_tools, outcomes=outcomes)
 
-    def files(self, selection: CallFilter, path: str | None = None) -> FileList:
+    def files(self, selection: CallFilter, path: str | None = None) -> list[ListedFile]:
         """Files by session, those touched last first. `path` is a file's path or the end of it."""
         from threadline.index.listings import list_files
 
         return list_files(self._connection, selection, path)
-
-    def agents(self, selection: CallFilter, types: Sequence[str] = ()) -> AgentList:
-        """Subagents, those that worked last first. Only of these types, if any are given."""
-        from threadline.index.listings import list_agents
-
-        return list_agents(self._connection, selection, types)
 
     def touches(self, path: str, limit: int) -> list[FileTouch]:
         """The last times a file was read or written, newest first."""
@@ -337,7 +338,7 @@ class Index:
 
         return count_tools(self._connection)
 
-    def list_problems(self) -> ProblemList:
+    def list_problems(self) -> list[ListedProblem]:
         """The problems found while indexing, by kind and place."""
         from threadline.index.queries import list_problems
 
@@ -492,7 +493,8 @@ def _is_current(connection: sqlite3.Connection, changes: TranscriptChanges) -> b
         return False
     meta = dict(connection.execute("SELECT name, value FROM meta"))
     is_finished = "unsettled" not in meta and meta.get("terms_to") == meta.get("next_entry", "")
-    return is_finished and meta.get("prices") == shipped_digest()
+    is_resolved = meta.get("leaves_to") == meta.get("next_entry", "")
+    return is_finished and is_resolved and meta.get("prices") == shipped_digest()
 
 
 def _pending_bytes(changes: TranscriptChanges) -> int:

@@ -49,6 +49,7 @@ from threadline.index.store import (
     remove_older_versions,
     write_lock,
 )
+from threadline.index.summary_links import resolve_summaries
 from threadline.index.vocabulary import VocabularyWriter
 from threadline.model.homes import Home, Homes, Transcript
 from threadline.parallel import can_fork, cpu_count, fork_map, relaxed_gc
@@ -328,6 +329,8 @@ class IndexWriter:
         if has_unlinked(self.connection):
             self._begin()
             relink_results(self.connection)
+        self._begin()
+        resolve_summaries(self.connection, self._next)
         self.commit()
         with self._vocabulary.finishing(self._new_file):
             yield

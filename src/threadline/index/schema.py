@@ -12,7 +12,7 @@ from threadline.index.vocabulary import VOCABULARY, TableGroup
 PLACES = TableGroup(
     tables={
         "meta": """CREATE TABLE meta(
-        name TEXT PRIMARY KEY, -- schema, prices, ranks, next_entry, terms_to, generation, unsettled, unlinked
+        name TEXT PRIMARY KEY, -- schema, prices, ranks, next_entry, terms_to, leaves_to, generation, unsettled, …
         value TEXT NOT NULL -- its value
     ) WITHOUT ROWID""",
         "homes": """CREATE TABLE homes(
@@ -132,8 +132,45 @@ SESSIONS = TableGroup(
         kind TEXT NOT NULL, -- prompt, command, shell, steering and so on
         text TEXT NOT NULL -- what was typed, up to 2,000 characters
     )""",
+        "summary_rows": """CREATE TABLE summary_rows(
+        transcript_id INTEGER NOT NULL, -- the transcript that contains the summary
+        line INTEGER NOT NULL, -- the line number
+        leaf TEXT NOT NULL, -- the id of the entry that it names, in whatever transcript
+        text TEXT NOT NULL, -- the summary
+        is_new INTEGER NOT NULL -- whether entries that were read before it have not been searched for the named one yet
+    )""",
+        "leaf_rows": """CREATE TABLE leaf_rows(
+        leaf TEXT NOT NULL, -- the id of an entry that a summary names
+        transcript_id INTEGER NOT NULL, -- the transcript that contains the entry
+        entry_id INTEGER NOT NULL, -- the entry
+        is_agent INTEGER NOT NULL, -- whether an agent inside a main transcript wrote it
+        PRIMARY KEY(leaf, transcript_id, entry_id)
+    ) WITHOUT ROWID""",
+        "summary_titles": """CREATE TABLE summary_titles(
+        transcript_id INTEGER PRIMARY KEY, -- a main transcript
+        text TEXT NOT NULL -- the summary that titles it
+    )""",
     },
     views={
+        "continuations": """CREATE VIEW continuations( -- sessions that begin with the summary of another one
+        session, -- the session that contains the summary
+        continues, -- the session that the summary names and titles; NULL if it is missing
+        summary, -- the summary
+        leaf, -- the id of the entry that it names: the last one of the summarized conversation
+        entry_id, -- that entry's number; NULL if it is missing
+        project, -- the project of the session that contains the summary
+        transcript, -- the path of the transcript that contains the summary
+        line -- the line number
+    ) AS SELECT t.session, COALESCE(lt.session, e.session), s.text, s.leaf, l.entry_id, COALESCE(p.path, p.folder),
+            t.path, s.line
+        FROM summary_rows s
+        JOIN transcripts t ON t.transcript_id = s.transcript_id
+        JOIN projects p ON p.project_id = t.project_id
+        LEFT JOIN leaf_rows l ON l.leaf = s.leaf
+        LEFT JOIN transcripts lt ON lt.transcript_id = l.transcript_id
+        LEFT JOIN entries e ON e.entry_id = l.entry_id
+        WHERE NOT EXISTS(SELECT 1 FROM leaf_rows o JOIN transcripts ot ON ot.transcript_id = o.transcript_id
+            WHERE o.leaf = s.leaf AND ot.session = t.session)""",
         "sessions": f"""CREATE VIEW sessions( -- each session once, across all transcripts that contain it
         session, -- its id
         title, -- its title
@@ -183,9 +220,11 @@ SESSIONS = TableGroup(
         "CREATE INDEX prompt_rows_by_transcript ON prompt_rows(transcript_id, line)",
         "CREATE INDEX session_rows_by_session ON session_rows(session)",
         "CREATE INDEX transcripts_by_session ON transcripts(session)",
+        "CREATE INDEX summary_rows_by_transcript ON summary_rows(transcript_id)",
+        "CREATE INDEX leaf_rows_by_transcript ON leaf_rows(transcript_id)",
     ),
-    of_transcript=("session_rows", "prompt_rows"),
-    private=("session_rows", "prompt_rows"),
+    of_transcript=("session_rows", "prompt_rows", "summary_rows", "leaf_rows", "summary_titles"),
+    private=("session_rows", "prompt_rows", "summary_rows", "leaf_rows", "summary_titles"),
 )
 
 

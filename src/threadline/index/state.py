@@ -67,21 +67,26 @@ from threadline.model.entries import (
 from threadline.model.homes import Transcript, TranscriptKind
 from threadline.model.times import format_sortable
 from threadline.parse import EntryRun, entries, entry_runs, head_of
-from threadline.summary import StatsFold, SummaryFold, SummaryState, TranscriptSummary, fold_entries
+from threadline.summary import StatsFold, SummaryFold, SummaryRow, SummaryState, TranscriptSummary, fold_entries
 
 MAX_PROMPT_CHARS = 2000
 """How many characters of a prompt the index keeps; the transcript has them all."""
 
 _INSERT_SESSION = "INSERT INTO session_rows VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_PROMPT = "INSERT INTO prompt_rows VALUES(?, ?, ?, ?, ?)"
+_INSERT_SUMMARY = "INSERT INTO summary_rows(transcript_id, line, leaf, text, is_new) VALUES(?, ?, ?, ?, 1)"
 
 
 class SessionRows(Struct, gc=False):
-    """The row of a main transcript (None if it has no conversation) and its prompts: all, or the new ones."""
+    """The row of a main transcript (None if it has no conversation), its prompts and summaries: all, or the new ones.
+
+    Summaries are never read again, as prompts may be: they are always the new ones.
+    """
 
     row: tuple[object, ...] | None
     prompts: list[tuple[int, int, str, str]]
     is_whole: bool
+    summaries: list[tuple[int, str | None, str | None]] = []
 
     def write(self, connection: sqlite3.Connection, number: int) -> None:
         """Write them for the transcript of that number."""
@@ -93,12 +98,19 @@ class SessionRows(Struct, gc=False):
             connection.execute(_INSERT_SESSION, (number, *self.row))
         if self.prompts:
             connection.executemany(_INSERT_PROMPT, [(number, *row) for row in self.prompts])
+        if self.summaries:
+            connection.executemany(_INSERT_SUMMARY, [(number, *row) for row in self.summaries])
 
 
 def make_session_rows(
-    summary: TranscriptSummary, fold: SummaryFold, transcript: Transcript, *, is_whole: bool
+    summary: TranscriptSummary,
+    fold: SummaryFold,
+    transcript: Transcript,
+    summaries: Iterable[SummaryRow],
+    *,
+    is_whole: bool,
 ) -> SessionRows:
-    """The rows of a main transcript, from its summary and the fold that gave it."""
+    """The rows of a main transcript, from its summary and the fold that gave it. `summaries` are the new ones."""
     state = fold.state
     row = (
         storable_text(transcript.session),
@@ -115,7 +127,8 @@ def make_session_rows(
         (prompt.line, prompt.turn, prompt.kind, storable_text(prompt.text[:MAX_PROMPT_CHARS]) or "")
         for prompt in fold.prompts
     ]
-    return SessionRows(row if summary.spoken else None, prompts, is_whole)
+    summary_rows = [(ref.line, storable_text(ref.leaf), storable_text(ref.text)) for ref in summaries]
+    return SessionRows(row if summary.spoken else None, prompts, is_whole, summary_rows)
 
 
 _REMINDERS = (TodoReminder, TaskReminder)
@@ -317,12 +330,12 @@ class TranscriptFold:
         fold = self._summary
         session = None
         if fold is not None:
-            is_whole = self._is_new
+            is_whole, summaries = self._is_new, fold.summaries
             if not fold.is_reliable:
                 fold, is_whole = fold_entries(read()), True
             summary = fold.summary()
             self._state.summary = fold.state
-            session = make_session_rows(summary, fold, self._transcript, is_whole=is_whole)
+            session = make_session_rows(summary, fold, self._transcript, summaries, is_whole=is_whole)
         work = self._work.done()
         self._state.work = self._work.state
         return FoldResult(encode_state(self._state), session, work)

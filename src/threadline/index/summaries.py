@@ -20,6 +20,7 @@ from msgspec import Raw, Struct
 
 from threadline.errors import Error
 from threadline.index.store import SIDE_SQL, WORKING_AGENT_SQL, decode_path
+from threadline.index.summary_queries import read_summary_titles
 from threadline.model.homes import Homes, SideAgentKind, Transcript
 from threadline.model.times import parse_timestamp
 from threadline.summary import (
@@ -110,9 +111,10 @@ class IndexedSummaries:
     def _summary(self, transcript: Transcript) -> TranscriptSummary:
         row = self._row(transcript)
         state = _decode_summary(row.state).light if row is not None and row.state else None
+        title = self._titles.get(str(transcript.path))
         if row is not None and state is not None and row.read_to >= row.size:
-            return summary_from_state(state)
-        return _resume_summary(transcript, row, state)
+            return summary_from_state(state, title)
+        return _resume_summary(transcript, row, state, title)
 
     def _row(self, transcript: Transcript) -> _TranscriptRow | None:
         """The row of a transcript; None if it is unknown, or was never read."""
@@ -125,6 +127,10 @@ class IndexedSummaries:
     def _rows(self) -> dict[str, tuple[bytes, int, int, int]]:
         rows = self._connection.execute("SELECT path, state, read_to, size, lines FROM transcripts")
         return {row[0] if row[0].__class__ is str else os.fsdecode(row[0]): row[1:] for row in rows}
+
+    @cached_property
+    def _titles(self) -> dict[str, str]:
+        return read_summary_titles(self._connection)
 
     @cached_property
     def _agent_heads(self) -> dict[str, AgentHead]:
@@ -154,20 +160,23 @@ def _read_bytes(transcript: Transcript, offset: int, length: int) -> bytes:
 
 
 def _resume_summary(
-    transcript: Transcript, row: _TranscriptRow | None, state: SummaryState | None
+    transcript: Transcript, row: _TranscriptRow | None, state: SummaryState | None, title: str | None
 ) -> TranscriptSummary:
-    """The indexed summary with an unfinished last line added; or the summary of the whole transcript."""
+    """The indexed summary with an unfinished last line added; or the summary of the whole transcript.
+
+    `title` is the summary that titles it.
+    """
     from threadline.summary import SummaryFold, summarize_transcript
 
     if row is None or state is None:
-        return summarize_transcript(transcript)
+        return summarize_transcript(transcript, title)
     fold = SummaryFold(state)
     try:
         for entry in _unread_entries(transcript, row):
             fold.add(entry)
     except Error as error:
         return TranscriptSummary(problem=str(error), spoken=1)
-    return fold.summary() if fold.is_reliable else summarize_transcript(transcript)
+    return fold.summary(title) if fold.is_reliable else summarize_transcript(transcript, title)
 
 
 def _resume_stats(transcript: Transcript, row: _TranscriptRow) -> TranscriptStats:

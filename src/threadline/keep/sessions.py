@@ -469,17 +469,20 @@ def _read_title(catalogue: Catalogue, version: Version) -> SessionTitle:
     pieces = list(dict.fromkeys(hash_ for part in parts for hash_ in part.pieces))
     first_entries: list[Entry] = []
     title_entries: list[Entry] = []
+    ends = b""
     with suppress(Unreadable):  # a damaged transcript has no title; `verify` reports it
-        first = catalogue.piece(pieces[0]) if pieces else b""
+        ends = first = catalogue.piece(pieces[0]) if pieces else b""
         first_entries += islice(_decode_lines(first.splitlines(), version.path), _FIRST_ENTRIES)
         if len(pieces) > 1:
             last = _read_tail(catalogue, pieces[1:])
+            ends += last
             lines = (line for line in last.splitlines() if any(marker in line for marker in _TITLE_MARKERS))
             title_entries += (
                 entry for entry in _decode_lines(lines, version.path) if not isinstance(entry, ChainEntry)
             )
     project = next((entry.cwd for entry in first_entries if isinstance(entry, ChainEntry) and entry.cwd), "")
-    return SessionTitle(title_from_parts(first_entries, title_entries).text, project)
+    title = title_from_parts(first_entries, title_entries, lambda id_: f'"uuid":"{id_}"'.encode() in ends)
+    return SessionTitle(title.text, project)
 
 
 def _read_tail(catalogue: Catalogue, pieces: list[str]) -> bytes:

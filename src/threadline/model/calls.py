@@ -13,8 +13,7 @@ from threadline.model.blocks import McpToolResultBlock, ServerResultBlock, ToolR
 from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.model.places import AgentId, CallId, Place, SessionId
 from threadline.model.results import ResultValue, typed_result
-from threadline.model.tables import Listing
-from threadline.model.text import count, extract_text
+from threadline.model.text import extract_text
 
 AGENT_TOOLS = frozenset({"Task", "Agent"})
 """The tools whose only purpose is to start an agent."""
@@ -141,9 +140,6 @@ class ListedCall(Struct, frozen=True):
         start, end = self.timestamp, self.ended
         return end - start if start is not None and end is not None and end >= start else None
 
-    def __repr__(self) -> str:
-        return f"ListedCall({self.tool!r}, {str(self.outcome)!r}, {str(self.place)!r})"
-
 
 class ListedFile(Struct, frozen=True):
     """A file that a session touched: how often it was read and written, and when first and last."""
@@ -155,14 +151,3 @@ class ListedFile(Struct, frozen=True):
     writes: int
     first: datetime | None
     last: datetime | None
-
-    def __repr__(self) -> str:
-        touches = f"{count(self.reads, 'read')}, {count(self.writes, 'write')}"
-        return f"ListedFile({self.path!r}, session {self.session!r}, {touches})"
-
-
-class FileList(Listing[ListedFile]):
-    """Files that sessions touched, those touched last first."""
-
-    row_type = ListedFile
-    noun = "file"

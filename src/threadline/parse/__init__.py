@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     )
     from threadline.parse.side_files import read_agent_meta, read_side_file
     from threadline.parse.side_values import decode_side_value, read_side_bytes
+    from threadline.parse.summaries import (
+        NamedEntry,
+        TranscriptLinks,
+        can_have_summaries,
+        find_named_entries,
+        find_summaries,
+        summary_ref,
+    )
     from threadline.parse.usage import (
         USAGE_NEEDLE,
         ContentRow,
@@ -73,6 +81,14 @@ __getattr__ = lazy_exports(
         ],
         "side_files": ["read_agent_meta", "read_side_file"],
         "side_values": ["decode_side_value", "read_side_bytes"],
+        "summaries": [
+            "NamedEntry",
+            "TranscriptLinks",
+            "can_have_summaries",
+            "find_named_entries",
+            "find_summaries",
+            "summary_ref",
+        ],
         "usage": [
             "ContentRow",
             "EntryRow",

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from typing import Any
 
 from threadline.model.calls import AGENT_TOOLS, Call, Outcome
 from threadline.model.entries import Entry
 from threadline.model.places import CallId
 from threadline.model.results import AgentResult
-from threadline.model.session import Agent, AgentStatus, Session, Turn
+from threadline.model.session import Agent, AgentStatus, Continuation, Session, Turn
 from threadline.model.text import count, format_duration
 from threadline.render.outline import TaskNotification, entry_key
 from threadline.render.text import Role, Span, Spans, cut_line, one_line
@@ -223,3 +224,14 @@ def describe_hidden_branches(agent: Agent, branch: int | None) -> str:
 
 def _line_key(entry: Entry) -> tuple[str, int]:
     return entry.line.transcript, entry.line.number
+
+
+def describe_continuation(link: Continuation) -> str:
+    """How a session and another one continue each other: `continues from 5e551011 (fork)`."""
+    label = "continues in" if link.forward else "continues from"
+    return f"{label} {link.session or 'another session'} ({link.kind})"
+
+
+def continuation_record(link: Continuation) -> dict[str, Any]:
+    """A continuation as JSON values."""
+    return {"kind": str(link.kind), "session": link.session, "forward": link.forward}

@@ -20,7 +20,7 @@ from threadline.render.outline import (
     TaskUpdateItem,
     View,
 )
-from threadline.render.session_facts import abandoned_turns, group_by_entry
+from threadline.render.session_facts import abandoned_turns, continuation_record, group_by_entry
 
 FORMAT_VERSION = 1
 """The version of the format. The meaning of a key never changes within a version."""
@@ -48,9 +48,7 @@ def session_to_json(
         "models": list(session.models),
         "versions": list(session.versions),
         "entries": len(session),
-        "continuations": [
-            {"kind": str(link.kind), "session": link.session, "forward": link.forward} for link in session.continuations
-        ],
+        "continuations": [continuation_record(link) for link in session.continuations],
         "branch": settings.branch,
         "branches": list(_branch_rows(session.main)),
         "turns": [_turn_row(turn) for turn in session.turns if _is_turn_shown(turn.number, settings)],

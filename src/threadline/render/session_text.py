@@ -38,6 +38,7 @@ from threadline.render.session_facts import (
     BackgroundTasks,
     agent_line,
     agents_without_transcript,
+    describe_continuation,
     missing_agent_line,
     task_answer,
     task_sentence,
@@ -143,8 +144,7 @@ class _TextRenderer:
         for fact in self._extra_facts:
             yield from wrap((Span(fact, Role.FAINT),), width)
         for link in session.continuations:
-            label = "continues in" if link.forward else "continues from"
-            yield from wrap((Span(f"{label} {link.session or 'another session'} ({link.kind})", Role.FAINT),), width)
+            yield from wrap((Span(describe_continuation(link), Role.FAINT),), width)
 
     def _items(self, items: Iterator[Item], width: int, depth: int) -> Iterator[Spans]:
         before: Item | None = None

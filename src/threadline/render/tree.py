@@ -19,6 +19,8 @@ from threadline.render.session_facts import (
     agent_duration,
     agent_title,
     agents_without_transcript,
+    continuation_record,
+    describe_continuation,
 )
 from threadline.render.text import (
     PROMPT_SIGN,
@@ -74,7 +76,8 @@ def draw_tree(root: TreeNode, width: int, *, colour: bool = False) -> Iterator[s
     """The lines of a tree."""
     style = Style(colour=colour)
     yield style.line(cut_line((Span(root.text, Role.TITLE),), width))
-    yield style.line(cut_line((Span(root.note, Role.FAINT),), width))
+    for note in root.note.split("\n"):
+        yield style.line(cut_line((Span(note, Role.FAINT),), width))
     for line in _child_lines(root, "", width):
         yield style.line(line)
 
@@ -129,6 +132,7 @@ class _TreeBuilder:
             "branches": len(session.branches),
             "compactions": len(session.compactions),
             "entries": len(session),
+            "continuations": [continuation_record(link) for link in session.continuations],
         }
         plural = {"branches": "branch", "entries": "entry"}
         numbers = {key: value for key, value in figures.items() if isinstance(value, int)}
@@ -137,8 +141,9 @@ class _TreeBuilder:
         labels.pop("agents_started", None)
         labels["times"] = f"times {zone_name(self._zone)}" if session.turns else ""
         note = " · ".join(labels[key] for key in (*numbers, "times") if labels.get(key))
+        links = "".join(f"\n{describe_continuation(link)}" for link in session.continuations)
         return TreeNode(
-            "session", session.title.text or "(no title)", figures, f"{session.id or ''} · {note}", self._main()
+            "session", session.title.text or "(no title)", figures, f"{session.id or ''} · {note}{links}", self._main()
         )
 
     def _main(self) -> tuple[TreeNode, ...]:

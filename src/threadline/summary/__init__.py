@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.summary.fold import SummaryFold, fold_entries, read_session_titles, summarize_transcript
+    from threadline.summary.fold import SummaryFold, SummaryRow, fold_entries, read_session_titles, summarize_transcript
     from threadline.summary.overview import Overview, build_overview, version_key
     from threadline.summary.running import find_running_sessions
     from threadline.summary.sessions import (
@@ -34,12 +34,13 @@ if TYPE_CHECKING:
         TranscriptSummary,
         read_stats,
         summary_from_state,
+        title_from_state,
     )
 
 __getattr__ = lazy_exports(
     __name__,
     {
-        "fold": ["SummaryFold", "fold_entries", "read_session_titles", "summarize_transcript"],
+        "fold": ["SummaryFold", "SummaryRow", "fold_entries", "read_session_titles", "summarize_transcript"],
         "overview": ["Overview", "build_overview", "version_key"],
         "running": ["find_running_sessions"],
         "sessions": [
@@ -58,6 +59,7 @@ __getattr__ = lazy_exports(
             "TranscriptSummary",
             "read_stats",
             "summary_from_state",
+            "title_from_state",
         ],
     },
 )

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.errors import Error
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
 from threadline.model.calls import AGENT_TOOLS
-from threadline.model.entries import AssistantEntry, AttachmentEntry, ChainEntry, Entry, QueueOperationEntry, UserEntry
+from threadline.model.entries import (
+    AssistantEntry,
+    AttachmentEntry,
+    ChainEntry,
+    Entry,
+    QueueOperationEntry,
+    SummaryEntry,
+    UserEntry,
+)
 from threadline.model.homes import Found, Transcript, TranscriptKind, side_agent_kind
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Act
+from threadline.model.summaries import SummaryLinks, SummaryRef, choose_summary
 from threadline.model.text import shorten_title
 from threadline.model.times import sortable_time
-from threadline.parse import decode_object, entries, find_lines, find_lines_in_block
+from threadline.parse import (
+    TranscriptLinks,
+    decode_object,
+    entries,
+    find_lines,
+    find_lines_in_block,
+    find_named_entries,
+)
 from threadline.summary.transcripts import SummaryState, TranscriptSummary, summary_from_state
 from threadline.thread import (
     act_of,
     begins_turn,
-    can_give_title,
     can_miss_steering,
+    can_summary_replace,
     find_acts,
     is_repeat,
     normalise_spaces,
@@ -37,12 +55,54 @@ from threadline.thread import (
 _SYNTHETIC_MODEL = "<synthetic>"
 
 
-def summarize_transcript(transcript: Transcript) -> TranscriptSummary:
-    """Read a main transcript and summarize it. If it cannot be read, the summary has a `problem`."""
+def summarize_transcript(transcript: Transcript, title: str | None = None) -> TranscriptSummary:
+    """Read a main transcript and summarize it. If it cannot be read, the summary has a `problem`.
+
+    `title` is the summary that titles it, if any.
+    """
     try:
-        return fold_entries(entries(transcript.path)).summary()
+        return fold_entries(entries(transcript.path)).summary(title)
     except Error as error:
         return TranscriptSummary(problem=str(error), spoken=1)
+
+
+class ReadSummary(Struct, frozen=True):
+    """The summary of a transcript that was read.
+
+    If a summary in another transcript may title it, `state` is that of the fold, and `entry_hashes` are the hashes of
+    the ids of its entries.
+    """
+
+    summary: TranscriptSummary
+    state: SummaryState | None = None
+    entry_hashes: array[int] = array("q")
+
+    def with_title(self, refs: Iterable[SummaryRef], transcript: str) -> TranscriptSummary:
+        """Return the summary, with the title that one of these summaries gives it."""
+        if self.state is None:
+            return self.summary
+        hashes = {hash(ref.leaf): ref.leaf for ref in refs}
+        if hashes.keys().isdisjoint(self.entry_hashes):
+            return self.summary
+        positions = {hashes[number]: at for at, number in enumerate(self.entry_hashes) if number in hashes}
+        return summary_from_state(self.state, choose_summary(refs, positions, transcript))
+
+
+def read_summary(transcript: Transcript) -> ReadSummary:
+    """Read a main transcript and summarize it, with its summaries. If it cannot be read, it has a `problem`."""
+    hashes = array("q")
+    fold = SummaryFold(entry_hashes=hashes)
+    try:
+        for entry in entries(transcript.path):
+            fold.add(entry)
+    except Error as error:
+        return ReadSummary(TranscriptSummary(problem=str(error), spoken=1))
+    path = str(transcript.path)
+    refs = tuple(SummaryRef(row.leaf, row.text, path, row.offset, transcript.session) for row in fold.summaries)
+    summary = replace(fold.summary(), summaries=refs)
+    if summary.spoken and can_summary_replace(summary.title_source):
+        return ReadSummary(summary, fold.state, hashes)
+    return ReadSummary(summary)
 
 
 def fold_entries(transcript_entries: Iterable[Entry]) -> SummaryFold:
@@ -62,17 +122,30 @@ class PromptRow(Struct, frozen=True, array_like=True):
     text: str
 
 
+class SummaryRow(Struct, frozen=True, array_like=True):
+    """A summary, its place, and the id of the entry that it names."""
+
+    line: int
+    offset: int
+    leaf: str
+    text: str
+
+
 class SummaryFold:
     """Summarizes the entries of a main transcript, from the first one or from a stored state on.
 
-    `prompts` are those of the entries added to this fold. Up to 2.1.97, prompts typed while the model worked can only
-    be recognised with the whole transcript. A fold that continues from a state is then not `is_reliable`, and the
-    transcript has to be folded from its first entry.
+    `prompts` and `summaries` are those of the entries added to this fold. `entry_hashes` collects a hash of the id of
+    each entry of the main conversation, to find those that summaries elsewhere name.
+
+    Up to 2.1.97, prompts typed while the model worked can only be recognised with the whole transcript. A fold that
+    continues from a state is then not `is_reliable`, and the transcript has to be folded from its first entry.
     """
 
-    def __init__(self, state: SummaryState | None = None) -> None:
+    def __init__(self, state: SummaryState | None = None, entry_hashes: array[int] | None = None) -> None:
         self.state = state or SummaryState()
         self.prompts: list[PromptRow] = []
+        self.summaries: list[SummaryRow] = []
+        self._entry_hashes = entry_hashes
         # The entries that may contain acts, as long as they are needed; None if the fold continues from a state.
         self._act_entries: list[Entry] | None = [] if state is None else None
 
@@ -85,11 +158,11 @@ class SummaryFold:
     def _needs_all_entries(self) -> bool:
         return self.state.has_dequeued and can_miss_steering(self.state.version)
 
-    def summary(self) -> TranscriptSummary:
-        """Return the summary of the entries so far."""
+    def summary(self, title: str | None = None) -> TranscriptSummary:
+        """Return the summary of the entries so far. `title` is the summary that titles the session, if any."""
         if self._needs_all_entries and self._act_entries is not None:
             self._replay_acts(self._act_entries)
-        return summary_from_state(self.state)
+        return summary_from_state(self.state, title)
 
     def add(self, entry: Entry) -> None:
         """Add the next entry."""
@@ -99,6 +172,8 @@ class SummaryFold:
         elif entry.is_agent:
             self._add_inline_agent(entry)
         else:
+            if self._entry_hashes is not None:
+                self._entry_hashes.append(hash(entry.uuid))
             self._add_main(entry)
 
     def _add_other(self, entry: Entry) -> None:
@@ -109,6 +184,10 @@ class SummaryFold:
         title = title_in_entry(entry)
         if title is not None:
             self.state.titles[title[0]] = shorten_title(title[1])
+        if type(entry) is SummaryEntry and entry.summary and entry.summary.strip():
+            self.state.last_summary = shorten_title(entry.summary)
+            if entry.leaf_uuid:
+                self.summaries.append(SummaryRow(entry.line.number, entry.line.offset, entry.leaf_uuid, entry.summary))
 
     def _remember(self, entry: Entry) -> None:
         if self._act_entries is not None and can_miss_steering(self.state.version):
@@ -212,23 +291,31 @@ _TITLE_MARKER, _OTHER_MARKERS = b'-title"', (b'"last-prompt"', b'"summary"')
 
 def read_session_titles(found: Iterable[Found], sessions: Collection[str]) -> dict[str, str]:
     """Read the titles of these sessions from their files. Most lines are not decoded."""
+    transcripts = [transcript for home in found for transcript in home.transcripts]
+    links = TranscriptLinks(transcripts)
     titles: dict[str, str] = {}
-    for transcript in (transcript for home in found for transcript in home.transcripts):
+    for transcript in transcripts:
         session = transcript.session
         if transcript.kind is TranscriptKind.MAIN and session in sessions and session is not None:
-            title = _read_title(transcript)
+            title = _read_title(transcript, links)
             if title:
                 titles.setdefault(session, title)
     return titles
 
 
-def _read_title(transcript: Transcript) -> str:
+def _read_title(transcript: Transcript, links: SummaryLinks) -> str:
     head: list[Entry] = []
     titles: list[Entry] = []
     with suppress(Error):
-        head += filter(can_give_title, islice(entries(transcript.path), _TITLE_HEAD_ENTRIES))
+        head += islice(entries(transcript.path), _TITLE_HEAD_ENTRIES)
         titles += _title_entries(transcript)
-    return title_from_parts(head, titles).text
+    title = title_from_parts(head, titles)
+    if not can_summary_replace(title.source) or not links.summaries:
+        return title.text
+    named = find_named_entries(transcript, {ref.leaf for ref in links.summaries})
+    positions = {entry.id: entry.offset for entry in named if not entry.is_agent}
+    text = choose_summary(links.summaries, positions, str(transcript.path))
+    return shorten_title(text) if text else title.text
 
 
 def _title_entries(transcript: Transcript) -> Iterator[Entry]:

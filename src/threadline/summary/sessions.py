@@ -27,8 +27,7 @@ from threadline.model.homes import (
     TranscriptKind,
 )
 from threadline.model.places import SessionId
-from threadline.model.tables import Listing
-from threadline.model.text import count
+from threadline.model.summaries import SummaryRef
 from threadline.summary.transcripts import TranscriptStats, TranscriptSummary, read_stats
 
 _TAIL_BYTES = 16 * 1024
@@ -78,10 +77,6 @@ class SessionSummary(Struct, frozen=True):
     kept: bool = False
     machine: str = ""
 
-    def __repr__(self) -> str:
-        last = f", last used {self.last:%Y-%m-%d %H:%M} UTC" if self.last is not None else ""
-        return f"SessionSummary({self.id!r}, {self.title!r}, {self.project!r}, {count(self.turns, 'turn')}{last})"
-
 
 class SessionFilter(Struct, frozen=True):
     """Which sessions to list: those that match all fields that are set."""
@@ -100,19 +95,11 @@ class SessionFilter(Struct, frozen=True):
         return self.limit is None or any((self.title, self.agent_type, self.until))
 
 
-class SessionList(Listing[SessionSummary]):
+class SessionList(Struct, frozen=True):
     """Sessions, newest first; `more` is the number of main transcripts beyond the limit."""
 
-    row_type = SessionSummary
-    noun = "session"
-    hidden = ("agent_types",)
-    renamed = {"id": "session"}  # noqa: RUF012 - annotated in the base class
-    html_columns = ("session", "title", "project", "first", "last", "turns", "agents", "model")
-
-    @property
-    def sessions(self) -> tuple[SessionSummary, ...]:
-        """The sessions."""
-        return tuple(self)
+    sessions: tuple[SessionSummary, ...]
+    more: int = 0
 
 
 class TranscriptSource(Protocol):
@@ -136,21 +123,50 @@ class TranscriptSource(Protocol):
 
 
 class FileSource:
-    """Reads the transcripts themselves, with `jobs` worker processes."""
+    """Reads the transcripts themselves, with `jobs` worker processes.
 
-    def __init__(self, jobs: int | None = None) -> None:
+    `transcripts` are all those of the homes: a summary in any of them may title a session.
+    """
+
+    def __init__(self, jobs: int | None = None, transcripts: Iterable[Transcript] = ()) -> None:
         self._jobs = jobs
+        self._transcripts = tuple(transcripts)
+        self._summary_refs: dict[Path, tuple[SummaryRef, ...]] = {}
 
     def last_time(self, transcript: Transcript) -> datetime:
         """Return the last time in a transcript, searched from its end."""
         return read_last_timestamp(transcript)
 
     def summaries(self, transcripts: Iterable[Transcript]) -> Iterable[tuple[Transcript, TranscriptSummary]]:
-        """Summarize main transcripts."""
+        """Summarize main transcripts. Those that a summary in another transcript may title come last."""
         from threadline.parallel import map_transcripts
-        from threadline.summary.fold import summarize_transcript
+        from threadline.summary.fold import read_summary
 
-        return map_transcripts(summarize_transcript, transcripts, jobs=self._jobs)
+        waiting = []
+        for transcript, result in map_transcripts(read_summary, transcripts, jobs=self._jobs):
+            self._summary_refs[transcript.path] = result.summary.summaries
+            if result.state is None:
+                yield transcript, result.summary
+            else:
+                waiting.append((transcript, result))
+        refs = self._all_summaries() if waiting else ()
+        for transcript, result in waiting:
+            yield transcript, result.with_title(refs, str(transcript.path))
+
+    def _all_summaries(self) -> tuple[SummaryRef, ...]:
+        """Return the summaries of all transcripts. Those that were not read are searched for them."""
+        from threadline.parallel import map_transcripts
+        from threadline.parse import can_have_summaries, find_summaries
+
+        unread = [
+            transcript
+            for transcript in self._transcripts
+            if transcript.path not in self._summary_refs and can_have_summaries(transcript)
+        ]
+        self._summary_refs |= {
+            transcript.path: refs for transcript, refs in map_transcripts(find_summaries, unread, jobs=self._jobs)
+        }
+        return tuple(ref for refs in self._summary_refs.values() for ref in refs)
 
     def stats(self, transcripts: Iterable[Transcript]) -> Iterable[tuple[Transcript, TranscriptStats]]:
         """Count what is in transcripts."""
@@ -173,8 +189,9 @@ def list_sessions(
 ) -> SessionList:
     """List the matching sessions of all homes. `progress` is called with the size of each transcript that was read."""
     chosen = filter_ or SessionFilter()
-    reader = source or FileSource(jobs)
-    builder = _SummaryBuilder(list(drop_shared_transcripts(found)), chosen, reader)
+    homes = list(drop_shared_transcripts(found))
+    reader = source or FileSource(jobs, (transcript for home in homes for transcript in home.transcripts))
+    builder = _SummaryBuilder(homes, chosen, reader)
     summaries: list[SessionSummary] = []
     candidates = iter(builder.candidates())
     # As many at a time as are still missing, since some transcripts are not sessions; all at once if the filter needs
@@ -192,7 +209,7 @@ def list_sessions(
             break
     summaries.sort(key=lambda summary: (summary.last or _NEVER, str(summary.path)), reverse=True)
     shown = summaries[: chosen.limit]
-    return SessionList(shown, len(summaries) - len(shown) + sum(1 for _ in candidates))
+    return SessionList(tuple(shown), len(summaries) - len(shown) + sum(1 for _ in candidates))
 
 
 class _SummaryBuilder:

@@ -17,7 +17,8 @@ from msgspec import Struct
 from threadline.errors import Error
 from threadline.model.homes import Transcript, TranscriptKind
 from threadline.model.places import Place, Problem, ProblemKind, SessionId
-from threadline.model.text import choose_title
+from threadline.model.summaries import SummaryRef
+from threadline.model.text import Title, TitleSource, choose_title
 from threadline.model.times import parse_timestamp, sortable_time
 from threadline.model.usage import Head
 
@@ -30,7 +31,8 @@ class TranscriptSummary(Struct, frozen=True):
 
     `spoken` counts the entries of the main conversation; without any, the transcript is not a session. `inline` are the
     agents whose entries are in the main transcript itself. `started` are the agents that results of calls name, and
-    `unnamed` counts the calls for agents whose results name none.
+    `unnamed` counts the calls for agents whose results name none. `summaries` are those in the transcript, whatever
+    session they title.
     """
 
     title: str = ""
@@ -47,6 +49,7 @@ class TranscriptSummary(Struct, frozen=True):
     entries: int = 0
     spoken: int = 0
     problem: str | None = None
+    summaries: tuple[SummaryRef, ...] = ()
 
 
 class SummaryState(Struct, array_like=True):
@@ -56,7 +59,7 @@ class SummaryState(Struct, array_like=True):
     `pending_agents` are the calls for agents without a result so far, with the type they ask for; `started` are the
     agents that results name. `act_kind` and `act_hash` identify the last act. `has_dequeued` says that a
     prompt was taken out of the queue, and `version` is the newest version of Claude Code so far: together they decide
-    whether steering can be missing (`can_miss_steering`).
+    whether steering can be missing (`can_miss_steering`). `last_summary` is the last summary in the transcript.
     """
 
     titles: dict[str, str] = {}
@@ -76,11 +79,23 @@ class SummaryState(Struct, array_like=True):
     act_hash: bytes = b""
     version: tuple[int, ...] = ()
     has_dequeued: bool = False
+    last_summary: str = ""
 
 
-def summary_from_state(state: SummaryState) -> TranscriptSummary:
-    """Return the summary of the entries that led to a state."""
-    title = choose_title(state.titles, state.prompt_titles)
+def title_from_state(state: SummaryState, summary: str | None = None) -> Title:
+    """Return the title after the entries that led to a state.
+
+    `summary` is the one that names an entry of this conversation, if any. If there is no conversation, the last summary
+    in the transcript is all there is.
+    """
+    text = summary or (state.last_summary if not state.spoken else None)
+    titles = {**state.titles, TitleSource.SUMMARY.value: text} if text else state.titles
+    return choose_title(titles, state.prompt_titles)
+
+
+def summary_from_state(state: SummaryState, summary: str | None = None) -> TranscriptSummary:
+    """Return the summary of the entries that led to a state. `summary` is that of `title_from_state`."""
+    title = title_from_state(state, summary)
     return TranscriptSummary(
         title=title.text,
         title_source=str(title.source),

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from threadline.thread.threads import build_history, find_compactions
     from threadline.thread.titles import (
         can_give_title,
+        can_summary_replace,
         session_tag,
         session_title,
         title_from_parts,
@@ -104,6 +105,7 @@ __getattr__ = lazy_exports(
         "threads": ["build_history", "find_compactions"],
         "titles": [
             "can_give_title",
+            "can_summary_replace",
             "session_tag",
             "session_title",
             "title_from_parts",

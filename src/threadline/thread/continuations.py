@@ -3,12 +3,15 @@
 Old versions copied the history into a new file on every resume; forks, branches and background hand-overs still do. A
 copy keeps the ids of its entries, or gets new ones and keeps the messages' ids. Its rows may even keep the old
 session's id. Only the rows themselves show which session is the original: the one that began first.
+
+Versions up to 2.1.112 put a summary of the previous conversation at the top of a new file. It names the last entry of
+that conversation, which may be in any transcript of any home (`SummaryLinks`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from uuid import UUID
 
 from msgspec import Struct
@@ -25,6 +28,7 @@ from threadline.model.entries import (
 )
 from threadline.model.places import EntryId, SessionId
 from threadline.model.session import Continuation, ContinuationKind
+from threadline.model.summaries import NO_LINKS, SummaryLinks
 from threadline.thread.acts import act_of, parse_version
 
 _Fingerprint = tuple[str, ...]
@@ -40,12 +44,19 @@ class OtherSession(Struct, frozen=True):
 
 
 def detect_continuations(
-    id_: SessionId | None, entries: Sequence[Entry], others: Iterable[OtherSession] = ()
+    id_: SessionId | None,
+    entries: Sequence[Entry],
+    others: Iterable[OtherSession] = (),
+    links: SummaryLinks = NO_LINKS,
+    agent_entries: Iterable[Entry] = (),
 ) -> list[Continuation]:
-    """Return all evidence of what this session continues, and what continues it."""
+    """Return all evidence of what this session continues, and what continues it.
+
+    `links` are the summaries of all transcripts. `agent_entries` are those of the session's agents: a summary may name
+    one of them.
+    """
     mine = EntryFingerprints(entries)
     continuations = list(_recorded_continuations(id_, entries))
-    titles = _foreign_leaves(entries, mine)
     for other in others:
         theirs = EntryFingerprints(other.entries)
         shared = _shared_continuation(id_, entries, mine, other, theirs)
@@ -56,12 +67,36 @@ def detect_continuations(
                 if continuation.session != other.id or continuation.kind is ContinuationKind.SUMMARY
             ]
             continuations.append(shared)
-        named = [uuid for uuid in titles if uuid in theirs.uuids]
-        if named:
-            continuations.append(Continuation(ContinuationKind.SUMMARY, other.id, f"its title names {named[0]}"))
-            titles = [uuid for uuid in titles if uuid not in theirs.uuids]
-    unknown = (f"a title names {uuid}, which is missing" for uuid in titles)
-    return [*continuations, *(Continuation(ContinuationKind.SUMMARY, None, evidence) for evidence in unknown)]
+    continuations += _previous_sessions(id_, entries, mine, links)
+    if links.summaries:
+        continuations += _next_sessions(id_, {*mine.uuids, *(entry.uuid for entry in agent_entries)}, links)
+    return continuations
+
+
+def _previous_sessions(
+    id_: SessionId | None, entries: Sequence[Entry], mine: EntryFingerprints, links: SummaryLinks
+) -> Iterator[Continuation]:
+    """Yield the sessions that summaries in this one name, each once."""
+    previous: dict[SessionId, EntryId] = {}
+    missing: list[EntryId] = []
+    for leaf in _foreign_leaves(entries, mine):
+        owners = links.owners.get(leaf, ())
+        previous |= {session: leaf for session in owners if session not in previous and session != id_}
+        missing += [leaf] if not owners else []
+    for session, leaf in previous.items():
+        yield Continuation(ContinuationKind.SUMMARY, session, f"its summary names {leaf}")
+    for leaf in missing:
+        yield Continuation(ContinuationKind.SUMMARY, None, f"its summary names {leaf}, which is missing")
+
+
+def _next_sessions(id_: SessionId | None, uuids: Collection[str | None], links: SummaryLinks) -> Iterator[Continuation]:
+    """Yield the sessions whose summaries name one of these entries, each once."""
+    following: dict[SessionId, str] = {}
+    for ref in links.summaries:
+        if ref.session is not None and ref.session != id_ and ref.leaf in uuids:
+            following.setdefault(ref.session, ref.leaf)
+    for session, leaf in following.items():
+        yield Continuation(ContinuationKind.SUMMARY, session, f"a summary in it names {leaf}", forward=True)
 
 
 class EntryFingerprints:
@@ -152,7 +187,7 @@ def _is_uuid(id_: str | None) -> bool:
 
 
 def _foreign_leaves(entries: Sequence[Entry], mine: EntryFingerprints) -> list[EntryId]:
-    """Return the leaves that titles at the top of the file name but the file lacks: titles of other sessions."""
+    """Return the entries that summaries in the file name but the file lacks: those summarize other sessions."""
     leaves = (entry.leaf_uuid for entry in entries if isinstance(entry, SummaryEntry))
     return list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in mine.uuids))
 

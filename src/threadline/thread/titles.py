@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from threadline.model.entries import (
     AiTitleEntry,
@@ -16,6 +16,7 @@ from threadline.model.entries import (
     UserEntry,
 )
 from threadline.model.session import Act, ActKind
+from threadline.model.summaries import NO_LINKS, SummaryLinks, SummaryRef, choose_summary
 from threadline.model.text import Title, TitleSource, choose_title
 from threadline.thread.acts import find_acts
 
@@ -26,27 +27,69 @@ _KINDS_BY_RANK = {
 }
 
 
-def session_title(entries: Iterable[Entry], acts: Iterable[Act]) -> Title:
+def session_title(entries: Iterable[Entry], acts: Iterable[Act], links: SummaryLinks = NO_LINKS) -> Title:
     """Return the title: the last custom one, else a model's, else the last prompt, the summary, the first prompt.
 
-    If nobody typed a prompt, it is the heading of the plan that the session carries out.
+    A summary titles the session that has the entry it names, in whatever transcript the summary is; `links` are those
+    of other transcripts. If a transcript has no conversation, its own last summary is all there is. If nobody typed a
+    prompt, the title is the heading of the plan that the session carries out.
     """
-    titles = dict(filter(None, map(title_in_entry, entries)))
-    prompt_titles: dict[str, str] = {}
-    for act in acts:
-        for rank, text in title_words(act):
-            prompt_titles.setdefault(rank, text)
-    return choose_title(titles, prompt_titles)
+    listed = list(entries)
+    titles, act_titles = _title_candidates(listed, acts)
+    title = choose_title(titles, act_titles)
+    if not can_summary_replace(title.source):
+        return title
+    spoken = [entry for entry in listed if isinstance(entry, ChainEntry) and not entry.is_agent]
+    own = _own_summaries(listed)
+    if spoken:
+        positions: dict[str, int] = {entry.uuid: at for at, entry in enumerate(spoken) if entry.uuid is not None}
+        text = choose_summary((*own, *links.summaries), positions, spoken[0].line.transcript)
+    else:
+        text = own[-1].text if own else None
+    return choose_title({**titles, TitleSource.SUMMARY.value: text}, act_titles) if text else title
 
 
-def title_from_parts(head: Iterable[Entry], titles: Iterable[Entry]) -> Title:
+def title_from_parts(
+    head: Iterable[Entry], titles: Iterable[Entry], has_entry: Callable[[str], bool] = lambda _id: False
+) -> Title:
     """Return the title of a transcript that was read only in part.
 
     `head` are its first entries, in which the first prompt is found. `titles` are the entries with titles, last prompts
-    and summaries, which may be anywhere in the file.
+    and summaries, which may be anywhere in the file. `has_entry` says whether the main conversation has the entry that
+    one of its summaries names.
     """
-    candidates = [entry for entry in head if can_give_title(entry)]
-    return session_title([*candidates, *titles], find_acts(candidates))
+    first = list(head)
+    candidates = [entry for entry in first if can_give_title(entry)]
+    listed = [*candidates, *titles]
+    entry_titles, act_titles = _title_candidates(listed, find_acts(candidates))
+    title = choose_title(entry_titles, act_titles)
+    if not can_summary_replace(title.source):
+        return title
+    is_spoken = any(isinstance(entry, ChainEntry) and not entry.is_agent for entry in first)
+    own = [ref.text for ref in _own_summaries(listed) if not is_spoken or has_entry(ref.leaf)]
+    return choose_title({**entry_titles, TitleSource.SUMMARY.value: own[-1]}, act_titles) if own else title
+
+
+def can_summary_replace(source: str) -> bool:
+    """Whether a summary titles a session that would otherwise have a title of this source."""
+    return source not in {TitleSource.CUSTOM, TitleSource.AI, TitleSource.LAST_PROMPT}
+
+
+def _title_candidates(entries: list[Entry], acts: Iterable[Act]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the titles in entries by source, and the first texts of acts by rank."""
+    act_titles: dict[str, str] = {}
+    for act in acts:
+        for rank, text in title_words(act):
+            act_titles.setdefault(rank, text)
+    return dict(filter(None, map(title_in_entry, entries))), act_titles
+
+
+def _own_summaries(entries: list[Entry]) -> list[SummaryRef]:
+    return [
+        SummaryRef(entry.leaf_uuid or "", entry.summary, entry.line.transcript, entry.line.offset)
+        for entry in entries
+        if isinstance(entry, SummaryEntry) and entry.summary and entry.summary.strip()
+    ]
 
 
 def can_give_title(entry: Entry) -> bool:
@@ -58,7 +101,10 @@ def can_give_title(entry: Entry) -> bool:
 
 
 def title_in_entry(entry: Entry) -> tuple[str, str] | None:
-    """Return the source and text of the title in an entry. The last one of each source counts."""
+    """Return the source and text of the title in an entry. The last one of each source counts.
+
+    A summary that names an entry titles the session that has the entry: see `session_title`.
+    """
     match entry:
         case CustomTitleEntry(custom_title=str(text)) if text.strip():
             return TitleSource.CUSTOM.value, text
@@ -66,7 +112,7 @@ def title_in_entry(entry: Entry) -> tuple[str, str] | None:
             return TitleSource.AI.value, text
         case LastPromptEntry(last_prompt=str(text)) if text.strip():
             return TitleSource.LAST_PROMPT.value, text
-        case SummaryEntry(summary=str(text)) if text.strip():
+        case SummaryEntry(summary=str(text), leaf_uuid=None) if text.strip():
             return TitleSource.SUMMARY.value, text
         case _:
             return None

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from threadline.model.homes import Transcript
     from threadline.model.ledger import Sum
     from threadline.model.session import Agent, Continuation
+    from threadline.model.summaries import SummaryLinks
     from threadline.render import View
 
 MAX_BYTES = 128 * 1024 * 1024
@@ -135,13 +136,17 @@ class AgentDrawing(Struct, frozen=True):
 
 
 class CachedSession:
-    """A session in memory. `id` is its name in the archive, `version` its fingerprint, `size` that of its files."""
+    """A session in memory. `id` is its name in the archive, `version` its fingerprint, `size` that of its files.
 
-    def __init__(self, id_: str, session: Session, version: str, size: int) -> None:
+    `links` are the summaries of the archive.
+    """
+
+    def __init__(self, id_: str, session: Session, version: str, size: int, links: SummaryLinks | None = None) -> None:
         self.id = id_
         self.session = session
         self.version = version
         self.size = size
+        self._links = links
         self._lock = threading.RLock()
         self._drawings: OrderedDict[tuple[str | None, View, str], AgentDrawing] = OrderedDict()
         self._windows: dict[str | None, tuple[ContextWindow, ...]] = {}
@@ -178,7 +183,7 @@ class CachedSession:
     @cached_property
     def continuations(self) -> tuple[Continuation, ...]:
         """The sessions that this one continues, and those that continue it."""
-        return find_continuations(self.session)
+        return find_continuations(self.session, self._links)
 
     @property
     def links(self) -> SessionLinks:
@@ -302,11 +307,12 @@ class CachedSession:
 
 
 class SessionPlace(Struct, frozen=True):
-    """A session's name in the archive, the path of its main transcript, and the homes of the archive."""
+    """A session's name in the archive, the path of its main transcript, and the homes and summaries of the archive."""
 
     id: str
     path: Path
     homes: Homes
+    links: SummaryLinks
 
 
 class _CacheEntry(Struct):
@@ -372,7 +378,7 @@ class SessionCache:
         with self._lock:
             entry = self._entries.get(name)
         path = entry.path if entry is not None and entry.session is not None else None
-        place = SessionPlace(name, path, archive.homes) if path is not None else None
+        place = SessionPlace(name, path, archive.homes, archive.links()) if path is not None else None
         status = _fingerprint(place) if place is not None else None
         if place is None or status is None:  # not read yet, or moved
             place = _find_session(name, archive)
@@ -423,8 +429,8 @@ class SessionCache:
             began = monotonic()
             try:
                 with _garbage_collection_paused():
-                    content = read(place.path, continued=False, homes=place.homes)
-                    session = CachedSession(place.id, content, version, size)
+                    content = read(place.path, continued=False, homes=place.homes, links=place.links)
+                    session = CachedSession(place.id, content, version, size, place.links)
             except Error:
                 with self._lock:
                     if entry.session is None and self._entries.get(place.id) is entry:
@@ -456,12 +462,12 @@ def _find_session(name: str, archive: Archive) -> SessionPlace:
     ]
     exact = min(listed, key=_largest_first, default=None)
     if exact is None and (path := _find_by_content(name, archive)) is not None:
-        return SessionPlace(name, path, archive.homes)
+        return SessionPlace(name, path, archive.homes, archive.links())
     transcript = exact or archive.transcript(name)
     if transcript.is_main and transcript.session is not None:
-        return SessionPlace(str(transcript.session), transcript.path, archive.homes)
+        return SessionPlace(str(transcript.session), transcript.path, archive.homes, archive.links())
     # An agent's transcript beside the sessions is shown as a session.
-    return SessionPlace(f"agent-{transcript.agent}", transcript.path, archive.homes)
+    return SessionPlace(f"agent-{transcript.agent}", transcript.path, archive.homes, archive.links())
 
 
 def _find_by_content(name: str, archive: Archive) -> Path | None:
