@@ -171,6 +171,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
             ["path", "--json"],
         ],
         "export": [],  # in docs/export.md: tests/export/test_docs.py
+        "schema": [["--list", "--jsonl"]],
         "demo": [[str(tmp_path / "new"), "--json"]],
         "files": [["--jsonl"], [str(edited), "--jsonl"]],
         "calls": [["--jsonl"], ["last", "--jsonl"]],

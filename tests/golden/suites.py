@@ -165,6 +165,8 @@ def commands(folder: Path) -> dict[str, Any]:
     home = demo_home.write(folder / "home")
     results = {name: _run_command(*arguments, "--json", "--home", home) for name, arguments in COMMANDS.items()}
     results["prices"] = _run_command("prices", "--model", "opus-4", "--json")
+    results["schema"] = _run_command("schema", "--kind", "user")
+    results["schema-list"] = _run_command("schema", "--list", "--json")
     results["demo"] = _run_command("demo", folder / "made", "--json")
     results["export"] = _run_command("export", PLANTED, "--out", folder / "export.html", "--json", "--home", home)
     (main,) = home.glob(f"projects/*/{PLANTED}.jsonl")

@@ -11,7 +11,7 @@ from tests.docs.pages import DOCS, sections
 from tests.transcripts import write
 
 from threadline.model.entries import KINDS
-from threadline.model.required import REQUIRED, RequiredField, describe_rule, missing_fields, version_numbers
+from threadline.model.entries.required import REQUIRED, RequiredField, describe_rule, missing_fields, version_numbers
 from threadline.parse import entries
 
 

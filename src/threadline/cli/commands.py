@@ -53,6 +53,7 @@ COMMANDS = {
     "sql": "Query the index with SQL.",
     "index": "Show, refresh or rebuild the index.",
     "keep": "Store sessions permanently, before Claude Code deletes them.",
+    "schema": "Print JSON Schema or TypeScript types of Claude Code's files.",
     "demo": "Write a small example Claude home to try things on.",
 }
 """Every command with its one-line help, in help order. A module of this package with the same name defines it."""

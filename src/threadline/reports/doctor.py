@@ -15,10 +15,18 @@ from msgspec import Struct
 from threadline.errors import Error
 from threadline.files import open_transcript
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
-from threadline.model.entries import SUBTYPES, AnyEntry, AssistantEntry, Entry, OtherEntry, SystemEntry, UserEntry
+from threadline.model.entries import (
+    REQUIRED,
+    SUBTYPES,
+    AnyEntry,
+    AssistantEntry,
+    Entry,
+    OtherEntry,
+    SystemEntry,
+    UserEntry,
+)
 from threadline.model.homes import Found, SideFile, Transcript
 from threadline.model.places import Place, Problem, ProblemKind
-from threadline.model.required import REQUIRED
 from threadline.model.results import result_type
 from threadline.parallel import map_transcripts
 from threadline.parse import DECODE_ERRORS, TranscriptReader, make_lines_decoder, read_side_file

@@ -22,12 +22,22 @@ if TYPE_CHECKING:
         Shape,
         fit,
         lenient_loads,
+        wire_fields,
     )
 
 __getattr__ = lazy_exports(
     __name__,
     {
         "drift": ["UnknownPart", "find_unknown", "strict_type"],
-        "lenient": ["LenientValue", "Misfit", "OTHER_TAG", "OWN_PREFIX", "Shape", "fit", "lenient_loads"],
+        "lenient": [
+            "LenientValue",
+            "Misfit",
+            "OTHER_TAG",
+            "OWN_PREFIX",
+            "Shape",
+            "fit",
+            "lenient_loads",
+            "wire_fields",
+        ],
     },
 )

@@ -89,6 +89,7 @@ from threadline.model.entries.foreign import (
     ToolUseEntry,
     TurnEndEntry,
 )
+from threadline.model.entries.required import REQUIRED, RequiredField, missing_fields
 
 AnyEntry = (
     UserEntry
@@ -163,6 +164,7 @@ KINDS: dict[str, type[Entry]] = {
 
 __all__ = [
     "KINDS",
+    "REQUIRED",
     "SUBTYPES",
     "AgentColorEntry",
     "AgentMetadataEntry",
@@ -222,6 +224,7 @@ __all__ = [
     "RateLimitEventEntry",
     "RelocatedEntry",
     "ReplToolCall",
+    "RequiredField",
     "ResultEntry",
     "SavedHookContextEntry",
     "SearchResultsReceived",
@@ -243,4 +246,5 @@ __all__ = [
     "UserEntry",
     "WaitingForTask",
     "WorktreeStateEntry",
+    "missing_fields",
 ]

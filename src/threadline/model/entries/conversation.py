@@ -13,6 +13,7 @@ from msgspec import field
 
 from threadline.model.attachments import Attachment
 from threadline.model.blocks import Message, ToolResultBlock
+from threadline.model.entries.required import describe_rule, missing_fields
 from threadline.model.places import (
     NOWHERE,
     AgentId,
@@ -27,7 +28,6 @@ from threadline.model.places import (
     SessionId,
     strip_line,
 )
-from threadline.model.required import describe_rule, missing_fields
 from threadline.model.results import ResultValue, typed_result
 from threadline.model.times import parse_timestamp
 from threadline.shape import OTHER_TAG, OWN_PREFIX, Shape, lenient_loads

@@ -1,0 +1,425 @@
+"""JSON Schema and TypeScript types, generated from the model.
+
+`json_schema` and `typescript_types` describe every kind of entry, block, attachment, progress, tool result and side
+file, or one of them. `schema_kinds` lists them. Unknown fields and unknown values of `type` are always allowed.
+Required fields are those of `threadline.model.entries.REQUIRED` that every version writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple, get_args
+
+from msgspec import Struct, inspect
+
+from threadline.errors import BadQuery, did_you_mean
+from threadline.model.attachments import Attachment
+from threadline.model.blocks import ContentBlock, ResultItem
+from threadline.model.entries import KINDS, REQUIRED, AnyEntry, OtherEntry, RequiredField
+from threadline.model.entries.conversation import ProgressData
+from threadline.model.homes import SideFileKind
+from threadline.model.results import TOOL_RESULTS, McpResult
+from threadline.model.side_files import HistoryPrompt
+from threadline.parse import SIDE_SHAPES
+from threadline.shape import OTHER_TAG, wire_fields
+
+FORMATS = ("json-schema", "typescript")
+"""The formats of `threadline schema --format`."""
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_UNIONS: dict[str, Any] = {
+    "Entry": AnyEntry,
+    "ContentBlock": ContentBlock,
+    "ResultItem": ResultItem,
+    "Attachment": Attachment,
+    "ProgressData": ProgressData,
+}
+_UNION_NAMES = {frozenset(get_args(union)): name for name, union in _UNIONS.items()}
+_UNION_TITLES = {
+    "Entry": "A line of a transcript.",
+    "ContentBlock": "A block of a message's content.",
+    "ResultItem": "An item of the list inside a tool's result.",
+    "Attachment": "The content of an `attachment` entry.",
+    "ProgressData": "The content of a `progress` entry.",
+}
+_TOOL_RESULTS = "ToolResults"
+_TOOL_RESULTS_TITLE = "The type of `toolUseResult` for each tool. Errors are strings, and some results are lists."
+
+
+class SchemaKind(NamedTuple):
+    """Something that has a schema: its name, the name of its definition, what it is, and its Python type."""
+
+    name: str
+    definition: str
+    description: str
+    type: Any
+
+
+@cache
+def schema_kinds() -> tuple[SchemaKind, ...]:
+    """Return everything that has a schema: entries by their `type`, other kinds with a prefix such as `block/`."""
+    return tuple(_all_kinds())
+
+
+def _all_kinds() -> Iterator[SchemaKind]:
+    for kind, entry_type in KINDS.items():
+        yield _kind(kind, entry_type)
+    for prefix, union in (("block", ContentBlock), ("attachment", Attachment), ("progress", ProgressData)):
+        for member in get_args(union):
+            tag = str(member.__struct_config__.tag)
+            if tag != OTHER_TAG:
+                yield _kind(f"{prefix}/{tag}", member)
+    for tool, result in TOOL_RESULTS.items():
+        yield _kind(f"result/{tool}", result)
+    yield _kind("result/mcp", McpResult)
+    yield _kind(f"side-file/{SideFileKind.HISTORY}", HistoryPrompt)
+    for side, shape in SIDE_SHAPES.items():
+        yield _kind(f"side-file/{side}", shape)
+
+
+def _kind(name: str, type_: Any) -> SchemaKind:
+    if isinstance(type_, type) and issubclass(type_, Struct):
+        return SchemaKind(name, type_.__name__, _description(type_), type_)
+    (item,) = get_args(type_)
+    word = "".join(part.capitalize() for part in name.partition("/")[2].split("-"))
+    return SchemaKind(name, f"{word}File", f"A list. {_description(item)}", type_)
+
+
+def _description(type_: type[Struct]) -> str:
+    """Return the first sentence of a type's docstring."""
+    text = " ".join((type_.__doc__ or "").split())
+    return re.split(r"(?<=\.) ", text)[0]
+
+
+def find_kind(name: str) -> SchemaKind:
+    """Return the kind with this name, or the first whose definition has it.
+
+    Raises:
+        BadQuery: no kind has it.
+    """
+    names: dict[str, SchemaKind] = {kind.definition: kind for kind in reversed(schema_kinds())}
+    names.update((kind.name, kind) for kind in schema_kinds())
+    if name not in names:
+        match = did_you_mean(name, names)
+        hint = f"Did you mean {match}?" if match else "List the kinds with `threadline schema --list`."
+        raise BadQuery(f"Unknown kind {name!r}. {hint}")
+    return names[name]
+
+
+def json_schema(kind: str | None = None) -> dict[str, Any]:
+    """Return a JSON Schema (2020-12) of one kind; without a kind, of any line of a transcript.
+
+    `$defs` has the definitions that it uses; without a kind, those of all kinds.
+
+    Raises:
+        BadQuery: no kind has that name.
+    """
+    definitions = _JsonSchema()
+    chosen = find_kind(kind) if kind is not None else None
+    root = definitions.root(chosen)
+    title = chosen.name if chosen is not None else "Claude Code transcript line"
+    return {
+        "$schema": _DIALECT,
+        "title": title,
+        "$comment": "Generated by `threadline schema`. Unknown fields are allowed.",
+        **root,
+        "$defs": dict(sorted(definitions.defs.items())),
+    }
+
+
+def typescript_types(kind: str | None = None) -> str:
+    """Return TypeScript declarations for one kind and what it uses; without a kind, for all.
+
+    Raises:
+        BadQuery: no kind has that name.
+    """
+    writer = _TypeScript()
+    writer.add_root(find_kind(kind) if kind is not None else None)
+    return writer.text()
+
+
+def _struct_fields(shape: type[Struct]) -> tuple[dict[str, inspect.Type], str, str]:
+    """Return the types of a struct's fields by name, its tag field and its tag."""
+    config = shape.__struct_config__
+    types = {field.encode_name: field.type for field in wire_fields(shape)}
+    return types, config.tag_field or "", str(config.tag or "")
+
+
+def _required_rules(shape: type[Struct]) -> list[RequiredField]:
+    """Return the rules for a kind of entry that hold for every version."""
+    if KINDS.get(str(shape.__struct_config__.tag)) is not shape:
+        return []
+    kind = shape.__struct_config__.tag
+    return [rule for rule in REQUIRED if rule.kind == kind and not rule.since and not rule.until]
+
+
+def _without_null(info: inspect.Type) -> inspect.Type:
+    if not isinstance(info, inspect.UnionType):
+        return info
+    members = tuple(member for member in info.types if not isinstance(member, inspect.NoneType))
+    return members[0] if len(members) == 1 else inspect.UnionType(members)
+
+
+def _split_union(info: inspect.UnionType) -> tuple[str | None, list[inspect.Type]]:
+    """Return the name of the union of structs inside a union, if it has one, and the other members."""
+    structs = {member.cls for member in info.types if isinstance(member, inspect.StructType)}
+    name = _UNION_NAMES.get(frozenset(structs))
+    if name is None:
+        return None, list(info.types)
+    return name, [member for member in info.types if not isinstance(member, inspect.StructType)]
+
+
+_SCALARS: dict[type, tuple[str, str]] = {
+    inspect.NoneType: ("null", "null"),
+    inspect.BoolType: ("boolean", "boolean"),
+    inspect.StrType: ("string", "string"),
+    inspect.IntType: ("integer", "number"),
+    inspect.FloatType: ("number", "number"),
+}
+"""Scalar types in JSON Schema and in TypeScript."""
+
+
+class _JsonSchema:
+    """Collects definitions; `defs` has those that were needed."""
+
+    def __init__(self) -> None:
+        self.defs: dict[str, dict[str, Any]] = {}
+
+    def root(self, kind: SchemaKind | None) -> dict[str, Any]:
+        """Return the schema of a kind, or of any line together with the definitions of all kinds."""
+        if kind is not None:
+            return self._schema(inspect.type_info(kind.type))
+        for every in schema_kinds():
+            self._define(every.definition, every.type)
+        results = {tool: self._schema(inspect.type_info(result)) for tool, result in TOOL_RESULTS.items()}
+        self.defs[_TOOL_RESULTS] = {"description": _TOOL_RESULTS_TITLE, "type": "object", "properties": results}
+        return self._union_reference("Entry")
+
+    def _define(self, name: str, type_: Any) -> None:
+        if isinstance(type_, type) and issubclass(type_, Struct):
+            self._reference(type_)
+        else:
+            self.defs[name] = self._schema(inspect.type_info(type_))
+
+    def _schema(self, info: inspect.Type) -> dict[str, Any]:
+        match info:
+            case inspect.StructType():
+                return self._reference(info.cls)
+            case inspect.UnionType():
+                return self._union(info)
+            case inspect.ListType() | inspect.VarTupleType():
+                return {"type": "array", "items": self._schema(info.item_type)}
+            case inspect.DictType():
+                return {"type": "object", "additionalProperties": self._schema(info.value_type)}
+        return _scalar_schema(info)
+
+    def _union(self, info: inspect.UnionType) -> dict[str, Any]:
+        name, others = _split_union(info)
+        members = [self._schema(member) for member in others]
+        if name is not None:
+            members.insert(0, self._union_reference(name))
+        if {} in members:
+            return {}
+        scalars = [member for member in members if member.keys() <= {"type", "minimum", "maximum"}]
+        rest = [member for member in members if member not in scalars]
+        if scalars:
+            types = [member["type"] for member in scalars]
+            if "number" in types:
+                types = [word for word in types if word != "integer"]
+            limits = {key: value for member in scalars for key, value in member.items() if key != "type"}
+            rest.append({"type": types[0] if len(types) == 1 else types, **limits})
+        return rest[0] if len(rest) == 1 else {"anyOf": rest}
+
+    def _reference(self, shape: type[Struct]) -> dict[str, Any]:
+        name = shape.__name__
+        if name not in self.defs:
+            self.defs[name] = {}  # a type may contain itself
+            self.defs[name] = self._object(shape)
+        return {"$ref": f"#/$defs/{name}"}
+
+    def _object(self, shape: type[Struct]) -> dict[str, Any]:
+        types, tag_field, tag = _struct_fields(shape)
+        rules = _required_rules(shape)
+        always = {rule.field: rule for rule in rules if not rule.only}
+        properties: dict[str, Any] = {tag_field: {"const": tag}} if tag_field else {}
+        required = [tag_field] if tag_field else []
+        for name, info in types.items():
+            rule = always.get(name)
+            properties[name] = self._schema(_without_null(info) if rule is not None and not rule.nullable else info)
+            inner = [rule for field, rule in always.items() if field.startswith(f"{name}.")]
+            if inner:
+                properties[name].update(_inner_requirement(inner))
+            if rule is not None:
+                required.append(name)
+        schema: dict[str, Any] = {"description": _description(shape), "type": "object", "properties": properties}
+        if required:
+            schema["required"] = required
+        conditions = _conditions(rules)
+        if conditions:
+            schema["allOf"] = conditions
+        return schema
+
+    def _union_reference(self, name: str) -> dict[str, Any]:
+        if name not in self.defs:
+            self.defs[name] = {}
+            members = [m for m in get_args(_UNIONS[name]) if m.__struct_config__.tag != OTHER_TAG]
+            other: dict[str, Any] = {
+                "description": "Any other type.",
+                "type": "object",
+                "properties": {"type": {"not": {"enum": [str(m.__struct_config__.tag) for m in members]}}},
+            }
+            if name == "Entry":
+                common = {field.encode_name: self._schema(field.type) for field in wire_fields(OtherEntry)}
+                other["properties"] = {"type": {"type": "string", **other["properties"]["type"]}, **common}
+                other["required"] = ["type"]
+            self.defs[name] = {
+                "description": _UNION_TITLES[name],
+                "anyOf": [*(self._reference(member) for member in members), other],
+            }
+        return {"$ref": f"#/$defs/{name}"}
+
+
+def _scalar_schema(info: inspect.Type) -> dict[str, Any]:
+    if isinstance(info, inspect.AnyType):
+        return {}
+    limits = {"minimum": info.ge, "maximum": info.le} if isinstance(info, inspect.IntType) else {}
+    return {"type": _SCALARS[type(info)][0], **{name: value for name, value in limits.items() if value is not None}}
+
+
+def _inner_requirement(rules: list[RequiredField]) -> dict[str, Any]:
+    """Return what the fields of an object must be, such as `message.id`."""
+    names = [rule.field.partition(".")[2] for rule in rules]
+    not_null = {name: {"not": {"type": "null"}} for name, rule in zip(names, rules, strict=True) if not rule.nullable}
+    return {"required": names, "properties": not_null}
+
+
+def _conditions(rules: list[RequiredField]) -> list[dict[str, Any]]:
+    """Return the requirements of each subtype of system entries."""
+    by_subtype: dict[str, list[str]] = {}
+    for rule in rules:
+        if rule.only and rule.kind == "system":
+            by_subtype.setdefault(rule.only, []).append(rule.field)
+    return [
+        {"if": {"properties": {"subtype": {"const": subtype}}, "required": ["subtype"]}, "then": {"required": names}}
+        for subtype, names in by_subtype.items()
+    ]
+
+
+_TYPESCRIPT_HEADER = """// Claude Code's files.
+// Generated by `threadline schema --format typescript`; do not edit.
+// Fields that are not declared here may occur: newer versions of Claude Code add some.
+
+/**
+ * Represents every `type` that threadline does not know, so that unions can be narrowed by `type`.
+ * At run time the value is another string.
+ */
+export type UnknownType = "(unknown)";
+"""
+
+
+class _TypeScript:
+    """Collects declarations in the order in which they are first needed."""
+
+    def __init__(self) -> None:
+        self._declarations: dict[str, str] = {}
+
+    def text(self) -> str:
+        """Return all declarations."""
+        return "\n".join([_TYPESCRIPT_HEADER, *self._declarations.values()])
+
+    def add_root(self, kind: SchemaKind | None) -> None:
+        """Declare a kind and what it uses, or everything."""
+        if kind is not None:
+            self._declare(kind)
+            return
+        self._union_type("Entry")
+        for every in schema_kinds():
+            self._declare(every)
+        lines = [
+            f"  {_property(tool)}: {self._type(inspect.type_info(result))};" for tool, result in TOOL_RESULTS.items()
+        ]
+        self._declarations[_TOOL_RESULTS] = _interface(_TOOL_RESULTS, _TOOL_RESULTS_TITLE, lines)
+
+    def _declare(self, kind: SchemaKind) -> None:
+        if isinstance(kind.type, type) and issubclass(kind.type, Struct):
+            self._struct_type(kind.type)
+        else:
+            text = self._type(inspect.type_info(kind.type))
+            self._declarations[kind.definition] = (
+                f"{_comment(kind.description)}export type {kind.definition} = {text};\n"
+            )
+
+    def _type(self, info: inspect.Type) -> str:
+        match info:
+            case inspect.AnyType():
+                return "unknown"
+            case inspect.StructType():
+                return self._struct_type(info.cls)
+            case inspect.UnionType():
+                name, others = _split_union(info)
+                members = [self._union_type(name)] if name is not None else []
+                members += dict.fromkeys(map(self._type, others))
+                return "unknown" if "unknown" in members else " | ".join(members)
+            case inspect.ListType() | inspect.VarTupleType():
+                item = self._type(info.item_type)
+                return f"({item})[]" if " " in item else f"{item}[]"
+            case inspect.DictType():
+                return f"Record<string, {self._type(info.value_type)}>"
+        return _SCALARS[type(info)][1]
+
+    def _struct_type(self, shape: type[Struct]) -> str:
+        name = shape.__name__
+        if name not in self._declarations:
+            self._declarations[name] = ""  # a type may contain itself
+            self._declarations[name] = _interface(name, _description(shape), list(self._properties(shape)))
+        return name
+
+    def _properties(self, shape: type[Struct]) -> Iterator[str]:
+        types, tag_field, tag = _struct_fields(shape)
+        always = {rule.field: rule for rule in _required_rules(shape) if not rule.only}
+        if tag_field:
+            yield f'  {tag_field}: "{tag}";'
+        for name, info in types.items():
+            rule = always.get(name)
+            text = self._type(_without_null(info) if rule is not None and not rule.nullable else info)
+            inner = [rule for field, rule in always.items() if field.startswith(f"{name}.")]
+            if inner:
+                text = f"{text} & {{ {self._inner_properties(info, inner)} }}"
+            yield f"  {_property(name)}{'' if rule is not None else '?'}: {text};"
+
+    def _inner_properties(self, info: inspect.Type, rules: list[RequiredField]) -> str:
+        """Return the required fields of an object, such as `message.id`, without null."""
+        shape = _without_null(info)
+        types = _struct_fields(shape.cls)[0] if isinstance(shape, inspect.StructType) else {}
+        names = [(rule, rule.field.partition(".")[2]) for rule in rules]
+        return "; ".join(
+            f"{name}: {self._type(types[name] if rule.nullable else _without_null(types[name]))}"
+            for rule, name in names
+        )
+
+    def _union_type(self, name: str) -> str:
+        if name not in self._declarations:
+            self._declarations[name] = ""
+            members = [m for m in get_args(_UNIONS[name]) if m.__struct_config__.tag != OTHER_TAG]
+            lines = "".join(f"  | {self._struct_type(member)}\n" for member in members)
+            other = f"Other{name.removeprefix('Content').removesuffix('Data')}"
+            self._declarations[name] = (
+                f"{_comment(_UNION_TITLES[name])}export type {name} =\n{lines}  | {other};\n\n"
+                f"/** Any other type. */\nexport interface {other} {{\n  type: UnknownType;\n"
+                "  [field: string]: unknown;\n}\n"
+            )
+        return name
+
+
+def _interface(name: str, description: str, lines: list[str]) -> str:
+    body = "".join(f"{line}\n" for line in lines)
+    return f"{_comment(description)}export interface {name} {{\n{body}}}\n"
+
+
+def _comment(text: str) -> str:
+    return f"/** {text.replace('*/', '* /')} */\n"
+
+
+def _property(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_$][\w$]*", name, re.ASCII) else f'"{name}"'
