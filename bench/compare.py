@@ -149,7 +149,8 @@ class Contender:
         done = subprocess.run(command, env=self.environment, capture_output=True, check=True)  # noqa: S603 - ourselves
         listing = json.loads(done.stdout)
         rows = listing["sessions"] if isinstance(listing, dict) else listing
-        return str(max(rows, key=lambda row: int(row["size"]))["id"])
+        largest = max(rows, key=lambda row: int(row["size"]))
+        return str(largest.get("session") or largest["id"])  # the base may have another key
 
     def modules(self, *words: str, **variables: str) -> int:
         """How many modules of threadline run code for a command."""

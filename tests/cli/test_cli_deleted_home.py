@@ -64,15 +64,15 @@ def test_empty_home_does_not_hide_a_kept_home(
     cli: CliRunner, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a move to an empty home, the kept sessions of the old home are listed, even if its folder remains."""
-    sessions = [session["id"] for session in cli("list", "--json").json]
+    sessions = [session["session"] for session in cli("list", "--json").json]
     monkeypatch.setenv("HOME", str(tmp_path / "other"))
     (tmp_path / "other" / ".claude").mkdir(parents=True)
     assert cli("list", "--json").json == []
     shutil.rmtree(home)
-    assert [session["id"] for session in cli("list", "--json").json] == sessions
+    assert [session["session"] for session in cli("list", "--json").json] == sessions
     home.mkdir()
-    assert [session["id"] for session in cli("list", "--json").json] == sessions
-    assert [session["id"] for session in cli("list", "--json", "--home", str(home)).json] == sessions
+    assert [session["session"] for session in cli("list", "--json").json] == sessions
+    assert [session["session"] for session in cli("list", "--json", "--home", str(home)).json] == sessions
 
 
 def test_deleted_homes_of_the_desktop_app_are_not_reported(cli: CliRunner, home: Path, tmp_path: Path) -> None:

@@ -474,5 +474,5 @@ def test_names_agents_of_session_without_main_transcript(cli: CliRunner, tmp_pat
 @pytest.mark.parametrize("command", ["entries", "scan", "doctor"])
 def test_last_is_the_newest_session(cli: CliRunner, demo_home: Path, command: str) -> None:
     """`last` is the newest session, as in `show`."""
-    newest = cli("list", "--limit", "1", "--json", "--home", demo_home).json[0]["id"]
+    newest = cli("list", "--limit", "1", "--json", "--home", demo_home).json[0]["session"]
     assert cli(command, "last", "--home", demo_home).out == cli(command, newest, "--home", demo_home).out

@@ -107,7 +107,7 @@ def test_list_has_every_kept_session_in_every_format(cli: CliRunner) -> None:
     """All formats have the same rows, titles equal those of `threadline list`, and the filters work."""
     cli("keep")
     rows = cli("keep", "list", "--json").json
-    listed = {listed_row["id"]: listed_row for listed_row in cli("list", "--json").json}
+    listed = {listed_row["session"]: listed_row for listed_row in cli("list", "--json").json}
     assert {row["session"]: row["title"] for row in rows if row["session"] in listed} == {
         session: listed_row["title"] for session, listed_row in listed.items()
     }
@@ -184,7 +184,7 @@ def test_restore_all_into_another_home(cli: CliRunner, home: Path, tmp_path: Pat
     before = snapshot(home)
     assert all(before[path] == state for path, state in snapshot(tmp_path / "new").items())
     listed = [cli("list", "--home", folder, "--no-keep", "--json").json for folder in (home, tmp_path / "new")]
-    first, second = ([(row["id"], row["title"], row["turns"]) for row in rows] for rows in listed)
+    first, second = ([(row["session"], row["title"], row["turns"]) for row in rows] for rows in listed)
     assert first == second
     assert first
 
@@ -256,7 +256,7 @@ def test_restore_combines_truncated_and_continued_transcript(
     assert (tmp_path / "all" / main.relative_to(home)).read_bytes() == content
     assert "was truncated and then continued" in " ".join(result.out.split())
     for run, data in (("1", first), ("3", continued)):
-        assert cli("keep", "restore", part["id"][:8], "--at", run, "--to", tmp_path / run).code == 0
+        assert cli("keep", "restore", part["session"][:8], "--at", run, "--to", tmp_path / run).code == 0
         assert (tmp_path / run / main.relative_to(home)).read_bytes() == b"".join(data)
     assert cli("keep", "restore", main.stem).code == 2
     assert main.read_bytes() == b"".join(continued)

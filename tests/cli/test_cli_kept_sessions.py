@@ -64,7 +64,7 @@ def test_results_are_the_same_after_deletion(
     assert cli("keep", "--home", home).code == 0
     commands = [
         *COMMANDS,
-        *(("show", session["id"], "--json") for session in cli("list", "--home", home, "--json").json),
+        *(("show", session["session"], "--json") for session in cli("list", "--home", home, "--json").json),
     ]
     before = {command: normalized_output(cli, command, home, tmp_path) for command in commands}
     deleted = list(delete_old_files(home))
@@ -73,7 +73,7 @@ def test_results_are_the_same_after_deletion(
     for command in commands:
         assert after[command] == before[command], command
     listed = cli("list", "--home", home, "--json").json
-    assert {session["id"] for session in listed if session["kept"]} == {
+    assert {session["session"] for session in listed if session["kept"]} == {
         path.stem for path in deleted if is_main_transcript(path)
     }
     assert 0 < sum(session["kept"] for session in listed) < len(listed)

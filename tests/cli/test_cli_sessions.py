@@ -73,12 +73,12 @@ def home(tmp_path: Path) -> Path:
 
 def list_ids(cli: CliRunner, home: Path, *options: str) -> list[str]:
     """The ids that `list` prints."""
-    return [row["id"] for row in cli("list", "--home", home, "--json", *options).json]
+    return [row["session"] for row in cli("list", "--home", home, "--json", *options).json]
 
 
 def test_list_counts_agents_of_sessions(cli: CliRunner, home: Path) -> None:
     """Agents are never listed as sessions, in any layout. Side agents are not counted."""
-    rows = {row["id"]: row for row in cli("list", "--home", home, "--json").json}
+    rows = {row["session"]: row for row in cli("list", "--home", home, "--json").json}
     assert set(rows) == {SESSION, OTHER, OLD}
     assert [rows[id_]["agents"] for id_ in (SESSION, OTHER, OLD)] == [1, 1, 1]
     assert rows[SESSION]["title"] == "The parser"
@@ -107,7 +107,7 @@ def test_agents_without_transcript_are_counted_separately(cli: CliRunner, home: 
     tree = cli("tree", path, "--json").json
     assert (tree["agents"], tree["agents_started"]) == (0, 2)
     assert " · 2 agents, no transcripts · " in cli("list", "--home", home).out
-    row_with_transcript = next(row for row in cli("list", "--home", home, "--json").json if row["id"] == SESSION)
+    row_with_transcript = next(row for row in cli("list", "--home", home, "--json").json if row["session"] == SESSION)
     assert (row_with_transcript["agents"], row_with_transcript["agents_started"]) == (1, 1)
 
 
@@ -297,7 +297,7 @@ def test_running_sessions_are_marked(cli: CliRunner, home: Path, pid: str, start
         start = process_start(number) if Path("/proc/self/stat").exists() else None
     registration = {"pid": number, "sessionId": OTHER, "procStart": start}
     (registry / f"{number}.json").write_text(json.dumps(registration))
-    rows = {row["id"]: row["running"] for row in cli("list", "--home", home, "--json").json}
+    rows = {row["session"]: row["running"] for row in cli("list", "--home", home, "--json").json}
     assert rows == {SESSION: False, OLD: False, OTHER: running}
     assert ("running  日本語" in cli("list", "--home", home).out) is running
 

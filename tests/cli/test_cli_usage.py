@@ -455,7 +455,7 @@ def test_sessions_are_shown_with_titles(cli: CliRunner, tmp_path: Path) -> None:
 
 def test_session_titles_equal_those_of_list(cli: CliRunner, demo_home: Path) -> None:
     """Every session has the title that `threadline list` shows."""
-    listed = {row["id"]: row["title"] for row in cli("list", "--home", demo_home, "--json").json}
+    listed = {row["session"]: row["title"] for row in cli("list", "--home", demo_home, "--json").json}
     titles = read_session_titles([look(demo_home)], set(listed))
     assert {session: titles.get(session, "") for session in listed} == listed
     assert len(listed) > 10

@@ -188,7 +188,7 @@ def keep(folder: Path) -> dict[str, Any]:
     demo_home.change(home)
     results |= _keep_results(KEEP_LATER, places)
     results["list-with-kept"] = [
-        {name: row[name] for name in ("id", "title", "kept")}
+        {name: row[name] for name in ("session", "title", "kept")}
         for row in _run_command("list", "--json", "--home", home)
         if row["kept"]
     ]

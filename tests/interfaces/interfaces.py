@@ -89,13 +89,13 @@ def web(home: Path) -> dict[str, Answers]:
         rows = server.json(f"/sessions.json?limit={_LIMIT}")["sessions"]
         pages = [(_session_name(row), server.json(f"{row['address']}/about.json")) for row in rows]
         activity = server.json("/index.json")["spans"][-1]["done"]
-        calls = (row["call"] for row in server.json(f"/calls.json?limit={_LIMIT}")["calls"])
+        calls = server.json(f"/calls.json?limit={_LIMIT}")["calls"]
         lists = {
             **_row_answers(rows, but=("entries",)),
             **_usage_answers(server.json(f"/usage.json?since=all&by=session&limit={_LIMIT}")),
             "number of sessions": activity["sessions"],
             "number of agents": activity["agents"],
-            "calls": _unique_calls((call["id"], call["tool"], call["outcome"]) for call in calls),
+            "calls": _unique_calls((call["call"], call["tool"], call["outcome"]) for call in calls),
             "files": sorted({row["file"]["path"] for row in server.json(f"/files.json?limit={_LIMIT}")["files"]}),
             **_problem_answers((examined := _doctor_problems(server))["examination"]["problems"]),
         }
@@ -131,7 +131,7 @@ def library_with_index(home: Path) -> dict[str, Answers]:
     with threadline.open(home) as archive:
         archive.refresh()
         tables = {name: archive.sql(query) for name, query in _SQL.items()}
-        sessions = [{**row, "path": row["transcript"], "id": row["session"]} for row in tables["sessions"]]
+        sessions = [{**row, "path": row["transcript"]} for row in tables["sessions"]]
         library = {
             **_library_answers(archive),
             "calls": _unique_calls((call.id, call.tool, str(call.outcome)) for call in archive.calls(limit=None)),
@@ -322,7 +322,7 @@ def _is_touch(evidence: Mapping[str, Any]) -> bool:
 
 
 def _session_name(row: Mapping[str, Any]) -> str:
-    return str(row["id"] or _file_name(Path(row["path"] if "path" in row else row["address"])))
+    return str(row["session"] or _file_name(Path(row["path"] if "path" in row else row["address"])))
 
 
 def _file_name(path: Path) -> str:

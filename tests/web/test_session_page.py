@@ -50,7 +50,7 @@ def test_the_header_shows_figures_and_a_resume_command(client: Client) -> None:
     text = client.get(_PAGE).text
     data = client.get(f"{_PAGE}.json").json()
     assert (data["turns"], data["calls"], data["project"]) == (3, 3, "/work/app")
-    assert [agent["id"] for agent in data["agents"]] == [AGENT]
+    assert [agent["agent"] for agent in data["agents"]] == [AGENT]
     assert float(data["amount"]) > 0
     assert data["context"] == 1007
     command = unescape(text.partition('<code id="resume">')[2].partition("</code>")[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import tzinfo
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -129,7 +129,7 @@ def _list_session_calls(  # noqa: PLR0917 - what the command line has
     return print_listing(
         matches,
         output,
-        row=call_row,
+        row=lambda call: call_row(call, session),
         table=lambda calls: _session_call_table(calls, criteria.zone),
         nothing=explain_nothing,
     )
@@ -191,7 +191,7 @@ def _list_all_calls(
         return print_listing(
             calls,
             output,
-            row=lambda call: _listed_call_row(call, call_input(call)),
+            row=lambda call: call.record(call_input(call)),
             table=lambda calls: _listed_call_table(calls, [call_input(call) for call in calls], criteria.zone),
             nothing=lambda: _explain_no_calls(archive, criteria, tools),
             limit=criteria.limit,
@@ -211,25 +211,6 @@ def _explain_no_calls(archive: Archive, criteria: CrossSessionFilter, tools: Too
         last = f"{format_time(newest[0].timestamp, criteria.zone)} ({zone_name(criteria.zone)})"
         return f"No matching calls in any session. The newest call is from {last}."
     return "No matching calls in any session. `threadline calls SESSION` lists the calls of one session."
-
-
-def _listed_call_row(call: ListedCall, summary: str) -> dict[str, Any]:
-    duration = call.duration
-    return {
-        "timestamp": call.timestamp,
-        "session": call.session,
-        "project": call.project,
-        "agent": call.agent,
-        "tool": call.tool,
-        "input": summary,
-        "outcome": str(call.outcome),
-        "exit_code": call.exit_code,
-        "seconds": duration.total_seconds() if duration is not None else None,
-        "started_agent": call.started_agent,
-        "call": call.id,
-        "place": str(call.place),
-        "result_place": str(call.result_place) if call.result_place is not None else None,
-    }
 
 
 def _listed_call_table(calls: Sequence[ListedCall], inputs: Sequence[str], zone: tzinfo) -> str:

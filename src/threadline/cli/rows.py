@@ -19,11 +19,12 @@ from threadline.model.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from threadline.model.calls import Call
+from threadline.model.calls import Call, call_record
 from threadline.model.entries import AssistantEntry, Entry, OtherEntry, UserEntry
-from threadline.model.session import Turn
+from threadline.model.session import Session, Turn
 from threadline.model.text import extract_text
 from threadline.render import summarize_call
+from threadline.thread import exit_code
 
 
 def thread_row(entry: Entry) -> dict[str, Any]:
@@ -42,24 +43,28 @@ def conversation_row(entry: Entry, turn: int | None, agent: str | None = None) -
     }
 
 
-def call_row(call: Call) -> dict[str, Any]:
-    """A call without its output, which can be huge. `place` is where to find it."""
-    duration = call.duration
-    return {
-        "timestamp": call.timestamp,
-        "tool": call.tool,
-        "input": summarize_call(call.tool, call.input),
-        "outcome": str(call.outcome),
-        "evidence": call.evidence,
-        "seconds": duration.total_seconds() if duration is not None else None,
-        "agent": call.agent,
-        "turn": call.turn,
-        "call": call.id,
-        "place": str(call.place),
-    }
+def call_row(call: Call, session: Session) -> dict[str, Any]:
+    """A call without its output, which can be huge. `result_place` is where to find it."""
+    return call_record(
+        session=session.id,
+        project=session.cwds[0] if session.cwds else None,
+        timestamp=call.timestamp,
+        turn=call.turn,
+        agent=call.agent,
+        tool=call.tool,
+        input_=summarize_call(call.tool, call.input),
+        outcome=call.outcome,
+        evidence=call.evidence,
+        exit_code=exit_code(call),
+        duration=call.duration,
+        started_agent=call.started,
+        call=call.id,
+        place=call.place,
+        result_place=call.answer.place if call.answer is not None else None,
+    )
 
 
-def turn_row(turn: Turn, calls: Iterable[Call]) -> dict[str, Any]:
+def turn_row(turn: Turn, calls: Iterable[Call], session: Session) -> dict[str, Any]:
     """A turn: its prompt, reply and calls."""
     act = turn.act
     duration = turn.duration
@@ -70,7 +75,7 @@ def turn_row(turn: Turn, calls: Iterable[Call]) -> dict[str, Any]:
         "started": turn.started,
         "seconds": duration.total_seconds() if duration is not None else None,
         "reply": turn.reply,
-        "calls": [call_row(call) for call in calls],
+        "calls": [call_row(call, session) for call in calls],
         "entries": len(turn.entries),
         "place": str(turn.entries[0].place),
     }

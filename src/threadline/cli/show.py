@@ -129,7 +129,7 @@ def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:
         "ended": session.ended,
         "models": session.models,
         "continuations": [continuation_record(link) for link in session.continuations],
-        "turns": [turn_row(turn, calls.get(turn.number, ())) for turn in turns],
+        "turns": [turn_row(turn, calls.get(turn.number, ()), session) for turn in turns],
     }
 
 

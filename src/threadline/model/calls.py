@@ -140,6 +140,64 @@ class ListedCall(Struct, frozen=True):
         start, end = self.timestamp, self.ended
         return end - start if start is not None and end is not None and end >= start else None
 
+    def record(self, input_: str) -> dict[str, Any]:
+        """A row for programs. The turn and the evidence are not known without reading the session."""
+        return call_record(
+            session=self.session,
+            project=self.project,
+            timestamp=self.timestamp,
+            turn=None,
+            agent=self.agent,
+            tool=self.tool,
+            input_=input_,
+            outcome=self.outcome,
+            evidence=None,
+            exit_code=self.exit_code,
+            duration=self.duration,
+            started_agent=self.started_agent,
+            call=self.id,
+            place=self.place,
+            result_place=self.result_place,
+        )
+
+
+def call_record(
+    *,
+    session: SessionId | None,
+    project: str | None,
+    timestamp: datetime | None,
+    turn: int | None,
+    agent: AgentId | None,
+    tool: str,
+    input_: str,
+    outcome: Outcome,
+    evidence: str | None,
+    exit_code: int | None,
+    duration: timedelta | None,
+    started_agent: AgentId | None,
+    call: CallId,
+    place: Place,
+    result_place: Place | None,
+) -> dict[str, Any]:
+    """A call as a row for programs: the same keys in every command and on every page. `input_` is one line."""
+    return {
+        "session": session,
+        "project": project,
+        "timestamp": timestamp,
+        "turn": turn,
+        "agent": agent,
+        "tool": tool,
+        "input": input_,
+        "outcome": str(outcome),
+        "evidence": evidence,
+        "exit_code": exit_code,
+        "seconds": duration.total_seconds() if duration is not None else None,
+        "started_agent": started_agent,
+        "call": call,
+        "place": str(place),
+        "result_place": str(result_place) if result_place is not None else None,
+    }
+
 
 class ListedFile(Struct, frozen=True):
     """A file that a session touched: how often it was read and written, and when first and last."""

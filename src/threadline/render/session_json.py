@@ -22,7 +22,7 @@ from threadline.render.outline import (
 )
 from threadline.render.session_facts import abandoned_turns, continuation_record, group_by_entry
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """The version of the format. The meaning of a key never changes within a version."""
 
 
@@ -139,14 +139,14 @@ def _item_fields(item: Any) -> Iterator[tuple[str, Any]]:
 def _call_row(call: Call) -> dict[str, Any]:
     duration = call.duration
     return {
-        "id": call.id,
+        "call": call.id,
         "tool": call.tool,
         "input": call.input,
         "output": call.output,
         "outcome": str(call.outcome),
         "evidence": call.evidence,
         "seconds": duration.total_seconds() if duration is not None else None,
-        "started": call.started,
+        "started_agent": call.started,
         "feedback": call.feedback,
     }
 

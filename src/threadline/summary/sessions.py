@@ -49,7 +49,7 @@ class AgentHead(Struct, frozen=True):
     is_single_reply: bool = False
 
 
-class SessionSummary(Struct, frozen=True):
+class SessionSummary(Struct, frozen=True, rename={"id": "session"}):
     """A session in one line.
 
     `first` and `last` are the times of the main conversation. `agents` counts the agents that worked for the session

@@ -31,12 +31,12 @@ def test_the_index_and_the_archive_list_the_same_sessions(demo: Archive) -> None
 
 def test_pagination_shows_each_session_once(demo: Archive) -> None:
     """Paging through the list shows each session once, in the same order."""
-    all_ids = [row["id"] for row in _rows(demo)]
+    all_ids = [row["session"] for row in _rows(demo)]
     ids: list[str] = []
     after = 0
     while True:
         page = data(ask(demo, f"/sessions?limit=4&after={after}"))
-        ids += [row["id"] for row in page["sessions"]]
+        ids += [row["session"] for row in page["sessions"]]
         after += 4
         if not page["more"]:
             break
@@ -51,29 +51,29 @@ def test_sorts_sessions_without_losing_any(demo: Archive, order: str, key: str) 
     rows = _rows(demo, f"&sort={order}")
     values = [Decimal(row[key] or 0) for row in rows]
     assert values == sorted(values, reverse=True)
-    assert {row["id"] for row in rows} == {row["id"] for row in _rows(demo)}
+    assert {row["session"] for row in rows} == {row["session"] for row in _rows(demo)}
 
 
 def test_filters_return_all_matching_sessions(demo: Archive) -> None:
     """A project, a part of a title, a day and a model each give all matching sessions and no others."""
     rows = _rows(demo)
     sample = rows[len(rows) // 2]
-    assert {row["id"] for row in _rows(demo, f"&project={sample['project']}")} == {
-        row["id"] for row in rows if sample["project"].casefold() in row["project"].casefold()
+    assert {row["session"] for row in _rows(demo, f"&project={sample['project']}")} == {
+        row["session"] for row in rows if sample["project"].casefold() in row["project"].casefold()
     }
     word = sample["title"].split()[0]
-    assert {row["id"] for row in _rows(demo, f"&grep={word}")} == {
-        row["id"] for row in rows if word.casefold() in row["title"].casefold()
+    assert {row["session"] for row in _rows(demo, f"&grep={word}")} == {
+        row["session"] for row in rows if word.casefold() in row["title"].casefold()
     }
     day = sample["last"][:10]
-    assert {row["id"] for row in _rows(demo, f"&since={day}&until={day}")} == {
-        row["id"] for row in rows if row["first"][:10] <= day <= row["last"][:10]
+    assert {row["session"] for row in _rows(demo, f"&since={day}&until={day}")} == {
+        row["session"] for row in rows if row["first"][:10] <= day <= row["last"][:10]
     }
     ledger = demo.ledger()
     model = ledger.by("model")[0].keys["model"]
-    assert {row["id"] for row in _rows(demo, f"&model={model}")} == {
+    assert {row["session"] for row in _rows(demo, f"&model={model}")} == {
         row.keys["session"] for row in ledger.by("session", "model") if row.keys["model"] == model
-    } & {row["id"] for row in rows}
+    } & {row["session"] for row in rows}
 
 
 def test_a_row_shows_its_cost_and_calls(demo: Archive) -> None:
@@ -81,9 +81,9 @@ def test_a_row_shows_its_cost_and_calls(demo: Archive) -> None:
     totals = {row.keys["session"]: row for row in demo.ledger().by("session")}
     counts = demo.open_index().call_counts()
     for row in _rows(demo):
-        total = totals.get(row["id"])
+        total = totals.get(row["session"])
         assert (Decimal(row["amount"]) if row["amount"] is not None else None) == (total.amount if total else None)
-        assert row["calls"] == counts.get(row["id"], 0)
+        assert row["calls"] == counts.get(row["session"], 0)
 
 
 def test_call_counts_of_some_sessions_agree_with_all(demo: Archive) -> None:
@@ -102,7 +102,7 @@ def test_the_home_page_shows_totals(demo: Archive) -> None:
     assert all_time["done"]["sessions"] == len({session.id for session in demo.sessions(SessionFilter()).sessions})
     assert sum(day["replies"] for day in page["days"].values()) == total.charges
     assert sum(hour["replies"] for hour in page["hours"]) <= total.charges
-    assert page["top"][0]["id"] == data(ask(demo, "/sessions?sort=cost&limit=1"))["sessions"][0]["id"]
+    assert page["top"][0]["session"] == data(ask(demo, "/sessions?sort=cost&limit=1"))["sessions"][0]["session"]
     assert sum(project["sessions"] for project in page["projects"]) == len(demo.sessions(SessionFilter()).sessions)
 
 

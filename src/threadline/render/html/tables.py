@@ -75,7 +75,7 @@ def _caption_text(caption: Child) -> str:
 _MAX_TITLE = 160
 
 
-class SessionRow(Struct, frozen=True):
+class SessionRow(Struct, frozen=True, rename={"id": "session"}):
     """The facts about a session in a list. `address` is the URL of its page."""
 
     id: str | None

@@ -116,7 +116,7 @@ def calls_page(request: PageRequest) -> Page:
         )
     )
     data = {
-        "calls": [{"what": summaries[call], "title": titles.get(str(call.session)), "call": call} for call in calls],
+        "calls": [{**call.record(summaries[call]), "title": titles.get(str(call.session))} for call in calls],
         "after": shown.after,
         "more": more,
     }

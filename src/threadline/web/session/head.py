@@ -258,7 +258,7 @@ def head_record(head: SessionHead) -> dict[str, Any]:
     """The head as data."""
     session, facts = head.session.session, head.session.facts
     return {
-        "id": head.session.id,
+        "session": head.session.id,
         "path": head.session.path,
         "kept": session.kept,
         "version": head.session.version,
@@ -273,7 +273,7 @@ def head_record(head: SessionHead) -> dict[str, Any]:
         "calls": facts.calls if head.agent.id is None else len(head.agent.calls),
         "agents": [
             {
-                "id": agent.id,
+                "agent": agent.id,
                 "name": agent_title(agent),
                 "side": agent.side,
                 "status": str(agent.status),

@@ -180,7 +180,8 @@ def call_page(request: PageRequest) -> PageResult:
         class_="links",
     )
     data = {
-        "id": call.id,
+        "session": session.id,
+        "call": call.id,
         "tool": call.tool,
         "input": call.input,
         "output": call.output,
@@ -190,7 +191,7 @@ def call_page(request: PageRequest) -> PageResult:
         "agent": call.agent,
         "turn": call.turn,
         "timestamp": call.timestamp,
-        "duration": call.duration,
+        "seconds": call.duration.total_seconds() if call.duration is not None else None,
     }
     title = f"Call {shorten(call.tool, 60)}"
     return Fragment(title, "call", _with_title(session, title, page_links, render_call(call, scene)), data)
