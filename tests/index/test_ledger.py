@@ -136,7 +136,8 @@ def test_sums_of_any_filter_are_equal(  # noqa: PLR0917 - what hypothesis gives
 ) -> None:
     """For any period, project, model and session, and filters of filters."""
     plain, indexed_ledger = (
-        ledger.where(since=since, until=until, project=project, model=model, session=session).where(since=again)
+        # One at a time: a ledger may be empty, but a single range may not end before it starts.
+        ledger.where(since=since, project=project, model=model, session=session).where(until=until).where(since=again)
         for ledger in ledgers
     )
     assert indexed_ledger.by(*names, zone=zone) == plain.by(*names, zone=zone)

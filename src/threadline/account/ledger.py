@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from decimal import Decimal
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -13,8 +13,10 @@ from threadline.account.shipped_prices import combine_digests
 from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, merge_renamed_tools, sum_charges
 from threadline.account.windows import WINDOW_HOURS, usage_windows
 from threadline.errors import BadQuery
-from threadline.model.ledger import Charge, GroupKey, Key, Row, Rows, Sum, UsageWindow
+from threadline.model.ledger import CHARGE_COLUMNS, Charge, GroupKey, Key, Row, Rows, Sum, UsageWindow
 from threadline.model.places import Problem
+from threadline.model.tables import Columns, Table
+from threadline.model.text import count
 from threadline.model.times import Moment, TimeRange, Zone, is_within, resolve_zone
 
 if TYPE_CHECKING:
@@ -179,12 +181,16 @@ class ChargeList:
                 origin.agent_type = types[origin.transcript]
 
 
-class Ledger:
+class Ledger(Table[Charge]):
     """Charges and their sums. Every charge links back to the lines it was counted from.
 
-    Iterating gives the charges. `problems` are transcripts that could not be read. `rates` are the prices that were
-    applied. `calls` says whether the charges know which tools their messages call.
+    Iterating gives the charges; as a table, each is a row. `problems` are transcripts that could not be read. `rates`
+    are the prices that were applied. `calls` says whether the charges know which tools their messages call. Days are
+    days in `zone`, unless a method is told another: the user's own, unless it is set.
     """
+
+    noun = "charge"
+    html_columns = ("timestamp", "session", "agent", "model", "input", "output", "cache_write", "cache_read", "amount")
 
     def __init__(
         self, charges: Iterable[Charge], rates: Rates, problems: Iterable[Problem] = (), *, calls: bool = True
@@ -202,7 +208,17 @@ class Ledger:
         self._source = source
         self.problems = tuple(problems)
         self.calls = calls
+        self.zone: tzinfo = resolve_zone()
         self._rows: dict[tuple[GroupKey, tzinfo, bool], Rows] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: the charges themselves, whether they come from an index or not."""
+        return {**self.__dict__, "_source": ChargeList(self.charges, self.rates), "_rows": {}}
+
+    @property
+    def columns(self) -> Columns:
+        """The names and types of the columns of a charge."""
+        return CHARGE_COLUMNS
 
     @property
     def rates(self) -> Rates:
@@ -231,7 +247,10 @@ class Ledger:
         return len(self.charges)
 
     def __repr__(self) -> str:
-        return f"Ledger({len(self.charges):,} charges, {self.total.amount or 0:.2f} USD)"
+        return f"Ledger({self._describe()})"
+
+    def _describe(self) -> str:
+        return f"{count(len(self.charges), 'charge')}, {self.total.amount or 0:.2f} USD"
 
     @property
     def total(self) -> Sum:
@@ -254,7 +273,7 @@ class Ledger:
 
         `predicate` is called for each charge. `since` and `until` are inclusive: datetimes, dates, or text such as
         `2026-11-03` or `7d`. A day is the whole day; days and times without an offset are in the time zone `tz`, by
-        default the user's own. `project` and `model` match names that contain the text. `session` may be the start of
+        default the ledger's. `project` and `model` match names that contain the text. `session` may be the start of
         an id. Charges that are left out still count against copies: a message that another session owns does not come
         back when that session is left out.
 
@@ -263,10 +282,10 @@ class Ledger:
         """
         if predicate is not None:
             matching = self.where(since=since, until=until, project=project, model=model, session=session, tz=tz)
-            return Ledger(filter(predicate, matching), self.rates, self.problems, calls=self.calls)
+            return self._with_source(ChargeList(filter(predicate, matching), self.rates))
         if all(value is None for value in (since, until, project, model, session)):
             return self
-        time = TimeRange.parse(since, until, tz=tz)
+        time = TimeRange.parse(since, until, tz=self._zone_of(tz))
         selection = ChargeFilter(
             time.since,
             time.until,
@@ -274,7 +293,15 @@ class Ledger:
             (model.casefold(),) if model is not None else (),
             (session,) if session is not None else (),
         )
-        return Ledger.from_source(self._source.select(selection), self.problems, calls=self.calls)
+        return self._with_source(self._source.select(selection))
+
+    def _with_source(self, source: ChargeSource) -> Ledger:
+        ledger = Ledger.from_source(source, self.problems, calls=self.calls)
+        ledger.zone = self.zone
+        return ledger
+
+    def _zone_of(self, zone: Zone | None) -> tzinfo:
+        return self.zone if zone is None else resolve_zone(zone)
 
     def holding(self, session: str | None = None, transcripts: Collection[str] = ()) -> Sequence[Charge]:
         """Return the charges that a session or one of the transcripts contains, copies of others' messages included."""
@@ -293,8 +320,8 @@ class Ledger:
         return self._source.of_sessions(ids)
 
     def of_day(self, day: str, zone: Zone | None = None) -> Sequence[Charge]:
-        """Return the charges of a day in a time zone; by default the user's own."""
-        return self._source.of_day(day, resolve_zone(zone))
+        """Return the charges of a day in a time zone; by default the ledger's."""
+        return self._source.of_day(day, self._zone_of(zone))
 
     @property
     def sessions(self) -> frozenset[str]:
@@ -324,16 +351,16 @@ class Ledger:
     ) -> Rows:
         """Sum the charges by keys: `ledger.by("project", "model")`. Every charge is in exactly one row.
 
-        Days are days in `zone`, by default the user's own. Rows are sorted by time, or by cost. With `tool`, a charge
-        is shared equally by the calls that its message makes. A renamed tool counts under its current name (`View`
-        under `Read`), unless `exact_tools`. `extra` are keys of your own: a name and a function that returns a charge's
-        value.
+        Days are days in `zone`; the default is the ledger's, which is the user's own. Rows are sorted by time, or by
+        cost. With `tool`, a charge is shared equally by the calls that its message makes. A renamed tool counts under
+        its current name (`View` under `Read`), unless `exact_tools`. `extra` are keys of your own: a name and a
+        function that returns a charge's value.
 
         Raises:
             BadQuery: there is no such key, or no such zone.
         """
         extra_keys = extra or {}
-        in_zone = resolve_zone(zone)
+        in_zone = self._zone_of(zone)
         for name in names:
             if name not in KEY_DESCRIPTIONS and name not in extra_keys:
                 raise BadQuery(f"Unknown key {name!r}. Group by {', '.join((*KEY_DESCRIPTIONS, *extra_keys))}.")

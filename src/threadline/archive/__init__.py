@@ -10,6 +10,8 @@ interface shows the progress of long work.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from threadline.archive.archive import (
     AUTO_REFRESH_BYTES,
     Archive,
@@ -19,13 +21,21 @@ from threadline.archive.archive import (
     is_keep_ignored,
     open,  # noqa: A004 - as `threadline.open`
 )
+from threadline.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadline.archive.entries import EntryFilter, EntryStream
 
 __all__ = [
     "AUTO_REFRESH_BYTES",
     "Archive",
+    "EntryFilter",
+    "EntryStream",
     "HomePresence",
     "ProgressDisplay",
     "clear_kept_homes",
     "is_keep_ignored",
     "open",
 ]
+
+__getattr__ = lazy_exports(__name__, {"entries": ["EntryFilter", "EntryStream"]})

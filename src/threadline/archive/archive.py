@@ -18,28 +18,43 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
+from threadline.archive.arguments import Names, check_limit, check_texts, named_keywords, parse_names
 from threadline.errors import Error, NotFound
 from threadline.find import PROJECTS
 from threadline.find import homes as find_homes
 from threadline.model.homes import Home, Homes, TranscriptKind
+from threadline.model.times import Moment, TimeRange, Zone, resolve_zone
 
 if TYPE_CHECKING:
     import sqlite3
 
     from threadline.account import Ledger, Rates
-    from threadline.index import Index, IndexStatus, QueryResult, RefreshResult, SessionFacts
+    from threadline.archive.entries import EntrySource, EntryStream
+    from threadline.index import (
+        AgentList,
+        CallFilter,
+        CallList,
+        Index,
+        IndexStatus,
+        ProblemList,
+        QueryResult,
+        RefreshResult,
+        SessionFacts,
+    )
     from threadline.load import Session
-    from threadline.model.calls import ListedCall, ListedFile
+    from threadline.model.calls import FileList, ListedCall
     from threadline.model.entries import Entry
-    from threadline.model.hits import Hit, Hits
     from threadline.model.homes import Found, Transcript
     from threadline.model.places import SessionId
     from threadline.model.summaries import SummaryLinks
+    from threadline.model.tables import Hit, Hits
     from threadline.reports import (
         Examination,
-        Failure,
+        FailureFilter,
+        FailureList,
         PromptFilter,
         PromptHistory,
+        PromptList,
         RecentUsage,
         ScanResult,
         SecretFilter,
@@ -67,6 +82,16 @@ class Archive:
 
     Sessions that exist only in the keep are read from homes that `read_keep` adds; `keep_problems` says what could not
     be read. With `without_keep` they are left out on purpose, and the index is a different one.
+
+    The keywords of its questions are filters, and all that are given have to match:
+
+    - `session` is the start of a session's id, or `last` for the newest session.
+    - `project` is a part of the project's path, ignoring case.
+    - `since` and `until` are datetimes, days, or text as on the command line: `2026-11-03`, `7d`, `yesterday`. Both are
+      inclusive. Days, and times without an offset, are in `zone`: the user's own, unless it is set.
+    - `limit` is the largest number of rows. Without it, all are returned.
+
+    An unknown keyword is a TypeError that names the others, and a value that makes no sense is a BadQuery.
     """
 
     def __init__(
@@ -94,6 +119,8 @@ class Archive:
         self._progress = progress or _no_progress
         self._max_refresh_bytes = max_refresh_bytes
         self._stale_ok = stale_ok
+        self.zone: tzinfo = resolve_zone()
+        """The time zone of days, and of times without an offset."""
         self._open_index: Index | None = None
         self._is_index_compared = False
         self._found: list[Found] | None = None
@@ -105,6 +132,20 @@ class Archive:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        homes = ", ".join(home.name for home in self.homes) or "no homes"
+        return f"Archive({homes})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: everything except the open index and the progress display."""
+        return {
+            **self.__dict__,
+            "_open_index": None,
+            "_is_index_compared": False,
+            "_found": None,
+            "_progress": _no_progress,
+        }
 
     def close(self) -> None:
         """Close the index. The next question compares it with the transcripts again."""
@@ -428,15 +469,46 @@ class Archive:
         with self._progress("Reading", total_size(found)) as advance:
             return build_overview(found, jobs=self._jobs, progress=advance)
 
-    def sessions(self, selection: SessionFilter | None = None) -> SessionList:
-        """The sessions that match a filter, newest first."""
-        from threadline.summary import list_sessions
+    @named_keywords
+    def sessions(
+        self,
+        selection: SessionFilter | None = None,
+        *,
+        project: str | None = None,
+        title: str | None = None,
+        agent_type: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        machine: str | None = None,
+        limit: int | None = None,
+    ) -> SessionList:
+        """The sessions that match a filter, newest first.
 
+        `title` is a part of the title, `agent_type` the type of an agent that a session started, and `machine` the
+        machine that it comes from. A `selection` may be given as well; keywords replace its fields.
+
+        Raises:
+            BadQuery: a value makes no sense.
+        """
+        from threadline.summary import SessionFilter, list_sessions
+
+        check_texts(project=project, title=title, agent_type=agent_type, machine=machine)
+        time = TimeRange.parse(since, until, tz=self.zone)
+        keywords = {
+            "project": project,
+            "title": title,
+            "agent_type": agent_type,
+            "since": time.since,
+            "until": time.until,
+            "machine": machine,
+            "limit": check_limit(limit),
+        }
+        chosen = replace(selection or SessionFilter(), **_without_none(keywords))
         index = self._source()
         if index is not None:
-            return list_sessions(self.found, selection, source=index.summaries())
+            return list_sessions(self.found, chosen, source=index.summaries())
         with self._progress("Reading", total_size(self.found)) as advance:
-            return list_sessions(self.found, selection, jobs=self._jobs, progress=advance)
+            return list_sessions(self.found, chosen, jobs=self._jobs, progress=advance)
 
     def session(self, name: str) -> Session:
         """Read a session, by a prefix of its id, or `last`.
@@ -470,11 +542,35 @@ class Archive:
 
         return read_session_titles(self.found, sessions)
 
-    def ledger(self, prices: Rates | None = None, *, calls: bool = True) -> Ledger:
+    @named_keywords
+    def ledger(
+        self,
+        prices: Rates | None = None,
+        *,
+        calls: bool = True,
+        session: str | None = None,
+        project: str | None = None,
+        model: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+    ) -> Ledger:
         """What was spent, every message counted once. Without `calls` it cannot be summed by tool.
 
-        `prices` are used instead of the rates shipped with threadline.
+        `prices` are used instead of the rates shipped with threadline. `model` is a part of a model's name. The other
+        keywords are those of `Ledger.where`.
+
+        Raises:
+            BadQuery: a value makes no sense.
         """
+        check_texts(session=session, project=project, model=model)
+        time = TimeRange.parse(since, until, tz=self.zone)
+        ledger = self._whole_ledger(prices, calls=calls)
+        ledger.zone = self.zone
+        return ledger.where(
+            since=time.since, until=time.until, project=project, model=model, session=self._session_start(session)
+        )
+
+    def _whole_ledger(self, prices: Rates | None, *, calls: bool) -> Ledger:
         index = self._source()
         if index is not None:
             return index.ledger(prices)
@@ -483,6 +579,14 @@ class Archive:
 
         with self._progress("Reading", total_size(self.found)) as advance:
             return build_ledger(self.found, prices or shipped_rates(), jobs=self._jobs, progress=advance, calls=calls)
+
+    def _session_start(self, session: str | None) -> str | None:
+        """The start of a session's id: `last` is the newest session."""
+        check_texts(session=session)
+        if session != "last":
+            return session
+        newest = self.sessions(limit=1)
+        return newest[0].id if newest else session
 
     def recent(self, named: SessionRef, rates: Rates, *, since: datetime, seconds: float) -> RecentUsage:
         """A session and what was spent since a time, for a status line that is updated on every prompt.
@@ -498,30 +602,164 @@ class Archive:
 
         return read_recent_usage(named, self.homes, rates, since=since, seconds=seconds)
 
-    def history(self, selection: PromptFilter | None = None) -> PromptHistory:
-        """What was typed in all projects, newest first: its `prompts()`, and which sessions were deleted."""
-        from threadline.reports import PromptHistory
+    @named_keywords
+    def history(
+        self,
+        selection: PromptFilter | None = None,
+        *,
+        text: str | None = None,
+        project: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        gone: bool | None = None,
+        limit: int | None = None,
+    ) -> PromptHistory:
+        """What was typed in all projects, newest first, also in sessions that were deleted. Iterating reads it.
 
-        return PromptHistory(self.found, selection)
+        `text` is a part of the prompt, ignoring case. With `gone`, only prompts whose session was deleted. A
+        `selection` may be given as well; keywords replace its fields. `prompts` has the prompts of transcripts.
 
-    def failures(self, since: datetime | None = None) -> list[Failure]:
-        """What went wrong in all sessions, oldest first, each failure once.
-
-        With `since`, only transcripts modified from then on are read.
+        Raises:
+            BadQuery: a value makes no sense.
         """
-        from threadline.render import summarize_input
-        from threadline.reports import find_failures
+        from threadline.reports import PromptFilter, PromptHistory
 
+        check_texts(text=text, project=project)
+        time = TimeRange.parse(since, until, tz=self.zone)
+        keywords = {
+            "text": text,
+            "project": project,
+            "since": time.since,
+            "until": time.until,
+            "gone": gone,
+            "limit": check_limit(limit),
+        }
+        return PromptHistory(self.found, replace(selection or PromptFilter(), **_without_none(keywords)))
+
+    @named_keywords
+    def prompts(
+        self,
+        *,
+        session: str | None = None,
+        project: str | None = None,
+        kinds: Names = (),
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int | None = None,
+    ) -> PromptList:
+        """What people typed in sessions, newest first, with the full text. Reads the transcripts.
+
+        `kinds` are kinds of acts, such as `prompt`, `command` or `steering`.
+
+        Raises:
+            BadQuery: a value makes no sense.
+        """
+        from threadline.model.session import ActKind
+        from threadline.reports import PromptList, find_prompts
+
+        chosen = parse_names("kinds", kinds, [str(kind) for kind in ActKind])
+        time = TimeRange.parse(since, until, tz=self.zone)
+        sources = [
+            (source.transcript, source.project)
+            for source in self._sources(self._session_start(session), project, time.since)
+            if source.transcript.kind is TranscriptKind.MAIN
+        ]
+        with self._progress("Reading", sum(transcript.size for transcript, _ in sources)) as advance:
+            prompts = find_prompts(sources, jobs=self._jobs, progress=advance)
+        matches = [prompt for prompt in prompts if (not chosen or prompt.kind in chosen) and prompt.timestamp in time]
+        shown = matches[: check_limit(limit)]
+        return PromptList(shown, len(matches) - len(shown))
+
+    @named_keywords
+    def entries(
+        self,
+        *,
+        session: str | None = None,
+        project: str | None = None,
+        kinds: Names = (),
+        agent: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int | None = None,
+    ) -> EntryStream:
+        """The entries of all transcripts, each transcript in file order. Iterating reads them; none is kept in memory.
+
+        `kinds` are kinds of entries, such as `user` and `assistant`. `agent` is the start of an agent's id, `main` or
+        `sub`.
+
+        Raises:
+            BadQuery: a value makes no sense.
+        """
+        from threadline.archive.entries import EntryFilter, EntryStream
+
+        check_texts(agent=agent)
+        time = TimeRange.parse(since, until, tz=self.zone)
+        prefix = self._session_start(session)
+        selection = EntryFilter(prefix, parse_names("kinds", kinds), agent, time, check_limit(limit))
+        return EntryStream(list(self._sources(prefix, project, time.since)), selection)
+
+    def _sources(self, session: str | None, project: str | None, since: datetime | None) -> Iterator[EntrySource]:
+        """The transcripts that may contain entries of a session, a project and a period."""
+        from threadline.archive.entries import EntrySource
+        from threadline.find import drop_shared_transcripts
+
+        check_texts(project=project)
+        part = (project or "").casefold()
         # A file last modified before then contains nothing from after it.
         oldest = since.timestamp() * 1e9 if since is not None else 0
-        transcripts = [
-            transcript
-            for home in self.found
-            for transcript in home.transcripts
-            if transcript.size and transcript.mtime_ns >= oldest
-        ]
+        for home in drop_shared_transcripts(self.found):
+            names = {folder.folder: folder.name for folder in home.projects}
+            for transcript in home.transcripts:
+                name = names.get(transcript.folder, transcript.folder)
+                own_session = transcript.session
+                is_in_session = session is None or own_session is None or own_session.startswith(session)
+                if is_in_session and part in name.casefold() and transcript.mtime_ns >= oldest:
+                    yield EntrySource(transcript, own_session, name)
+
+    @named_keywords
+    def errors(
+        self,
+        since: Moment | None = None,
+        selection: FailureFilter | None = None,
+        *,
+        session: str | None = None,
+        project: str | None = None,
+        tools: Names = (),
+        outcomes: Names = (),
+        until: Moment | None = None,
+        limit: int | None = None,
+    ) -> FailureList:
+        """Failed calls and requests of all sessions, oldest first, each once. Reads the transcripts.
+
+        `outcomes` are `error`, `denied`, `interrupted`, `lost` or `api-error`. With a limit, the newest are returned. A
+        `selection` may be given as well; keywords replace its fields.
+
+        Raises:
+            BadQuery: a value makes no sense.
+        """
+        from threadline.render import summarize_input
+        from threadline.reports import FAILURES, FailureFilter, find_failures
+
+        check_texts(project=project)
+        time = TimeRange.parse(since, until, tz=self.zone)
+        keywords = {
+            "session": self._session_start(session),
+            "project": project,
+            "tools": parse_names("tools", tools) or None,
+            "outcomes": parse_names("outcomes", outcomes, FAILURES) or None,
+            "since": time.since,
+            "until": time.until,
+            "limit": check_limit(limit),
+        }
+        chosen = replace(selection or FailureFilter(), **_without_none(keywords))
+        # Of copies of a session, the original counts: so a filter does not limit what is read, except for the time.
+        sources = [source for source in self._sources(None, None, chosen.since) if source.transcript.size]
+        transcripts = [source.transcript for source in sources]
         with self._progress("Reading", sum(transcript.size for transcript in transcripts)) as advance:
-            return find_failures(transcripts, summarize_input, jobs=self._jobs, progress=advance)
+            failures = find_failures(transcripts, summarize_input, jobs=self._jobs, progress=advance)
+        return chosen.apply(failures, {str(source.transcript.path): source.project for source in sources})
+
+    failures = errors
 
     def examine(self, found: Sequence[Found] | None = None, *, check: bool = False) -> Examination:
         """Read everything, or what was `found` elsewhere: what is wrong, what is new, how much was understood.
@@ -563,11 +801,20 @@ class Archive:
 
     # --- search
 
+    @named_keywords
     def search(
         self,
-        query: str,
+        query: str = "",
         *,
-        limit: int | None = 20,
+        session: str | None = None,
+        project: str | None = None,
+        tool: str | None = None,
+        model: str | None = None,
+        kind: str | None = None,
+        agent: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int | None = None,
         every: bool = False,
         sort: Sort = "rank",
         zone: tzinfo | None = None,
@@ -577,6 +824,9 @@ class Archive:
     ) -> Hits:
         """The hits of a query, best first; `docs/search.md` describes the language. Builds the index if needed.
 
+        `session`, `project`, `tool`, `model`, `kind`, `agent`, `since` and `until` are the fields of the language.
+        There is one hit per session, or with `every` one per entry.
+
         Without `near`, only exact matches: no other spelling, and no session with the words in separate entries.
         `seconds` limits how long entries are read if the index alone cannot answer; `cut_short` says that the limit was
         reached and there may be more hits.
@@ -585,18 +835,22 @@ class Archive:
             BadQuery: the query is invalid, or nothing was found in that time.
             IndexBusy: another process is building the index.
         """
-        from threadline.search import search
+        from threadline.search import search, value_filters
 
+        values = {"project": project, "tool": tool, "model": model, "kind": kind, "agent": agent}
+        check_texts(query=query, **values)
+        time = TimeRange.parse(since, until, now=now, tz=zone or self.zone)
         return search(
             self.open_index(),
             query,
-            limit=limit,
+            limit=check_limit(limit),
             every=every,
             sort=sort,
-            zone=zone,
+            zone=zone or self.zone,
             now=now,
             near=near,
             seconds=seconds,
+            filters=value_filters({**values, "session": self._session_start(session)}, time),
         )
 
     def why(self, query: str, *, zone: tzinfo | None = None, now: datetime | None = None) -> str:
@@ -635,30 +889,113 @@ class Archive:
 
     # --- calls, files and SQL
 
+    @named_keywords
     def calls(
         self,
+        selection: CallFilter | None = None,
         *,
-        tools: Sequence[str] = (),
+        tools: Names = (),
         exact_tools: bool = False,
-        outcomes: Sequence[str] = (),
+        outcomes: Names = (),
         session: str | None = None,
         project: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        limit: int | None = 50,
-    ) -> list[ListedCall]:
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int | None = None,
+    ) -> CallList:
         """Calls of all sessions, newest first, each once. Builds the index if needed.
 
-        `tools` are names of tools, old or new: `Read` includes calls of `View`, unless `exact_tools`. `session` is a
-        prefix of an id, `project` a part of the project's path.
+        `tools` are names of tools, old or new: `Read` includes calls of `View`, unless `exact_tools`. A `selection` may
+        be given as well; keywords replace its fields.
 
         Raises:
+            BadQuery: a value makes no sense.
             IndexBusy: another process is building the index.
         """
+        from threadline.model.calls import Outcome
+
+        chosen = self._call_filter(selection, session, project, since, until, limit)
+        names = parse_names("outcomes", outcomes, [str(outcome) for outcome in Outcome])
+        return self.open_index().calls(
+            chosen, tools=parse_names("tools", tools), exact_tools=exact_tools, outcomes=names
+        )
+
+    def _call_filter(  # noqa: PLR0917 - the keywords that calls, files and agents share
+        self,
+        selection: CallFilter | None,
+        session: str | None,
+        project: str | None,
+        since: Moment | None,
+        until: Moment | None,
+        limit: int | None,
+    ) -> CallFilter:
         from threadline.index import CallFilter
 
-        selection = CallFilter(session, project, since, until, limit)
-        return self.open_index().calls(selection, tools=tools, exact_tools=exact_tools, outcomes=outcomes)
+        check_texts(project=project)
+        time = TimeRange.parse(since, until, tz=self.zone)
+        keywords = {
+            "session": self._session_start(session),
+            "project": project,
+            "since": time.since,
+            "until": time.until,
+            "limit": check_limit(limit),
+        }
+        return replace(selection or CallFilter(), **_without_none(keywords))
+
+    @named_keywords
+    def agents(
+        self,
+        selection: CallFilter | None = None,
+        *,
+        types: Names = (),
+        session: str | None = None,
+        project: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int | None = None,
+    ) -> AgentList:
+        """Subagents of all sessions that have a transcript, those that worked last first. Builds the index if needed.
+
+        `since` and `until` apply to the last entry of an agent. A `selection` may be given as well; keywords replace
+        its fields.
+
+        Raises:
+            BadQuery: a value makes no sense.
+            IndexBusy: another process is building the index.
+        """
+        chosen = self._call_filter(selection, session, project, since, until, limit)
+        return self.open_index().agents(chosen, parse_names("types", types))
+
+    @named_keywords
+    def problems(
+        self,
+        *,
+        session: str | None = None,
+        project: str | None = None,
+        kinds: Names = (),
+        limit: int | None = None,
+    ) -> ProblemList:
+        """What is wrong in the transcripts, by kind and place. Builds the index if needed; `examine` reads everything.
+
+        Raises:
+            BadQuery: a value makes no sense.
+            IndexBusy: another process is building the index.
+        """
+        from threadline.index import ProblemList
+        from threadline.model.places import ProblemKind
+
+        check_texts(project=project)
+        chosen = parse_names("kinds", kinds, [str(kind) for kind in ProblemKind])
+        prefix = self._session_start(session)
+        matches = [
+            problem
+            for problem in self.open_index().list_problems()
+            if (not chosen or problem.kind in chosen)
+            and (prefix is None or (problem.session or "").startswith(prefix))
+            and (project or "").casefold() in problem.project.casefold()
+        ]
+        shown = matches[: check_limit(limit)]
+        return ProblemList(shown, len(matches) - len(shown))
 
     @staticmethod
     def call_input(call: ListedCall) -> Any:
@@ -668,26 +1005,29 @@ class Archive:
         place = call.place
         return read_call_input(place.transcript, place.offset or 0, place.line, call.id)
 
+    @named_keywords
     def files(
         self,
         path: str | None = None,
+        selection: CallFilter | None = None,
         *,
         session: str | None = None,
         project: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        limit: int | None = 50,
-    ) -> list[ListedFile]:
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int | None = None,
+    ) -> FileList:
         """Files that sessions touched, those touched last first. Builds the index if needed.
 
         `path` is a file's path or the end of it; the other parameters are those of `calls`.
 
         Raises:
+            BadQuery: a value makes no sense.
             IndexBusy: another process is building the index.
         """
-        from threadline.index import CallFilter
-
-        return self.open_index().files(CallFilter(session, project, since, until, limit), path)
+        check_texts(path=path)
+        chosen = self._call_filter(selection, session, project, since, until, limit)
+        return self.open_index().files(chosen, path)
 
     def sql(self, question: str, *, seconds: float = 60) -> list[dict[str, Any]]:
         """The rows of a SELECT on the index; `docs/index.md` describes the tables. Builds the index if needed.
@@ -712,6 +1052,10 @@ class Archive:
         """
         with self.open_index().sql(heap=heap) as run:
             yield run
+
+
+def _without_none(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _follow_path(path: Path, since: datetime | None) -> Follower:
@@ -771,6 +1115,7 @@ def open(  # noqa: A001 - as `threadline.open`
     progress: ProgressDisplay | None = None,
     max_refresh_bytes: int = AUTO_REFRESH_BYTES,
     keep: bool | str | Path = True,
+    tz: Zone | None = None,
 ) -> Archive:
     """Open the archive of these homes, or of all homes on this machine.
 
@@ -778,11 +1123,12 @@ def open(  # noqa: A001 - as `threadline.open`
     `progress` shows the progress of long work, and `max_refresh_bytes` limits how much is read to update the index
     without being asked to. `keep` says whether to read sessions that exist only in the keep, or where the keep is. If
     homes are given, only their sessions are read from it. A given home that no longer exists is read from the keep, if
-    that has it; `missing_homes` lists those.
+    that has it; `missing_homes` lists those. `tz` is the time zone of days, and of times without an offset; by default
+    it is the user's own.
 
     >>> import threadline
     >>> with threadline.open() as archive:  # doctest: +SKIP
-    ...     for hit in archive.search("flaky login test").hits:
+    ...     for hit in archive.search("flaky login test", since="30d"):
     ...         print(hit.session, hit.snippet)
 
     Raises:
@@ -807,6 +1153,7 @@ def open(  # noqa: A001 - as `threadline.open`
         max_refresh_bytes=max_refresh_bytes,
         without_keep=without_keep,
     )
+    archive.zone = resolve_zone(tz)
     if folder is not None:
         archive.read_keep(folder, only=bool(requested), lost=tuple(missing))
     elif keep is True and not without_keep:

@@ -64,13 +64,15 @@ def errors(
         archive = open_archive(homes, jobs, index=False)
         if not archive.homes:
             out.report_no_home()
-        failures = archive.failures(time.since)
+        failures = archive.failures(time.since, until=time.until)
     return out.print_listing(
         [failure for failure in failures if failure.timestamp in time],
         output,
         row=to_json_value,
         table=lambda matches: _failure_table(matches, zone, has_sessions=session is None),
-        nothing=lambda: _explain_nothing(failures, time, zone),
+        nothing=lambda: _explain_nothing(
+            failures if session is not None or not time else archive.failures(), time, zone
+        ),
     )
 
 

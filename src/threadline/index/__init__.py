@@ -18,7 +18,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.index.calls import read_call_input
     from threadline.index.index import Index, IndexStatus
-    from threadline.index.listings import CallFilter, FileTouch
+    from threadline.index.listings import AgentList, CallFilter, CallList, FileTouch, ListedAgent
     from threadline.index.queries import (
         Activity,
         EntryFacts,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         EntryTable,
         FullText,
         ListedProblem,
+        ProblemList,
         SessionFacts,
     )
     from threadline.index.refresh import RefreshResult, rebuild_index, refresh_index
@@ -42,7 +43,7 @@ __getattr__ = lazy_exports(
     {
         "calls": ["read_call_input"],
         "index": ["Index", "IndexStatus"],
-        "listings": ["CallFilter", "FileTouch"],
+        "listings": ["AgentList", "CallFilter", "CallList", "FileTouch", "ListedAgent"],
         "queries": [
             "Activity",
             "EntryFacts",
@@ -51,6 +52,7 @@ __getattr__ = lazy_exports(
             "EntryTable",
             "FullText",
             "ListedProblem",
+            "ProblemList",
             "SessionFacts",
         ],
         "refresh": ["RefreshResult", "rebuild_index", "refresh_index"],

@@ -46,13 +46,13 @@ from threadline.model.places import AgentId, Problem, SessionId
 
 if TYPE_CHECKING:
     from threadline.account import Ledger, Rates
-    from threadline.index.listings import CallFilter, FileTouch
-    from threadline.index.queries import Activity, EntryTable, FullText, ListedProblem, SessionFacts
+    from threadline.index.listings import AgentList, CallFilter, CallList, FileTouch
+    from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts
     from threadline.index.refresh import RefreshResult
     from threadline.index.sql import QueryResult
     from threadline.index.summaries import IndexedSummaries, SessionBrief
     from threadline.index.vocabulary import Vocabulary
-    from threadline.model.calls import ListedCall, ListedFile
+    from threadline.model.calls import FileList
     from threadline.model.summaries import KnownLinks
     from threadline.reports import RecentUsage, SessionRef
 
@@ -302,17 +302,23 @@ class Index:
         tools: Sequence[str] = (),
         exact_tools: bool = False,
         outcomes: Sequence[str] = (),
-    ) -> list[ListedCall]:
+    ) -> CallList:
         """Calls, newest first, each once."""
         from threadline.index.listings import list_calls
 
         return list_calls(self._connection, selection, tools=tools, exact_tools=exact_tools, outcomes=outcomes)
 
-    def files(self, selection: CallFilter, path: str | None = None) -> list[ListedFile]:
+    def files(self, selection: CallFilter, path: str | None = None) -> FileList:
         """Files by session, those touched last first. `path` is a file's path or the end of it."""
         from threadline.index.listings import list_files
 
         return list_files(self._connection, selection, path)
+
+    def agents(self, selection: CallFilter, types: Sequence[str] = ()) -> AgentList:
+        """Subagents, those that worked last first. Only of these types, if any are given."""
+        from threadline.index.listings import list_agents
+
+        return list_agents(self._connection, selection, types)
 
     def touches(self, path: str, limit: int) -> list[FileTouch]:
         """The last times a file was read or written, newest first."""
@@ -338,7 +344,7 @@ class Index:
 
         return count_tools(self._connection)
 
-    def list_problems(self) -> list[ListedProblem]:
+    def list_problems(self) -> ProblemList:
         """The problems found while indexing, by kind and place."""
         from threadline.index.queries import list_problems
 

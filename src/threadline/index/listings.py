@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -13,8 +14,9 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.index.schema import AGENT_SQL, PREFERRED_COPY_SQL, SESSION_SQL
-from threadline.model.calls import ListedCall, ListedFile, Outcome
+from threadline.model.calls import FileList, ListedCall, ListedFile, Outcome
 from threadline.model.places import AgentId, CallId, Place, SessionId
+from threadline.model.tables import Columns, Listing, Record
 from threadline.model.text import names_tool
 from threadline.model.times import parse_timestamp
 
@@ -42,6 +44,29 @@ _NEWEST_CALLS = "ORDER BY c.moment DESC, e.timestamp DESC, c.entry_id DESC, c.po
 _PENDING = str(Outcome.PENDING)
 
 
+class CallList(Listing[ListedCall]):
+    """Calls, newest first. As a table, a call also has its `input`, as JSON, which is read from the transcript."""
+
+    row_type = ListedCall
+    noun = "call"
+    renamed = {"id": "call"}  # noqa: RUF012 - annotated in the base class
+    added = {"duration": timedelta}  # noqa: RUF012 - the same
+    html_columns = ("timestamp", "session", "agent", "tool", "outcome", "duration", "input")
+
+    @property
+    def columns(self) -> Columns:
+        """The names and types of the columns."""
+        return {**super().columns, "input": str}
+
+    def to_record(self, row: ListedCall) -> Record:
+        """Return a call as a dictionary with a value for each column."""
+        from threadline.index.calls import read_call_input  # noqa: PLC0415 - loads the reader, which a list does without
+
+        place = row.place
+        value = read_call_input(place.transcript, place.offset, place.line, row.id)
+        return {**super().to_record(row), "input": json.dumps(value, ensure_ascii=False)}
+
+
 def list_calls(
     connection: sqlite3.Connection,
     selection: CallFilter,
@@ -49,7 +74,7 @@ def list_calls(
     tools: Sequence[str] = (),
     exact_tools: bool = False,
     outcomes: Sequence[str] = (),
-) -> list[ListedCall]:
+) -> CallList:
     """The matching calls, newest first, each once. The view `calls` in the schema defines which copy counts.
 
     With a session, all calls in its transcripts are listed, copies included. A call without a time sorts as the oldest,
@@ -63,7 +88,7 @@ def list_calls(
         rows = query.by_transcript(scope.condition, copies=selection.session is not None)
     else:
         rows = query.by_time(scope.condition)
-    return [_listed_call(row) for row in islice(rows, selection.limit)]
+    return CallList(map(_listed_call, islice(rows, selection.limit)))
 
 
 class _CallQuery:
@@ -182,7 +207,7 @@ def list_files(
     connection: sqlite3.Connection,
     selection: CallFilter,
     path: str | None = None,
-) -> list[ListedFile]:
+) -> FileList:
     """The matching files, once for each session that touched them, those touched last first.
 
     `path` is a file's path or the end of it. With a time range, only what was done in it counts.
@@ -198,7 +223,7 @@ def list_files(
             select = _FILES_BY_TRANSCRIPT
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     keys = _first_keys(connection.execute(f"{select} {where} {_NEWEST_FILES}"), selection.limit)
-    return _load_files(connection, keys, conditions)
+    return FileList(_load_files(connection, keys, conditions))
 
 
 def _matching_paths(connection: sqlite3.Connection, path: str) -> Iterator[int]:
@@ -240,6 +265,57 @@ def _load_files(connection: sqlite3.Connection, keys: list[_FileKey], conditions
     return [files[key] for key in keys]
 
 
+_SELECT_AGENTS = """SELECT a.agent, a.session, a.type, a.call, a.model, a.entries, a.first, a.last, a.project,
+        a.transcript, a.side
+    FROM agents a JOIN transcripts t ON t.transcript_id = a.transcript_id"""
+
+
+class ListedAgent(Struct, frozen=True):
+    """A subagent in a list: its type, the call that started it, its model, and when it worked.
+
+    `side` says what Claude Code runs it for, if it does so itself: compaction, suggestions and so on.
+    """
+
+    agent: AgentId
+    session: SessionId | None
+    type: str | None
+    call: CallId | None
+    model: str | None
+    entries: int
+    first: datetime | None
+    last: datetime | None
+    project: str
+    transcript: str
+    side: str | None = None
+
+    def __repr__(self) -> str:
+        return f"ListedAgent({self.agent!r}, {self.type!r}, session {self.session!r}, {self.entries:,} entries)"
+
+
+class AgentList(Listing[ListedAgent]):
+    """Subagents, those that worked last first."""
+
+    row_type = ListedAgent
+    noun = "agent"
+
+
+def list_agents(connection: sqlite3.Connection, selection: CallFilter, types: Sequence[str] = ()) -> AgentList:
+    """The matching subagents, those that worked last first. One worked in a period if its last entry is in it."""
+    scope = select_transcripts(connection, selection.session, selection.project) if selection.has_scope else None
+    where = f" WHERE {scope.condition}" if scope is not None else ""
+    rows = connection.execute(_SELECT_AGENTS + where + " ORDER BY a.last DESC, a.transcript, a.agent")
+    agents = (_listed_agent(row) for row in rows)
+    matches = (agent for agent in agents if (not types or agent.type in types) and selection.has_time(agent.last))
+    return AgentList(islice(matches, selection.limit))
+
+
+def _listed_agent(row: tuple[Any, ...]) -> ListedAgent:
+    agent, session, type_, call, model, entries, first, last, project, transcript, side = row
+    times = (parse_timestamp(first), parse_timestamp(last))
+    paths = (os.fsdecode(project), os.fsdecode(transcript))
+    return ListedAgent(agent, session, type_, call, model, entries, *times, *paths, side)
+
+
 _SELECT_TOUCHES = """SELECT how, timestamp, call, session, agent, project, transcript, line FROM touched WHERE path = ?
     ORDER BY timestamp DESC, transcript, line DESC LIMIT ?"""
 
@@ -278,7 +354,7 @@ class CallFilter(Struct, frozen=True):
     project: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-    limit: int | None = 50
+    limit: int | None = None
 
     @property
     def has_scope(self) -> bool:

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from threadline.index.store import FIELDS, WORKING_AGENT_SQL, decode_path, encode_path, storable_text
 from threadline.model.ledger import EXACT
+from threadline.model.tables import Listing
 from threadline.model.text import current_tool_name
 from threadline.model.times import parse_timestamp
 
@@ -151,8 +152,11 @@ def message_amounts(connection: sqlite3.Connection, session: str) -> dict[str, D
     return amounts
 
 
-_SELECT_PROBLEMS = """SELECT p.kind, p.message, p.recovered, t.path, p.line
-    FROM problems p JOIN transcripts t USING(transcript_id) ORDER BY p.kind, t.path, p.line"""
+_SELECT_PROBLEMS = """SELECT p.kind, p.message, p.recovered, t.path, p.line,
+        COALESCE(t.session, (SELECT a.session FROM agent_rows a WHERE a.transcript_id = t.transcript_id)),
+        COALESCE(o.path, o.folder)
+    FROM problems p JOIN transcripts t USING(transcript_id) JOIN projects o USING(project_id)
+    ORDER BY p.kind, t.path, p.line"""
 _COUNT_PROBLEMS = "SELECT kind, COUNT(*) FROM problems GROUP BY 1 ORDER BY 2 DESC"
 
 
@@ -164,14 +168,23 @@ class ListedProblem(Struct, frozen=True):
     recovered: bool
     transcript: str
     line: int
+    session: str | None = None
+    project: str = ""
 
 
-def list_problems(connection: sqlite3.Connection) -> list[ListedProblem]:
+class ProblemList(Listing[ListedProblem]):
+    """Problems, by kind and place."""
+
+    row_type = ListedProblem
+    noun = "problem"
+
+
+def list_problems(connection: sqlite3.Connection) -> ProblemList:
     """All problems, by kind and place."""
-    return [
-        ListedProblem(kind, message, bool(recovered), decode_path(path), line)
-        for kind, message, recovered, path, line in connection.execute(_SELECT_PROBLEMS)
-    ]
+    return ProblemList(
+        ListedProblem(kind, message, bool(recovered), decode_path(path), line, session, decode_path(project))
+        for kind, message, recovered, path, line, session, project in connection.execute(_SELECT_PROBLEMS)
+    )
 
 
 def count_problems(connection: sqlite3.Connection) -> dict[str, int]:

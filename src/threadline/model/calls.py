@@ -13,7 +13,8 @@ from threadline.model.blocks import McpToolResultBlock, ServerResultBlock, ToolR
 from threadline.model.entries import AssistantEntry, UserEntry
 from threadline.model.places import AgentId, CallId, Place, SessionId
 from threadline.model.results import ResultValue, typed_result
-from threadline.model.text import extract_text
+from threadline.model.tables import Listing
+from threadline.model.text import count, extract_text
 
 AGENT_TOOLS = frozenset({"Task", "Agent"})
 """The tools whose only purpose is to start an agent."""
@@ -140,6 +141,9 @@ class ListedCall(Struct, frozen=True):
         start, end = self.timestamp, self.ended
         return end - start if start is not None and end is not None and end >= start else None
 
+    def __repr__(self) -> str:
+        return f"ListedCall({self.tool!r}, {str(self.outcome)!r}, {str(self.place)!r})"
+
     def record(self, input_: str) -> dict[str, Any]:
         """A row for programs. The turn and the evidence are not known without reading the session."""
         return call_record(
@@ -209,3 +213,14 @@ class ListedFile(Struct, frozen=True):
     writes: int
     first: datetime | None
     last: datetime | None
+
+    def __repr__(self) -> str:
+        touches = f"{count(self.reads, 'read')}, {count(self.writes, 'write')}"
+        return f"ListedFile({self.path!r}, session {self.session!r}, {touches})"
+
+
+class FileList(Listing[ListedFile]):
+    """Files that sessions touched, those touched last first."""
+
+    row_type = ListedFile
+    noun = "file"

@@ -1,24 +1,22 @@
 """What a ledger contains: rates, charges, sums and the rows of a report, and amounts that Claude Code reports itself.
 
-Prices are USD per million tokens. All arithmetic is exact (`EXACT`): nothing is ever rounded. Data frame libraries
-are imported only when a data frame is requested.
+Prices are USD per million tokens. All arithmetic is exact (`EXACT`): nothing is ever rounded.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from enum import StrEnum
-from importlib import import_module
 from typing import Any
 
 from msgspec import Struct
 
-from threadline.errors import Missing
 from threadline.model.places import Place, Problem
-from threadline.model.text import format_decimal, plain_decimal
+from threadline.model.tables import Columns, Table
+from threadline.model.text import count, format_decimal, plain_decimal
 from threadline.model.times import parse_timestamp
 from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Origin, Sighting, parse_amount
 
@@ -149,6 +147,10 @@ class Charge(Struct, frozen=True, gc=False):
     rate: Rate | None
     part: str = ""
     web_searches: int = 0
+
+    def __repr__(self) -> str:
+        amount = f"{format_decimal(self.amount)} USD" if self.amount is not None else "no price"
+        return f"Charge({self.message!r}, {self.model!r}, {count(self.tokens, 'token')}, {amount})"
 
     @property
     def message(self) -> str:
@@ -319,6 +321,31 @@ class Charge(Struct, frozen=True, gc=False):
         )
 
 
+CHARGE_COLUMNS: Columns = {
+    "timestamp": datetime,
+    "session": str,
+    "agent": str,
+    "project": str,
+    "model": str,
+    "message": str,
+    "part": str,
+    "input": int,
+    "output": int,
+    "cache_write": int,
+    "cache_write_5m": int,
+    "cache_write_1h": int,
+    "cache_read": int,
+    "tokens": int,
+    "web_searches": int,
+    "amount": Decimal,
+    "reported": Decimal,
+    "calls": list,
+    "flags": list,
+    "place": str,
+}
+"""The columns of a table of charges, each an attribute of a charge."""
+
+
 def _usage_place(sighting: Sighting, line: int, offset: int) -> Place:
     path = "$.data.message.message.usage" if sighting.is_repeat else "$.message.usage"
     return Place(sighting.origin.transcript, line, offset, json_path=path)
@@ -400,7 +427,7 @@ class Row(Sum, frozen=True):
         return {**self.keys, **sum_fields(self)}
 
 
-class Rows(Struct, frozen=True):
+class Rows(Table[Row], Struct, frozen=True):
     """The rows of a report by one or more keys, in order. Each charge is in exactly one row."""
 
     by: tuple[str, ...]
@@ -428,27 +455,22 @@ class Rows(Struct, frozen=True):
             parts.setdefault(tuple(row.keys[name] for name in names), []).append(row)
         return tuple(make_row(dict(zip(names, key, strict=True)), Sum.of(rows)) for key, rows in parts.items())
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return the rows as flat records; amounts are exact decimals."""
-        return [row.record() for row in self.rows]
-
     @property
-    def columns(self) -> dict[str, type]:
-        """The columns of a data frame: the keys, then the figures."""
+    def columns(self) -> Columns:
+        """The columns of a table: the keys, then the figures."""
         kinds = {"amount": Decimal}
         return {**dict.fromkeys(self.by, str), **{name: kinds.get(name, int) for name in Sum.__struct_fields__}}
 
-    def arrow(self) -> Any:
-        """Return the rows as a `pyarrow.Table`; requires pyarrow."""
-        return to_arrow(self.columns, self.records())
+    def to_record(self, row: Row) -> dict[str, Any]:
+        """Return a row as a flat record: its keys and figures."""
+        return row.record()
 
-    def polars(self) -> Any:
-        """Return the rows as a `polars.DataFrame`; requires polars."""
-        return to_polars(self.columns, self.records())
+    def __repr__(self) -> str:
+        return f"Rows({self._describe()})"
 
-    def pandas(self) -> Any:
-        """Return the rows as a `pandas.DataFrame`; requires pandas."""
-        return to_pandas(self.columns, self.records())
+    def _describe(self) -> str:
+        keys = f" by {', '.join(self.by)}" if self.by else ""
+        return f"{count(len(self.rows), 'row')}{keys}, {self.total.amount or 0:.2f} USD"
 
 
 def sum_amounts(amounts: Iterable[Decimal]) -> Decimal:
@@ -573,36 +595,6 @@ class UsageWindow(Struct, frozen=True):
 
 def _round_rate(number: Decimal | None) -> Decimal | None:
     return None if number is None else plain_decimal(_ROUNDING.quantize(number, MILLIONTH))
-
-
-Record = dict[str, Any]
-# Wider than any sum of prices per token: amounts stay exact.
-_DECIMAL_DIGITS, _DECIMAL_PLACES = 38, 18
-
-
-def to_arrow(columns: Mapping[str, type], records: list[Record]) -> Any:
-    """Return the records as a `pyarrow.Table`. Amounts are exact decimals, of the same type for all records."""
-    library = _import_library("pyarrow")
-    types = {str: library.string(), int: library.int64(), Decimal: library.decimal128(_DECIMAL_DIGITS, _DECIMAL_PLACES)}
-    schema = library.schema([(name, types[kind]) for name, kind in columns.items()])
-    return library.Table.from_pylist(records, schema=schema)
-
-
-def to_polars(columns: Mapping[str, type], records: list[Record]) -> Any:
-    """Return the records as a `polars.DataFrame`; amounts are exact decimals."""
-    return _import_library("polars").from_arrow(to_arrow(columns, records))
-
-
-def to_pandas(columns: Mapping[str, type], records: list[Record]) -> Any:
-    """Return the records as a `pandas.DataFrame`; amounts are Python decimals."""
-    return _import_library("pandas").DataFrame.from_records(records, columns=list(columns))
-
-
-def _import_library(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise Missing(f"{name} is not installed; install it with `pip install 'threadline[frames]'`.") from None
 
 
 TOLERANCE = Decimal("1e-9")

@@ -15,8 +15,11 @@ from threadline.model.entries import AssistantEntry, ChainEntry, Entry, PrLinkEn
 from threadline.model.homes import NO_HOMES, Homes, SideAgentKind
 from threadline.model.places import AgentId, CallId, EntryId, Place, Problem, SessionId
 from threadline.model.side_files import AgentMeta
+from threadline.model.tables import html_table
 from threadline.model.text import Title
 from threadline.model.times import time_range
+
+_HTML_TURNS = 20
 
 
 def is_visible(entry: ChainEntry, *, agent: bool = False) -> bool:
@@ -501,6 +504,20 @@ class Session(Struct, frozen=True):
         turns = sum(turn.act is not None for turn in self.turns)
         counts = f"{turns} turns, {len(self.agents)} agents, {len(self.calls)} calls, {len(self)} entries"
         return f"Session({str(self.id)!r}, {self.title.text[:50]!r}, {counts})"
+
+    def _repr_html_(self) -> str:
+        """Return the first turns as a table, for notebooks."""
+        records = [
+            {
+                "turn": turn.number,
+                "started": turn.started,
+                "prompt": turn.act.text if turn.act is not None else "",
+                "reply": turn.reply,
+                "calls": len(self.calls_of(turn)),
+            }
+            for turn in self.turns[:_HTML_TURNS]
+        ]
+        return html_table(repr(self), ("turn", "started", "prompt", "reply", "calls"), records)
 
 
 def _time_range(entries: Iterable[Entry]) -> tuple[datetime | None, datetime | None]:

@@ -164,6 +164,8 @@ def parse_moment(value: Moment, *, now: datetime | None = None, end: bool = Fals
         return _to_utc(value if value.tzinfo is not None else value.replace(tzinfo=local_zone)) or value
     if isinstance(value, date):
         return _day_end(value, local_zone) if end else _day_start(value, local_zone)
+    if not isinstance(value, str):
+        raise BadQuery(f"{value!r} is not a time. Use a datetime, a date, or text such as 2026-11-03, 7d or yesterday.")
     return _parse_moment_text(value, now or datetime.now(UTC), local_zone, end=end)
 
 

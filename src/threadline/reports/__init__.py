@@ -18,9 +18,17 @@ if TYPE_CHECKING:
     from threadline.reports.branches import thread_key
     from threadline.reports.ccusage import ccusage_blocks, ccusage_report
     from threadline.reports.doctor import Examination, examine_homes
-    from threadline.reports.failures import Failure, find_failures, session_failures
+    from threadline.reports.failures import (
+        FAILURES,
+        Failure,
+        FailureFilter,
+        FailureList,
+        find_failures,
+        session_failures,
+    )
     from threadline.reports.history import PromptFilter, PromptHistory, TypedPrompt
     from threadline.reports.ledger import build_ledger, fill_agent_types, read_ledger
+    from threadline.reports.prompts import PromptList, SessionPrompt, find_prompts
     from threadline.reports.receipts import (
         ReceiptQuery,
         build_receipt,
@@ -57,9 +65,10 @@ __getattr__ = lazy_exports(
         "branches": ["thread_key"],
         "ccusage": ["ccusage_blocks", "ccusage_report"],
         "doctor": ["Examination", "examine_homes"],
-        "failures": ["Failure", "find_failures", "session_failures"],
+        "failures": ["FAILURES", "Failure", "FailureFilter", "FailureList", "find_failures", "session_failures"],
         "history": ["PromptFilter", "PromptHistory", "TypedPrompt"],
         "ledger": ["build_ledger", "fill_agent_types", "read_ledger"],
+        "prompts": ["PromptList", "SessionPrompt", "find_prompts"],
         "receipts": [
             "ReceiptQuery",
             "build_receipt",

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.errors import Error
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry
 from threadline.model.homes import Transcript
-from threadline.model.places import AgentId, EntryId, SessionId
+from threadline.model.places import AgentId, EntryId, Place, SessionId
 from threadline.model.session import Session
+from threadline.model.tables import Listing
+from threadline.model.times import is_within
 from threadline.parallel import map_transcripts
 from threadline.parse import entries
 from threadline.thread import find_acts, find_calls, split_into_turns
 
 FAILED_OUTCOMES = (Outcome.ERROR, Outcome.DENIED, Outcome.INTERRUPTED, Outcome.LOST)
 _API_ERROR = "api-error"
+FAILURES = (*map(str, FAILED_OUTCOMES), _API_ERROR)
+"""The values of `Failure.what`."""
 _MAX_TEXT = 2000
+_MAX_REPR = 60
 _ERROR_TAGS = re.compile(r"</?tool_use_error>")
 
 InputSummary = Callable[[str, Any], str]
@@ -33,7 +39,8 @@ class Failure(Struct, frozen=True):
     """A failed call or API request.
 
     `what` is the outcome of the call, or `api-error`. `text` is the beginning of the result or error. `evidence` says
-    how the failure is known. `copy_of` is the entry's id in the session that a branch copied it from.
+    how the failure is known. `copy_of` is the entry's id in the session that a branch copied it from. `project` is the
+    project's path, if it is known.
     """
 
     timestamp: datetime | None
@@ -48,6 +55,52 @@ class Failure(Struct, frozen=True):
     place: str
     uuid: EntryId | None
     copy_of: EntryId | None = None
+    project: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Failure({self.what!r}, {self.tool!r}, {self.text[:_MAX_REPR]!r}, {self.place!r})"
+
+
+class FailureFilter(Struct, frozen=True):
+    """Which failures to return: those that match all fields that are set.
+
+    `session` is the start of an id, `project` a part of the project's path, ignoring case. `outcomes` are values of
+    `Failure.what`. A failure without a time is in no period.
+    """
+
+    session: str | None = None
+    project: str | None = None
+    tools: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    limit: int | None = None
+
+    def apply(self, failures: Iterable[Failure], projects: Mapping[str, str]) -> FailureList:
+        """Return the matching failures; with a limit, the newest. `projects` has the project of each transcript."""
+        in_projects = (
+            replace(failure, project=projects.get(Place.parse(failure.place).transcript)) for failure in failures
+        )
+        matches = [failure for failure in in_projects if self._matches(failure)]
+        shown = matches if self.limit is None else matches[max(0, len(matches) - self.limit) :]
+        return FailureList(shown, len(matches) - len(shown))
+
+    def _matches(self, failure: Failure) -> bool:
+        return (
+            (self.session is None or (failure.session or "").startswith(self.session))
+            and (self.project is None or self.project.casefold() in (failure.project or "").casefold())
+            and (not self.tools or failure.tool in self.tools)
+            and (not self.outcomes or failure.what in self.outcomes)
+            and ((self.since is None and self.until is None) or is_within(failure.timestamp, self.since, self.until))
+        )
+
+
+class FailureList(Listing[Failure]):
+    """Failed calls and requests, oldest first."""
+
+    row_type = Failure
+    noun = "failure"
+    html_columns = ("timestamp", "session", "agent", "what", "tool", "input", "text")
 
 
 class TranscriptFailures(Struct, frozen=True):
@@ -67,7 +120,8 @@ def session_failures(session: Session, summarize: InputSummary) -> list[Failure]
             for entry in agent.entries
             if _is_api_error(entry)
         )
-    return sort_and_dedupe(failures)
+    project = session.cwds[0] if session.cwds else None
+    return sort_and_dedupe(replace(failure, project=project) for failure in failures)
 
 
 def transcript_failures(transcript: Transcript, *, summarize: InputSummary) -> TranscriptFailures:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from heapq import heappop, heappush, merge
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -20,10 +21,13 @@ from threadline.files import open_transcript, read_at
 from threadline.model.homes import Found, TranscriptKind
 from threadline.model.places import Place, Problem, ProblemKind, SessionId
 from threadline.model.side_files import HistoryPrompt
+from threadline.model.tables import Columns, Table, struct_columns
+from threadline.model.text import count
 from threadline.parse import MAX_LINE_LENGTH, decode_side_value
 
 _HISTORY_FILE = "history.jsonl"
 _BLOCK = 256 * 1024
+_MAX_REPR = 60
 # Sessions that run in parallel write rows a little out of order. This many are held back to sort them.
 _REORDER_WINDOW = 64
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -45,6 +49,10 @@ class TypedPrompt(Struct, frozen=True):
     pasted: int
     home: Path
 
+    def __repr__(self) -> str:
+        when = f"{self.timestamp:%Y-%m-%d %H:%M} UTC" if self.timestamp is not None else "no time"
+        return f"TypedPrompt({when}, {self.text[:_MAX_REPR]!r}, session {self.session!r})"
+
 
 class PromptFilter(Struct, frozen=True):
     """Which prompts to return: those that match all fields that are set."""
@@ -54,14 +62,18 @@ class PromptFilter(Struct, frozen=True):
     since: datetime | None = None
     until: datetime | None = None
     gone: bool = False
+    limit: int | None = None
 
 
-class PromptHistory:
-    """The prompts of all homes. After iterating, its counters say why there may be none.
+class PromptHistory(Table[TypedPrompt]):
+    """The prompts of all homes. Iterating reads them, newest first; after that, its counters say why there may be none.
 
     `rows_read` counts the rows that were read. `match_counts` counts how many of them match each single field of the
     filter.
     """
+
+    noun = "prompt"
+    html_columns = ("timestamp", "session", "project", "gone", "text")
 
     def __init__(self, found: Sequence[Found], filter_: PromptFilter | None = None) -> None:
         self._found = found
@@ -79,12 +91,25 @@ class PromptHistory:
         self.newest: datetime | None = None
         self.problems: list[Problem] = []
 
+    @property
+    def columns(self) -> Columns:
+        """The names and types of the columns of a prompt."""
+        return struct_columns(TypedPrompt)
+
+    def __iter__(self) -> Iterator[TypedPrompt]:
+        return self.prompts()
+
+    def __repr__(self) -> str:
+        return f"PromptHistory({self._describe()})"
+
+    def _describe(self) -> str:
+        return f"prompts typed in {count(len(self._found), 'home')}"
+
     def prompts(self) -> Iterator[TypedPrompt]:
         """Yield the matching prompts, newest first, as they are read."""
         streams = [self._of_home(home.home.path) for home in self._found]
-        return filter(
-            self._matches, merge(*streams, key=_sort_time, reverse=True) if len(streams) > 1 else _chain(streams)
-        )
+        rows = merge(*streams, key=_sort_time, reverse=True) if len(streams) > 1 else _chain(streams)
+        return islice(filter(self._matches, rows), self._filter.limit)
 
     def _of_home(self, home: Path) -> Iterator[TypedPrompt]:
         path = home / _HISTORY_FILE

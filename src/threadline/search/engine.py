@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from heapq import nlargest
 from itertools import islice
@@ -10,8 +11,8 @@ from itertools import islice
 from msgspec.structs import replace
 
 from threadline.index import EntryRow, Index, extract_fields
-from threadline.model.hits import Hit, Hits
 from threadline.model.places import Place
+from threadline.model.tables import Hit, Hits
 from threadline.model.text import count
 from threadline.model.times import parse_timestamp, resolve_zone
 from threadline.search.documents import DeletedPrompt, DocumentReader, find_deleted_prompts, needs_reading
@@ -67,15 +68,18 @@ def search(
     index: Index,
     text: str,
     *,
-    limit: int | None = 20,
+    limit: int | None = None,
     every: bool = False,
     sort: Sort = "rank",
     now: datetime | None = None,
     zone: tzinfo | None = None,
     near: bool = False,
     seconds: float | None = None,
+    filters: Sequence[Query] = (),
 ) -> Hits:
     """The hits of a query: the best one of each session, or with `every` all of them.
+
+    `filters` have to match as well; with them, the text may be empty.
 
     If nothing is found and `near` is set, the hits are those of a similar query, and `note` says which. Without a
     limit, all matches are found and counted; with one, as many as a good page needs. `seconds` limits how long entries
@@ -85,7 +89,7 @@ def search(
         BadQuery: the query is invalid, or reading takes too long.
     """
     now = now or datetime.now(UTC)
-    query = parse_query(text, now=now, zone=zone)
+    query = all_of((*((parse_query(text, now=now, zone=zone),) if text.strip() or not filters else ()), *filters))
     budget = TimeBudget(MAX_SECONDS, SOON_SECONDS) if seconds is None else TimeBudget(seconds)
 
     def run(query: Query) -> Hits:
@@ -102,8 +106,9 @@ def search(
         ) from None
     if not near:
         return hits
-    is_widened = limit is not None and sort == "rank" and not every
-    return _with_titles(index, _with_suggestions(index, query, hits, limit if is_widened else None, run, now))
+    max_partial = limit if limit is not None or hits.hits else sys.maxsize
+    is_widened = sort == "rank" and not every
+    return _with_titles(index, _with_suggestions(index, query, hits, max_partial if is_widened else None, run, now))
 
 
 def _with_titles(index: Index, hits: Hits) -> Hits:
@@ -122,7 +127,7 @@ def _with_suggestions(  # noqa: PLR0917 - the state of the search so far
 ) -> Hits:
     """The hits with partial matches, or the hits of a similar query if there are none.
 
-    `limit` is that of a page by rank; without one, no partial matches are added.
+    `limit` is that of a page by rank; without one, no partial matches are added, since all exact ones are listed.
     """
     respelled = suggest_spelling(index, query) if not hits.hits else None
     try:

@@ -7,7 +7,7 @@ find the same entries: a name is found in camelCase, snake_case or as separate w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from difflib import get_close_matches
@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from threadline.errors import BadQuery
 from threadline.index import Index, normalize_text, tokenize
-from threadline.model.times import parse_moment
+from threadline.model.times import TimeRange, parse_moment
 from threadline.search.regex import BadRegex, get_finder
 
 TEXT_FIELDS = {
@@ -194,6 +194,13 @@ def any_of(queries: Iterable[Query]) -> Query:
     """The disjunction of queries, flattened. A single query stays as it is."""
     options = tuple(inner for query in queries for inner in (query.of if isinstance(query, Or) else (query,)))
     return options[0] if len(options) == 1 else Or(options)
+
+
+def value_filters(values: Mapping[str, str | None], time: TimeRange) -> list[Query]:
+    """The filters for values of `VALUE_FIELDS` and a period, without those that are None."""
+    filters: list[Query] = [Is(field, value) for field, value in values.items() if value is not None]
+    filters += [When("since", time.since)] if time.since is not None else []
+    return filters + ([When("until", time.until)] if time.until is not None else [])
 
 
 def negate(query: Query) -> Query:

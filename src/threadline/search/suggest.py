@@ -18,7 +18,7 @@ from os.path import commonprefix
 from msgspec import Struct
 
 from threadline.index import EntryFacts, EntryRow, Index, normalize_text, tokenize
-from threadline.model.hits import Hit
+from threadline.model.tables import Hit
 from threadline.model.text import format_time, join_some, names_tool
 from threadline.model.times import zone_name
 from threadline.search.documents import needs_reading

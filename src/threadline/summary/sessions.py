@@ -28,6 +28,8 @@ from threadline.model.homes import (
 )
 from threadline.model.places import SessionId
 from threadline.model.summaries import SummaryRef
+from threadline.model.tables import Listing
+from threadline.model.text import count
 from threadline.summary.transcripts import TranscriptStats, TranscriptSummary, read_stats
 
 _TAIL_BYTES = 16 * 1024
@@ -77,6 +79,10 @@ class SessionSummary(Struct, frozen=True, rename={"id": "session"}):
     kept: bool = False
     machine: str = ""
 
+    def __repr__(self) -> str:
+        last = f", last used {self.last:%Y-%m-%d %H:%M} UTC" if self.last is not None else ""
+        return f"SessionSummary({self.id!r}, {self.title!r}, {self.project!r}, {count(self.turns, 'turn')}{last})"
+
 
 class SessionFilter(Struct, frozen=True):
     """Which sessions to list: those that match all fields that are set."""
@@ -95,11 +101,19 @@ class SessionFilter(Struct, frozen=True):
         return self.limit is None or any((self.title, self.agent_type, self.until))
 
 
-class SessionList(Struct, frozen=True):
+class SessionList(Listing[SessionSummary]):
     """Sessions, newest first; `more` is the number of main transcripts beyond the limit."""
 
-    sessions: tuple[SessionSummary, ...]
-    more: int = 0
+    row_type = SessionSummary
+    noun = "session"
+    hidden = ("agent_types",)
+    renamed = {"id": "session"}  # noqa: RUF012 - annotated in the base class
+    html_columns = ("session", "title", "project", "first", "last", "turns", "agents", "model")
+
+    @property
+    def sessions(self) -> tuple[SessionSummary, ...]:
+        """The sessions."""
+        return tuple(self)
 
 
 class TranscriptSource(Protocol):
@@ -209,7 +223,7 @@ def list_sessions(
             break
     summaries.sort(key=lambda summary: (summary.last or _NEVER, str(summary.path)), reverse=True)
     shown = summaries[: chosen.limit]
-    return SessionList(tuple(shown), len(summaries) - len(shown) + sum(1 for _ in candidates))
+    return SessionList(shown, len(summaries) - len(shown) + sum(1 for _ in candidates))
 
 
 class _SummaryBuilder:
