@@ -67,6 +67,11 @@ DECIDED: dict[tuple[str, str], Any] = {
     ("account/progress-repeats-an-agents-message", "agents"): [(_SESSION, 0)],
     ("account/workflow-agents-belong-to-their-session", "agents"): [(_SESSION, 0)],
     ("sessions/agent-below-the-session", "duration"): [(_SESSION, 3.0)],
+    ("sessions/snapshots-count-for-start-and-end", "duration"): [(_SESSION, 2400.0)],
+    ("sessions/snapshots-alone-have-a-start-and-no-conversation", "sessions"): [],
+    ("sessions/snapshots-alone-have-a-start-and-no-conversation", "number of sessions"): 0,
+    ("sessions/summary-alone-is-not-a-conversation", "sessions"): [],
+    ("sessions/summary-alone-is-not-a-conversation", "number of sessions"): 0,
     ("sessions/result-in-another-file-of-the-session", "calls"): [("t1", "Agent", "ok"), ("u1", "Bash", "ok")],
     ("account/torn-last-line-is-not-counted", "entries"): [(_SESSION, 2)],
 }

@@ -131,6 +131,7 @@ def _continuation(continuation: Continuation) -> dict[str, Any]:
 SESSION_PARTS: dict[str, Callable[[Session], Any]] = {
     "id": lambda session: session.id,
     "entries": len,
+    "span": lambda session: [moment and moment.isoformat() for moment in session.span],
     "thread": lambda session: uuids(session.thread.visible),
     "leaf": lambda session: session.thread.leaf,
     "leaf_source": lambda session: session.thread.source,

@@ -11,7 +11,15 @@ from msgspec import Struct
 
 from threadline.model.blocks import ToolResultBlock
 from threadline.model.calls import Call
-from threadline.model.entries import AssistantEntry, ChainEntry, Entry, PrLinkEntry, SystemEntry, UserEntry
+from threadline.model.entries import (
+    AssistantEntry,
+    ChainEntry,
+    Entry,
+    FileHistorySnapshotEntry,
+    PrLinkEntry,
+    SystemEntry,
+    UserEntry,
+)
 from threadline.model.homes import NO_HOMES, Homes, SideAgentKind
 from threadline.model.places import AgentId, CallId, EntryId, Place, Problem, SessionId
 from threadline.model.side_files import AgentMeta
@@ -449,7 +457,7 @@ class Session(Struct, frozen=True):
 
     @property
     def span(self) -> tuple[datetime | None, datetime | None]:
-        """The first and the last time of the main conversation.
+        """The first and the last time of the main conversation, snapshots of files included.
 
         Agents do not count: one that continues in the background, or whose transcript was copied from an older session,
         does not make the session longer. Their times are used only if the main conversation has none.
@@ -521,7 +529,20 @@ class Session(Struct, frozen=True):
 
 
 def _time_range(entries: Iterable[Entry]) -> tuple[datetime | None, datetime | None]:
-    return time_range(entry.timestamp_text for entry in entries if isinstance(entry, ChainEntry))
+    return time_range(map(conversation_time, entries))
+
+
+def conversation_time(entry: Entry) -> str | int | float | None:
+    """Return the time of an entry as it is written, if it counts for the start and end of a session.
+
+    The entries of the conversation count, and snapshots of files, which are taken for a prompt. Titles and other notes
+    may be written long after the conversation ended.
+    """
+    if isinstance(entry, ChainEntry):
+        return entry.timestamp_text
+    if isinstance(entry, FileHistorySnapshotEntry) and entry.snapshot is not None:
+        return entry.snapshot.timestamp
+    return None
 
 
 def _is_at(entry: Entry, place: Place) -> bool:

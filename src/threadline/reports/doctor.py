@@ -27,7 +27,7 @@ from threadline.model.entries import (
 )
 from threadline.model.homes import Found, SideFile, Transcript
 from threadline.model.places import Place, Problem, ProblemKind
-from threadline.model.results import result_type
+from threadline.model.results import SIGNATURES, TOOL_RESULTS, ToolResult, result_type
 from threadline.parallel import map_transcripts
 from threadline.parse import DECODE_ERRORS, TranscriptReader, make_lines_decoder, read_side_file
 from threadline.shape import UnknownPart, find_unknown, strict_type
@@ -418,9 +418,27 @@ def _unknown_in_result(value: dict[str, Any], tool: str | None, place: Place) ->
     try:
         msgspec.convert(value, strict_type(shape))
     except _CONVERSION_ERRORS:
+        others = _other_result_types(value, shape)
+        if others:
+            name = " and ".join(dict.fromkeys(type_.__name__ for type_ in (shape, *others)))
+            yield UnknownItem("tool-result", name, "UserEntry", place.within("$.toolUseResult"), _json_size(value))
         for unknown in find_unknown(value, shape):
+            if others and unknown.name in _RESULT_FIELDS:
+                continue
             inner = place.within("$.toolUseResult" + unknown.json_path[1:])
             yield UnknownItem("field", unknown.name, unknown.shape, inner, _json_size(unknown.value))
+
+
+_RESULT_FIELDS = frozenset(name for shape in TOOL_RESULTS.values() for name in shape.__struct_encode_fields__)
+
+
+def _other_result_types(value: dict[str, Any], shape: type[ToolResult]) -> list[type[ToolResult]]:
+    """The types of other tools' results in the same object, by the keys that identify them.
+
+    Claude Code writes no such object, but descriptions of the format do.
+    """
+    unknown = value.keys() - set(shape.__struct_encode_fields__)
+    return [other for keys, other in SIGNATURES if keys <= unknown]
 
 
 def _unknown_item(unknown: UnknownPart, place: Place) -> UnknownItem:

@@ -19,13 +19,14 @@ from threadline.model.entries import (
     AttachmentEntry,
     ChainEntry,
     Entry,
+    FileHistorySnapshotEntry,
     QueueOperationEntry,
     SummaryEntry,
     UserEntry,
 )
 from threadline.model.homes import Found, Transcript, TranscriptKind, side_agent_kind
 from threadline.model.places import AgentId, Place
-from threadline.model.session import Act
+from threadline.model.session import Act, conversation_time
 from threadline.model.summaries import SummaryLinks, SummaryRef, choose_summary
 from threadline.model.text import shorten_title
 from threadline.model.times import sortable_time
@@ -181,6 +182,8 @@ class SummaryFold:
         self._remember(entry)
         if type(entry) is QueueOperationEntry and entry.operation == "remove":
             self.state.has_dequeued = True
+        if type(entry) is FileHistorySnapshotEntry:
+            self._add_time(conversation_time(entry))
         title = title_in_entry(entry)
         if title is not None:
             self.state.titles[title[0]] = shorten_title(title[1])
@@ -205,12 +208,7 @@ class SummaryFold:
         state.spoken += 1
         if not state.cwd:
             state.cwd = entry.cwd
-        time = sortable_time(entry.timestamp_text)
-        if time is not None:
-            if state.last is None or time > state.last:
-                state.last = time
-            if state.first is None or time < state.first:
-                state.first = time
+        self._add_time(entry.timestamp_text)
         # Comparing types takes a sixth of the time of `isinstance`, which asks the metaclass of all entries.
         if type(entry) is AssistantEntry:
             self._add_reply(entry)
@@ -224,6 +222,15 @@ class SummaryFold:
             act = act_of(entry)
             if act is not None:
                 self._add_act(act)
+
+    def _add_time(self, written: str | float | None) -> None:
+        state = self.state
+        time = sortable_time(written)
+        if time is not None:
+            if state.last is None or time > state.last:
+                state.last = time
+            if state.first is None or time < state.first:
+                state.first = time
 
     def _add_act(self, act: Act) -> None:
         """Add an act, unless it repeats the one before."""
