@@ -82,6 +82,18 @@ def test_call_rows_that_arrive_later_are_paired(cli: CliRunner, home: Path) -> N
     assert outcomes == ["pending", "error", "error"]
 
 
+def test_file_with_a_summary_alone_is_nowhere_a_session(cli: CliRunner, tmp_path: Path) -> None:
+    """It is not counted or listed. It can be searched and shown, with the same title."""
+    summary = {"type": "summary", "summary": "Mending the gate", "leafUuid": "f0000000-0000-4000-8000-000000000001"}
+    write(tmp_path / f"projects/-work-app/{SESSION}.jsonl", summary)
+    assert cli("--home", tmp_path, "--json").json["sessions"] == 0
+    assert cli("list", "--home", tmp_path, "--json").json == []
+    assert cli("sql", "SELECT session FROM sessions", "--home", tmp_path, "--json").json == []
+    (hit,) = cli("search", "gate", "--home", tmp_path, "--json").json
+    shown = cli("show", SESSION, "--home", tmp_path, "--json").json
+    assert hit["title"] == shown["title"] == "Mending the gate"
+
+
 def test_missing_fields_count_as_their_defaults(cli: CliRunner, tmp_path: Path) -> None:
     """A row without `isSidechain` and `gitBranch` gives the same answers as with false and an empty branch."""
     answers = []

@@ -418,17 +418,20 @@ def _unknown_in_result(value: dict[str, Any], tool: str | None, place: Place) ->
     try:
         msgspec.convert(value, strict_type(shape))
     except _CONVERSION_ERRORS:
-        others = _other_result_types(value, shape)
-        if others:
-            name = " and ".join(dict.fromkeys(type_.__name__ for type_ in (shape, *others)))
-            yield UnknownItem("tool-result", name, "UserEntry", place.within("$.toolUseResult"), _json_size(value))
-        for unknown in find_unknown(value, shape):
-            if others and unknown.name in _RESULT_FIELDS:
-                continue
-            inner = place.within("$.toolUseResult" + unknown.json_path[1:])
-            yield UnknownItem("field", unknown.name, unknown.shape, inner, _json_size(unknown.value))
+        parts = list(find_unknown(value, shape))
+        merged = [part for part in parts if part.name in _RESULT_FIELDS and part.json_path == f"$.{part.name}"]
+        if len(merged) >= _MIN_MERGED_FIELDS:
+            name = " and ".join(dict.fromkeys(type_.__name__ for type_ in (shape, *_other_result_types(value, shape))))
+            size = sum(_json_size(part.value) for part in merged)
+            yield UnknownItem("tool-result", name, "UserEntry", place.within("$.toolUseResult"), size)
+            parts = [part for part in parts if part not in merged]
+        for part in parts:
+            inner = place.within("$.toolUseResult" + part.json_path[1:])
+            yield UnknownItem("field", part.name, part.shape, inner, _json_size(part.value))
 
 
+# A result with this many fields of other tools' results is reported once. Fewer may be new fields of the tool.
+_MIN_MERGED_FIELDS = 4
 _RESULT_FIELDS = frozenset(name for shape in TOOL_RESULTS.values() for name in shape.__struct_encode_fields__)
 
 

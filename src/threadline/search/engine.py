@@ -112,9 +112,16 @@ def search(
 
 
 def _with_titles(index: Index, hits: Hits) -> Hits:
-    """The hits with the titles of their sessions."""
+    """The hits with the titles of their sessions.
+
+    A file with nothing but summaries is not a session: there, a summary is the title, as `show` prints it.
+    """
     titles = index.titles({hit.session for hit in hits.hits if hit.session is not None})
-    return replace(hits, hits=tuple([replace(hit, title=titles.get(hit.session or "")) for hit in hits.hits]))
+    titled = (
+        replace(hit, title=titles.get(hit.session or "") or (hit.snippet if hit.kind == "summary" else None))
+        for hit in hits.hits
+    )
+    return replace(hits, hits=tuple(titled))
 
 
 def _with_suggestions(  # noqa: PLR0917 - the state of the search so far
