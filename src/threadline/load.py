@@ -197,7 +197,7 @@ def session_ledger(session: model.Session) -> Ledger:
             project = session.cwds[0] if session.cwds else transcript.folder
             sightings.extend(with_origin(reading, transcript, project, LineNumbers(str(transcript.path))))
     ledger = ledger_from_sightings(sightings, table, problems)
-    return Ledger(ledger.of_sessions((session.id,)), table, problems)
+    return Ledger(ledger.of_sessions((session_of_path(session.path) or session.id,)), table, problems)
 
 
 def agent_transcripts(main: Path, homes: Homes = NO_HOMES) -> list[Transcript]:

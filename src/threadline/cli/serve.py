@@ -15,7 +15,6 @@ from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option
 from threadline.cli.resolve import open_archive, uses_index
 from threadline.errors import IndexBusy, Missing, Unreadable
-from threadline.model.homes import TranscriptKind
 from threadline.model.text import count
 
 if TYPE_CHECKING:
@@ -93,12 +92,9 @@ def _prepare_index(pool: ArchivePool, jobs: int | None) -> int:
 
 
 def _count_sessions(archive: Archive) -> int:
-    mains = {
-        transcript.session or transcript.path
-        for home in archive.found
-        for transcript in home.transcripts
-        if transcript.kind is TranscriptKind.MAIN
-    }
+    if archive.is_indexed:
+        return archive.open_index().activity().sessions
+    mains = {transcript.session_key for home in archive.found for transcript in home.transcripts if transcript.is_main}
     return len(mains)
 
 

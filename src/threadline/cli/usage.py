@@ -33,7 +33,7 @@ from threadline.cli.options import (
 )
 from threadline.cli.output import GAP, shorten_path, wrap_note
 from threadline.cli.resolve import open_archive
-from threadline.errors import Ambiguous, BadQuery, did_you_mean
+from threadline.errors import Ambiguous, BadQuery, Error, did_you_mean
 from threadline.model.homes import Found
 from threadline.model.ledger import NONE, Charge, ReportedDay, Row, Sum
 from threadline.model.text import count, join_some, short_model_name
@@ -292,7 +292,15 @@ def _resolve_session_id(prefix: str, ledger: Ledger, archive: Archive) -> str:
     exact = [id_ for id_ in matches if id_.lower() == start]
     if len(matches) > 1 and not exact:
         raise Ambiguous(f"{len(matches)} session ids start with {prefix!r}. Use more characters: {join_some(matches)}.")
-    return (exact or matches or [prefix])[0]
+    return (exact or matches or [_id_by_rows(prefix, archive)])[0]
+
+
+def _id_by_rows(name: str, archive: Archive) -> str:
+    """The id of the session whose rows have another id than its file; the name itself if there is none."""
+    try:
+        return str(archive.transcript(name).session or name)
+    except Error:
+        return name
 
 
 _MIN_WIDTH = 40

@@ -174,6 +174,8 @@ class _Exporter:
 
     def _read(self, copy: SessionCopy) -> Session:
         session = read(copy.main, homes=self._homes, links=self._links_of(copy))
+        if copy.id is not None:
+            session = replace(session, id=SessionId(copy.id))
         _check_view(session, self._options.view)
         return _redact_links(session, self._redactor) if self._redactor is not None else session
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.export.output import make_unique, safe_name
 from threadline.export.redaction_settings import format_vocabulary
@@ -27,13 +28,17 @@ _MAX_LINE = 64 * 1024 * 1024
 
 
 class SessionCopy(Struct, frozen=True):
-    """A session to export: the copy of its main transcript, the original, its name, and its files with their names."""
+    """A session to export: the copy of its main transcript, the original, its name, and its files with their names.
+
+    `id` is the session's id if the name of the copy is another, because a file cannot be called so everywhere.
+    """
 
     main: Path
     source: Path
     name: str
     files: tuple[tuple[Path, str], ...]
     size: int
+    id: str | None = None
 
 
 def list_originals(mains: Iterable[Path], homes: Homes, advance: Callable[[int], None]) -> list[SessionCopy]:
@@ -79,12 +84,13 @@ class RedactedCopies:
                 for line in _read_lines(file):
                     self._lines.learn(line)
                     advance(len(line))
-        names = make_unique(safe_name(self.redactor.redact(main.stem, "name")) for main, _files in sessions)
+        ids = [self.redactor.redact(main.stem, "name") for main, _files in sessions]
+        names = make_unique(map(safe_name, ids))
         # Copies of sessions from one folder are in one folder, so that continuations are recognised.
         groups = {folder: str(at) for at, folder in enumerate(dict.fromkeys(main.parent for main, _ in sessions))}
         return [
-            self._copy_session(files, name, groups[main.parent], advance)
-            for (main, files), name in zip(sessions, names, strict=True)
+            replace(self._copy_session(files, name, groups[main.parent], advance), id=id_ if id_ != name else None)
+            for (main, files), name, id_ in zip(sessions, names, ids, strict=True)
         ]
 
     def _copy_session(

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from threadline.files import is_secret_name
 from threadline.model.homes import Home, SideFileKind, Transcript, TranscriptKind
-from threadline.model.places import AgentId, SessionId
+from threadline.model.places import AgentId, SessionId, is_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,7 +44,6 @@ SESSIONS_INDEX: Final = "sessions-index.json"
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 # Any version of UUID: the format has used several. A longer run of hex digits is not a UUID.
 _STARTS_WITH_UUID = re.compile(rf"({_UUID})(?![0-9a-z])", re.IGNORECASE)
-_IS_UUID = re.compile(_UUID, re.IGNORECASE)
 _AGENT_NAME = re.compile(r"agent-(.+)\.jsonl", re.IGNORECASE | re.DOTALL)
 
 
@@ -134,11 +133,6 @@ def session_id_from_name(name: str) -> SessionId:
     if is_uuid(name):
         return SessionId(name.lower())
     return SessionId(name if name.isascii() else os.fsencode(name).decode(errors="replace"))
-
-
-def is_uuid(name: str) -> bool:
-    """Whether this is a UUID, as Claude Code names its sessions."""
-    return _IS_UUID.fullmatch(name) is not None
 
 
 def transcript_stem(name: str) -> str:

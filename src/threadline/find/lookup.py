@@ -16,13 +16,13 @@ from threadline.find.layout import (
     TRANSCRIPT_SUFFIX,
     is_transcript_name,
     is_transcript_path,
-    is_uuid,
     make_transcript,
     parts_below_project,
     side_file_kind,
 )
 from threadline.find.listing import DirectoryWalk, look
 from threadline.model.homes import Found, Home, SideFileKind, Transcript
+from threadline.model.places import is_uuid
 
 _ID_PREFIX = re.compile(r"(agent-)?[0-9a-f][0-9a-f-]{0,35}")
 _MIN_ID_LENGTH = 4
@@ -60,7 +60,8 @@ def look_at_path(path: str | Path) -> Found:
 def find_by_id(prefix: str, found: Iterable[Found]) -> Transcript:
     """Return the main transcript, or else the agent's transcript, whose id starts with `prefix`.
 
-    `agent-<id>` and `<id>.jsonl` are accepted, too, and `<folder>/<id>` if several projects have the same name.
+    `agent-<id>` and `<id>.jsonl` are accepted, too, and `<folder>/<id>` if several projects
+    have the same name: the end of the folder's name suffices.
 
     Raises:
         NotFound: there is none.
@@ -69,7 +70,7 @@ def find_by_id(prefix: str, found: Iterable[Found]) -> Transcript:
     """
     name = _shorten(prefix)
     folder, _, start = prefix.lower().removesuffix(TRANSCRIPT_SUFFIX).rpartition("/")
-    transcripts = [t for home in found for t in home.transcripts if not folder or t.folder.lower() == folder]
+    transcripts = [t for home in found for t in home.transcripts if t.folder.lower().endswith(folder)]
     of_session = [t for t in transcripts if (t.session or "").lower().startswith(start)]
     matches = [t for t in of_session if t.is_main]
     exact = [t for t in matches if str(t.session).lower() == start]

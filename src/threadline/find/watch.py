@@ -23,13 +23,12 @@ from threadline.find.fingerprint import hash_ends, make_stat
 from threadline.find.layout import (
     is_non_transcript_path,
     is_transcript_name,
-    is_uuid,
     make_transcript,
     session_id_from_name,
 )
 from threadline.find.listing import DirectoryWalk, HomeRoots
 from threadline.model.homes import ChangeKind, Home, Transcript, TranscriptKind, TranscriptStat
-from threadline.model.places import SessionId
+from threadline.model.places import SessionId, is_uuid
 
 # The share of one core that looking at main transcripts, and at everything, may take; seconds between two looks.
 _MAIN_SHARE, _FULL_SHARE = 0.01, 0.003

@@ -67,7 +67,11 @@ def find_session_facts(connection: sqlite3.Connection, session: str) -> SessionF
     return SessionFacts(parse_timestamp(last), prompt[0] if prompt is not None else None)
 
 
-_COUNT_SESSIONS = "SELECT COUNT(DISTINCT COALESCE(session, transcript_id)) FROM session_rows WHERE last >= ?"
+# A UUID is the same session in every transcript; any other name is a session of its own in each project.
+_UUID_SQL = "'________-____-____-____-____________'"
+_COUNT_ALL_SESSIONS = f"""SELECT COUNT(DISTINCT CASE WHEN session LIKE {_UUID_SQL} THEN session ELSE transcript_id END)
+    FROM session_rows"""
+_COUNT_SESSIONS = f"{_COUNT_ALL_SESSIONS} WHERE last >= ?"
 _COUNT_PROMPTS = """SELECT COUNT(*) FROM session_rows s
     CROSS JOIN prompt_rows p ON p.transcript_id = s.transcript_id
     CROSS JOIN entries e ON e.transcript_id = p.transcript_id AND e.line = p.line
@@ -80,7 +84,7 @@ _COUNT_ALL_AGENTS = f"""SELECT COUNT(*) FROM agent_rows a JOIN transcripts t USI
     WHERE {WORKING_AGENT_SQL.format(transcript="t")}"""
 _COUNT_AGENTS = f"{_COUNT_ALL_AGENTS} AND a.first >= ?"
 _COUNT_EVERYTHING = (
-    "SELECT COUNT(DISTINCT COALESCE(session, transcript_id)) FROM session_rows",
+    _COUNT_ALL_SESSIONS,
     "SELECT COUNT(*) FROM prompt_rows WHERE kind <> 'interrupt'",
     "SELECT COUNT(*) FROM call_rows",
     _COUNT_ALL_AGENTS,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,11 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from threadline.errors import Error
 from threadline.index.store import SIDE_SQL, WORKING_AGENT_SQL, decode_path
 from threadline.index.summary_queries import read_summary_titles
 from threadline.model.homes import Homes, SideAgentKind, Transcript
+from threadline.model.places import is_uuid
 from threadline.model.times import parse_timestamp
 from threadline.summary import (
     AgentHead,
@@ -232,11 +235,14 @@ class SessionBrief(Struct, frozen=True):
     size: int
     path: str
     kept: bool = False
+    shares_name: bool = False
 
     @property
     def name(self) -> str:
-        """Its name in URLs: its id, or the name of its file if the path has no id."""
-        return self.id or self.path.replace("\\", "/").rpartition("/")[2].removesuffix(".jsonl")
+        """Its name in URLs: its id, or `FOLDER/ID` if a session of another project has the same."""
+        *_, folder, file = self.path.replace("\\", "/").split("/")
+        id_ = self.id or file.removesuffix(".jsonl")
+        return f"{folder}/{id_}" if self.shares_name else id_
 
 
 def list_sessions(connection: sqlite3.Connection, homes: Homes) -> tuple[SessionBrief, ...]:
@@ -261,6 +267,9 @@ def list_sessions(connection: sqlite3.Connection, homes: Homes) -> tuple[Session
             _SELECT_SESSIONS
         )
     ]
+    numbers = Counter(brief.id for brief in sessions if brief.id is not None and not is_uuid(brief.id))
+    shared = {id_ for id_, number in numbers.items() if number > 1}
+    sessions = [replace(brief, shares_name=True) if brief.id in shared else brief for brief in sessions]
     return tuple(sorted(sessions, key=lambda brief: (brief.last or _NEVER, brief.path), reverse=True))
 
 

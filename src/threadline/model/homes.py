@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from threadline.model.places import AgentId, Problem, SessionId
+from threadline.model.places import AgentId, Problem, SessionId, is_uuid
 
 KEEP_SOURCE = "keep"
 """The `Home.source` of a kept home."""
@@ -197,6 +197,11 @@ class Transcript(Struct, frozen=True):
     agent: AgentId | None = None
     run: str | None = None
     meta: Path | None = None
+
+    @property
+    def session_key(self) -> str:
+        """What sessions are counted by: a UUID, which has no second meaning, or else the path."""
+        return str(self.session) if self.session is not None and is_uuid(self.session) else str(self.path)
 
     @property
     def is_main(self) -> bool:

@@ -121,6 +121,14 @@ NOWHERE = Line("", 0, 0, b"")
 """The line of an entry that was not read from a file."""
 
 
+_UUID_PATTERN = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def is_uuid(name: str) -> bool:
+    """Whether this is a UUID of any version, as Claude Code names its sessions."""
+    return _UUID_PATTERN.fullmatch(name) is not None
+
+
 SessionId = NewType("SessionId", str)
 EntryId = NewType("EntryId", str)
 MessageId = NewType("MessageId", str)

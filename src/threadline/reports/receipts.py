@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import tzinfo
@@ -13,7 +14,7 @@ from threadline.account import Calendar, Ledger, Rates
 from threadline.errors import Ambiguous, NotFound
 from threadline.model.homes import Found, Transcript
 from threadline.model.ledger import Charge, Flag, ReportedSession
-from threadline.model.places import Place, Problem, ProblemKind
+from threadline.model.places import Place, Problem, ProblemKind, is_uuid
 from threadline.model.receipts import LineCounts, Mention, Receipt, ReceiptGap, ReceiptItem, sum_by_rate
 from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Sighting, lacks_final_usage
 from threadline.parse import CompactionBoundary, Mentions, read_mentions
@@ -172,7 +173,7 @@ _MIN_ID_LENGTH = 4
 class ReceiptQuery(Struct, frozen=True):
     """A selection of charges. Charges of another `session` or `agent` are shown, but not counted.
 
-    `day` and `zone` are set for a day.
+    `day` and `zone` are set for a day. `folder` is set for a session whose name other projects may have, too.
     """
 
     kind: str
@@ -182,9 +183,12 @@ class ReceiptQuery(Struct, frozen=True):
     agent: str | None = None
     day: str | None = None
     zone: tzinfo | None = None
+    folder: str | None = None
 
     def includes(self, charge: Charge) -> bool:
         """Whether a charge is counted here."""
+        if self.folder is not None and not charge.owner.origin.transcript.startswith(self.folder):
+            return False
         if self.session is not None and charge.session != self.session:
             return False
         return self.agent is None or charge.agent == self.agent
@@ -200,7 +204,13 @@ def query_transcript(ledger: Ledger, transcript: Transcript) -> ReceiptQuery:
     path = str(transcript.path)
     if transcript.agent is not None:
         return query_agent(ledger, transcript.agent, path)
-    return query_session(ledger, transcript.session or transcript.path.stem, (path,))
+    name: str = transcript.session or transcript.path.stem
+    query = query_session(ledger, name, (path,))
+    if is_uuid(name):
+        return query
+    folder = f"{transcript.path.parent}{os.sep}"
+    own = (c for c in query.charges if any(s.origin.transcript.startswith(folder) for s in c.sightings))
+    return replace(query, charges=tuple(own), folder=folder)
 
 
 def query_agent(ledger: Ledger, agent: str, transcript: str) -> ReceiptQuery:

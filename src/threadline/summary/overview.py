@@ -213,14 +213,12 @@ def _is_version_number(part: str) -> bool:
 
 
 def _count_sessions(mains: list[_ReadTranscript]) -> int:
-    """Count sessions by id: two transcripts, or two homes, may have the same one."""
-    return len(
-        {
-            transcript.session or transcript.path
-            for transcript, stats in mains
-            if stats.spoken or stats.problem is not None
-        }
-    )
+    """Count sessions, each once: two transcripts, or two homes, may have the same one."""
+    return len({transcript.session_key for transcript, stats in mains if _is_listed(stats)})
+
+
+def _is_listed(stats: TranscriptStats) -> bool:
+    return bool(stats.spoken) or stats.problem is not None
 
 
 def _count_continuations(mains: list[_ReadTranscript]) -> int:

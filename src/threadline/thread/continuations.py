@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from uuid import UUID
 
 from msgspec import Struct
 
@@ -26,7 +25,7 @@ from threadline.model.entries import (
     TeleportedFromEntry,
     UserEntry,
 )
-from threadline.model.places import EntryId, SessionId
+from threadline.model.places import EntryId, SessionId, is_uuid
 from threadline.model.session import Continuation, ContinuationKind
 from threadline.model.summaries import NO_LINKS, SummaryLinks
 from threadline.thread.acts import act_of, parse_version
@@ -174,16 +173,9 @@ def _foreign_rows(id_: SessionId | None, entries: Sequence[Entry]) -> Iterator[C
     kind = _copy_kind(entries) if named else ContinuationKind.FORK
     is_renamed = len(named) == 1 and all(entry.session_id != id_ for entry in entries)
     for session, copies in named.items():
-        if is_renamed and not (_is_uuid(id_) and _is_uuid(session)):
+        if is_renamed and not (is_uuid(id_ or "") and is_uuid(session)):
             continue  # nothing was copied: the file has another name than Claude Code gave it
         yield Continuation(kind, session, f"{len(copies)} of its rows name that session", copies=copies)
-
-
-def _is_uuid(id_: str | None) -> bool:
-    try:
-        return id_ is not None and str(UUID(id_)) == id_.lower()
-    except ValueError:
-        return False
 
 
 def _foreign_leaves(entries: Sequence[Entry], mine: EntryFingerprints) -> list[EntryId]:

@@ -460,12 +460,15 @@ def _find_session(name: str, archive: Archive) -> SessionPlace:
         for transcript in home.transcripts
         if transcript.is_main and str(transcript.session).lower() == name.lower()
     ]
+    if len({transcript.session_key for transcript in listed}) > 1:  # in several projects, and not a UUID
+        listed = []
     exact = min(listed, key=_largest_first, default=None)
     if exact is None and (path := _find_by_content(name, archive)) is not None:
         return SessionPlace(name, path, archive.homes, archive.links())
     transcript = exact or archive.transcript(name)
     if transcript.is_main and transcript.session is not None:
-        return SessionPlace(str(transcript.session), transcript.path, archive.homes, archive.links())
+        id_ = f"{transcript.folder}/{transcript.session}" if "/" in name else str(transcript.session)
+        return SessionPlace(id_, transcript.path, archive.homes, archive.links())
     # An agent's transcript beside the sessions is shown as a session.
     return SessionPlace(f"agent-{transcript.agent}", transcript.path, archive.homes, archive.links())
 
