@@ -66,8 +66,8 @@ def _tokens(rows: list[dict[str, Any]]) -> int:
     counts: dict[str, int] = {}
     for number, row in enumerate(rows):
         message = row.get("message")
-        usage = message.get("usage") if isinstance(message, dict) and row.get("type") == "assistant" else None
-        if isinstance(usage, dict):
+        if row.get("type") == "assistant" and isinstance(message, dict) and isinstance(message.get("usage"), dict):
+            usage = message["usage"]
             names = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
             key = message.get("id") or row.get("requestId") or row.get("uuid") or str(number)
             counts[key] = sum(usage.get(name) or 0 for name in names)
