@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from threadline.model.calls import Call, FileList, ListedCall, ListedFile, Outcome
     from threadline.model.context import Context, Request
+    from threadline.model.edits import FileEdit, FileLog
     from threadline.model.entries import (
         KINDS,
         AnyEntry,
@@ -166,7 +167,9 @@ __all__ = [
     "Failure",
     "FailureFilter",
     "FailureList",
+    "FileEdit",
     "FileList",
+    "FileLog",
     "FileState",
     "Flag",
     "Follower",
@@ -313,6 +316,7 @@ __getattr__ = lazy_exports(
         ],
         "model.calls": ["Call", "FileList", "ListedCall", "ListedFile", "Outcome"],
         "model.context": ["Context", "Request"],
+        "model.edits": ["FileEdit", "FileLog"],
         "model.entries": [
             "AnyEntry",
             "AssistantEntry",

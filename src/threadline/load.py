@@ -26,6 +26,7 @@ from threadline.find import (
 )
 from threadline.model import session as model
 from threadline.model.context import Context, Request
+from threadline.model.edits import FileEdit
 from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
 from threadline.model.homes import NO_HOMES, Home, Homes, Transcript, TranscriptKind
 from threadline.model.places import AgentId, Place, Problem, ProblemKind, SessionId
@@ -47,6 +48,7 @@ from threadline.thread import (
     analyze_context,
     assemble_agents,
     detect_continuations,
+    file_log,
     rebuild_request,
     session_tag,
     session_title,
@@ -72,6 +74,13 @@ class Session(model.Session, frozen=True):
         if isinstance(place, int):
             place = Place(str(self.path), place)
         return state_at(self, Place.parse(place) if isinstance(place, str) else place, backup_reader(self))
+
+    def file_log(self, path: str) -> tuple[FileEdit, ...]:
+        """Return every edit of the files whose path is `path` or ends with it, as diffs, oldest first.
+
+        `Archive.file_log` lists the edits of all sessions.
+        """
+        return file_log(self, path, backup_reader(self))
 
     @property
     def ledger(self) -> Ledger:

@@ -21,6 +21,7 @@ LISTS = {
     "usage-by-model": "/usage?by=model",
     "calls": "/calls",
     "files": "/files",
+    "files-log": "/files/log?path=a.py",
     "doctor": "/doctor",
     "keys": "/keys",
 }

@@ -43,6 +43,7 @@ PAGES = (
     "/usage?by=model",
     "/calls",
     "/files",
+    "/files/log?path=evil",
     "/doctor",
 )
 

@@ -140,6 +140,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
     environment = {**environment, "THREADLINE_CACHE": str(tmp_path / "cache")}
     home = Path(environment["CLAUDE_CONFIG_DIR"])
     edited = next(path for path in sorted(home.glob("projects/*/*.jsonl")) if b'"Edit"' in path.read_bytes())
+    edited_file = re.findall(r'"filePath":"([^"]+)","oldString"', edited.read_text())[0]
     commands = {
         "": [["--json"], ["--jsonl"]],
         "doctor": [["--json"], ["--jsonl"]],
@@ -173,7 +174,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
         "export": [],  # in docs/export.md: tests/export/test_docs.py
         "schema": [["--list", "--jsonl"]],
         "demo": [[str(tmp_path / "new"), "--json"]],
-        "files": [["--jsonl"], [str(edited), "--jsonl"]],
+        "files": [["--jsonl"], [str(edited), "--jsonl"], [edited_file, "--log", "--jsonl"]],
         "calls": [["--jsonl"], ["last", "--jsonl"]],
         **{name: [["--jsonl"]] for name in ("list", "errors", "history")},
         **{name: [["last", "--jsonl"]] for name in ("show", "tree", "todos", "request")},

@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from tests.interfaces import entry_points
@@ -22,6 +23,9 @@ import threadline
 Answers = dict[str, Any]
 _SUMS = ("charges", "input", "output", "cache_write", "cache_read", "web_searches", "unpriced", "lower_bound")
 _LIMIT = 500
+_FILE_LIST = f"/files.json?limit={_LIMIT}"
+_EDITED_FILES = 3
+"""How many files are asked for their edits."""
 _KEYS = (("day",), ("session", "model"), ("project", "branch"), ("agent",), ("tool",), ("home", "machine"))
 _SQL = {
     "sessions": "SELECT session, transcript, title, agents, first, last, turns, entries FROM sessions",
@@ -40,7 +44,10 @@ def command_with_index(home: Path) -> Answers:
         **_overview_answers(_run_json(home)),
         **_usage_answers(_run_json(home, "usage", "--by", "session")),
         "calls": _unique_calls((row["call"], row["tool"], row["outcome"]) for row in _run_json(home, "calls")),
-        "files": sorted({row["path"] for row in _run_json(home, "files")}),
+        "files": (files := sorted({row["path"] for row in _run_json(home, "files")})),
+        "edits": _unique_edits(
+            row for path in files[:_EDITED_FILES] for row in _run_json(home, "files", path, "--log") or ()
+        ),
         **_problem_answers(_run_json(home, "doctor")["problems"]),
     }
 
@@ -53,13 +60,21 @@ def command_without_index(home: Path) -> Answers:
     paths = _main_transcripts(home)
     calls = [row for path in paths for row in _run_json(home, "calls", path, index=False)]
     files = [row for path in paths for row in _run_json(home, "files", path, index=False)]
+    touched = sorted({row["path"] for row in files if any(map(_is_touch, row["evidence"]))})
+    edits = (
+        row
+        for file in touched[:_EDITED_FILES]
+        for path in paths
+        for row in _run_json(home, "files", file, "--log", "--session", path, index=False)
+    )
     return {
         **_row_answers(_run_json(home, "list", index=False)),
         **_session_lists(home, index=False),
         **_overview_answers(_run_json(home, index=False)),
         **_usage_answers(_run_json(home, "usage", "--by", "session", index=False)),
         "calls": _unique_calls((row["call"], row["tool"], row["outcome"]) for row in calls),
-        "files": sorted({row["path"] for row in files if any(map(_is_touch, row["evidence"]))}),
+        "files": touched,
+        "edits": _unique_edits(edits),
         **_problem_answers(_run_json(home, "doctor", index=False)["problems"]),
     }
 
@@ -96,7 +111,12 @@ def web(home: Path) -> dict[str, Answers]:
             "number of sessions": activity["sessions"],
             "number of agents": activity["agents"],
             "calls": _unique_calls((call["call"], call["tool"], call["outcome"]) for call in calls),
-            "files": sorted({row["file"]["path"] for row in server.json(f"/files.json?limit={_LIMIT}")["files"]}),
+            "files": (files := sorted({row["file"]["path"] for row in server.json(_FILE_LIST)["files"]})),
+            "edits": _unique_edits(
+                row["edit"]
+                for path in files[:_EDITED_FILES]
+                for row in server.json(f"/files/log.json?limit={_LIMIT}&path={quote(path)}")["edits"]
+            ),
             **_problem_answers((examined := _doctor_problems(server))["examination"]["problems"]),
         }
         known = {"field problems": _field_problems(row["kind"] for row in examined["known"])}
@@ -136,7 +156,12 @@ def library_with_index(home: Path) -> dict[str, Answers]:
             **_library_answers(archive),
             "calls": _unique_calls((call.id, call.tool, str(call.outcome)) for call in archive.calls(limit=None)),
             "summarized sessions": _summarized_sessions(archive),
-            "files": sorted({file.path for file in archive.files(limit=None)}),
+            "files": (files := sorted({file.path for file in archive.files(limit=None)})),
+            "edits": _unique_edits(
+                msgspec.to_builtins(edit, enc_hook=str)
+                for path in files[:_EDITED_FILES]
+                for edit in archive.file_log(path)
+            ),
         }
         sql = {
             **_row_answers(sessions),
@@ -222,6 +247,14 @@ def read_sessions(home: Path) -> Answers:
     # Of transcripts that belong to no session, no session can tell.
     covered = {one.line.transcript for _, session in all_sessions for one in session}
     is_complete = all(str(one.path) in covered for one in threadline.look(home).transcripts if one.size)
+    files = sorted(
+        {
+            path
+            for _, session in all_sessions
+            for path, file in session.at().files.items()
+            if any(_is_touch({"how": evidence.how}) for evidence in file.evidence)
+        }
+    )
     problems = sorted(str(problem.kind) for _, session in all_sessions for problem in session.problems)
     counts = {
         "number of agents": sum(count for _, count in answers["agents"]),
@@ -237,13 +270,12 @@ def read_sessions(home: Path) -> Answers:
         "calls": _unique_calls(
             (call.id, call.tool, str(call.outcome)) for _, session in all_sessions for call in session.calls
         ),
-        "files": sorted(
-            {
-                path
-                for _, session in all_sessions
-                for path, file in session.at().files.items()
-                if any(_is_touch({"how": evidence.how}) for evidence in file.evidence)
-            }
+        "files": files,
+        "edits": _unique_edits(
+            msgspec.to_builtins(edit, enc_hook=str)
+            for path in files[:_EDITED_FILES]
+            for _, session in all_sessions
+            for edit in session.file_log(path)
         ),
         "ledger": _spent_by_session((session.id, session.ledger.total) for _, session in listed_sessions),
     }
@@ -303,6 +335,11 @@ def _sum_values(row: Any) -> tuple[Any, ...]:
 def _unique_calls(calls: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return calls with tool and outcome, each once, because a fork copies those of its original."""
     return sorted(set(calls))
+
+
+def _unique_edits(edits: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """Return the files and calls of edits, each once, because a fork copies those of its original."""
+    return sorted({(edit["path"], edit["call"], edit["tool"]) for edit in edits})
 
 
 def _problem_answers(counts: Mapping[str, Any]) -> Answers:

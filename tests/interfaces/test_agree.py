@@ -10,6 +10,7 @@ The meaning of each answer, and the interface that others are compared with (`RE
 - **calls**: a result may be in another file of the session, so the outcome is `threadline.read`'s: `ok`, not `lost`.
   Transcripts that are not named after a session have calls, too.
 - **files** are those that calls or attachments touched. One that only a snapshot names was not touched.
+- **edits** of some files are asked one file at a time, of all sessions. One that a fork copied is one edit.
 - **entries** are those that `threadline.entries` yields: a torn or blank last line is one, of kind `pending` or
   `blank`.
 - **number of sessions, number of agents**: activity counts what the list lists. A session in which nobody spoke is not
@@ -46,6 +47,7 @@ REFERENCE = {
     "entries": "read",
     "calls": "read",
     "files": "read",
+    "edits": "read",
     "number of sessions": "read",
     "number of agents": "read",
     "newest sessions": "command without index",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from threadline.load import Session
     from threadline.model.calls import FileList, ListedCall
+    from threadline.model.edits import FileLog
     from threadline.model.entries import Entry
     from threadline.model.homes import Found, Transcript
     from threadline.model.places import SessionId
@@ -1028,6 +1029,33 @@ class Archive:
         check_texts(path=path)
         chosen = self._call_filter(selection, session, project, since, until, limit)
         return self.open_index().files(chosen, path)
+
+    def file_log(
+        self,
+        path: str,
+        selection: CallFilter | None = None,
+        *,
+        session: str | None = None,
+        project: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int | None = None,
+    ) -> FileLog:
+        """Every edit of a file by any session, as diffs, newest first. Builds the index if needed.
+
+        `path` is a file's path or the end of it; the other parameters are those of `calls`. Only sessions that edited
+        the file are read. An edit that a fork or a resumed session copied is listed once, unless `session` is set.
+
+        Raises:
+            BadQuery: a value makes no sense.
+            IndexBusy: another process is building the index.
+        """
+        from threadline.archive.file_log import read_edits
+        from threadline.model.edits import FileLog
+
+        check_texts(path=path)
+        chosen = self._call_filter(selection, session, project, since, until, limit)
+        return FileLog(read_edits(self.open_index().edits(chosen, path), path, self.homes))
 
     def sql(self, question: str, *, seconds: float = 60) -> list[dict[str, Any]]:
         """The rows of a SELECT on the index; `docs/index.md` describes the tables. Builds the index if needed.

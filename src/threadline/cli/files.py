@@ -1,6 +1,6 @@
 """`threadline files`: files of a session at any point in time, as far as the transcript proves them.
 
-Without a session, the files that any session touched, from the index.
+Without a session, the files that any session touched, from the index. `cli/file_log.py` has `--log`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from threadline.cli.options import cross_session_options, home_option, output_op
 from threadline.cli.resolve import open_archive, parse_place, read_session
 from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.model.calls import ListedFile
-from threadline.model.text import format_time, join_some
+from threadline.model.text import format_time, is_path_or_end, join_some
 from threadline.model.times import zone_name
 
 if TYPE_CHECKING:
@@ -38,11 +38,18 @@ Examples:
   threadline files 55604662 --diff 40 120 > my.patch
   threadline files --path app.py            sessions that touched app.py
   threadline files --since 7d --project app
+  threadline files src/app.py --log         every edit of app.py, newest first
+  threadline files app.py --log --session last --reverse
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session", required=False)
+@click.argument("session", metavar="[SESSION|PATH]", required=False)
+@click.option("--log", is_flag=True, help="List every edit of the file PATH as diffs, newest first.")
+@click.option(
+    "--session", "log_session", metavar="ID", help="With --log: only this session. ID may be a prefix, or last."
+)
+@click.option("--reverse", is_flag=True, help="With --log: oldest first.")
 @click.option("--at", metavar="PLACE", help="Show the state after this place: FILE:LINE, or a line number.")
 @click.option("--diff", nargs=2, metavar="A B", help="Show what changed between two places.")
 @click.option("--path", metavar="PATH", help="Only files whose path is PATH or ends with it.")
@@ -53,6 +60,9 @@ Examples:
 def files(
     session: str | None,
     *,
+    log: bool,
+    log_session: str | None,
+    reverse: bool,
     at: str | None,
     diff: tuple[str, str] | None,
     path: str | None,
@@ -72,8 +82,21 @@ def files(
     shell commands prove nothing and are counted. Line endings are shown as newlines.
 
     Without SESSION, lists the files that any session touched, most recent first, from the index.
+
+    With --log, lists every edit of the file PATH by any session, with its turn, prompt, model and time. PATH is a
+    file's path or the end of it. Each diff says whether it is proven.
     """
     criteria = CrossSessionFilter.parse(project, since, until, limit, zone)
+    if log:
+        if session is None or path or at or diff or content:
+            raise click.UsageError(
+                "--log requires PATH, and cannot be combined with --path, --at, --diff or --content."
+            )
+        from threadline.cli.file_log import print_file_log  # noqa: PLC0415 - only --log needs it
+
+        return print_file_log(session, log_session, criteria, homes, output, reverse=reverse)
+    if log_session is not None or reverse:
+        raise click.UsageError("--session and --reverse require --log.")
     if session is None:
         if at or diff or content:
             raise click.UsageError("--at, --diff and --content require a SESSION.")
@@ -133,9 +156,7 @@ def _state_at(session: Session, at: str | None) -> State:
 
 
 def _matches_path(path: str, suffix: str | None) -> bool:
-    if suffix is None or path == suffix:
-        return True
-    return path.replace("\\", "/").endswith("/" + suffix.replace("\\", "/").lstrip("/"))
+    return suffix is None or is_path_or_end(path, suffix)
 
 
 def _print_content(session: Session, files: list[FileState], path: str | None, at: str | None, output: str) -> int:

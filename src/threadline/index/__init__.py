@@ -18,7 +18,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.index.calls import read_call_input
     from threadline.index.index import Index, IndexStatus
-    from threadline.index.listings import AgentList, CallFilter, CallList, FileTouch, ListedAgent
+    from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch, ListedAgent
     from threadline.index.queries import (
         Activity,
         EntryFacts,
@@ -43,7 +43,7 @@ __getattr__ = lazy_exports(
     {
         "calls": ["read_call_input"],
         "index": ["Index", "IndexStatus"],
-        "listings": ["AgentList", "CallFilter", "CallList", "FileTouch", "ListedAgent"],
+        "listings": ["AgentList", "CallFilter", "CallList", "EditKey", "FileTouch", "ListedAgent"],
         "queries": [
             "Activity",
             "EntryFacts",

@@ -46,7 +46,7 @@ from threadline.model.places import AgentId, Problem, SessionId
 
 if TYPE_CHECKING:
     from threadline.account import Ledger, Rates
-    from threadline.index.listings import AgentList, CallFilter, CallList, FileTouch
+    from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch
     from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts
     from threadline.index.refresh import RefreshResult
     from threadline.index.sql import QueryResult
@@ -319,6 +319,12 @@ class Index:
         from threadline.index.listings import list_agents
 
         return list_agents(self._connection, selection, types)
+
+    def edits(self, selection: CallFilter, path: str) -> list[EditKey]:
+        """The edits of the files whose path is `path` or ends with it, newest first, each once."""
+        from threadline.index.listings import list_edits
+
+        return list_edits(self._connection, selection, path)
 
     def touches(self, path: str, limit: int) -> list[FileTouch]:
         """The last times a file was read or written, newest first."""

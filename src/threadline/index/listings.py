@@ -17,7 +17,7 @@ from threadline.index.schema import AGENT_SQL, PREFERRED_COPY_SQL, SESSION_SQL
 from threadline.model.calls import FileList, ListedCall, ListedFile, Outcome
 from threadline.model.places import AgentId, CallId, Place, SessionId
 from threadline.model.tables import Columns, Listing, Record
-from threadline.model.text import names_tool
+from threadline.model.text import is_path_or_end, names_tool
 from threadline.model.times import parse_timestamp
 
 # ruff: noqa: S608 - statements are built from our own names and numbers
@@ -228,9 +228,8 @@ def list_files(
 
 def _matching_paths(connection: sqlite3.Connection, path: str) -> Iterator[int]:
     """The files of that path, or whose path ends with it: by whole names, with either kind of slash."""
-    end = "/" + path.replace("\\", "/").lstrip("/")
     for number, full_path in connection.execute("SELECT path_id, path FROM paths"):
-        if full_path == path or full_path.replace("\\", "/").endswith(end):
+        if is_path_or_end(full_path, path):
             yield number
 
 
@@ -314,6 +313,70 @@ def _listed_agent(row: tuple[Any, ...]) -> ListedAgent:
     times = (parse_timestamp(first), parse_timestamp(last))
     paths = (os.fsdecode(project), os.fsdecode(transcript))
     return ListedAgent(agent, session, type_, call, model, entries, *times, *paths, side)
+
+
+_SELECT_EDITS = f"""SELECT p.path, c.call, k.tool, w.timestamp, {SESSION_SQL}, COALESCE(o.path, o.folder), wt.path,
+        w.line, t.kind, t.path, t.home_id, t.project_id
+    FROM file_rows f {_FILE_JOINS}
+    CROSS JOIN paths p ON p.path_id = f.path_id
+    CROSS JOIN projects o ON o.project_id = t.project_id
+    CROSS JOIN call_rows c ON c.entry_id = f.entry_id AND c.position = f.position
+    CROSS JOIN tools k ON k.tool_id = c.tool_id
+    CROSS JOIN entries w ON w.entry_id = COALESCE(c.result_entry_id, f.entry_id)
+    CROSS JOIN transcripts wt ON wt.transcript_id = w.transcript_id"""
+_IS_EDIT = "f.how IN ('write', 'edit', 'user-modified')"
+
+
+class EditKey(Struct, frozen=True):
+    """An edit of a file: its call, the place of the result, and the transcript of the session to read."""
+
+    path: str
+    call: CallId
+    tool: str
+    timestamp: datetime | None
+    session: SessionId | None
+    project: str
+    place: Place
+    transcript: str
+
+
+def list_edits(connection: sqlite3.Connection, selection: CallFilter, path: str) -> list[EditKey]:
+    """The edits of the files whose path is `path` or ends with it, newest first, each once.
+
+    With a session, all edits in its transcripts are listed, copies included.
+    """
+    paths = ", ".join(map(str, _matching_paths(connection, path)))
+    conditions = [f"f.path_id IN ({paths})", _IS_EDIT, *selection.time_conditions("f.moment")]
+    if selection.has_scope:
+        conditions.append(select_transcripts(connection, selection.session, selection.project).condition)
+    if selection.session is None:
+        conditions.append(f"NOT EXISTS({PREFERRED_COPY_SQL})")
+    order = "ORDER BY w.timestamp DESC, f.entry_id DESC, f.position DESC"
+    rows = connection.execute(f"{_SELECT_EDITS} WHERE {' AND '.join(conditions)} {order}")
+    edits = (
+        EditKey(
+            path=full_path,
+            call=CallId(call),
+            tool=tool,
+            timestamp=parse_timestamp(time),
+            session=SessionId(session) if session is not None else None,
+            project=os.fsdecode(project),
+            place=Place(os.fsdecode(transcript), line),
+            transcript=os.fsdecode(own if kind == "main" else _main_transcript(connection, session, *ids) or own),
+        )
+        for full_path, call, tool, time, session, project, transcript, line, kind, own, *ids in rows
+    )
+    return list(islice((edit for edit in edits if selection.has_time(edit.timestamp)), selection.limit))
+
+
+def _main_transcript(connection: sqlite3.Connection, session: str | None, home: int, project: int) -> str | None:
+    """The path of a session's main transcript, if possible one in this home and project."""
+    row = connection.execute(
+        "SELECT path FROM transcripts WHERE kind = 'main' AND session = ?"
+        " ORDER BY home_id <> ?, project_id <> ?, path LIMIT 1",
+        (session, home, project),
+    ).fetchone()
+    return row[0] if row is not None else None
 
 
 _SELECT_TOUCHES = """SELECT how, timestamp, call, session, agent, project, transcript, line FROM touched WHERE path = ?

@@ -121,6 +121,15 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def is_path_or_end(path: str, end: str) -> bool:
+    r"""Whether a path is `end` or ends with it, by whole names and with either kind of slash.
+
+    >>> is_path_or_end("C:\\app\\a.py", "app/a.py"), is_path_or_end("/app/aa.py", "a.py")
+    (True, False)
+    """
+    return path == end or path.replace("\\", "/").endswith("/" + end.replace("\\", "/").lstrip("/"))
+
+
 def no_such_number(noun: str, number: int, total: int, *, plural: str | None = None, owner: str = "session") -> str:
     """Say that a number is too high.
 

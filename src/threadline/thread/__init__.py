@@ -6,8 +6,9 @@ Claude Code started for itself), links each to the call that started it, and thr
 decides how each ended. `session_title` and `title_from_parts` name a session; `detect_continuations` finds forks and
 resumed copies.
 
-`state_at` replays files, lists and settings to any place, `analyze_context` measures the context window, and `Requests`
-rebuilds what was sent to the API. The other names are single rules that the index and summaries apply entry by entry.
+`state_at` replays files, lists and settings to any place, `file_log` lists the edits of a file, `analyze_context`
+measures the context window, and `Requests` rebuilds what was sent to the API. The other names are single rules that the
+index and summaries apply entry by entry.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from threadline.thread.state.events import ReplayEvent
     from threadline.thread.state.files import full_path
     from threadline.thread.state.lists import TrackedLists
+    from threadline.thread.state.log import file_log
     from threadline.thread.state.patch import parse_numbered_lines
     from threadline.thread.state.replay import difference, state_at
     from threadline.thread.threads import build_history, find_compactions
@@ -102,6 +104,7 @@ __getattr__ = lazy_exports(
         "state.events": ["ReplayEvent"],
         "state.files": ["full_path"],
         "state.lists": ["TrackedLists"],
+        "state.log": ["file_log"],
         "state.patch": ["parse_numbered_lines"],
         "state.replay": ["difference", "state_at"],
         "threads": ["build_history", "find_compactions"],

@@ -25,6 +25,7 @@ from threadline.web.errors import add_notice, error_response, gone_page, orphan_
 from threadline.web.guard import Guard
 from threadline.web.live import Live
 from threadline.web.pages.doctor import doctor_page
+from threadline.web.pages.file_log import file_log_page
 from threadline.web.pages.home import home_page
 from threadline.web.pages.keys import keys_page
 from threadline.web.pages.lists import calls_page, files_page
@@ -83,6 +84,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(urls.USAGE, usage_page, needs_homes=True),
     PageRoute(urls.CALLS, calls_page, needs_homes=True),
     PageRoute(urls.FILES, files_page, needs_homes=True),
+    PageRoute(urls.FILE_LOG, file_log_page, needs_homes=True),
     PageRoute(urls.DOCTOR, doctor_page),
     PageRoute(urls.KEYS, keys_page),
     PageRoute(urls.PALETTE, palette_page, needs_homes=True),

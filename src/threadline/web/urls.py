@@ -25,7 +25,7 @@ QueryValue = str | int | bool | None | Sequence[str]
 """A value in a query: None and False leave it out, True is 1."""
 
 HOME, SESSIONS, SEARCH, USAGE = "/", "/sessions", "/search", "/usage"
-CALLS, FILES, DOCTOR, KEYS, PALETTE = "/calls", "/files", "/doctor", "/keys", "/palette"
+CALLS, FILES, FILE_LOG, DOCTOR, KEYS, PALETTE = "/calls", "/files", "/files/log", "/doctor", "/keys", "/palette"
 LIVE, ASSETS, SESSION = "/live", "/assets", "/session"
 _AGENT_PARAMETERS = frozenset({"branch", "from", "to"})
 """Parameters that apply to one agent only."""

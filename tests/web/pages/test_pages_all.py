@@ -38,6 +38,9 @@ _ADDRESSES = (
     "/calls?tool=Nothing",
     "/files",
     "/files?path=nowhere/none.py",
+    "/files/log",
+    "/files/log?path=py&limit=2",
+    "/files/log?path=shelf.py&limit=2",
     "/doctor",
     "/keys",
     "/palette",
@@ -56,6 +59,7 @@ _BAD = (
     "/calls?outcome=splendid",
     "/calls?after=-1",
     "/files?limit=100000",
+    "/files/log?path=a&limit=100000",
     "/search?q=a&sort=colour",
 )
 

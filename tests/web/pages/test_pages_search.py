@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tests import transcripts
+from tests.thread.state_rows import write_call
 from tests.web.pages.requests import ask, data, parse_page
 
 import threadline
@@ -73,6 +74,32 @@ def test_a_files_page_lists_every_touch(demo: Archive) -> None:
     )
     links = parse_page(demo, f"/files?path={quote(listed.path)}").links
     assert sum(bool(re.search(r"#([\w-]+\.)?L\d+$", link)) for link in links) == len(kinds)
+
+
+def test_the_history_of_a_file_shows_every_edit(demo: Archive) -> None:
+    """The page has the archive's edits as diffs, each with links to its entry and session, in parts."""
+    listed = next(file for file in demo.files(limit=500) if file.writes)
+    edits = demo.file_log(listed.path)
+    url = f"/files/log?path={quote(listed.path)}"
+    rows = data(ask(demo, f"{url}&limit=500"))["edits"]
+    assert [(row["edit"]["call"], row["edit"]["diff"]) for row in rows] == [(edit.call, edit.diff) for edit in edits]
+    page = parse_page(demo, f"{url}&limit=500")
+    assert sum(bool(re.search(r"#([\w-]+\.)?L\d+$", link)) for link in page.links) == len(edits)
+    assert any(link.startswith("/files/log?") for link in parse_page(demo, f"/files?path={quote(listed.path)}").links)
+    first = data(ask(demo, f"{url}&limit=1"))
+    assert (len(first["edits"]), first["more"]) == (1, len(edits) > 1)
+
+
+def test_the_history_of_a_file_is_safe(tmp_path: Path) -> None:
+    """Markup in paths, prompts, texts and models is shown as text."""
+    evil = "<script>alert(1)</script><b>"
+    path = f"/work/{evil}.py"
+    rows = transcripts.transcript(transcripts.prompt(evil), write_call(path, f"{evil}\n"))
+    transcripts.write(tmp_path / "home/projects/-work" / f"{transcripts.SESSION}.jsonl", *rows)
+    with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
+        page = parse_page(archive, f"/files/log?path={quote(path)}")
+    assert {"script", "b"}.isdisjoint(page.names)
+    assert page.words.count("alert(1)") >= 3
 
 
 def test_the_list_shows_the_question_of_a_call(tmp_path: Path) -> None:

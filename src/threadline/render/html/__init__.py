@@ -2,9 +2,9 @@
 
 `el` and `join` build HTML from Python calls and escape all text. `render_page` creates a document; `stylesheet` and
 `icon` provide its CSS and icons. `ConversationRenderer` renders an agent's conversation in `Section`s, `render_call` a
-tool call, `render_state` the state at an entry, and `render_raw_entry` an entry's JSON. A `Scene` says what to show,
-how to link and in which time zone. `render_table` and `session_table` render tables, and `bar_chart`,
-`activity_calendar`, `weekday_hour_map` and `draw_usage_strip` draw SVG charts.
+tool call, `render_state` the state at an entry, `render_unified_diff` a diff, and `render_raw_entry` an entry's JSON. A
+`Scene` says what to show, how to link and in which time zone. `render_table` and `session_table` render tables, and
+`bar_chart`, `activity_calendar`, `weekday_hour_map` and `draw_usage_strip` draw SVG charts.
 
 This package needs the extra `threadline[web]`. It uses no inline styles, because the pages' policy forbids them.
 """
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from threadline.render.html.calls.diff import render_unified_diff
     from threadline.render.html.calls.view import render_call
     from threadline.render.html.code import render_raw_entry
     from threadline.render.html.conversation import ConversationRenderer, MessageStats, StatsByMessage
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_exports(
     __name__,
     {
+        "calls.diff": ["render_unified_diff"],
         "calls.view": ["render_call"],
         "code": ["render_raw_entry"],
         "conversation": ["ConversationRenderer", "MessageStats", "StatsByMessage"],

@@ -33,7 +33,7 @@ from threadline.shape import fit
 from threadline.thread.state.events import HookRun, ReplayEvent, hook_run_in
 from threadline.thread.state.notebook import edit_notebook
 from threadline.thread.state.patch import apply_patch, matches_patch, parse_numbered_lines, replace_text
-from threadline.thread.state.tracked_file import NameMentions, TrackedFile
+from threadline.thread.state.tracked_file import ChangeObserver, NameMentions, TrackedFile
 
 BackupReader = Callable[[str], bytes | None]
 """Returns the bytes of a backup by its file name under `file-history/<session>/`, or None if it is gone."""
@@ -67,13 +67,18 @@ class TrackedFiles:
         *,
         agents: frozenset[AgentId] = frozenset(),
         watch: ReadObserver | None = None,
+        observe: Callable[[str], ChangeObserver | None] | None = None,
     ) -> None:
-        """`agents` are those whose transcripts are replayed. What other agents do is unknown."""
+        """`agents` are those whose transcripts are replayed. What other agents do is unknown.
+
+        `observe` returns the observer of the changes of a file, by its path.
+        """
         self._files: dict[str, TrackedFile] = {}
         self._by_name: dict[str, NameMentions] = {}
         self._backup = backup
         self._agents = agents
         self._watch = watch
+        self._observe = observe
         self._hooked: dict[str, ReplayEvent] = {}
         self._changed_by: dict[str, TrackedFile] = {}
         self._cwd: str | None = None
@@ -112,7 +117,8 @@ class TrackedFiles:
         file = self._files.get(name)
         if file is None:
             named = self._by_name.setdefault(base_name(name), NameMentions())
-            file = self._files[name] = TrackedFile(name, named)
+            observer = self._observe(name) if self._observe is not None else None
+            file = self._files[name] = TrackedFile(name, named, observer)
         return file
 
     def _apply_call(self, moment: ReplayEvent, call: Call) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from threadline.model.results import Hunk
 from threadline.model.state import Evidence, EvidenceKind, FileState, FileVersion, ProofLevel
@@ -34,14 +34,20 @@ class NameMentions:
         return self._cached[1]
 
 
+ChangeObserver = Callable[[FileState, FileState, Evidence], None]
+"""Called with the states of a file before and after each change by the session, and with its evidence."""
+
+
 class TrackedFile:
     """What is known about one file.
 
     A `command_count` is always the number of commands so far that may have changed any file.
     """
 
-    def __init__(self, path: str, named: NameMentions) -> None:
+    def __init__(self, path: str, named: NameMentions, observer: ChangeObserver | None = None) -> None:
         self.path = path
+        self._observer = observer
+        self._before: FileState | None = None
         self._named = named
         self._sure_since = len(named.evidence)
         self._own_doubts: list[tuple[int, Evidence]] = []
@@ -79,6 +85,7 @@ class TrackedFile:
 
     def record_write(self, content: str, evidence: Evidence, command_count: int) -> None:
         """Record that the session wrote this text."""
+        self._begin_change(command_count)
         self._set_content(content, evidence, command_count)
 
     def record_before(self, content: str | None, evidence: Evidence, command_count: int) -> None:
@@ -118,6 +125,7 @@ class TrackedFile:
         self, old: str, new: str, hunks: Sequence[Hunk] | None, evidence: Evidence, command_count: int, *, all_: bool
     ) -> None:
         """Record that a part was replaced. What is known about the rest stays known."""
+        self._begin_change(command_count)
         before = self.content if self.proven is ProofLevel.WHOLE else None
         after = replace_text(before, old, new, all_=all_) if before is not None else None
         if before is not None and (after is None or not matches_patch(after, hunks)):
@@ -169,11 +177,12 @@ class TrackedFile:
 
     def record_unknown_change(self, evidence: Evidence, command_count: int) -> None:
         """Record that it was changed in a way that the transcript does not contain."""
+        self._begin_change(command_count)
         self.evidence.append(evidence)
-        self._note_change(evidence)
         self.proven, self.content, self.lines, self.total = ProofLevel.UNKNOWN, None, {}, None
         self.command_count = command_count
         self._prove(None)
+        self._note_change(evidence)
 
     def matches_lines(self, lines: dict[int, str], total: int | None) -> bool:
         """Whether lines that were seen equal the known ones."""
@@ -247,10 +256,18 @@ class TrackedFile:
         self._set_lines({**proven_lines(hunks), **(moved or {})}, total, patch_evidence, command_count)
         self._note_change(evidence)
 
+    def _begin_change(self, command_count: int) -> None:
+        """Remember the state before a change, if there is an observer."""
+        if self._observer is not None:
+            self._before = self.state(command_count)
+
     def _note_change(self, evidence: Evidence) -> None:
-        if evidence.how in _CHANGE_KINDS:
-            self.changed = evidence
-            self.backup_is_current = False
+        if evidence.how not in _CHANGE_KINDS:
+            return
+        self.changed = evidence
+        self.backup_is_current = False
+        if self._observer is not None and self._before is not None:
+            self._observer(self._before, self.state(self.command_count), evidence)
 
 
 def _contains_lines(content: str, lines: dict[int, str]) -> bool:

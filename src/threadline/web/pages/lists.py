@@ -60,7 +60,8 @@ _HOW = {"outside": "changed outside Claude"}
 _TOUCH_COLUMNS = (Column("When", "when"), Column("How", "how"), Column("Session", "title"), Column("By"))
 
 
-def _common_fields(request: PageRequest) -> list[FormField]:
+def common_fields(request: PageRequest) -> list[FormField]:
+    """The filters that lists across sessions share."""
     return [
         FormField("project", "Project", "part of path", suggestions=suggested_values(request, "project")),
         FormField("session", "Session", "start of its id"),
@@ -76,7 +77,7 @@ def _call_fields(request: PageRequest) -> list[FormField]:
     return [
         FormField("tool", "Tool", choices=[("", "all tools"), *tools]),
         FormField("outcome", "Outcome", choices=[("", "any"), *outcomes]),
-        *_common_fields(request),
+        *common_fields(request),
     ]
 
 
@@ -141,7 +142,7 @@ def _call_row(call: ListedCall, summary: str, titles: Mapping[str, str], zone: t
         el("a", label, href=url) if url else label,
         el("span", f"{call.outcome}{code}", class_=f"outcome {call.outcome}"),
         format_duration(call.duration),
-        [_session_link(call.session, titles, 48), agent],
+        [session_link(call.session, titles, 48), agent],
         project_link(call.project, urls.build_url(urls.CALLS, project=call.project)),
     ]
     return TableRow(cells, str(call.outcome), item=True)
@@ -153,7 +154,7 @@ def _explain_no_calls(archive: Archive, tools: tuple[str, ...]) -> str:
 
 
 def _file_fields(request: PageRequest) -> list[FormField]:
-    return [FormField("path", "File", "a path or its end", kind="search"), *_common_fields(request)]
+    return [FormField("path", "File", "a path or its end", kind="search"), *common_fields(request)]
 
 
 @form_on_error("Files", _file_fields, "limit")
@@ -183,6 +184,7 @@ def files_page(request: PageRequest) -> Page:
                 "div",
                 el("h1", shorten(single, 300) if single else "Files"),
                 _file_summary(files) if single else EMPTY,
+                _log_link(single, "All edits as diffs") if single else EMPTY,
                 time_zone_note(zone),
                 class_="head",
             ),
@@ -217,11 +219,17 @@ def _file_row(file: ListedFile, titles: Mapping[str, str], zone: tzinfo) -> Tabl
         time_element(file.last, zone),
         el("a", _shorten_path(file.path), href=url, title=shorten(file.path, 400)),
         f"{file.reads:,}" if file.reads else "",
-        f"{file.writes:,}" if file.writes else "",
-        _session_link(file.session, titles),
+        _log_link(file.path, f"{file.writes:,}", session=file.session) if file.writes else "",
+        session_link(file.session, titles),
         project_link(file.project, urls.build_url(urls.FILES, project=file.project)),
     ]
     return TableRow(cells, item=True)
+
+
+def _log_link(path: str, label: str, *, session: str | None = None) -> Child:
+    """A link to the edits of a file."""
+    url = urls.build_url(urls.FILE_LOG, path=path, session=session)
+    return el("a", label, href=url, title="The edits as diffs")
 
 
 def _shorten_path(path: str) -> str:
@@ -229,7 +237,8 @@ def _shorten_path(path: str) -> str:
     return shorten(path, _MAX_PATH) if len(path) <= _MAX_PATH else "…" + shorten(path[1 - _MAX_PATH :], _MAX_PATH)
 
 
-def _session_link(session: str | None, titles: Mapping[str, str], width: int = 70) -> Child:
+def session_link(session: str | None, titles: Mapping[str, str], width: int = 70) -> Child:
+    """A link to a session's page, with its title."""
     if session is None:
         return ""
     return el("a", shorten(titles.get(str(session)) or str(session), width), href=urls.session_url(str(session)))
@@ -249,7 +258,7 @@ def _touch_row(touch: FileTouch, titles: Mapping[str, str], zone: tzinfo) -> lis
     return [
         el("a", moment, href=url) if url else moment,
         _HOW.get(touch.how, shorten(touch.how, 20)),
-        _session_link(touch.session, titles),
+        session_link(touch.session, titles),
         f"agent {shorten(str(touch.agent), 20)}" if touch.agent else "main agent",
     ]
 

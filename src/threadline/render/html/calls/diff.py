@@ -272,6 +272,12 @@ def render_diff(hunks: Sequence[DiffRows], *, uncut: bool = True) -> Markup:
     )
 
 
+def render_unified_diff(text: str, max_lines: int, max_characters: int) -> Markup:
+    """Render a unified diff of one file. If it is too long, a note says how many lines are left out."""
+    shown, left = first_rows(hunks_of_unified_diff(text), max_lines, max_characters)
+    return join((render_diff(shown, uncut=False), el("p", more_lines(left), class_="more") if left else EMPTY))
+
+
 def first_rows(hunks: Sequence[DiffRows], limit: int, characters: int) -> tuple[list[DiffRows], int]:
     """The first rows of hunks, and the number of remaining rows."""
     first: list[DiffRows] = []
