@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.transcripts import SESSION, call, prompt, transcript, write
+from tests.transcripts import SESSION, Pen, call, chain, prompt, reply, transcript, write
 
 import threadline
 from threadline.render import CallItem, View, count_tools, place_items
@@ -87,3 +87,150 @@ def test_session_page_filters_by_either_name(renamed: Path) -> None:
 
 def _tools_shown(session: threadline.Session, view: View) -> list[str]:
     return [placed.item.call.tool for placed in place_items(session.main, view) if isinstance(placed.item, CallItem)]
+
+
+MAX_TOKENS = "The reply is incomplete: it reached the output limit (max_tokens)."
+SLUG = "curious-hatching-cherny"
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Path:
+    """A home with a reply that reached the limit, one of another tier, a slug and an environment."""
+    environment = {"platform": "darwin", "osVersion": "Darwin 25.1.0", "workingDirectory": "/work/app"}
+    parts = (
+        chain("attachment", attachment={"type": "environment", "snapshot": environment}),
+        prompt("write a poem"),
+        reply("roses are", "red and", message={"stop_reason": "max_tokens"}, output=99),
+        prompt("until the word END"),
+        reply("violets", message={"stop_reason": "stop_sequence", "stop_sequence": "END"}),
+        prompt("faster"),
+        reply("ok", message={"usage": {"input_tokens": 4, "output_tokens": 2, "service_tier": "priority"}}),
+    )
+    write(tmp_path / PROJECT / f"{SESSION}.jsonl", *transcript(*parts, pen=Pen(slug=SLUG)))
+    return tmp_path
+
+
+@pytest.mark.parametrize("form", ["md", "txt", "html", "json"])
+def test_exports_say_why_a_reply_stopped(cli: CliRunner, stopped: Path, form: str) -> None:
+    """Rows 003.29 and 003.30: once for each reply, not for each of its rows."""
+    out = cli("export", SESSION, "--home", stopped, "--format", form, "--out", "-").out
+    assert out.count("it reached the output limit (max") == 1
+    assert out.count("The reply ended at a stop sequence") == 1
+
+
+def test_show_and_entries_have_the_fields(cli: CliRunner, stopped: Path) -> None:
+    """`show`, `show --json`, `show --jsonl` and `entries --json`."""
+    text = " ".join(cli("show", SESSION, "--home", stopped, "--no-pager").out.split())
+    assert MAX_TOKENS in text
+    assert "stop sequence (stop_sequence): END" in text
+    assert SLUG in text
+    assert "Darwin 25.1.0" in text
+    document = cli("show", SESSION, "--home", stopped, "--json").json
+    assert (document["slug"], document["platform"], document["os_version"]) == (SLUG, "darwin", "Darwin 25.1.0")
+    assert [turn["stop_reason"] for turn in document["turns"] if turn["act"]] == [
+        "max_tokens",
+        "stop_sequence",
+        "end_turn",
+    ]
+    entries = cli("entries", SESSION, "--home", stopped, "--json").json
+    replies = [row for row in entries if row["kind"] == "assistant"]
+    assert [row["stop_reason"] for row in replies] == ["max_tokens", "max_tokens", "stop_sequence", "end_turn"]
+    assert [row["service_tier"] for row in replies] == [None, None, None, "priority"]
+    assert all(row["slug"] == SLUG and row["request"].startswith("req_01") for row in replies)
+    listed = cli("list", "--home", stopped, "--json").json[0]
+    assert (listed["slug"], listed["platform"], listed["os_version"]) == (SLUG, "darwin", "Darwin 25.1.0")
+
+
+@pytest.mark.parametrize(
+    ("query", "lines"),
+    [
+        ("stop:max_tokens", [3, 4]),
+        ("stop:STOP_sequence", [6]),
+        ("stop:max*", [3, 4]),
+        ("-stop:* kind:assistant", []),
+        ("tier:priority", [8]),
+        ("slug:hatching kind:assistant", [3, 4, 6, 8]),
+        ("platform:darwin kind:user", [2, 5, 7]),
+        ("platform:25.1 violets", [6]),
+        ("platform:linux", []),
+        ("slug:other", []),
+    ],
+)
+def test_fields_are_searchable(cli: CliRunner, stopped: Path, query: str, lines: list[int]) -> None:
+    """Rows 001.75, 001.117, 003.29, 004.34: each is a field of the query language."""
+    result = cli("search", query, "--home", stopped, "--all", "--exact", "--json")
+    hits = result.json if result.out else []
+    assert sorted(int(hit["place"].rpartition(":")[2]) for hit in hits) == lines
+
+
+@INDEX
+def test_request_and_slug_name_a_message_and_a_session(
+    cli: CliRunner, stopped: Path, monkeypatch: pytest.MonkeyPatch, index: str
+) -> None:
+    """Rows 001.118 and 004.34, with an index and without."""
+    monkeypatch.setenv("THREADLINE_INDEX", index)
+    first = next(row for row in cli("entries", SESSION, "--home", stopped, "--json").json if row["request"])
+    receipt = cli("explain", first["request"], "--home", stopped, "--json").json
+    (message,) = receipt["messages"]
+    assert (message["output"], len(message["lines"])) == (99, 2)
+    assert {line["request"] for line in message["lines"]} == {first["request"]}
+    assert "'req_nothing'" in cli("explain", "req_nothing", "--home", stopped).err
+    assert cli("show", SLUG, "--home", stopped, "--json").json["session"] == SESSION
+    missing = cli("show", "curious-hatching-other", "--home", stopped)
+    assert (missing.code, missing.out) == (2, "")
+
+
+@INDEX
+def test_slug_of_two_sessions_is_ambiguous(
+    cli: CliRunner, stopped: Path, monkeypatch: pytest.MonkeyPatch, index: str
+) -> None:
+    """The message lists both transcripts."""
+    monkeypatch.setenv("THREADLINE_INDEX", index)
+    other = "5e551011-0000-4000-8000-000000000002"
+    write(stopped / PROJECT / f"{other}.jsonl", *transcript(prompt("hi"), reply("ok"), pen=Pen(other, slug=SLUG)))
+    result = cli("show", SLUG, "--home", stopped)
+    assert result.code != 0
+    assert SESSION in result.err
+    assert other in result.err
+
+
+@INDEX
+@pytest.mark.parametrize("key", ["service-tier", "service_tier"])
+def test_usage_by_service_tier(
+    cli: CliRunner, stopped: Path, monkeypatch: pytest.MonkeyPatch, index: str, key: str
+) -> None:
+    """Rows 001.75 and 001.121: a tier that is not recorded is the standard one."""
+    monkeypatch.setenv("THREADLINE_INDEX", index)
+    for options in ([], ["--since", "2026-01-05"], ["--since", "2026-01-05T09:00:01Z", "--tz", "Asia/Kathmandu"]):
+        rows = cli("usage", "--by", key, *options, "--home", stopped, "--jsonl").jsonl
+        assert {row["service-tier"]: row["charges"] for row in rows} == {"standard": 2, "priority": 1}
+
+
+def test_fields_are_columns(cli: CliRunner, stopped: Path) -> None:
+    """Every field is a column of a table or view."""
+
+    def rows(select: str) -> list[list[object]]:
+        return [list(row.values()) for row in cli("sql", select, "--home", stopped, "--json").json]
+
+    assert rows("SELECT slug, platform, os_version FROM sessions") == [[SLUG, "darwin", "Darwin 25.1.0"]]
+    assert rows("SELECT stop_reason, COUNT(DISTINCT request) FROM said WHERE kind = 'assistant' GROUP BY 1") == [
+        ["end_turn", 1],
+        ["max_tokens", 1],
+        ["stop_sequence", 1],
+    ]
+    assert rows("SELECT service_tier, COUNT(*) FROM charges GROUP BY 1") == [["priority", 1], ["standard", 2]]
+
+
+def test_renamed_tools_have_their_current_name_in_sql(cli: CliRunner, renamed: Path) -> None:
+    """Row 004.11: `calls.tool` is the name in the transcript, `calls.current_tool` the current one."""
+    select = "SELECT DISTINCT tool, current_tool FROM calls WHERE tool <> current_tool ORDER BY 1"
+    rows = cli("sql", select, "--home", renamed, "--json").json
+    assert [list(row.values()) for row in rows] == [["LSTool", "LS"], ["Task", "Agent"], ["View", "Read"]]
+
+
+def test_search_says_which_filter_to_remove(cli: CliRunner, renamed: Path) -> None:
+    """An amount needs a comparison; fields that are never in one entry are named."""
+    assert "Say how to compare: cost:>5" in cli("search", "cost:5", "--home", renamed).err
+    error = cli("search", "tool:Read error:* model:sonnet", "--home", renamed).err
+    assert "model: is in replies and error: in results, which are different entries; remove one of them" in error
+    assert "without error:*, 2 entries do" in error

@@ -159,7 +159,7 @@ FULL_DOCUMENT = Document(
         ("cost:>1.5", False),
         ("cost:>=1.50", True),
         ("cost:<$2", True),
-        ("cost:1.5", True),
+        ("cost:=1.5", True),
         ("cost:=2", False),
         ("deployment OR cost:>100", True),
         ("-deployment OR tool:Bash", True),

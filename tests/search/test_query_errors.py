@@ -44,6 +44,7 @@ from threadline.search.query import MAX_DEPTH, MAX_QUERY_CHARS, MAX_TERMS, Query
         ("a since:soon", 9, "is not a time"),
         ("until:2026-13-01", 7, "is not a time"),
         ("cost:>much", 6, "not an amount"),
+        ("cost:5", 6, "Say how to compare: cost:>5, cost:<5, or cost:=5 (exactly)."),
         ("cost:1*", 6, "not an amount"),
         ("cost:*", 1, "cost:>1"),
         ("since:*", 1, "since:7d"),

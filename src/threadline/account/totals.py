@@ -20,6 +20,7 @@ from threadline.model.ledger import (
     NO_CALL,
     NO_TIME,
     NONE,
+    STANDARD_TIER,
     Charge,
     GroupKey,
     Key,
@@ -53,6 +54,7 @@ KEY_DESCRIPTIONS = {
     "home": "the home of the transcript",
     "machine": "the machine the transcript was written on: this one, or another whose sessions are in the keep",
     "part": "main, agents, or side agents (which Claude Code runs itself)",
+    "service-tier": "the service tier of the API; `standard` also if it is not recorded",
 }
 SESSION_KEY_DESCRIPTIONS = {
     "thread": "the main thread, its abandoned branches, agents, or side agents",
@@ -123,6 +125,7 @@ _KEY_FUNCTIONS: dict[str, Key] = {
     "home": lambda charge: charge.origin.home_name or NONE,
     "machine": lambda charge: charge.origin.machine or NONE,
     "part": _part_of,
+    "service-tier": lambda charge: charge.counted.tier or STANDARD_TIER,
 }
 
 

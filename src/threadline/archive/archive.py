@@ -409,7 +409,7 @@ class Archive:
         return newest[0].path
 
     def transcript(self, name: str) -> Transcript:
-        """A session's or agent's transcript, by a prefix of its id.
+        """A session's or agent's transcript, by a prefix of its id, or by a session's slug.
 
         If there is none, the id may also be the one that the rows of exactly one session have.
 
@@ -417,15 +417,20 @@ class Archive:
             NotFound: there is none.
             Ambiguous: there are several; the message lists them.
         """
-        from threadline.find import find_by_id
+        from threadline.find import find_by_id, find_by_slug
 
         try:
             return find_by_id(name, self.found)
         except NotFound:
             matches = self._transcripts_naming(name)
-            if len(matches) != 1:
+            if len(matches) == 1:
+                return matches[0]
+            index = self._source()
+            paths = index.paths_of_slug(name) if index is not None else None
+            transcript = find_by_slug(name, self.found, paths)
+            if transcript is None:
                 raise
-            return matches[0]
+            return transcript
 
     def _transcripts_naming(self, session: str) -> list[Transcript]:
         """The main transcripts whose rows name this session, under another name."""
@@ -433,6 +438,18 @@ class Archive:
 
         mains = (transcript for home in self.found for transcript in home.transcripts if transcript.is_main)
         return [main for main in mains if (named_session(main.path) or "").lower() == session.lower()]
+
+    def messages_of_request(self, request: str) -> list[str]:
+        """The ids of the messages that answer a request, by the start of the request's id (`req_…`).
+
+        A message without an id has the request's. Without an index, all transcripts are searched.
+        """
+        from threadline.reports import find_messages_of_request
+
+        index = self._source()
+        if index is not None:
+            return index.messages_of_request(request)
+        return find_messages_of_request(self.found, request)
 
     @staticmethod
     def directory_of(transcript: Path, directories: Sequence[str]) -> str | None:

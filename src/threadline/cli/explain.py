@@ -30,7 +30,7 @@ from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.model.homes import Found, Transcript
 from threadline.model.ledger import sum_fields
 from threadline.model.receipts import Mention, PricedTokens, RateSum, Receipt, ReceiptItem
-from threadline.model.text import plain_decimal
+from threadline.model.text import join_some, plain_decimal
 from threadline.render import draw_receipt
 from threadline.reports import (
     ReceiptQuery,
@@ -51,6 +51,7 @@ Examples:
   threadline explain last                     the newest session
   threadline explain 55604662 --all           every message of a session
   threadline explain msg_01XFDUDYJg           one message, by an id prefix
+  threadline explain req_011CQg0001           one message, by its request
   threadline explain 55604662:17              the message on line 17
   threadline explain yesterday --tz UTC       one day
   threadline explain last --json              exact, for a program
@@ -87,9 +88,9 @@ def explain(
     """Show how an amount was computed, line by line.
 
     Lists each message with every line that reports its usage, which line counted, and the sum. WHAT is a session (the
-    start of its id, a transcript, `last`), the start of a message id, a day (2026-11-03, today, yesterday), or a place
-    (FILE:LINE). Every message of all homes is counted once: a session's receipt also lists messages that it only
-    contains copies of, and does not include them in its sum. Ends with what is known to be missing.
+    start of its id, a transcript, `last`), the start of a message or request id, a day (2026-11-03, today, yesterday),
+    or a place (FILE:LINE). Every message of all homes is counted once: a session's receipt also lists messages that it
+    only contains copies of, and does not include them in its sum. Ends with what is known to be missing.
     """
     if limit is not None and everything:
         raise click.UsageError("Use --limit or --all, not both.")
@@ -119,7 +120,8 @@ def explain(
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _DAYS_AGO = {"today": 0, "yesterday": 1}
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>[0-9]{1,18})(?:\$.*)?", re.DOTALL)
-_MESSAGE_PREFIXES = ("msg_", "req_")
+_REQUEST_PREFIX = "req_"
+_MESSAGE_PREFIXES = ("msg_", _REQUEST_PREFIX)
 _MAX_QUOTED = 100
 
 
@@ -142,12 +144,29 @@ def parse_target(what: str, archive: Archive, zone: tzinfo) -> ReceiptTarget:
     if day is not None:
         return ReceiptTarget(archive.found, lambda ledger: query_day(ledger, day, zone))
     if what.startswith(_MESSAGE_PREFIXES):
-        return ReceiptTarget(archive.found, lambda ledger: query_message(ledger, what))
+        return ReceiptTarget(archive.found, lambda ledger: query_message(ledger, _message_id(what, ledger, archive)))
     place = _PLACE.fullmatch(what)
     if place is not None and not _is_existing_file(what):
         found, transcript = _find_transcript(place["file"], archive)
         return ReceiptTarget(found, lambda ledger: query_line(ledger, str(transcript.path), int(place["line"])))
     return _session_or_message_target(what, archive)
+
+
+def _message_id(what: str, ledger: Ledger, archive: Archive) -> str:
+    """The id of a message, or the start of it; for the id of a request, that of the message that answers it.
+
+    Raises:
+        Ambiguous: several messages answer requests whose ids start like this.
+    """
+    if not what.startswith(_REQUEST_PREFIX) or match_message_ids(ledger, what):
+        return what
+    messages = archive.messages_of_request(what)
+    if len(messages) > 1:
+        raise Ambiguous(
+            f"{len(messages):,} messages answer requests whose ids start with {what[:_MAX_QUOTED]!r}:"
+            f" {join_some(messages)}. Use more characters."
+        )
+    return messages[0] if messages else what
 
 
 def _session_or_message_target(what: str, archive: Archive) -> ReceiptTarget:
@@ -218,7 +237,7 @@ def _is_existing_file(text: str) -> bool:
     return is_file(expand_path(text))
 
 
-_COUNT_FIELDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "stop_reason")
+_COUNT_FIELDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "stop_reason", "request")
 
 
 def receipt_document(receipt: Receipt) -> dict[str, Any]:

@@ -40,6 +40,7 @@ def conversation_row(entry: Entry, turn: int | None, agent: str | None = None) -
         "agent": agent,
         "timestamp": entry.timestamp,
         "text": entry_text(entry),
+        **_reply_fields(entry),
     }
 
 
@@ -75,10 +76,17 @@ def turn_row(turn: Turn, calls: Iterable[Call], session: Session) -> dict[str, A
         "started": turn.started,
         "seconds": duration.total_seconds() if duration is not None else None,
         "reply": turn.reply,
+        "stop_reason": _last_stop_reason(turn),
         "calls": [call_row(call, session) for call in calls],
         "entries": len(turn.entries),
         "place": str(turn.entries[0].place),
     }
+
+
+def _last_stop_reason(turn: Turn) -> str | None:
+    """Why the model stopped at the end of a turn."""
+    reasons = (entry.stop_reason for entry in reversed(turn.entries) if isinstance(entry, AssistantEntry))
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def entry_row(attributed: AttributedEntry, *, data: bool = False) -> dict[str, Any]:
@@ -98,6 +106,8 @@ def entry_row(attributed: AttributedEntry, *, data: bool = False) -> dict[str, A
         "is_agent": attributed.is_agent,
         "timestamp": entry.timestamp,
         "version": getattr(entry, "version", None),
+        "slug": getattr(entry, "slug", None),
+        **_reply_fields(entry),
         "text": entry_text(entry),
         "problems": [
             {"kind": str(problem.kind), "place": str(problem.place), "message": problem.message}
@@ -107,6 +117,15 @@ def entry_row(attributed: AttributedEntry, *, data: bool = False) -> dict[str, A
     if data:
         row["data"] = _entry_data(entry)
     return row
+
+
+def _reply_fields(entry: Entry) -> dict[str, Any]:
+    """The request that an entry belongs to; of a reply, why it stopped, and the service tier."""
+    return {
+        "request": getattr(entry, "request_id", None),
+        "stop_reason": entry.stop_reason if isinstance(entry, AssistantEntry) else None,
+        "service_tier": entry.service_tier if isinstance(entry, AssistantEntry) else None,
+    }
 
 
 def entry_subtype(entry: Entry) -> str | None:

@@ -120,6 +120,7 @@ def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:
     for call in session.main.calls:
         calls.setdefault(call.turn, []).append(call)
     turns = [turn for turn in session.turns if options.turn in (None, turn.number)]
+    environment = session.environment
     return {
         "session": session.id,
         "title": session.title.text,
@@ -129,6 +130,9 @@ def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:
         "ended": session.ended,
         "models": session.models,
         "continuations": [continuation_record(link) for link in session.continuations],
+        "slug": session.slug,
+        "platform": environment.platform if environment is not None else None,
+        "os_version": environment.os_version if environment is not None else None,
         "turns": [turn_row(turn, calls.get(turn.number, ()), session) for turn in turns],
     }
 

@@ -86,7 +86,8 @@ Examples:
 
 \b
 Keys for --by: day, week, month, hour, session, project, model, agent,
-agent-type, tool, skill, branch, version, home, machine, part, thread.
+agent-type, tool, skill, branch, version, home, machine, part,
+service-tier, thread.
 """
 
 
@@ -202,7 +203,7 @@ def parse_keys(by: Sequence[str], *, apart: bool = False, breakdown: bool = Fals
         BadQuery: a key is unknown; the message suggests one.
     """
     choices = (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)
-    keys = [word.strip().lower() for words in by for word in words.split(",") if word.strip()]
+    keys = [word.strip().lower().replace("_", "-") for words in by for word in words.split(",") if word.strip()]
     for key in keys:
         if key not in choices:
             raise BadQuery(f"Unknown key {key!r}. {_suggest_key(key, choices)}")
@@ -213,8 +214,9 @@ def parse_keys(by: Sequence[str], *, apart: bool = False, breakdown: bool = Fals
 
 
 def _suggest_key(word: str, choices: Sequence[str]) -> str:
-    spellings = {"daily": "day", "weekly": "week", "monthly": "month", "hourly": "hour", "type": "agent-type"}
-    match = spellings.get(word) or did_you_mean(word.replace("_", "-").rstrip("s"), choices)
+    spellings = {"daily": "day", "weekly": "week", "monthly": "month", "hourly": "hour"}
+    spellings |= {"type": "agent-type", "tier": "service-tier"}
+    match = spellings.get(word) or did_you_mean(word.rstrip("s"), choices)
     return f"Did you mean --by {match}?" if match else f"Keys: {', '.join(choices)}."
 
 

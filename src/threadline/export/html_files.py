@@ -34,6 +34,7 @@ from threadline.render import (
     View,
     describe_cost,
     describe_hidden_branches,
+    describe_platform,
     describe_tokens,
     place_items,
     shorten,
@@ -122,6 +123,7 @@ def session_facts(session: Session, total: Sum | None = None, zone: tzinfo = UTC
     if started is not None:
         yield f"{format_time(started, zone)} {zone_name(zone)}"
     yield from (short_model_name(model) for model in session.models)
+    yield from filter(None, (session.slug, describe_platform(session)))
     yield count(sum(turn.act is not None for turn in session.turns), "turn")
     yield count(len(session.calls), "call")
     if agents := sum(agent.side is None for agent in session.agents):

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         real_projects_dir,
         stat_transcripts,
     )
-    from threadline.find.lookup import find_by_id, look_at_path
+    from threadline.find.lookup import find_by_id, find_by_slug, look_at_path
     from threadline.find.project_paths import decode_or_none
     from threadline.find.session_files import (
         find_main_transcript,
@@ -97,7 +97,7 @@ __getattr__ = lazy_exports(
             "real_projects_dir",
             "stat_transcripts",
         ],
-        "lookup": ["find_by_id", "look_at_path"],
+        "lookup": ["find_by_id", "find_by_slug", "look_at_path"],
         "project_paths": ["decode_or_none"],
         "session_files": [
             "find_main_transcript",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from threadline.errors import Ambiguous, BadQuery, NotFound, Unreadable
-from threadline.files import is_secret_name
+from threadline.errors import Ambiguous, BadQuery, Error, NotFound, Unreadable
+from threadline.files import is_secret_name, open_transcript
 from threadline.find.home_dirs import homes as find_homes
 from threadline.find.layout import (
     HOME_MARKERS,
@@ -25,6 +25,8 @@ from threadline.model.homes import Found, Home, SideFileKind, Transcript
 from threadline.model.places import is_uuid
 
 _ID_PREFIX = re.compile(r"(agent-)?[0-9a-f][0-9a-f-]{0,35}")
+_SLUG = re.compile(r"[a-z0-9]{1,60}(?:-[a-z0-9]{1,60}){1,20}")
+_BLOCK_SIZE = 1024 * 1024
 _MIN_ID_LENGTH = 4
 _MAX_SHOWN = 8
 _MAX_NAME_LENGTH = 200
@@ -84,11 +86,50 @@ def find_by_id(prefix: str, found: Iterable[Found]) -> Transcript:
         raise NotFound(_no_match_message(name, of_session))
     # An empty transcript says nothing; the keep may have what was in it.
     matches = [match for match in matches if match.size] or matches
+    _check_single_match(matches, "an id that starts with", name)
+    return matches[0]
+
+
+def find_by_slug(slug: str, found: Iterable[Found], paths: Collection[str] | None = None) -> Transcript | None:
+    """Return the main transcript of the session with this slug, such as `curious-hatching-cherny`; None without one.
+
+    `paths` are the transcripts of sessions with this slug, if they are known. Otherwise, transcripts are searched.
+
+    Raises:
+        Ambiguous: there are several; the message lists them.
+    """
+    if not _SLUG.fullmatch(slug):
+        return None
+    transcripts = (t for home in found for t in home.transcripts if t.is_main)
+    matches = [
+        transcript
+        for transcript in transcripts
+        if (str(transcript.path) in paths if paths is not None else _has_slug(transcript, slug))
+    ]
+    _check_single_match(matches, "slug", slug)
+    return matches[0] if matches else None
+
+
+def _has_slug(transcript: Transcript, slug: str) -> bool:
+    """Whether a row of a transcript has this slug, which Claude Code writes without spaces or escapes."""
+    needle = f'"slug":"{slug}"'.encode()
+    end = b""
+    try:
+        with os.fdopen(open_transcript(transcript.path), "rb") as file:
+            while block := file.read(_BLOCK_SIZE):
+                if needle in end + block:
+                    return True
+                end = block[-len(needle) :]
+    except (OSError, Error):
+        return False
+    return False
+
+
+def _check_single_match(matches: list[Transcript], part: str, name: str) -> None:
     if len(matches) > 1:
         shown = "\n".join(f"  {match.path}" for match in matches[:_MAX_SHOWN])
         more = f"\n  and {len(matches) - _MAX_SHOWN} more" if len(matches) > _MAX_SHOWN else ""
-        raise Ambiguous(f"{len(matches)} transcripts have an id that starts with {name!r}:\n{shown}{more}")
-    return matches[0]
+        raise Ambiguous(f"{len(matches)} transcripts have {part} {name!r}:\n{shown}{more}")
 
 
 def _no_match_message(name: str, remaining: list[Transcript]) -> str:

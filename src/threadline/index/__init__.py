@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from threadline.index.index import Index, IndexStatus
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch, ListedAgent
     from threadline.index.queries import (
+        NO_LABELS,
         Activity,
         EntryFacts,
         EntryFilter,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         ListedProblem,
         ProblemList,
         SessionFacts,
+        SessionLabels,
     )
     from threadline.index.refresh import RefreshResult, rebuild_index, refresh_index
     from threadline.index.schema import PRIVATE, TABLES, VIEWS
@@ -52,8 +54,10 @@ __getattr__ = lazy_exports(
             "EntryTable",
             "FullText",
             "ListedProblem",
+            "NO_LABELS",
             "ProblemList",
             "SessionFacts",
+            "SessionLabels",
         ],
         "refresh": ["RefreshResult", "rebuild_index", "refresh_index"],
         "schema": ["PRIVATE", "TABLES", "VIEWS"],

@@ -35,7 +35,7 @@ from threadline.index.sightings import (
     decode_sighting,
     home_ranks,
 )
-from threadline.index.store import QUARTER_MS, decode_time, encode_path, encode_time
+from threadline.index.store import QUARTER_MS, decode_time, encode_path, encode_time, storable_text
 from threadline.index.totals import RateIds, ShareIds
 from threadline.model.homes import NO_HOMES, Homes
 from threadline.model.ledger import EXACT, Charge, Rate
@@ -45,7 +45,7 @@ from threadline.model.usage import Sighting
 from threadline.parse import is_compacted_at_end
 from threadline.reports import RecentUsage, SessionRef, is_main_request
 
-_INSERT_CHARGE = f"INSERT INTO charged VALUES({', '.join('?' * 16)})"
+_INSERT_CHARGE = f"INSERT INTO charged VALUES({', '.join('?' * 17)})"
 _INSERT_TIE = "INSERT OR IGNORE INTO ties(transcript_id, sharers, is_end, offset, message_id) VALUES(?, ?, ?, ?, ?)"
 _SELECT_STALE_SHARERS = "SELECT DISTINCT sharers FROM stale CROSS JOIN ties USING(message_id)"
 _DELETE_STALE_TIES = "DELETE FROM ties WHERE message_id IN (SELECT message_id FROM stale)"
@@ -228,6 +228,7 @@ class _ChargeRun:
                 charge.is_lower_bound,
                 charge.is_copied,
                 self._share_ids.of(charge.calls),
+                storable_text(counted.tier),
             )
 
 
@@ -293,7 +294,8 @@ class PlainCharges:
             rate = self._stored_rates[model, day, is_long] = self._store_rate(model, time, is_long=is_long)
         counts = (sent, usage.output, five, hour, read, usage.web_searches)
         share = self._share_ids.of(tuple(usage.calls[1::2]))
-        return (message, 0, origin, rate.number, time, None, *counts, rate.amount(counts), usage.partial, 0, share)
+        amount = rate.amount(counts)
+        return (message, 0, origin, rate.number, time, None, *counts, amount, usage.partial, 0, share, None)
 
     def _find_tiers(self, model: int | None, time: int) -> tuple[int, Rate | None, Rate | None]:
         return self._rates.tiers(self._models[model], decode_time(time)[:_DATE_LENGTH])

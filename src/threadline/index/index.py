@@ -47,7 +47,7 @@ from threadline.model.places import AgentId, Problem, SessionId
 if TYPE_CHECKING:
     from threadline.account import Ledger, Rates
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch
-    from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts
+    from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts, SessionLabels
     from threadline.index.refresh import RefreshResult
     from threadline.index.sql import QueryResult
     from threadline.index.summaries import IndexedSummaries, SessionBrief
@@ -238,6 +238,30 @@ class Index:
     def _session_costs(self) -> dict[str | None, Decimal]:
         rows = self.ledger().by("session")
         return {row.keys["session"]: row.amount for row in rows if row.amount is not None}
+
+    def session_labels(self) -> dict[str | None, SessionLabels]:
+        """The nickname, platform and OS of each session that has any of them."""
+        from threadline.index.queries import session_labels
+
+        return self.cached("session labels", lambda: session_labels(self._connection))
+
+    def has_request(self, prefix: str) -> bool:
+        """Whether any entry belongs to a request whose id starts with a text."""
+        from threadline.index.queries import has_request
+
+        return has_request(self._connection, prefix)
+
+    def paths_of_slug(self, slug: str) -> list[str]:
+        """The main transcripts of sessions with this slug."""
+        from threadline.index.queries import paths_of_slug
+
+        return paths_of_slug(self._connection, slug)
+
+    def messages_of_request(self, prefix: str) -> list[str]:
+        """The messages of requests whose id starts with a text."""
+        from threadline.index.queries import messages_of_request
+
+        return messages_of_request(self._connection, prefix)
 
     def message_amounts(self, session: str) -> dict[str, Decimal]:
         """The amount of each message in a session's transcripts, for those whose price is known."""

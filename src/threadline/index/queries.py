@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -233,8 +234,51 @@ _SELECT_VALUES = {
     "project": "SELECT COALESCE(path, folder) FROM projects ORDER BY project_id DESC",
     "branch": "SELECT git_branch FROM origins WHERE git_branch <> '' GROUP BY git_branch ORDER BY COUNT(*) DESC",
     "version": "SELECT version FROM origins WHERE version <> '' GROUP BY version ORDER BY MAX(began) DESC",
+    "stop": "SELECT stop_reason FROM entries WHERE stop_reason <> '' GROUP BY stop_reason ORDER BY COUNT(*) DESC",
+    "tier": "SELECT service_tier FROM charges GROUP BY service_tier ORDER BY COUNT(*) DESC",
+    "slug": "SELECT slug FROM session_rows WHERE slug <> '' GROUP BY slug ORDER BY MAX(last) DESC",
+    "platform": "SELECT platform FROM session_rows WHERE platform <> '' GROUP BY platform ORDER BY COUNT(*) DESC",
     "agent": "SELECT type FROM agents WHERE type <> '' GROUP BY type ORDER BY COUNT(*) DESC",
 }
+
+
+class SessionLabels(NamedTuple):
+    """The nickname of a session, and the platform and OS it ran on."""
+
+    slug: str | None = None
+    platforms: tuple[str, ...] = ()
+
+
+NO_LABELS = SessionLabels()
+_SELECT_LABELS = """SELECT session, slug, platform, os_version FROM session_rows
+    WHERE session IS NOT NULL AND COALESCE(slug, platform, os_version) IS NOT NULL"""
+
+
+def session_labels(connection: sqlite3.Connection) -> dict[str | None, SessionLabels]:
+    """The labels of the sessions that have any."""
+    return {
+        session: SessionLabels(slug, tuple(filter(None, platforms)))
+        for session, slug, *platforms in connection.execute(_SELECT_LABELS)
+    }
+
+
+def has_request(connection: sqlite3.Connection, prefix: str) -> bool:
+    """Whether any entry belongs to a request whose id starts with a text, ignoring case."""
+    select = "SELECT 1 FROM entries WHERE substr(lower(request), 1, ?) = ? LIMIT 1"
+    return connection.execute(select, (len(prefix), prefix.lower())).fetchone() is not None
+
+
+def paths_of_slug(connection: sqlite3.Connection, slug: str) -> list[str]:
+    """The main transcripts of sessions with this slug."""
+    select = "SELECT t.path FROM session_rows s JOIN transcripts t USING(transcript_id) WHERE s.slug = ?"
+    return [decode_path(path) for (path,) in connection.execute(select, (storable_text(slug),))]
+
+
+def messages_of_request(connection: sqlite3.Connection, prefix: str) -> list[str]:
+    """The messages of requests whose id starts with a text. A message without an id has the request's."""
+    select = "SELECT DISTINCT COALESCE(message, request) FROM entries WHERE request >= ? AND request < ? ORDER BY 1"
+    start = storable_text(prefix) or ""
+    return [message for (message,) in connection.execute(select, (start, f"{start}{chr(sys.maxunicode)}"))]
 
 
 def home_paths(connection: sqlite3.Connection) -> list[str]:
@@ -283,7 +327,8 @@ _ZONE_MARGIN = timedelta(days=1)
 ENTRY_JOINS = "JOIN transcripts t ON t.transcript_id = e.transcript_id JOIN projects p ON p.project_id = t.project_id"
 """Joins an entry `e` with its transcript `t` and project `p`, as an `EntryFilter` needs them."""
 _SELECT_ROWS = f"""SELECT e.entry_id, e.transcript_id, t.path, e.line, e.offset, e.length, e.kind, e.uuid, e.timestamp,
-    COALESCE(t.session, e.session), COALESCE(e.agent, t.agent), COALESCE(p.path, p.folder), e.session IS NULL, 0.0
+    COALESCE(t.session, e.session), COALESCE(e.agent, t.agent), COALESCE(p.path, p.folder), e.session IS NULL, 0.0,
+    e.request, e.stop_reason
     FROM entries e {ENTRY_JOINS}"""
 _SELECT_FACTS = """SELECT e.entry_id, COALESCE(t.session, e.session, t.path), e.kind, e.length, e.timestamp
     FROM entries e JOIN transcripts t ON t.transcript_id = e.transcript_id WHERE e.entry_id IN ({0})"""
@@ -311,6 +356,8 @@ class EntryRow(NamedTuple):
     project: str
     is_own: bool
     score: float = 0.0
+    request: str | None = None
+    stop_reason: str | None = None
 
 
 class EntryFacts(NamedTuple):
@@ -343,6 +390,8 @@ class EntryFilter(Struct, frozen=True):
     with_tools: tuple[Collection[int], ...] = ()
     kinds: tuple[str, ...] = ()
     session_prefixes: tuple[str, ...] = ()
+    stop_reasons: tuple[str, ...] = ()
+    request_prefixes: tuple[str, ...] = ()
     sessions: tuple[Collection[str | None], ...] = ()
     since: tuple[datetime, ...] = ()
     until: tuple[datetime, ...] = ()
@@ -357,6 +406,12 @@ class EntryFilter(Struct, frozen=True):
             values.append(kind.lower())
         for prefix in self.session_prefixes:
             parts.append("substr(lower(COALESCE(t.session, e.session)), 1, ?) = ?")
+            values += len(prefix), prefix.lower()
+        for reason in self.stop_reasons:
+            parts.append("lower(e.stop_reason) = ?")
+            values.append(reason.lower())
+        for prefix in self.request_prefixes:
+            parts.append("substr(lower(e.request), 1, ?) = ?")
             values += len(prefix), prefix.lower()
         for sessions in self.sessions:
             parts.append(f"COALESCE(t.session, e.session) IN ({', '.join('?' * len(sessions))})")

@@ -57,7 +57,7 @@ from threadline.parallel import can_fork, cpu_count, fork_map, relaxed_gc
 _MIN_PARALLEL_BYTES = 4 * 1024 * 1024
 _COMMIT_SECONDS = 2.0  # seconds: how much a killed refresh may lose
 _INSERT_TEXT = f"INSERT INTO text(rowid, {', '.join(FIELDS)}) VALUES({', '.join('?' * (len(FIELDS) + 1))})"
-_NULLABLE_COLUMNS = frozenset({"uuid", "session", "agent", "timestamp", "message"})
+_NULLABLE_COLUMNS = frozenset({"uuid", "session", "agent", "timestamp", "message", "request", "stop_reason"})
 _EXTEND_LINE = "UPDATE entries SET length = length + 1 WHERE transcript_id = ? AND line = ?"
 
 

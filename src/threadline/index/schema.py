@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from threadline.index.store import FIELDS, IS_AGENT_SQL, SIDE_SQL, VERSION, WORKING_AGENT_SQL
 from threadline.index.vocabulary import VOCABULARY, TableGroup
+from threadline.model.text import TOOL_RENAMES
 
 PLACES = TableGroup(
     tables={
@@ -65,7 +66,9 @@ ENTRIES = TableGroup(
         session TEXT, -- the session it names, if that differs from its transcript's; otherwise NULL
         agent TEXT, -- the agent it names, if that differs from its transcript's; otherwise NULL
         timestamp TEXT, -- when it was written
-        message TEXT -- the id of the API message it belongs to
+        message TEXT, -- the id of the API message it belongs to
+        request TEXT, -- the id of the API request it belongs to
+        stop_reason TEXT -- why the model stopped: end_turn, tool_use, max_tokens and so on; NULL while it is writing
     )""",
         "problems": """CREATE TABLE problems(
         problem_id INTEGER PRIMARY KEY, -- the problem's number
@@ -90,13 +93,15 @@ ENTRIES = TableGroup(
             uuid, -- its id
             timestamp, -- when it was written
             message, -- the id of the API message it belongs to
+            request, -- the id of the API request it belongs to
+            stop_reason, -- why the model stopped
             session, -- the session of its transcript; for an agent beside the sessions, the one it names
             agent, -- the agent it names, or its transcript's
             project, -- the project's path, or its folder if the path is unknown
             home -- the home's path
         ) AS
         SELECT e.entry_id, t.path AS transcript, e.line, e.offset, e.length, e.kind, e.uuid, e.timestamp, e.message,
-            COALESCE(t.session, e.session) AS session, COALESCE(e.agent, t.agent) AS agent,
+            e.request, e.stop_reason, COALESCE(t.session, e.session) AS session, COALESCE(e.agent, t.agent) AS agent,
             COALESCE(p.path, p.folder) AS project, h.path AS home
         FROM entries e
         JOIN transcripts t USING(transcript_id)
@@ -123,7 +128,10 @@ SESSIONS = TableGroup(
         last TEXT, -- the last time in its main conversation
         turns INTEGER NOT NULL, -- how many turns
         model TEXT, -- the model that replied last
-        entries INTEGER NOT NULL -- entries in its main transcript
+        entries INTEGER NOT NULL, -- entries in its main transcript
+        slug TEXT, -- its nickname
+        platform TEXT, -- the platform it ran on
+        os_version TEXT -- the operating system it ran on
     )""",
         "prompt_rows": """CREATE TABLE prompt_rows(
         transcript_id INTEGER NOT NULL, -- the main transcript
@@ -185,7 +193,10 @@ SESSIONS = TableGroup(
         entries, -- entries in its main transcript, including an unfinished last line
         size, -- the size of its main transcript in bytes
         transcript, -- the path of its main transcript
-        transcript_id -- the number of its main transcript
+        transcript_id, -- the number of its main transcript
+        slug, -- its nickname of three words (2.0.64 to 2.1.217)
+        platform, -- the platform it ran on last: linux, darwin, win32 (from 2.1.280)
+        os_version -- the operating system it ran on last (from 2.1.280)
     ) AS SELECT s.session, s.title, s.title_source, COALESCE(s.cwd, p.path, p.folder), h.path, s.first, s.last, s.turns,
             (SELECT COUNT(*) FROM (
                 SELECT a.agent FROM transcripts o JOIN agent_rows a ON a.transcript_id = o.transcript_id
@@ -194,7 +205,8 @@ SESSIONS = TableGroup(
                 SELECT a.agent FROM agent_rows a JOIN transcripts o ON o.transcript_id = a.transcript_id
                 WHERE a.session = s.session AND o.session IS NULL AND o.home_id = t.home_id
                 AND {WORKING_AGENT_SQL.format(transcript="o")})),
-            s.model, s.entries + (t.read_to < t.size), t.size, t.path, t.transcript_id
+            s.model, s.entries + (t.read_to < t.size), t.size, t.path, t.transcript_id, s.slug,
+            s.platform, s.os_version
         FROM session_rows s
         JOIN transcripts t USING(transcript_id)
         JOIN projects p USING(project_id)
@@ -325,6 +337,7 @@ SPENDING = TableGroup(
         lower_bound INTEGER NOT NULL, -- whether the final output was never written, so the charge is a lower bound
         copied INTEGER NOT NULL, -- whether several transcripts contain it
         share_id INTEGER, -- the tools that the message calls; NULL if it calls none
+        tier TEXT, -- the service tier; NULL for the standard one
         PRIMARY KEY(message_id, number)
     ) WITHOUT ROWID""",
         "spent": """CREATE TABLE spent(
@@ -367,12 +380,13 @@ SPENDING = TableGroup(
             web_searches, -- how many web searches
             amount, -- USD, exact; NULL without a price
             lower_bound, -- whether the final output was never written, so the charge is a lower bound
-            copied -- whether several transcripts contain it
+            copied, -- whether several transcripts contain it
+            service_tier -- the service tier; standard also if it is not recorded
         ) AS
         SELECT m.message, COALESCE(c.part, ''), o.transcript_id, o.session, o.agent, o.agent_type,
             COALESCE(p.path, p.folder), h.path, r.model, {_TIME_SQL.format("c.time")},
             o.version, o.git_branch, o.skill, o.is_side, c.input, c.output, c.cache_write_5m, c.cache_write_1h,
-            c.cache_read, c.web_searches, c.amount, c.lower_bound, c.copied
+            c.cache_read, c.web_searches, c.amount, c.lower_bound, c.copied, COALESCE(c.tier, 'standard')
         FROM charged c
         LEFT JOIN message_ids m ON m.message_id = c.message_id
         LEFT JOIN origins o ON o.origin_id = c.origin_id
@@ -431,6 +445,8 @@ PREFERRED_COPY_SQL = """SELECT 1 FROM call_rows d
               < (NOT EXISTS(SELECT 1 FROM charges WHERE message = e.message AND transcript_id = t.transcript_id),
                 t.path, e.line)"""
 # ruff: noqa: S608 - statements are made of our own words
+_TOOL_CASES_SQL = " ".join(f"WHEN {old!r} THEN {new!r}" for old, new in TOOL_RENAMES.items())
+_CURRENT_TOOL_SQL = f"CASE k.tool {_TOOL_CASES_SQL} ELSE k.tool END"
 _STEP_ORDER_SQL = "CASE s.step WHEN 'meta' THEN 0 WHEN 'result' THEN 1 WHEN 'progress' THEN 2 ELSE 3 END"
 
 CALLS = TableGroup(
@@ -545,10 +561,11 @@ CALLS = TableGroup(
         line, -- the line number of the call
         result_line, -- the line number of its result
         entry_id, -- the entry of the call
-        result_entry_id -- the entry of its result
+        result_entry_id, -- the entry of its result
+        current_tool -- the tool by its current name: Read for View, Agent for Task
     ) AS SELECT c.call, k.tool, c.outcome, e.timestamp, r.timestamp, c.exit_code, COALESCE(t.session, e.session),
             {AGENT_SQL.format(row="c")}, c.started, COALESCE(p.path, p.folder), t.path, e.line, r.line, c.entry_id,
-            c.result_entry_id
+            c.result_entry_id, {_CURRENT_TOOL_SQL}
         FROM call_rows c
         JOIN tools k ON k.tool_id = c.tool_id
         JOIN entries e ON e.entry_id = c.entry_id

@@ -72,7 +72,7 @@ from threadline.summary import StatsFold, SummaryFold, SummaryRow, SummaryState,
 MAX_PROMPT_CHARS = 2000
 """How many characters of a prompt the index keeps; the transcript has them all."""
 
-_INSERT_SESSION = "INSERT INTO session_rows VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT_SESSION = f"INSERT INTO session_rows VALUES({', '.join('?' * 13)})"
 _INSERT_PROMPT = "INSERT INTO prompt_rows VALUES(?, ?, ?, ?, ?)"
 _INSERT_SUMMARY = "INSERT INTO summary_rows(transcript_id, line, leaf, text, is_new) VALUES(?, ?, ?, ?, 1)"
 
@@ -122,6 +122,9 @@ def make_session_rows(
         summary.turns,
         storable_text(summary.model),
         summary.entries,
+        storable_text(summary.slug),
+        storable_text(summary.platform),
+        storable_text(summary.os_version),
     )
     prompts = [
         (prompt.line, prompt.turn, prompt.kind, storable_text(prompt.text[:MAX_PROMPT_CHARS]) or "")
@@ -269,6 +272,7 @@ class TranscriptState(Struct, array_like=True):
 _KINDS: dict[type[Entry], str] = {kind: tag for tag, kind in KINDS.items()}
 # The messages of rows for calls and results are not in the transcript, so heads do not have them.
 _CHAIN_TYPES = frozenset(kind for kind in _KINDS if issubclass(kind, ChainEntry)) - {ToolUseEntry, ToolResultEntry}
+_REQUEST_TYPES = frozenset({AssistantEntry, SystemEntry})
 _decode_state = msgspec.msgpack.Decoder(TranscriptState).decode
 
 
@@ -372,7 +376,7 @@ class ReadRequest(Struct, frozen=True, gc=False):
 class EntryColumns(Struct, gc=False):
     """The rows of `entries`, by column, without the two numbers that only the writer knows.
 
-    `session`, `agent` and `message` are as in the table: None if the transcript's own name says the same.
+    `session` and `agent` are as in the table: None if the transcript's own name says the same.
     """
 
     line: list[int] = []
@@ -384,6 +388,8 @@ class EntryColumns(Struct, gc=False):
     agent: list[str | None] = []
     timestamp: list[str | None] = []
     message: list[str | None] = []
+    request: list[str | None] = []
+    stop_reason: list[str | None] = []
 
     def __len__(self) -> int:
         return len(self.line)
@@ -407,11 +413,13 @@ class EntryColumns(Struct, gc=False):
             text if type(text := entry.timestamp_text) is str and text.isascii() else _timestamp(entry)
             for entry in entries
         ]
-        self.message += _storable_texts(
-            [
-                message.id if type(entry) is AssistantEntry and (message := entry.message) is not None else None
-                for entry in entries
-            ]
+        messages = [entry.message if type(entry) is AssistantEntry else None for entry in entries]
+        self.message += _storable_texts([message.id if message is not None else None for message in messages])
+        self.request += _storable_texts(
+            [entry.request_id if type(entry) in _REQUEST_TYPES else None for entry in entries]
+        )
+        self.stop_reason += _storable_texts(
+            [message.stop_reason if message is not None else None for message in messages]
         )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from threadline.account import COUNTS, TIME_KEYS, Calendar, ChargeFilter
 from threadline.index.store import QUARTER_MS, decode_path, decode_time, epoch_milliseconds
 from threadline.model.homes import Homes
-from threadline.model.ledger import MAIN, NO_CALL, NONE, GroupKey, Rate, RatedGroup
+from threadline.model.ledger import MAIN, NO_CALL, NONE, STANDARD_TIER, GroupKey, Rate, RatedGroup
 from threadline.model.times import is_within, parse_timestamp, utc_offset
 
 
@@ -63,9 +63,11 @@ KEY_COLUMNS = {
     "home": ("t.home_id",),
     "machine": ("t.home_id",),
     "part": (_AGENT_KIND_SQL, "o.is_side"),
+    "service-tier": ("c.tier",),
     "tool": ("c.share_id", f"{_MIXED_SHARE_SQL} THEN c.message_id END", f"{_MIXED_SHARE_SQL} THEN c.number END"),
 }
 """The columns that each key needs: of an origin `o`, its transcript `t`, or a charge `c`."""
+_DEFAULT_LABELS = {"agent": MAIN, "service-tier": STANDARD_TIER}
 _LabelRow = tuple[Any, ...]
 
 
@@ -93,6 +95,7 @@ class GroupLabels:
                 self._paths[name] = {number: label(path) for number, path in paths.items()}
         self.shares = _load_shares(connection) if "tool" in names else {}
         self._tool = names.index("tool") if self.shares else 0
+        self.needs_charges = bool(self.shares) or "service-tier" in names  # the stored sums do not contain these
         mixed = ", ".join(str(number) for number, tools in self.shares.items() if len(tools) > 1)
         self.columns: list[str] = []
         self._readers: list[tuple[str, int]] = []
@@ -118,7 +121,7 @@ class GroupLabels:
             return "side agents" if row[at + 1] else "agents" if row[at] > 1 else MAIN
         if name == "agent-type":
             return self._agent_type(row[at : at + 3])
-        return row[at] or (MAIN if name == "agent" else NONE)
+        return row[at] or _DEFAULT_LABELS.get(name, NONE)
 
     def shared(self, row: _LabelRow, counts: _LabelRow) -> Iterator[tuple[str, Sequence[int]]]:
         """The share of each tool in the counts, as `account.totals` shares charges.
@@ -192,7 +195,7 @@ class ChargeTotals:
         labels = GroupLabels(self._connection, self._homes, names, self._rates, self._types)
         timed = any(name in TIME_KEYS for name in names)
         if not timed and not self._selection.has_time_range:
-            self._add(labels, self._ask("charged c" if labels.shares else "spent s", "NULL", labels, []))
+            self._add(labels, self._ask("charged c" if labels.needs_charges else "spent s", "NULL", labels, []))
             return self._sums
         self._add_usual(labels, zone, unit=_HOUR_QUARTERS if "hour" in names else _DAY_QUARTERS, timed=timed)
         self._add_odd(labels, Calendar(zone))
@@ -202,7 +205,7 @@ class ChargeTotals:
         """Add what was spent at times in the usual form."""
         days = _ZoneDays(self._connection, zone) if timed and zone is not UTC else None
         span, ends = _quarter_range(self._selection)
-        if labels.shares:  # the stored sums do not say which tools share a charge
+        if labels.needs_charges:
             span, ends = None, ["c.time BETWEEN {} AND {}".format(*time_range_ms(self._selection))]
         if days is not None and len(days.odd) > _MAX_ODD_DAYS:
             first, last = time_range_ms(self._selection)
@@ -245,7 +248,7 @@ class ChargeTotals:
         first, last = time_range_ms(self._selection)
         for quarter in split:
             begins, over = -(-first // QUARTER_MS), (last + 1) // QUARTER_MS
-            if begins <= quarter < over and not labels.shares:  # otherwise it is among the ends
+            if begins <= quarter < over and not labels.needs_charges:  # otherwise it is among the ends
                 self._add_charges(
                     labels, calendar, [f"c.time / {QUARTER_MS} = {quarter}", f"c.time BETWEEN {low} AND {high}"]
                 )
@@ -258,7 +261,7 @@ class ChargeTotals:
     def _add_odd(self, labels: GroupLabels, calendar: Calendar) -> None:
         """Add what was spent at times in other forms."""
         selection = self._selection
-        source, time = ("charged c", "c.time") if labels.shares else ("spent s", "s.quarter")
+        source, time = ("charged c", "c.time") if labels.needs_charges else ("spent s", "s.quarter")
         rows = self._ask(source, time, labels, [f"{time} >= ''"])
         if selection.has_time_range:
             rows = (row for row in rows if is_within(parse_timestamp(row[0]), selection.since, selection.until))

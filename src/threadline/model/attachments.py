@@ -140,10 +140,22 @@ class DateAttachment(Attached, frozen=True, tag="date"):
     date: str | None = None
 
 
+class Environment(Shape, frozen=True):
+    """The machine and directory the session runs in, as Claude Code describes them to the model."""
+
+    working_directory: str | None = None
+    is_worktree: bool | None = None
+    is_git_repo: bool | None = None
+    additional_working_directories: list[str] | None = None
+    platform: str | None = None
+    shell: str | None = None
+    os_version: str | None = None
+
+
 class EnvironmentSnapshot(Attached, frozen=True, tag="environment"):
     """The machine and directory the session runs in."""
 
-    snapshot: Any = None
+    snapshot: Environment | None = None
     text: str | None = None
     changes: list[Any] | None = None
 

@@ -367,6 +367,8 @@ NONE = "(none)"
 """The value of a key that a charge does not have."""
 NO_CALL = "(no call)"
 """The tool of messages that call none."""
+STANDARD_TIER = "standard"
+"""The service tier of charges that record none, or the usual one."""
 NO_TIME = "(no time)"
 """The day of charges without a time."""
 

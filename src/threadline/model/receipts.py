@@ -23,6 +23,7 @@ class LineCounts(Struct, frozen=True, gc=False):
     cache_write_1h: int = 0
     cache_read: int = 0
     stop_reason: str | None = None
+    request: str | None = None
 
     @property
     def sent(self) -> tuple[int, int, int]:

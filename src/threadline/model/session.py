@@ -9,10 +9,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from threadline.model.attachments import Environment, EnvironmentSnapshot
 from threadline.model.blocks import ToolResultBlock
 from threadline.model.calls import Call
 from threadline.model.entries import (
     AssistantEntry,
+    AttachmentEntry,
     ChainEntry,
     Entry,
     FileHistorySnapshotEntry,
@@ -496,6 +498,21 @@ class Session(Struct, frozen=True):
     def versions(self) -> tuple[str, ...]:
         """The versions of Claude Code that wrote it, in order of appearance."""
         return tuple(dict.fromkeys(e.version for e in self if isinstance(e, ChainEntry) and e.version))
+
+    @property
+    def slug(self) -> str | None:
+        """Its nickname of three words, which also names its plan file; None if it has none."""
+        return next((entry.slug for entry in self.main.entries if isinstance(entry, ChainEntry) and entry.slug), None)
+
+    @property
+    def environment(self) -> Environment | None:
+        """The machine and directory it ran in last, with platform and OS; None before version 2.1.280."""
+        snapshots = (
+            entry.attachment.snapshot
+            for entry in reversed(self.main.entries)
+            if isinstance(entry, AttachmentEntry) and isinstance(entry.attachment, EnvironmentSnapshot)
+        )
+        return next((snapshot for snapshot in snapshots if snapshot is not None and snapshot.platform), None)
 
     @property
     def cwds(self) -> tuple[str, ...]:

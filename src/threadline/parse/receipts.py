@@ -95,15 +95,15 @@ def _row_counts(row: EntryRow, place: str) -> Iterator[tuple[str, LineCounts]]:
     """Yield a row's counts with the key that the ledger uses for its message."""
     if row.kind == "assistant" and row.message is not None:
         key = row.message.id or row.request_id or row.uuid or place
-        yield from _message_counts(key, row.message)
+        yield from _message_counts(key, row.message, row.request_id)
     elif row.kind == "progress" and row.data is not None and row.data.message is not None:
         repeated = row.data.message
         if repeated.message is not None:
             key = repeated.message.id or repeated.request_id or repeated.uuid or row.uuid or place
-            yield from _message_counts(key, repeated.message)
+            yield from _message_counts(key, repeated.message, repeated.request_id)
 
 
-def _message_counts(key: str, message: MessageRow) -> Iterator[tuple[str, LineCounts]]:
+def _message_counts(key: str, message: MessageRow, request: str | None) -> Iterator[tuple[str, LineCounts]]:
     usage: UsageRow | None = message.usage
     if usage is None:
         return
@@ -122,6 +122,7 @@ def _message_counts(key: str, message: MessageRow) -> Iterator[tuple[str, LineCo
             cache_write_1h=hour,
             cache_read=usage.cache_read_input_tokens or 0,
             stop_reason=message.stop_reason,
+            request=request,
         ),
     )
 

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         branch_numbers,
         continuation_record,
         describe_hidden_branches,
+        describe_platform,
         task_answer,
         task_sentence,
     )
@@ -177,6 +178,7 @@ __getattr__ = lazy_exports(
             "branch_numbers",
             "continuation_record",
             "describe_hidden_branches",
+            "describe_platform",
             "task_answer",
             "task_sentence",
         ],

@@ -283,6 +283,37 @@ def _first_entry(agent: Agent) -> ChainEntry | None:
     return agent.conversation[0] if agent.conversation else None
 
 
+_USUAL_STOPS = frozenset({None, "", "end_turn", "tool_use"})
+_STOP_SENTENCES = {
+    "max_tokens": "The reply is incomplete: it reached the output limit (max_tokens).",
+    "model_context_window_exceeded": "The reply is incomplete: the context window was full"
+    " (model_context_window_exceeded).",
+    "stop_sequence": "The reply ended at a stop sequence (stop_sequence).",
+    "refusal": "The model refused to continue (refusal).",
+    "pause_turn": "The reply was paused to be continued (pause_turn).",
+}
+
+
+def describe_stop(entry: AssistantEntry) -> str:
+    """Why a reply stopped, as a sentence; empty if it ended as usual."""
+    reason = entry.stop_reason
+    if reason is None or reason in _USUAL_STOPS or entry.is_synthetic:
+        return ""
+    sentence = _STOP_SENTENCES.get(reason, f"The reply stopped: {reason}.")
+    sequence = entry.message.stop_sequence if entry.message is not None else None
+    return f"{sentence[:-1]}: {sequence}" if reason == "stop_sequence" and sequence else sentence
+
+
+def _stopped_replies(entries: Iterable[Entry]) -> frozenset[str]:
+    """The last entry of each reply that stopped in an unusual way, by `entry_key`: its entries repeat the reason."""
+    last: dict[str, str] = {}
+    for entry in entries:
+        if isinstance(entry, AssistantEntry) and entry.stop_reason not in _USUAL_STOPS and not entry.is_synthetic:
+            message = entry.message.id if entry.message is not None else None
+            last[message or entry_key(entry)] = entry_key(entry)
+    return frozenset(last.values())
+
+
 class _OutlineBuilder:
     """Converts entries to items, using the agent's acts, calls, compactions and branches."""
 
@@ -306,6 +337,7 @@ class _OutlineBuilder:
         for number, branch in enumerate(agent.branches, 1):
             self._branches.setdefault(branch.fork, []).append((number, branch))
         self._awaits_task = agent.id is not None or agent.kind != "main"
+        self._stopped = _stopped_replies(agent.entries)
 
     def branches_at(self, entry: Entry) -> Iterator[Item]:
         """Markers of the branches that fork at an entry."""
@@ -356,6 +388,8 @@ class _OutlineBuilder:
             return
         for index, block in enumerate(entry.message.blocks if entry.message is not None else ()):
             yield from self._block_items(entry, block, index)
+        if entry_key(entry) in self._stopped:
+            yield NoticeItem(entry, "stopped", describe_stop(entry))
 
     def _block_items(self, entry: AssistantEntry, block: ContentBlock, index: int) -> Iterator[Item]:
         match block:

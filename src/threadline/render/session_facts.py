@@ -28,6 +28,12 @@ _STATUS_ROLES: dict[AgentStatus, Role] = {
 }
 
 
+def describe_platform(session: Session) -> str:
+    """The operating system a session ran on, or else the platform; empty if unknown."""
+    environment = session.environment
+    return (environment.os_version or environment.platform or "") if environment is not None else ""
+
+
 def agents_by_call(session: Session) -> dict[CallId, list[Agent]]:
     """The agents that each call started."""
     agents: dict[CallId, list[Agent]] = {}

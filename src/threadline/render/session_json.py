@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from threadline.model.calls import Call
-from threadline.model.entries import Entry
+from threadline.model.entries import AssistantEntry, Entry
 from threadline.model.ledger import Sum, sum_fields
 from threadline.model.session import Agent, Session
 from threadline.render.items import PlacedItem, place_items
@@ -34,6 +34,7 @@ def session_to_json(
     by_entry = group_by_entry(notifications)
     started, ended = session.span
     duration = session.wall_time
+    environment = session.environment
     agents = [agent for agent in session.agents if agent.side is None or settings.everything]
     return {
         "format": FORMAT_VERSION,
@@ -47,6 +48,9 @@ def session_to_json(
         "spent": {"tokens": total.tokens, **sum_fields(total)} if total is not None else None,
         "models": list(session.models),
         "versions": list(session.versions),
+        "slug": session.slug,
+        "platform": environment.platform if environment is not None else None,
+        "os_version": environment.os_version if environment is not None else None,
         "entries": len(session),
         "continuations": [continuation_record(link) for link in session.continuations],
         "branch": settings.branch,
@@ -109,8 +113,14 @@ def _item_row(placed_item: PlacedItem) -> dict[str, Any]:
         "turn": placed_item.turn,
         "timestamp": _iso_time(entry.timestamp),
         "uuid": entry.uuid,
+        **(_reply_fields(entry) if isinstance(entry, AssistantEntry) else {}),
         **dict(_item_fields(item)),
     }
+
+
+def _reply_fields(entry: AssistantEntry) -> dict[str, Any]:
+    """What an item of a reply has in addition."""
+    return {"request": entry.request_id, "stop_reason": entry.stop_reason, "service_tier": entry.service_tier}
 
 
 def _item_fields(item: Any) -> Iterator[tuple[str, Any]]:

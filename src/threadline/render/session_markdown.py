@@ -28,6 +28,7 @@ from threadline.render.session_facts import (
     agent_title,
     agents_without_transcript,
     describe_hidden_branches,
+    describe_platform,
     group_by_entry,
     task_answer,
     task_sentence,
@@ -213,6 +214,8 @@ class _MarkdownRenderer:
             "session": code_span(shorten(str(session.id or ""), _MAX_LABEL)),
             "project": code_span(shorten(session.cwds[0], _MAX_LABEL)) if session.cwds else "",
             "model": ", ".join(escape_markdown(short_model_name(model)) for model in session.models),
+            "slug": code_span(shorten(session.slug, _MAX_LABEL)) if session.slug else "",
+            "platform": escape_markdown(shorten(describe_platform(session), _MAX_LABEL)),
             "started": f"{format_time(started, self._view.zone)} {zone_name(self._view.zone)}"
             if started is not None
             else "",

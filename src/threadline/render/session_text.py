@@ -39,6 +39,7 @@ from threadline.render.session_facts import (
     agent_line,
     agents_without_transcript,
     describe_continuation,
+    describe_platform,
     missing_agent_line,
     task_answer,
     task_sentence,
@@ -137,6 +138,8 @@ class _TextRenderer:
             str(session.id or ""),
             session.cwds[0] if session.cwds else "",
             ", ".join(map(short_model_name, session.models)),
+            session.slug or "",
+            describe_platform(session),
             format_time(session.started, self._options.zone) + (f" ({self._zone})" if session.started else ""),
             "kept" if session.kept else "",
         ]

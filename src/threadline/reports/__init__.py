@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from threadline.reports.receipts import (
         ReceiptQuery,
         build_receipt,
+        find_messages_of_request,
         match_message_ids,
         query_day,
         query_line,
@@ -72,6 +73,7 @@ __getattr__ = lazy_exports(
         "receipts": [
             "ReceiptQuery",
             "build_receipt",
+            "find_messages_of_request",
             "match_message_ids",
             "query_day",
             "query_line",

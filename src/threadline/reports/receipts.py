@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import tzinfo
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.account import Calendar, Ledger, Rates
-from threadline.errors import Ambiguous, NotFound
+from threadline.errors import Ambiguous, Error, NotFound
 from threadline.model.homes import Found, Transcript
 from threadline.model.ledger import Charge, Flag, ReportedSession
 from threadline.model.places import Place, Problem, ProblemKind, is_uuid
 from threadline.model.receipts import LineCounts, Mention, Receipt, ReceiptGap, ReceiptItem, sum_by_rate
 from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Sighting, lacks_final_usage
-from threadline.parse import CompactionBoundary, Mentions, read_mentions
+from threadline.parse import CompactionBoundary, Mentions, decode_rows, find_lines, read_mentions
 from threadline.reports.reconciliation import reconcile
 
 _TranscriptLines = dict[str, Mentions]
@@ -244,6 +245,21 @@ def match_message_ids(ledger: Ledger, text: str) -> list[str]:
     if text in ids:
         return [text]
     return ids if len(text) >= _MIN_ID_LENGTH else []
+
+
+def find_messages_of_request(found: Iterable[Found], request: str) -> list[str]:
+    """Return the messages that answer a request, by the start of its id, from the lines that contain it."""
+    messages: set[str] = set()
+    for transcript in (transcript for home in found for transcript in home.transcripts):
+        with suppress(Error):
+            for matches in find_lines(transcript.path, request.encode()):
+                for _, rows in decode_rows(transcript.path, matches):
+                    messages.update(
+                        (row.message.id if row.message is not None else None) or row.request_id
+                        for row in rows
+                        if row.request_id is not None and row.request_id.startswith(request)
+                    )
+    return sorted(messages)
 
 
 def query_day(ledger: Ledger, day: str, zone: tzinfo) -> ReceiptQuery:

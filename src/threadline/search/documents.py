@@ -10,13 +10,13 @@ from contextlib import suppress
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
 from threadline.errors import Error
 from threadline.files import open_transcript
-from threadline.index import EntryRow, Index, extract_fields, normalize_text, tokenize
+from threadline.index import NO_LABELS, EntryRow, Index, extract_fields, normalize_text, tokenize
 from threadline.model.blocks import (
     McpToolResultBlock,
     McpToolUseBlock,
@@ -53,7 +53,7 @@ from threadline.search.regex import required_literals
 _MAX_OPEN_FILES = 64
 # A call is a few entries before its result. Calls made at the same time, and progress, come in between.
 _MAX_LINES_BACK = 60
-_FIELDS_TO_READ = frozenset({"tool", "branch", "model", "version", "error"})
+_FIELDS_TO_READ = frozenset({"tool", "branch", "model", "version", "error", "tier"})
 _PLAIN_WORD = re.compile("[0-9A-Za-z]{3,}")
 # Characters that match a plain letter if case is ignored.
 _FOLDING_LETTERS = tuple(letter.encode() for letter in "\u212a\u017f\u0130\u0131")
@@ -83,6 +83,7 @@ class DocumentReader:
         self._needs_tool = "tool" in fields
         self._needs_agent_type = "agent" in fields
         self._costs = index.session_costs() if any(isinstance(term, Cost) for term in terms) else {}
+        self._labels = index.session_labels() if fields & {"slug", "platform"} else {}
         self._agent_types: dict[tuple[int, str], tuple[str, ...]] = {}
         self._files: dict[str, int] = {}
         self._last_read: tuple[str, int, int, bytes | None] = ("", 0, 0, None)  # usually asked for twice in a row
@@ -138,14 +139,21 @@ class DocumentReader:
             agent=(row.agent,) if row.agent else (),
             timestamp=parse_timestamp(row.timestamp),
             cost=self._costs.get(row.session),
+            **self._row_fields(row),
         )
+
+    def _row_fields(self, row: EntryRow) -> dict[str, Any]:
+        """The fields that the index stores for an entry or its session, and that few queries have."""
+        labels = self._labels.get(row.session, NO_LABELS)
+        return {"stop": row.stop_reason, "request": row.request, "slug": labels.slug, "platform": labels.platforms}
 
     def full_document(self, row: EntryRow, entry: Entry) -> Document:
         """All fields of an entry. Tools and agent types are looked up only if the query has such a field."""
         chain = entry if isinstance(entry, ChainEntry) else None
         message = entry.message if isinstance(entry, AssistantEntry) else None
+        text_fields: dict[str, Any] = extract_fields(entry)
         return Document(
-            **extract_fields(entry),
+            **text_fields,
             tool=tuple(self._tools(row, entry)) if self._needs_tool else (),
             project=row.project,
             branch=chain.git_branch if chain is not None else None,
@@ -157,6 +165,8 @@ class DocumentReader:
             timestamp=parse_timestamp(row.timestamp),
             failed=_is_failure(entry),
             cost=self._costs.get(row.session),
+            tier=entry.service_tier if isinstance(entry, AssistantEntry) else None,
+            **self._row_fields(row),
         )
 
     def _agents(self, row: EntryRow, entry: Entry) -> Iterator[str]:

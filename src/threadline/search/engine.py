@@ -479,7 +479,8 @@ def _deleted_prompt_hit(query: Query, row: EntryRow, more: int, deleted: Deleted
 
 
 _MAX_REASONS = 3
-_EXPLAIN_SECONDS = 2.0
+_EXPLAIN_SECONDS = 4.0
+_TRY_SECONDS = 1.5
 
 
 def explain_no_hits(index: Index, text: str, *, zone: tzinfo | None = None, now: datetime | None = None) -> str:
@@ -488,19 +489,19 @@ def explain_no_hits(index: Index, text: str, *, zone: tzinfo | None = None, now:
     Raises:
         BadQuery: the query is invalid.
     """
-    budget = TimeBudget(_EXPLAIN_SECONDS)
+    total_budget = TimeBudget(_EXPLAIN_SECONDS)
     query, typed = parse_typed_query(text, now=now, zone=zone)
     message = f"Nothing in {count(index.entries.count(), 'entry', 'entries')} matches '{text}'"
     reasons = join_clauses(explain_filters(index, query, resolve_zone(zone)))
     if reasons:
         message = f"{message}: {reasons}"
-    counts = list(islice(_counts_without_filters(index, query, typed, budget), _MAX_REASONS))
+    counts = list(islice(_counts_without_filters(index, query, typed, total_budget), _MAX_REASONS))
     if counts:
         return f"{join_clauses((message, *counts))}."
     if reasons:
         return message if message.endswith("?") else f"{message}."
     for suggestion in suggest_queries(index, query):
-        hits = _try_query(index, suggestion.query, budget)
+        hits = _try_query(index, suggestion.query, total_budget)
         if hits is not None and hits.total:
             return f"{message}. {suggestion.note}"
     words = [leaf.text for leaf in leaves(query) if isinstance(leaf, Text)]
@@ -509,20 +510,22 @@ def explain_no_hits(index: Index, text: str, *, zone: tzinfo | None = None, now:
     return f"{message}."
 
 
-def _try_query(index: Index, query: Query, budget: TimeBudget) -> Hits | None:
-    """The hits of a query; None if that takes too long."""
+def _try_query(index: Index, query: Query, total_budget: TimeBudget) -> Hits | None:
+    """The hits of a query; None if that takes too long. One slow query does not use up the time of the others."""
+    if total_budget.is_soft_limit_reached:
+        return None
     try:
-        return run_query(index, query, limit=1, budget=budget)
+        return run_query(index, query, limit=1, budget=TimeBudget(_TRY_SECONDS))
     except SearchTimeout:
         return None
 
 
 def _counts_without_filters(
-    index: Index, query: Query, typed: Mapping[Query, str], budget: TimeBudget
+    index: Index, query: Query, typed: Mapping[Query, str], total_budget: TimeBudget
 ) -> Iterator[str]:
     """For each filter, how many entries match without it, if any do."""
     for dropped, rest in without_each_filter(query):
-        hits = _try_query(index, rest, budget)
+        hits = _try_query(index, rest, total_budget)
         if hits is not None and hits.total:
             more = "at least " if hits.at_least else ""
             yield f"without {typed.get(dropped, dropped)}, {more}{count(hits.total, 'entry does', 'entries do')}"

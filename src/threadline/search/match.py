@@ -81,7 +81,8 @@ class Document(Struct, frozen=True):
     """An entry as search sees it: its text by column, and its properties.
 
     `agent` contains the id and the types of the subagent that wrote it; for the main agent it is empty. `cost` is that
-    of the session in USD. `failed` says whether it reports a failed call or request.
+    of the session in USD, `slug` its nickname, and `platform` the platform and OS it ran on. `stop` is why the model
+    stopped. `failed` says whether it reports a failed call or request.
     """
 
     title: str = ""
@@ -101,6 +102,11 @@ class Document(Struct, frozen=True):
     session: str | None = None
     kind: str | None = None
     version: str | None = None
+    stop: str | None = None
+    request: str | None = None
+    tier: str | None = None
+    slug: str | None = None
+    platform: tuple[str, ...] = ()
     timestamp: datetime | None = None
     failed: bool = False
     cost: Decimal | None = None
@@ -118,14 +124,14 @@ def matches(query: Query, document: Document, budget: TimeBudget | None = None) 
 def value_matches(term: Is, value: str) -> bool:
     """Whether a value matches, ignoring case.
 
-    Projects, branches, models and agents match by any part; sessions by their beginning; versions by their first
-    numbers (`2.1` matches 2.1.7, not 2.10); tools and kinds only as a whole. A tool that was renamed matches by either
-    name. With a star, all match by their beginning.
+    Projects, branches, models, agents, slugs and platforms match by any part; sessions and requests by their
+    beginning; versions by their first numbers (`2.1` matches 2.1.7, not 2.10); the others only as a whole. A tool that
+    was renamed matches by either name. With a star, all match by their beginning.
     """
     expected, actual = term.value.casefold(), value.casefold()
-    if term.prefix or term.field == "session":
+    if term.prefix or term.field in {"session", "request"}:
         return actual.startswith(expected)
-    if term.field in {"project", "branch", "model", "agent"}:
+    if term.field in {"project", "branch", "model", "agent", "slug", "platform"}:
         return expected in actual
     if term.field == "tool":
         return names_tool((expected,), actual)

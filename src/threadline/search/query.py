@@ -48,7 +48,10 @@ WEIGHTS = {
 }
 """How much the words of a field count: prompts and replies more than the output of tools."""
 
-VALUE_FIELDS = ("tool", "project", "branch", "model", "agent", "session", "kind", "version")
+VALUE_FIELDS = (
+    *("tool", "project", "branch", "model", "agent", "session", "kind", "version"),
+    *("stop", "request", "tier", "slug", "platform"),
+)
 """The fields with one value or a few, which are compared as a whole."""
 
 FIELDS = (*TEXT_FIELDS, "error", *VALUE_FIELDS, "since", "until", "cost")
@@ -425,6 +428,11 @@ _FIELD_SYNONYMS = {
     "after": "since",
     "before": "until",
     "price": "cost",
+    "stop_reason": "stop",
+    "requestid": "request",
+    "request_id": "request",
+    "service_tier": "tier",
+    "os": "platform",
 }
 _OPERATOR_HINTS = {
     "AND": "AND is not needed: terms side by side must all match. To search for the word, write it in lower case: and.",
@@ -623,7 +631,10 @@ class _Parser:
         amount = _AMOUNT.fullmatch(word.text) if not word.prefix else None
         if amount is None:
             raise self._error(at, "This is not an amount in USD. Write cost:>1, cost:>=0.50, cost:<10 or cost:=0.")
-        return Cost(cast("Operator", amount[1] or "="), Decimal(amount[2]))
+        if not amount[1]:
+            number = amount[2]
+            raise self._error(at, f"Say how to compare: cost:>{number}, cost:<{number}, or cost:={number} (exactly).")
+        return Cost(cast("Operator", amount[1]), Decimal(amount[2]))
 
     def _regex(self, field: str | None) -> Query | None:
         """A regular expression, if there is one here. A path that does not end with a slash is a word."""

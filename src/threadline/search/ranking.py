@@ -17,7 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from threadline.index import EntryFilter, EntryRow, Index, Vocabulary, normalize_text, tokenize
+from threadline.index import EntryFilter, EntryRow, Index, SessionLabels, Vocabulary, normalize_text, tokenize
 from threadline.model.times import parse_timestamp
 from threadline.search.match import Document, cost_matches, value_matches
 from threadline.search.query import (
@@ -257,6 +257,11 @@ def entry_filter(index: Index, query: Query) -> EntryFilter:
         for term in terms
         if isinstance(term, Cost)
     ]
+    sessions += [
+        [session for session, labels in index.session_labels().items() if _is_labelled(term, labels)]
+        for term in filters
+        if term.field in {"slug", "platform"}
+    ]
     return EntryFilter(
         project_ids=tuple(_matching_ids(term, index.project_names()) for term in filters if term.field == "project"),
         with_tools=tuple(_matching_ids(term, index.tool_names()) for term in filters if term.field == "tool"),
@@ -264,10 +269,19 @@ def entry_filter(index: Index, query: Query) -> EntryFilter:
             term.value for term in filters if term.field == "kind" and term.value.isascii() and not term.prefix
         ),
         session_prefixes=tuple(term.value for term in filters if term.field == "session" and term.value.isascii()),
+        stop_reasons=tuple(
+            term.value for term in filters if term.field == "stop" and term.value.isascii() and not term.prefix
+        ),
+        request_prefixes=tuple(term.value for term in filters if term.field == "request" and term.value.isascii()),
         sessions=tuple(ids for ids in sessions if len(ids) <= _FEW_SESSIONS),
         since=tuple(term.moment for term in times if term.field == "since"),
         until=tuple(term.moment for term in times if term.field == "until"),
     )
+
+
+def _is_labelled(term: Is, labels: SessionLabels) -> bool:
+    values = (labels.slug,) if term.field == "slug" else labels.platforms
+    return any(value_matches(term, value) for value in values if value)
 
 
 def _matching_ids(term: Is, names: dict[int, str]) -> list[int]:

@@ -357,6 +357,10 @@ _FIELD_PLURALS = {
     "branch": "branches",
     "version": "versions",
     "agent": "agent types",
+    "stop": "stop reasons",
+    "tier": "service tiers",
+    "slug": "slugs",
+    "platform": "platforms",
 }
 
 
@@ -368,7 +372,22 @@ def explain_filters(index: Index, query: Query, zone: tzinfo = UTC) -> Iterator[
             sentence = _explain_value(index, part)
             if sentence is not None:
                 yield sentence
+    yield from _explain_separate_entries(parts)
     yield from _explain_times(index, [part for part in parts if isinstance(part, When)], zone)
+
+
+# Fields that hardly any entry has together: those of replies, and those of results of calls.
+_REPLY_FIELDS = ("model", "tier", "thinking", "command", "input")
+_RESULT_FIELDS = ("error", "result")
+
+
+def _explain_separate_entries(parts: Sequence[Query]) -> Iterator[str]:
+    """A sentence about two fields that are never in the same entry."""
+    fields = [getattr(part, "field", None) for part in parts]
+    of_reply = next((field for field in _REPLY_FIELDS if field in fields), None)
+    of_result = next((field for field in _RESULT_FIELDS if field in fields), None)
+    if of_reply is not None and of_result is not None:
+        yield f"{of_reply}: is in replies and {of_result}: in results, which are different entries; remove one of them"
 
 
 def join_clauses(clauses: Iterable[str]) -> str:
@@ -395,6 +414,8 @@ def _explain_value(index: Index, term: Is) -> str | None:
         if any(value_matches(term, session) for session in index.session_ids()):
             return None
         return f"no session id begins with {term.value!r}; `threadline list` shows them"
+    if term.field == "request":
+        return None if index.has_request(term.value) else f"no request id begins with {term.value!r}"
     values = index.field_values(term.field)
     if term.field == "agent" and any(value_matches(term, agent) for agent in index.agent_ids()):
         return None

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import Error
+from threadline.model.attachments import EnvironmentSnapshot
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
 from threadline.model.calls import AGENT_TOOLS
 from threadline.model.entries import (
@@ -206,8 +207,8 @@ class SummaryFold:
     def _add_main(self, entry: ChainEntry) -> None:
         state = self.state
         state.spoken += 1
-        if not state.cwd:
-            state.cwd = entry.cwd
+        state.cwd = state.cwd or entry.cwd
+        state.slug = state.slug or entry.slug
         self._add_time(entry.timestamp_text)
         # Comparing types takes a sixth of the time of `isinstance`, which asks the metaclass of all entries.
         if type(entry) is AssistantEntry:
@@ -215,6 +216,8 @@ class SummaryFold:
             return
         if type(entry) is UserEntry and state.pending_agents:
             self._add_agent_results(entry)
+        if type(entry) is AttachmentEntry:
+            self._add_environment(entry)
         if type(entry) is AttachmentEntry or (type(entry) is UserEntry and entry.tool_use_result is None):
             self._remember(entry)
             if entry.version:
@@ -231,6 +234,12 @@ class SummaryFold:
                 state.last = time
             if state.first is None or time < state.first:
                 state.first = time
+
+    def _add_environment(self, entry: AttachmentEntry) -> None:
+        """Add the platform and OS that an attachment describes; the last one counts, as in `Session.environment`."""
+        snapshot = entry.attachment.snapshot if type(entry.attachment) is EnvironmentSnapshot else None
+        if snapshot is not None and snapshot.platform:
+            self.state.platform, self.state.os_version = snapshot.platform, snapshot.os_version
 
     def _add_act(self, act: Act) -> None:
         """Add an act, unless it repeats the one before."""

@@ -78,6 +78,9 @@ class SessionSummary(Struct, frozen=True, rename={"id": "session"}):
     problem: str | None = None
     kept: bool = False
     machine: str = ""
+    slug: str | None = None
+    platform: str | None = None
+    os_version: str | None = None
 
     def __repr__(self) -> str:
         last = f", last used {self.last:%Y-%m-%d %H:%M} UTC" if self.last is not None else ""
@@ -296,6 +299,9 @@ class _SummaryBuilder:
             problem=read.problem,
             kept=transcript.home.is_kept,
             machine=transcript.home.machine,
+            slug=read.slug,
+            platform=read.platform,
+            os_version=read.os_version,
         )
         return summary if self._matches(summary) else None
 

@@ -50,6 +50,9 @@ class TranscriptSummary(Struct, frozen=True):
     spoken: int = 0
     problem: str | None = None
     summaries: tuple[SummaryRef, ...] = ()
+    slug: str | None = None
+    platform: str | None = None
+    os_version: str | None = None
 
 
 class SummaryState(Struct, array_like=True):
@@ -80,6 +83,9 @@ class SummaryState(Struct, array_like=True):
     version: tuple[int, ...] = ()
     has_dequeued: bool = False
     last_summary: str = ""
+    slug: str | None = None
+    platform: str | None = None
+    os_version: str | None = None
 
 
 def title_from_state(state: SummaryState, summary: str | None = None) -> Title:
@@ -110,6 +116,9 @@ def summary_from_state(state: SummaryState, summary: str | None = None) -> Trans
         model=state.model,
         entries=state.entries,
         spoken=state.spoken,
+        slug=state.slug,
+        platform=state.platform,
+        os_version=state.os_version,
     )
 
 

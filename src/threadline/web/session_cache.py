@@ -45,6 +45,7 @@ from threadline.web.session.view import PositionIndex
 from threadline.web.urls import SessionLinks, entry_anchor
 
 if TYPE_CHECKING:
+    from threadline.model.attachments import Environment
     from threadline.model.calls import Call
     from threadline.model.context import ContextLimit, ContextWindow
     from threadline.model.entries import Entry
@@ -73,6 +74,8 @@ class SessionFacts(Struct, frozen=True):
     cwds: tuple[str, ...]
     git_branches: tuple[str, ...]
     calls: int
+    slug: str | None
+    environment: Environment | None
 
     @classmethod
     def of(cls, session: Session) -> SessionFacts:
@@ -85,6 +88,8 @@ class SessionFacts(Struct, frozen=True):
             cwds=session.cwds,
             git_branches=session.git_branches,
             calls=sum(len(agent.calls) for agent in (session.main, *session.agents)),
+            slug=session.slug,
+            environment=session.environment,
         )
 
     @property

@@ -307,6 +307,17 @@ class AssistantEntry(ChainEntry, frozen=True, tag="assistant"):
         return self.message.text if self.message is not None else ""
 
     @property
+    def stop_reason(self) -> str | None:
+        """Why the model stopped: `end_turn`, `tool_use`, `max_tokens` and so on; None while it is writing."""
+        return self.message.stop_reason if self.message is not None else None
+
+    @property
+    def service_tier(self) -> str | None:
+        """The service tier of the API that answered, if the entry contains it."""
+        usage = self.message.usage if self.message is not None else None
+        return usage.service_tier if usage is not None else None
+
+    @property
     def is_synthetic(self) -> bool:
         """Whether Claude Code wrote it itself (`<synthetic>`): it is not from a model, and nothing was spent."""
         return self.message is not None and self.message.model == "<synthetic>"

@@ -132,6 +132,10 @@ def _facts(head: SessionHead) -> Iterator[Child]:
         if facts.git_branches:
             yield join_some(shorten(branch, 60) for branch in facts.git_branches)
         yield join_some(shorten(short_model_name(model), 60) for model in facts.models) or "no replies"
+        if facts.slug:
+            yield el("span", shorten(facts.slug, 60), title="The session's slug")
+        if (environment := facts.environment) is not None:
+            yield shorten(environment.os_version or environment.platform or "", 60)
         yield _time_fact(head)
         if head.session.session.kept:
             yield el("span", "kept", title=KEPT_HINT)
@@ -257,6 +261,7 @@ def continuation_rows(continuations: tuple[Continuation, ...]) -> list[dict[str,
 def head_record(head: SessionHead) -> dict[str, Any]:
     """The head as data."""
     session, facts = head.session.session, head.session.facts
+    environment = facts.environment
     return {
         "session": head.session.id,
         "path": head.session.path,
@@ -267,6 +272,9 @@ def head_record(head: SessionHead) -> dict[str, Any]:
         "project": facts.project,
         "models": facts.models,
         "git_branches": facts.git_branches,
+        "slug": facts.slug,
+        "platform": environment.platform if environment is not None else None,
+        "os_version": environment.os_version if environment is not None else None,
         "started": facts.started,
         "ended": facts.ended,
         "turns": sum(turn.act is not None for turn in head.agent.turns),
