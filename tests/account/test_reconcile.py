@@ -230,7 +230,7 @@ def test_cause_different_prices(tmp_path: Path) -> None:
     add_session(tmp_path, prompt("a"), standard_reply(), cost_state(0.009, 1))
     (why,) = only_session(tmp_path).why
     assert (why.cause, why.amount) == (DifferenceCause.PRICES, REPLY_COST)
-    assert "claude-sonnet-4-5 0.009 USD reported, 0.0045 USD computed" in why.words
+    assert "claude-sonnet-4-5 $0.009 reported, $0.0045 computed" in why.words
 
 
 def test_cause_long_prompt_priced_as_short(tmp_path: Path) -> None:

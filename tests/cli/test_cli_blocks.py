@@ -52,12 +52,12 @@ def test_table_shows_windows_gaps_burn_rate_and_projection(blocks: Any, monkeypa
     result = blocks()
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
-    assert lines[1].split()[:6] == ["2026-03-03", "10:00", "40m", "opus-4-5", "13,020", "0.04"]
-    assert lines[2].split() == ["2026-03-03", "15:40", "gap", "43h"]
-    assert "3h 19m left  opus-4-5, haiku-4-5  12,453  0.01    96%" in lines[3]
-    assert "160 tokens per minute (6 without the cache), 0.01 USD per hour" in result.out
-    assert "44,384 tokens, 0.05 USD by 16:00" in result.out
-    assert "2 windows: 25,473 tokens, 0.06 USD." in result.out
+    assert lines[1].split()[:6] == ["2026-03-03", "10:00", "40m", "opus-4-5", "13,020", "$0.04"]
+    assert lines[2].split() == ["2026-03-03", "15:40", "gap", "1d", "19h"]
+    assert "3h 19m left  opus-4-5, haiku-4-5  12,453   $0.01    96%" in lines[3]
+    assert "160 tokens per minute (6 without the cache), $0.01 per hour" in result.out
+    assert "44,384 tokens, $0.05 by 16:00" in result.out
+    assert "2 windows: 25,473 tokens, $0.06." in result.out
     assert "Times are UTC." in result.out
 
 
@@ -67,7 +67,7 @@ def test_table_fits_terminal(blocks: Any, monkeypatch: pytest.MonkeyPatch, width
     monkeypatch.setenv("COLUMNS", width)
     result = blocks("--limit-tokens", "max")
     assert max(map(len, result.out.splitlines())) <= int(width)
-    assert int(width) < 80 or "12k" in result.out or "12,453" in result.out
+    assert int(width) < 80 or "12.5k" in result.out or "12,453" in result.out
 
 
 def test_json_equals_library_windows(blocks: Any, home: Path) -> None:

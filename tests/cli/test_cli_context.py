@@ -9,7 +9,8 @@ from tests.cli.runner import CliRunner, control_characters
 from tests.thread.context_rows import cached_call, cached_reply, usage
 from tests.transcripts import SESSION, Pen, call, chain, prompt, reply, transcript, write
 
-from threadline.render import padded_bar, short_tokens
+from threadline.model.text import format_tokens
+from threadline.render import padded_bar
 
 HOSTILE = "\x1b]0;owned\x07\u202ename\x9b31m"
 
@@ -123,11 +124,11 @@ def test_demo_windows_equal_the_sum_of_their_parts(cli: CliRunner, demo_home: Pa
     assert sessions
 
 
-def test_short_tokens_and_padded_bar() -> None:
+def test_format_tokens_and_padded_bar() -> None:
     """Token counts take at most six columns up to a billion, and a bar has the requested width."""
     figures = [0, 999, 1_000, 9_949, 9_950, 167_300, 999_499, 999_500, 1_200_000, -60_300]
-    assert [short_tokens(figure) for figure in figures] == [
-        "0", "999", "1.0k", "9.9k", "10k", "167k", "999k", "1.00M", "1.20M", "-60k",
+    assert [format_tokens(figure) for figure in figures] == [
+        "0", "999", "1.0k", "9.9k", "9.9k", "167.3k", "999.5k", "999.5k", "1.2M", "-60.3k",
     ]  # fmt: skip
     assert [padded_bar(share, 4) for share in (None, 0, 0.0001, 0.5, 1, 7)] == [
         "    ",

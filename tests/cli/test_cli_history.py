@@ -114,7 +114,7 @@ def test_table_shows_30_prompts(cli: CliRunner, tmp_path: Path) -> None:
     assert len(shown) == 33
     assert shown[-1] == "Showing the newest 30. Use --limit N for more."
     assert len(cli("history", "--home", tmp_path, "--jsonl").jsonl) == 31
-    assert len(cli("history", "--home", tmp_path, "--limit", "31").out.splitlines()) == 31
+    assert len(cli("history", "--home", tmp_path, "--limit", "31").out.splitlines()) == 31 + 2
 
 
 def test_homes_are_merged_by_time(cli: CliRunner, home: Path, tmp_path: Path) -> None:

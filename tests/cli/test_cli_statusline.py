@@ -298,7 +298,7 @@ def test_line_format(run_line: RunLine, tmp_path: Path) -> None:
     write_session(tmp_path, reply("c", output=1_000_000), name=OTHER, start=START - timedelta(hours=8))
     status_input = input_for(path, model={"id": MODEL, "display_name": "Sonnet 4.5"}, cost={"total_cost_usd": 4.6})
     cost = "4.54"
-    expected = f"Sonnet 4.5 | session ${cost} | today $19.54 | block ${cost}, 4h 50m left | context 84k (42%)\n"
+    expected = f"Sonnet 4.5 | session ${cost} | today $19.54 | block ${cost}, 4h 50m left | context 84.0k (42%)\n"
     assert run_line(status_input, "--home", tmp_path).out == expected
     assert (
         run_line(status_input, "--home", tmp_path, "--cost", "both").out.count(f"session ${cost} (reported $4.60)") == 1
@@ -306,7 +306,7 @@ def test_line_format(run_line: RunLine, tmp_path: Path) -> None:
     assert run_line(status_input, "--home", tmp_path, "--cost", "reported").out.count("session $4.60 reported") == 1
     template = "{model}: {session}/{reported} {today} [{block}, {left}] {burn} {context}={share} {}"
     assert run_line(status_input, "--home", tmp_path, "--format", template[:-3]).out == (
-        f"Sonnet 4.5: ${cost}/$4.60 $19.54 [${cost}, 4h 50m] - 84k=42%\n"
+        f"Sonnet 4.5: ${cost}/$4.60 $19.54 [${cost}, 4h 50m] - 84.0k=42%\n"
     )
 
 
@@ -328,11 +328,11 @@ def test_context_from_claude_code_takes_precedence(run_line: RunLine, tmp_path: 
     usage = {"input_tokens": 10, "cache_creation_input_tokens": 90, "cache_read_input_tokens": 249_900}
     window = {"context_window_size": 500_000, "current_usage": usage}
     shares: dict[str, dict[str, Any]] = {
-        "100k (50%)": {},
-        "250k (50%)": {"context_window": window},
-        "250k (25%)": {"context_window": {"current_usage": usage}},
-        "100k (20%)": {"context_window": {"context_window_size": 500_000, "current_usage": None}},
-        "100k (10%)": {"model": {"id": "claude-sonnet-4-5[1m]"}},
+        "100.0k (50%)": {},
+        "250.0k (50%)": {"context_window": window},
+        "250.0k (25%)": {"context_window": {"current_usage": usage}},
+        "100.0k (20%)": {"context_window": {"context_window_size": 500_000, "current_usage": None}},
+        "100.0k (10%)": {"model": {"id": "claude-sonnet-4-5[1m]"}},
     }
     for shown, fields in shares.items():
         assert run_line(input_for(path, **fields)).out.endswith(f"context {shown}\n")
@@ -345,7 +345,7 @@ def test_context_after_a_compaction_is_unknown(run_line: RunLine, tmp_path: Path
     parts = [reply("a", read=99_996), boundary, prompt("summary", isCompactSummary=True)]
     assert "context" not in run_line(input_for(write_session(tmp_path, *parts))).out
     assert run_line(input_for(write_session(tmp_path, *parts, reply("b", read=9_996)))).out.endswith(
-        "context 10k (5%)\n"
+        "context 10.0k (5%)\n"
     )
 
 

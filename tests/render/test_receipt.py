@@ -54,7 +54,7 @@ def test_shows_each_line_and_the_multiplication(tmp_path: Path) -> None:
     assert "opus-4-5  main" in text
     assert "  ✓ 5e551011:2      3     100  1,000  end_turn" in text
     assert "3 input × 5 = 0.000015 + 100 output × 25 = 0.0025 + 1,000 cache read × 0.5 = 0.0005" in text  # noqa: RUF001
-    assert "1 message, 1,103 tokens: 0.003015 USD, rounded: 0.00" in text
+    assert "1 message, 1,103 tokens: $0.003015, rounded: $0.0030" in text
     assert lines[-1].startswith("  5e551011  ")
     assert lines[-1].endswith(f"{SESSION}.jsonl")
 
@@ -92,7 +92,7 @@ def test_names_messages_without_a_price(tmp_path: Path) -> None:
     assert "  no price\n" in text
     assert "1 message, 1,203 tokens: no known price" in text
     text = "\n".join(lines_of(receipt_of(tmp_path, prompt("go"), FIRST, unknown)))
-    assert "0.003015 USD, rounded: 0.00, plus messages without a known price" in text
+    assert "$0.003015, rounded: $0.0030, plus messages without a known price" in text
 
 
 def test_days_are_in_the_time_zone(tmp_path: Path) -> None:

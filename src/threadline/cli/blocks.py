@@ -26,9 +26,17 @@ from threadline.cli.options import (
 )
 from threadline.cli.resolve import open_archive
 from threadline.model.ledger import Sum, UsageWindow, WindowLimit, sum_fields
-from threadline.model.text import count, format_time, short_model_name
+from threadline.model.text import (
+    count,
+    format_amount,
+    format_duration,
+    format_percent,
+    format_time,
+    format_tokens,
+    short_model_name,
+)
 from threadline.model.times import TimeRange, parse_moment, zone_name
-from threadline.render import Role, Span, Spans, Style, cut_line, display_width, padded_bar, plain, short_tokens
+from threadline.render import Role, Span, Spans, Style, cut_line, display_width, padded_bar, plain
 from threadline.reports import ccusage_blocks
 
 _RECENT_DAYS = 3
@@ -185,7 +193,6 @@ def _explain_nothing(windows: list[UsageWindow], zone: tzinfo, *, only_active: b
 _MIN_WIDTH_FOR_DIGITS = 110
 _MIN_MODELS, _MIN_BAR, _MAX_BAR = 12, 4, 20
 _WARNING_SHARE = Decimal("0.8")
-_HOUR = timedelta(hours=1)
 _NUMBER_COLUMNS = (3, 4, 5)
 
 
@@ -214,7 +221,7 @@ def _table_lines(
 ) -> Iterator[Spans]:
     roomy = width >= _MIN_WIDTH_FOR_DIGITS
     cells = [
-        ("window", "", "models", "tokens", "USD", "share"),
+        ("window", "", "models", "tokens", "amount", "share"),
         *(_window_cells(window, limit, now, zone, roomy) for window in shown),
     ]
     widths = [max(display_width(row[at]) for row in cells) for at in range(len(cells[0]))]
@@ -236,15 +243,15 @@ def _window_cells(
 ) -> tuple[str, ...]:
     begins = format_time(window.begins, zone)
     if window.is_gap:
-        return begins, f"gap {_format_duration(window.duration)}", "", "", "", ""
-    remaining = f"{_format_duration(window.ends - now)} left"
+        return begins, f"gap {format_duration(window.duration, seconds=False)}", "", "", "", ""
+    remaining = f"{format_duration(window.ends - now, seconds=False)} left"
     return (
         begins,
-        remaining if window.is_active else _format_duration(window.duration),
+        remaining if window.is_active else format_duration(window.duration, seconds=False),
         plain(", ".join(dict.fromkeys(short_model_name(model) for model in window.models))),
-        f"{window.sum.tokens:,}" if roomy else short_tokens(window.sum.tokens),
-        format_usd(window.sum.amount),
-        f"{limit.share(window.sum.tokens):.0%}" if limit is not None else "",
+        format_tokens(window.sum.tokens, exact=roomy),
+        format_amount(window.sum.amount),
+        format_percent(limit.share(window.sum.tokens)) if limit is not None else "",
     )
 
 
@@ -262,14 +269,14 @@ def _active_window_lines(window: UsageWindow, limit: WindowLimit | None, zone: t
     if burn is None or projection is None:
         yield from out.wrap_note("burn   No rate yet: all usage so far is from a single moment.", width, Role.BODY)
     else:
-        hourly = f", {format_usd(burn.amount_per_hour)} USD per hour" if burn.amount_per_hour is not None else ""
+        hourly = f", {format_amount(burn.amount_per_hour)} per hour" if burn.amount_per_hour is not None else ""
         yield from out.wrap_note(
             f"burn   {burn.tokens_per_minute:,.0f} tokens per minute"
             f" ({burn.new_tokens_per_minute:,.0f} without the cache){hourly}",
             width,
             Role.BODY,
         )
-        cost = f", {format_usd(projection.amount)} USD" if projection.amount is not None else ""
+        cost = f", {format_amount(projection.amount)}" if projection.amount is not None else ""
         ends = format_time(window.ends, zone, "%H:%M")
         yield from out.wrap_note(f"ahead  {projection.tokens:,} tokens{cost} by {ends} at this rate", width, Role.BODY)
     if limit is not None and limit.is_given:
@@ -286,7 +293,9 @@ def _footer(
 ) -> Iterator[Spans]:
     used = [window for window in shown if not window.is_gap]
     total = Sum.of(window.sum for window in used)
-    summary = f"{count(len(used), 'window')}: {total.tokens:,} tokens, {format_usd(total.amount) or 'no'} USD."
+    summary = (
+        f"{count(len(used), 'window')}: {total.tokens:,} tokens, {format_amount(total.amount) or 'no known price'}."
+    )
     if limit is not None:
         reference = "the limit" if limit.is_given else "the largest finished window"
         summary += f" The share is of {reference}, {limit.tokens:,} tokens."
@@ -296,18 +305,3 @@ def _footer(
         yield from out.wrap_note(note, width, Role.NOTICE)
     if timeless:
         yield from out.wrap_note(f"{count(timeless, 'charge')} without a time: not in any window.", width, Role.NOTICE)
-
-
-def _format_duration(duration: timedelta) -> str:
-    """`40m`, `3h 20m`, `43h`, `12d`: without seconds, which no limit depends on."""
-    minutes = max(0, duration // timedelta(minutes=1))
-    if minutes < 60:  # noqa: PLR2004 - minutes per hour
-        return f"{minutes}m"
-    if duration < 24 * _HOUR:
-        return f"{minutes // 60}h {minutes % 60:02d}m"
-    return f"{duration // _HOUR}h" if duration < 100 * _HOUR else f"{duration.days:,}d"
-
-
-def format_usd(amount: Decimal | None) -> str:
-    """An amount rounded to cents; empty if unknown."""
-    return f"{amount:,.2f}" if amount is not None else ""

@@ -19,7 +19,7 @@ from threadline.cli.resolve import find_at_path
 from threadline.errors import BadQuery, Unreadable
 from threadline.json_values import to_json_value
 from threadline.model.homes import TranscriptKind
-from threadline.model.text import count
+from threadline.model.text import count, format_size
 from threadline.render import plain
 
 _EPILOG = """
@@ -53,7 +53,7 @@ def demo(directory: Path, *, output: str) -> int:
     }
     if output == "table":
         counts = f"{count(row['transcripts'], 'transcript')} ({row['agents']:,} of agents)"
-        where = f"in {count(row['projects'], 'project')}, {out.format_size(row['bytes'])}"
+        where = f"in {count(row['projects'], 'project')}, {format_size(row['bytes'])}"
         click.echo(f"Wrote an example home to {plain(str(directory))}: {counts} {where}.")
         click.echo(f"Next: threadline --home {plain(quote(str(directory)))}")
     else:

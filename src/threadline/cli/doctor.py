@@ -14,7 +14,7 @@ from threadline.cli.resolve import find_by_name, open_archive
 from threadline.json_values import to_json_value
 from threadline.model.homes import Found
 from threadline.model.places import Place
-from threadline.model.text import count
+from threadline.model.text import count, format_size
 from threadline.reports import Examination
 
 _EPILOG = """
@@ -148,16 +148,16 @@ def _summary_lines(examination: Examination) -> Iterator[str]:
     counts = (
         count(examination.lines, "line"),
         count(examination.entries, "entry", "entries"),
-        out.format_size(examination.bytes),
+        format_size(examination.bytes),
     )
     side = sum(examination.side_files.values())
     beside = f"; and {count(side, 'side file')}" if side else ""
     yield out.wrap_text(
         f"Read {count(examination.transcripts, 'transcript')}: {', '.join(counts)}{beside}", indent="  "
     )
-    damaged = f", {out.format_size(examination.malformed_bytes)} damaged" if examination.malformed_bytes else ""
+    damaged = f", {format_size(examination.malformed_bytes)} damaged" if examination.malformed_bytes else ""
     pending = (
-        f", {out.format_size(examination.pending_bytes)} pending (unfinished last lines)"
+        f", {format_size(examination.pending_bytes)} pending (unfinished last lines)"
         if examination.pending_bytes
         else ""
     )
@@ -235,8 +235,8 @@ def _missing_table(examination: Examination) -> str:
 def _lost_text(kind: str, lost: int, examination: Examination) -> str:
     """How much a kind of problem lost. An unfinished last line is not lost: the rest may still be written."""
     if kind == "torn-tail" and examination.pending_bytes:
-        return f"{out.format_size(examination.pending_bytes)} pending"
-    return out.format_size(lost) if lost else ""
+        return f"{format_size(examination.pending_bytes)} pending"
+    return format_size(lost) if lost else ""
 
 
 def _shorten_place(place: str) -> str:

@@ -37,7 +37,7 @@ from threadline.export import (
     write_report,
 )
 from threadline.model.homes import Homes
-from threadline.model.text import count
+from threadline.model.text import count, format_size
 from threadline.model.times import TimeRange, parse_zone
 from threadline.render import AgentDetail, Detail, View, plain
 from threadline.summary import SessionFilter
@@ -368,7 +368,7 @@ def _print_summary(
         }
         click.echo(out.json_text(summary, indent=2), err=target is None)
         return
-    size = out.format_size(sum(row["size"] for row in rows))
+    size = format_size(sum(row["size"] for row in rows))
     files = f"{count(len(rows), 'file')}, {size}" if len(rows) > 1 else size
     where = "" if target is None else f"Wrote {plain(str(target))} ({files}). "
     click.echo(f"{where}{_redaction_summary(result, options)}", err=target is None)

@@ -19,7 +19,7 @@ from threadline.cli.options import cross_session_options, home_option, output_op
 from threadline.cli.resolve import open_archive, parse_place, read_session
 from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.model.calls import ListedFile
-from threadline.model.text import format_time, is_path_or_end, join_some
+from threadline.model.text import format_size, format_time, is_path_or_end, join_some
 from threadline.model.times import zone_name
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _file_table(session: Session, files: Sequence[FileState]) -> str:
         (
             str(file.proven),
             str(file.total_lines) if file.content is not None else f"{len(file.lines)}/{file.total_lines or '?'}",
-            out.format_size(file.size) if file.size is not None else "",
+            format_size(file.size) if file.size is not None else "",
             f"{file.proof.how} {out.format_place(session, file.proof.place)}" if file.proof is not None else "",
             out.format_place(session, file.changed),
             str(file.ran_since or ""),

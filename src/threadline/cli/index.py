@@ -13,7 +13,7 @@ from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, jobs_option, output_options
 from threadline.cli.resolve import open_archive
-from threadline.model.text import count
+from threadline.model.text import count, format_size
 from threadline.render import plain
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ def _update_index(archive: Archive, output: str, *, rebuild: bool) -> int:
         out.print_record({"path": str(archive.index), **asdict(changes), "seconds": round(seconds, 3)}, output)
         return EXIT_OK
     parts = [
-        f"{count(changes.transcripts, 'transcript')} read ({out.format_size(changes.bytes)})",
+        f"{count(changes.transcripts, 'transcript')} read ({format_size(changes.bytes)})",
         count(changes.entries, "entry", "entries"),
         count(changes.charges, "charge"),
     ]
     parts += [f"{count(changes.gone, 'transcript')} gone"] if changes.gone else []
     if not (changes.transcripts or changes.gone or changes.charges):
         parts = ["Nothing changed"]
-    rate = f", {out.format_size(int(changes.bytes / seconds))}/s" if changes.bytes and seconds else ""
+    rate = f", {format_size(int(changes.bytes / seconds))}/s" if changes.bytes and seconds else ""
     click.echo(f"{'; '.join(parts)}. Took {seconds:.2f} s{rate}.")
     return EXIT_OK
 
@@ -86,16 +86,16 @@ def _print_status(archive: Archive, output: str) -> int:
         click.echo(_status_page(status))
     if status.exists:
         return EXIT_OK
-    transcripts = f"{count(status.changed, 'transcript')} ({out.format_size(status.transcripts_bytes)})"
+    transcripts = f"{count(status.changed, 'transcript')} ({format_size(status.transcripts_bytes)})"
     return out.report_nothing(
         f"There is no index at {status.path!r} yet. `threadline index refresh` builds it from {transcripts}."
     )
 
 
 def _status_page(status: IndexStatus) -> str:
-    size = out.format_size(status.bytes)
+    size = format_size(status.bytes)
     if status.share is not None:
-        size += f", {status.share:.1%} of the transcripts' {out.format_size(status.transcripts_bytes)}"
+        size += f", {status.share:.1%} of the transcripts' {format_size(status.transcripts_bytes)}"
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in status.changes.items())
     changed = f"{count(status.changed, 'transcript')} ({kinds}); `threadline index refresh` reads them"
     orphans = f"{status.orphans:,} entries are gone except for their words; `threadline index rebuild` removes those"

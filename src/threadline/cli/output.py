@@ -20,7 +20,7 @@ import msgspec
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.json_values import encode_json, to_json_value
-from threadline.model.text import count, format_decimal, plain_decimal
+from threadline.model.text import count, format_decimal, format_size, plain_decimal
 from threadline.render import Role, Span, Spans, Style, clip, clip_left, display_width, plain, should_use_colour, wrap
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 GAP = "  "
 """The space between columns, and the indent of a page."""
 _FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
-_KILO = 1000
 _WIDTH_WHEN_PIPED = 160
 _MIN_LAST_COLUMN, _MIN_COLUMN = 20, 10
 # Control characters that a terminal obeys and a CSV cell has no use for.
@@ -52,16 +50,6 @@ def keep_alive(value: _Value) -> _Value:
     """Keep a large value until the process ends, because destroying it would take time."""
     _KEPT_ALIVE.append(value)
     return value
-
-
-def format_size(count: int) -> str:
-    """Format a number of bytes: 68.2 MB."""
-    value = float(count)
-    for unit in _UNITS:
-        if value < _KILO or unit == _UNITS[-1]:
-            return f"{value:,.0f} {unit}" if unit == "bytes" else f"{value:,.1f} {unit}"
-        value /= _KILO
-    raise AssertionError
 
 
 def terminal_width(*, piped: int = _WIDTH_WHEN_PIPED) -> int:

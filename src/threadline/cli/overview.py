@@ -14,7 +14,7 @@ from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.resolve import open_archive
 from threadline.json_values import to_json_value
-from threadline.model.text import count, format_time
+from threadline.model.text import count, format_size, format_time
 from threadline.model.times import zone_name
 from threadline.render import display_width, plain
 from threadline.summary import Overview
@@ -74,7 +74,7 @@ def _labelled_facts(overview: Overview, zone: tzinfo) -> Iterator[tuple[str, str
     kept = f", {overview.kept:,} of them only in the keep" if overview.kept else ""
     yield "sessions", f"{overview.sessions:,} in {count(len(overview.projects), 'project')}{kept}"
     transcripts = count(overview.transcripts, "transcript")
-    yield "entries", f"{overview.entries:,} in {transcripts}, {out.format_size(overview.bytes)}"
+    yield "entries", f"{overview.entries:,} in {transcripts}, {format_size(overview.bytes)}"
     if overview.first is not None:
         first, last = (format_time(when, zone, "%Y-%m-%d") for when in (overview.first, overview.last))
         yield "from", f"{first} to {last} ({zone_name(zone)})"
@@ -108,7 +108,7 @@ def _project_table(overview: Overview, zone: tzinfo) -> str:
             format_time(project.last, zone, "%Y-%m-%d"),
             f"{project.sessions:,}",
             f"{project.agents:,}",
-            out.format_size(project.bytes),
+            format_size(project.bytes),
             out.shorten_path(project.project, _MAX_PATH),
         )
         for project in shown
@@ -123,7 +123,7 @@ def _largest_transcripts(overview: Overview) -> str:
         return ""
     rows = [
         (
-            out.format_size(transcript.bytes),
+            format_size(transcript.bytes),
             f"{transcript.entries:,}",
             out.shorten_path(transcript.path, _MAX_PATH),
         )

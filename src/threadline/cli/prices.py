@@ -28,7 +28,7 @@ from threadline.cli import output as out
 from threadline.cli.options import colour_option, output_options, prices_option
 from threadline.errors import BadQuery
 from threadline.model.ledger import describe_period
-from threadline.model.text import count, format_decimal, join_some, plain_decimal
+from threadline.model.text import count, format_amount, format_decimal, join_some, plain_decimal
 from threadline.model.times import parse_moment
 from threadline.render import Role, Span, Spans, Style, cut_line, display_width, plain, wrap
 
@@ -248,7 +248,7 @@ def _surcharges(rows: Sequence[RateRow], rates: Rates) -> str:
         factors = {factor for row in rows if (factor := getattr(row, name)) is not None}
         return " or ".join(f"×{format_decimal(factor)}" for factor in sorted(factors))  # noqa: RUF001 - as above
 
-    parts = [f"A web search costs {format_decimal(rates.web_search_fee)} USD"]
+    parts = [f"A web search costs {format_amount(rates.web_search_fee)}"]
     if us := format_factors("us"):
         parts.append(f"inference in the US costs {us} if the model offers it")
     if regional := format_factors("regional"):

@@ -28,7 +28,7 @@ from threadline.cli.sql_answers import (
     write_answer,
 )
 from threadline.errors import BadQuery
-from threadline.model.text import count
+from threadline.model.text import count, format_size
 from threadline.render import plain
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _export_index(archive: Archive, folder: Path, timeout: float, output: str, *
         return EXIT_NOTHING
     rows = export_tables(archive, folder, timeout, force=force)
     if output == "table":
-        cells = [[row["table"], f"{row['rows']:,}", out.format_size(row["bytes"]), row["path"]] for row in rows]
+        cells = [[row["table"], f"{row['rows']:,}", format_size(row["bytes"]), row["path"]] for row in rows]
         click.echo(out.format_table(["table", "rows", "size", "file"], cells, right=(1, 2), ends=True))
     else:
         out.print_rows(rows, output)

@@ -26,6 +26,7 @@ from threadline.cli.options import colour_option, home_option, prices_option, ti
 from threadline.cli.resolve import open_archive, program_words
 from threadline.errors import BadQuery, Error
 from threadline.model.ledger import EXACT, Sum, UsageWindow
+from threadline.model.text import format_amount, format_duration, format_percent, format_tokens
 from threadline.model.times import parse_moment
 from threadline.render import Role, Span, Style, one_line, should_use_colour
 from threadline.reports import RecentUsage, SessionRef, homes_including, resolve_session
@@ -373,15 +374,15 @@ def format_parts(figures: StatuslineFigures, cost: str = "computed") -> dict[str
     return {
         "model": one_line(figures.passed.model or "", _MAX_NAME),
         "session": _session_text(figures, cost),
-        "reported": format_dollars(figures.passed.reported),
+        "reported": format_amount(figures.passed.reported),
         "today": _format_sum(figures.today, least=least) if figures.today is not None else "",
         "block": ("" if figures.is_certain else "~") + _format_sum(window.sum, least=least)
         if window is not None
         else "",
-        "left": _format_time_left(figures),
-        "burn": f"{format_dollars(burn)}/h" if burn is not None else "",
-        "context": _format_tokens(figures.tokens),
-        "share": f"{figures.share:.0%}" if figures.share is not None else "",
+        "left": format_duration(figures.left, seconds=False),
+        "burn": f"{format_amount(burn)}/h" if burn is not None else "",
+        "context": format_tokens(figures.tokens),
+        "share": format_percent(figures.share),
     }
 
 
@@ -403,11 +404,6 @@ def default_line(figures: StatuslineFigures, cost: str, *, colour: bool) -> str:
     return Style(colour=colour).line(spans)
 
 
-def format_dollars(amount: Decimal | None) -> str:
-    """`$1.23`; empty if there is no amount."""
-    return f"${_ROUNDING.quantize(amount, _CENT):,}" if amount is not None else ""
-
-
 def _labelled_spans(label: str, text: str) -> tuple[Span, ...]:
     return (Span(f"{label} ", Role.FAINT), Span(text)) if text else ()
 
@@ -421,7 +417,7 @@ def _context_spans(figures: StatuslineFigures, parts: dict[str, str]) -> tuple[S
 
 def _session_text(figures: StatuslineFigures, cost: str) -> str:
     computed = _format_sum(figures.session) if figures.session is not None else ""
-    reported = format_dollars(figures.passed.reported)
+    reported = format_amount(figures.passed.reported)
     if cost == "both" and computed and reported:
         return f"{computed} (reported {reported})"
     if not computed and not figures.passed.reported:  # no usage yet, so nothing has been written
@@ -442,21 +438,4 @@ def _format_sum(total: Sum, *, least: bool = False) -> str:
     """An amount, with a + if it may be more; no figure if none of the charges has a price."""
     if total.amount is None and total.unpriced:
         return "no price"
-    return format_dollars(total.amount or Decimal(0)) + ("+" if least or total.unpriced else "")
-
-
-def _format_time_left(figures: StatuslineFigures) -> str:
-    left = figures.left
-    if left is None:
-        return ""
-    minutes = max(0, int(left.total_seconds() // 60))
-    return f"{minutes // 60}h {minutes % 60:02d}m" if minutes >= 60 else f"{minutes}m"  # noqa: PLR2004 - per hour
-
-
-def _format_tokens(count: int | None) -> str:
-    """`834`, `42k`, `1.2M`."""
-    if count is None:
-        return ""
-    if count < _THOUSAND:
-        return str(count)
-    return f"{count / _MILLION:.1f}M" if count >= _MILLION else f"{count / _THOUSAND:.0f}k"
+    return format_amount(total.amount or Decimal(0)) + ("+" if least or total.unpriced else "")

@@ -36,7 +36,7 @@ from threadline.cli.resolve import open_archive
 from threadline.errors import Ambiguous, BadQuery, Error, did_you_mean
 from threadline.model.homes import Found
 from threadline.model.ledger import NONE, Charge, ReportedDay, Row, Sum
-from threadline.model.text import count, join_some, short_model_name
+from threadline.model.text import count, format_amount, format_tokens, join_some, short_model_name
 from threadline.model.times import TimeRange, in_zone
 from threadline.render import (
     Role,
@@ -49,10 +49,8 @@ from threadline.render import (
     clip_left,
     cut_line,
     display_width,
-    format_amount,
     one_line,
     plain,
-    short_number,
     sparkline,
 )
 from threadline.reports import UsageReport, build_usage_report, price_digests, row_as_json, usage_document, usage_notes
@@ -117,7 +115,7 @@ service-tier, thread.
     help="Amounts computed from tokens and prices, those Claude Code reports, or both compared. Default: computed.",
 )
 @click.option("--shape", type=click.Choice(("ccusage",)), help="Print ccusage's JSON, by day, week, month or session.")
-@click.option("--exact", is_flag=True, help="Show every digit in the table: no 12.3 M, no rounded cents.")
+@click.option("--exact", is_flag=True, help="Show every digit in the table: no 12.3M, no rounded cents.")
 @colour_option
 @pager_option
 @home_option
@@ -625,7 +623,7 @@ class _Table:
         return len(GAP) + sum(len(GAP) + wide for wide, _ in columns.values()) + len(GAP) + self._amounts
 
     def _number(self, name: str, number: int) -> str:
-        return f"{number:,}" if self._exact or name == "charges" else short_number(number)
+        return format_tokens(number, exact=self._exact or name == "charges")
 
     def lines(self) -> Iterator[Spans]:
         """The heading, one line per row, a rule, and the total."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
-from decimal import Decimal
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,7 +17,7 @@ from threadline.cli.output import GAP, pad_cells
 from threadline.cli.usage import ChargeFilter
 from threadline.model.homes import Found
 from threadline.model.ledger import ReportedSession, ReportedUsage, sum_amounts
-from threadline.model.text import plain_decimal
+from threadline.model.text import format_amount, plain_decimal
 from threadline.render import (
     Role,
     Span,
@@ -125,19 +124,11 @@ def _table_lines(reported: ReportedUsage, width: int, titles: Mapping[str, str],
 def _session_cells(session: ReportedSession, titles: Mapping[str, str]) -> tuple[str, ...]:
     title = one_line(titles.get(session.session, ""), _MAX_TITLE)
     name = f"{plain(session.session)[:_ID_LENGTH]}{GAP if title else ''}{title}"
-    difference = _NO_DIFFERENCE if session.agrees else _format_signed(session.difference)
-    return name, session.source.value, _format_usd(session.reported), _format_usd(session.computed), difference
+    difference = _NO_DIFFERENCE if session.agrees else format_amount(session.difference, signed=True)
+    return name, session.source.value, format_amount(session.reported), format_amount(session.computed), difference
 
 
 def _sum_cells(label: str, reported: ReportedUsage) -> tuple[str, ...]:
     agrees = all(session.agrees for session in reported.sessions)
-    difference = _NO_DIFFERENCE if agrees else _format_signed(reported.difference)
-    return label, "", _format_usd(reported.reported), _format_usd(reported.computed), difference
-
-
-def _format_usd(amount: Decimal) -> str:
-    return f"${amount:,.4f}"
-
-
-def _format_signed(amount: Decimal) -> str:
-    return f"{'+' if amount > 0 else '-' if amount < 0 else ''}{_format_usd(amount.copy_abs())}"
+    difference = _NO_DIFFERENCE if agrees else format_amount(reported.difference, signed=True)
+    return label, "", format_amount(reported.reported), format_amount(reported.computed), difference

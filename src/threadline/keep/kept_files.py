@@ -20,6 +20,7 @@ from threadline.keep.cache import STATE_VERSION, SavedState, load_state, make_pr
 from threadline.keep.kept_home import HomeFiles, HomeOrigin, KeptFile
 from threadline.keep.machine import machine_folder
 from threadline.keep.sessions import is_kept_path, lost_part_path
+from threadline.model.text import format_size
 
 if TYPE_CHECKING:
     from threadline.keep.catalogue import Catalogue, PieceList, Span, Version
@@ -182,8 +183,8 @@ def copy_files(
     if len(fitting) < len(absent):
         needed = sum(file.size for _folder, file in absent)
         yield (
-            f"Unpacking what only the keep has needs {needed / 1e6:,.1f} MB in {str(parent)!r}, where"
-            f" {free / 1e6:,.1f} MB are free. The largest {len(absent) - len(fitting):,} of {len(absent):,} files are"
+            f"Unpacking what only the keep has needs {format_size(needed)} in {str(parent)!r}, where"
+            f" {format_size(free)} are free. The largest {len(absent) - len(fitting):,} of {len(absent):,} files are"
             " left out. Free some space, or set THREADLINE_CACHE to another folder."
         )
     if planned is not None:

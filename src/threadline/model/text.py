@@ -1,4 +1,7 @@
-"""Extract message text, choose session titles, name tools, and format counts, durations and times for people.
+"""Extract message text, choose session titles, name tools, and format numbers and times for people.
+
+Every terminal, page and file writes counts, tokens, amounts, sizes, durations and times with the functions below;
+docs/terminal.md describes their formats.
 
 Titles follow Claude Code's own order of sources (`TitleSource`), then the plan that began the session.
 """
@@ -158,15 +161,86 @@ def count_agents(with_transcript: int, started: int) -> str:
     return f"{count(started, 'agent')}, {transcripts}"
 
 
-def format_duration(duration: timedelta | None) -> str:
+_KILO = 1000
+_TOKEN_UNITS = ("", "k", "M", "G", "T", "P")
+_BYTE_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+_CENT = Decimal("0.01")
+_SIGNIFICANT_DIGITS = 2
+
+
+def format_tokens(number: int | None, *, exact: bool = False) -> str:
+    """Format a number of tokens with one decimal: `812`, `12.3k`, `4.3M`; empty if unknown.
+
+    >>> [format_tokens(number) for number in (812, 12_345, 999_960, -4_321_000)]
+    ['812', '12.3k', '1.0M', '-4.3M']
+    """
+    if number is None:
+        return ""
+    if exact:
+        return f"{number:,}"
+    value, unit = abs(number), 0
+    scaled = float(value)
+    while scaled >= _KILO - 0.05 * (unit > 0) and unit < len(_TOKEN_UNITS) - 1:
+        scaled, unit = scaled / _KILO, unit + 1
+    digits = f"{scaled:,.1f}{_TOKEN_UNITS[unit]}" if unit else str(value)
+    return f"-{digits}" if number < 0 else digits
+
+
+def format_amount(amount: Decimal | float | None, *, exact: bool = False, signed: bool = False) -> str:
+    """Format an amount in USD: `$1,234.57`; below one cent with two significant digits; empty if unknown.
+
+    `exact` shows all digits, and `signed` a plus sign.
+
+    >>> [format_amount(Decimal(text)) for text in ("1234.567", "0.00042", "0", "-3")]
+    ['$1,234.57', '$0.00042', '$0.00', '-$3.00']
+    >>> format_amount(Decimal("137.790806"), exact=True), format_amount(Decimal("1.5"), signed=True)
+    ('$137.790806', '+$1.50')
+    """
+    if amount is None:
+        return ""
+    decimal = Decimal(amount)
+    size = decimal.copy_abs()
+    digits = 2
+    if exact:
+        digits = max(digits, len(format_decimal(size).partition(".")[2]))
+    elif 0 < size < _CENT:
+        digits = _SIGNIFICANT_DIGITS - 1 - size.adjusted()
+    sign = "-" if decimal < 0 else "+" if signed and decimal > 0 else ""
+    return f"{sign}${size:,.{digits}f}"
+
+
+def format_size(number: int) -> str:
+    """Format a number of bytes, in decimal units: `1 byte`, `997 bytes`, `68.2 MB`."""
+    if number < _KILO:
+        return count(number, "byte")
+    value, unit = float(number), 0
+    while value >= _KILO - 0.05 * (unit > 0) and unit < len(_BYTE_UNITS) - 1:
+        value, unit = value / _KILO, unit + 1
+    return f"{value:,.1f} {_BYTE_UNITS[unit]}"
+
+
+def format_percent(share: Decimal | float | None) -> str:
+    """Format a share: `43%`; empty if unknown."""
+    return f"{share:.0%}" if share is not None else ""
+
+
+def format_duration(duration: timedelta | None, *, seconds: bool = True) -> str:
     """Format a duration: `340ms`, `3.2s`, `1m 12s`, `2h 03m`, `3d 4h`; empty if unknown.
 
-    >>> format_duration(timedelta(seconds=72))
-    '1m 12s'
+    Without `seconds`, whole minutes are the smallest unit.
+
+    >>> format_duration(timedelta(seconds=72)), format_duration(timedelta(seconds=72), seconds=False)
+    ('1m 12s', '1m')
     """
     if duration is None:
         return ""
-    seconds = duration.total_seconds()
+    if not seconds:
+        minutes = max(0, duration // timedelta(minutes=1))
+        return f"{minutes}m" if minutes < _MINUTE else format_duration(timedelta(minutes=minutes))
+    return _format_seconds(duration.total_seconds())
+
+
+def _format_seconds(seconds: float) -> str:
     rounded = round(seconds)
     if seconds < 1:
         return f"{seconds * 1000:.0f}ms"

@@ -101,11 +101,8 @@ if TYPE_CHECKING:
         describe_cost,
         describe_tokens,
         display_width,
-        format_amount,
-        format_dollars,
         one_line,
         plain,
-        short_number,
         shorten,
         should_use_colour,
         sparkline,
@@ -128,8 +125,12 @@ __getattr__ = lazy_exports(
             "value_of",
         ],
         "call_text": ["OUTCOME_MARKS"],
+<<<<<<< HEAD
         "context": ["draw_context", "padded_bar", "short_tokens"],
         "file_edits": ["edit_row"],
+=======
+        "context": ["draw_context", "padded_bar"],
+>>>>>>> b8968ff2 (Numbers: one format for tokens, amounts, sizes and durations everywhere)
         "items": [
             "ITEM_KINDS",
             "PlacedItem",
@@ -199,11 +200,8 @@ __getattr__ = lazy_exports(
             "describe_cost",
             "describe_tokens",
             "display_width",
-            "format_amount",
-            "format_dollars",
             "one_line",
             "plain",
-            "short_number",
             "shorten",
             "should_use_colour",
             "sparkline",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, tzinfo
 
 from threadline.model.context import BreakCause, CacheBreak, Context, ContextCategory, ContextPart, TurnContext
-from threadline.model.text import count, format_duration, format_time, short_model_name
+from threadline.model.text import count, format_duration, format_percent, format_time, format_tokens, short_model_name
 from threadline.model.times import in_zone, zone_name
 from threadline.render.text import Role, Span, Spans, Style, cut_line, display_width, one_line, wrap
 
@@ -74,18 +74,6 @@ def draw_context(
             yield style.line(cut_line(line, width))
 
 
-def short_tokens(number: int | None) -> str:
-    """`812`, `9.4k`, `167k`, `1.20M`; empty if not known."""
-    if number is None:
-        return ""
-    if abs(number) < _KILO:
-        return str(number)
-    thousands = number / _KILO
-    if abs(thousands) < _KILO - 0.5:
-        return f"{thousands:.1f}k" if abs(thousands) < 9.95 else f"{thousands:.0f}k"  # noqa: PLR2004 - two digits
-    return f"{thousands / _KILO:.2f}M"
-
-
 def padded_bar(share: float | None, width: int) -> str:
     """A bar padded to `width` columns, in eighths of a column. Any share above zero is visible.
 
@@ -98,11 +86,6 @@ def padded_bar(share: float | None, width: int) -> str:
     return drawn.ljust(width)
 
 
-def format_percent(share: float | None) -> str:
-    """`43%`; empty if not known."""
-    return f"{share:.0%}" if share is not None else ""
-
-
 def _headline(context: Context) -> list[Span]:
     who = f"agent {context.agent}" if context.agent else "main agent"
     hit = (
@@ -112,7 +95,7 @@ def _headline(context: Context) -> list[Span]:
     )
     rewritten = sum(cache_break.rewritten for cache_break in context.breaks)
     breaks = f", {count(len(context.breaks), 'cache break')}" if context.breaks else ", no cache breaks"
-    cost = f" ({short_tokens(rewritten)} tokens sent again)" if rewritten else ""
+    cost = f" ({format_tokens(rewritten)} tokens sent again)" if rewritten else ""
     return [
         Span(who[:1].upper() + who[1:], Role.TITLE),
         Span(f"  {count(len(context.windows), 'request')}{hit}{breaks}{cost}"),
@@ -129,8 +112,8 @@ def _turn_lines(turns: Sequence[TurnContext], width: int, zone: tzinfo) -> Itera
     at = max([len(heading), *map(len, times)])
     yield [
         Span(
-            f"turn  {heading:<{at}}  requests  window  {'':{room}}  full  {'growth  ' if wide else ''}"
-            f"cached  {'again  ' if wide else ''}cache breaks",
+            f"turn  {heading:<{at}}  requests  window  {'':{room}}  full  {' growth  ' if wide else ''}"
+            f"cached  {' again  ' if wide else ''}cache breaks",
             Role.FAINT,
         )
     ]
@@ -139,10 +122,10 @@ def _turn_lines(turns: Sequence[TurnContext], width: int, zone: tzinfo) -> Itera
             Role.BAD if (turn.share or 0) >= _FULL else Role.NOTICE if (turn.share or 0) >= _GETTING_FULL else Role.GOOD
         )
         cached = Role.NOTICE if turn.hit_share is not None and turn.hit_share < _POOR_HIT_SHARE else Role.BODY
-        grown = f"{('+' if (turn.growth or 0) > 0 else '') + short_tokens(turn.growth):>6}  " if wide else ""
-        again = f"{short_tokens(turn.rewritten) if turn.rewritten else '':>5}  " if wide else ""
+        grown = f"{('+' if (turn.growth or 0) > 0 else '') + format_tokens(turn.growth):>7}  " if wide else ""
+        again = f"{format_tokens(turn.rewritten) if turn.rewritten else '':>6}  " if wide else ""
         yield [
-            Span(f"{turn.number:>4}  {when:<{at}}  {turn.requests:>8}  {short_tokens(turn.window):>6}  "),
+            Span(f"{turn.number:>4}  {when:<{at}}  {turn.requests:>8}  {format_tokens(turn.window):>6}  "),
             Span(padded_bar(turn.share, room), full),
             Span(f"  {format_percent(turn.share):>4}  {grown}"),
             Span(f"{format_percent(turn.hit_share):>6}", cached),
@@ -158,7 +141,7 @@ def _cause_spans(turn: TurnContext, *, wide: bool) -> Iterator[Span]:
     if text:
         yield Span(text, Role.NOTICE)
         if not wide:
-            yield Span(f" ({short_tokens(turn.rewritten)})", Role.FAINT)
+            yield Span(f" ({format_tokens(turn.rewritten)})", Role.FAINT)
     elif turn.compactions:
         yield Span("(compaction)", Role.FAINT)
 
@@ -173,7 +156,7 @@ def _describe_cause(cache_break: CacheBreak) -> str:
 
 def _break_lines(cache_break: CacheBreak, width: int) -> Iterator[Spans]:
     turn = (Span(f"{cache_break.turn:>4}  ", Role.FAINT),)
-    details = f", {short_tokens(cache_break.rewritten)} again: {cache_break.evidence}."
+    details = f", {format_tokens(cache_break.rewritten)} again: {cache_break.evidence}."
     line = (Span(f"line {cache_break.place.line} "), Span(BREAK_CAUSES[cache_break.cause], Role.NOTICE), Span(details))
     return wrap(line, width, first=turn, rest=(Span(" " * 6),))
 
@@ -181,7 +164,7 @@ def _break_lines(cache_break: CacheBreak, width: int) -> Iterator[Spans]:
 def _filling_headline(context: Context) -> list[Span]:
     limit = context.limit
     full = (
-        f"{short_tokens(context.window)} of {short_tokens(limit.tokens)} ({format_percent(context.share)})"
+        f"{format_tokens(context.window)} of {format_tokens(limit.tokens)} ({format_percent(context.share)})"
         if limit is not None
         else ""
     )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 
 from threadline.model.receipts import LineCounts, Mention, PricedTokens, RateSum, Receipt, ReceiptGap, ReceiptItem
-from threadline.model.text import count, format_decimal, short_model_name
+from threadline.model.text import count, format_amount, format_decimal, short_model_name
 from threadline.model.times import in_zone, zone_name
 from threadline.render.reconciliation import reported_session_lines
 from threadline.render.text import (
@@ -155,7 +155,9 @@ class _ReceiptRenderer:
     def _headline(self, item: ReceiptItem, when: str) -> Spans:
         charge = item.charge
         amount = charge.amount
-        amount_text = "elsewhere" if not item.here else "no price" if amount is None else format_decimal(amount)
+        amount_text = (
+            "elsewhere" if not item.here else "no price" if amount is None else format_amount(amount, exact=True)
+        )
         who = Span(charge.agent, Role.AGENT) if charge.agent else Span("main", Role.FAINT)
         part = Span(f" ({charge.part})" if charge.part else "", Role.NOTICE)
         spans = (
@@ -232,13 +234,12 @@ class _ReceiptRenderer:
             priced = "no known price" if total.charges else "nothing is counted here"
             yield from wrap((Span(f"{tokens}: {priced}", Role.NOTICE),), self._width)
             return
-        exact = format_decimal(total.amount)
         yield from wrap(
             (
                 Span(f"{tokens}: "),
-                Span(f"{exact} USD", Role.TITLE),
+                Span(format_amount(total.amount, exact=True), Role.TITLE),
                 Span(
-                    f", rounded: {total.amount:,.2f}"
+                    f", rounded: {format_amount(total.amount)}"
                     + (", plus messages without a known price" if total.unpriced else "")
                 ),
             ),

@@ -12,7 +12,7 @@ from threadline.model.ledger import (
     ReportedSource,
     ReportedUsage,
 )
-from threadline.model.text import count, format_decimal
+from threadline.model.text import count, format_amount
 from threadline.render.text import plain
 
 _CENT = Decimal("0.01")
@@ -51,13 +51,13 @@ def reported_session_lines(session: ReportedSession) -> list[str]:
     """Sentences about one session's reported cost and every reason for a difference, one per line."""
     floor = ", at least" if session.is_floor else ""
     source = f"{session.source.value}, {plain(str(session.place))}"
-    head = f"Claude Code reports {format_usd(session.reported)}{floor} ({source}); "
+    head = f"Claude Code reports {format_amount(session.reported)}{floor} ({source}); "
     if session.agrees and all(why.cause is DifferenceCause.AGREES for why in session.why):
         return [f"{head}the computed amount is equal to the last digit."]
     less = "more" if session.difference > 0 else "less"
-    gap = format_usd(session.difference.copy_abs())
-    verdict = f"{head}the computed amount is {format_usd(session.computed)}. Reported is {gap} {less}."
-    return [verdict, *(f"{format_signed_usd(why.amount)}: {plain(why.words)}." for why in session.why)]
+    gap = format_amount(session.difference.copy_abs())
+    verdict = f"{head}the computed amount is {format_amount(session.computed)}. Reported is {gap} {less}."
+    return [verdict, *(f"{format_amount(why.amount, signed=True)}: {plain(why.words)}." for why in session.why)]
 
 
 def _summary_lines(usage: ReportedUsage) -> Iterator[str]:
@@ -67,17 +67,18 @@ def _summary_lines(usage: ReportedUsage) -> Iterator[str]:
     total = count(len(usage.sessions), "session")
     verb = "reports" if len(usage.sessions) == 1 else "report"
     yield (
-        f"{total} {verb} {format_usd(usage.reported)}. Computed for the same sessions: {format_usd(usage.computed)}, "
-        f"a difference of {format_signed_usd(usage.difference)}."
+        f"{total} {verb} {format_amount(usage.reported)}. "
+        f"Computed for the same sessions: {format_amount(usage.computed)}, "
+        f"a difference of {format_amount(usage.difference, signed=True)}."
     )
     amounts, numbers = usage.by_cause, usage.causes
     for cause, words in CAUSE_DESCRIPTIONS.items():
         if cause in numbers:
-            part = f", {format_signed_usd(amounts[cause])}" if cause is not DifferenceCause.AGREES else ""
+            part = f", {format_amount(amounts[cause], signed=True)}" if cause is not DifferenceCause.AGREES else ""
             yield f"{words[0].upper()}{words[1:]}: {count(numbers[cause], 'session')}{part}."
     if usage.silent:
         report = "reports" if usage.silent == 1 else "report"
-        computed = format_usd(usage.silent_computed)
+        computed = format_amount(usage.silent_computed)
         yield f"{count(usage.silent, 'session')} {report} no amount. Computed for these: {computed}."
     if any(session.source is ReportedSource.COST_STATE and session.is_floor for session in usage.sessions):
         yield "If Claude Code does not know a model's price, the amount that it reports is a lower bound."
@@ -87,7 +88,9 @@ def _summary_lines(usage: ReportedUsage) -> Iterator[str]:
 
 def _unreported_note(usage: ReportedUsage) -> str:
     return (
-        f"; computed for {count(usage.silent, 'session')}: {format_usd(usage.silent_computed)}" if usage.silent else ""
+        f"; computed for {count(usage.silent, 'session')}: {format_amount(usage.silent_computed)}"
+        if usage.silent
+        else ""
     )
 
 
@@ -125,22 +128,3 @@ def _describe_day(day: ReportedDay) -> str:
         what = f"{count(day.left_charges, 'charge')}, {count(day.left_sessions, 'session')}"
         left = f"; remaining: {what}, {count(day.left_tokens, 'token')}"
     return f"{day.date}: {acts}{tokens}{left}."
-
-
-def format_usd(amount: Decimal) -> str:
-    """`12.34 USD`; an amount below one cent keeps four significant digits.
-
-    >>> format_usd(Decimal("1234.5")), format_usd(Decimal("0.00422884")), format_usd(Decimal(0))
-    ('1,234.50 USD', '0.004229 USD', '0 USD')
-    """
-    if not amount:
-        return "0 USD"
-    if amount.copy_abs() >= _CENT:
-        return f"{amount:,.2f} USD"
-    digits = 3 - amount.adjusted()
-    return f"{format_decimal(Decimal(f'{amount:.{digits}f}'))} USD"
-
-
-def format_signed_usd(amount: Decimal) -> str:
-    """`+0.01 USD`, `-12.34 USD`, `0 USD`."""
-    return f"{'+' if amount > 0 else ''}{format_usd(amount)}"

@@ -1,4 +1,4 @@
-"""Make text safe to display, measure, style and wrap it; format amounts of money and tokens as text and as bars.
+"""Make text safe to display, measure, style and wrap it; describe costs, draw bars.
 
 Transcripts contain hostile text: escape sequences, marks that change the reading direction, invisible characters.
 All text for a terminal goes through `plain`, all text for a page through `visible`. `Style.line` is the only place that
@@ -14,7 +14,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from threadline.model.text import count, format_decimal
+from threadline.model.text import count, format_amount, format_tokens
 
 if TYPE_CHECKING:
     from threadline.model.ledger import Sum
@@ -349,52 +349,17 @@ def labelled_rule(label: Spans, width: int, *, line: str = "─", role: Role = R
     return (Span(line * 2 + " ", role), *shown, Span(" " + line * rest, role))
 
 
-_KILO = 1000
-_UNITS = ("", "k", "M", "G", "T", "P")
-_CENT = Decimal("0.01")
-
-
-def format_amount(value: Decimal | None, *, exact: bool = False) -> str:
-    """`$12.34`, `<$0.01`; empty if no price is known.
-
-    >>> [format_amount(value) for value in (Decimal("1234.567"), Decimal("0.0004"), Decimal(0), None)]
-    ['$1,234.57', '<$0.01', '$0.00', '']
-    """
-    if value is None:
-        return ""
-    if exact:
-        return f"${format_decimal(value)}"
-    return "<$0.01" if 0 < value < _CENT else f"${value:,.2f}"
-
-
-def format_dollars(value: Decimal) -> str:
-    """`$1.20`; an amount below one cent has four decimals."""
-    return f"${value:,.2f}" if value >= _CENT or not value else f"${value:.4f}"
-
-
 def describe_cost(total: Sum) -> str:
     """The cost, with the number of charges that have no known price."""
     if total.amount is None:
         return "cost unknown" if total.charges else "nothing spent"
     unpriced = f", not including {count(total.unpriced, 'message')} of unknown price" if total.unpriced else ""
-    return f"{format_dollars(total.amount)}{unpriced}"
+    return f"{format_amount(total.amount)}{unpriced}"
 
 
 def describe_tokens(total: Sum) -> str:
-    """`12.3 k tokens`."""
-    return f"{short_number(total.tokens).strip()} {'token' if total.tokens == 1 else 'tokens'}"
-
-
-def short_number(number: int) -> str:
-    """A rounded number of tokens. A number without a unit is padded, so that digits align.
-
-    >>> short_number(812), short_number(12_345), short_number(1_960_000), short_number(999_960)
-    ('812  ', '12.3 k', '2.0 M', '1.0 M')
-    """
-    value, unit = float(number), 0
-    while value >= _KILO - 0.05 * (unit > 0) and unit < len(_UNITS) - 1:
-        value, unit = value / _KILO, unit + 1
-    return f"{value:,.1f} {_UNITS[unit]}" if unit else f"{number}  "
+    """`12.3k tokens`."""
+    return f"{format_tokens(total.tokens)} {'token' if total.tokens == 1 else 'tokens'}"
 
 
 _EIGHTHS = "▏▎▍▌▋▊▉█"

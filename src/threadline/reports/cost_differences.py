@@ -25,7 +25,7 @@ from threadline.model.ledger import (
     ModelTokens,
     sum_amounts,
 )
-from threadline.model.text import format_decimal
+from threadline.model.text import count, format_amount
 
 _WEB_TOOLS = ("WebSearch", "WebFetch")
 _TOKEN_KINDS = ("input", "output", "cache write", "cache read", "web searches")
@@ -59,7 +59,7 @@ def explain_total(
 
 
 def _explain_unclosed_end(run: Run) -> DifferenceReason:
-    messages = format_count(len(run.charges), "message")
+    messages = count(len(run.charges), "message")
     verb = "comes" if len(run.charges) == 1 else "come"
     return DifferenceReason(
         DifferenceCause.UNCLOSED,
@@ -126,7 +126,7 @@ class _RunDifference:
         return DifferenceReason(
             DifferenceCause.RESTARTED,
             EXACT.minus(before.amount),
-            f"the total restarted at zero, after {format_amount(before.amount)}",
+            f"the total restarted at zero, after {format_amount(before.amount, exact=True)}",
             proven=EXACT.abs(without_base) <= TOLERANCE,
         )
 
@@ -179,7 +179,8 @@ class _RunDifference:
         for model, tokens in reported_tokens(state, self._name).items():
             self._computed[model] = add_tokens(self._computed.get(model), tokens)
         how = " (--fork-session)" if ancestor.copied else ""
-        words = f"continues the total of session {ancestor.session}{how}, which was {format_amount(state.amount)}"
+        total = format_amount(state.amount, exact=True)
+        words = f"continues the total of session {ancestor.session}{how}, which was {total}"
         exact = EXACT.abs(EXACT.subtract(self._unexplained, state.amount)) <= TOLERANCE
         return DifferenceReason(DifferenceCause.CONTINUES, state.amount, words, proven=exact)
 
@@ -202,7 +203,8 @@ class _RunDifference:
         for model, cost in self._costs().items():
             computed = total_amount(charge for charge in self._run.charges if self._name(charge.model or "") == model)
             if EXACT.abs(EXACT.subtract(cost, computed)) > TOLERANCE:
-                parts.append(f"{model} {format_amount(cost)} reported, {format_amount(computed)} computed")
+                amounts = [format_amount(amount, exact=True) for amount in (cost, computed)]
+                parts.append(f"{model} {amounts[0]} reported, {amounts[1]} computed")
         return f" ({'; '.join(parts)})" if parts else ""
 
     def _fees(self) -> DifferenceReason | None:
@@ -236,7 +238,7 @@ class _RunDifference:
         for number, charge in enumerate(self._run.charges, 1):
             lacking = EXACT.add(lacking, charge.amount or Decimal(0))
             if EXACT.abs(lacking) <= TOLERANCE:
-                messages = format_count(number, "message")
+                messages = count(number, "message")
                 words = f"{messages} of a run that ended without writing its total: it was killed, or it crashed"
                 return DifferenceReason(DifferenceCause.UNCLOSED, self._unexplained, words, proven=True)
             if lacking > TOLERANCE:
@@ -254,9 +256,7 @@ class _RunDifference:
         tokens = describe_tokens(token_surplus(self._reported, self._computed))
         if compacted:
             also = f", and the side calls of {join_words(web)}" if web else ""
-            words = (
-                f"the calls of {format_count(compacted, 'compaction')} (/compact) are in no transcript{also}{tokens}"
-            )
+            words = f"the calls of {count(compacted, 'compaction')} (/compact) are in no transcript{also}{tokens}"
             return DifferenceReason(DifferenceCause.COMPACTION, self._unexplained, words)
         if web:
             return DifferenceReason(
@@ -266,7 +266,7 @@ class _RunDifference:
             )
         lower = sum(charge.is_lower_bound for charge in self._run.charges)
         if lower:
-            words = f"the final output of {format_count(lower, 'message')} is in no transcript{tokens}"
+            words = f"the final output of {count(lower, 'message')} is in no transcript{tokens}"
             return DifferenceReason(DifferenceCause.LOWER_BOUND, self._unexplained, words)
         words = f"side calls that are in no transcript (titles, summaries, classifiers){tokens}"
         return DifferenceReason(DifferenceCause.SIDE_CALLS, self._unexplained, words)
@@ -287,16 +287,6 @@ def _describe_counts(model_tokens: ModelTokens) -> str:
     return ", ".join(
         f"{number:+,} {kind}" for kind, number in zip(_TOKEN_KINDS, model_tokens.counts, strict=True) if number
     )
-
-
-def format_amount(amount: Decimal) -> str:
-    """Format an amount with all its digits, without an exponent."""
-    return f"{format_decimal(amount)} USD"
-
-
-def format_count(number: int, noun: str) -> str:
-    """`1 message`, `1,204 messages`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def join_words(words: Sequence[str]) -> str:
@@ -435,7 +425,7 @@ def explain_row_amounts(charges: Sequence[Charge]) -> list[DifferenceReason]:
     reasons: list[DifferenceReason] = []
     unreported = [charge for charge in charges if charge.reported is None]
     if total_amount(unreported):
-        words = f"{format_count(len(unreported), 'message')} without an amount on a row"
+        words = f"{count(len(unreported), 'message')} without an amount on a row"
         reasons.append(
             DifferenceReason(DifferenceCause.SILENT, EXACT.minus(total_amount(unreported)), words, proven=True)
         )
@@ -466,7 +456,7 @@ def _row_cause(charge: Charge) -> DifferenceCause:
 
 
 def _describe_rows(cause: DifferenceCause, charges: Sequence[Charge], off: Decimal) -> str:
-    messages = format_count(len(charges), "message")
+    messages = count(len(charges), "message")
     if cause is DifferenceCause.UNPRICED:
         return f"no price is known for {join_words(sorted({charge.model or '' for charge in charges}))}"
     if cause is DifferenceCause.WEB:

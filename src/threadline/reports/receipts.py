@@ -17,6 +17,7 @@ from threadline.model.homes import Found, Transcript
 from threadline.model.ledger import Charge, Flag, ReportedSession
 from threadline.model.places import Place, Problem, ProblemKind, is_uuid
 from threadline.model.receipts import LineCounts, Mention, Receipt, ReceiptGap, ReceiptItem, sum_by_rate
+from threadline.model.text import format_amount
 from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Sighting, lacks_final_usage
 from threadline.parse import CompactionBoundary, Mentions, decode_rows, find_lines, read_mentions
 from threadline.reports.reconciliation import reconcile
@@ -457,7 +458,7 @@ def charge_notes(charge: Charge, rates: Rates, calls: int = 1) -> Iterator[str]:
     if charge.counted.is_repeat:
         yield "Known only from an agent's progress: the agent's own transcript is gone."
     if charge.reported is not None and not charge.part:
-        yield f"Claude Code reported {charge.reported:f} USD for it (costUSD)."
+        yield f"Claude Code reported {format_amount(charge.reported, exact=True)} for it (costUSD)."
 
 
 def _why_lower_bound(charge: Charge) -> str:

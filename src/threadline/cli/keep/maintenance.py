@@ -34,7 +34,7 @@ from threadline.keep import (
     this_machine,
     verify_keep,
 )
-from threadline.model.text import count
+from threadline.model.text import count, format_size
 from threadline.render import plain
 
 _VERIFY_EPILOG = """
@@ -95,7 +95,7 @@ def _affected_sessions(catalogue: Catalogue, result: VerifyResult) -> set[str]:
 
 def _print_verification(row: dict[str, Any]) -> None:
     pieces, packs = count(row["pieces"], "piece"), count(row["packs"], "pack")
-    checked = f"{pieces} ({out.format_size(row['bytes'])}) in {packs}, {count(row['runs'], 'manifest')}"
+    checked = f"{pieces} ({format_size(row['bytes'])}) in {packs}, {count(row['runs'], 'manifest')}"
     if row["clean"]:
         click.echo(f"Everything is intact: {checked}.{' This was a sample.' if row['sample'] else ''}")
         return
@@ -189,7 +189,7 @@ def merge(
         return code
     if result.packs or result.runs:
         runs, packs = count(result.runs, "run"), count(result.packs, "pack")
-        click.echo(f"Imported {runs} and {packs} ({out.format_size(result.bytes)}) into {plain(str(store.folder))}.")
+        click.echo(f"Imported {runs} and {packs} ({format_size(result.bytes)}) into {plain(str(store.folder))}.")
     elif not result.refused and not result.mended:
         click.echo("Nothing new: this keep already has everything.")
     if result.mended:
@@ -234,7 +234,7 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
     files = [
         file for match in matches for file in (*match.files, *owners.referenced_files(match.id, match.files, others))
     ]
-    size = out.format_size(sum(file.size for file in files))
+    size = format_size(sum(file.size for file in files))
     question = f"Delete {matches[0].id} permanently: {count(len(files), 'file')}, {size}?"
     if not yes and not _confirm(question):
         return report_nothing("Nothing was deleted. Use --yes to delete without asking.")
@@ -244,7 +244,7 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
         print_message(problem)
     if output == "table":
         removed = f"{count(result.files, 'file')}, {count(result.versions, 'version')}"
-        freed = out.format_size(max(0, result.bytes))
+        freed = format_size(max(0, result.bytes))
         click.echo(f"Deleted {plain(result.session)}: {removed}. The keep is {freed} smaller.")
     else:
         out.print_record(to_json_value(result), output)
@@ -288,8 +288,8 @@ def pack(*, folder: Path | None, key_file: Path | None, jobs: int | None, output
     if output != "table":
         out.print_record(to_json_value(result), output)
     elif result.before:
-        before = f"{count(result.before, 'pack')} ({out.format_size(result.bytes_before)})"
-        click.echo(f"{before} became {result.after:,} ({out.format_size(result.bytes_after)}).")
+        before = f"{count(result.before, 'pack')} ({format_size(result.bytes_before)})"
+        click.echo(f"{before} became {result.after:,} ({format_size(result.bytes_after)}).")
     else:
         click.echo("Nothing to pack: the result would not be smaller.")
     return EXIT_FAILED if result.problems else EXIT_OK

@@ -29,7 +29,7 @@ from threadline.errors import BadQuery
 from threadline.find import homes as find_homes
 from threadline.json_values import to_json_value
 from threadline.keep import AtRisk, Catalogue, Difference, KeptSession, RetentionPeriod, RunSummary, Status
-from threadline.model.text import count, format_time
+from threadline.model.text import count, format_size, format_time
 from threadline.model.times import parse_timestamp, zone_name
 from threadline.render import one_line, plain
 
@@ -117,7 +117,7 @@ def _status_row(current: Status) -> dict[str, Any]:
 
 
 def _status_lines(where: str, current: Status, zone: tzinfo, *, everything: bool, is_encrypted: bool) -> Iterator[str]:
-    size = out.format_size
+    size = format_size
     share = f", {current.stored / current.bytes:.1%}" if current.bytes else ""
     rows = [
         ("keep", where + (" (encrypted)" if is_encrypted else "")),
@@ -187,7 +187,7 @@ def _risk_cells(risk: AtRisk, zone: tzinfo) -> tuple[str, ...]:
     return (
         risk.session[:8] if risk.session is not None else "",
         states[risk.state],
-        out.format_size(risk.bytes),
+        format_size(risk.bytes),
         format_time(risk.modified, zone),
         _deletion_date(risk.deleted, zone),
         risk.path,
@@ -312,7 +312,7 @@ def _session_table(rows: Sequence[dict[str, Any]], zone: tzinfo) -> str:
             row["session"][:8],
             "kept" if row["kept"] else "",
             _format_timestamp(row["modified"], zone),
-            out.format_size(row["size"]),
+            format_size(row["size"]),
             f"{row['files']:,}",
             f"{row['versions']:,}",
             *([row["machine"]] if several else []),
@@ -387,7 +387,7 @@ def _run_table(runs: Sequence[RunSummary], zone: tzinfo) -> str:
             f"{run.number:,}",
             format_time(parse_timestamp(run.began), zone, "%Y-%m-%d %H:%M:%S"),
             f"{run.files:,}",
-            out.format_size(run.bytes),
+            format_size(run.bytes),
             run.label,
         )
         for run in runs
@@ -415,7 +415,7 @@ def _difference_lines(differences: Sequence[Difference], after: int, until: int)
 
 
 def _added_bytes(difference: Difference) -> str:
-    return out.format_size(difference.bytes) if difference.change != "gone" else ""
+    return format_size(difference.bytes) if difference.change != "gone" else ""
 
 
 _PATH_EPILOG = """

@@ -20,7 +20,7 @@ from threadline.cli.options import output_options
 from threadline.cli.output import print_message, progress_bar
 from threadline.errors import BadQuery, NotFound
 from threadline.keep import Catalogue, KeptSession, RestoreResult, Version
-from threadline.model.text import count
+from threadline.model.text import count, format_size
 from threadline.render import plain
 
 _MAX_MESSAGES = 10
@@ -239,10 +239,10 @@ def _truncation_notes(catalogue: Catalogue, versions: Iterable[Version]) -> Iter
                 f" --at {runs} restores it as it was kept."
             )
         elif newest.size < version.size:
-            size = out.format_size(newest.size)
+            size = format_size(newest.size)
             yield f"{version.path} was truncated to {size} later. Restored as of run {version.run}."
         elif longest.size > version.size:
-            size = out.format_size(longest.size)
+            size = format_size(longest.size)
             yield f"{version.path} was longer before it was rewritten. --at {longest.run} restores {size}."
 
 

@@ -36,7 +36,7 @@ from threadline.keep import (
 )
 from threadline.model.homes import Home
 from threadline.model.places import ProblemKind
-from threadline.model.text import count
+from threadline.model.text import count, format_size
 from threadline.render import plain
 
 _MAX_PROBLEMS = 10
@@ -170,14 +170,14 @@ def _result_row(catalogue: Catalogue, result: KeepResult, machine: Machine, seco
 
 def _result_lines(row: dict[str, Any]) -> list[str]:
     lines = [_changes_line(row)]
-    folder, stored = plain(row["keep"]), out.format_size(row["stored"])
+    folder, stored = plain(row["keep"]), format_size(row["stored"])
     if row["gone"]:
         lines.append(f"{count(row['gone'], 'session')} deleted by Claude Code since the last run, still kept.")
     if row["sessions"] is None:
         return [*lines, f"Kept in {folder}: {stored}, encrypted. Without the key its contents are unknown."]
     share = f", {row['stored'] / row['bytes']:.1%}" if row["bytes"] else ""
     sessions = count(row["sessions"], "session")
-    lines.append(f"Kept in {folder}: {sessions}, {out.format_size(row['bytes'])} in {stored}{share}.")
+    lines.append(f"Kept in {folder}: {sessions}, {format_size(row['bytes'])} in {stored}{share}.")
     if row["kept"]:
         lines.append(f"Claude Code has deleted {row['kept']:,} of them: `threadline keep list --only`.")
     return lines
@@ -189,5 +189,5 @@ def _changes_line(row: dict[str, Any]) -> str:
         return f"Nothing new. Checked {count(row['files'], 'file')} in {row['seconds']:.2f} s."
     counts = [f"{row[change]:,} {change}" for change in ("new", "grown", "changed") if row[change]]
     sessions = f"Sessions: {', '.join(counts)}" if counts else "No new sessions"
-    size = f"{out.format_size(row['read'])} read, {out.format_size(row['written'])} written"
+    size = f"{format_size(row['read'])} read, {format_size(row['written'])} written"
     return f"{sessions}. {count(files, 'file')}, {size}, in {row['seconds']:.2f} s."

@@ -9,9 +9,9 @@ from functools import lru_cache
 
 from markupsafe import Markup, escape
 
-from threadline.model.text import format_time
+from threadline.model.text import format_amount, format_time, format_tokens
 from threadline.model.times import in_zone, zone_name
-from threadline.render import format_amount, short_number, shorten
+from threadline.render import shorten
 
 Child = Markup | str | int | float | None | Iterable["Child"]
 """The content of an element: `Markup`, any other text (which is escaped), or nothing."""
@@ -111,4 +111,4 @@ def cost_element(value: Decimal | None, unpriced: int = 0) -> Child:
 
 def number_element(number: int) -> Markup:
     """A short number of tokens. Its tooltip shows the exact number."""
-    return el("span", short_number(number).strip(), title=f"{number:,}")
+    return el("span", format_tokens(number), title=f"{number:,}")

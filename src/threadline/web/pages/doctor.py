@@ -9,7 +9,7 @@ from msgspec import to_builtins
 
 from threadline.errors import BadQuery
 from threadline.model.places import Place
-from threadline.model.text import count
+from threadline.model.text import count, format_size
 from threadline.render import shorten
 from threadline.render.html import EMPTY, Child, Column, el, facts_row, folded_table, join, render_table
 from threadline.web.request import Page
@@ -56,7 +56,7 @@ def doctor_page(request: PageRequest) -> Page:
 
 def _status_text(progress: ExaminationProgress | None, size: int, *, is_old: bool) -> str:
     if progress is None:
-        return f"Check all {_format_size(size)} for damage and unknown records."
+        return f"Check all {format_size(size)} for damage and unknown records."
     if progress.failure is not None:
         return progress.failure
     if progress.result is None:
@@ -65,7 +65,7 @@ def _status_text(progress: ExaminationProgress | None, size: int, *, is_old: boo
 
 
 def _progress_bar(request: PageRequest, progress: ExaminationProgress) -> Child:
-    text = f"{_format_size(progress.done)} of {_format_size(progress.total)}" if progress.total else "starting"
+    text = f"{format_size(progress.done)} of {format_size(progress.total)}" if progress.total else "starting"
     bar = el("progress", text, value=progress.done, max=progress.total or 1, aria_label="Progress of the check")
     reload = el("a", "Reload to see progress", href=request.url_with(again=None))
     return el("p", bar, el("span", text), reload, class_="progress")
@@ -82,11 +82,11 @@ def _examination_section(archive: Archive, result: Examination) -> Child:
         count(result.transcripts, "transcript"),
         count(result.lines, "line"),
         count(result.entries, "entry", "entries"),
-        _format_size(result.bytes),
+        format_size(result.bytes),
         count(sum(result.side_files.values()), "side file"),
         f"{_format_share(result.understood)} of bytes understood",
-        f"{_format_size(result.malformed_bytes)} damaged" if result.malformed_bytes else "",
-        f"{_format_size(result.pending_bytes)} in incomplete last lines" if result.pending_bytes else "",
+        f"{format_size(result.malformed_bytes)} damaged" if result.malformed_bytes else "",
+        f"{format_size(result.pending_bytes)} in incomplete last lines" if result.pending_bytes else "",
     ]
     return join(
         (
@@ -117,7 +117,7 @@ def _problem_table(archive: Archive, result: Examination) -> Child:
             kind,
             f"{problem.count:,}",
             f"{problem.recovered:,}",
-            _format_size(problem.lost) if problem.lost else "",
+            format_size(problem.lost) if problem.lost else "",
             [
                 [" " if at else "", _example_link(archive, place)]
                 for at, place in enumerate(problem.places[:_MAX_EXAMPLES])
@@ -221,15 +221,8 @@ def _block(title: str, content: Child, if_empty: str) -> Child:
 
 
 def _format_share(share: float) -> str:
-    """A percentage with two decimals, never rounded up: 100 % means everything."""
-    return f"{int(share * _HUNDREDTHS) / 100:.2f}".rstrip("0").rstrip(".") + " %"
-
-
-def _format_size(size: int) -> str:
-    value, units = float(size), ["B", "kB", "MB", "GB", "TB"]
-    while value >= 1000 and len(units) > 1:  # noqa: PLR2004 - decimal units
-        value, units = value / 1000, units[1:]
-    return f"{value:.0f} {units[0]}" if units[0] == "B" else f"{value:.1f} {units[0]}"
+    """A percentage with two decimals, never rounded up: 100% means everything."""
+    return f"{int(share * _HUNDREDTHS) / 100:.2f}".rstrip("0").rstrip(".") + "%"
 
 
 def _doctor_record(

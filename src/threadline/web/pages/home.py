@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from threadline.model.ledger import Sum
-from threadline.model.text import count
+from threadline.model.text import count, format_amount
 from threadline.model.times import in_zone, parse_moment, zone_name
-from threadline.render import format_amount
 from threadline.render.html import (
     EMPTY,
     SHORT_COLUMNS,

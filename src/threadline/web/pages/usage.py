@@ -12,9 +12,9 @@ from msgspec import Struct
 from threadline.account import KEY_DESCRIPTIONS
 from threadline.errors import BadQuery
 from threadline.model.ledger import Row, Rows, Sum
-from threadline.model.text import count, short_model_name
+from threadline.model.text import count, format_amount, format_tokens, short_model_name
 from threadline.model.times import in_zone, parse_moment, zone_name
-from threadline.render import short_number, shorten, visible
+from threadline.render import shorten, visible
 from threadline.render.html import (
     EMPTY,
     MAX_PARTS,
@@ -347,7 +347,7 @@ def render_usage_chart(usage: UsageAnswer, usage_filter: UsageFilter, measure: s
     parts = [*(shorten(short_model_name(model), 40) for model in separate), *([_OTHER_MODELS] if others else [])]
     title = f"{measure.capitalize()} by {usage.unit} and model"
     return el("h2", title), bar_chart(
-        "spent", title, parts, bars, _format_dollars if measure == "cost" else _format_count
+        "spent", title, parts, bars, format_amount if measure == "cost" else _format_count
     )
 
 
@@ -413,8 +413,4 @@ def parse_date(text: str) -> date | None:
 
 
 def _format_count(value: float) -> str:
-    return short_number(round(value)).strip()
-
-
-def _format_dollars(value: float) -> str:
-    return f"${value:,.0f}" if value >= _WHOLE_DOLLARS_FROM or value == int(value) else f"${value:,.2f}"
+    return format_tokens(round(value))

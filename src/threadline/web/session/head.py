@@ -18,15 +18,22 @@ from msgspec import Struct
 
 from threadline.model.ledger import Sum, sum_amounts
 from threadline.model.session import ContinuationKind
-from threadline.model.text import count, count_agents, format_duration, join_some, short_model_name
+from threadline.model.text import (
+    count,
+    count_agents,
+    format_amount,
+    format_duration,
+    format_percent,
+    format_tokens,
+    join_some,
+    short_model_name,
+)
 from threadline.model.times import zone_name
 from threadline.render import (
     abandoned_turns,
     agent_duration,
     agent_title,
     describe_cost,
-    format_dollars,
-    short_number,
     shorten,
     visible,
 )
@@ -175,11 +182,11 @@ def _figures(head: SessionHead) -> Iterator[Child]:
         yield [number_element(head.total.tokens), " tokens"]
         yield describe_cost(head.total)
     elif head.amount is not None:
-        yield format_dollars(head.amount)
+        yield format_amount(head.amount)
     if head.context is not None and head.limit is not None:
-        context, limit = short_number(head.context).strip(), short_number(head.limit.tokens).strip()
-        share = 100 * head.context / head.limit.tokens
-        yield el("span", f"ended at {context} of {limit} context ({share:.0f} %)", title=head.limit.why)
+        context, limit = format_tokens(head.context), format_tokens(head.limit.tokens)
+        share = head.context / head.limit.tokens
+        yield el("span", f"ended at {context} of {limit} context ({format_percent(share)})", title=head.limit.why)
     yield el("a", "context and cost", href=head.links.below("along", agent=head.links.agent_name))
 
 

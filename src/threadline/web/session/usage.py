@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from threadline.model.calls import Outcome
 from threadline.model.ledger import EXACT, sum_amounts
-from threadline.model.text import count
+from threadline.model.text import count, format_amount
 from threadline.render import CallItem, FailureItem, agent_title, shorten
 from threadline.render.html import (
     MAX_BANDS,
@@ -132,7 +132,7 @@ def usage_table(session: CachedSession, view: SessionView, archive: Archive) -> 
     if view.agent is None and spending.total.amount is not None:
         rest = EXACT.subtract(spending.total.amount, total["amount"] or Decimal(0))
         if abs(rest) >= _MIN_AMOUNT:
-            cells.append(("not in any turn or agent", "", "", "", "", _format_dollars(rest)))
+            cells.append(("not in any turn or agent", "", "", "", "", format_amount(rest)))
         total["amount"] = spending.total.amount
     table = render_table("Context and cost by turn", _COLUMNS, cells, foot=_row_cells("Total", total))
     return join((table, *(el("p", note, class_="note") for note in _table_notes(rows, spending, total)))), rows
@@ -159,12 +159,8 @@ def _row_cells(head: Child, row: Mapping[str, Any]) -> tuple[Child, ...]:
         f"{row['context']:,}" if row["context"] is not None else "unknown",
         f"{row['cache_read']:,}",
         f"{row['output']:,}",
-        _format_dollars(row["amount"]) if row["amount"] is not None else "unknown",
+        format_amount(row["amount"]) if row["amount"] is not None else "unknown",
     )
-
-
-def _format_dollars(amount: Decimal) -> str:
-    return f"${amount:.4f}"
 
 
 def _agent_rows(session: CachedSession, spending: SessionSpending) -> Iterator[tuple[str, str, dict[str, Any]]]:
