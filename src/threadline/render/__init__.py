@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         value_of,
     )
     from threadline.render.call_text import OUTCOME_MARKS
-    from threadline.render.context import draw_context, padded_bar, short_tokens
+    from threadline.render.context import draw_context, padded_bar
     from threadline.render.file_edits import edit_row
     from threadline.render.items import (
         ITEM_KINDS,
@@ -125,12 +125,8 @@ __getattr__ = lazy_exports(
             "value_of",
         ],
         "call_text": ["OUTCOME_MARKS"],
-<<<<<<< HEAD
-        "context": ["draw_context", "padded_bar", "short_tokens"],
-        "file_edits": ["edit_row"],
-=======
         "context": ["draw_context", "padded_bar"],
->>>>>>> b8968ff2 (Numbers: one format for tokens, amounts, sizes and durations everywhere)
+        "file_edits": ["edit_row"],
         "items": [
             "ITEM_KINDS",
             "PlacedItem",
