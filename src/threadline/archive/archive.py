@@ -743,14 +743,16 @@ class Archive:
         session: str | None = None,
         project: str | None = None,
         tools: Names = (),
+        exact_tools: bool = False,
         outcomes: Names = (),
         until: Moment | None = None,
         limit: int | None = None,
     ) -> FailureList:
         """Failed calls and requests of all sessions, oldest first, each once. Reads the transcripts.
 
-        `outcomes` are `error`, `denied`, `interrupted`, `lost` or `api-error`. With a limit, the newest are returned. A
-        `selection` may be given as well; keywords replace its fields.
+        `tools` are names of tools, old or new: `Read` includes `View`, unless `exact_tools`. `outcomes` are `error`,
+        `denied`, `interrupted`, `lost` or `api-error`. With a limit, the newest are returned. A `selection` may be
+        given as well; keywords replace its fields.
 
         Raises:
             BadQuery: a value makes no sense.
@@ -764,6 +766,7 @@ class Archive:
             "session": self._session_start(session),
             "project": project,
             "tools": parse_names("tools", tools) or None,
+            "exact_tools": exact_tools or None,
             "outcomes": parse_names("outcomes", outcomes, FAILURES) or None,
             "since": time.since,
             "until": time.until,

@@ -18,6 +18,7 @@ from threadline.model.homes import Transcript
 from threadline.model.places import AgentId, EntryId, Place, SessionId
 from threadline.model.session import Session
 from threadline.model.tables import Listing
+from threadline.model.text import names_tool
 from threadline.model.times import is_within
 from threadline.parallel import map_transcripts
 from threadline.parse import entries
@@ -64,8 +65,9 @@ class Failure(Struct, frozen=True):
 class FailureFilter(Struct, frozen=True):
     """Which failures to return: those that match all fields that are set.
 
-    `session` is the start of an id, `project` a part of the project's path, ignoring case. `outcomes` are values of
-    `Failure.what`. A failure without a time is in no period.
+    `session` is the start of an id, `project` a part of the project's path, ignoring case. `tools` are names of tools,
+    old or new, ignoring case, unless `exact_tools`. `outcomes` are values of `Failure.what`. A failure without a time
+    is in no period.
     """
 
     session: str | None = None
@@ -75,13 +77,18 @@ class FailureFilter(Struct, frozen=True):
     since: datetime | None = None
     until: datetime | None = None
     limit: int | None = None
+    exact_tools: bool = False
 
     def apply(self, failures: Iterable[Failure], projects: Mapping[str, str]) -> FailureList:
         """Return the matching failures; with a limit, the newest. `projects` has the project of each transcript."""
         in_projects = (
             replace(failure, project=projects.get(Place.parse(failure.place).transcript)) for failure in failures
         )
-        matches = [failure for failure in in_projects if self._matches(failure)]
+        return self.select(in_projects)
+
+    def select(self, failures: Iterable[Failure]) -> FailureList:
+        """Return the matching failures, whose projects are known; with a limit, the newest."""
+        matches = [failure for failure in failures if self._matches(failure)]
         shown = matches if self.limit is None else matches[max(0, len(matches) - self.limit) :]
         return FailureList(shown, len(matches) - len(shown))
 
@@ -89,7 +96,7 @@ class FailureFilter(Struct, frozen=True):
         return (
             (self.session is None or (failure.session or "").startswith(self.session))
             and (self.project is None or self.project.casefold() in (failure.project or "").casefold())
-            and (not self.tools or failure.tool in self.tools)
+            and (not self.tools or names_tool(self.tools, failure.tool or "", exact=self.exact_tools))
             and (not self.outcomes or failure.what in self.outcomes)
             and ((self.since is None and self.until is None) or is_within(failure.timestamp, self.since, self.until))
         )
