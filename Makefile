@@ -87,7 +87,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: $(BIN)/python pyproject.toml
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,web,keep-encrypted]'
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml

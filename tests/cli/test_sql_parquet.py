@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.cli.sql_answers import ColumnKind, declared_kind, widen_kind, write_parquet
+from threadline.cli.sql_answers import ColumnKind, declared_kind, guess_kind, widen_kind, write_parquet
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -96,3 +97,42 @@ def test_interrupted_write_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         write_parquet(tmp_path / "a.parquet", ["a"], [ColumnKind.NOTHING], chunks())
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "column_type", "expected"),
+    [
+        (
+            ["2026-01-02T03:04:05.678Z", None, "2026-01-02T03:04:05+01:00"],
+            pa.timestamp("us", tz="UTC"),
+            [datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC), None, datetime(2026, 1, 2, 2, 4, 5, tzinfo=UTC)],
+        ),
+        (["2026-01-02T03:04:05.678Z", "soon"], pa.string(), ["2026-01-02T03:04:05.678Z", "soon"]),
+        (["2026-01-02T03:04:05.678Z", "1767323045678"], pa.string(), ["2026-01-02T03:04:05.678Z", "1767323045678"]),
+        ([], pa.timestamp("us", tz="UTC"), []),
+    ],
+)
+def test_times_are_timestamps_if_all_of_them_are_times(
+    tmp_path: Path, cells: list[Any], column_type: Any, expected: Any
+) -> None:
+    """A column of times is in UTC with microseconds. With any other value, the column is text."""
+    chunks = [[(cell,)] for cell in cells]
+    write_parquet(tmp_path / "a.parquet", ["timestamp"], [declared_kind("timestamp", "TEXT")], chunks)
+    (column,) = pq.read_table(tmp_path / "a.parquet").columns
+    assert (column.type, column.to_pylist()) == (column_type, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("timestamp", ["2026-01-02T03:04:05.678Z", None], ColumnKind.TIME),
+        ("timestamp", [1767323045678], ColumnKind.NOTHING),
+        ("last", ["soon"], ColumnKind.NOTHING),
+        ("amount", ["0.5"], ColumnKind.AMOUNT),
+        ("amount", [0.5], ColumnKind.NOTHING),
+        ("text", ["2026-01-02T03:04:05.678Z"], ColumnKind.NOTHING),
+    ],
+)
+def test_select_has_times_and_amounts_by_name(name: str, values: list[Any], kind: ColumnKind) -> None:
+    """A sum of amounts is a floating-point number, as SQLite returns it."""
+    assert guess_kind(name, values) is kind

@@ -13,12 +13,11 @@ import datetime as dt
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from decimal import Decimal, InvalidOperation
 from enum import Enum
-from importlib import import_module
-from itertools import count, groupby, islice
+from itertools import chain, count, groupby, islice
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self
@@ -28,10 +27,12 @@ import click
 from threadline import files
 from threadline.cli import output as out
 from threadline.cli.output import print_message
-from threadline.errors import BadQuery, Missing
+from threadline.errors import BadQuery
 from threadline.index import PRIVATE, TABLES, VIEWS
 from threadline.model.homes import Home
+from threadline.model.tables import DECIMAL_DIGITS, DECIMAL_PLACES, import_library
 from threadline.model.text import format_decimal, plain_decimal
+from threadline.model.times import parse_timestamp, sortable_time
 from threadline.render import one_line, plain
 
 if TYPE_CHECKING:
@@ -110,6 +111,8 @@ def json_cell(value: Any) -> Any:
 def _scalar_text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return f"{sortable_time(value)}Z"
     return value.isoformat() if isinstance(value, _TIME_TYPES) else str(value)
 
 
@@ -145,9 +148,10 @@ class IndexAnswer:
         Raises:
             Missing: pyarrow is not installed.
         """
-        return write_parquet(
-            path, self.columns, [ColumnKind.NOTHING] * len(self.columns), self._result.chunks(CHUNK_ROWS)
-        )
+        chunks = self._result.chunks(CHUNK_ROWS)
+        first = next(chunks, [])
+        kinds = [guess_kind(name, [row[at] for row in first]) for at, name in enumerate(self.columns)]
+        return write_parquet(path, self.columns, kinds, chain([first] if first else [], chunks))
 
 
 @contextmanager
@@ -328,12 +332,11 @@ def write_answer(answer: Answer, target: Path, output_format: str, *, force: boo
             return print_answer_rows(answer, output_format, file)
 
 
-DIGITS, PLACES = 38, 18
-"""Precision and scale of amounts, as in a ledger's data frames."""
-
+TIME_COLUMNS = frozenset({"timestamp", "first", "last", "ended", "began"})
+"""The columns of the schema that contain times."""
 # Beyond this, floating-point numbers cannot represent every integer.
 _MAX_EXACT_FLOAT = 2**53
-_MAX_AMOUNT = Decimal(10) ** (DIGITS - PLACES)
+_MAX_AMOUNT = Decimal(10) ** (DECIMAL_DIGITS - DECIMAL_PLACES)
 
 
 class ColumnKind(Enum):
@@ -343,6 +346,7 @@ class ColumnKind(Enum):
     INTEGER = "integer"
     REAL = "real"
     AMOUNT = "amount"
+    TIME = "time"
     TEXT = "text"
     BLOB = "blob"
 
@@ -357,15 +361,22 @@ _KIND_OF_DECLARATION = {
 
 
 def declared_kind(column: str, declared: str | None) -> ColumnKind:
-    """The kind that the schema declares. Amounts are stored as text and recognised by their name."""
-    return ColumnKind.AMOUNT if column == "amount" else _KIND_OF_DECLARATION.get(declared or "", ColumnKind.NOTHING)
+    """The kind that the schema declares. Amounts and times are stored as text and recognised by their names."""
+    return _KIND_OF_NAME.get(column) or _KIND_OF_DECLARATION.get(declared or "", ColumnKind.NOTHING)
+
+
+def guess_kind(column: str, values: Sequence[Any]) -> ColumnKind:
+    """The kind to start with for a column of a SELECT: amounts and times by their names, if the first values fit."""
+    kind = _KIND_OF_NAME.get(column, ColumnKind.NOTHING)
+    is_text = all(value is None or isinstance(value, str) for value in values)
+    return kind if is_text and widen_kind(kind, values) is kind else ColumnKind.NOTHING
 
 
 def widen_kind(kind: ColumnKind, values: Sequence[Any]) -> ColumnKind:
     """The narrowest kind that fits both the column so far and these values."""
     kinds = {_KIND_OF_TYPE[type_] for type_ in set(map(type, values)) if type_ in _KIND_OF_TYPE}
-    if kind is ColumnKind.AMOUNT:
-        return kind if all(map(_is_amount, values)) else ColumnKind.TEXT
+    if kind in _CHECKS:
+        return kind if all(map(_CHECKS[kind], values)) else ColumnKind.TEXT
     if kind is not ColumnKind.NOTHING:
         kinds.add(kind)
     if kinds == {ColumnKind.INTEGER, ColumnKind.REAL}:
@@ -383,6 +394,8 @@ def convert_column(kind: ColumnKind, values: Sequence[Any]) -> Sequence[Any]:
     """Convert values to this kind. As text, blobs are in hexadecimal."""
     if kind is ColumnKind.AMOUNT:
         return [None if value is None else Decimal(value) for value in values]
+    if kind is ColumnKind.TIME:
+        return [parse_timestamp(value) for value in values]
     if kind is ColumnKind.REAL:
         return [None if value is None else float(value) for value in values]
     if kind is ColumnKind.TEXT:
@@ -391,8 +404,8 @@ def convert_column(kind: ColumnKind, values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _column_text(value: Any) -> str:
-    if isinstance(value, bytes):
-        return value.hex()
+    if isinstance(value, bytes | dt.datetime):
+        return _scalar_text(value)
     return format_decimal(value) if isinstance(value, Decimal) else str(value)
 
 
@@ -404,24 +417,21 @@ def _is_amount(value: Any) -> bool:
     except InvalidOperation:
         return False
     exponent = amount.as_tuple().exponent
-    return isinstance(exponent, int) and exponent >= -PLACES and abs(amount) < _MAX_AMOUNT
+    return isinstance(exponent, int) and exponent >= -DECIMAL_PLACES and abs(amount) < _MAX_AMOUNT
 
+
+def _is_time(value: Any) -> bool:
+    """Whether a value is a time in ISO 8601; numbers are not."""
+    is_iso = isinstance(value, str) and _ISO_TIME.match(value) is not None
+    return value is None or isinstance(value, dt.datetime) or (is_iso and parse_timestamp(value) is not None)
+
+
+_ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+_CHECKS: dict[ColumnKind, Callable[[Any], bool]] = {ColumnKind.AMOUNT: _is_amount, ColumnKind.TIME: _is_time}
+_KIND_OF_NAME = {"amount": ColumnKind.AMOUNT, **dict.fromkeys(TIME_COLUMNS, ColumnKind.TIME)}
 
 CHUNK_ROWS = 20_000
 """How many rows are written at a time."""
-
-
-def import_library(name: str, extra: str) -> Any:
-    """Import an optional library.
-
-    Raises:
-        Missing: it is not installed.
-    """
-    try:
-        return import_module(name)
-    except ImportError:
-        package = name.partition(".")[0]
-        raise Missing(f"{package} is not installed. Run: pip install 'threadline[{extra}]'") from None
 
 
 def write_parquet(
@@ -499,7 +509,8 @@ class GrowingParquetFile:
         types = {
             ColumnKind.INTEGER: self._arrow.int64(),
             ColumnKind.REAL: self._arrow.float64(),
-            ColumnKind.AMOUNT: self._arrow.decimal128(DIGITS, PLACES),
+            ColumnKind.AMOUNT: self._arrow.decimal128(DECIMAL_DIGITS, DECIMAL_PLACES),
+            ColumnKind.TIME: self._arrow.timestamp("us", tz="UTC"),
             ColumnKind.BLOB: self._arrow.binary(),
         }
         # A column without any value needs a type: most are text.

@@ -15,9 +15,10 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from threadline.cli.sql_answers import CHUNK_ROWS, exportable_tables, import_library, write_tables
+from threadline.cli.sql_answers import CHUNK_ROWS, exportable_tables, write_tables
 from threadline.errors import BadQuery, Missing
 from threadline.index import error_position, timeout_message, unique_names
+from threadline.model.tables import import_library
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
