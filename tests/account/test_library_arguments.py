@@ -51,6 +51,17 @@ def test_session_may_be_a_prefix_of_its_id(home: Path) -> None:
     assert ledger.where(session=row.keys["session"][:8]).total.amount == row.amount
 
 
+@pytest.mark.parametrize("name", ["missing", "missing.jsonl", "missing/a.jsonl"])
+def test_missing_files_are_not_found(tmp_path: Path, name: str) -> None:
+    """Whatever the name looks like."""
+    with pytest.raises(threadline.NotFound, match="There is no file"):
+        threadline.read(tmp_path / name)
+    with pytest.raises(threadline.NotFound, match="There is no file"):
+        list(threadline.entries(tmp_path / name))
+    with pytest.raises(threadline.NotFound, match="There is no directory"):
+        threadline.open(tmp_path / name)
+
+
 def test_prices_may_be_a_file_or_rates(home: Path, tmp_path: Path) -> None:
     """A single file need not be in a list."""
     price_file = tmp_path / "own.json"

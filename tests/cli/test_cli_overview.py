@@ -139,6 +139,18 @@ def test_no_home_exits_with_1(cli: CliRunner) -> None:
     assert cli("--json").code == 1
 
 
+@pytest.mark.parametrize("variable", ["CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS"])
+@pytest.mark.parametrize("command", [[], ["list"], ["usage"], ["history"]])
+def test_variable_that_leads_nowhere_is_named(
+    cli: CliRunner, monkeypatch: pytest.MonkeyPatch, variable: str, command: list[str]
+) -> None:
+    """The message says which variable is wrong."""
+    monkeypatch.setenv(variable, "/no/such/home")
+    result = cli(*command)
+    assert result.code == 1
+    assert f"{variable} is '/no/such/home', which does not exist." in result.err
+
+
 def test_empty_home_exits_with_1(cli: CliRunner, tmp_path: Path) -> None:
     """A home without transcripts is shown as such."""
     (tmp_path / "projects").mkdir()

@@ -98,7 +98,7 @@ def explain(
     with open_archive(homes, jobs) as archive:
         target = parse_target(what, archive, zone)
         if not target.found:
-            raise NoHome(out.NO_HOME)
+            raise NoHome(out.no_home_message())
         is_all = target.found is archive.found
         ledger = archive.ledger(rates) if is_all else build_ledger(target.found, rates, jobs=jobs)
         receipt = build_receipt(ledger, target.query(ledger), target.found)

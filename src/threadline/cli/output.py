@@ -20,6 +20,7 @@ import msgspec
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.json_values import encode_json, to_json_value
+from threadline.model.homes import HOME_VARIABLES
 from threadline.model.text import count, format_decimal, format_size, plain_decimal
 from threadline.render import Role, Span, Spans, Style, clip, clip_left, display_width, plain, should_use_colour, wrap
 
@@ -319,10 +320,17 @@ def _format_option(name: str, value: object) -> str:
 
 def report_no_home() -> None:
     """Say that there is no Claude home, and what to do about it."""
-    print_message(NO_HOME)
+    print_message(no_home_message())
 
 
-NO_HOME = "No Claude home found. Use --home DIR or CLAUDE_CONFIG_DIR, or create an example: threadline demo demo-home"
+def no_home_message() -> str:
+    """Why there is no home, and what to do. A variable that leads nowhere is named."""
+    wrong = [f"{name} is {os.environ[name]!r}" for name in HOME_VARIABLES if os.environ.get(name)]
+    if wrong:
+        reason = f"{' and '.join(wrong)}, which does not exist. Correct or unset it, or use --home DIR."
+    else:
+        reason = "Use --home DIR or CLAUDE_CONFIG_DIR, or create an example: threadline demo demo-home"
+    return f"No Claude home found. {reason}"
 
 
 def print_lines(lines: Iterable[str], *, colour: bool, pager: bool = True, first_line: int = 0) -> None:

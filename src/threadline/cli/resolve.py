@@ -71,7 +71,7 @@ def open_archive(
     _print_keep_problems(archive.keep_problems)
     _print_missing_homes(archive.missing_homes)
     if require_home and not archive.homes:
-        raise NoHome(out.NO_HOME)
+        raise NoHome(out.no_home_message())
     return archive
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from threadline.errors import NotFound, Unreadable
 from threadline.find.layout import HOME_MARKERS, PROJECTS
-from threadline.model.homes import Home
+from threadline.model.homes import HOME_VARIABLES, Home
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +32,7 @@ def homes(*explicit: Path | str, environ: Mapping[str, str] | None = None) -> li
         return _unique_homes(
             (_check_named_home(Path(_expand(os.fspath(path), environ))), "option") for path in explicit
         )
-    variables = [name for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS") if environ.get(name)]
+    variables = [name for name in HOME_VARIABLES if environ.get(name)]
     if variables:
         return _unique_homes(
             (_home_for(path), name) for name in variables for path in _split_directories(environ[name], environ)

@@ -17,6 +17,8 @@ from msgspec import Struct
 
 from threadline.model.places import AgentId, Problem, SessionId, is_uuid
 
+HOME_VARIABLES = ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS")
+"""The environment variables that name homes."""
 KEEP_SOURCE = "keep"
 """The `Home.source` of a kept home."""
 
