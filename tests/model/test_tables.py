@@ -20,6 +20,7 @@ TABLES: dict[str, Callable[..., Any]] = {
     "sessions": Archive.sessions,
     "calls": Archive.calls,
     "files": Archive.files,
+    "edits": lambda archive, **keywords: archive.file_log("tile_compare.py", **keywords),
     "agents": Archive.agents,
     "problems": Archive.problems,
     "errors": Archive.errors,

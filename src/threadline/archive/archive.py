@@ -1050,6 +1050,7 @@ class Archive:
         chosen = self._call_filter(selection, session, project, since, until, limit)
         return self.open_index().files(chosen, path)
 
+    @named_keywords
     def file_log(
         self,
         path: str,

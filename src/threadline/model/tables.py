@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import cache
 from importlib import import_module
 from itertools import islice
-from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, Union, get_args, get_origin, overload
+from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from msgspec import Struct
 
@@ -147,8 +147,6 @@ def _listing_columns(class_: type[Listing[Any]]) -> dict[str, tuple[str, type]]:
 
 def struct_columns(class_: type, hidden: Iterable[str] = ()) -> dict[str, type]:
     """Return the columns for the fields of a class, by their annotations."""
-    from typing import get_type_hints  # noqa: PLC0415 - only tables need it
-
     hints = get_type_hints(class_)
     return {name: _column_kind(hints[name]) for name in class_.__struct_fields__ if name not in set(hidden)}  # type: ignore[attr-defined] # a Struct has them
 
