@@ -6,9 +6,11 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice, takewhile
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -20,6 +22,8 @@ from threadline.find import (
     look,
     parse_session_id,
     session_of_path,
+    session_task_files,
+    session_todo_files,
     session_transcripts,
     sibling_transcripts,
     transcript_at,
@@ -31,7 +35,7 @@ from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
 from threadline.model.homes import NO_HOMES, Home, Homes, Transcript, TranscriptKind
 from threadline.model.places import AgentId, Place, Problem, ProblemKind, SessionId
 from threadline.model.session import AgentKind
-from threadline.model.state import State
+from threadline.model.state import ListSource, State, TaskState, TodoState
 from threadline.model.summaries import NO_LINKS, SummaryLinks, SummaryRef
 from threadline.model.usage import Sighting
 from threadline.parse import (
@@ -41,6 +45,8 @@ from threadline.parse import (
     heads,
     read_agent_meta,
     read_sightings,
+    read_task,
+    read_todos,
 )
 from threadline.thread import (
     AgentFile,
@@ -49,11 +55,14 @@ from threadline.thread import (
     assemble_agents,
     detect_continuations,
     file_log,
+    merge_side_lists,
     rebuild_request,
     session_tag,
     session_title,
     state_at,
 )
+
+_Content = TypeVar("_Content")
 
 # A copy begins like its original, so the first heads of a transcript show whether it can be one.
 _FIRST_HEADS = 40
@@ -70,10 +79,14 @@ class Session(model.Session, frozen=True):
 
         A number is a line of the main transcript, counted from 1. The default is the end. The state includes the
         effects of the entry at the place.
+
+        At the end, the lists are also read from the files under `todos/` and `tasks/`, which have only the last state;
+        the newest state wins, and `source` says where it is from.
         """
         if isinstance(place, int):
             place = Place(str(self.path), place)
-        return state_at(self, Place.parse(place) if isinstance(place, str) else place, backup_reader(self))
+        state = state_at(self, Place.parse(place) if isinstance(place, str) else place, backup_reader(self))
+        return merge_side_lists(state, *_read_side_lists(self)) if place is None else state
 
     def file_log(self, path: str) -> tuple[FileEdit, ...]:
         """Return every edit of the files whose path is `path` or ends with it, as diffs, oldest first.
@@ -246,6 +259,35 @@ def backup_reader(session: model.Session) -> Callable[[str], bytes | None]:
         return None
 
     return read_backup
+
+
+def _read_side_lists(session: model.Session) -> tuple[list[TodoState], list[TaskState]]:
+    """Read the lists of a session in `todos/` and `tasks/`. Their time is that of the file."""
+    if session.path is None:
+        return [], []
+    todos = [
+        TodoState(agent, Place(str(path), 1), tuple(content), modified, ListSource.FILE)
+        for agent, path in session_todo_files(session.path, session.homes)
+        for content, modified in _read_list_file(path, read_todos)
+    ]
+    entry_teams = {getattr(entry, "team_name", None) for entry in session.main.entries}
+    teams = {agent.team for agent in session.agents} | entry_teams
+    tasks = [
+        TaskState(content, Place(str(path), 1), modified, ListSource.FILE)
+        for path in session_task_files(session.path, sorted(filter(None, teams)), session.homes)
+        for content, modified in _read_list_file(path, read_task)
+        if content.id is not None
+    ]
+    return todos, tasks
+
+
+def _read_list_file(path: Path, read_content: Callable[[Path], _Content | None]) -> list[tuple[_Content, datetime]]:
+    """Return the content of a file and its modification time, if it can be read."""
+    with suppress(OSError, OverflowError, ValueError):
+        modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        content = read_content(path)
+        return [(content, modified)] if content is not None else []
+    return []
 
 
 def _same_session_elsewhere(main: Path) -> list[Path]:

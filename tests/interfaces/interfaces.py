@@ -87,9 +87,16 @@ def _session_lists(home: Path, *, index: bool = True) -> Answers:
 
 
 def tree(home: Path) -> Answers:
-    """Ask `threadline tree SESSION --json`, which reads the whole session."""
-    trees = [(_session_name(row), _run_json(home, "tree", row["path"])) for row in _run_json(home, "list")]
-    return {name: sorted((session, data[name]) for session, data in trees) for name in ("agents", "turns")}
+    """Ask `threadline tree SESSION --json` and `todos`, which read the whole session."""
+    rows = _run_json(home, "list")
+    trees = [(_session_name(row), _run_json(home, "tree", row["path"])) for row in rows]
+    return {
+        **{name: sorted((session, data[name]) for session, data in trees) for name in ("agents", "turns")},
+        "lists": sorted(
+            (_session_name(row), [(item["source"], item["text"]) for item in _run_json(home, "todos", row["path"])])
+            for row in rows
+        ),
+    }
 
 
 def _run_json(home: Path, *arguments: str | Path, index: bool = True) -> Any:
@@ -119,8 +126,9 @@ def web(home: Path) -> dict[str, Answers]:
             ),
             **_problem_answers((examined := _doctor_problems(server))["examination"]["problems"]),
         }
+        states = [(_session_name(row), server.json(f"{row['address']}/state/end.json")) for row in rows]
         known = {"field problems": _field_problems(row["kind"] for row in examined["known"])}
-        return {"web": lists, "doctor page": known, "session page": _page_answers(pages)}
+        return {"web": lists, "doctor page": known, "session page": {**_page_answers(pages), **_list_answers(states)}}
     finally:
         server.close()
 
@@ -241,6 +249,7 @@ def read_sessions(home: Path) -> Answers:
         "turns": lambda session: sum(turn.act is not None for turn in session.turns),
         "entries": lambda session: sum(1 for _ in threadline.entries(session.path or "")),
     }
+    states = [(name, msgspec.to_builtins(session.at(), enc_hook=str)) for name, session in listed_sessions]
     answers = {
         name: sorted((named, value(session)) for named, session in listed_sessions) for name, value in values.items()
     }
@@ -271,6 +280,7 @@ def read_sessions(home: Path) -> Answers:
             (call.id, call.tool, str(call.outcome)) for _, session in all_sessions for call in session.calls
         ),
         "files": files,
+        **_list_answers(states),
         "edits": _unique_edits(
             msgspec.to_builtins(edit, enc_hook=str)
             for path in files[:_EDITED_FILES]
@@ -335,6 +345,19 @@ def _sum_values(row: Any) -> tuple[Any, ...]:
 def _unique_calls(calls: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return calls with tool and outcome, each once, because a fork copies those of its original."""
     return sorted(set(calls))
+
+
+def _list_answers(states: Iterable[tuple[str, Mapping[str, Any]]]) -> Answers:
+    """Return the todos and tasks of each session, with their sources."""
+    lists = [
+        (
+            name,
+            [(todos["source"], todo["content"]) for todos in state["todos"] for todo in todos["todos"]]
+            + [(task["source"], task["task"]["subject"]) for task in state["tasks"]],
+        )
+        for name, state in states
+    ]
+    return {"lists": sorted(lists)}
 
 
 def _unique_edits(edits: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:

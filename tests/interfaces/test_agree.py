@@ -11,6 +11,7 @@ The meaning of each answer, and the interface that others are compared with (`RE
   Transcripts that are not named after a session have calls, too.
 - **files** are those that calls or attachments touched. One that only a snapshot names was not touched.
 - **edits** of some files are asked one file at a time, of all sessions. One that a fork copied is one edit.
+- **lists** are the todos and tasks at the end of each listed session, from transcripts and side files.
 - **entries** are those that `threadline.entries` yields: a torn or blank last line is one, of kind `pending` or
   `blank`.
 - **number of sessions, number of agents**: activity counts what the list lists. A session in which nobody spoke is not
@@ -48,6 +49,7 @@ REFERENCE = {
     "calls": "read",
     "files": "read",
     "edits": "read",
+    "lists": "read",
     "number of sessions": "read",
     "number of agents": "read",
     "newest sessions": "command without index",

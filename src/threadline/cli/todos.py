@@ -13,9 +13,8 @@ from threadline.cli.output import print_listing
 from threadline.cli.resolve import parse_place, read_session
 from threadline.model.places import Place
 from threadline.model.session import AgentKind, Session
-from threadline.model.state import State
+from threadline.model.state import ListSource, State, TaskState, TodoState
 from threadline.render import one_line
-from threadline.thread import state_at
 
 _SIGNS = {"completed": "✓", "in_progress": "▶", "pending": "·"}
 _MAX_LABEL = 24
@@ -37,16 +36,19 @@ def todos(session: str, *, at: str | None, homes: tuple[str, ...], output: str) 
     """Show todo and task lists, at any point in time.
 
     Includes the lists of agents. SESSION is the start of a session id, a transcript, or `last`.
+
+    At the end of the session, the lists are also read from the files under `todos/` and `tasks/` of its home. The
+    newest state of each list wins. These files have only the last state, so --at reads transcripts only.
     """
     loaded = read_session(session, homes)
 
     def explain_nothing() -> str:
-        if at is not None and any(_list_rows(state_at(loaded, None))):
+        if at is not None and any(_list_rows(loaded.at())):
             return f"No todos or tasks up to {at}. Omit --at to see those at the end of the session."
         return "No todos or tasks: no agent of this session kept a list, or the last one was emptied."
 
     return print_listing(
-        list(_list_rows(state_at(loaded, parse_place(loaded, at)))),
+        list(_list_rows(loaded.at(parse_place(loaded, at)))),
         output,
         row=lambda row: row,
         table=lambda rows: _list_table(loaded, rows),
@@ -58,15 +60,15 @@ def _list_rows(state: State) -> Iterator[dict[str, Any]]:
     for todo_list in state.todos:
         for number, todo in enumerate(todo_list.todos, 1):
             todo_id = todo.id or str(number)
-            yield _list_row("todo", todo_id, todo.status, todo.content, todo_list.place, agent=todo_list.agent)
+            yield _list_row("todo", todo_id, todo.status, todo.content, todo_list, agent=todo_list.agent)
     for state_of_task in state.tasks:
         task = state_of_task.task
         more = {"owner": task.owner, "blocked_by": task.blocked_by}
-        yield _list_row("task", task.id, task.status, task.subject, state_of_task.place, **more)
+        yield _list_row("task", task.id, task.status, task.subject, state_of_task, **more)
 
 
 def _list_row(
-    kind: str, id_: str | None, status: str | None, text: str | None, place: Any, **more: Any
+    kind: str, id_: str | None, status: str | None, text: str | None, state: TodoState | TaskState, **more: Any
 ) -> dict[str, Any]:
     return {
         "list": kind,
@@ -76,7 +78,9 @@ def _list_row(
         "text": text,
         "owner": more.get("owner"),
         "blocked_by": more.get("blocked_by") or [],
-        "place": str(place),
+        "place": str(state.place),
+        "source": str(state.source),
+        "updated": state.time,
     }
 
 
@@ -88,6 +92,11 @@ def _agent_label(session: Session, agent_id: str) -> str:
     return one_line(agent.description or agent.prompt or agent_id, _MAX_LABEL)
 
 
+def _format_place(session: Session, row: dict[str, Any]) -> str:
+    """The line in a transcript, or `file` for a list that is from `todos/` or `tasks/`."""
+    return "file" if row["source"] == ListSource.FILE else out.format_place(session, Place.parse(row["place"]))
+
+
 def _list_table(session: Session, rows: Sequence[dict[str, Any]]) -> str:
     cells = [
         (
@@ -96,7 +105,7 @@ def _list_table(session: Session, rows: Sequence[dict[str, Any]]) -> str:
             f"{_SIGNS.get(row['status'], ' ')} {row['status'] or ''}",
             row["owner"] or "",
             ", ".join(row["blocked_by"]),
-            out.format_place(session, Place.parse(row["place"])),
+            _format_place(session, row),
             " ".join((row["text"] or "").split()),
         )
         for row in rows

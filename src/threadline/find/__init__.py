@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from threadline.find.session_files import (
         find_main_transcript,
         recent_transcripts,
+        session_task_files,
+        session_todo_files,
         session_transcripts,
         sibling_transcripts,
         transcript_at,
@@ -102,6 +104,8 @@ __getattr__ = lazy_exports(
         "session_files": [
             "find_main_transcript",
             "recent_transcripts",
+            "session_task_files",
+            "session_todo_files",
             "session_transcripts",
             "sibling_transcripts",
             "transcript_at",

@@ -7,7 +7,7 @@ callers find that out.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,8 +32,11 @@ from threadline.find.listing import (
     list_project_folders,
 )
 from threadline.model.homes import NO_HOMES, Home, Homes, Transcript, TranscriptKind
+from threadline.model.places import AgentId
 
 _PROJECT_DEPTH = 1
+_HOME_DEPTH = 2
+"""A main transcript is `<home>/projects/<folder>/<session>.jsonl`."""
 
 
 def session_transcripts(
@@ -73,6 +76,39 @@ def session_directories(main: Path, homes: Homes = NO_HOMES) -> Iterator[Path]:
         has_own_transcript = os.path.exists(f"{elsewhere}{TRANSCRIPT_SUFFIX}")  # noqa: PTH110 - Path.exists may raise
         if name != folder.name and is_directory(elsewhere) and not has_own_transcript:
             yield elsewhere
+
+
+def session_todo_files(main: Path, homes: Homes = NO_HOMES) -> Iterator[tuple[AgentId | None, Path]]:
+    """Yield the files under `todos/` of a session, with the agent that each belongs to; None is the main one.
+
+    They are called `<session>-agent-<agent>.json`, where the main agent has the session's id, or `<session>.json`.
+    """
+    session = main.stem.lower()
+    for path in _home_files(main, homes, "todos"):
+        owner, _, agent = path.stem.partition("-agent-")
+        if owner.lower() == session:
+            yield (AgentId(agent) if agent and agent.lower() != session else None), path
+
+
+def session_task_files(main: Path, lists: Iterable[str] = (), homes: Homes = NO_HOMES) -> Iterator[Path]:
+    """Yield the files under `tasks/` of a session: those of the list with its id, and of other `lists`, as of teams."""
+    for name in dict.fromkeys((main.stem, *lists)):
+        if name not in {"", ".", ".."} and os.path.basename(name) == name:  # noqa: PTH119 - text
+            yield from _home_files(main, homes, "tasks", name)
+
+
+def _home_files(main: Path, homes: Homes, *folder: str) -> Iterator[Path]:
+    """Yield the JSON files in a folder of the transcript's home, and in its counterparts in `homes`."""
+    absolute = main.absolute()
+    if len(absolute.parents) <= _HOME_DEPTH or absolute.parent.parent.name != PROJECTS:
+        return
+    own = absolute.parents[_HOME_DEPTH].joinpath(*folder)
+    seen: set[str] = set()
+    for place in (own, *homes.counterparts(own)):
+        for entry in sorted(DirectoryWalk().scan(str(place)).files, key=lambda entry: entry.name):
+            if entry.name.endswith(".json") and not entry.name.startswith(".") and entry.name not in seen:
+                seen.add(entry.name)
+                yield place / entry.name
 
 
 def sibling_transcripts(

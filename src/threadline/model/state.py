@@ -110,19 +110,30 @@ _PROOF_NAMES = {
 }
 
 
+class ListSource(StrEnum):
+    """Where the state of a list is from: a transcript, or a file under `todos/` or `tasks/`."""
+
+    TRANSCRIPT = "transcript"
+    FILE = "file"
+
+
 class TodoState(Struct, frozen=True):
-    """The todo list of one agent (None for the main one), and the place of its last update."""
+    """The todo list of one agent (None for the main one), and the place and time of its last update."""
 
     agent: AgentId | None
     place: Place
     todos: tuple[Todo, ...]
+    time: datetime | None = None
+    source: ListSource = ListSource.TRANSCRIPT
 
 
 class TaskState(Struct, frozen=True):
-    """One task, and the place of its last update."""
+    """One task, and the place and time of its last update."""
 
     task: Task
     place: Place
+    time: datetime | None = None
+    source: ListSource = ListSource.TRANSCRIPT
 
 
 class State(Struct, frozen=True):

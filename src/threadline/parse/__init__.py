@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         read_cost_states,
         read_mentions,
     )
-    from threadline.parse.side_files import SIDE_SHAPES, read_agent_meta, read_side_file
+    from threadline.parse.side_files import SIDE_SHAPES, read_agent_meta, read_side_file, read_task, read_todos
     from threadline.parse.side_values import decode_side_value, read_side_bytes
     from threadline.parse.summaries import (
         NamedEntry,
@@ -79,7 +79,7 @@ __getattr__ = lazy_exports(
             "read_cost_states",
             "read_mentions",
         ],
-        "side_files": ["SIDE_SHAPES", "read_agent_meta", "read_side_file"],
+        "side_files": ["SIDE_SHAPES", "read_agent_meta", "read_side_file", "read_task", "read_todos"],
         "side_values": ["decode_side_value", "read_side_bytes"],
         "summaries": [
             "NamedEntry",

@@ -68,6 +68,22 @@ def read_agent_meta(path: Path) -> AgentMeta | None:
     return None
 
 
+def read_todos(path: Path) -> list[Todo] | None:
+    """Read a file under `todos/`; None if it is missing or unreadable."""
+    with suppress(Error):
+        content = decode_side_value(read_side_bytes(path), list[Todo], Place(str(path), 1)).content
+        return content if isinstance(content, list) else None
+    return None
+
+
+def read_task(path: Path) -> Task | None:
+    """Read a file under `tasks/`; None if it is missing or unreadable."""
+    with suppress(Error):
+        content = decode_side_value(read_side_bytes(path), Task, Place(str(path), 1)).content
+        return content if isinstance(content, Task) else None
+    return None
+
+
 def _read_history(path: Path) -> SideReading:
     prompts: list[HistoryPrompt] = []
     problems: list[Problem] = []

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from threadline.thread.requests import Requests, rebuild_request
     from threadline.thread.state.events import ReplayEvent
     from threadline.thread.state.files import full_path
-    from threadline.thread.state.lists import TrackedLists
+    from threadline.thread.state.lists import TrackedLists, merge_side_lists
     from threadline.thread.state.log import file_log
     from threadline.thread.state.patch import parse_numbered_lines
     from threadline.thread.state.replay import difference, state_at
@@ -103,7 +103,7 @@ __getattr__ = lazy_exports(
         "requests": ["Requests", "rebuild_request"],
         "state.events": ["ReplayEvent"],
         "state.files": ["full_path"],
-        "state.lists": ["TrackedLists"],
+        "state.lists": ["TrackedLists", "merge_side_lists"],
         "state.log": ["file_log"],
         "state.patch": ["parse_numbered_lines"],
         "state.replay": ["difference", "state_at"],

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Session
-from threadline.model.state import Evidence, FileDifference, FileState, ProofLevel, State, TodoState
+from threadline.model.state import Evidence, FileDifference, FileState, ListSource, ProofLevel, State, TodoState
 from threadline.model.text import count, short_model_name
 from threadline.render import agent_slug, shorten, visible
 from threadline.render.html.calls.components import bullet_list, file_link, split_head
@@ -286,8 +286,15 @@ def _line_runs(lines: dict[int, str]) -> Iterator[tuple[int, list[str]]]:
 def _render_todos(todo_list: TodoState, places: _PlaceLinks) -> Markup:
     who = f" of agent {shorten(str(todo_list.agent), 60)}" if todo_list.agent is not None else ""
     rows = [status_row(todo.status or "", todo.content or "") for todo in todo_list.todos]
-    where = el("p", "last updated at ", places.link(todo_list.place, todo_list.agent), class_="facts")
+    where = el("p", *_update_place(todo_list, places), class_="facts")
     return el("section", el("h3", f"Todos{who}"), bullet_list(rows, "todos"), where, class_="work") if rows else EMPTY
+
+
+def _update_place(todo_list: TodoState, places: _PlaceLinks) -> Iterator[Child]:
+    if todo_list.source is ListSource.FILE:
+        yield from ("from ", el("code", shorten(todo_list.place.transcript, 300)))
+    else:
+        yield from ("last updated at ", places.link(todo_list.place, todo_list.agent))
 
 
 def _render_tasks(state: State) -> Markup:
@@ -295,4 +302,8 @@ def _render_tasks(state: State) -> Markup:
         status_row(task.task.status or "", f"#{task.task.id} {task.task.subject or ''}" if task.task.id else "")
         for task in state.tasks
     ]
-    return el("section", el("h3", "Tasks"), bullet_list(rows, "todos"), class_="work") if rows else EMPTY
+    count_of_files = sum(task.source is ListSource.FILE for task in state.tasks)
+    note = (
+        el("p", f"{count(count_of_files, 'task')} from files under tasks/", class_="facts") if count_of_files else EMPTY
+    )
+    return el("section", el("h3", "Tasks"), bullet_list(rows, "todos"), note, class_="work") if rows else EMPTY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AttachmentEntry, UserEntry
 from threadline.model.places import AgentId
 from threadline.model.results import Task, TaskListResult, TaskResult, TaskUpdateResult, Todo, TodoWriteResult
-from threadline.model.state import TaskState, TodoState
+from threadline.model.state import State, TaskState, TodoState
 from threadline.shape import fit
 from threadline.thread.state.events import ReplayEvent
 
@@ -56,11 +57,9 @@ class TrackedLists:
                 self._set_todos(moment, _parse_items(fields.get("todos"), Todo))
             case "TaskCreate", TaskResult(task=Task(id=str(name)) as task):
                 created = _updated_task(Task(id=name, status="pending"), fields)
-                self._tasks[name] = TaskState(
-                    msgspec.structs.replace(created, subject=task.subject), moment.entry.place
-                )
+                self._set_task(moment, name, msgspec.structs.replace(created, subject=task.subject))
             case "TaskGet", TaskResult(task=Task(id=str(name)) as task):
-                self._tasks[name] = TaskState(_merge_task(self._tasks.get(name), task), moment.entry.place)
+                self._set_task(moment, name, _merge_task(self._tasks.get(name), task))
             case "TaskUpdate", TaskUpdateResult(success=True, task_id=str(name)):
                 self._update_task(moment, name, fields)
             case "TaskUpdate", None if isinstance(fields.get("taskId"), str):
@@ -77,7 +76,11 @@ class TrackedLists:
                 self._set_tasks(moment, _parse_items(items, Task))
 
     def _set_todos(self, moment: ReplayEvent, todos: Iterable[Todo]) -> None:
-        self._todos[moment.agent] = TodoState(moment.agent, moment.entry.place, tuple(todos))
+        entry = moment.entry
+        self._todos[moment.agent] = TodoState(moment.agent, entry.place, tuple(todos), entry.timestamp)
+
+    def _set_task(self, moment: ReplayEvent, name: str, task: Task) -> None:
+        self._tasks[name] = TaskState(task, moment.entry.place, moment.entry.timestamp)
 
     def _update_task(self, moment: ReplayEvent, name: str, fields: dict[str, Any]) -> None:
         if fields.get("status") == _DELETED:
@@ -85,7 +88,7 @@ class TrackedLists:
             return
         before = self._tasks.get(name)
         task = before.task if before is not None else Task(id=name)
-        self._tasks[name] = TaskState(_updated_task(task, fields), moment.entry.place)
+        self._set_task(moment, name, _updated_task(task, fields))
 
     def _set_tasks(self, moment: ReplayEvent, tasks: Iterable[Task]) -> None:
         """Apply a complete list: other tasks were removed. Listings have no order, so known tasks keep theirs."""
@@ -93,8 +96,48 @@ class TrackedLists:
         ordered = [name for name in self._tasks if name in listed] + [
             name for name in listed if name not in self._tasks
         ]
-        place = moment.entry.place
-        self._tasks = {name: TaskState(_merge_task(self._tasks.get(name), listed[name]), place) for name in ordered}
+        before, self._tasks = self._tasks, {}
+        for name in ordered:
+            self._set_task(moment, name, _merge_task(before.get(name), listed[name]))
+
+
+def merge_side_lists(state: State, todos: Iterable[TodoState], tasks: Iterable[TaskState]) -> State:
+    """Return the state at the end of a session with the lists of side files: the newest state of each wins.
+
+    A side file with the same content as the transcript adds nothing, and neither does an empty one: Claude Code empties
+    a list when all of it is done.
+    """
+    todos_by_agent = {todo.agent: todo for todo in state.todos}
+    for todo in todos:
+        known = todos_by_agent.get(todo.agent)
+        if todo.todos and (known is None or (todo.todos != known.todos and _is_newer(todo.time, known.time))):
+            todos_by_agent[todo.agent] = todo
+    tasks_by_id = {task.task.id: task for task in state.tasks}
+    for task in sorted(tasks, key=lambda task: _task_order(task.task)):
+        before = tasks_by_id.get(task.task.id)
+        if before is None or (not _is_same(before.task, task.task) and _is_newer(task.time, before.time)):
+            tasks_by_id[task.task.id] = task
+    return msgspec.structs.replace(
+        state,
+        todos=tuple(sorted(todos_by_agent.values(), key=lambda todo: todo.agent or "")),
+        tasks=tuple(tasks_by_id.values()),
+    )
+
+
+def _is_newer(time: datetime | None, known: datetime | None) -> bool:
+    return known is None or (time is not None and time > known)
+
+
+def _is_same(known: Task, task: Task) -> bool:
+    """Whether a task file adds nothing to what is known. Transcripts may lack some fields."""
+    names = ("subject", "status", "owner", "blocked_by")
+    return all((getattr(known, name) or None) == (getattr(task, name) or None) for name in names)
+
+
+def _task_order(task: Task) -> tuple[int, str]:
+    """Order tasks by number."""
+    id_ = task.id or ""
+    return (int(id_[:18]) if id_.isascii() and id_.isdecimal() else 0), id_
 
 
 def _updated_task(task: Task, changes: dict[str, Any]) -> Task:
