@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,6 +20,7 @@ from threadline.files import open_transcript
 from threadline.find import (
     home_of_transcript,
     look,
+    parse_agent_id,
     parse_session_id,
     session_of_path,
     session_task_files,
@@ -140,7 +141,7 @@ def read(
     main_entries = tuple(entries(main_path))
     id_ = _session_id(main_path, main_entries)
     all_homes = Homes(homes)
-    files, journal, problems = _read_agent_files(main_path, all_homes)
+    files, journal, problems = _read_agent_files(main_path, main_entries, all_homes)
     main, agents = assemble_agents(main_entries, files, journal)
     summary_links = links if links is not None else HomeLinks(main_path, all_homes) if continued else NO_LINKS
     others = _related_sessions(main_path, main_entries, all_homes) if continued else []
@@ -211,7 +212,8 @@ def session_ledger(session: model.Session) -> Ledger:
     problems: list[Problem] = []
     session_paths = [session.path, *_same_session_elsewhere(session.path)]
     for path in (*session_paths, *related):
-        for transcript in (transcript_at(path, homes=session.homes), *agent_transcripts(path, session.homes)):
+        agents = agent_transcripts(path, session.homes, session if path == session.path else ())
+        for transcript in (transcript_at(path, homes=session.homes), *agents):
             reading = read_sightings(transcript)
             if reading.problem is not None:
                 place = Place(str(transcript.path))
@@ -222,18 +224,53 @@ def session_ledger(session: model.Session) -> Ledger:
     return Ledger(ledger.of_sessions((session_of_path(session.path) or session.id,)), table, problems)
 
 
-def agent_transcripts(main: Path, homes: Homes = NO_HOMES) -> list[Transcript]:
+def agent_transcripts(main: Path, homes: Homes = NO_HOMES, session_entries: Iterable[Entry] = ()) -> list[Transcript]:
     """Return the agents' transcripts and journals of the session whose main transcript this is.
 
     Those beside it belong to the session if their entries name it. Outside of a home, the main transcript may have been
-    renamed: then they still have the id that its entries have.
+    renamed: then they still have the id that its entries have. Those in other folders of the homes belong to it if one
+    of `session_entries` names their path.
     """
     below, beside = session_transcripts(main, homes=homes)
     id_ = session_of_path(main)
-    if not beside or id_ is None:
+    if id_ is None:
         return below
-    names = {id_} if home_of_transcript(main) is not None else {id_, named_session(main)}
-    return [*below, *(replace(agent, session=id_) for agent in beside if named_session(agent.path) in names - {None})]
+    names = {id_} if not beside or home_of_transcript(main) is not None else {id_, named_session(main)}
+    own = [*below, *(replace(agent, session=id_) for agent in beside if named_session(agent.path) in names - {None})]
+    known = {os.path.realpath(transcript.path) for transcript in own}
+    paths = dict.fromkeys(_agent_paths(session_entries))
+    return [*own, *(agent for path in paths if (agent := _named_agent(path, main, homes, known)) is not None)]
+
+
+def _agent_paths(session_entries: Iterable[Entry]) -> Iterator[str]:
+    return (
+        entry.agent_transcript_path
+        for entry in session_entries
+        if isinstance(entry, ChainEntry) and entry.agent_transcript_path
+    )
+
+
+def _named_agent(name: str, main: Path, homes: Homes, known: set[str]) -> Transcript | None:
+    """Return the agent's transcript that an entry names, if it is in a home and not another session's.
+
+    An entry may contain any path: nothing outside of the homes is opened, not even through a link.
+    """
+    home = home_of_transcript(main)
+    roots = [
+        os.path.realpath(root / "projects") for root in (*([home] if home else []), *(home.path for home in homes))
+    ]
+    for path in (Path(name), *homes.counterparts(name)):
+        real = os.path.realpath(path)
+        is_inside = any(real.startswith(root + os.sep) for root in roots)
+        if not is_inside or real in known or parse_agent_id(os.path.basename(real)) is None:  # noqa: PTH119 - text
+            continue
+        id_, session = session_of_path(main), session_of_path(Path(real))
+        if session not in (None, id_) or named_session(Path(real)) not in (None, id_):
+            continue
+        with suppress(OSError):
+            known.add(real)
+            return replace(transcript_at(Path(real), homes=homes), session=id_)
+    return None
 
 
 def named_session(path: Path) -> SessionId | None:
@@ -321,12 +358,14 @@ def _session_id(path: Path, main_entries: tuple[Entry, ...]) -> SessionId | None
     return session_of_path(path) or next((entry.session_id for entry in main_entries if entry.session_id), None)
 
 
-def _read_agent_files(main: Path, homes: Homes) -> tuple[list[AgentFile], list[Entry], list[Problem]]:
+def _read_agent_files(
+    main: Path, main_entries: Iterable[Entry], homes: Homes
+) -> tuple[list[AgentFile], list[Entry], list[Problem]]:
     """Read the agents' transcripts, and the entries of all others (workflow journals), with problems."""
     files: list[AgentFile] = []
     journal: list[Entry] = []
     problems: list[Problem] = []
-    for transcript in agent_transcripts(main, homes):
+    for transcript in agent_transcripts(main, homes, main_entries):
         try:
             if transcript.agent is not None:
                 files.append(_read_agent_file(transcript))

@@ -98,7 +98,7 @@ class AttributedEntry(NamedTuple):
     @property
     def agent(self) -> str | None:
         """The subagent that wrote it. Everything in an agent's own transcript is the agent's, even without an id."""
-        return getattr(self.entry, "agent_id", None) or self.transcript_agent
+        return getattr(self.entry, "author_agent_id", None) or self.transcript_agent
 
     @property
     def is_agent(self) -> bool:

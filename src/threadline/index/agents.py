@@ -143,8 +143,8 @@ class AgentFold:
 
     def _find_agent(self, entry: ChainEntry) -> str:
         """The agent inside a main transcript that an entry belongs to, by the rules of `threadline.thread.agents`."""
-        if entry.agent_id is not None:
-            return storable_text(entry.agent_id) or ""
+        if entry.author_agent_id is not None:
+            return storable_text(entry.author_agent_id) or ""
         uuid, parent = storable_text(entry.uuid), storable_text(entry.parent_uuid)
         roots = self.state.roots
         root = roots.get(uuid or "") or roots.get(parent or "") or uuid or parent or f"line{entry.line.number}"

@@ -299,7 +299,7 @@ def _usage_row(entry: AssistantEntry) -> EntryRow | None:
     return EntryRow(
         "assistant",
         entry.is_agent,
-        entry.agent_id,
+        entry.author_agent_id,
         entry.session_id,
         entry.version,
         entry.git_branch,

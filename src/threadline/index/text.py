@@ -478,7 +478,7 @@ MAX_FIELD_CHARS = 1_000_000
 _ENVELOPE = frozenset(
     {
         *("type", "uuid", "parentUuid", "sessionId", "session_id", "timestamp", "version", "cwd", "gitBranch"),
-        *("userType", "slug", "entrypoint", "requestId", "agentId"),
+        *("userType", "slug", "entrypoint", "requestId", "agentId", "agent_id"),
     }
 )
 _COMMON_FIELDS = frozenset((*ChainEntry.__struct_fields__, "key"))
@@ -511,6 +511,8 @@ def text_row(entry: Entry) -> list[str | None] | None:
 def _collect_parts(entry: Entry) -> FieldParts:
     texts: FieldParts = {}
     _EXTRACTORS.get(type(entry), _add_own_fields)(entry, texts)
+    if (message := getattr(entry, "system_message", None)) is not None:
+        add_parts(texts, "injected", [message])
     if entry.line.problems and not any(map(_join_parts, texts.values())):
         _add_all_strings(entry, texts)
     return texts

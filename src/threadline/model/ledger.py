@@ -604,9 +604,14 @@ TOLERANCE = Decimal("1e-9")
 
 
 class ReportedSource(StrEnum):
-    """Where an amount was reported: in the session's total, or on the rows of its messages (up to about 1.0.8)."""
+    """Where an amount was reported.
+
+    In the session's total, on rows of the conversation as a total by model (according to one description), or on the
+    rows of messages (up to about 1.0.8).
+    """
 
     COST_STATE = "cost-state"
+    MODEL_USAGE = "modelUsage"
     COST_USD = "costUSD"
 
 
@@ -671,7 +676,7 @@ class ModelTokens(Struct, frozen=True):
 
 
 class CostState(Struct, frozen=True):
-    """A session's total as Claude Code wrote it when a run closed.
+    """A session's total as Claude Code wrote it when a run closed, or on a row of the conversation (`source`).
 
     `costs` is the reported cost of each model. `began` is the start (in milliseconds) that a continued total keeps.
     """
@@ -683,6 +688,7 @@ class CostState(Struct, frozen=True):
     tokens: tuple[ModelTokens, ...] = ()
     costs: tuple[tuple[str, Decimal], ...] = ()
     began: str | None = None
+    source: ReportedSource = ReportedSource.COST_STATE
 
 
 class ReportedSession(Struct, frozen=True):

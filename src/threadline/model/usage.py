@@ -104,6 +104,7 @@ class Head(Shape, frozen=True):
     session_id: SessionId | None = None
     version: str | None = None
     agent_id: AgentId | None = None
+    agent_id_again: AgentId | None = field(default=None, name="agent_id")
     subtype: str | None = None
     message: MessageHead | None = None
     uuid: EntryId | None = None

@@ -66,6 +66,7 @@ def head_of(entry: Entry) -> Head:
         session_id=entry.session_id,
         version=entry.version,
         agent_id=entry.agent_id,
+        agent_id_again=entry.agent_id_again,
         subtype=getattr(entry, "subtype", None),
         message=MessageHead(message.model, message.id, message.stop_reason, message.usage)
         if isinstance(message, Message)

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from threadline.errors import Error
-from threadline.model.ledger import CostState, ModelTokens
+from threadline.model.ledger import CostState, ModelTokens, ReportedSource, sum_amounts
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.receipts import LineCounts
 from threadline.model.usage import split_cache_writes
@@ -148,6 +148,8 @@ def _find_compactions(block: bytes) -> Iterator[CompactionBoundary]:
 
 
 COST_STATE_NEEDLE = b'"cost-state"'
+_MODEL_USAGE_NEEDLE = b'"modelUsage"'
+_CHAIN_KINDS = frozenset({"user", "assistant", "system", "attachment", "progress"})
 _BOUNDARY_NEEDLE = b'"compact_boundary"'
 # No session costs this much: a larger figure is damage, and would not add up exactly.
 _MAX_COST = Decimal(10**12)
@@ -196,6 +198,7 @@ def read_cost_states(path: str | Path) -> CostStates:
     numbers = LineNumbers(str(path))
     try:
         for matches in find_lines(path, COST_STATE_NEEDLE):
+            states += _model_usage_totals(matches, path, numbers)
             for offset, line in zip(matches.offsets, matches.lines, strict=True):
                 place = Place(str(path), numbers(offset), offset)
                 try:
@@ -208,6 +211,33 @@ def read_cost_states(path: str | Path) -> CostStates:
     except Error as error:
         problems.append(Problem(ProblemKind.UNREADABLE, Place(str(path)), str(error), recovered=False))
     return CostStates(tuple(states), tuple(problems))
+
+
+def _model_usage_totals(matches: MatchingLines, path: str | Path, numbers: LineNumbers) -> Iterator[CostState]:
+    """Yield the totals on rows of the conversation that have `modelUsage` with amounts."""
+    block = matches.block
+    at = block.find(_MODEL_USAGE_NEEDLE)
+    while at >= 0:
+        start, end = block.rfind(b"\n", 0, at) + 1, block.find(b"\n", at) + 1 or len(block)
+        at = block.find(_MODEL_USAGE_NEEDLE, end)
+        try:
+            row = _decode_cost_state(block[start:end])
+            models = _decode_models(row.model_usage) if row.type in _CHAIN_KINDS and bytes(row.model_usage) else {}
+        except DECODE_ERRORS:
+            continue  # cut at the end of the block, and complete in the next; or a text that quotes the word
+        costs = [
+            (name, amount) for name, model in models.items() if (amount := _parse_money(model.cost_usd)) is not None
+        ]
+        if costs:
+            offset = matches.start + start
+            yield CostState(
+                Place(str(path), numbers(offset), offset),
+                row.session_id,
+                sum_amounts(amount for _, amount in costs),
+                tokens=tuple(_model_tokens(name, model) for name, model in models.items()),
+                costs=tuple(costs),
+                source=ReportedSource.MODEL_USAGE,
+            )
 
 
 def find_compaction_offsets(path: str | Path) -> list[int]:

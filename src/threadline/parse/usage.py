@@ -147,6 +147,7 @@ class EntryRow(Struct, gc=False, rename="camel"):
     attribution_skill: str | None = None
     attribution_agent: str | None = None
     cost_usd: Raw = field(default=_NO_VALUE, name="costUSD")
+    agent_id_again: str | None = field(default=None, name="agent_id")
 
 
 class _TimeRow(Struct, gc=False):
@@ -390,7 +391,7 @@ class SightingCollector:
             if not (sent or read or usage.output_tokens) and not _has_counts(usage):
                 continue
             key = message.id or row.request_id or row.uuid or f"{self.transcript.path}@{offset}"
-            agent = owner or row.agent_id or ("inline" if row.is_agent else None)
+            agent = owner or row.agent_id or row.agent_id_again or ("inline" if row.is_agent else None)
             if repeated:  # what an agent's transcript repeats is another agent's
                 agent = row.agent_id or agent
             group = (key, own_session or row.session_id, agent, sent, five + hour, read, repeated)

@@ -359,7 +359,12 @@ class _OutlineBuilder:
         return next(acts, None) or next(filter(None, texts), "")
 
     def items(self, entry: Entry) -> Iterator[Item]:
-        """Yield the items of one entry."""
+        """Yield the items of one entry. A message from a hook to the person may be on any of them."""
+        yield from self._content_items(entry)
+        if isinstance(entry, ChainEntry) and entry.system_message:
+            yield NoticeItem(entry, "system message", entry.system_message)
+
+    def _content_items(self, entry: Entry) -> Iterator[Item]:
         act = self._acts.get(id(entry))
         compaction = self._compactions.get(id(entry))
         if act is not None:

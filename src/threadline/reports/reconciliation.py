@@ -81,7 +81,9 @@ def _read_totals(found: list[Found], problems: list[Problem], jobs: int | None) 
     for transcript, read in map_transcripts(_read_cost_states, mains, jobs=jobs):
         problems += read.problems
         project = projects.get((transcript.home, transcript.folder), transcript.folder)
-        for session, states in _split_by_session(read.states, transcript).items():
+        # A total of the whole session counts, if there is one.
+        closed = tuple(state for state in read.states if state.source is ReportedSource.COST_STATE)
+        for session, states in _split_by_session(closed or read.states, transcript).items():
             found_home = _SessionTotals(states, project, (len(states), transcript.mtime_ns, str(transcript.path)))
             if session not in totals or found_home.worth > totals[session].worth:
                 totals[session] = found_home
@@ -140,7 +142,7 @@ class _SessionLedger:
             session,
             totals.project,
             last.place,
-            ReportedSource.COST_STATE,
+            last.source,
             last.amount,
             total_amount(charges),
             tuple(

@@ -200,7 +200,7 @@ class SummaryFold:
     def _add_inline_agent(self, entry: ChainEntry) -> None:
         """Add an agent's entry in the main transcript: each root is an agent, unless it is a side agent."""
         if isinstance(entry, UserEntry) and entry.parent_uuid is None:
-            agent = AgentId(entry.agent_id or entry.uuid or str(entry.line.number))
+            agent = AgentId(entry.author_agent_id or entry.uuid or str(entry.line.number))
             if side_agent_kind(agent, entry.text) is None and agent not in self.state.inline:
                 self.state.inline.append(agent)
 

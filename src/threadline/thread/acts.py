@@ -136,7 +136,7 @@ def _tag_text(text: str, tag: str) -> str | None:
 
 def _is_from_agent(entry: UserEntry) -> bool:
     """Step 2: rows of agents and of teams."""
-    return bool(entry.is_agent or entry.agent_id or entry.team_name)
+    return bool(entry.is_agent or entry.author_agent_id or entry.team_name)
 
 
 def _is_machine_written(entry: UserEntry) -> bool:

@@ -427,8 +427,8 @@ def split_inline_agents(entries: Sequence[Entry], taken: Container[str] = ()) ->
 
 def _tree_key(entry: ChainEntry, at: int, roots: dict[EntryId, EntryId]) -> object:
     """Return what the rows of one agent have in common: the agent's id, or else the root they descend from."""
-    if entry.agent_id is not None:
-        return ("agent", entry.agent_id)
+    if entry.author_agent_id is not None:
+        return ("agent", entry.author_agent_id)
     nearest = entry.uuid if entry.uuid in roots else entry.parent_uuid
     root = roots.get(nearest) if nearest is not None else None
     return ("root", root) if root is not None else ("alone", at)
@@ -454,10 +454,10 @@ def _find_roots(marked: list[ChainEntry]) -> dict[EntryId, EntryId]:
 
 def _make_agent_id(first: ChainEntry, taken: Container[str], used_ids: set[str]) -> AgentId:
     """Make an id for an agent that has none, from its first row: the same each time."""
-    if first.agent_id is not None and first.agent_id not in taken:
-        names = [str(first.agent_id)]
+    if first.author_agent_id is not None and first.author_agent_id not in taken:
+        names = [str(first.author_agent_id)]
     else:
-        full_id = str(first.agent_id or first.uuid or f"line{first.line.number}")
+        full_id = str(first.author_agent_id or first.uuid or f"line{first.line.number}")
         names = [f"inline-{full_id[:8]}", f"inline-{full_id}"]
     numbered = (f"{names[-1]}-{number}" for number in count(len(used_ids)))
     name = next(name for name in chain(names, numbered) if name not in used_ids and name not in taken)

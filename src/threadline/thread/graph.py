@@ -250,7 +250,7 @@ class ParallelReplies:
 
 
 def _is_same_agent(entry: ChainEntry, other: ChainEntry) -> bool:
-    return bool(entry.is_agent) == bool(other.is_agent) and entry.agent_id == other.agent_id
+    return bool(entry.is_agent) == bool(other.is_agent) and entry.author_agent_id == other.author_agent_id
 
 
 def _time_key(entry: ChainEntry) -> str:

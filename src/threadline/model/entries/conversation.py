@@ -30,6 +30,7 @@ from threadline.model.places import (
 )
 from threadline.model.results import ResultValue, typed_result
 from threadline.model.times import parse_timestamp
+from threadline.model.usage import ModelUsage
 from threadline.shape import OTHER_TAG, OWN_PREFIX, Shape, lenient_loads
 
 
@@ -142,6 +143,15 @@ class ChainEntry(Entry, frozen=True):
     forked_from: ForkedFrom | None = None
     spawning_uuid: EntryId | None = field(default=None, name="sidechainParentUuid")
     parent_call_id: str | None = field(default=None, name="parent_tool_use_id")
+    system_message: str | None = None
+    agent_id_again: AgentId | None = field(default=None, name="agent_id")
+    agent_transcript_path: str | None = field(default=None, name="agent_transcript_path")
+    model_usage: dict[str, ModelUsage] | None = None
+
+    @property
+    def author_agent_id(self) -> AgentId | None:
+        """The agent that wrote it, in whichever of its two fields the id is."""
+        return self.agent_id or self.agent_id_again
 
 
 class OtherEntry(Entry, frozen=True, tag=OTHER_TAG):
