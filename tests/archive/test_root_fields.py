@@ -52,7 +52,7 @@ def test_system_message_is_shown_and_searched(tmp_path: Path, kind: str) -> None
     assert hit["session"] == SESSION
     server = WebClient(tmp_path)
     try:
-        assert "The zebra hook ran" in repr(server.json(f"/session/{SESSION}.json"))
+        assert "The zebra hook ran" in server.json(f"/session/{SESSION}")["text"]
     finally:
         server.close()
 

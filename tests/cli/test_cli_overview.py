@@ -29,9 +29,31 @@ KEYS = {
     "titled_by_summary",
     "largest",
     "side_files",
+    "not_entered",
     "problems",
 }
 PROJECT_KEYS = {"project", "folder", "home", "sessions", "agents", "bytes", "first", "last"}
+
+
+@pytest.mark.parametrize("index", ["on", "off"])
+def test_overview_names_side_files_and_directories_that_are_not_searched(
+    cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: str
+) -> None:
+    """Settings and shell snapshots are listed, and `statsig` is named; none of them is opened."""
+    monkeypatch.setenv("THREADLINE_INDEX", index)
+    home = tmp_path / "home"
+    session = home / "projects/-work/5e551011-0000-4000-8000-000000000001.jsonl"
+    for path in (session, home / "settings.json", home / "shell-snapshots/snapshot-zsh-1.sh", home / "statsig/cache"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}\n")
+    for path in (home / "settings.json", home / "shell-snapshots/snapshot-zsh-1.sh", home / "statsig/cache"):
+        path.chmod(0)
+    data = cli("--home", home, "--json").json
+    assert data["side_files"] == {"settings": 1, "shell-snapshot": 1}
+    assert data["not_entered"] == [str(home / "statsig")]
+    text = " ".join(cli("--home", home).out.split())
+    assert "settings 1, shell-snapshot 1" in text
+    assert "not searched statsig/: they contain no sessions" in text
 
 
 def test_overview_shows_a_home(cli: CliRunner, demo_home: Path) -> None:

@@ -482,7 +482,7 @@ class Archive:
         if index is not None:
             counts = [count_side_files(home) for home in self.homes]
             found = index.homes(self.homes, [count.problems for count in counts])
-            return build_overview(found, source=index.summaries(), side_files=[count.kinds for count in counts])
+            return build_overview(found, source=index.summaries(), side_files=counts)
         found = self.look()
         with self._progress("Reading", total_size(found)) as advance:
             return build_overview(found, jobs=self._jobs, progress=advance)

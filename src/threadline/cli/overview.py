@@ -14,7 +14,7 @@ from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.resolve import open_archive
 from threadline.json_values import to_json_value
-from threadline.model.text import count, format_size, format_time
+from threadline.model.text import count, format_size, format_time, join_some
 from threadline.model.times import zone_name
 from threadline.render import display_width, plain
 from threadline.summary import Overview
@@ -96,6 +96,9 @@ def _labelled_facts(overview: Overview, zone: tzinfo) -> Iterator[tuple[str, str
         others = len(overview.side_files) - _MAX_KINDS
         more = f", and {count(others, 'kind')} more" if others > 0 else ""
         yield "side files", f"{sum(overview.side_files.values()):,}: {kinds}{more}"
+    if overview.not_entered:
+        names = join_some(dict.fromkeys(f"{plain(path.name)}/" for path in overview.not_entered))
+        yield "not searched", f"{names}: they contain no sessions"
 
 
 def _project_table(overview: Overview, zone: tzinfo) -> str:

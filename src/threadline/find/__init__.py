@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from threadline.find.listing import (
         OutOfTime,
+        SideFileCounts,
         count_side_files,
         drop_shared_transcripts,
         list_live_session_files,
@@ -89,6 +90,7 @@ __getattr__ = lazy_exports(
         ],
         "listing": [
             "OutOfTime",
+            "SideFileCounts",
             "count_side_files",
             "drop_shared_transcripts",
             "list_live_session_files",

@@ -407,6 +407,7 @@ class SideFileCounts(Struct, frozen=True):
 
     kinds: dict[str, int]
     problems: tuple[Problem, ...]
+    not_entered: tuple[Path, ...] = ()
 
 
 def count_side_files(home: Home) -> SideFileCounts:
@@ -420,11 +421,11 @@ def count_side_files(home: Home) -> SideFileCounts:
     counter = _SideFileCounter(home)
     counter.gather()
     if not counter.is_refused:
-        return SideFileCounts(counter.counts(), tuple(counter.walk.problems))
+        return SideFileCounts(counter.counts(), tuple(counter.walk.problems), counter.not_entered)
     listing = _HomeListing(home)
     listing.gather()
     counts = Counter(str(side.kind) for side in listing.found().side_files)
-    return SideFileCounts(dict(counts), tuple(listing.walk.problems))
+    return SideFileCounts(dict(counts), tuple(listing.walk.problems), listing.not_entered)
 
 
 class _HomeListing:
@@ -502,8 +503,13 @@ class _HomeListing:
             transcripts=tuple(transcripts),
             side_files=tuple(side_files),
             problems=tuple(sorted(problems, key=lambda problem: (problem.place, problem.kind))),
-            not_entered=tuple(sorted(self._not_entered, key=str)),
+            not_entered=self.not_entered,
         )
+
+    @property
+    def not_entered(self) -> tuple[Path, ...]:
+        """The directories that were not searched."""
+        return tuple(sorted(self._not_entered, key=str))
 
     def _is_entered(self, path: str, parts: tuple[str, ...]) -> bool:
         if not self._has_side_files and (parts[0] != PROJECTS or is_non_transcript_path((*parts[2:], ""))):

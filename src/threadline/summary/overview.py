@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from threadline.find import drop_shared_transcripts
+from threadline.find import SideFileCounts, drop_shared_transcripts
 from threadline.model.homes import Found, Home, Project, Transcript, TranscriptKind
 from threadline.model.places import Problem
 from threadline.model.times import parse_timestamp
@@ -50,7 +50,7 @@ class Overview(Struct, frozen=True):
 
     `sessions` and `agents` are counted as in the list of sessions: a transcript without conversation is not a session,
     and side agents are not counted. `inline_agents` is how many of the agents are inside main transcripts. `kept` is
-    how many of the sessions exist only in the keep.
+    how many of the sessions exist only in the keep. `not_entered` are directories of the homes that are not searched.
     """
 
     homes: tuple[Home, ...]
@@ -73,6 +73,7 @@ class Overview(Struct, frozen=True):
     side_files: dict[str, int]
     problems: tuple[Problem, ...]
     kept: int = 0
+    not_entered: tuple[Path, ...] = ()
 
 
 def build_overview(
@@ -81,12 +82,11 @@ def build_overview(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     source: TranscriptSource | None = None,
-    side_files: Iterable[Mapping[str, int]] | None = None,
+    side_files: Iterable[SideFileCounts] | None = None,
 ) -> Overview:
     """Summarize all homes. `progress` is called with the size of each transcript that was read.
 
-    `side_files` are the numbers of side files by kind in each home, for homes whose side files are not listed in
-    `found`.
+    `side_files` are the numbers of side files in each home, for homes whose side files are not listed in `found`.
     """
     homes = list(drop_shared_transcripts(found))
     transcripts = [transcript for home in homes for transcript in home.transcripts]
@@ -97,12 +97,13 @@ def build_overview(
         if progress is not None:
             progress(transcript.size)
     read = [(transcript, stats[transcript.path]) for transcript in transcripts]
-    counts = side_files if side_files is not None else (_side_file_kinds(home) for home in homes)
-    return _combine_stats(homes, read, _AgentCounts(read, reader), _sum_counts(counts))
+    counts = list(side_files) if side_files is not None else list(map(_count_side_files, homes))
+    return _combine_stats(homes, read, _AgentCounts(read, reader), counts)
 
 
-def _side_file_kinds(found: Found) -> Counter[str]:
-    return Counter(str(side_file.kind) for side_file in found.side_files)
+def _count_side_files(found: Found) -> SideFileCounts:
+    kinds = Counter(str(side_file.kind) for side_file in found.side_files)
+    return SideFileCounts(dict(kinds), (), found.not_entered)
 
 
 def _sum_counts(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
@@ -161,7 +162,7 @@ def _project_key(transcript: Transcript) -> _ProjectKey:
 
 
 def _combine_stats(
-    homes: list[Found], read: list[_ReadTranscript], agents: _AgentCounts, side_files: Counter[str]
+    homes: list[Found], read: list[_ReadTranscript], agents: _AgentCounts, side_files: list[SideFileCounts]
 ) -> Overview:
     kinds = _sum_counts(stats.kinds for _, stats in read)
     versions = _sum_counts(stats.versions for _, stats in read)
@@ -197,9 +198,10 @@ def _combine_stats(
             )
             for transcript, stats in largest
         ),
-        side_files=dict(side_files.most_common()),
+        side_files=dict(_sum_counts(counts.kinds for counts in side_files).most_common()),
         problems=tuple(problems),
         kept=_count_sessions([pair for pair in mains if pair[0].home.is_kept]),
+        not_entered=tuple(dict.fromkeys(path for counts in side_files for path in counts.not_entered)),
     )
 
 
