@@ -53,6 +53,7 @@ COMMANDS = {
     "sql": "Query the index with SQL.",
     "index": "Show, refresh or rebuild the index.",
     "keep": "Store sessions permanently, before Claude Code deletes them.",
+    "convert": "Convert other formats to transcripts that Claude Code reads.",
     "schema": "Print JSON Schema or TypeScript types of Claude Code's files.",
     "demo": "Write a small example Claude home to try things on.",
 }
