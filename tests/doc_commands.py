@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -18,12 +18,19 @@ def shell_lines(page: Path) -> list[str]:
     return [line for block in blocks for line in block.splitlines()]
 
 
-def run_shell_lines(page: Path, folder: Path, home: Path) -> Iterator[tuple[str, subprocess.CompletedProcess[bytes]]]:
-    """Run each line in `folder/work`, as a user with this Claude home, and yield it with its result."""
+def run_shell_lines(
+    page: Path, folder: Path, home: Path, files: Mapping[str, Path] | None = None
+) -> Iterator[tuple[str, subprocess.CompletedProcess[bytes]]]:
+    """Run each line in `folder/work`, as a user with this Claude home, and yield it with its result.
+
+    `files` are copied to that folder first, under these names.
+    """
     (folder / "threadline").write_text(f'#!/bin/sh\nexec {sys.executable} -m threadline "$@"\n')
     (folder / "threadline").chmod(0o755)
     work = folder / "work"
     work.mkdir()
+    for name, path in (files or {}).items():
+        (work / name).write_bytes(path.read_bytes())
     environment = {
         "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "src"),

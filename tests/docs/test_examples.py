@@ -176,6 +176,9 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
         ],
         "export": [],  # in docs/export.md: tests/export/test_docs.py
         "schema": [["--list", "--jsonl"]],
+        "convert": [
+            [str(ROOT / "tests/cli/convert_sources/tool-rows.jsonl"), output] for output in ("--json", "--jsonl")
+        ],
         "demo": [[str(tmp_path / "new"), "--json"]],
         "files": [["--jsonl"], [str(edited), "--jsonl"], [edited_file, "--log", "--jsonl"]],
         "calls": [["--jsonl"], ["last", "--jsonl"]],

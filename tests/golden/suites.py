@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +19,7 @@ from tests.golden import demo_home
 from tests.golden.demo_home import BRANCHED, DAMAGED, LISTED, PLANTED, REQUESTED
 from tests.golden.text import normalize, varying_names
 from tests.interfaces import entry_points
-from tests.interfaces.cases import CORPORA, cases
+from tests.interfaces.cases import CORPORA, MTIME, cases
 
 import threadline
 
@@ -168,6 +169,11 @@ def commands(folder: Path) -> dict[str, Any]:
     home = demo_home.write(folder / "home")
     results = {name: _run_command(*arguments, "--json", "--home", home) for name, arguments in COMMANDS.items()}
     results["prices"] = _run_command("prices", "--model", "opus-4", "--json")
+    source = Path(__file__).parents[1] / "cli/convert_sources/stream-json.jsonl"
+    copied = folder / "run.jsonl"
+    copied.write_bytes(source.read_bytes())
+    os.utime(copied, (MTIME, MTIME))
+    results["convert"] = _run_command("convert", copied, "--json")
     results["schema"] = _run_command("schema", "--kind", "user")
     results["schema-list"] = _run_command("schema", "--list", "--json")
     results["demo"] = _run_command("demo", folder / "made", "--json")

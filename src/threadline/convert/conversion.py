@@ -26,6 +26,7 @@ UNKNOWN_MODEL = "unknown"
 NO_PROMPT = "(The prompt is not part of the converted output.)"
 """The text in place of a prompt that the source does not have."""
 _NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
+_LAST_TIME = datetime(9999, 1, 1, tzinfo=UTC)
 _ID_FIELDS = ("leafUuid", "messageId", "logicalParentUuid", "sourceToolAssistantUUID", "snapshotMessageId")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 Row = dict[str, Any]
@@ -304,7 +305,7 @@ class _SessionBuilder:
         self._append(thread, row, {**fields, "type": "user", "message": message, **extra})
 
     def _add_reply(self, thread: _Thread, row: SourceRow, message: Row, fields: Row) -> None:
-        if thread.needs_prompt:
+        if thread.needs_prompt and "parentUuid" not in fields:
             self._add_missing_prompt(thread, row)
         if isinstance(message["content"], str):
             message["content"] = [{"type": "text", "text": message["content"]}]
@@ -326,8 +327,8 @@ class _SessionBuilder:
         self._model = str(message["model"])
         ordered = {name: message[name] for name in ("model", "id", "type", "role", "content") if name in message}
         message = {**ordered, **message}
-        if thread.message is None or thread.message["id"] != message["id"]:
-            thread.calls = {} if thread.message is None else thread.calls
+        if thread.message is not None and thread.message["id"] != message["id"]:
+            thread.calls.clear()  # the conversation went on without their results
         thread.message = message
         extra: Row = {"isApiErrorMessage": True} if fields.get("error") and "isApiErrorMessage" not in fields else {}
         uuid = self._append(thread, row, {**fields, "type": "assistant", "message": message, **extra})
@@ -511,7 +512,7 @@ class _SessionBuilder:
             self._findings.add("changed", "timestamp", source, "it is not in ISO 8601", row)
         elif not silent:
             self._findings.add("invented", "timestamp", text, "1 ms after the row before it, or the file's time", row)
-        if parse_timestamp(source) is None:
+        if parse_timestamp(source) is None and moment < _LAST_TIME:
             self._time = moment + timedelta(milliseconds=1)
         return text
 

@@ -1,0 +1,251 @@
+"""`threadline convert`: other formats become transcripts with the same tokens, calls and texts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.runner import CliRunner
+from tests.doc_commands import run_shell_lines
+from tests.transcripts import SESSION, call, line, prompt, reply, transcript, write
+
+import threadline
+from threadline.convert import convert_files, write_conversion
+
+PAGE = Path(__file__).parents[2] / "docs/convert.md"
+CWD = "/work/app"
+SOURCES = Path(__file__).parent / "convert_sources"
+
+
+def source_rows(name: str) -> list[dict[str, Any]]:
+    """The rows of a source: `tool-rows` (seed 003), `stream-json` with an agent, or `sdk-messages`."""
+    return [json.loads(text) for text in (SOURCES / f"{name}.jsonl").read_bytes().splitlines()]
+
+
+def stream_without_agents() -> list[dict[str, Any]]:
+    """The rows of a stream that belong to the main conversation."""
+    return [row for row in source_rows("stream-json") if not row.get("parent_tool_use_id")]
+
+
+def convert_rows(tmp_path: Path, rows: list[Any], name: str = "source.jsonl", **options: Any) -> threadline.Session:
+    """Convert rows, and read the only session."""
+    path = write(tmp_path / name, *rows)
+    (converted,) = write_conversion(convert_files([path], cwd=CWD, **options), tmp_path / "converted")
+    return threadline.read(converted)
+
+
+def facts(session: threadline.Session) -> dict[str, Any]:
+    """Tokens, calls and texts of a session and its agents."""
+    counts = ("input", "output", "cache_write", "cache_read")
+    charges = [tuple(getattr(charge, name) for name in counts) for charge in session.ledger]
+    kinds = {"user", "assistant", "tool_use", "tool_result"}
+    texts = [threadline.extract_text(entry) for entry in session if entry.kind in kinds]
+    return {
+        "tokens": sorted(charge for charge in charges if any(charge)),
+        "calls": sorted((str(call.id), call.tool, str(call.outcome), call.output) for call in session.calls),
+        "texts": sorted(filter(None, texts)),
+    }
+
+
+def test_tool_rows_become_blocks(tmp_path: Path) -> None:
+    """Rows of calls and results become blocks, one that repeats a call is merged, and all facts are equal."""
+    source = threadline.read(write(tmp_path / f"{SESSION}.jsonl", *source_rows("tool-rows")))
+    session = convert_rows(tmp_path, source_rows("tool-rows"))
+    assert facts(session) == facts(source)
+    assert [(c.tool, str(c.outcome)) for c in session.calls] == [("Read", "ok"), ("Bash", "error")]
+    assert (session.ledger.total.input, session.ledger.total.output) == (130, 45)
+    assert [entry.kind for entry in session] == ["user", "assistant", "user", "assistant", "user", "assistant"]
+    assert len(session.thread.entries) == 6
+    assert session.problems == ()
+
+
+def test_stream_json_becomes_a_session_with_agents(tmp_path: Path) -> None:
+    """Working directory and version come from the first row, the cost from the last one; agents get transcripts."""
+    session = convert_rows(tmp_path, source_rows("stream-json"), prompt="Who is here?")
+    assert session.id == SESSION
+    assert (session.cwds, session.versions) == (("/work/other",), ("2.1.325",))
+    assert [turn.act.text for turn in session.turns if turn.act is not None] == ["Who is here?"]
+    (agent,) = session.agents
+    assert (agent.id, agent.type, agent.description, agent.link.call) == ("a0b1c2d3", "Explore", "look", "toolu_1")
+    assert [(c.tool, str(c.outcome)) for c in session.calls] == [("Agent", "ok"), ("Bash", "ok")]
+    total = session.ledger.total
+    assert (total.charges, total.input, total.output) == (4, 12 * 3 + 99, 9 * 3 + 77)
+    (cost,) = [entry for entry in session if entry.kind == "cost-state"]
+    assert getattr(cost, "total_cost_usd", None) == pytest.approx(0.0123)
+    assert session.problems == ()
+
+
+def test_stream_json_has_the_tokens_calls_and_texts_of_its_source(tmp_path: Path) -> None:
+    """A stream without agents is read the same before and after, except for the prompt that it does not have."""
+    rows = stream_without_agents()
+    source = facts(threadline.read(write(tmp_path / f"{SESSION}.jsonl", *rows)))
+    converted = facts(convert_rows(tmp_path, rows))
+    assert [text for text in converted["texts"] if "prompt is not part" in text] == [converted["texts"][0]]
+    assert {**converted, "texts": converted["texts"][1:]} == source
+
+
+@pytest.mark.parametrize("form", ["lines", "array", "pretty", "array over lines"])
+def test_sdk_messages_are_known_by_their_fields(tmp_path: Path, form: str) -> None:
+    """Messages of the SDK become rows, whether they are lines, an array, or pretty-printed documents."""
+    messages = source_rows("sdk-messages")
+    data = {
+        "lines": b"".join(map(line, messages)),
+        "array": json.dumps(messages).encode(),
+        "pretty": "\n".join(json.dumps(message, indent=2) for message in messages).encode(),
+        "array over lines": json.dumps(messages, indent=4).encode(),
+    }[form]
+    session = convert_rows(tmp_path, [data])
+    assert (session.id, session.cwds) == (SESSION, ("/work/sdk",))
+    assert [turn.act.text for turn in session.turns if turn.act is not None] == ["List the files."]
+    assert [(str(c.id), c.tool, str(c.outcome), c.output) for c in session.calls] == [
+        ("toolu_1", "Bash", "ok", "a.txt")
+    ]
+    assert (session.ledger.total.input, session.ledger.total.output) == (24, 13)
+    assert session.problems == ()
+    reply_texts = [threadline.extract_text(entry) for entry in session if entry.kind == "assistant"]
+    assert reply_texts == ["I list.", "One file."]
+
+
+def test_a_complete_transcript_stays_as_it_is(tmp_path: Path) -> None:
+    """A transcript of Claude Code has everything, so nothing is invented, and the rows are equal."""
+    rows = transcript(prompt("hi"), reply("ok"), call("Bash", "ls", result="a", details={"stdout": "a"}))
+    rows = [{**row, "sourceToolAssistantUUID": "x"} if "toolUseResult" in row else row for row in rows]  # type: ignore[dict-item] # rows, no bytes
+    path = write(tmp_path / f"{SESSION}.jsonl", *rows)
+    (session,) = convert_files([path], cwd=CWD).sessions
+    assert [finding for finding in session.findings if finding.what != "changed"] == []
+    converted = session.files[f"{SESSION}.jsonl"]
+    assert isinstance(converted, list)
+    for before, after in zip(rows, converted, strict=True):
+        assert isinstance(before, dict)
+        assert {**after, "sourceToolAssistantUUID": ""} == {**before, "sourceToolAssistantUUID": ""}
+
+
+def test_a_second_conversion_is_equal(cli: CliRunner, tmp_path: Path) -> None:
+    """Ids depend only on the content, so two conversions of copies are byte for byte the same."""
+    for name in ("one", "two"):
+        path = write(tmp_path / name / "rows.jsonl", *source_rows("tool-rows"))
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        assert cli("convert", path, "--cwd", CWD, "--output", tmp_path / f"out-{name}").code == 0
+    first, second = ({p.name: p.read_bytes() for p in (tmp_path / f"out-{n}").iterdir()} for n in ("one", "two"))
+    assert first == second
+    assert len(first) == 1
+
+
+def test_nothing_is_written_without_a_folder_or_over_a_file(cli: CliRunner, tmp_path: Path) -> None:
+    """Without `--output`, convert only reports. With it, an existing file is never replaced."""
+    path = write(tmp_path / "in" / "rows.jsonl", *source_rows("tool-rows"))
+    before = sorted(tmp_path.rglob("*"))
+    result = cli("convert", path, "--cwd", CWD)
+    assert "not written: use --output DIR" in result.out
+    assert sorted(tmp_path.rglob("*")) == before
+    assert cli("convert", path, "--output", tmp_path / "out").code == 0
+    (written,) = (tmp_path / "out").iterdir()
+    written.write_text("mine")
+    result = cli("convert", path, "--output", tmp_path / "out")
+    assert (result.code, result.out) == (2, "")
+    assert "exists. Choose another --output folder" in result.err
+    assert written.read_text() == "mine"
+
+
+def test_a_claude_home_gets_the_session_in_its_projects_folder(cli: CliRunner, tmp_path: Path) -> None:
+    """`--output` may be a Claude home: the session is written where `claude --resume` looks for it."""
+    (tmp_path / "home/projects").mkdir(parents=True)
+    path = write(tmp_path / "rows.jsonl", *source_rows("tool-rows"))
+    answer = cli("convert", path, "--cwd", CWD, "--output", tmp_path / "home", "--json").json
+    (session,) = answer["sessions"]
+    assert session["path"] == str(tmp_path / "home/projects/-work-app" / f"{session['session']}.jsonl")
+    (listed,) = cli("list", "--home", tmp_path / "home", "--json").json
+    assert listed["title"] == "Hi"
+
+
+def test_everything_invented_is_reported(cli: CliRunner, tmp_path: Path) -> None:
+    """The report has a row for each field that was invented, changed, merged or dropped, with count and place."""
+    path = write(tmp_path / "rows.jsonl", *source_rows("tool-rows"), {"type": "checkpoint"}, b"no JSON\n")
+    answer = cli("convert", path, "--cwd", CWD, "--json").json
+    (session,) = answer["sessions"]
+    assert (session["rows"], session["agents"], session["path"], session["cwd"]) == (6, 0, None, CWD)
+    findings = {(row["what"], row["field"]): row for row in answer["findings"]}
+    for field in ("session", "parentUuid", "cwd", "version", "userType", "isSidechain", "message.id", "message.role"):
+        assert ("invented", field) in findings, field
+    assert findings["changed", "uuid"]["count"] == 5
+    assert findings["changed", "sessionId"]["example"] == "sess1"
+    assert findings["merged", "tool_use"]["place"] == f"{path}:3"
+    assert findings["dropped", "checkpoint"]["count"] == findings["dropped", "not a JSON object"]["count"] == 1
+    assert cli("convert", path, "--cwd", CWD, "--jsonl").jsonl == answer["findings"]
+    assert "invented" in cli("convert", path, "--cwd", CWD).out
+
+
+def test_rows_without_times_follow_each_other(tmp_path: Path) -> None:
+    """Without any time, the file's time is used; rows are a millisecond apart."""
+    rows = [{"type": "user", "message": {"content": f"{number}"}} for number in range(3)]
+    path = write(tmp_path / "rows.jsonl", *rows)
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    (session,) = convert_files([path], cwd=CWD).sessions
+    converted = session.files[f"{session.session}.jsonl"]
+    assert isinstance(converted, list)
+    assert [row["timestamp"][-5:] for row in converted] == [".000Z", ".001Z", ".002Z"]
+    assert converted[0]["timestamp"].startswith("2023-11-14T22:13:20")
+
+
+def test_several_runs_of_a_session_become_one_transcript(tmp_path: Path) -> None:
+    """Files are read in order. Each run has a cost, and the last one counts."""
+    rows, later = stream_without_agents(), stream_without_agents()
+    later[-1]["total_cost_usd"] = 0.5
+    for row in later:
+        if row["type"] == "assistant":
+            row["message"]["id"] += "b"
+    paths = [write(tmp_path / name, *part) for name, part in (("1.jsonl", rows), ("2.jsonl", later))]
+    (converted,) = write_conversion(convert_files(paths, cwd=CWD), tmp_path / "converted")
+    session = threadline.read(converted)
+    costs = [Decimal(str(getattr(entry, "total_cost_usd", 0))) for entry in session if entry.kind == "cost-state"]
+    assert costs == [Decimal("0.0123"), Decimal("0.5")]
+    assert session.ledger.total.charges == 4
+
+
+@pytest.mark.parametrize("content", [b"", b"{}\n", b"[]", b"no JSON at all", b'{"type":"ai-title","aiTitle":"x"}\n'])
+def test_nothing_to_convert(cli: CliRunner, tmp_path: Path, content: bytes) -> None:
+    """A file without messages is not an error, but nothing is converted."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(content)
+    result = cli("convert", path, "--output", tmp_path / "out")
+    assert result.code == 1
+    assert "No messages to convert" in result.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_input_is_an_error(cli: CliRunner, tmp_path: Path) -> None:
+    """An input that does not exist is named."""
+    result = cli("convert", tmp_path / "nowhere.jsonl")
+    assert result.code == 2
+    assert "nowhere.jsonl" in result.err
+
+
+def test_examples_of_the_page_work(demo_home: Path, tmp_path: Path) -> None:
+    """Every example of `docs/convert.md` works on files in the formats that the page describes."""
+    work = tmp_path / "work"
+    names = {"run.jsonl": "stream-json", "messages.json": "sdk-messages", "old.jsonl": "tool-rows"}
+    examples = run_shell_lines(
+        PAGE, tmp_path, demo_home, {name: SOURCES / f"{file}.jsonl" for name, file in names.items()}
+    )
+    for shown, result in examples:
+        assert (result.returncode, result.stderr) == (0, b""), shown
+        assert result.stdout or shown.startswith("mkdir "), shown
+    (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    environment = {**os.environ, "PYTHONPATH": str(PAGE.parents[1] / "src")}
+    printed = subprocess.run(  # noqa: S603 - our own example
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=work,
+        env=environment,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    ).stdout
+    assert b"invented prompt 1" in printed
+    assert list((work / "from-python").glob("*.jsonl"))
