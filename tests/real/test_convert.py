@@ -52,7 +52,7 @@ def test_the_client_resumes_a_converted_session(name: str, tmp_path: Path) -> No
         source.write_text("".join(json.dumps(row) + "\n" for row in rows))
         (path,) = write_conversion(convert_files([source], cwd=str(client.work)), client.claude_home)
         before = threadline.read(path)
-        client.say("resumed", steps([{"text": "resumed"}]), "--resume", before.id)
+        client.say("resumed", steps([{"text": "resumed"}]), "--resume", path.stem)
     assert client.failures == {}
     after = threadline.read(path)
     assert after.id == before.id

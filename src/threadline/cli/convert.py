@@ -11,6 +11,7 @@ from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import output_options
 from threadline.convert import Conversion, ConvertedSession, convert_files, target_paths, write_conversion
+from threadline.json_values import to_json_value
 from threadline.model.text import count
 from threadline.render import plain
 
@@ -47,7 +48,7 @@ def convert(inputs: tuple[Path, ...], *, folder: Path | None, cwd: str | None, p
     """
     conversion = convert_files(inputs, cwd=str(Path(cwd).absolute() if cwd else Path.cwd()), prompt=prompt)
     paths = write_conversion(conversion, folder) if folder is not None else []
-    findings = [out.to_json_value(finding) for finding in conversion.all_findings]
+    findings = [to_json_value(finding) for finding in conversion.all_findings]
     if output == "json":
         folders = target_paths(conversion, folder) if folder is not None else {}
         out.print_json(
@@ -66,7 +67,7 @@ def _session_row(session: ConvertedSession, folders: dict[str, Path]) -> dict[st
     path = folders[session.session] / f"{session.session}.jsonl" if folders else None
     return {
         "session": session.session,
-        "path": out.to_json_value(path),
+        "path": to_json_value(path),
         "sources": list(session.sources),
         "cwd": session.cwd,
         "rows": session.rows,

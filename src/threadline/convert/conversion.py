@@ -119,10 +119,11 @@ def _group_by_session(path: Path, rows: list[SourceRow]) -> Iterator[tuple[str, 
         yield path.stem, rows
         return
     named = [row.fields.get("sessionId") for row in rows]
-    current = next((name for name in named if _is_uuid(name)), None) or _make_uuid("session", [r.fields for r in rows])
+    first = next((name for name in named if _is_uuid(name)), None)
+    current: str = first or _make_uuid("session", [row.fields for row in rows])
     groups: dict[str, list[SourceRow]] = {}
     for row, name in zip(rows, named, strict=True):
-        current = name if _is_uuid(name) else current
+        current = str(name) if _is_uuid(name) else current
         groups.setdefault(current, []).append(row)
     yield from groups.items()
 
@@ -325,7 +326,7 @@ class _SessionBuilder:
                 if not is_known:
                     self._findings.add("invented", f"message.{name}", value, "the reply has none", row)
         self._model = str(message["model"])
-        ordered = {name: message[name] for name in ("model", "id", "type", "role", "content") if name in message}
+        ordered: Row = {name: message[name] for name in ("model", "id", "type", "role", "content")}
         message = {**ordered, **message}
         if thread.message is not None and thread.message["id"] != message["id"]:
             thread.calls.clear()  # the conversation went on without their results

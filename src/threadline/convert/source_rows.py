@@ -145,6 +145,7 @@ def _system_kind(value: dict[str, Any]) -> str:
 
 def _row_of_sdk_message(value: dict[str, Any], place: Place) -> SourceRow:
     """Return the row for a message of the SDK, which is known by its class or by its fields."""
+    row: dict[str, Any]
     match _SDK_CLASSES.get(str(value.get("type", ""))) or _sdk_kind(value):
         case "assistant":
             message = {
