@@ -98,7 +98,8 @@ class AttributedEntry(NamedTuple):
     @property
     def agent(self) -> str | None:
         """The subagent that wrote it. Everything in an agent's own transcript is the agent's, even without an id."""
-        return getattr(self.entry, "author_agent_id", None) or self.transcript_agent
+        names = (getattr(self.entry, name, None) for name in ("author_agent_id", "agent_id"))
+        return next(filter(None, names), None) or self.transcript_agent
 
     @property
     def is_agent(self) -> bool:
