@@ -65,16 +65,18 @@ def test_log_compares_a_rewrite_with_the_last_known_text() -> None:
 
 
 def test_log_uses_the_patch_or_the_strings_if_the_text_is_not_known() -> None:
-    """A patch shows tabs as spaces, so a line that begins with spaces is not proven."""
+    """A patch shows tabs as spaces: a changed line that begins with spaces is proven only by the call's strings."""
     plain = log_of(edit_call(A, "one\ntwo\n", "two", "2", has_original=False))[-1]
-    spaces = log_of(edit_call(A, "\tone\ntwo\n", "two", "2", has_original=False))[-1]
+    spaces = log_of(edit_call(A, "\ttwo\n", "two", "2", has_original=False))[-1]
+    whole_lines = log_of(edit_call(A, "\tone\n  two\n", "  two", "  2", has_original=False))[-1]
     strings = log_of(call("Edit", {"file_path": A, "old_string": "x", "new_string": "y"}, "ok"))[-1]
     several = log_of(
         call("MultiEdit", {"file_path": A, "edits": [{"old_string": o, "new_string": o * 2} for o in "xy"]}, "ok")
     )[-1]
     notebook = log_of(call("NotebookEdit", {"notebook_path": A, "cell_id": "1", "new_source": "n"}, "ok"))[-1]
     assert (plain.source, plain.proven, changed_lines(plain)) == (DiffSource.PATCH, True, ["-two", "+2"])
-    assert (spaces.source, spaces.proven, changed_lines(spaces)) == (DiffSource.PATCH, False, ["-two", "+2"])
+    assert (spaces.source, spaces.proven, changed_lines(spaces)) == (DiffSource.PATCH, False, ["-  two", "+  2"])
+    assert (whole_lines.source, whole_lines.proven) == (DiffSource.PATCH, True)
     assert (strings.source, strings.proven, changed_lines(strings)) == (DiffSource.INPUT, False, ["-x", "+y"])
     assert (several.source, changed_lines(several)) == (DiffSource.INPUT, ["-x", "+xx", "-y", "+yy"])
     assert several.diff.count("+++") == 1

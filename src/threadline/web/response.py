@@ -127,7 +127,8 @@ def _script_button(icon_name: str, action: str, label: str) -> Markup:
 def _aria_current(path: str, target: str) -> str | None:
     if path == target:
         return "page"
-    return "true" if target == urls.SESSIONS and path.startswith(f"{urls.SESSION}/") else None
+    is_below = path.startswith(f"{urls.SESSION if target == urls.SESSIONS else target}/")
+    return "true" if is_below and target != urls.HOME else None
 
 
 class Asset(Struct, frozen=True):

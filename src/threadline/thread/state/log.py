@@ -79,7 +79,7 @@ def _make_diff(before: FileState, after: FileState, call: Call) -> _Diff:
         return _diff_of_texts(before, after)
     hunks = _recorded_patch(call)
     if hunks:
-        return _diff_of_patch(after.path, hunks)
+        return _diff_of_patch(after.path, hunks, call)
     pairs = list(_replaced_texts(call))
     if not pairs:
         return "", DiffSource.NONE, False, "What was changed is not recorded."
@@ -105,10 +105,15 @@ def _diff_of_texts(before: FileState, after: FileState) -> _Diff:
     return text, DiffSource.TEXTS, True, statement
 
 
-def _diff_of_patch(path: str, hunks: Sequence[Hunk]) -> _Diff:
-    """The patch that the tool recorded. It shows leading tabs as two spaces each."""
+def _diff_of_patch(path: str, hunks: Sequence[Hunk], call: Call) -> _Diff:
+    """The patch that the tool recorded. It shows leading tabs as two spaces each.
+
+    A changed line is proven if it cannot begin with a tab, or if it is a whole line of the call's own strings.
+    """
     text = "".join([f"--- {path}\n+++ {path}\n", *(line for hunk in hunks for line in _hunk_lines(hunk))])
-    if any(line[1:].startswith("  ") for hunk in hunks for line in hunk.lines or ()):
+    known_lines = {line for pair in _replaced_texts(call) for string in pair for line in string.split("\n")}
+    changed = (line for hunk in hunks for line in hunk.lines or () if line[:1] in ("+", "-"))
+    if any(line[1:].startswith("  ") and line[1:] not in known_lines for line in changed):
         statement = "From the patch that the tool recorded, in which two leading spaces may be a tab."
         return text, DiffSource.PATCH, False, statement
     return text, DiffSource.PATCH, True, "From the patch that the tool recorded."

@@ -184,7 +184,7 @@ def files_page(request: PageRequest) -> Page:
                 "div",
                 el("h1", shorten(single, 300) if single else "Files"),
                 _file_summary(files) if single else EMPTY,
-                _log_link(single, "All edits as diffs") if single else EMPTY,
+                facts_row([_log_link(single, "All edits as diffs")]) if single else EMPTY,
                 time_zone_note(zone),
                 class_="head",
             ),
