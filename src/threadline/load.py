@@ -12,6 +12,8 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.account import Ledger, ledger_from_sightings, shipped_rates, with_origin
@@ -40,9 +42,11 @@ from threadline.model.state import ListSource, State, TaskState, TodoState
 from threadline.model.summaries import NO_LINKS, SummaryLinks, SummaryRef
 from threadline.model.usage import Sighting
 from threadline.parse import (
+    DECODE_ERRORS,
     LineNumbers,
     TranscriptLinks,
     entries,
+    find_lines,
     heads,
     read_agent_meta,
     read_sightings,
@@ -224,12 +228,14 @@ def session_ledger(session: model.Session) -> Ledger:
     return Ledger(ledger.of_sessions((session_of_path(session.path) or session.id,)), table, problems)
 
 
-def agent_transcripts(main: Path, homes: Homes = NO_HOMES, session_entries: Iterable[Entry] = ()) -> list[Transcript]:
+def agent_transcripts(
+    main: Path, homes: Homes = NO_HOMES, session_entries: Iterable[Entry] | None = None
+) -> list[Transcript]:
     """Return the agents' transcripts and journals of the session whose main transcript this is.
 
     Those beside it belong to the session if their entries name it. Outside of a home, the main transcript may have been
     renamed: then they still have the id that its entries have. Those in other folders of the homes belong to it if one
-    of `session_entries` names their path.
+    of `session_entries` names their path; by default, an entry of the main transcript, which is searched for them.
     """
     below, beside = session_transcripts(main, homes=homes)
     id_ = session_of_path(main)
@@ -238,7 +244,7 @@ def agent_transcripts(main: Path, homes: Homes = NO_HOMES, session_entries: Iter
     names = {id_} if not beside or home_of_transcript(main) is not None else {id_, named_session(main)}
     own = [*below, *(replace(agent, session=id_) for agent in beside if named_session(agent.path) in names - {None})]
     known = {os.path.realpath(transcript.path) for transcript in own}
-    paths = dict.fromkeys(_agent_paths(session_entries))
+    paths = dict.fromkeys(_find_agent_paths(main) if session_entries is None else _agent_paths(session_entries))
     return [*own, *(agent for path in paths if (agent := _named_agent(path, main, homes, known)) is not None)]
 
 
@@ -248,6 +254,22 @@ def _agent_paths(session_entries: Iterable[Entry]) -> Iterator[str]:
         for entry in session_entries
         if isinstance(entry, ChainEntry) and entry.agent_transcript_path
     )
+
+
+class _AgentPathRow(Struct):
+    agent_transcript_path: str | None = None
+
+
+_decode_agent_path = msgspec.json.Decoder(_AgentPathRow).decode
+
+
+def _find_agent_paths(main: Path) -> Iterator[str]:
+    with suppress(Error):
+        for match in find_lines(main, b'"agent_transcript_path"'):
+            for line in match.lines:
+                with suppress(*DECODE_ERRORS):  # a text that quotes the word, or a damaged line
+                    if path := _decode_agent_path(line).agent_transcript_path:
+                        yield path
 
 
 def _named_agent(name: str, main: Path, homes: Homes, known: set[str]) -> Transcript | None:

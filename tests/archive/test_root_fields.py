@@ -84,6 +84,9 @@ def test_named_transcript_is_read_as_an_agent(tmp_path: Path) -> None:
     write_home(tmp_path, *rows)
     session = threadline.read(path)
     assert [(str(found.id), len(found.entries)) for found in session.agents] == [(AGENT, 3)]
+    for options in ((), ("--no-redact",)):
+        command = ("export", path, "--agents", "full", "--format", "md", "--out", "-", *options)
+        assert "Count the shelves" in run_command(*command, "--home", tmp_path).out.decode()
     with threadline.open(tmp_path, index=False, keep=False) as archive:
         assert archive.ledger().by("session")[0].output == session.ledger.total.output
         assert [row.agents for row in archive.sessions().sessions] == [1]

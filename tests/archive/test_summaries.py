@@ -124,6 +124,22 @@ def test_commands_and_pages_show_both_directions(tmp_path: Path) -> None:
         server.close()
 
 
+def test_exported_title_is_redacted(tmp_path: Path) -> None:
+    """A summary in another session, which is not exported, may contain a secret."""
+    secret = "ghp_" + "a1B2" * 9
+    old = session_rows(OLD)
+    write_session(tmp_path, "-work", OLD, old)
+    write_session(tmp_path, "-work", NEW, [summary(old[-1]["uuid"], f"Use {secret}"), *session_rows(NEW)])
+    for form in ("md", "json", "html", "txt"):
+        text = run_command("export", OLD, "--format", form, "--out", "-", "--home", tmp_path).out.decode()
+        assert "Use " in text
+        assert secret not in text
+    assert (
+        secret
+        in run_command("export", OLD, "--no-redact", "--format", "txt", "--out", "-", "--home", tmp_path).out.decode()
+    )
+
+
 def test_missing_leaf_titles_nothing(tmp_path: Path) -> None:
     """Its session is unknown, and the session that contains the summary is another one."""
     path = write_session(tmp_path, "-work", NEW, [summary("gone"), *session_rows(NEW, first="Sort the boxes")])

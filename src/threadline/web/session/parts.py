@@ -282,7 +282,7 @@ def related_page(request: PageRequest) -> PageResult:
         )
         for each in session.continuations
     ]
-    content = el("ul", rows) if rows else el("p", "No related sessions in this project.", class_="nothing")
+    content = el("ul", rows) if rows else el("p", "No related sessions.", class_="nothing")
     title = "Related sessions"
     return Page(title, "related", _with_title(session, title, content), continuation_rows(session.continuations))
 
