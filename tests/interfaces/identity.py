@@ -16,6 +16,9 @@ NAMES = (UUID, "Session 1")
 """The file names that every transcript is tested under: as Claude Code names sessions, and another."""
 
 
+Row = dict[str, Any]
+
+
 class Facts(NamedTuple):
     """What an interface says about a session; None if it does not say it."""
 
@@ -116,3 +119,28 @@ def _tokens(spent: Mapping[str, Any] | None) -> int | None:
 
 def _tokens_of(row: Mapping[str, Any]) -> int:
     return int(row["input"] + row["output"] + row["cache_write"] + row["cache_read"])
+
+
+def make_prompt(text: str, **fields: Any) -> Row:
+    """Make a row with a prompt."""
+    message = {"role": "user", "content": text}
+    return {"type": "user", "timestamp": "2025-01-15T10:00:00.000Z", "message": message, **fields}
+
+
+def make_reply(text: str, *blocks: Row, tokens: tuple[int, int], **fields: Any) -> Row:
+    """Make a row with a reply; `tokens` are its input and output."""
+    usage = {"input_tokens": tokens[0], "output_tokens": tokens[1]}
+    content = [{"type": "text", "text": text}, *blocks]
+    message = {"role": "assistant", "model": "claude-3-opus", "content": content, "usage": usage}
+    return {"type": "assistant", "timestamp": "2025-01-15T10:00:02.000Z", "message": message, **fields}
+
+
+CALL = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "notes.md"}}
+RESULT = [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "a note"}]
+
+
+def write_rows(path: Path, rows: list[Row]) -> Path:
+    """Write a transcript."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path

@@ -117,6 +117,7 @@ def web(home: Path) -> dict[str, Answers]:
             **_usage_answers(server.json(f"/usage.json?since=all&by=session&limit={_LIMIT}")),
             "number of sessions": activity["sessions"],
             "number of agents": activity["agents"],
+            "number of calls": activity["calls"],
             "calls": _unique_calls((call["call"], call["tool"], call["outcome"]) for call in calls),
             "files": (files := sorted({row["file"]["path"] for row in server.json(_FILE_LIST)["files"]})),
             "edits": _unique_edits(
@@ -164,6 +165,7 @@ def library_with_index(home: Path) -> dict[str, Answers]:
             **_library_answers(archive),
             "calls": _unique_calls((call.id, call.tool, str(call.outcome)) for call in archive.calls(limit=None)),
             "summarized sessions": _summarized_sessions(archive),
+            "number of calls": len(archive.calls(limit=None)),
             "files": (files := sorted({file.path for file in archive.files(limit=None)})),
             "edits": _unique_edits(
                 msgspec.to_builtins(edit, enc_hook=str)
@@ -175,6 +177,7 @@ def library_with_index(home: Path) -> dict[str, Answers]:
             **_row_answers(sessions),
             "summarized sessions": sorted({(row["session"], row["continues"]) for row in tables["links"]}),
             "calls": _unique_calls((row["call"], row["tool"], row["outcome"]) for row in tables["calls"]),
+            "number of calls": len(tables["calls"]),
             "files": sorted({row["path"] for row in tables["files"]}),
             "field problems": _field_problems(row["kind"] for row in tables["problems"]),
         }

@@ -19,6 +19,7 @@ The meaning of each answer, and the interface that others are compared with (`RE
   not compared.
 - **summarized sessions** are the pairs of sessions of which one begins with a summary of the other, as both of them
   say. A summary is also the title of the session that it names, and of no other.
+- **number of calls**: a call that a fork copied counts once.
 - **sessions, ledger, problems** are what reading the transcripts gives.
 - **field problems** are required fields that are missing and timestamps that are not times. The index has them, too.
 """
@@ -52,6 +53,7 @@ REFERENCE = {
     "lists": "read",
     "number of sessions": "read",
     "number of agents": "read",
+    "number of calls": "library with index",
     "newest sessions": "command without index",
     "later sessions": "command without index",
     "overview": "library without index",

@@ -5,72 +5,66 @@ The rows have the shapes of five descriptions of the format. `tests/real/test_se
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.interfaces import entry_points
-from tests.interfaces.identity import NAMES, UUID, Facts, ask_about_file, ask_about_session
+from tests.interfaces.identity import (
+    CALL,
+    NAMES,
+    RESULT,
+    UUID,
+    Facts,
+    Row,
+    ask_about_file,
+    ask_about_session,
+    make_prompt,
+    make_reply,
+    write_rows,
+)
 
 import threadline
 
-Row = dict[str, Any]
-
-
-def _prompt(text: str, **fields: Any) -> Row:
-    message = {"role": "user", "content": text}
-    return {"type": "user", "timestamp": "2025-01-15T10:00:00.000Z", "message": message, **fields}
-
-
-def _reply(text: str, *blocks: Row, tokens: tuple[int, int], **fields: Any) -> Row:
-    usage = {"input_tokens": tokens[0], "output_tokens": tokens[1]}
-    content = [{"type": "text", "text": text}, *blocks]
-    message = {"role": "assistant", "model": "claude-3-opus", "content": content, "usage": usage}
-    return {"type": "assistant", "timestamp": "2025-01-15T10:00:02.000Z", "message": message, **fields}
-
-
-_CALL = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "notes.md"}}
-_RESULT = [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "a note"}]
 _FIRST, _SECOND = "5eed0000-0000-4000-8000-00000000000a", "5eed0000-0000-4000-8000-00000000000b"
 SHAPES: dict[str, tuple[list[Row], int, int]] = {
     "no ids at all": (
         [
-            _prompt("open the notes"),
-            _reply("I will.", _CALL, tokens=(1500, 50)),
-            _prompt("", message={"role": "user", "content": _RESULT}),
+            make_prompt("open the notes"),
+            make_reply("I will.", CALL, tokens=(1500, 50)),
+            make_prompt("", message={"role": "user", "content": RESULT}),
         ],
         1550,
         1,
     ),
     "another id, on prompts only": (
         [
-            _prompt("hello", uuid="u1", sessionId="sess1"),
-            _reply("Hello!", tokens=(10, 8), uuid="a1"),
-            _prompt("open the notes", uuid="u2", sessionId="sess1"),
-            _reply("I will.", tokens=(50, 30), uuid="a2"),
+            make_prompt("hello", uuid="u1", sessionId="sess1"),
+            make_reply("Hello!", tokens=(10, 8), uuid="a1"),
+            make_prompt("open the notes", uuid="u2", sessionId="sess1"),
+            make_reply("I will.", tokens=(50, 30), uuid="a2"),
             {"type": "tool_use", "uuid": "t1", "tool": {"name": "Read", "input": {"file_path": "notes.md"}}},
             {"type": "tool_result", "uuid": "r1", "result": {"output": "a note", "error": None}},
-            _reply("It says: a note.", tokens=(80, 15), uuid="a3"),
+            make_reply("It says: a note.", tokens=(80, 15), uuid="a3"),
         ],
         193,
         1,
     ),
     "another id, everywhere": (
         [
-            _prompt("open the notes", uuid="u1", parentUuid=None, sessionId="other", cwd="/work/app"),
-            _reply("I will.", _CALL, tokens=(7, 5), uuid="a1", parentUuid="u1", sessionId="other"),
-            _prompt("", message={"role": "user", "content": _RESULT}, uuid="u2", parentUuid="a1", sessionId="other"),
+            make_prompt("open the notes", uuid="u1", parentUuid=None, sessionId="other", cwd="/work/app"),
+            make_reply("I will.", CALL, tokens=(7, 5), uuid="a1", parentUuid="u1", sessionId="other"),
+            make_prompt("", message={"role": "user", "content": RESULT}, uuid="u2", parentUuid="a1", sessionId="other"),
         ],
         12,
         1,
     ),
     "two other ids, as in a copy": (
         [
-            _prompt("hello", uuid="u1", parentUuid=None, sessionId=_FIRST),
-            _reply("Hello!", tokens=(3, 4), uuid="a1", parentUuid="u1", sessionId=_FIRST),
-            _reply("And more.", tokens=(5, 6), uuid="a2", parentUuid="a1", sessionId=_SECOND),
+            make_prompt("hello", uuid="u1", parentUuid=None, sessionId=_FIRST),
+            make_reply("Hello!", tokens=(3, 4), uuid="a1", parentUuid="u1", sessionId=_FIRST),
+            make_reply("And more.", tokens=(5, 6), uuid="a2", parentUuid="a1", sessionId=_SECOND),
         ],
         18,
         0,
@@ -82,13 +76,6 @@ SHAPES: dict[str, tuple[list[Row], int, int]] = {
 def _isolated(tmp_path: Path) -> Iterator[None]:
     with entry_points.isolated(tmp_path / "environment", frozen=False):
         yield
-
-
-def write_rows(path: Path, rows: list[Row]) -> Path:
-    """Write a transcript."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -120,7 +107,7 @@ def test_rows_id_is_an_alias_if_one_session_has_it(tmp_path: Path) -> None:
 def test_projects_may_have_sessions_of_the_same_name(tmp_path: Path) -> None:
     """As the third description draws it: each is listed, counted and found by its path or its folder and name."""
     for number, name in enumerate(("a/session1", "a/session2", "b/session1"), 1):
-        rows = [_prompt(name, uuid=f"u{number}"), _reply("Done.", tokens=(number, 0), uuid=f"a{number}")]
+        rows = [make_prompt(name, uuid=f"u{number}"), make_reply("Done.", tokens=(number, 0), uuid=f"a{number}")]
         write_rows(tmp_path / f"projects/-home-user-project-{name}.jsonl", rows)
     assert sorted(row["title"] for row in _run(tmp_path, "list").json) == ["a/session1", "a/session2", "b/session1"]
     assert _run(tmp_path).json["sessions"] == 3
@@ -146,8 +133,8 @@ def test_every_file_in_subagents_is_an_agent(tmp_path: Path, index: str) -> None
     """`<session>/subagents/<any name>.jsonl` is an agent's transcript for every interface."""
     agent = "7f3c2a10-0000-4000-8000-000000000002"
     folder = tmp_path / "projects/-a"
-    write_rows(folder / f"{UUID}.jsonl", [_prompt("begin"), _reply("Begun.", tokens=(1500, 50))])
-    agent_rows = [_prompt("look around", isSidechain=True), _reply("Seen.", tokens=(700, 20), isSidechain=True)]
+    write_rows(folder / f"{UUID}.jsonl", [make_prompt("begin"), make_reply("Begun.", tokens=(1500, 50))])
+    agent_rows = [make_prompt("look around", isSidechain=True), make_reply("Seen.", tokens=(700, 20), isSidechain=True)]
     write_rows(folder / UUID / "subagents" / f"{agent}.jsonl", agent_rows)
 
     def ask(*arguments: str) -> Any:
@@ -169,7 +156,7 @@ def test_every_file_in_subagents_is_an_agent(tmp_path: Path, index: str) -> None
 def test_agents_beside_a_renamed_transcript_stay_its_agents(tmp_path: Path) -> None:
     """Outside of a home, agents that name the id in the rows of the main transcript belong to it, and count there."""
     path = write_rows(tmp_path / "notes.jsonl", SHAPES["another id, everywhere"][0])
-    agent_row = _reply("Seen.", tokens=(700, 20), isSidechain=True, agentId="a1", uuid="x1", sessionId="other")
+    agent_row = make_reply("Seen.", tokens=(700, 20), isSidechain=True, agentId="a1", uuid="x1", sessionId="other")
     write_rows(tmp_path / "agent-a1.jsonl", [agent_row])
     session = threadline.read(path)
     assert (session.id, [agent.id for agent in session.agents]) == ("notes", ["a1"])
@@ -181,10 +168,10 @@ def test_agents_beside_a_renamed_transcript_stay_its_agents(tmp_path: Path) -> N
 def test_files_that_are_not_sessions_are_not_listed(tmp_path: Path) -> None:
     """Hidden files, notes and agents' rows are not sessions, whatever they are called."""
     folder = tmp_path / "projects/-a"
-    write_rows(folder / f"._{UUID}.jsonl", [_prompt("hidden")])
+    write_rows(folder / f"._{UUID}.jsonl", [make_prompt("hidden")])
     write_rows(folder / "notes.jsonl", [{"note": "buy milk"}])
-    write_rows(folder / "helper.jsonl", [_prompt("an agent's", isSidechain=True)])
-    write_rows(folder / "agent-a1.jsonl", [_prompt("an agent's", isSidechain=True, agentId="a1")])
+    write_rows(folder / "helper.jsonl", [make_prompt("an agent's", isSidechain=True)])
+    write_rows(folder / "agent-a1.jsonl", [make_prompt("an agent's", isSidechain=True, agentId="a1")])
     assert _run(tmp_path, "list").json == []
     assert _run(tmp_path).json["sessions"] == 0
 
@@ -193,7 +180,7 @@ def test_keep_lists_and_restores_a_session_of_any_name(tmp_path: Path) -> None:
     """A session is kept under its own name, with its agents."""
     home, keep = tmp_path / "home", tmp_path / "keep"
     path = write_rows(home / "projects/-a/session1.jsonl", SHAPES["no ids at all"][0])
-    write_rows(home / "projects/-a/session1/subagents/helper.jsonl", [_reply("Seen.", tokens=(7, 2))])
+    write_rows(home / "projects/-a/session1/subagents/helper.jsonl", [make_reply("Seen.", tokens=(7, 2))])
     entry_points.run_command("keep", "--home", home, "--keep", keep)
     (row,) = entry_points.run_command("keep", "list", "--keep", keep, "--json").json
     assert (row["session"], row["files"]) == ("session1", 2)

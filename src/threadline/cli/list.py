@@ -6,7 +6,7 @@ The command function is called `list` and hides the builtin in this module. Do n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
 import click
@@ -27,6 +27,7 @@ from threadline.cli.options import (
 )
 from threadline.cli.resolve import open_archive
 from threadline.json_values import to_json_value
+from threadline.model.places import is_uuid
 from threadline.model.text import count, count_agents, format_size, format_time, join_some, short_model_name
 from threadline.model.times import TimeRange, zone_name
 from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain, wrap
@@ -148,9 +149,18 @@ def _page_lines(listing: SessionList, zone: tzinfo, *, colour: bool) -> Iterator
     if listing.sessions:
         yield ""
         yield style.line((Span(f"Times are {zone_name(zone)}.", Role.FAINT),))
+    if number := _count_repeated(listing.sessions):
+        note = f"{count(number, 'row')} repeat a session that another home or project has, too."
+        yield from map(style.line, wrap((Span(note, Role.FAINT),), width))
     if listing.more:
         note = f"Showing the newest {len(listing.sessions)}. {listing.more:,} more: use --limit N."
         yield from map(style.line, wrap((Span(note, Role.FAINT),), width))
+
+
+def _count_repeated(sessions: Sequence[SessionSummary]) -> int:
+    """The number of rows whose session has an earlier row. Only a UUID names the same session everywhere."""
+    ids = [session.id for session in sessions if session.id is not None and is_uuid(session.id)]
+    return len(ids) - len(set(ids))
 
 
 def _session_lines(session: SessionSummary, width: int, zone: tzinfo, *, has_machines: bool) -> Iterator[Spans]:

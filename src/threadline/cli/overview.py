@@ -72,7 +72,9 @@ def _labelled_facts(overview: Overview, zone: tzinfo) -> Iterator[tuple[str, str
         yield "sessions", "none yet: Claude Code has not written a transcript here"
         return
     kept = f", {overview.kept:,} of them only in the keep" if overview.kept else ""
-    yield "sessions", f"{overview.sessions:,} in {count(len(overview.projects), 'project')}{kept}"
+    rows = f"; `list` has {overview.listed:,}, because some are in several homes or projects"
+    more = rows if overview.listed > overview.sessions else ""
+    yield "sessions", f"{overview.sessions:,} in {count(len(overview.projects), 'project')}{kept}{more}"
     transcripts = count(overview.transcripts, "transcript")
     yield "entries", f"{overview.entries:,} in {transcripts}, {format_size(overview.bytes)}"
     if overview.first is not None:

@@ -359,6 +359,7 @@ def _build_report(options: UsageOptions, archive: Archive, ledger: Ledger, selec
         since=criteria.time.since,
         until=criteria.time.until,
         exact_tools=options.exact_tools,
+        found=archive.found if "session" in options.keys and options.output in _OUTPUTS_WITH_NOTES else (),
     )
     if options.mode == "both":
         from threadline.cli.usage_reported import filter_reported  # noqa: PLC0415 - loads worker processes

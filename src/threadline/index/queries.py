@@ -78,16 +78,15 @@ _COUNT_PROMPTS = """SELECT COUNT(*) FROM session_rows s
     CROSS JOIN entries e ON e.transcript_id = p.transcript_id AND e.line = p.line
     WHERE s.last >= ? AND e.timestamp >= ? AND p.kind <> 'interrupt'"""
 # Tool by tool, because the SQL index orders the calls of each tool by time.
-_COUNT_CALLS = """SELECT COALESCE(SUM(
-        (SELECT COUNT(*) FROM call_rows c WHERE c.tool_id = t.tool_id AND c.moment >= ?)
-    ), 0) FROM tools t"""
+_COUNT_CALLS = """SELECT COUNT(DISTINCT c.call) FROM tools t
+    CROSS JOIN call_rows c ON c.tool_id = t.tool_id AND c.moment >= ?"""
 _COUNT_ALL_AGENTS = f"""SELECT COUNT(*) FROM agent_rows a JOIN transcripts t USING(transcript_id)
     WHERE {WORKING_AGENT_SQL.format(transcript="t")}"""
 _COUNT_AGENTS = f"{_COUNT_ALL_AGENTS} AND a.first >= ?"
 _COUNT_EVERYTHING = (
     _COUNT_ALL_SESSIONS,
     "SELECT COUNT(*) FROM prompt_rows WHERE kind <> 'interrupt'",
-    "SELECT COUNT(*) FROM call_rows",
+    "SELECT COUNT(DISTINCT call) FROM call_rows",
     _COUNT_ALL_AGENTS,
 )
 _COUNT_CALLS_OF_SESSIONS = """SELECT t.session, COUNT(*) FROM transcripts t
@@ -99,9 +98,8 @@ _COUNT_CALLS_BY_SESSION = """SELECT t.session, COUNT(*) FROM call_rows c
     CROSS JOIN transcripts t ON t.transcript_id = e.transcript_id
     WHERE t.session IS NOT NULL GROUP BY 1"""
 
-_COUNT_TOOLS = (
-    "SELECT k.tool, COUNT(*) FROM call_rows c JOIN tools k USING(tool_id) GROUP BY c.tool_id ORDER BY 2 DESC, 1"
-)
+_COUNT_TOOLS = """SELECT k.tool, COUNT(DISTINCT c.call) FROM call_rows c JOIN tools k USING(tool_id)
+    GROUP BY c.tool_id ORDER BY 2 DESC, 1"""
 
 
 class Activity(Struct, frozen=True):
@@ -114,7 +112,7 @@ class Activity(Struct, frozen=True):
 
 
 def count_activity(connection: sqlite3.Connection, since: datetime | None = None) -> Activity:
-    """How much was done since a time, or ever. A call that occurs in several transcripts counts once in each."""
+    """How much was done since a time, or ever. A call that occurs in several transcripts counts once."""
     if since is None:
         return Activity(*(connection.execute(select).fetchone()[0] for select in _COUNT_EVERYTHING))
     start = since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")

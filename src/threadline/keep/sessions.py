@@ -36,7 +36,7 @@ from threadline.find import (
 )
 from threadline.keep.catalogue import Catalogue, FileKey, Version
 from threadline.model.homes import Home, SideFileKind, TranscriptKind
-from threadline.model.places import Problem
+from threadline.model.places import Problem, is_uuid
 
 if TYPE_CHECKING:
     from threadline.model.entries import Entry
@@ -222,6 +222,9 @@ class KeptSession(Struct, frozen=True):
         return tuple(file for file in self.files if file.path not in moved)
 
 
+_SessionKey = tuple[str, str, str, str]
+
+
 def list_sessions(catalogue: Catalogue, *, machine: str | None = None, at: int | None = None) -> list[KeptSession]:
     """The kept sessions, newest first; with `at`, as they were after that run of their machine.
 
@@ -236,21 +239,24 @@ def list_sessions(catalogue: Catalogue, *, machine: str | None = None, at: int |
 
 def _list_sessions(catalogue: Catalogue, machine: str | None, at: int | None) -> list[KeptSession]:
     owners = file_owners(catalogue)
-    files: dict[FileKey, list[Version]] = defaultdict(list)
-    version_counts: dict[FileKey, int] = defaultdict(int)
+    files: dict[_SessionKey, list[Version]] = defaultdict(list)
+    version_counts: dict[_SessionKey, int] = defaultdict(int)
     for versions in _select_versions(catalogue, machine, at):
         newest = versions[-1]
         session = owners.session(newest)
         if session is None:
             continue
-        key = (newest.machine, newest.home, session)
+        # Only a UUID names the same session in every project.
+        parts = newest.path.split("/")
+        folder = parts[1] if parts[0] == PROJECTS and not is_uuid(session) else ""
+        key = (newest.machine, newest.home, session, folder)
         files[key].append(newest)
         if session_of_main_transcript(newest.path) is not None:
             version_counts[key] += len(versions)
     sessions = [
         KeptSession(id_, machine_id, of_session[0].label, home, tuple(of_session), max(1, version_counts[key]))
         for key, of_session in files.items()
-        for machine_id, home, id_ in [key]
+        for machine_id, home, id_, _folder in [key]
         if any(is_session_transcript(file.path) for file in of_session)
     ]
     return sorted(sessions, key=lambda session: (session.modified, session.id), reverse=True)

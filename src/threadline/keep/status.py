@@ -43,7 +43,8 @@ _RISK_STATES: tuple[RiskState, ...] = ("new", "grown", "changed")
 class AtRisk(Struct, frozen=True):
     """Files of a session that are not kept, or a file that belongs to no session (`session` is None).
 
-    `deleted` is when Claude Code will delete the first of them; None means never.
+    `deleted` is when Claude Code will delete the first of them; None means never. `has_transcript` says whether the
+    home has a transcript of the session, or only its side files.
     """
 
     session: str | None
@@ -54,6 +55,7 @@ class AtRisk(Struct, frozen=True):
     bytes: int
     modified: datetime
     deleted: datetime | None
+    has_transcript: bool = False
 
 
 class KeptMachine(Struct, frozen=True):
@@ -81,6 +83,7 @@ class LivingHome(Struct, frozen=True):
     sessions: int
     files: int
     bytes: int
+    agents_only: int = 0
 
 
 class Status(Struct, frozen=True):
@@ -88,6 +91,7 @@ class Status(Struct, frozen=True):
 
     `only` counts the sessions that Claude Code has deleted. `bytes` is the size of the kept files, `all_bytes` that of
     all their versions, and `stored` what the keep takes on disk. `unseen` lists what could not be read in the homes.
+    `agents_only` counts the sessions without a transcript of their own.
     """
 
     sessions: int
@@ -103,6 +107,7 @@ class Status(Struct, frozen=True):
     at_risk: tuple[AtRisk, ...]
     problems: tuple[str, ...]
     unseen: tuple[Problem, ...] = ()
+    agents_only: int = 0
 
 
 def read_status(
@@ -136,6 +141,7 @@ def read_status(
         at_risk=tuple(sorted(risks, key=_urgency)),
         problems=(*catalogue.problems, *_damage_messages(catalogue, damaged_packs)),
         unseen=tuple(unseen),
+        agents_only=sum(session.main is None for session in sessions),
     )
 
 
@@ -215,12 +221,17 @@ class _HomeScan:
             if (status := _stat_file(source)) is not None and not catalogue.forgotten.has(source.path)
         ]
 
+        paths = (source.path for source, _status in self._files)
+        self._sessions = {session for path in paths if is_session_transcript(path) and (session := _session_in(path))}
+
     def home(self) -> LivingHome:
         """What the home contains."""
         paths = [source.path for source, _status in self._files]
-        sessions = {_session_in(path) for path in paths if is_session_transcript(path)} - {None}
+        sessions = self._sessions
+        mains = {session_of_main_transcript(path) for path in paths}
         size = sum(status.st_size for _source, status in self._files)
-        return LivingHome(str(self._home.path), self._period, len(sessions), len(self._files), size)
+        home = str(self._home.path)
+        return LivingHome(home, self._period, len(sessions), len(self._files), size, len(sessions - mains))
 
     def at_risk(self) -> Iterator[AtRisk]:
         """What is not kept in its current state, by session; files that belong to none one by one."""
@@ -249,6 +260,7 @@ class _HomeScan:
             sum(file.unkept_bytes for file in files),
             mtime_to_datetime(main.mtime_ns),
             min(ends, default=None),
+            name in self._sessions,
         )
 
     def _compare(self, source: SourceFile, status: os.stat_result) -> _UnkeptFile | None:

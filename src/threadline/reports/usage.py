@@ -6,7 +6,7 @@ Every `usage` loads this module, also with a fresh index, so it must not import 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
@@ -18,7 +18,7 @@ from threadline.errors import Error
 from threadline.model.homes import Found, SideFile, SideFileKind
 from threadline.model.ledger import Charge, Key, ReportedDay, ReportedUsage, Row, Rows, Sum, sum_fields
 from threadline.model.places import Place, Problem, ProblemKind
-from threadline.model.text import count, plain_decimal
+from threadline.model.text import count, join_some, plain_decimal
 from threadline.model.times import in_zone, zone_name
 from threadline.model.usage import StatsCache
 from threadline.parse import decode_side_value, read_side_bytes
@@ -37,7 +37,7 @@ class UsageReport(Struct, frozen=True):
     """The rows of a report. `left_out` counts the groups of the first key beyond the limit, `rest` is their sum.
 
     `reported` is what Claude Code reports, if requested. `swept` are days whose transcripts were deleted. `is_part`
-    says that the ledger was filtered.
+    says that the ledger was filtered. `agents_only` are sessions that have no transcript of their own.
     """
 
     ledger: Ledger
@@ -51,6 +51,7 @@ class UsageReport(Struct, frozen=True):
     reported: ReportedUsage | None = None
     swept: tuple[ReportedDay, ...] = ()
     is_part: bool = False
+    agents_only: tuple[str, ...] = ()
 
     @property
     def zone(self) -> str:
@@ -74,11 +75,12 @@ def build_usage_report(
     since: datetime | None = None,
     until: datetime | None = None,
     exact_tools: bool = False,
+    found: Iterable[Found] = (),
 ) -> UsageReport:
     """Report on a ledger by these keys. `limit` is the maximum number of groups of the first key.
 
     `since` and `until` are how the ledger was filtered, to be repeated in the report. With `exact_tools`, tools that
-    were renamed are counted under both names.
+    were renamed are counted under both names. `found` are the homes; they are used if `session` is a key.
     """
     rows = ledger.by(*names, zone=zone, extra=extra, exact_tools=exact_tools)
     total = rows.total
@@ -88,7 +90,15 @@ def build_usage_report(
         rows = Rows(rows.by, tuple(_sort_rows(rows, order, last)))
     kept, others = _apply_limit(rows, limit, newest=order == "time" or (order is None and names[0] in TIME_KEYS))
     left_out = len({row.keys[names[0]] for row in others})
-    return UsageReport(ledger, Rows(rows.by, kept), total, zone, since, until, left_out, Sum.of(others))
+    report = UsageReport(ledger, Rows(rows.by, kept), total, zone, since, until, left_out, Sum.of(others))
+    return replace(report, agents_only=_sessions_without_main(ledger, found)) if "session" in names else report
+
+
+def _sessions_without_main(ledger: Ledger, found: Iterable[Found]) -> tuple[str, ...]:
+    """Return the sessions of which only agents' transcripts exist; none if no home is given."""
+    transcripts = [transcript for home in found for transcript in home.transcripts]
+    mains = {str(transcript.session) for transcript in transcripts if transcript.is_main}
+    return tuple(sorted(ledger.sessions - mains)) if transcripts else ()
 
 
 def _sort_rows(rows: Rows, order: str, last: Mapping[_KeyPath, datetime]) -> list[Row]:
@@ -157,6 +167,11 @@ def usage_notes(report: UsageReport) -> Iterator[str]:
         yield "Claude Code reports whole sessions, so they are compared with the amounts of whole sessions."
     if (note := deleted_days_note(report.swept)) != "":
         yield note
+    if report.agents_only:
+        names = join_some(session[:8] for session in report.agents_only)
+        has, it = ("has", "it") if len(report.agents_only) == 1 else ("have", "them")
+        sessions = count(len(report.agents_only), "session")
+        yield f"{sessions} {has} no transcript but those of agents, so `threadline list` does not show {it}: {names}."
     if report.ledger.problems:
         transcripts = count(len(report.ledger.problems), "transcript")
         yield f"{transcripts} could not be read completely. What was spent there is missing."

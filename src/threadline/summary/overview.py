@@ -51,6 +51,7 @@ class Overview(Struct, frozen=True):
     `sessions` and `agents` are counted as in the list of sessions: a transcript without conversation is not a session,
     and side agents are not counted. `inline_agents` is how many of the agents are inside main transcripts. `kept` is
     how many of the sessions exist only in the keep. `not_entered` are directories of the homes that are not searched.
+    `listed` is how many rows the list has: a session that several homes or projects have is listed several times.
     """
 
     homes: tuple[Home, ...]
@@ -74,6 +75,7 @@ class Overview(Struct, frozen=True):
     problems: tuple[Problem, ...]
     kept: int = 0
     not_entered: tuple[Path, ...] = ()
+    listed: int = 0
 
 
 def build_overview(
@@ -202,6 +204,7 @@ def _combine_stats(
         problems=tuple(problems),
         kept=_count_sessions([pair for pair in mains if pair[0].home.is_kept]),
         not_entered=tuple(dict.fromkeys(path for counts in side_files for path in counts.not_entered)),
+        listed=sum(_is_listed(stats) for _, stats in mains),
     )
 
 

@@ -121,7 +121,10 @@ def _status_lines(where: str, current: Status, zone: tzinfo, *, everything: bool
     share = f", {current.stored / current.bytes:.1%}" if current.bytes else ""
     rows = [
         ("keep", where + (" (encrypted)" if is_encrypted else "")),
-        ("sessions", f"{current.sessions:,} ({current.only:,} deleted by Claude Code)"),
+        (
+            "sessions",
+            f"{current.sessions:,}{_agents_only(current.agents_only)} ({current.only:,} deleted by Claude Code)",
+        ),
         ("files", f"{current.files:,} in {count(current.versions, 'version')}"),
         ("size", f"{size(current.bytes)} in {size(current.stored)}{share}"),
     ]
@@ -135,11 +138,17 @@ def _status_lines(where: str, current: Status, zone: tzinfo, *, everything: bool
         ran = f", last run {_format_timestamp(machine.ended, zone)}" if machine.ended else ""
         rows.append(("machine", f"{name}{here}: {what}; last change {_format_timestamp(machine.last, zone)}{ran}"))
     for home in current.homes:
-        what = f"{count(home.sessions, 'session')}, {size(home.bytes)}; {_describe_period(home.period)}"
+        sessions = f"{count(home.sessions, 'session')}{_agents_only(home.agents_only)}"
+        what = f"{sessions}, {size(home.bytes)}; {_describe_period(home.period)}"
         rows.append(("home", f"{home.path}: {what}"))
     yield from (f"  {name:<9}  {plain(line)}" for name, line in rows)
     yield ""
     yield from _risk_lines(current, zone, everything=everything)
+
+
+def _agents_only(number: int) -> str:
+    """How many of the sessions `threadline list` does not show, because they have no transcript of their own."""
+    return f", {number:,} of them only agents" if number else ""
 
 
 def _format_timestamp(timestamp: str | None, zone: tzinfo) -> str:
@@ -164,11 +173,12 @@ def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[
     if not current.at_risk:
         yield "Nothing is at risk: everything is kept."
         return
-    sessions = sum(risk.session is not None for risk in current.at_risk)
-    files = len(current.at_risk) - sessions
+    numbers = Counter((risk.session is not None, risk.has_transcript) for risk in current.at_risk)
+    sessions, side_files, files = numbers[True, True], numbers[True, False], numbers[False, False]
     what = [count(sessions, "session")] if sessions else []
+    what += [f"side files of {count(side_files, 'session')} without a transcript"] if side_files else []
     what += [count(files, "other file")] if files else []
-    yield out.format_heading(f"At risk: {' and '.join(what)}. Run `threadline keep`.")
+    yield out.format_heading(f"At risk: {', '.join(what)}. Run `threadline keep`.")
     shown = current.at_risk if everything else current.at_risk[:_MAX_RISKS]
     rows = [_risk_cells(risk, zone) for risk in shown]
     yield out.format_table(

@@ -160,6 +160,7 @@ def _result_row(catalogue: Catalogue, result: KeepResult, machine: Machine, seco
         "read": result.read,
         "written": result.stored,
         "sessions": len(sessions) if is_known else None,
+        "agents_only": sum(session.main is None for session in sessions) if is_known else None,
         "kept": sum(is_kept_only(session, machine.id) for session in sessions) if is_known else None,
         "bytes": sum(version.size for version in catalogue.newest()) if is_known else None,
         "stored": stored_size(catalogue.store.folder),
@@ -176,7 +177,8 @@ def _result_lines(row: dict[str, Any]) -> list[str]:
     if row["sessions"] is None:
         return [*lines, f"Kept in {folder}: {stored}, encrypted. Without the key its contents are unknown."]
     share = f", {row['stored'] / row['bytes']:.1%}" if row["bytes"] else ""
-    sessions = count(row["sessions"], "session")
+    agents_only = f" ({row['agents_only']:,} only agents)" if row["agents_only"] else ""
+    sessions = f"{count(row['sessions'], 'session')}{agents_only}"
     lines.append(f"Kept in {folder}: {sessions}, {format_size(row['bytes'])} in {stored}{share}.")
     if row["kept"]:
         lines.append(f"Claude Code has deleted {row['kept']:,} of them: `threadline keep list --only`.")

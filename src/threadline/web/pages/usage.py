@@ -222,7 +222,16 @@ def compute_usage(request: PageRequest, usage_filter: UsageFilter) -> UsageAnswe
     )
     if "agent-type" in keys:
         fill_agent_types(archive.found, ledger)
-    report = build_usage_report(ledger, keys, zone, extra={}, limit=usage_filter.limit, since=since, until=until)
+    report = build_usage_report(
+        ledger,
+        keys,
+        zone,
+        extra={},
+        limit=usage_filter.limit,
+        since=since,
+        until=until,
+        found=archive.found if "session" in keys else (),
+    )
     unit = choose_unit(keys[0], [row.keys["day"] for row in ledger.by("day", zone=zone)], usage_filter.today)
     sessions = {row.keys["session"] for row in report.rows} if "session" in keys else set()
     return UsageAnswer(

@@ -1,0 +1,111 @@
+"""Every count of sessions and calls has one meaning, or the difference is named where it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.interfaces import entry_points
+from tests.interfaces.identity import CALL, RESULT, UUID, make_prompt, make_reply, write_rows
+
+import threadline
+
+FORK = "5eed0000-0000-4000-8000-000000000002"
+AGENTS_ONLY = "5eed0000-0000-4000-8000-000000000003"
+SIDE_FILES_ONLY = "5eed0000-0000-4000-8000-000000000004"
+
+
+@pytest.fixture(autouse=True)
+def _isolated(tmp_path: Path) -> Iterator[None]:
+    with entry_points.isolated(tmp_path / "environment", frozen=False):
+        yield
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a session, a fork of it, agents of a deleted session, and a todo list of another."""
+    folder = tmp_path / "home/projects/-work-app"
+    rows = [
+        make_prompt("open the notes", uuid="u1", parentUuid=None),
+        make_reply("I will.", CALL, tokens=(7, 5), uuid="a1", parentUuid="u1"),
+        make_prompt("", message={"role": "user", "content": RESULT}, uuid="u2", parentUuid="a1"),
+    ]
+    write_rows(folder / f"{UUID}.jsonl", rows)
+    later = {"timestamp": "2025-01-16T10:00:00.000Z"}
+    write_rows(folder / f"{FORK}.jsonl", [*rows, make_prompt("go on", uuid="u3", parentUuid="u2", **later)])
+    agent = make_reply("Seen.", tokens=(70, 2), uuid="x1", isSidechain=True)
+    write_rows(folder / AGENTS_ONLY / "subagents/agent-a1.jsonl", [agent])
+    write_rows(tmp_path / f"home/todos/{SIDE_FILES_ONLY}-agent-{SIDE_FILES_ONLY}.json", [])
+    return tmp_path / "home"
+
+
+def _ask(home: Path, *arguments: str | Path) -> Any:
+    return entry_points.run_command(*arguments, "--json", "--home", home).json
+
+
+def _text(*arguments: str | Path) -> str:
+    return entry_points.run_command(*arguments).out.decode()
+
+
+def test_sessions_have_a_conversation_of_their_own(home: Path) -> None:
+    """List, overview, page and SQL count two sessions; `usage` has a row for the third, and says why."""
+    assert len(_ask(home, "list")) == 2
+    overview = _ask(home)
+    assert (overview["sessions"], overview["listed"]) == (2, 2)
+    with threadline.open(home) as archive:
+        assert archive.sql("SELECT COUNT(*) AS number FROM sessions") == [{"number": 2}]
+        assert archive.open_index().activity().sessions == 2
+    usage = _ask(home, "usage", "--by", "session")
+    assert {row["session"] for row in usage["rows"]} == {UUID, AGENTS_ONLY}
+    (note,) = (note for note in usage["notes"] if "list" in note)
+    assert note == (
+        f"1 session has no transcript but those of agents, so `threadline list` does not show it: {AGENTS_ONLY[:8]}."
+    )
+    assert not [note for note in _ask(home, "usage")["notes"] if "threadline list" in note]
+
+
+def test_keep_names_what_is_not_in_the_list(home: Path, tmp_path: Path) -> None:
+    """A session of which only agents exist is kept and named; one of which only side files exist is not a session."""
+    keep = tmp_path / "keep"
+    heading = "At risk: 3 sessions, side files of 1 session without a transcript. Run `threadline keep`."
+    assert heading in _text("keep", "status", "--home", home, "--keep", keep)
+    ran = _text("keep", "--home", home, "--keep", keep)
+    assert "3 sessions (1 only agents)" in ran
+    status = _text("keep", "status", "--home", home, "--keep", keep)
+    assert "sessions   3, 1 of them only agents (0 deleted by Claude Code)" in status
+    assert f"{home}: 3 sessions, 1 of them only agents, " in status
+    document = entry_points.run_command("keep", "status", "--home", home, "--keep", keep, "--json").json
+    assert (document["sessions"], document["agents_only"], document["homes"][0]["agents_only"]) == (3, 1, 1)
+
+
+def test_session_in_two_homes_is_one_session_and_two_rows(home: Path, tmp_path: Path) -> None:
+    """The overview counts sessions and says how many rows the list has; the list says how many are repeated."""
+    for path in home.rglob("*.jsonl"):
+        write_rows(tmp_path / "other" / path.relative_to(home), []).write_bytes(path.read_bytes())
+    homes = ("--home", home, "--home", tmp_path / "other")
+    overview = entry_points.run_command("--json", *homes).json
+    assert (overview["sessions"], overview["listed"]) == (2, 4)
+    expected = "2 in 2 projects; `list` has 4, because some are in several homes or projects"
+    assert expected in " ".join(_text(*homes).split())
+    assert len(entry_points.run_command("list", "--json", *homes).json) == 4
+    assert "2 rows repeat a session that another home or project has, too." in _text("list", *homes)
+    assert "repeat a session" not in _text("list", "--home", home)
+
+
+def test_call_in_a_fork_counts_once(home: Path) -> None:
+    """The page, the list of calls, the library and SQL count one call; each session has it."""
+    assert len(_ask(home, "calls")) == 1
+    with threadline.open(home) as archive:
+        assert archive.open_index().activity().calls == 1
+        assert archive.open_index().tool_counts() == {"Read": 1}
+        assert archive.sql("SELECT COUNT(*) AS number FROM calls") == [{"number": 1}]
+    server = entry_points.WebClient(home)
+    try:
+        done = [span["done"]["calls"] for span in server.json("/index.json")["spans"]]
+        by_session = {row["calls"] for row in server.json("/sessions.json")["sessions"]}
+    finally:
+        server.close()
+    assert done[-1] == 1
+    assert by_session == {1}
