@@ -61,3 +61,10 @@ def test_nothing_found_says_what_there_is(cli: CliRunner, home: Path, options: t
 def test_project_cannot_be_combined_with_a_session(cli: CliRunner, home: Path) -> None:
     """As for `calls`."""
     assert cli("errors", APP, "--home", home, "--project", "app").code == 2
+
+
+@pytest.mark.parametrize("session", [(), (APP,)], ids=["all", "one"])
+def test_calls_ignore_the_case_of_tools(cli: CliRunner, home: Path, session: tuple[str, ...]) -> None:
+    """`calls --tool bash` lists what `search tool:bash` finds, in one session and in all."""
+    rows = cli("calls", *session, "--home", home, "--tool", "bash", "--json").json
+    assert [row["tool"] for row in rows] == ["Bash", "Bash"]

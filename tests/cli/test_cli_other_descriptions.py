@@ -131,3 +131,10 @@ def test_result_with_the_fields_of_several_tools_is_reported_once(cli: CliRunner
     assert type(call.result).__name__ == "ReadResult"
     assert call.answer is not None
     assert call.answer.data["toolUseResult"] == merged
+
+
+def test_call_rows_fill_the_context_and_are_no_requests(home: Path) -> None:
+    """A row for a call is not a message of the model, and its result has the name of the tool."""
+    context = threadline.read(home / f"projects/-work-app/{SESSION}.jsonl").context()
+    assert [window.place.line for window in context.windows] == [4]
+    assert "Bash" in {part.name for part in context.filling}

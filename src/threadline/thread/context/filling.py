@@ -34,7 +34,7 @@ from threadline.model.blocks import (
     ToolUseBlock,
 )
 from threadline.model.context import ContextCategory, ContextPart, ContextWindow
-from threadline.model.entries import AssistantEntry, AttachmentEntry, Entry, UserEntry
+from threadline.model.entries import AssistantEntry, AttachmentEntry, Entry, ToolResultEntry, UserEntry
 
 # Text that Claude Code puts before a person's own in the same row.
 _PREFACE_TAG = re.compile(
@@ -63,12 +63,18 @@ def split_into_pieces(
 ) -> Iterator[Piece]:
     """Split an entry into pieces. `tools` are the tools by call id, `acts` the `id()`s of acts' entries.
 
+    The tool of a result that is a row of its own is found by the row's place.
+
     `agent` says that it is a subagent's, whose prompts no person wrote.
     """
     match entry:
         case AssistantEntry() if entry.message is not None:
             for block in entry.message.blocks:
                 yield from _reply_pieces(block, tools)
+        case ToolResultEntry() if entry.message is not None:
+            tool = {"": tools.get(str(entry.place), "")}
+            for block in entry.message.blocks:
+                yield from _user_pieces(entry, block, tool, is_act=False, agent=agent)
         case UserEntry() if entry.message is not None:
             for block in entry.message.blocks:
                 yield from _user_pieces(entry, block, tools, is_act=id(entry) in acts, agent=agent)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from threadline.errors import BadQuery, NotFound
 from threadline.model.blocks import McpToolUseBlock, ServerToolUseBlock, ToolUseBlock
 from threadline.model.context import CacheBreak, Context, ContextWindow, TurnContext
-from threadline.model.entries import AssistantEntry, ChainEntry, Entry
+from threadline.model.entries import AssistantEntry, ChainEntry, Entry, ToolResultEntry
 from threadline.model.places import AgentId, EntryId, Place
 from threadline.model.session import Agent, Compaction, CompactionKind, Session
 from threadline.model.text import no_such_number
@@ -104,6 +104,7 @@ def _window_steps(
     """Return the requests on the way, each with what was added since the previous one; and what came after the last."""
     by_row = {id(row): request.window for request in sent if request.window.has_usage for row in request.rows}
     tools = {str(call.id): call.tool for call in agent.calls}
+    tools |= {str(call.answer.place): call.tool for call in agent.calls if isinstance(call.answer, ToolResultEntry)}
     acts = {id(act.entry) for act in agent.acts}
     starting: set[int] = set()
     steps: list[WindowStep] = []

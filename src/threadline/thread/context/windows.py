@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from threadline.model.context import ContextLimit, ContextWindow
-from threadline.model.entries import ApiRequestEntry, AssistantEntry, CostStateEntry, Entry
+from threadline.model.entries import ApiRequestEntry, AssistantEntry, CostStateEntry, Entry, ToolUseEntry
 from threadline.model.session import Agent, Turn
 from threadline.model.usage import Usage
 
@@ -61,8 +61,8 @@ def find_requests(entries: Sequence[Entry], turns: Iterable[Turn]) -> list[SentR
 
 
 def is_model_reply(entry: AssistantEntry) -> bool:
-    """Whether a model wrote it: not Claude Code itself, and not a notice that the request failed."""
-    return not entry.is_synthetic and not entry.is_api_error_message
+    """Whether a model wrote it: not Claude Code itself, not a notice that the request failed, not the row of a call."""
+    return not entry.is_synthetic and not entry.is_api_error_message and not isinstance(entry, ToolUseEntry)
 
 
 def _request_key(entry: AssistantEntry) -> object:
