@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account import Ledger, ledger_from_sightings, shipped_rates, with_origin
+from threadline.account import AgentResults, Ledger, ledger_from_sightings, shipped_rates, with_origin
 from threadline.errors import Error
 from threadline.files import open_transcript
 from threadline.find import (
@@ -214,6 +214,7 @@ def session_ledger(session: model.Session) -> Ledger:
     ]
     sightings: list[Sighting] = []
     problems: list[Problem] = []
+    agents = AgentResults()
     session_paths = [session.path, *_same_session_elsewhere(session.path)]
     for path in (*session_paths, *related):
         agents = agent_transcripts(path, session.homes, session if path == session.path else ())
@@ -223,9 +224,13 @@ def session_ledger(session: model.Session) -> Ledger:
                 place = Place(str(transcript.path))
                 problems.append(Problem(ProblemKind.UNREADABLE, place, reading.problem, recovered=False))
             project = session.cwds[0] if session.cwds else transcript.folder
-            sightings.extend(with_origin(reading, transcript, project, LineNumbers(str(transcript.path))))
+            lines = LineNumbers(str(transcript.path))
+            agents.add(reading, transcript, project, lines)
+            sightings.extend(with_origin(reading, transcript, project, lines))
     ledger = ledger_from_sightings(sightings, table, problems)
-    return Ledger(ledger.of_sessions((session_of_path(session.path) or session.id,)), table, problems)
+    id_ = session_of_path(session.path) or session.id
+    missing = [agent for agent in agents if agent.session == id_]
+    return Ledger(ledger.of_sessions((id_,)), table, problems, missing=missing)
 
 
 def agent_transcripts(

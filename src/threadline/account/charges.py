@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from threadline.account.dedupe import ApiCall, CopyEvidence, resolve_calls, resolve_owner
 from threadline.account.ledger import Ledger
 from threadline.account.rates import Rates, Tiers
-from threadline.model.ledger import Charge, Rate
+from threadline.model.ledger import Charge, MissingAgent, Rate
 from threadline.model.places import Problem
 from threadline.model.times import parse_timestamp
 from threadline.model.usage import Sighting, UsagePass
@@ -19,13 +19,18 @@ _DAY_LENGTH = 10
 
 
 def ledger_from_sightings(
-    sightings: Iterable[Sighting], rates: Rates, problems: Iterable[Problem] = (), *, calls: bool = True
+    sightings: Iterable[Sighting],
+    rates: Rates,
+    problems: Iterable[Problem] = (),
+    *,
+    missing: Iterable[MissingAgent] = (),
+    calls: bool = True,
 ) -> Ledger:
     """Return the ledger of sightings that were read from transcripts. `Index.ledger` returns that of an index.
 
-    `problems` may be filled while the sightings are consumed.
+    `problems` and `missing` may be filled while the sightings are consumed.
     """
-    return Ledger(compute_charges(sightings, rates), rates, problems, calls=calls)
+    return Ledger(compute_charges(sightings, rates), rates, problems, missing=missing, calls=calls)
 
 
 def compute_charges(sightings: Iterable[Sighting], rates: Rates) -> Iterator[Charge]:

@@ -13,7 +13,7 @@ from threadline.account.shipped_prices import combine_digests
 from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, merge_renamed_tools, sum_charges
 from threadline.account.windows import WINDOW_HOURS, usage_windows
 from threadline.errors import BadQuery
-from threadline.model.ledger import CHARGE_COLUMNS, Charge, GroupKey, Key, Row, Rows, Sum, UsageWindow
+from threadline.model.ledger import CHARGE_COLUMNS, Charge, GroupKey, Key, MissingAgent, Row, Rows, Sum, UsageWindow
 from threadline.model.places import Problem
 from threadline.model.tables import Columns, Table
 from threadline.model.text import count
@@ -55,13 +55,14 @@ class ChargeFilter(Struct, frozen=True):
             self.sessions + other.sessions,
         )
 
-    def matches(self, charge: Charge) -> bool:
-        """Whether a charge is selected."""
+    def matches(self, charge: Charge | MissingAgent) -> bool:
+        """Whether a charge is selected. A missing agent has no model, so it matches no model's name."""
+        name = charge.model or "" if isinstance(charge, Charge) else ""
         return (
             (not self.has_time_range or is_within(charge.timestamp, self.since, self.until))
             and all(charge.session is not None and charge.session.startswith(session) for session in self.sessions)
             and all(project in charge.project.casefold() for project in self.projects)
-            and all(model in (charge.model or "").casefold() for model in self.models)
+            and all(model in name.casefold() for model in self.models)
         )
 
 
@@ -107,6 +108,9 @@ class ChargeSource(Protocol):
     def sessions(self) -> frozenset[str]:
         """Return the ids of the sessions that spent anything."""
 
+    def missing_agents(self) -> tuple[MissingAgent, ...]:
+        """Return the subagents whose transcripts are gone, oldest first."""
+
     def count_timeless(self) -> int:
         """Return how many charges have no time."""
 
@@ -120,9 +124,10 @@ class ChargeSource(Protocol):
 class ChargeList:
     """Charges in memory."""
 
-    def __init__(self, charges: Iterable[Charge], rates: Rates) -> None:
+    def __init__(self, charges: Iterable[Charge], rates: Rates, missing: Iterable[MissingAgent] = ()) -> None:
         self.charges: Sequence[Charge] = tuple(charges)
         self.rates = rates
+        self._missing = tuple(missing)
 
     @property
     def price_files(self) -> tuple[tuple[str, str], ...]:
@@ -131,7 +136,7 @@ class ChargeList:
 
     def select(self, selection: ChargeFilter) -> ChargeList:
         """Return the matching charges."""
-        return ChargeList(filter(selection.matches, self.charges), self.rates)
+        return ChargeList(filter(selection.matches, self.charges), self.rates, filter(selection.matches, self._missing))
 
     def sums(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key]) -> list[Row]:
         """Return the sums by keys."""
@@ -161,6 +166,10 @@ class ChargeList:
     def sessions(self) -> frozenset[str]:
         """Return the ids of the sessions that spent anything."""
         return frozenset(charge.session for charge in self.charges if charge.session is not None)
+
+    def missing_agents(self) -> tuple[MissingAgent, ...]:
+        """Return the subagents whose transcripts are gone."""
+        return self._missing
 
     def count_timeless(self) -> int:
         """Return how many charges have no time."""
@@ -193,9 +202,15 @@ class Ledger(Table[Charge]):
     html_columns = ("timestamp", "session", "agent", "model", "input", "output", "cache_write", "cache_read", "amount")
 
     def __init__(
-        self, charges: Iterable[Charge], rates: Rates, problems: Iterable[Problem] = (), *, calls: bool = True
+        self,
+        charges: Iterable[Charge],
+        rates: Rates,
+        problems: Iterable[Problem] = (),
+        *,
+        missing: Iterable[MissingAgent] = (),
+        calls: bool = True,
     ) -> None:
-        self._fill(ChargeList(charges, rates), problems, calls=calls)
+        self._fill(ChargeList(charges, rates, missing), problems, calls=calls)
 
     @classmethod
     def from_source(cls, source: ChargeSource, problems: Iterable[Problem] = (), *, calls: bool = True) -> Ledger:
@@ -213,7 +228,7 @@ class Ledger(Table[Charge]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: the charges themselves, whether they come from an index or not."""
-        return {**self.__dict__, "_source": ChargeList(self.charges, self.rates), "_rows": {}}
+        return {**self.__dict__, "_source": ChargeList(self.charges, self.rates, self.missing_agents), "_rows": {}}
 
     @property
     def columns(self) -> Columns:
@@ -327,6 +342,11 @@ class Ledger(Table[Charge]):
     def sessions(self) -> frozenset[str]:
         """The ids of the sessions that spent anything."""
         return self._source.sessions()
+
+    @property
+    def missing_agents(self) -> tuple[MissingAgent, ...]:
+        """The subagents whose transcripts are gone, oldest first. What they spent is not in any total."""
+        return self._source.missing_agents()
 
     @property
     def timeless(self) -> int:

@@ -42,6 +42,7 @@ from threadline.reports import (
     query_message,
     query_transcript,
     reported_session_record,
+    sort_by_amount,
 )
 
 _DEFAULT_LIMIT = 20
@@ -50,6 +51,7 @@ _EPILOG = """
 Examples:
   threadline explain last                     the newest session
   threadline explain 55604662 --all           every message of a session
+  threadline explain last --sort amount       the most expensive messages first
   threadline explain msg_01XFDUDYJg           one message, by an id prefix
   threadline explain req_011CQg0001           one message, by its request
   threadline explain 55604662:17              the message on line 17
@@ -65,6 +67,7 @@ Examples:
     " The sum always includes all."
 )
 @click.option("--all", "everything", is_flag=True, help="Show every message.")
+@click.option("--sort", type=click.Choice(("time", "amount")), default="time", help="Order of messages. Default: time.")
 @prices_option
 @timezone_option
 @colour_option
@@ -77,6 +80,7 @@ def explain(
     *,
     limit: int | None,
     everything: bool,
+    sort: str,
     price_files: tuple[str, ...],
     zone: tzinfo,
     colour: bool,
@@ -102,6 +106,8 @@ def explain(
         is_all = target.found is archive.found
         ledger = archive.ledger(rates) if is_all else build_ledger(target.found, rates, jobs=jobs)
         receipt = build_receipt(ledger, target.query(ledger), target.found)
+    if sort == "amount":
+        receipt = sort_by_amount(receipt)
     if output == "json":
         out.print_json(receipt_document(receipt))
     elif output != "table":

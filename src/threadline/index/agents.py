@@ -94,12 +94,16 @@ class AgentsState(Struct, array_like=True):
 
 
 class AgentStart(Struct, array_like=True, gc=False):
-    """A call that started an agent, the evidence for it (`step`), and the type of agent that it requested."""
+    """A call that started an agent, the evidence for it (`step`), and the type of agent that it requested.
+
+    `tokens` is what the result says that the agent used.
+    """
 
     agent: str
     call: str
     step: str
     type: str | None = None
+    tokens: int | None = None
 
 
 class AgentFold:
@@ -161,7 +165,8 @@ class AgentFold:
         tool_input = answered_call.input if answered_call.tool in AGENT_STARTING_TOOLS else None
         kind = tool_input.get("subagent_type") if isinstance(tool_input, dict) else None
         kind = kind or (raw.get("agentType") if isinstance(raw, dict) else None)
-        self._start(answered_call.ending.started, answered_call.call, step, storable_text(kind))
+        tokens = storable_int(raw.get("totalTokens")) if isinstance(raw, dict) else None
+        self._start(answered_call.ending.started, answered_call.call, step, storable_text(kind), tokens)
 
     def progress(self, _at: int, entry: ProgressEntry, _agent: str | None) -> None:
         """Add the start of an agent, if the progress of a call names one."""
@@ -177,9 +182,11 @@ class AgentFold:
         if isinstance(entry.agent_id, str) and isinstance(entry.tool_use_id, str):
             self._start(entry.agent_id, entry.tool_use_id, LinkEvidence.META, storable_text(entry.agent_type))
 
-    def _start(self, agent: str, call: str, step: LinkEvidence, kind: str | None) -> None:
-        start = AgentStart(storable_text(agent) or "", storable_text(call) or "", str(step), kind)
-        self.starts.setdefault((start.agent, start.step), start)
+    def _start(self, agent: str, call: str, step: LinkEvidence, kind: str | None, tokens: int | None = None) -> None:
+        start = AgentStart(storable_text(agent) or "", storable_text(call) or "", str(step), kind, tokens)
+        first = self.starts.setdefault((start.agent, start.step), start)
+        if tokens is not None and (first.tokens is None or first.tokens < tokens):
+            first.tokens = tokens
 
     def done(self) -> AgentRows:
         """The rows, when all entries have been added."""
@@ -207,6 +214,12 @@ class AgentFold:
         )
 
 
+# An agent that was resumed has several results; the first call started it.
+_INSERT_START = """INSERT INTO start_rows VALUES(?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET tokens = MAX(COALESCE(tokens, excluded.tokens), excluded.tokens)
+WHERE excluded.tokens IS NOT NULL"""
+
+
 class AgentRows(Struct, array_like=True, gc=False):
     """The rows of agents whose entries were read, and of agents that were started."""
 
@@ -220,8 +233,8 @@ class AgentRows(Struct, array_like=True, gc=False):
             [(number, *row) for row in self.agents],
         )
         connection.executemany(
-            "INSERT OR IGNORE INTO start_rows VALUES(?, ?, ?, ?, ?)",
-            [(number, start.agent, start.step, start.call, start.type) for start in self.starts],
+            _INSERT_START,
+            [(number, start.agent, start.step, start.call, start.type, start.tokens) for start in self.starts],
         )
 
 

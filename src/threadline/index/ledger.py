@@ -20,6 +20,7 @@ from threadline.account import (
     ChargeFilter,
     ChargeList,
     append_window,
+    merge_missing_agents,
     rows_from_counts,
     shipped_digest,
     split_into_windows,
@@ -33,7 +34,8 @@ from threadline.index.store import (
     storable_text,
 )
 from threadline.index.totals import CHARGE_SUMS, TOTAL_KEYS, ChargeTotals, load_rates, sql_conditions, time_range_ms
-from threadline.model.ledger import Charge, GroupKey, Key, RatedGroup, Row, Sum, UsageWindow
+from threadline.model.ledger import Charge, GroupKey, Key, MissingAgent, RatedGroup, Row, Sum, UsageWindow
+from threadline.model.places import Place
 from threadline.model.times import is_within, parse_timestamp
 
 if TYPE_CHECKING:
@@ -49,6 +51,15 @@ CROSS JOIN sightings s ON s.transcript_id = o.transcript_id AND s.origin_id = o.
 WHERE o.session = ? OR o.transcript_id IN (SELECT transcript_id FROM transcripts WHERE path IN ({0})))"""
 _SELECT_UNTYPED = """SELECT DISTINCT o.transcript_id, t.path FROM spent s JOIN origins o USING(origin_id)
 JOIN transcripts t USING(transcript_id) JOIN homes h USING(home_id) WHERE {0}"""
+# The same rule as `account.missing_agents`.
+_SELECT_MISSING_AGENTS = """SELECT s.agent, s.call, t.session, COALESCE(p.path, p.folder), e.timestamp, s.tokens,
+    t.path, e.line
+FROM start_rows s JOIN transcripts t USING(transcript_id) JOIN projects p USING(project_id)
+JOIN call_rows c ON substr(c.call, -3) = substr(s.call, -3) AND c.call = s.call
+JOIN entries e ON e.entry_id = c.entry_id AND e.transcript_id = s.transcript_id
+JOIN tools k ON k.tool_id = c.tool_id
+WHERE s.step = 'result' AND k.tool IN ('Task', 'Agent') AND s.agent NOT IN (
+    SELECT agent FROM agent_rows UNION SELECT agent FROM transcripts WHERE agent IS NOT NULL)"""
 _DAY_MS = 24 * 60 * 60 * 1000
 _NO_FILTER = ChargeFilter()
 
@@ -148,6 +159,23 @@ class IndexedCharges:
         select = "SELECT DISTINCT session FROM origins WHERE origin_id IN (SELECT origin_id FROM spent)"
         return frozenset(session for (session,) in self._connection.execute(select) if session is not None)
 
+    def missing_agents(self) -> tuple[MissingAgent, ...]:
+        """Return the subagents whose transcripts are gone."""
+        rows = self._connection.execute(_SELECT_MISSING_AGENTS).fetchall()
+        missing = merge_missing_agents(
+            MissingAgent(
+                agent,
+                call,
+                session,
+                decode_path(project),
+                parse_timestamp(timestamp),
+                tokens,
+                Place(decode_path(path), line),
+            )
+            for agent, call, session, project, timestamp, tokens, path, line in rows
+        )
+        return tuple(filter(self._selection.matches, missing))
+
     def count_timeless(self) -> int:
         """Return how many charges have no time."""
         if self._selection != _NO_FILTER:
@@ -173,7 +201,7 @@ class IndexedCharges:
 
     def _list(self) -> ChargeList:
         """The charges in memory, for questions that the stored sums cannot answer."""
-        return ChargeList(self.charges, self.rates)
+        return ChargeList(self.charges, self.rates, self.missing_agents())
 
     def _count(self) -> int:
         with read_transaction(self._connection):

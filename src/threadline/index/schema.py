@@ -510,6 +510,7 @@ CALLS = TableGroup(
         step TEXT NOT NULL, -- what names it: meta, result, progress or result-text
         call TEXT NOT NULL, -- the call that started it
         type TEXT, -- the type of agent that the call requested
+        tokens INTEGER, -- the tokens that the result reports: those in the agent's window at its end
         PRIMARY KEY(transcript_id, agent, step)
     ) WITHOUT ROWID""",
         "open_calls": """CREATE TABLE open_calls(

@@ -493,6 +493,24 @@ def make_row(keys: dict[str, str], sum_: Sum) -> Row:
     return Row(**sum_fields(sum_), keys=keys)
 
 
+class MissingAgent(Struct, frozen=True):
+    """A subagent whose transcript no longer exists, so that what it spent is not in any total.
+
+    If its parent's transcript repeats some of its messages, those are counted.
+
+    `tokens` is what its result reports, if anything: the tokens in its window at its end, a lower bound of what it
+    used. `place` is the call that started it.
+    """
+
+    agent: str
+    call: str
+    session: str | None
+    project: str
+    timestamp: datetime | None
+    tokens: int | None
+    place: Place
+
+
 MILLIONTH, CENT = Decimal("0.000001"), Decimal("0.01")
 # Wide enough for any count in JSON divided by a microsecond, whatever context the caller has set.
 _ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)

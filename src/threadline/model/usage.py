@@ -304,13 +304,31 @@ class Sighting(Struct, array_like=True, gc=False):
         return number
 
 
+class AgentResultUsage(Struct, array_like=True, gc=False):
+    """The result of a call that names the agent it started, and how many tokens it says that the agent used.
+
+    `offset` and `time` are those of the call. The tokens are those in the agent's window at its end, which is less than
+    what it was charged for.
+    """
+
+    agent: str
+    call: str
+    offset: int
+    time: str
+    tokens: int | None = None
+
+
 class TranscriptSightings(Struct, array_like=True, gc=False):
-    """The sightings of one transcript. `began` is its first time. `problem` says why it could not be read."""
+    """The sightings of one transcript. `began` is its first time. `problem` says why it could not be read.
+
+    `agents` are the results of calls that name an agent.
+    """
 
     began: str = ""
     origins: list[Origin] = []
     sightings: list[Sighting] = []
     problem: str | None = None
+    agents: list[AgentResultUsage] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as msgpack bytes, which workers send many times faster than objects."""

@@ -33,6 +33,7 @@ from threadline.model.usage import (
     MAX_PLACEHOLDER_OUTPUT,
     MAX_PLACEHOLDER_TEXT,
     SYNTHETIC_MODEL,
+    AgentResultUsage,
     Origin,
     Sighting,
     TokenCount,
@@ -234,10 +235,16 @@ class _SearchResult(Struct, gc=False, rename="camel"):
     search_count: TokenCount | None = None
 
 
+class _AgentResult(Struct, gc=False, rename="camel"):
+    agent_id: str | None = None
+    total_tokens: TokenCount | None = None
+
+
 _RESULT_NEEDLE = b'"tool_use_id"'
 _MAX_SEPARATE_SEARCHES = 16
 _decode_result_row = msgspec.json.Decoder(_ResultRow).decode
 _decode_search_result = msgspec.json.Decoder(_SearchResult).decode
+_decode_agent_result = msgspec.json.Decoder(_AgentResult).decode
 
 
 def count_finished_searches(matches: MatchingLines, waiting: Mapping[str, Sighting]) -> Iterator[tuple[str, int]]:
@@ -263,6 +270,31 @@ def count_searches(block: bytes, call: str, start: int = 0) -> int | None:
     """
     lines = find_lines_in_block(block, call.encode(), start)
     return next((number for line in lines for result_call, number in _iter_results(line) if result_call == call), None)
+
+
+def find_agent_results(matches: MatchingLines, waiting: Mapping[str, AgentResultUsage]) -> Iterator[str]:
+    """Fill in the agents that results in a block name; yield the calls that have a result there."""
+    if len(waiting) > _MAX_SEPARATE_SEARCHES:
+        lines = find_lines_in_block(matches.block, _RESULT_NEEDLE)
+        yield from [call for line in lines for call in _read_agent_result(line, waiting)]
+        return
+    for call, started in list(waiting.items()):
+        lines = find_lines_in_block(matches.block, call.encode(), max(0, started.offset - matches.start))
+        yield from next((calls for line in lines if (calls := _read_agent_result(line, {call: started}))), [])
+
+
+def _read_agent_result(line: bytes, waiting: Mapping[str, AgentResultUsage]) -> list[str]:
+    try:
+        row = _decode_result_row(line)
+        blocks = (row.message.content or ()) if row.message is not None else ()
+        calls = [block.tool_use_id for block in blocks if block.tool_use_id in waiting]
+        if len(calls) == 1 and bytes(row.tool_use_result)[:1] == b"{":
+            result = _decode_agent_result(row.tool_use_result)
+            started = waiting[calls[0] or ""]
+            started.agent, started.tokens = result.agent_id or "", result.total_tokens
+    except DECODE_ERRORS:
+        return []
+    return [call for call in calls if call is not None]
 
 
 def _iter_results(line: bytes) -> Iterator[tuple[str, int]]:
@@ -320,6 +352,7 @@ def read_sightings(transcript: Transcript, *, calls: bool = True) -> TranscriptS
 
 
 WEB_SEARCH_TOOL = "WebSearch"
+_AGENT_TOOLS = frozenset({"Task", "Agent"})
 _decode_iterations = msgspec.json.Decoder(list[UsageCounts] | None).decode
 _SightingKey = tuple[str, str | None, str | None, int, int, int, bool]
 # Appending to a string copies it. If one id is on every row of a long transcript, that would take minutes.
@@ -342,6 +375,8 @@ class SightingCollector:
         self._search_calls: set[tuple[str, str]] = set()
         self._waiting_searches: dict[str, Sighting] = {}
         self._search_counts: dict[str, int] = {}
+        self._agents: dict[str, AgentResultUsage] = {}
+        self._waiting_agents: dict[str, AgentResultUsage] = {}
         self._with_long_content: set[int] = set()
         self._many_calls: dict[int, set[str]] = {}
         self._time = ""
@@ -352,13 +387,17 @@ class SightingCollector:
             self.add_rows(offsets, rows)
         if self._waiting_searches:
             self.count_searches(matches)
+        if self._waiting_agents:
+            for call in find_agent_results(matches, self._waiting_agents):
+                del self._waiting_agents[call]
 
     def result(self, first: Iterable[bytes]) -> TranscriptSightings:
         """Return everything collected. `first` are the first lines of the transcript, which contain its start time."""
         sightings = self.sightings
         self._mark_partial(sightings)
         first_time = (find_first_time(first) or next((s.time for s in sightings if s.time), "")) if sightings else ""
-        return TranscriptSightings(first_time, self.origins, sightings)
+        agents = [started for started in self._agents.values() if started.agent]
+        return TranscriptSightings(first_time, self.origins, sightings, agents=agents)
 
     @property
     def sightings(self) -> list[Sighting]:
@@ -401,7 +440,7 @@ class SightingCollector:
             else:
                 _merge_row(sighting, offset, row, message, usage, five, hour)
             if message.content:
-                self._add_content(sighting, message.content)
+                self._add_content(sighting, message.content, offset, row.timestamp)
 
     def _new_sighting(  # noqa: PLR0917 - called for every message; keyword arguments would double its time
         self,
@@ -463,7 +502,9 @@ class SightingCollector:
         )
         return sighting
 
-    def _add_content(self, sighting: Sighting, content: list[ContentRow] | str) -> None:
+    def _add_content(
+        self, sighting: Sighting, content: list[ContentRow] | str, offset: int, time: str | float | None
+    ) -> None:
         if (
             sighting.output <= MAX_PLACEHOLDER_OUTPUT
             and id(sighting) not in self._with_long_content
@@ -471,7 +512,12 @@ class SightingCollector:
         ):
             self._with_long_content.add(id(sighting))
         for block in content if isinstance(content, list) else ():
-            if block.type == "tool_use" and (self._with_calls or block.name == WEB_SEARCH_TOOL):
+            if block.type != "tool_use":
+                continue
+            if block.name in _AGENT_TOOLS and block.id and block.id not in self._agents:
+                started = AgentResultUsage("", block.id, offset, normalize_time(time))
+                self._agents[block.id] = self._waiting_agents[block.id] = started
+            if self._with_calls or block.name == WEB_SEARCH_TOOL:
                 self._add_call(sighting, block)
 
     def _add_call(self, sighting: Sighting, block: ContentRow) -> None:

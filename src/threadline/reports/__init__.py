@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         query_line,
         query_message,
         query_transcript,
+        sort_by_amount,
     )
     from threadline.reports.reconciliation import reconcile, reconciliation_record, reported_session_record
     from threadline.reports.secrets import Exposure, ScanResult, SecretFilter, files_to_scan, scan_files
@@ -79,6 +80,7 @@ __getattr__ = lazy_exports(
             "query_line",
             "query_message",
             "query_transcript",
+            "sort_by_amount",
         ],
         "reconciliation": ["reconcile", "reconciliation_record", "reported_session_record"],
         "secrets": ["Exposure", "ScanResult", "SecretFilter", "files_to_scan", "scan_files"],

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from threadline.account import (
+    AgentResults,
     Ledger,
     Rates,
     ledger_from_sightings,
@@ -64,14 +65,16 @@ def build_ledger(
         [transcript for home in homes_found for transcript in home.transcripts],
         jobs=jobs,
     )
-    sightings = chain.from_iterable(_placed_sightings(read, homes_found, problems, progress))
-    return ledger_from_sightings(sightings, rates, problems, calls=calls)
+    agents = AgentResults()
+    sightings = chain.from_iterable(_placed_sightings(read, homes_found, problems, agents, progress))
+    return ledger_from_sightings(sightings, rates, problems, missing=agents, calls=calls)
 
 
 def _placed_sightings(
     read: Iterable[tuple[Transcript, TranscriptSightings]],
     found: list[Found],
     problems: list[Problem],
+    agents: AgentResults,
     progress: Callable[[int], None] | None,
 ) -> Iterator[list[Sighting]]:
     projects = {(home.home, project.folder): project.name for home in found for project in home.projects}
@@ -82,6 +85,7 @@ def _placed_sightings(
             problems.append(Problem(ProblemKind.UNREADABLE, place, sightings.problem, recovered=False))
         project = projects.get((transcript.home, transcript.folder), transcript.folder)
         lines = LineNumbers(os.fspath(transcript.path))
+        agents.add(sightings, transcript, project, lines)
         yield with_origin(sightings, transcript, project, lines, ranks.get(str(transcript.home.path), 0))
         if progress is not None:
             progress(transcript.size)

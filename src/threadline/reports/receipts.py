@@ -14,13 +14,15 @@ from msgspec.structs import replace
 from threadline.account import Calendar, Ledger, Rates
 from threadline.errors import Ambiguous, Error, NotFound
 from threadline.model.homes import Found, Transcript
-from threadline.model.ledger import Charge, Flag, ReportedSession
+from threadline.model.ledger import Charge, Flag, MissingAgent, ReportedSession
 from threadline.model.places import Place, Problem, ProblemKind, is_uuid
 from threadline.model.receipts import LineCounts, Mention, Receipt, ReceiptGap, ReceiptItem, sum_by_rate
 from threadline.model.text import format_amount
+from threadline.model.times import in_zone
 from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Sighting, lacks_final_usage
 from threadline.parse import CompactionBoundary, Mentions, decode_rows, find_lines, read_mentions
 from threadline.reports.reconciliation import reconcile
+from threadline.reports.usage import describe_missing_agents
 
 _TranscriptLines = dict[str, Mentions]
 _WHOLE_KINDS = ("session", "day", "agent")
@@ -52,10 +54,32 @@ def build_receipt(ledger: Ledger, query: ReceiptQuery, found: Iterable[Found] = 
         items=items,
         rates=tuple(sum_by_rate(here)),
         total=Ledger(here, ledger.rates).total,
-        missing=tuple(missing_costs(here, _selected_compactions(query, read), problems)),
+        missing=tuple(
+            missing_costs(here, _selected_compactions(query, read), problems, _selected_agents(query, ledger))
+        ),
         reported=_reported_cost(ledger, query, found, read),
         digest=ledger.rates.digest,
     )
+
+
+def sort_by_amount(receipt: Receipt) -> Receipt:
+    """The same receipt with the most expensive messages first. Messages that others own stay last."""
+    items = sorted(receipt.items, key=lambda item: (not item.here, -(item.charge.amount or 0)))
+    return replace(receipt, items=tuple(items))
+
+
+def _selected_agents(query: ReceiptQuery, ledger: Ledger) -> list[MissingAgent]:
+    """The agents without a transcript that a session started, or that were started on a day."""
+    if query.kind == "session":
+        return [agent for agent in ledger.missing_agents if agent.session == query.session]
+    if query.kind != "day" or query.zone is None:
+        return []
+    zone = query.zone
+    return [
+        agent
+        for agent in ledger.missing_agents
+        if agent.timestamp is not None and in_zone(agent.timestamp, zone).date().isoformat() == query.day
+    ]
 
 
 def _read_transcripts(query: ReceiptQuery) -> _TranscriptLines:
@@ -304,7 +328,10 @@ _MAX_MODELS_NAMED = 3
 
 
 def missing_costs(
-    charges: Sequence[Charge], compactions: Sequence[CompactionBoundary], problems: Sequence[Problem]
+    charges: Sequence[Charge],
+    compactions: Sequence[CompactionBoundary],
+    problems: Sequence[Problem],
+    agents: Sequence[MissingAgent] = (),
 ) -> Iterator[ReceiptGap]:
     """Yield what these charges are known to lack; last comes what is always missing."""
     lower = sum(1 for charge in charges if charge.is_lower_bound)
@@ -317,6 +344,9 @@ def missing_costs(
         yield ReceiptGap(
             "problems", f"{subject} could not be read", len(problems), tuple(problem.place for problem in problems)
         )
+    if agents:
+        text = describe_missing_agents(agents).removesuffix(".")
+        yield ReceiptGap("agents", text, len(agents), tuple(agent.place for agent in agents))
     yield from _compaction_costs(charges, compactions)
     calls = Counter(name for charge in charges if not charge.part for name in charge.calls)
     for tool, text in _UNRECORDED_CALLS.items():

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from threadline.account import TIME_KEYS, Ledger, group_function
 from threadline.errors import Error
 from threadline.model.homes import Found, SideFile, SideFileKind
-from threadline.model.ledger import Charge, Key, ReportedDay, ReportedUsage, Row, Rows, Sum, sum_fields
+from threadline.model.ledger import Charge, Key, MissingAgent, ReportedDay, ReportedUsage, Row, Rows, Sum, sum_fields
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.text import count, join_some, plain_decimal
 from threadline.model.times import in_zone, zone_name
@@ -162,6 +162,8 @@ def usage_notes(report: UsageReport) -> Iterator[str]:
             f"Output is a lower bound for {count(total.lower_bound, 'charge')}: the final count was never written, "
             "as in versions before 2.1.59."
         )
+    if missing := report.ledger.missing_agents:
+        yield describe_missing_agents(missing)
     yield from (KEY_NOTES[name] for name in report.by if name in KEY_NOTES)
     if report.reported is not None and report.is_part:
         yield "Claude Code reports whole sessions, so they are compared with the amounts of whole sessions."
@@ -175,6 +177,26 @@ def usage_notes(report: UsageReport) -> Iterator[str]:
     if report.ledger.problems:
         transcripts = count(len(report.ledger.problems), "transcript")
         yield f"{transcripts} could not be read completely. What was spent there is missing."
+
+
+def describe_missing_agents(agents: Sequence[MissingAgent]) -> str:
+    """Say how many agents are missing from the totals, and the least that they used."""
+    reported = [agent.tokens for agent in agents if agent.tokens is not None]
+    have, their = ("has", "its") if len(agents) == 1 else ("have", "their")
+    text = (
+        f"{count(len(agents), 'subagent')} no longer {have} a transcript, so {their} spending is missing or incomplete."
+    )
+    if not reported:
+        return f"{text} {their.capitalize()} results do not report tokens."
+    verb = "reports" if len(reported) == 1 else "report"
+    who = f"{len(reported):,} of them {verb}" if len(agents) > 1 else "Its result reports"
+    return f"{text} {who} {count(sum(reported), 'token')}, a lower bound."
+
+
+def missing_agents_record(agents: Sequence[MissingAgent]) -> dict[str, Any]:
+    """Return what is known about missing agents as JSON values: how many, and the least that they used."""
+    reported = [agent.tokens for agent in agents if agent.tokens is not None]
+    return {"agents": len(agents), "reporting": len(reported), "tokens_at_least": sum(reported)}
 
 
 def _unpriced_models(ledger: Ledger) -> str:
@@ -196,6 +218,7 @@ def usage_document(report: UsageReport) -> dict[str, Any]:
         "prices": price_digests(report.ledger),
         "problems": [{"kind": p.kind, "place": str(p.place), "message": p.message} for p in report.ledger.problems],
         "left_out": report.left_out,
+        "missing_agents": missing_agents_record(report.ledger.missing_agents),
         "notes": list(usage_notes(report)),
     }
     if report.reported is not None:
