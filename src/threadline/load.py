@@ -214,7 +214,7 @@ def session_ledger(session: model.Session) -> Ledger:
     ]
     sightings: list[Sighting] = []
     problems: list[Problem] = []
-    agents = AgentResults()
+    results = AgentResults()
     session_paths = [session.path, *_same_session_elsewhere(session.path)]
     for path in (*session_paths, *related):
         agents = agent_transcripts(path, session.homes, session if path == session.path else ())
@@ -225,11 +225,11 @@ def session_ledger(session: model.Session) -> Ledger:
                 problems.append(Problem(ProblemKind.UNREADABLE, place, reading.problem, recovered=False))
             project = session.cwds[0] if session.cwds else transcript.folder
             lines = LineNumbers(str(transcript.path))
-            agents.add(reading, transcript, project, lines)
+            results.add(reading, transcript, project, lines)
             sightings.extend(with_origin(reading, transcript, project, lines))
     ledger = ledger_from_sightings(sightings, table, problems)
     id_ = session_of_path(session.path) or session.id
-    missing = [agent for agent in agents if agent.session == id_]
+    missing = [agent for agent in results if agent.session == id_]
     return Ledger(ledger.of_sessions((id_,)), table, problems, missing=missing)
 
 
