@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.interfaces.entry_points import WebClient, isolated, run_command
-from tests.transcripts import SESSION, Pen, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Pen, call, prompt, reply, transcript, write
 
 import threadline
 from threadline.files import open_transcript
@@ -90,6 +90,21 @@ def test_named_transcript_is_read_as_an_agent(tmp_path: Path) -> None:
     with threadline.open(tmp_path, index=False, keep=False) as archive:
         assert archive.ledger().by("session")[0].output == session.ledger.total.output
         assert [row.agents for row in archive.sessions().sessions] == [1]
+
+
+@pytest.mark.parametrize("name", [{"agent_id": AGENT}, {}])
+def test_named_transcript_links_the_agent_to_its_call(tmp_path: Path, name: dict[str, str]) -> None:
+    """On the result of a call, it names the agent that the call started. The row is not the agent's."""
+    agent = write(tmp_path / "projects/-other-tree" / f"agent-{AGENT}.jsonl", *agent_rows())
+    rows: list[Any] = transcript(prompt("Sort"), call("Agent", {"prompt": "Other words"}, result="Done"))
+    for row in rows:
+        row |= {**name, "agent_transcript_path": str(agent)}
+    session = threadline.read(write_home(tmp_path, *rows))
+    assert [(found.id, str(found.link.step)) for found in session.agents] == [(AGENT, "result")]
+    assert len(session.turns) == 1
+    with threadline.open(tmp_path, keep=False) as archive:
+        (row,) = archive.sql("SELECT agent, call FROM agents")
+    assert (row["agent"], row["call"]) == (AGENT, session.calls[0].id)
 
 
 def test_named_transcript_is_read_only_inside_the_homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,7 +161,7 @@ class AgentFold:
         if answered_call.ending.started is None:
             return
         raw = answered_call.entry.tool_use_result if isinstance(answered_call.entry, UserEntry) else None
-        step = LinkEvidence.RESULT if agent_id_in_result(raw) is not None else LinkEvidence.RESULT_TEXT
+        step = LinkEvidence.RESULT if agent_id_in_result(answered_call.entry) is not None else LinkEvidence.RESULT_TEXT
         tool_input = answered_call.input if answered_call.tool in AGENT_STARTING_TOOLS else None
         kind = tool_input.get("subagent_type") if isinstance(tool_input, dict) else None
         kind = kind or (raw.get("agentType") if isinstance(raw, dict) else None)

@@ -92,18 +92,18 @@ def judge_result(tool: str, entry: UserEntry | AssistantEntry, block: ResultBloc
     """How a call of a tool ended, according to its result. The same rules as in `threadline.thread.calls`."""
     raw = entry.tool_use_result if type(entry) is UserEntry else None
     is_plain = _is_plain_success(tool, entry, block, raw)
-    if is_plain and tool not in AGENT_STARTING_TOOLS and not _may_name_agent_or_exit_code(raw, block.content):
+    if is_plain and tool not in AGENT_STARTING_TOOLS and not _may_name_agent_or_exit_code(entry, raw, block.content):
         return _PLAIN_SUCCESS
     text = extract_text(block.content)
     value = typed_result(raw, tool) if not is_plain else None
     outcome = Outcome.OK if is_plain else judge_outcome(Answer(tool, entry, block, value, text))[0]
-    started = agent_id_in_result(raw) or (agent_id_in_text(text) if tool in AGENT_STARTING_TOOLS else None)
+    started = agent_id_in_result(entry) or (agent_id_in_text(text) if tool in AGENT_STARTING_TOOLS else None)
     return CallEnding(outcome, storable_int(parse_exit_code(tool, value, text)), started)
 
 
-def _may_name_agent_or_exit_code(raw: Any, content: Any) -> bool:
+def _may_name_agent_or_exit_code(entry: UserEntry | AssistantEntry, raw: Any, content: Any) -> bool:
     """Whether a result may name an agent or, at the start of its text, an exit code."""
-    if raw is not None and ("agentId" in raw or "agent_id" in raw):
+    if entry.agent_transcript_path is not None or (raw is not None and ("agentId" in raw or "agent_id" in raw)):
         return True
     if type(content) is list and content:
         content = content[0].text if type(content[0]) is TextBlock else " "

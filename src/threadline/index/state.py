@@ -407,7 +407,10 @@ class EntryColumns(Struct, gc=False):
         self.kind += [_KINDS.get(type(entry)) or storable_text(entry.kind) or "" for entry in entries]
         self.uuid += _storable_texts([entry.uuid for entry in entries])
         self.session += _differing([entry.session_id for entry in entries], transcript.session)
-        agents = [entry.agent_id or entry.agent_id_again if type(entry) in _CHAIN_TYPES else None for entry in entries]
+        agents = [
+            entry.agent_id or (entry.agent_id_again and entry.author_agent_id) if type(entry) in _CHAIN_TYPES else None
+            for entry in entries
+        ]
         self.agent += _differing(agents, transcript.agent)
         self.timestamp += [
             text if type(text := entry.timestamp_text) is str and text.isascii() else _timestamp(entry)

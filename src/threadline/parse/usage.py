@@ -149,6 +149,7 @@ class EntryRow(Struct, gc=False, rename="camel"):
     attribution_agent: str | None = None
     cost_usd: Raw = field(default=_NO_VALUE, name="costUSD")
     agent_id_again: str | None = field(default=None, name="agent_id")
+    agent_transcript_path: Raw = field(default=_NO_VALUE, name="agent_transcript_path")
 
 
 class _TimeRow(Struct, gc=False):
@@ -430,7 +431,7 @@ class SightingCollector:
             if not (sent or read or usage.output_tokens) and not _has_counts(usage):
                 continue
             key = message.id or row.request_id or row.uuid or f"{self.transcript.path}@{offset}"
-            agent = owner or row.agent_id or row.agent_id_again or ("inline" if row.is_agent else None)
+            agent = owner or row.agent_id or _second_agent_id(row) or ("inline" if row.is_agent else None)
             if repeated:  # what an agent's transcript repeats is another agent's
                 agent = row.agent_id or agent
             group = (key, own_session or row.session_id, agent, sent, five + hour, read, repeated)
@@ -567,6 +568,12 @@ def _longest_content(content: list[ContentRow] | str) -> int:
     if isinstance(content, str):
         return len(content)
     return max(len(memoryview(block.text if block.type == "text" else block.input)) for block in content)
+
+
+def _second_agent_id(row: EntryRow) -> str | None:
+    """Return the `agent_id` of a row, unless it names another agent, by its transcript: see `ChainEntry`."""
+    names_other = not row.is_agent and bytes(row.agent_transcript_path) not in (b"", b"null")
+    return row.agent_id_again if row.agent_id_again and not names_other else None
 
 
 def _unwrap_progress(row: EntryRow) -> tuple[EntryRow, MessageRow | None]:

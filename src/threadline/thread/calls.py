@@ -130,10 +130,13 @@ BACKGROUND_OUTPUT_TOOLS = frozenset({"BashOutput", "AgentOutputTool", "TaskOutpu
 """The tools that read the output of background tasks."""
 
 
-def agent_id_in_result(raw: Any) -> AgentId | None:
-    """Return the agent that the tool's own result names as the one it started."""
+def agent_id_in_result(entry: Entry) -> AgentId | None:
+    """Return the agent that the tool's own result, or the entry with it, names as the one it started."""
+    if not isinstance(entry, UserEntry):
+        return None
+    raw = entry.tool_use_result
     named = (raw.get("agentId") or raw.get("agent_id")) if isinstance(raw, dict) else None
-    return AgentId(named) if isinstance(named, str) else None
+    return AgentId(named) if isinstance(named, str) else entry.named_agent_id
 
 
 def agent_id_in_text(text: str) -> AgentId | None:
@@ -236,7 +239,7 @@ def _answered_call(use: _ToolUse, result: CallResult, agent: AgentId | None, tur
     raw = result.entry.tool_use_result if isinstance(result.entry, UserEntry) else None
     value = typed_result(raw, tool)
     outcome, evidence = judge_outcome(Answer(tool, result.entry, result.block, value, text))
-    started = agent_id_in_result(raw) or (agent_id_in_text(text) if tool in AGENT_STARTING_TOOLS else None)
+    started = agent_id_in_result(result.entry) or (agent_id_in_text(text) if tool in AGENT_STARTING_TOOLS else None)
     return Call(
         id=use.id,
         tool=tool,

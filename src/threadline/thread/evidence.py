@@ -109,8 +109,9 @@ class AgentEvidence:
 
     def _add_entry(self, entry: Entry) -> None:
         match entry:
-            case UserEntry(tool_use_result=dict(raw)):
-                agent, call = agent_id_in_result(raw), entry.call_id
+            case UserEntry():
+                agent = agent_id_in_result(entry)
+                call = entry.call_id if agent is not None else None
                 if agent is not None and call:
                     self.in_result.setdefault(agent, call)
             case ProgressEntry(

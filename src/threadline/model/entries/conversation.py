@@ -151,7 +151,19 @@ class ChainEntry(Entry, frozen=True):
     @property
     def author_agent_id(self) -> AgentId | None:
         """The agent that wrote it, in whichever of its two fields the id is."""
-        return self.agent_id or self.agent_id_again
+        return self.agent_id or (self.agent_id_again if not self._names_other_agent else None)
+
+    @property
+    def named_agent_id(self) -> AgentId | None:
+        """The agent that it is about, if it names the transcript of an agent that did not write it."""
+        if not self._names_other_agent or self.agent_transcript_path is None:
+            return None
+        stem = self.agent_transcript_path.replace("\\", "/").rpartition("/")[2].removesuffix(".jsonl")
+        return self.agent_id_again or AgentId(stem.removeprefix("agent-"))
+
+    @property
+    def _names_other_agent(self) -> bool:
+        return self.agent_transcript_path is not None and not self.is_agent
 
 
 class OtherEntry(Entry, frozen=True, tag=OTHER_TAG):
