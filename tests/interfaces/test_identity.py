@@ -174,6 +174,9 @@ def test_files_that_are_not_sessions_are_not_listed(tmp_path: Path) -> None:
     write_rows(folder / "agent-a1.jsonl", [make_prompt("an agent's", isSidechain=True, agentId="a1")])
     assert _run(tmp_path, "list").json == []
     assert _run(tmp_path).json["sessions"] == 0
+    overview = entry_points.run_command("--home", tmp_path).out.decode()
+    assert "threadline usage" in overview
+    assert "show last" not in overview
 
 
 def test_keep_lists_and_restores_a_session_of_any_name(tmp_path: Path) -> None:

@@ -156,7 +156,8 @@ def _next_commands(overview: Overview, homes: Sequence[str]) -> str:
     """What to try next, for the same homes."""
     if not overview.transcripts:
         return "Next: threadline demo demo-home, which writes an example home"
-    commands = [f"threadline {command}{_home_options(homes)}" for command in ("doctor", "list", "show last")]
+    names = ("doctor", "list", "show last") if overview.sessions else ("doctor", "usage")
+    commands = [f"threadline {command}{_home_options(homes)}" for command in names]
     lines = [f"Next: {commands[0]}"]
     for command in commands[1:]:
         longer = f"{lines[-1]} · {command}"

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.model.ledger import Sum, sum_amounts
+from threadline.model.places import is_uuid
 from threadline.model.session import ContinuationKind
 from threadline.model.text import (
     count,
@@ -308,7 +309,6 @@ def head_record(head: SessionHead) -> dict[str, Any]:
     }
 
 
-_SAFE_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
 _QUOTES = re.compile("['\u2018\u2019\u201a\u201b]")
 """The characters that end a single-quoted string in PowerShell unless they are doubled."""
@@ -329,9 +329,9 @@ def home_for_resume(transcript: Path) -> str | None:
 def resume_command(session: Session, cwd: str | None, home: str | None = None) -> str | None:
     """The command that resumes a session in its directory; `home` is one that has to be named.
 
-    None if the id or the directory cannot be trusted in a command line.
+    None if Claude Code did not give the session its name, or if the directory cannot be trusted in a command line.
     """
-    if session.id is None or not _SAFE_ID.fullmatch(str(session.id)):
+    if session.id is None or not is_uuid(session.id):
         return None
     is_windows = cwd is not None and not cwd.startswith("/")
     variable = f"CLAUDE_CONFIG_DIR={shlex.quote(home)} " if home and not is_windows and not session.kept else ""
