@@ -7,6 +7,7 @@ that name and a value, because two transcripts may have the same session.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
@@ -32,6 +33,7 @@ _SQL = {
     "calls": "SELECT call, tool, COALESCE(outcome, 'pending') AS outcome FROM calls",
     "files": "SELECT path FROM files",
     "problems": "SELECT kind FROM problems",
+    "prompts": "SELECT session, kind, text FROM prompts",
     "links": "SELECT session, continues FROM continuations WHERE continues IS NOT NULL",
 }
 
@@ -180,8 +182,33 @@ def library_with_index(home: Path) -> dict[str, Answers]:
             "number of calls": len(tables["calls"]),
             "files": sorted({row["path"] for row in tables["files"]}),
             "field problems": _field_problems(row["kind"] for row in tables["problems"]),
+            "prompts": _unique_prompts(tables["prompts"]),
         }
-        return {"library with index": library, "sql": sql}
+        return {"library with index": library, "sql": sql, "tables": _table_answers(archive)}
+
+
+def _table_answers(archive: threadline.Archive) -> Answers:
+    """Ask the library's tables, whose records are the rows of data frames."""
+    sessions, calls, charges = (table.records() for table in (archive.sessions(), archive.calls(), archive.ledger()))
+    spent: dict[str, Decimal] = {}
+    for charge in charges:
+        if charge["amount"] is not None:
+            spent[charge["session"]] = spent.get(charge["session"], Decimal(0)) + charge["amount"]
+    entries = Counter(row["place"].rpartition(":")[0] for row in archive.entries().records())
+    return {
+        **_row_answers([{**row, "first": _iso_time(row["first"]), "last": _iso_time(row["last"])} for row in sessions]),
+        "entries": sorted((_session_name(row), entries[row["path"]]) for row in sessions),
+        "calls": _unique_calls((row["call"], row["tool"], row["outcome"]) for row in calls),
+        "files": sorted({row["path"] for row in archive.files().records()}),
+        "field problems": _field_problems(row["kind"] for row in archive.problems().records()),
+        "prompts": _unique_prompts(archive.prompts().records()),
+        "spent by session": sorted((str(name), _plain(amount)) for name, amount in spent.items()),
+    }
+
+
+def _unique_prompts(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """Return the session, kind and beginning of prompts, each once. The index has the first 2,000 characters."""
+    return sorted({(str(row["session"]), str(row["kind"]), _json_text(row["text"])[:2000]) for row in rows})
 
 
 def library_without_index(home: Path) -> Answers:
@@ -233,6 +260,10 @@ def _library_answers(archive: threadline.Archive) -> Answers:
         "number of sessions": overview.sessions,
         "number of agents": overview.agents,
         "ledger": _spent_by_session((row.keys["session"], row) for row in ledger.by("session")),
+        "spent by session": sorted(
+            (row.keys["session"], _plain(row.amount)) for row in ledger.by("session") if row.amount is not None
+        ),
+        "prompts": _unique_prompts(archive.prompts().records()),
         **_problem_answers(msgspec.to_builtins(archive.examine().problems)),
     }
 
@@ -243,6 +274,7 @@ def read_sessions(home: Path) -> Answers:
         listed = {summary.path for summary in archive.sessions().sessions}
     all_sessions = [(path, threadline.read(path)) for path in _main_transcripts(home)]
     listed_sessions = [(_file_name(path), session) for path, session in all_sessions if path in listed]
+    mains = {one.path for one in threadline.look(home).transcripts if str(one.kind) == "main"}
     values: dict[str, Callable[[threadline.Session], Any]] = {
         "title": lambda session: _json_text(session.title.text),
         "agents": lambda session: sum(agent.side is None for agent in session.agents),
@@ -284,6 +316,12 @@ def read_sessions(home: Path) -> Answers:
         ),
         "files": files,
         **_list_answers(states),
+        "prompts": _unique_prompts(
+            {"session": session.id, "kind": act.kind, "text": act.text}
+            for path, session in all_sessions
+            if path in mains
+            for act in session.acts
+        ),
         "edits": _unique_edits(
             msgspec.to_builtins(edit, enc_hook=str)
             for path in files[:_EDITED_FILES]
@@ -342,7 +380,12 @@ def _sum_values(row: Any) -> tuple[Any, ...]:
     """Return the counts, and last the amount as exact text."""
     value = row.get if isinstance(row, Mapping) else partial(getattr, row)
     amount = value("amount")
-    return *(value(name) for name in _SUMS), format(Decimal(amount).normalize(), "f") if amount is not None else ""
+    return *(value(name) for name in _SUMS), _plain(Decimal(amount)) if amount is not None else ""
+
+
+def _plain(amount: Decimal) -> str:
+    """Return an amount as exact text."""
+    return format(amount.normalize(), "f")
 
 
 def _unique_calls(calls: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

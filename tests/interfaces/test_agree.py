@@ -20,6 +20,7 @@ The meaning of each answer, and the interface that others are compared with (`RE
 - **summarized sessions** are the pairs of sessions of which one begins with a summary of the other, as both of them
   say. A summary is also the title of the session that it names, and of no other.
 - **number of calls**: a call that a fork copied counts once.
+- **prompts** are what people did in main transcripts, of any kind. The index has their first 2,000 characters.
 - **sessions, ledger, problems** are what reading the transcripts gives.
 - **field problems** are required fields that are missing and timestamps that are not times. The index has them, too.
 """
@@ -60,6 +61,8 @@ REFERENCE = {
     "ledger": "library without index",
     "charges": "library without index",
     **{f"ledger by {keys}": "library without index" for keys in LEDGER_KEYS},
+    "prompts": "read",
+    "spent by session": "library without index",
     "problems": "library without index",
     "field problems": "library without index",
 }

@@ -55,6 +55,8 @@ from threadline.thread import (
 )
 
 _SYNTHETIC_MODEL = "<synthetic>"
+# Prompts have no result. That of a refused call is text, and may contain what the person said.
+_RESULTS_WITH_WORDS = frozenset({type(None), str})
 
 
 def summarize_transcript(transcript: Transcript, title: str | None = None) -> TranscriptSummary:
@@ -218,7 +220,7 @@ class SummaryFold:
             self._add_agent_results(entry)
         if type(entry) is AttachmentEntry:
             self._add_environment(entry)
-        if type(entry) is AttachmentEntry or (type(entry) is UserEntry and entry.tool_use_result is None):
+        if type(entry) is AttachmentEntry or (type(entry) is UserEntry and type(entry.tool_use_result) in _RESULTS_WITH_WORDS):
             self._remember(entry)
             if entry.version:
                 state.version = max(state.version, parse_version(entry.version))
