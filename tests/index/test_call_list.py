@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ from tests.transcripts import SESSION, Pen, call, prompt, transcript, write
 from tools.demo import write as write_demo
 
 from threadline.find import homes
-from threadline.index import CallFilter, Index, refresh_index
+from threadline.index import CallFilter, Index, read_call_input, refresh_index
 from threadline.load import Session
 from threadline.model.calls import ListedCall, Outcome
 
@@ -166,3 +167,16 @@ def test_lists_the_original_of_copied_calls(tmp_path: Path, is_reversed: bool) -
     assert count == (3,)
     assert len(listed) == 2
     assert [call.place.transcript for call in listed] == [owners[messages[call.id]] for call in listed]
+
+
+def test_inputs_are_read_by_position(index: Index) -> None:
+    """Reading only the bytes of a line finds the same input as reading the transcript from there."""
+    calls = index.calls(CallFilter())
+    places = [(call.place.transcript, call.place.offset, call.place.line, call.id) for call in calls]
+    inputs = [read_call_input(*place, call.place.length) for place, call in zip(places, calls, strict=True)]
+    assert inputs == [read_call_input(*place) for place in places]
+    assert any(inputs)
+    assert [json.loads(row["input"]) for row in calls.records()] == inputs
+    # The wrong length: the line is read in full.
+    assert [read_call_input(*place, 10) for place in places[:5]] == inputs[:5]
+    assert read_call_input("/no/such/file.jsonl", 0, 1, "x", 5) is None

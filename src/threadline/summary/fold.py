@@ -220,7 +220,9 @@ class SummaryFold:
             self._add_agent_results(entry)
         if type(entry) is AttachmentEntry:
             self._add_environment(entry)
-        if type(entry) is AttachmentEntry or (type(entry) is UserEntry and type(entry.tool_use_result) in _RESULTS_WITH_WORDS):
+        if type(entry) is AttachmentEntry or (
+            type(entry) is UserEntry and type(entry.tool_use_result) in _RESULTS_WITH_WORDS
+        ):
             self._remember(entry)
             if entry.version:
                 state.version = max(state.version, parse_version(entry.version))
