@@ -185,7 +185,7 @@ def test_open_shows_the_turn_of_a_hit(cli: CliRunner, home: Path) -> None:
 def test_open_reports_missing_hits(cli: CliRunner, home: Path) -> None:
     """An unknown number, no hit, or a machine format."""
     result = cli("search", "harbour", "--open", "9", "--home", home)
-    assert (result.code, result.out) == (1, "")
+    assert (result.code, result.out) == (2, "")
     assert "No hit 9" in result.err
     limited = cli("search", "harbour", "--all", "--open", "9", "--limit", "1", "--home", home)
     assert "the query has 5 hits" in limited.err

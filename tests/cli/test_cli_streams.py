@@ -137,8 +137,8 @@ def test_closed_pipe_is_not_an_error(demo_home: Path, output: str) -> None:
     [[], ["--help"], *(pytest.param(words, marks=pytest.mark.slow) for words in (*COMMANDS[1:], ["--version"]))],
     ids=" ".join,
 )
-def test_closed_standard_output_is_not_an_error(demo_home: Path, command: list[str]) -> None:
-    """If standard output is closed, or a pipe that nobody reads, there is no traceback."""
+def test_closed_standard_output_is_reported(demo_home: Path, command: list[str]) -> None:
+    """Output that cannot be written is an error, never a traceback. A pipe that nobody reads is none."""
     words = with_home(command, demo_home) if command[0:1] not in (["--help"], ["--version"]) else command
     closed = subprocess.run(  # noqa: S603 - our own command
         ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, *words],
@@ -147,7 +147,7 @@ def test_closed_standard_output_is_not_an_error(demo_home: Path, command: list[s
         check=False,
         timeout=60,
     )
-    assert (closed.returncode, closed.stderr) == (0, b"")
+    assert (closed.returncode, closed.stderr) == (2, b"threadline: Cannot write to standard output: it is closed.\n")
     reading, writing = os.pipe()
     os.close(reading)
     unread = subprocess.run(  # noqa: S603 - our own command

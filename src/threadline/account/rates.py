@@ -32,6 +32,7 @@ from threadline.account.prices import (
 )
 from threadline.account.shipped_prices import SHIPPED, combine_digests, shipped_bytes
 from threadline.errors import BadQuery, NotFound, Unreadable
+from threadline.files import read_file
 from threadline.model.ledger import EXACT, Rate
 
 _WEB_SEARCH_FEE = Decimal("0.01")
@@ -336,8 +337,7 @@ def _parse_prices(data: bytes, name: str) -> PriceFile:
 
 def _read_bytes(path: Path, name: str) -> bytes:
     try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_FILE_SIZE + 1)
+        data = read_file(path, follow_symlinks=True, limit=_MAX_FILE_SIZE + 1)
     except FileNotFoundError:
         raise NotFound(f"Price file {name!r} not found.") from None
     except (OSError, ValueError) as error:

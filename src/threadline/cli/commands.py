@@ -5,6 +5,7 @@ Not called `main`: `threadline.cli.main` is the entry point (a function), and a 
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
@@ -59,6 +60,7 @@ COMMANDS = {
 }
 """Every command with its one-line help, in help order. A module of this package with the same name defines it."""
 _CCUSAGE_REPORTS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session"}
+_KEEP_COMMANDS = frozenset({"restore", "verify", "merge", "forget", "pack", "install", "status", "diff", "repair"})
 # Commands create objects by the hundred thousand and no cycles; frequent collections only cost time.
 _GC_THRESHOLD = 100_000
 _COMPLETION_VARIABLE = "_THREADLINE_COMPLETE"
@@ -107,13 +109,39 @@ def _is_sqlite_error(error: Exception) -> bool:
 
 
 def _prepare_streams() -> None:
-    """Make writing safe: a closed stream discards text, and characters that an encoding lacks are escaped."""
+    """Make writing safe: characters that an encoding lacks are escaped.
+
+    If standard error is closed, messages are discarded. If standard output is closed, writing to it is an error.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the end
-        else:
+        if stream is not None:
             stream.reconfigure(errors="backslashreplace")
+            continue
+        # Opened even for standard output, so that no other file gets its number.
+        devnull = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - open until the end
+        if name == "stdout":
+            closed = io.BufferedWriter(_ClosedOutput(devnull))
+            setattr(sys, name, io.TextIOWrapper(closed, encoding="utf-8", errors="backslashreplace"))
+        else:
+            setattr(sys, name, devnull)
+
+
+class _ClosedOutput(io.RawIOBase):
+    """A standard output that was closed before the program started."""
+
+    def __init__(self, placeholder: io.TextIOWrapper) -> None:
+        super().__init__()
+        self._placeholder = placeholder
+
+    def writable(self) -> bool:
+        """Return True: writing is tried, and fails."""
+        return True
+
+    def write(self, data: object) -> int:
+        """Raise the error of a closed stream."""
+        del data
+        raise OSError(errno.EBADF, "it is closed")
 
 
 def _report_os_error(error: OSError) -> int:
@@ -180,6 +208,8 @@ def _suggest_command(word: str) -> str:
         return f"Did you mean `threadline entries {quote(word)}`?"
     if word in _CCUSAGE_REPORTS:
         return f"Did you mean `threadline usage --by {_CCUSAGE_REPORTS[word]}`?"
+    if word in _KEEP_COMMANDS:
+        return f"Did you mean `threadline keep {word}`?"
     match = did_you_mean(word, COMMANDS)
     return f"Did you mean `threadline {match}`?" if match else f"Commands: {', '.join(COMMANDS)}."
 

@@ -33,6 +33,7 @@ _TIME_WIDTH = len("2026-11-03 14:00:00")
 _KIND_COLUMN = 7 + 2 + _TIME_WIDTH + 2
 _NARROW, _NARROW_KIND, _WIDE_KIND = 100, 16, 30
 _LOOKAHEAD = 200
+_MIN_TEXT = 18
 _EPILOG = """
 \b
 Examples:
@@ -138,14 +139,14 @@ def _print_table(matches: Iterator[AttributedEntry], zone: tzinfo, *, has_names:
     """
     ahead = list(islice(matches, _LOOKAHEAD))
     kind_width = _kind_width(ahead)
-    room = max(20, out.terminal_width() - _KIND_COLUMN - kind_width - 2)
+    room = max(_MIN_TEXT, out.terminal_width() - _KIND_COLUMN - kind_width - 2)
     number = 0
     transcript = None
     for attributed in chain(ahead, matches):
         entry = attributed.entry
         if has_names and entry.line.transcript != transcript:
             transcript = entry.line.transcript
-            click.echo(("\n" if number else "") + out.format_heading(transcript))
+            click.echo(("\n" if number else "") + out.format_heading(_transcript_heading(transcript)))
         if not number:
             heading = clip(f"time ({zone_name(zone)})", _TIME_WIDTH)
             what = "problem" if problems else "text"
@@ -164,10 +165,15 @@ def _print_table(matches: Iterator[AttributedEntry], zone: tzinfo, *, has_names:
     return number
 
 
+def _transcript_heading(transcript: str) -> str:
+    return out.shorten_path(transcript, out.terminal_width()) if out.has_width() else plain(transcript)
+
+
 def _kind_width(ahead: list[AttributedEntry]) -> int:
     """The width of the kind column that the first entries need, within limits; later ones may be wider."""
-    most = _NARROW_KIND if out.terminal_width() < _NARROW else _WIDE_KIND
-    least = _NARROW_KIND if len(ahead) == _LOOKAHEAD else len("kind")
+    width = out.terminal_width()
+    most = min(_NARROW_KIND if width < _NARROW else _WIDE_KIND, max(4, width - _KIND_COLUMN - 2 - _MIN_TEXT))
+    least = min(_NARROW_KIND, most) if len(ahead) == _LOOKAHEAD else len("kind")
     needed = max((display_width(plain(_kind_label(attributed))) for attributed in ahead), default=0)
     return max(least, min(needed, most))
 

@@ -25,7 +25,7 @@ from threadline.cli.options import (
     prices_option,
     timezone_option,
 )
-from threadline.cli.resolve import expand_path, is_file, open_archive
+from threadline.cli.resolve import expand_path, is_file, open_archive, transcript_path
 from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.model.homes import Found, Transcript
 from threadline.model.ledger import sum_fields
@@ -226,6 +226,8 @@ def _find_transcript(name: str, archive: Archive) -> tuple[Sequence[Found], Tran
     found = archive.found
     if not _is_path(name) and name != "last":
         return found, archive.transcript(name)
+    if name != "last":
+        transcript_path(name)  # raises if the file is not a transcript
     path = os.path.realpath(archive.path(name) if name == "last" else expand_path(name))
     for home in found:
         for transcript in home.transcripts:

@@ -18,8 +18,9 @@ from threadline.archive import Archive
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, project_option, since_option, until_option
+from threadline.cli.output import report_nothing
 from threadline.cli.resolve import open_archive, transcript_path
-from threadline.errors import BadQuery, Error, NotFound
+from threadline.errors import BadQuery, Error
 from threadline.export import (
     ExportFormat,
     ExportOptions,
@@ -156,6 +157,8 @@ def export(
     """
     with open_archive(homes) as archive:
         mains = _find_sessions(archive, sessions, details)
+        if not mains:
+            return report_nothing("No session matches. `threadline list` shows all sessions.")
         options = _build_options(format_name, out, site, details, has_several=len(mains) > 1)
         target = output_path(options.form, out, site, mains, is_site=options.site)
         protected = protected_folders(mains, (home.path for home in archive.homes))
@@ -217,7 +220,6 @@ def _find_sessions(archive: Archive, names: tuple[str, ...], details: dict[str, 
 
     Raises:
         BadQuery: there are neither names nor filters, or both.
-        NotFound: none matches.
     """
     filters = {name: details[name] for name in ("project", "since", "until") if details[name] is not None}
     if names and filters:
@@ -228,8 +230,6 @@ def _find_sessions(archive: Archive, names: tuple[str, ...], details: dict[str, 
         raise BadQuery("Name a session (`last` is the newest), or select some with --project, --since or --until.")
     time = TimeRange.parse(details["since"], details["until"], tz=details["tz"])
     matches = archive.sessions(SessionFilter(project=details["project"], since=time.since, until=time.until)).sessions
-    if not matches:
-        raise NotFound("No session matches. `threadline list` shows all sessions.")
     return [session.path for session in matches]
 
 

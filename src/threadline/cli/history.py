@@ -29,7 +29,7 @@ from threadline.render import Role, Span, Spans, Style, display_width, one_line,
 from threadline.reports import PromptFilter, PromptHistory, TypedPrompt
 
 _DEFAULT_LIMIT = 30
-_PROJECT_WIDTH = 16
+_PROJECT_WIDTH, _MIN_WIDTH_FOR_PROJECT, _MIN_TEXT = 16, 80, 10
 _EPILOG = """
 \b
 Examples:
@@ -102,15 +102,15 @@ def _print_prompts(prompts: Iterator[TypedPrompt], limit: int, zone: tzinfo, *, 
 
 def _prompt_line(prompt: TypedPrompt, width: int, zone: tzinfo) -> Spans:
     session = plain((prompt.session or "")[:8])
-    project = out.shorten_path(prompt.project or "", _PROJECT_WIDTH)
+    project = out.shorten_path(prompt.project or "", _PROJECT_WIDTH) if width >= _MIN_WIDTH_FOR_PROJECT else None
     pasted = f"  +{prompt.pasted} pasted" if prompt.pasted else ""
     before = (
         Span(f"{format_time(prompt.timestamp, zone):<16}  ", Role.FAINT),
         Span(session + " " * (10 - display_width(session)), Role.CODE),
         Span("gone  " if prompt.gone else "      ", Role.NOTICE),
-        Span(project + " " * (_PROJECT_WIDTH + 2 - display_width(project)), Role.FAINT),
+        Span(project + " " * (_PROJECT_WIDTH + 2 - display_width(project)) if project is not None else "", Role.FAINT),
     )
-    room = max(20, width - sum(display_width(span.text) for span in before) - len(pasted))
+    room = max(_MIN_TEXT, width - sum(display_width(span.text) for span in before) - len(pasted))
     return (*before, Span(one_line(prompt.text, room), Role.PROMPT), Span(pasted, Role.FAINT))
 
 

@@ -110,4 +110,4 @@ def _status_page(status: IndexStatus) -> str:
         "changed since": changed if status.changed else "nothing",
         "orphans": orphans if status.orphans else "none",
     }
-    return "\n".join(f"  {name:<13}  {plain(fact)}" for name, fact in facts.items())
+    return "\n".join(out.wrap_text(fact, f"  {name:<13}  ") for name, fact in facts.items())

@@ -32,7 +32,9 @@ GAP = "  "
 """The space between columns, and the indent of a page."""
 _FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 _WIDTH_WHEN_PIPED = 160
+# The least width of the last column and of others, and of both if that is still too much.
 _MIN_LAST_COLUMN, _MIN_COLUMN = 20, 10
+_MIN_NARROW_LAST, _MIN_NARROW, _MIN_HEADING = 12, 5, 4
 # Control characters that a terminal obeys and a CSV cell has no use for.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # Control and format characters beyond ASCII, private use, invisible selectors: what `plain` escapes, too.
@@ -71,27 +73,46 @@ def format_table(
     shrink: Sequence[int] = (),
     ends: bool = False,
 ) -> str:
-    """Align rows under headings.
+    """Align rows under headings. No line is wider than the terminal.
 
     Args:
         headings: The first line.
         rows: The other lines; cells may contain anything.
         right: Columns to align right.
-        shrink: Columns that give way if the last one gets too little space.
+        shrink: Columns that give way first if the last one gets too little space.
         ends: Cut the last column at its start rather than its end. Useful for paths.
     """
     cells = [[plain(cell) for cell in row] for row in rows]
-    widths = [max(display_width(row[at]) for row in [list(headings), *cells]) for at in range(len(headings))]
-    needed = min(widths[-1], _MIN_LAST_COLUMN)
-    while (room := terminal_width() - sum(widths[:-1]) - len(GAP) * len(widths)) < needed:
-        widest = max(shrink, key=lambda at: widths[at], default=None)
-        if widest is None or widths[widest] <= _MIN_COLUMN:
-            break
-        widths[widest] -= 1
-    widths[-1] = max(min(widths[-1], room), needed)
+    widths = _fit_widths(headings, cells, shrink)
     if ends:
         cells = [[*row[:-1], clip_left(row[-1], widths[-1])] for row in cells]
-    return "\n".join("".join(pad_cells(row, widths, right)).rstrip() for row in [headings, *cells])
+    lines = ("".join(pad_cells(row, widths, right)).rstrip() for row in [headings, *cells])
+    return "\n".join(clip(line, terminal_width()) for line in lines)
+
+
+def _fit_widths(headings: Sequence[str], cells: Sequence[Sequence[str]], shrink: Sequence[int]) -> list[int]:
+    """The widths of columns. If they do not fit, some are narrower than their cells."""
+    bodies = [max((display_width(row[at]) for row in cells), default=0) for at in range(len(headings))]
+    widths = [max(display_width(heading), body) for heading, body in zip(headings, bodies, strict=True)]
+    last = len(widths) - 1
+    room = terminal_width() - len(GAP) * len(widths)
+    others = [at for at in range(last) if at not in shrink]
+    # In this order: the last column, columns that may shrink, headings, then columns from the widest one down.
+    for columns, least in (
+        ([last], lambda _at: _MIN_LAST_COLUMN),
+        (shrink, lambda _at: _MIN_COLUMN),
+        (others, lambda at: max(bodies[at], _MIN_HEADING)),
+        ([last], lambda _at: _MIN_NARROW_LAST),
+        (shrink, lambda _at: _MIN_NARROW),
+        (range(last + 1), lambda _at: _MIN_NARROW),
+        (range(last + 1), lambda _at: 1),
+    ):
+        while (excess := sum(widths) - room) > 0:
+            widest = max((at for at in columns if widths[at] > least(at)), key=lambda at: widths[at], default=None)
+            if widest is None:
+                break
+            widths[widest] -= min(excess, widths[widest] - least(widest)) if len(columns) == 1 else 1
+    return widths
 
 
 def format_heading(text: str) -> str:
@@ -111,16 +132,14 @@ def pad_cells(cells: Sequence[str], widths: Sequence[int], right: Sequence[int] 
 
 def wrap_text(text: str, first: str = "", indent: str | None = None) -> str:
     """Wrap plain text to the terminal's width, with `first` before the first line and `indent` before the others."""
-    import textwrap  # noqa: PLC0415 - takes a millisecond to import, which `list` and `usage` can save
+    rest = " " * len(first) if indent is None else indent
+    lines = wrap((Span(text),), max(40, terminal_width()), first=(Span(first),), rest=(Span(rest),))
+    return "\n".join("".join(span.text for span in line).rstrip() for line in lines)
 
-    return textwrap.fill(
-        plain(text),
-        max(40, terminal_width()),
-        initial_indent=first,
-        subsequent_indent=" " * len(first) if indent is None else indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+
+def has_width() -> bool:
+    """Whether lines have to fit: on a terminal, or if COLUMNS is set."""
+    return sys.stdout.isatty() or bool(os.environ.get("COLUMNS"))
 
 
 def wrap_note(text: str, width: int, role: Role = Role.FAINT) -> Iterator[Spans]:

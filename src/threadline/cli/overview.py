@@ -62,7 +62,7 @@ def format_overview(overview: Overview, homes: Sequence[str] = (), zone: tzinfo 
 def _fact_lines(overview: Overview, zone: tzinfo) -> Iterator[str]:
     for home in overview.homes:
         if not home.is_kept:
-            yield f"  {'home':<14}{plain(str(home.path))}"
+            yield out.wrap_text(str(home.path), f"  {'home':<14}")
     for label, text in _labelled_facts(overview, zone):
         yield out.wrap_text(text, f"  {label:<14}")
 
@@ -162,4 +162,4 @@ def _next_commands(overview: Overview, homes: Sequence[str]) -> str:
     for command in commands[1:]:
         longer = f"{lines[-1]} · {command}"
         lines[-1:] = [longer] if display_width(longer) <= out.terminal_width() else [lines[-1], f"      {command}"]
-    return "\n".join(map(plain, lines))
+    return "\n".join(out.wrap_text(line.strip(), "" if line[:1] != " " else "      ", "        ") for line in lines)

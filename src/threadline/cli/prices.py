@@ -273,7 +273,8 @@ def _digest_lines(rates: Rates, width: int) -> Iterator[Spans]:
     if len(files) > 1:
         for name, digest in files:
             yield cut_line((Span(f"{out.GAP}{digest[:16]}  {name}", Role.FAINT),), width)
-    yield (Span(f"{out.GAP}digest "), Span(rates.digest, Role.CODE))
+    indent = Span(out.GAP)
+    yield from wrap((Span("digest "), Span(rates.digest, Role.CODE)), width, first=(indent,), rest=(indent,))
     if rates.notes:
         notes = count(len(rates.notes), "note")
         yield from out.wrap_note(f"{notes} on corrected or skipped prices: see --json or --import.", width, Role.NOTICE)

@@ -157,9 +157,10 @@ def _place_lines(kinds: dict[str, list[Exposure]], command: str) -> Iterator[str
     for kind, exposures in kinds.items():
         yield f"  {kind}"
         for exposure in exposures[:_MAX_PLACES]:
-            yield f"    {plain(_redacted_place(exposure.place))}"
+            place = _redacted_place(exposure.place)
+            yield f"    {out.shorten_path(place, out.terminal_width() - 4) if out.has_width() else plain(place)}"
         if len(exposures) > _MAX_PLACES:
-            yield f"    and {len(exposures) - _MAX_PLACES:,} more: {plain(command)} --kind {kind} --jsonl"
+            yield out.wrap_text(f"and {len(exposures) - _MAX_PLACES:,} more: {command} --kind {kind} --jsonl", "    ")
 
 
 def _print_problems(results: Iterable[ScanResult]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import tzinfo
 from itertools import islice, zip_longest
@@ -16,7 +15,7 @@ from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import colour_option, home_option, output_options, pager_option, timezone_option
 from threadline.cli.resolve import ensure_index, open_archive
-from threadline.errors import did_you_mean
+from threadline.errors import NotFound, did_you_mean
 from threadline.json_values import to_json_value
 from threadline.model.tables import SNIPPET_LENGTH, Hit, Hits
 from threadline.model.text import count, format_time
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_LIMIT = 20
 _MIN_SIMILARITY = 0.8
+_MAX_TIMEOUT = 86400
 _EXCLUDED_WORD = re.compile("-[^-].")
 _MIN_WIDTH = 20
 _SNIPPET_LINES = 3
@@ -48,6 +48,12 @@ Examples:
   threadline search deploy --open 3           show the third hit
   threadline search deploy --jsonl            for a program
 """
+
+
+def _reject_nan(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and value != value:  # noqa: PLR0124 - only NaN differs from itself
+        raise click.BadParameter("nan is not a number of seconds.")
+    return value
 
 
 class _SearchCommand(click.Command):
@@ -92,7 +98,8 @@ class _SearchCommand(click.Command):
 @click.option("--exact", is_flag=True, help="Only exact matches: no similar spellings, no partial matches.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=0, min_open=True, max=_MAX_TIMEOUT),
+    callback=_reject_nan,
     metavar="SECONDS",
     help="Stop after this time. Default: 1 once there is a hit, otherwise 10.",
 )
@@ -290,7 +297,7 @@ def _hit_facts(archive: Archive, hit: Hit, width: int, zone: tzinfo) -> Iterator
 
 def _hit_place(hit: Hit, room: int) -> str:
     """The place; on a terminal, shortened to one line."""
-    return out.shorten_path(str(hit.place), room) if sys.stdout.isatty() else plain(str(hit.place))
+    return out.shorten_path(str(hit.place), room) if out.has_width() else plain(str(hit.place))
 
 
 def _context_line(entry: Any, margin: Span, room: int) -> Spans:
@@ -324,7 +331,7 @@ def _open_hit(
     from threadline.thread import find_notifications  # noqa: PLC0415 - likewise
 
     if number > len(hits):
-        return out.report_nothing(f"No hit {number}: the query has {count(len(hits), 'hit')}.")
+        raise NotFound(f"No hit {number}: the query has {count(len(hits), 'hit')}.")
     hit = hits[number - 1]
     if hit.gone:
         out.print_message(f"The transcript of this prompt was deleted. The prompt is from {hit.place}.")

@@ -512,7 +512,7 @@ def usage_page(
         (),
         *table.lines(),
         (),
-        *_footer(usage_report, width),
+        *_footer(usage_report, width, table.dropped),
     ):
         yield style.line(line)
 
@@ -600,6 +600,11 @@ class _Table:
             self._label = max(least, min(max(labels), room - len(GAP) - _MIN_BAR))
             self._bar = min(_MAX_BAR, room - self._label - len(GAP))
         self._most = max((line.sum.amount or Decimal(0) for line in lines if not line.rest), default=Decimal(0))
+
+    @property
+    def dropped(self) -> list[str]:
+        """The columns for which there is no room."""
+        return [name for name, _, _ in _COLUMNS if name not in self._columns]
 
     @property
     def has_bars(self) -> bool:
@@ -693,8 +698,10 @@ def _has_time_of_day(local: datetime) -> bool:
     return (local.hour, local.minute) != (0, 0)
 
 
-def _footer(usage_report: UsageReport, width: int) -> Iterator[Spans]:
-    """Notes on the figures, and the prices used."""
+def _footer(usage_report: UsageReport, width: int, dropped: Sequence[str]) -> Iterator[Spans]:
+    """Notes on the figures and the columns that do not fit, and the prices used."""
+    if dropped:
+        yield from wrap_note(f"Not shown at this width: {', '.join(dropped)}. Use a wider terminal or --json.", width)
     for note in usage_notes(usage_report):
         yield from wrap_note(note, width, Role.NOTICE)
     files = usage_report.ledger.price_files

@@ -29,9 +29,9 @@ from threadline.cli.options import (
     since_option,
     timezone_option,
 )
-from threadline.cli.resolve import expand_path, is_file, open_archive, session_path
+from threadline.cli.resolve import expand_path, is_file, open_archive, session_path, transcript_path
 from threadline.cli.rows import entry_row, entry_text
-from threadline.errors import NotFound
+from threadline.errors import BadQuery, NotFound, did_you_mean
 from threadline.model.blocks import McpToolUseBlock, ServerToolUseBlock, ToolUseBlock
 from threadline.model.calls import Call
 from threadline.model.entries import KINDS, AssistantEntry, AttachmentEntry, Entry, SystemEntry, UserEntry
@@ -122,8 +122,9 @@ def watch(
     session id, a transcript, or `last`; its agents are included. Without it, follows all sessions, including new ones.
     Stop with Ctrl-C. Since the output has no end, --json prints the same as --jsonl.
     """
+    _check_kinds(kinds)
     follower, agent = _open_follower(session, homes, TimeRange.parse(since, tz=zone).since, agent)
-    _announce(follower, kinds, zone)
+    _announce(follower, zone)
     criteria = EntryFilter(kinds, agent, TimeRange()) if kinds or agent else None
     selector = EntrySelector(criteria, tools, exact_tools=exact_tools, everything=everything or bool(kinds))
     batches = poll_batches(follower, poll)
@@ -137,6 +138,19 @@ def watch(
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # already exiting: ignore a second Ctrl-C
         raise
     return EXIT_OK
+
+
+def _check_kinds(kinds: Sequence[str]) -> None:
+    """Check that all kinds of entries exist: otherwise the command would wait for ever.
+
+    Raises:
+        BadQuery: one does not.
+    """
+    for kind in kinds:
+        if kind not in KINDS:
+            match = did_you_mean(kind, KINDS)
+            hint = f"Did you mean {match}?" if match else f"Kinds: {', '.join(KINDS)}."
+            raise BadQuery(f"Unknown kind of entry {kind!r}. {hint}")
 
 
 def _open_follower(
@@ -160,14 +174,11 @@ def _transcript_path(session: str, homes: Sequence[str]) -> Path | None:
         return None
     if not is_file(path):
         raise NotFound(f"There is no file {session!r}. Name a transcript, or the start of a session id.")
-    return path
+    return transcript_path(session)
 
 
-def _announce(follower: Follower, kinds: tuple[str, ...], zone: tzinfo) -> None:
+def _announce(follower: Follower, zone: tzinfo) -> None:
     """On a terminal, say that it has started: the first line may take a while to come."""
-    for kind in kinds:
-        if kind not in KINDS:
-            out.print_message(f"Unknown kind of entry {kind!r}. `threadline doctor` lists the kinds.")
     if sys.stderr.isatty():
         transcripts = count(follower.transcripts, "transcript")
         click.echo(f"Watching {transcripts}. Times are {zone_name(zone)}. Press Ctrl-C to stop.", err=True)

@@ -19,12 +19,14 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.errors import BadQuery, NotFound, Unreadable
+from threadline.files import read_file
 from threadline.model.entries import KINDS
 from threadline.redact import GENERIC_USER_NAMES, FormatWords, Settings, word_set
 
 _LIST_KEYS = ("words", "keep", "users", "hosts")
 _MIN_HOST_LENGTH = 4
 _MIN_WORD_LENGTH = 2
+_MAX_FILE_SIZE = 64_000_000
 
 
 def user_settings_file() -> Path:
@@ -82,7 +84,7 @@ def _check_strings(value: Any, path: Path, name: str) -> list[str]:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_file(path, follow_symlinks=True, limit=_MAX_FILE_SIZE).decode("utf-8-sig")
     except FileNotFoundError:
         raise NotFound(f"There is no file {str(path)!r}. Check the path.") from None
     except (OSError, UnicodeDecodeError) as error:

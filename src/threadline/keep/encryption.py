@@ -78,7 +78,7 @@ def key_from_file(path: Path) -> str:
         Unreadable: it cannot be read, or contains no key.
     """
     try:
-        lines = path.read_text(errors="replace").splitlines()
+        lines = files.read_file(path, follow_symlinks=True).decode(errors="replace").splitlines()
     except FileNotFoundError:
         raise NotFound(f"There is no key file {str(path)!r}.") from None
     except OSError as error:

@@ -141,7 +141,7 @@ def _status_lines(where: str, current: Status, zone: tzinfo, *, everything: bool
         sessions = f"{count(home.sessions, 'session')}{_agents_only(home.agents_only)}"
         what = f"{sessions}, {size(home.bytes)}; {_describe_period(home.period)}"
         rows.append(("home", f"{home.path}: {what}"))
-    yield from (f"  {name:<9}  {plain(line)}" for name, line in rows)
+    yield from (out.wrap_text(line, f"  {name:<9}  ") for name, line in rows)
     yield ""
     yield from _risk_lines(current, zone, everything=everything)
 

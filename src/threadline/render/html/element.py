@@ -10,7 +10,7 @@ from functools import lru_cache
 from markupsafe import Markup, escape
 
 from threadline.model.text import format_amount, format_time, format_tokens
-from threadline.model.times import in_zone, zone_name
+from threadline.model.times import zone_name
 from threadline.render import shorten
 
 Child = Markup | str | int | float | None | Iterable["Child"]
@@ -80,9 +80,7 @@ def time_element(moment: datetime | None, zone: tzinfo) -> Markup:
     """A time in a time zone. Its tooltip shows the time in UTC."""
     if moment is None:
         return EMPTY
-    return el(
-        "time", format_time(in_zone(moment, zone)), datetime=moment.isoformat(), title=f"{format_time(moment)} UTC"
-    )
+    return el("time", format_time(moment, zone), datetime=moment.isoformat(), title=f"{format_time(moment)} UTC")
 
 
 def time_zone_note(zone: tzinfo) -> Markup:

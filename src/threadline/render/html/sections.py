@@ -85,7 +85,7 @@ class Scene(Struct, frozen=True):
 
     def format_time(self, when: datetime) -> str:
         """Date, time and time zone: `2026-01-05 09:00 UTC`."""
-        return f"{format_time(in_zone(when, self.zone))} {zone_name(self.zone)}"
+        return f"{format_time(when, self.zone)} {zone_name(self.zone)}"
 
 
 MAX_ITEMS, MAX_ELEMENTS = 100, 600

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from threadline.model.ledger import Sum
 from threadline.model.text import count, format_time
-from threadline.model.times import in_zone
 from threadline.render import shorten
 from threadline.render.html import Child, SessionRow, el, join, session_table, time_zone_note
 from threadline.web import urls
@@ -232,7 +231,7 @@ def _palette_items(request: PageRequest, text: str) -> Iterator[PaletteItem]:
     zone = request.zone()
     briefs = [brief for brief in all_sessions(request) if _matches_words(brief, words)]
     for brief in sorted(briefs, key=lambda brief: _title_rank(brief.title, words))[:_MAX_PALETTE_SESSIONS]:
-        day = format_time(in_zone(brief.last, zone))[:10] if brief.last is not None else "time unknown"
+        day = format_time(brief.last, zone)[:10] if brief.last is not None else "time unknown"
         title = shorten(brief.title, 120) or "(no title)"
         yield PaletteItem(title, urls.session_url(brief.name), f"{day} · {shorten(brief.project, 60)}")
     if text:

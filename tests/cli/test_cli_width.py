@@ -1,0 +1,97 @@
+"""No command prints a line that is wider than the terminal, down to 60 columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.golden import demo_home
+from tests.interfaces.entry_points import isolated, run_command
+from tests.transcripts import Pen, call, prompt, reply, transcript, write
+
+from threadline.render import display_width
+
+WIDE = "e0000000-0000-4000-8000-00000000000a"
+"""A session whose texts have characters of two columns, in a project with such a name."""
+LISTINGS = {
+    "overview": [],
+    "list": ["list"],
+    "search": ["search", "the"],
+    "search-wide": ["search", "港"],
+    "search-all": ["search", "shelf", "--all", "--context", "1"],
+    "usage": ["usage"],
+    "usage-nested": ["usage", "--by", "project,model"],
+    "usage-session": ["usage", "--by", "session", "--exact"],
+    "usage-both": ["usage", "--mode", "both"],
+    "usage-reported": ["usage", "--mode", "reported"],
+    "blocks": ["blocks"],
+    "explain": ["explain", "last"],
+    "explain-wide": ["explain", WIDE],
+    "show": ["show", WIDE],
+    "tree": ["tree", WIDE],
+    "tree-agents": ["tree", demo_home.BRANCHED],
+    "calls": ["calls"],
+    "calls-session": ["calls", WIDE],
+    "errors": ["errors"],
+    "errors-session": ["errors", demo_home.PLANTED],
+    "files": ["files"],
+    "files-session": ["files", demo_home.PLANTED],
+    "todos": ["todos", demo_home.LISTED],
+    "request": ["request", demo_home.REQUESTED],
+    "context": ["context", demo_home.BRANCHED],
+    "prices": ["prices"],
+    "doctor": ["doctor"],
+    "scan": ["scan"],
+    "entries": ["entries", demo_home.BRANCHED],
+    "entries-wide": ["entries", WIDE],
+    "history": ["history"],
+    "index": ["index"],
+    "keep-status": ["keep", "status"],
+    "keep-list": ["keep", "list"],
+    "keep-diff": ["keep", "diff"],
+    "keep-runs": ["keep", "diff", "--runs"],
+    "sql": ["sql", "SELECT session, project, title FROM sessions"],
+}
+"""Every command that lists something, with arguments that make it list a lot."""
+_WITHOUT_HOME = {"prices", "keep-list", "keep-diff", "keep-runs"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The demo home with a session of wide characters, indexed and kept."""
+    folder = tmp_path_factory.mktemp("width").resolve()
+    home = demo_home.write(folder / "home")
+    path = "/work/港の店/とても長い名前のフォルダ/src/日本語のファイル名.py"
+    rows = transcript(
+        prompt("港の倉庫を調べて、棚の数を数えてください。" * 6),
+        call("Bash", "ls 港/棚/日本語のとても長いファイル名" * 3, result="エラー" * 40, error=True),
+        call("Read", path, result="内容"),
+        reply("棚は二つあります。" * 20, output=1234567, read=98765432),
+        pen=Pen(session=WIDE, cwd="/work/港の店/とても長い名前のフォルダ"),
+    )
+    write(home / f"projects/-work-wide/{WIDE}.jsonl", *rows)
+    with isolated(folder):
+        assert run_command("keep", "--home", str(home)).code == 0
+        yield folder
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("name", LISTINGS)
+def test_no_line_is_wider_than_the_terminal(folder: Path, name: str, width: int) -> None:
+    """Columns shrink, long texts are cut or wrapped, whatever characters they have."""
+    home = [] if name in _WITHOUT_HOME else ["--home", str(folder / "home")]
+    result = run_command(*LISTINGS[name], *home, environment={**os.environ, "COLUMNS": str(width)})
+    lines = result.out.decode().splitlines()
+    assert lines
+    assert [line for line in lines if display_width(line) > width] == []
+
+
+def test_usage_names_the_columns_that_it_drops(folder: Path) -> None:
+    """At 60 columns some columns do not fit, and a note says which."""
+    home = ["--home", str(folder / "home")]
+    narrow = run_command("usage", *home, environment={**os.environ, "COLUMNS": "60"}).out.decode()
+    wide = run_command("usage", *home, environment={**os.environ, "COLUMNS": "120"}).out.decode()
+    assert "Not shown at this width: input, cache write." in " ".join(narrow.split())
+    assert "Not shown" not in wide
