@@ -426,7 +426,7 @@ def test_table_fits_terminal(
 
 
 def test_figures_are_short_unless_exact(cli: CliRunner, tmp_path: Path) -> None:
-    """`12.3 k` and cents by default. `--exact` shows every digit. Less than a cent is shown as such."""
+    """`12.3k` and cents by default. `--exact` shows every digit. Less than a cent has two significant digits."""
     home = write_session(
         tmp_path, reply("a", input=12_345, output=1, read=2_000), reply("b", input=1, message={"model": OPUS})
     )

@@ -50,7 +50,7 @@ def test_every_format_shows_the_cost(session: Path, cli: CliRunner) -> None:
     for options in ((), ("--no-redact",)):
         for export_format in ("html", "md", "txt"):
             text = exported_text(export_format, session, cli, *options)
-            assert f"{total.tokens / 1000:.1f} k tokens" in text, export_format
+            assert f"{total.tokens / 1000:.1f}k tokens" in text, export_format
             assert f"${total.amount:.2f}" in text, export_format
         spent = json.loads(exported_text("json", session, cli, *options), parse_float=Decimal)["spent"]
         assert (spent["tokens"], spent["amount"], spent["output"]) == (total.tokens, total.amount, total.output)

@@ -132,7 +132,7 @@ def usage_table(session: CachedSession, view: SessionView, archive: Archive) -> 
     if view.agent is None and spending.total.amount is not None:
         rest = EXACT.subtract(spending.total.amount, total["amount"] or Decimal(0))
         if abs(rest) >= _MIN_AMOUNT:
-            cells.append(("not in any turn or agent", "", "", "", "", format_amount(rest)))
+            cells.append(("not in any turn or agent", "", "", "", "", format_amount(rest, exact=True)))
         total["amount"] = spending.total.amount
     table = render_table("Context and cost by turn", _COLUMNS, cells, foot=_row_cells("Total", total))
     return join((table, *(el("p", note, class_="note") for note in _table_notes(rows, spending, total)))), rows
@@ -159,7 +159,7 @@ def _row_cells(head: Child, row: Mapping[str, Any]) -> tuple[Child, ...]:
         f"{row['context']:,}" if row["context"] is not None else "unknown",
         f"{row['cache_read']:,}",
         f"{row['output']:,}",
-        format_amount(row["amount"]) if row["amount"] is not None else "unknown",
+        format_amount(row["amount"], exact=True) if row["amount"] is not None else "unknown",
     )
 
 
