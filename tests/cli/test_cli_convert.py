@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.cli.runner import CliRunner
 from tests.doc_commands import run_shell_lines
+from tests.profiles import scale_examples
 from tests.transcripts import SESSION, call, line, prompt, reply, transcript, write
 
 import threadline
@@ -218,6 +221,38 @@ def test_nothing_to_convert(cli: CliRunner, tmp_path: Path, content: bytes) -> N
     assert result.code == 1
     assert "No messages to convert" in result.err
     assert not (tmp_path / "out").exists()
+
+
+_FIELDS = """message uuid parentUuid timestamp sessionId session_id tool result tool_use_id parent_tool_use_id subtype
+data toolUseResult tool_use_result total_cost_usd modelUsage content model usage message_id num_turns cwd version isMeta
+error"""
+_WORDS = st.sampled_from(["user", "assistant", "tool_use", "tool_result", "system", "result", "init", "text", SESSION])
+_SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+_NAMES = st.sampled_from(
+    ["type", "content", "id", "name", "input", "text", "tool_use_id", "model", "usage", "role", "x"]
+)
+_VALUES = st.recursive(
+    _SCALARS | _WORDS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_NAMES, inner, max_size=6),
+    max_leaves=12,
+)
+_ROWS = st.fixed_dictionaries({"type": _WORDS}, optional=dict.fromkeys(_FIELDS.split(), _VALUES))
+_MESSAGES = st.fixed_dictionaries({}, optional=dict.fromkeys(_FIELDS.split(), _VALUES))
+
+
+@settings(max_examples=scale_examples(40))
+@given(st.lists(_ROWS | _MESSAGES | _VALUES, max_size=8))
+def test_any_json_converts_or_is_reported(tmp_path_factory: pytest.TempPathFactory, values: list[Any]) -> None:
+    """Whatever the documents are, nothing raises, every row is readable, and a second conversion is equal."""
+    folder = tmp_path_factory.mktemp("any")
+    path = folder / "rows.json"
+    path.write_text("\n".join(json.dumps(value, indent=1) for value in values))
+    conversion = convert_files([path], cwd=CWD)
+    assert convert_files([path], cwd=CWD) == conversion
+    for converted in write_conversion(conversion, folder / "out"):
+        session = threadline.read(converted)
+        assert all(entry.kind not in {"damaged", "untyped"} for entry in session)
+        assert sum(entry.uuid is None for entry in session if entry.kind in {"user", "assistant"}) == 0
 
 
 def test_missing_input_is_an_error(cli: CliRunner, tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
-from tests.cli.test_cli_convert import SOURCES, source_rows
+from tests.cli.test_cli_convert import SOURCES, facts, source_rows
 from tests.real.client import API, newest, start_client, steps
 
 import threadline
@@ -32,6 +33,21 @@ def test_the_sdk_reads_a_converted_session(name: str, tmp_path: Path, monkeypatc
     expected = [(entry.kind, entry.uuid) for entry in session.thread.entries if entry.kind in {"user", "assistant"}]
     assert [(message.type, message.uuid) for message in messages] == expected
     assert len(messages) >= 4
+
+
+def test_the_messages_of_the_sdk_are_understood(tmp_path: Path) -> None:
+    """What the SDK makes of stream-json, dumped as its dataclasses, has the same tokens, calls and texts."""
+    parser = pytest.importorskip("claude_agent_sdk._internal.message_parser")
+    rows = [row for row in source_rows("stream-json") if row["type"] != "stream_event"]
+    dumped = tmp_path / "messages.json"
+    dumped.write_text(json.dumps([dataclasses.asdict(parser.parse_message(row)) for row in rows], indent=1))
+    sessions = []
+    for source in (dumped, SOURCES / "stream-json.jsonl"):
+        (path,) = write_conversion(convert_files([source], cwd="/work/app"), tmp_path / source.stem)
+        sessions.append(threadline.read(path))
+    assert facts(sessions[0]) == facts(sessions[1])
+    assert [agent.id for agent in sessions[0].agents] == ["a0b1c2d3"]
+    assert sessions[0].problems == ()
 
 
 @pytest.mark.slow

@@ -417,7 +417,7 @@ class _SessionBuilder:
         fields = row.fields
         self._main.needs_prompt = True
         cost = fields.get("total_cost_usd")
-        if not isinstance(cost, int | float):
+        if not isinstance(cost, int | float) or isinstance(cost, bool):
             self._findings.add("dropped", row.name, "", "it has no cost", row)
             return
         models = fields.get("modelUsage")

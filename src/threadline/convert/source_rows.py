@@ -114,7 +114,8 @@ def _rows(value: Any, place: Place) -> Iterator[SourceRow]:
 
 
 def _is_sdk_message(value: dict[str, Any]) -> bool:
-    return value.get("type", "") in {"", *_SDK_CLASSES}
+    kind = value.get("type", "")
+    return not isinstance(kind, str) or kind in {"", *_SDK_CLASSES}
 
 
 def _row_of_object(value: dict[str, Any], place: Place) -> SourceRow:
@@ -194,7 +195,7 @@ def _sdk_block(block: Any) -> Any:
     elif "tool_use_id" in block:
         kind = "advisor_tool_result" if isinstance(block.get("content"), dict) else "tool_result"
     elif "name" in block and "input" in block:
-        kind = "server_tool_use" if block["name"] in _SERVER_TOOLS else "tool_use"
+        kind = "server_tool_use" if str(block["name"]) in _SERVER_TOOLS else "tool_use"
     else:
         return block
     return {"type": kind, **{key: item for key, item in block.items() if item is not None or key == "content"}}
