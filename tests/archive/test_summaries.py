@@ -120,6 +120,7 @@ def test_commands_and_pages_show_both_directions(tmp_path: Path) -> None:
     try:
         for name, other in ((NEW, OLD), (OLD, NEW)):
             assert other in json.dumps(server.json(f"/session/{name}/related.json"))
+            assert f'href="/session/{other}"' in server.json(f"/session/{name}")["text"]
     finally:
         server.close()
 
