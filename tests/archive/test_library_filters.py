@@ -147,6 +147,15 @@ def test_names_may_be_a_string_or_several(archive: Archive) -> None:
         archive.prompts(kinds="typo")
 
 
+def test_watch_takes_the_same_times(archive: Archive) -> None:
+    """An unknown keyword is explained, too."""
+    assert isinstance(archive.watch("last", since="2025-01-01"), threadline.Follower)
+    with pytest.raises(BadQuery, match=r"'soon' is not a time\."):
+        archive.watch(since="soon")
+    with pytest.raises(TypeError, match=r"watch\(\) has no keyword 'sinse'\. Did you mean 'since'\?"):
+        archive.watch(sinse="7d")  # type: ignore[call-arg] # the mistake to be explained
+
+
 def test_filter_objects_still_work(archive: Archive) -> None:
     """Keywords replace the fields of a filter object."""
     project = archive.sessions()[0].project

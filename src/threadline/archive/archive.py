@@ -801,24 +801,28 @@ class Archive:
         with self._progress("Scanning", sum(file.size for file in files)) as advance:
             return list(scan_files(files, selection, jobs=self._jobs, progress=advance))
 
-    def watch(self, session: str | Path | None = None, *, since: datetime | None = None) -> Follower:
+    @named_keywords
+    def watch(self, session: str | Path | None = None, *, since: Moment | None = None) -> Follower:
         """Follow the transcripts as they grow: of all sessions, or of one and its agents.
 
-        `session` is a prefix of an id, or a path, which may be in another home or in none.
+        `session` is a prefix of an id, `last`, or a path, which may be in another home or in none. With `since`,
+        entries from then on come first.
 
         Raises:
             NotFound: there is no such session.
+            BadQuery: `since` is not a time.
         """
         from threadline.watch import Follower
 
+        start = TimeRange.parse(since, tz=self.zone).since
         if session is None:
-            return Follower(self.homes, since=since)
+            return Follower(self.homes, since=start)
         if isinstance(session, Path):
-            return _follow_path(session, since)
-        transcript = self.transcript(session)
+            return _follow_path(session, start)
+        transcript = self.transcript(self._session_start(session) or session)
         if transcript.session is None:
-            return Follower(path=transcript.path, since=since)
-        return Follower(self.homes, session=transcript.session, since=since)
+            return Follower(path=transcript.path, since=start)
+        return Follower(self.homes, session=transcript.session, since=start)
 
     # --- search
 
