@@ -41,6 +41,7 @@ DIFFERENT = {
     "calls-as-rows-are-calls": "no row names a parent, which Claude Code always does: the SDK shows the last row only",
     "calls-as-rows-that-fail": "the same",
     "calls-as-rows-with-ids-of-their-own": "the same",
+    "calls-as-rows-touch-files": "the same",
     "seed-003-tools-as-rows": "the same",
     "last-of-duplicate-keys-wins": "the same",
     "stream-json-dump-is-another-dialect": "the same",
