@@ -125,6 +125,23 @@ def test_projects_may_have_sessions_of_the_same_name(tmp_path: Path) -> None:
         server.close()
     assert [page["title"] for page in pages] == [row["title"] for row in rows]
     assert len({page["path"] for page in pages}) == 3
+    assert [page["tokens"] for page in pages] == [row["tokens"] for row in rows]
+    assert {row["title"]: row["tokens"] for row in rows} == {"a/session1": 1, "a/session2": 2, "b/session1": 3}
+
+
+def test_id_that_begins_another_is_exact(tmp_path: Path) -> None:
+    """`session1` does not mean `session10`, and a UUID does not mean a copy with something added."""
+    names = {"session1": 1, "session10": 2, UUID: 4, f"{UUID} (1)": 8}
+    for name, tokens in names.items():
+        rows = [make_prompt(name, uuid=f"u{tokens}"), make_reply("Done.", CALL, tokens=(tokens, 0), uuid=f"a{tokens}")]
+        write_rows(tmp_path / f"projects/-a/{name}.jsonl", rows)
+    for name, tokens in names.items():
+        assert _run(tmp_path, "show", name).json["session"] == name
+        assert _run(tmp_path, "usage", "--session", name).json["total"]["input"] == tokens
+        with threadline.open(tmp_path) as archive:
+            assert archive.ledger().where(session=name).total.input == tokens
+            assert {call.session for call in archive.calls(session=name, limit=None)} <= {name}
+    assert _run(tmp_path, "show", UUID[:8]).json["session"] == UUID
     assert _run(tmp_path, "show", "last").code == 0
 
 

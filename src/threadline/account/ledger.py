@@ -14,7 +14,7 @@ from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, mer
 from threadline.account.windows import WINDOW_HOURS, usage_windows
 from threadline.errors import BadQuery
 from threadline.model.ledger import CHARGE_COLUMNS, Charge, GroupKey, Key, MissingAgent, Row, Rows, Sum, UsageWindow
-from threadline.model.places import Problem
+from threadline.model.places import Problem, is_uuid
 from threadline.model.tables import Columns, Table
 from threadline.model.text import count
 from threadline.model.times import Moment, TimeRange, Zone, is_within, resolve_zone
@@ -34,6 +34,7 @@ class ChargeFilter(Struct, frozen=True):
     projects: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
+    exact_sessions: tuple[str, ...] = ()
 
     @property
     def has_time_range(self) -> bool:
@@ -43,7 +44,7 @@ class ChargeFilter(Struct, frozen=True):
     @property
     def has_names(self) -> bool:
         """Whether it limits projects, models or sessions."""
-        return bool(self.projects or self.models or self.sessions)
+        return bool(self.projects or self.models or self.sessions or self.exact_sessions)
 
     def combine(self, other: ChargeFilter) -> ChargeFilter:
         """Return a filter for the charges that both select."""
@@ -53,6 +54,7 @@ class ChargeFilter(Struct, frozen=True):
             self.projects + other.projects,
             self.models + other.models,
             self.sessions + other.sessions,
+            self.exact_sessions + other.exact_sessions,
         )
 
     def matches(self, charge: Charge | MissingAgent) -> bool:
@@ -61,6 +63,7 @@ class ChargeFilter(Struct, frozen=True):
         return (
             (not self.has_time_range or is_within(charge.timestamp, self.since, self.until))
             and all(charge.session is not None and charge.session.startswith(session) for session in self.sessions)
+            and all(charge.session == session for session in self.exact_sessions)
             and all(project in charge.project.casefold() for project in self.projects)
             and all(model in name.casefold() for model in self.models)
         )
@@ -288,9 +291,9 @@ class Ledger(Table[Charge]):
 
         `predicate` is called for each charge. `since` and `until` are inclusive: datetimes, dates, or text such as
         `2026-11-03` or `7d`. A day is the whole day; days and times without an offset are in the time zone `tz`, by
-        default the ledger's. `project` and `model` match names that contain the text. `session` may be the start of
-        an id. Charges that are left out still count against copies: a message that another session owns does not come
-        back when that session is left out.
+        default the ledger's. `project` and `model` match names that contain the text. `session` is an id or the
+        start of one. Charges that are left out still count against copies: a message that another session owns does
+        not come back when that session is left out.
 
         Raises:
             BadQuery: a time cannot be understood, or `since` is after `until`.
@@ -301,12 +304,14 @@ class Ledger(Table[Charge]):
         if all(value is None for value in (since, until, project, model, session)):
             return self
         time = TimeRange.parse(since, until, tz=self._zone_of(tz))
+        is_exact = session is not None and (is_uuid(session) or session in self.sessions)
         selection = ChargeFilter(
             time.since,
             time.until,
             (project.casefold(),) if project is not None else (),
             (model.casefold(),) if model is not None else (),
-            (session,) if session is not None else (),
+            (session,) if session is not None and not is_exact else (),
+            (session,) if session is not None and is_exact else (),
         )
         return self._with_source(self._source.select(selection))
 

@@ -450,13 +450,15 @@ class TranscriptSelection(Struct, frozen=True):
 
 
 def select_transcripts(connection: sqlite3.Connection, session: str | None, project: str | None) -> TranscriptSelection:
-    """The transcripts of sessions with this prefix, in projects whose path contains a text, ignoring case."""
+    """The transcripts of a session, by its id or a prefix, in projects whose path contains a text, ignoring case."""
     rows = connection.execute(
         """SELECT t.transcript_id, t.lines, t.project_id,
             COALESCE(t.session, (SELECT a.session FROM agent_rows a WHERE a.transcript_id = t.transcript_id))
         FROM transcripts t"""
-    )
+    ).fetchall()
     projects = _matching_projects(connection, project) if project is not None else None
+    if session is not None and any(own_session == session for *_, own_session in rows):
+        rows = [row for row in rows if row[-1] == session]  # other ids may begin with this one
     matches = [
         (number, lines)
         for number, lines, own_project, own_session in rows

@@ -36,9 +36,8 @@ def sql_conditions(connection: sqlite3.Connection, selection: ChargeFilter) -> l
         names = connection.execute("SELECT rate_id, model FROM rates")
         ids = [number for number, name in names if all(model in (name or "").casefold() for model in selection.models)]
         conditions.append(f"rate_id IN ({', '.join(map(str, ids))})")
-    return conditions + [
-        f"substr(o.session, 1, {len(session)}) = {quote_sql(session)}" for session in selection.sessions
-    ]
+    conditions += [f"substr(o.session, 1, {len(session)}) = {quote_sql(session)}" for session in selection.sessions]
+    return conditions + [f"o.session = {quote_sql(session)}" for session in selection.exact_sessions]
 
 
 def quote_sql(text: str) -> str:

@@ -35,7 +35,7 @@ from threadline.find import session_transcripts
 from threadline.load import Session, find_continuations, read
 from threadline.model.homes import Homes
 from threadline.model.ledger import EXACT
-from threadline.model.places import MessageId
+from threadline.model.places import MessageId, is_uuid
 from threadline.model.text import no_such_number
 from threadline.model.times import zone_name
 from threadline.render import agent_slug, foreign_transcript_slug, parse_anchor
@@ -107,7 +107,8 @@ class SessionSpending(Struct, frozen=True):
     @classmethod
     def of(cls, session: Session, archive: Archive) -> SessionSpending:
         """Ask the index; without one, compute it from the session's own entries."""
-        if session.id is not None and archive.is_indexed:
+        # Other projects may have a session of the same name, unless it is a UUID.
+        if session.id is not None and is_uuid(session.id) and archive.is_indexed:
             total = archive.ledger().where(session=str(session.id)).total
             amounts = archive.open_index().message_amounts(str(session.id))
             return cls(total, {MessageId(message): amount for message, amount in amounts.items()})

@@ -152,15 +152,22 @@ def session_rows(
     running = request.archive.running()
     if call_counts is None:
         call_counts = request.archive.open_index().call_counts([brief.id for brief in briefs if brief.id is not None])
-    return [
-        _session_row(
-            brief,
-            costs.get(brief.id or "", Sum()),
-            call_counts.get(brief.id or "", 0),
-            is_running=brief.id in running,
-        )
-        for brief in briefs
-    ]
+    rows: list[SessionRow] = []
+    for brief in briefs:
+        cost, calls = costs.get(brief.id or "", Sum()), call_counts.get(brief.id or "", 0)
+        if brief.shares_name:
+            cost, calls = _spending_in_folder(request, brief)
+        rows.append(_session_row(brief, cost, calls, is_running=brief.id in running))
+    return rows
+
+
+def _spending_in_folder(request: PageRequest, brief: SessionBrief) -> tuple[Sum, int]:
+    """The spending and the number of calls of a session, without those of the same name in other projects."""
+    folder = brief.path[: -len(brief.path.replace("\\", "/").rpartition("/")[2])]
+    archive = request.archive
+    spent = archive.ledger().where(lambda charge: charge.owner.origin.transcript.startswith(folder), session=brief.id)
+    calls = archive.calls(session=brief.id, limit=None)
+    return spent.total, sum(call.place.transcript.startswith(folder) for call in calls)
 
 
 def project_url(path: str) -> str:
