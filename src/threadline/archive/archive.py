@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
-from threadline.archive.arguments import Names, check_limit, check_texts, named_keywords, parse_names
+from threadline.archive.arguments import EntrySource, Names, check_limit, check_texts, named_keywords, parse_names
 from threadline.errors import Error, NotFound
 from threadline.find import PROJECTS
 from threadline.find import homes as find_homes
 from threadline.model.homes import Home, Homes, TranscriptKind
+from threadline.model.places import ProblemKind
 from threadline.model.times import Moment, TimeRange, Zone, resolve_zone
 
 if TYPE_CHECKING:
     import sqlite3
 
     from threadline.account import Ledger, Rates
-    from threadline.archive.entries import EntrySource, EntryStream
+    from threadline.archive.entries import EntryStream
     from threadline.index import (
         AgentList,
         CallFilter,
@@ -718,7 +719,6 @@ class Archive:
 
     def _sources(self, session: str | None, project: str | None, since: datetime | None) -> Iterator[EntrySource]:
         """The transcripts that may contain entries of a session, a project and a period."""
-        from threadline.archive.entries import EntrySource
         from threadline.find import drop_shared_transcripts
 
         check_texts(project=project)
@@ -937,10 +937,8 @@ class Archive:
             BadQuery: a value makes no sense.
             IndexBusy: another process is building the index.
         """
-        from threadline.model.calls import Outcome
-
         chosen = self._call_filter(selection, session, project, since, until, limit)
-        names = parse_names("outcomes", outcomes, [str(outcome) for outcome in Outcome])
+        names = parse_names("outcomes", outcomes)
         return self.open_index().calls(
             chosen, tools=parse_names("tools", tools), exact_tools=exact_tools, outcomes=names
         )
@@ -1006,21 +1004,19 @@ class Archive:
             BadQuery: a value makes no sense.
             IndexBusy: another process is building the index.
         """
-        from threadline.index import ProblemList
-        from threadline.model.places import ProblemKind
-
         check_texts(project=project)
         chosen = parse_names("kinds", kinds, [str(kind) for kind in ProblemKind])
         prefix = self._session_start(session)
+        listed = self.open_index().list_problems()
         matches = [
             problem
-            for problem in self.open_index().list_problems()
+            for problem in listed
             if (not chosen or problem.kind in chosen)
             and (prefix is None or (problem.session or "").startswith(prefix))
             and (project or "").casefold() in problem.project.casefold()
         ]
         shown = matches[: check_limit(limit)]
-        return ProblemList(shown, len(matches) - len(shown))
+        return type(listed)(shown, len(matches) - len(shown))
 
     @staticmethod
     def call_input(call: ListedCall) -> Any:

@@ -6,13 +6,24 @@ from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from msgspec import Struct
+
 from threadline.errors import BadQuery, did_you_mean
+from threadline.model.homes import Transcript
 from threadline.model.text import join_some
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
 Names = str | Sequence[str]
 """One name, or several."""
+
+
+class EntrySource(Struct, frozen=True):
+    """A transcript that may contain what a filter selects, with its session and project."""
+
+    transcript: Transcript
+    session: str | None
+    project: str
 
 
 def named_keywords(method: Callable[P, Result]) -> Callable[P, Result]:

@@ -10,10 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from threadline.archive.arguments import EntrySource
 from threadline.errors import Error
 from threadline.index import extract_fields
 from threadline.model.entries import Entry
-from threadline.model.homes import Transcript
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.tables import Columns, Record, Table
 from threadline.model.text import count, extract_text
@@ -35,14 +35,6 @@ class EntryFilter(Struct, frozen=True):
     agent: str | None = None
     time: TimeRange = TimeRange()
     limit: int | None = None
-
-
-class EntrySource(Struct, frozen=True):
-    """A transcript to read, with its session and project."""
-
-    transcript: Transcript
-    session: str | None
-    project: str
 
 
 _ENTRY_COLUMNS: Columns = {

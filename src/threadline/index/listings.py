@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from threadline.errors import BadQuery
 from threadline.index.schema import AGENT_SQL, PREFERRED_COPY_SQL, SESSION_SQL
 from threadline.model.calls import FileList, ListedCall, ListedFile, Outcome
 from threadline.model.places import AgentId, CallId, Place, SessionId
@@ -42,6 +43,7 @@ _CALLS_BY_TRANSCRIPT = f"""SELECT {_CALL_COLUMNS} FROM transcripts t
 # `moment` is in whole seconds, which a SQL index gives in order; the timestamp decides within a second.
 _NEWEST_CALLS = "ORDER BY c.moment DESC, e.timestamp DESC, c.entry_id DESC, c.position DESC"
 _PENDING = str(Outcome.PENDING)
+_OUTCOMES = tuple(map(str, Outcome))
 
 
 class CallList(Listing[ListedCall]):
@@ -104,6 +106,9 @@ class _CallQuery:
         exact_tools: bool,
     ) -> None:
         self._connection = connection
+        for outcome in outcomes:
+            if outcome not in _OUTCOMES:
+                raise BadQuery(f"Unknown value {outcome!r} for outcomes. Choose from {', '.join(_OUTCOMES)}.")
         self._outcomes = [None if outcome == _PENDING else outcome for outcome in outcomes]
         self._tools = [
             number
