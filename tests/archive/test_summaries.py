@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.index.content import content, differences, rebuilt_content
 from tests.interfaces.entry_points import WebClient, isolated, run_command
 from tests.transcripts import Pen, Row, prompt, reply, transcript, write
 
@@ -211,6 +214,25 @@ def test_index_follows_changes(tmp_path: Path, change: str) -> None:
             rows = archive.sessions().sessions
             answers.append([(row.id, row.title, row.title_source, links(archive.session(str(row.id)))) for row in rows])
     assert answers[0] == answers[1]
+    with homes.open(index=True) as archive:
+        assert differences(content(archive.index), rebuilt_content(homes.paths[0], tmp_path)) == {}
+
+
+def test_killed_refresh_is_continued(tmp_path: Path) -> None:
+    """A refresh that was killed before summaries were resolved: the next question resolves them."""
+    homes = Homes(tmp_path, turns=3, home="a")
+    with homes.open(index=True) as archive:
+        archive.refresh()
+        with closing(sqlite3.connect(archive.index)) as connection:
+            connection.execute("UPDATE meta SET value = '1' WHERE name = 'leaves_to'")
+            connection.execute("UPDATE summary_rows SET is_new = 1")
+            connection.execute("UPDATE session_rows SET title = 'old', title_source = 'first-prompt'")
+            for table in ("leaf_rows", "summary_titles"):
+                connection.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+            connection.commit()
+    with homes.open(index=True) as archive:
+        assert archive.titles([OLD]) == {OLD: TITLE}
+        assert links(archive.session(OLD)) == [(NEW, True)]
 
 
 def test_files_are_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
