@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.transcripts import SESSION, Pen, call, chain, prompt, reply, transcript, write
+from tests.transcripts import SESSION, START, Pen, call, chain, prompt, reply, transcript, write
 
 import threadline
 from threadline.render import CallItem, View, count_tools, place_items
@@ -234,3 +234,70 @@ def test_search_says_which_filter_to_remove(cli: CliRunner, renamed: Path) -> No
     error = cli("search", "tool:Read error:* model:sonnet", "--home", renamed).err
     assert "model: is in replies and error: in results, which are different entries; remove one of them" in error
     assert "without error:*, 2 entries do" in error
+
+
+AGENT = "a1b2c3d4e5f60718"
+
+
+def _write_agents(home: Path) -> None:
+    """Write agents whose type is known from a result, from the prompt of the call, from a side file and not at all."""
+    task = {"description": "d", "prompt": "Review it", "subagent_type": "architecture-reviewer"}
+    sidechain = Pen(start=START.replace(hour=10), isSidechain=True)
+    inside = transcript(prompt("Merge all"), reply("merged"), pen=sidechain)
+    for row in inside:
+        assert isinstance(row, dict)
+        row["uuid"] = f"1{row['uuid'][1:]}"
+        row["parentUuid"] = f"1{row['parentUuid'][1:]}" if row["parentUuid"] else None
+    main = transcript(
+        prompt("go"),
+        call("Task", task, "done", details={"agentId": AGENT, "status": "completed"}),
+        call("Task", {"description": "d", "prompt": "Merge all", "subagent_type": "synthesis-master"}, "done"),
+        call("Task", {"description": "d", "prompt": "Design it", "subagent_type": "zen-code-architect"}, "done"),
+    )
+    write(home / PROJECT / f"{SESSION}.jsonl", *main, *inside)
+    agents = home / PROJECT / SESSION / "subagents"
+    texts = {AGENT: "Review it", "a2": "Design it", "a3": "By side file", "a4": "Nobody asked for this"}
+    for at, (name, text) in enumerate(texts.items()):
+        pen = Pen(start=START.replace(hour=11 + at), isSidechain=True, agentId=name)
+        bash = call("Bash", "ls", "a", message={"id": f"msg_01{at}"})
+        write(agents / f"agent-{name}.jsonl", *transcript(prompt(text), bash, pen=pen))
+    (agents / "agent-a3.meta.json").write_text('{"agentType": "general-purpose"}')
+
+
+AGENT_TYPES = {
+    "main": 3,
+    "architecture-reviewer": 1,
+    "synthesis-master": 1,
+    "zen-code-architect": 1,
+    "general-purpose": 1,
+    "(none)": 1,
+}
+
+
+@INDEX
+def test_usage_knows_the_agent_types_of_the_tree(
+    cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: str
+) -> None:
+    """Rows 001.95 to 001.98: from the call, the prompt or the side file, as in `threadline tree`."""
+    monkeypatch.setenv("THREADLINE_INDEX", index)
+    _write_agents(tmp_path)
+    rows = cli("usage", "--by", "agent-type", "--home", tmp_path, "--jsonl").jsonl
+    assert {row["agent-type"]: row["charges"] for row in rows} == AGENT_TYPES
+    session = threadline.read(tmp_path / PROJECT / f"{SESSION}.jsonl")
+    assert {agent.type or "(none)" for agent in session.agents} == AGENT_TYPES.keys() - {"main"}
+    with threadline.open(tmp_path, index=index == "on") as archive:
+        ledger = archive.ledger().where(model="sonnet").where(lambda charge: charge.agent is not None)
+        types = {row.keys["agent-type"] for row in ledger.by("agent-type")}
+    assert types == AGENT_TYPES.keys() - {"main"}
+
+
+def test_sql_knows_the_agent_types_of_the_tree(cli: CliRunner, tmp_path: Path) -> None:
+    """`charges.agent_type` and `agents.type`."""
+    _write_agents(tmp_path)
+    select = "SELECT COALESCE(agent_type, CASE WHEN agent IS NULL THEN 'main' ELSE '(none)' END) type, COUNT(*) charges"
+    rows = cli("sql", f"{select} FROM charges GROUP BY 1", "--home", tmp_path, "--json").json
+    assert {row["type"]: row["charges"] for row in rows} == AGENT_TYPES
+    agents = cli("sql", "SELECT COALESCE(type, '(none)') type FROM agents", "--home", tmp_path, "--json").json
+    assert {row["type"] for row in agents} == AGENT_TYPES.keys() - {"main"}
+    for name in AGENT_TYPES.keys() - {"main", "(none)"}:
+        assert cli("list", "--agent-type", name, "--home", tmp_path, "--json").json[0]["session"] == SESSION

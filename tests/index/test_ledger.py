@@ -17,12 +17,11 @@ from tools.demo import write
 
 import threadline
 from threadline.account import KEY_DESCRIPTIONS, Ledger, Rates, load_rates
-from threadline.find import homes, look
+from threadline.find import homes
 from threadline.index import Index, refresh_index
 from threadline.index.ledger import IndexedCharges
 from threadline.model.ledger import Charge
 from threadline.model.times import parse_zone
-from threadline.reports import fill_agent_types
 
 ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Monrovia")
 NESTS = [
@@ -219,8 +218,6 @@ def _are_equal(charges: Sequence[Charge], others: Sequence[Charge]) -> bool:
 def test_types_of_agents_are_equal(ledgers: tuple[Ledger, Ledger]) -> None:
     """From the rows, or else from the file beside the transcript."""
     plain, indexed_ledger = ledgers
-    home = next(iter(plain)).origin.home
-    fill_agent_types([look(home)], indexed_ledger)
     for names in (("agent-type",), ("agent-type", "day"), ("session", "agent-type")):
         assert indexed_ledger.by(*names) == plain.by(*names)
         filtered = indexed_ledger.where(model="opus"), plain.where(model="opus")

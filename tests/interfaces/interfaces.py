@@ -27,7 +27,10 @@ _LIMIT = 500
 _FILE_LIST = f"/files.json?limit={_LIMIT}"
 _EDITED_FILES = 3
 """How many files are asked for their edits."""
-_KEYS = (("day",), ("session", "model"), ("project", "branch"), ("agent",), ("tool",), ("home", "machine"))
+_KEYS = (
+    *(("day",), ("session", "model"), ("project", "branch"), ("agent",), ("agent-type",), ("tool",)),
+    *(("service-tier",), ("home", "machine")),
+)
 _SQL = {
     "sessions": "SELECT session, transcript, title, agents, first, last, turns, entries FROM sessions",
     "calls": "SELECT call, tool, COALESCE(outcome, 'pending') AS outcome FROM calls",

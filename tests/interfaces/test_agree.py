@@ -37,7 +37,10 @@ from tests.interfaces import entry_points
 from tests.interfaces.cases import CORPORA, cases
 from tests.interfaces.interfaces import Answers, ask_all
 
-LEDGER_KEYS = ("day", "session, model", "project, branch", "agent", "tool", "home, machine")
+LEDGER_KEYS = (
+    *("day", "session, model", "project, branch", "agent", "agent-type", "tool"),
+    *("service-tier", "home, machine"),
+)
 REFERENCE = {
     "sessions": "library without index",
     "title": "read",

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.account.shipped_prices import combine_digests
 from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, merge_renamed_tools, sum_charges
@@ -18,6 +19,7 @@ from threadline.model.places import Problem, is_uuid
 from threadline.model.tables import Columns, Table
 from threadline.model.text import count
 from threadline.model.times import Moment, TimeRange, Zone, is_within, resolve_zone
+from threadline.model.usage import Origin
 
 if TYPE_CHECKING:
     from threadline.account.rates import Rates
@@ -67,6 +69,10 @@ class ChargeFilter(Struct, frozen=True):
             and all(project in charge.project.casefold() for project in self.projects)
             and all(model in name.casefold() for model in self.models)
         )
+
+
+AgentTypeReader = Callable[[Origin, Sequence[str]], str | None]
+"""Returns the type of the agent that wrote rows: their origin, and their uuids."""
 
 
 class ChargeSource(Protocol):
@@ -120,8 +126,8 @@ class ChargeSource(Protocol):
     def windows(self, now: datetime, hours: float) -> list[UsageWindow]:
         """Return the usage windows and the gaps between them."""
 
-    def fill_agent_types(self, read: Callable[[str], str | None]) -> None:
-        """Set the type of agents whose rows do not say it."""
+    def fill_agent_types(self, read: AgentTypeReader | None) -> None:
+        """Set the type of agents whose rows do not say it, with `read` or otherwise."""
 
 
 class ChargeList:
@@ -182,15 +188,19 @@ class ChargeList:
         """Return the usage windows and the gaps between them."""
         return usage_windows(self.charges, now=now, hours=hours)
 
-    def fill_agent_types(self, read: Callable[[str], str | None]) -> None:
+    def fill_agent_types(self, read: AgentTypeReader | None) -> None:
         """Set the type of agents whose rows do not say it."""
-        types: dict[str, str | None] = {}
+        if read is None:
+            return
+        origins: dict[tuple[int, str], Origin] = {}
         for charge in self.charges:
             origin = charge.origin
-            if origin.agent is not None and origin.agent_type is None:
-                if origin.transcript not in types:
-                    types[origin.transcript] = read(origin.transcript)
-                origin.agent_type = types[origin.transcript]
+            if origin.agent is None or origin.agent_type is not None:
+                continue
+            type_ = read(origin, charge.owner.uuids)
+            if type_ is not None:
+                # The agents inside a main transcript share an origin, so that each type gets one of its own.
+                charge.owner.origin = origins.setdefault((id(origin), type_), replace(origin, agent_type=type_))
 
 
 class Ledger(Table[Charge]):
@@ -228,6 +238,7 @@ class Ledger(Table[Charge]):
         self.calls = calls
         self.zone: tzinfo = resolve_zone()
         self._rows: dict[tuple[GroupKey, tzinfo, bool], Rows] = {}
+        self._type_reader: AgentTypeReader | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: the charges themselves, whether they come from an index or not."""
@@ -318,6 +329,7 @@ class Ledger(Table[Charge]):
     def _with_source(self, source: ChargeSource) -> Ledger:
         ledger = Ledger.from_source(source, self.problems, calls=self.calls)
         ledger.zone = self.zone
+        ledger._type_reader = self._type_reader  # noqa: SLF001 - of the same class
         return ledger
 
     def _zone_of(self, zone: Zone | None) -> tzinfo:
@@ -362,9 +374,12 @@ class Ledger(Table[Charge]):
         """Return the five-hour windows that limits count by, and the gaps between them, oldest first."""
         return self._source.windows(now, hours)
 
-    def fill_agent_types(self, read: Callable[[str], str | None]) -> None:
-        """Set the type of agents whose rows do not say it. `read` returns the type for an agent's transcript."""
-        self._source.fill_agent_types(read)
+    def fill_agent_types(self, read: AgentTypeReader) -> None:
+        """Set how to find out the type of agents whose rows do not say it; called when a sum by `agent-type` needs it.
+
+        `read` returns the type for an origin and the uuids of its rows.
+        """
+        self._type_reader = read
         self._rows.clear()
 
     def by(
@@ -401,6 +416,8 @@ class Ledger(Table[Charge]):
         return self._rows[cache_key]
 
     def _sum(self, names: GroupKey, zone: tzinfo, extra: Mapping[str, Key], *, exact_tools: bool) -> Rows:
+        if "agent-type" in names:
+            self._source.fill_agent_types(self._type_reader)
         rows = self._source.sums(names, zone, extra)
         if "tool" in names and not exact_tools:
             rows = merge_renamed_tools(rows)

@@ -373,13 +373,9 @@ def _build_report(options: UsageOptions, archive: Archive, ledger: Ledger, selec
 
 def _extra_keys(options: UsageOptions, archive: Archive, selected: Ledger) -> Mapping[str, Callable[[Charge], str]]:
     """Keys that need more than the ledger, if the report uses them."""
-    if "agent-type" in options.keys:
-        from threadline.reports import fill_agent_types  # noqa: PLC0415 - reads transcripts, which most reports do not
-
-        fill_agent_types(archive.found, selected)
     if "thread" not in options.keys:
         return {}
-    from threadline.reports import thread_key  # noqa: PLC0415 - likewise
+    from threadline.reports import thread_key  # noqa: PLC0415 - reads transcripts, which most reports do not
 
     total = sum(transcript.size for home in archive.found for transcript in home.transcripts)
     with out.progress_bar("Threading", total) as advance:

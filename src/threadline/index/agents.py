@@ -7,12 +7,14 @@ for a whole session. Agents inside a main transcript are separated by the rules 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from threadline.index.calls import AnsweredCall, EntryIds, LateResult
+from threadline.index.calls import AgentUse, AnsweredCall, EntryIds, LateResult
 from threadline.index.store import storable_int, storable_text
 from threadline.model.attachments import TaskReminder
 from threadline.model.calls import Call, Outcome
@@ -23,6 +25,7 @@ from threadline.model.entries import (
     AttachmentEntry,
     ChainEntry,
     Entry,
+    ForkContextRefEntry,
     ProgressEntry,
     SkillProgress,
     SystemEntry,
@@ -34,7 +37,18 @@ from threadline.model.results import Task
 from threadline.model.session import CompactionKind, LinkEvidence
 from threadline.model.state import TaskState
 from threadline.model.times import format_sortable, sortable_time
-from threadline.thread import AGENT_STARTING_TOOLS, ReplayEvent, SideAgentFold, TrackedLists, agent_id_in_result
+from threadline.parse import read_agent_meta
+from threadline.thread import (
+    AGENT_STARTING_TOOLS,
+    TEAMMATE_TAG,
+    ReplayEvent,
+    SideAgentFold,
+    TrackedLists,
+    agent_id_in_result,
+    find_notifications,
+    result_blocks,
+    teammate_name,
+)
 
 MAIN_AGENT = ""
 """The name of the main agent, in a transcript that contains others as well."""
@@ -42,6 +56,7 @@ MAIN_AGENT = ""
 # A message has several rows, with rows of other messages between them: how many messages are remembered.
 _RECENT_MESSAGES = 16
 _MAX_ROOTS = 5000
+_NOTIFICATION_TAG = b"task-notification>"
 
 
 class AgentState(Struct, array_like=True):
@@ -55,12 +70,24 @@ class AgentState(Struct, array_like=True):
     models: dict[str, int] = {}
     recent: list[str] = []
     side: SideAgentFold = msgspec.field(default_factory=SideAgentFold)
+    prompt: bytes = b""
+    meta_type: str | None = None
+    forked_from: str | None = None
+    is_teammate: bool = False
+    name: str | None = None
 
     def add(self, entry: Entry) -> None:
         """Add an entry of the agent."""
         self.entries += 1
         if not self.side.is_decided:
             self.side.add(entry)
+        if type(entry) is ForkContextRefEntry:
+            self.forked_from = self.forked_from or storable_text(entry.parent_last_uuid)
+        elif isinstance(entry, ChainEntry):
+            if not self.prompt and type(entry) is UserEntry:
+                self._add_prompt(entry)
+            self.is_teammate = self.is_teammate or bool(entry.team_name)
+            self.name = self.name or storable_text(entry.agent_name)
         time = sortable_time(entry.timestamp_text)
         if time is not None:
             if self.last is None or time > self.last:
@@ -72,6 +99,13 @@ class AgentState(Struct, array_like=True):
         if type(entry) is AssistantEntry and entry.message is not None and not entry.is_synthetic:
             self._reply(entry, storable_text(entry.message.model), storable_text(entry.message.id))
 
+    def _add_prompt(self, entry: UserEntry) -> None:
+        """Add the agent's task, by the rule of `threadline.thread.agents`."""
+        if not entry.is_meta and next(result_blocks(entry), None) is None:
+            text = entry.text
+            self.prompt = hash_prompt(text)
+            self.is_teammate = self.is_teammate or text.lstrip().startswith(TEAMMATE_TAG)
+
     def _reply(self, entry: AssistantEntry, model: str | None, message: str | None) -> None:
         if entry.attribution_agent is not None and self.type is None:
             self.type = storable_text(entry.attribution_agent)
@@ -80,10 +114,20 @@ class AgentState(Struct, array_like=True):
             if message is not None:
                 self.recent = [*self.recent[1 - _RECENT_MESSAGES :], message]
 
+    def teammate(self, agent: str) -> str | None:
+        """The name of an agent that is part of a team, by the rule of `threadline.thread.agents`."""
+        return (self.name or teammate_name(agent)) if self.is_teammate else None
+
     @property
     def model(self) -> str | None:
         """The model that replied most often; of several, the first."""
         return max(self.models, key=lambda name: self.models[name], default=None)
+
+
+def hash_prompt(prompt: object) -> bytes:
+    """A hash by which the prompt of a call and that of an agent are compared; empty without a text."""
+    text = prompt.strip() if isinstance(prompt, str) else ""
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=12).digest() if text else b""
 
 
 class AgentsState(Struct, array_like=True):
@@ -116,6 +160,10 @@ class AgentFold:
         self._is_main = transcript.kind is TranscriptKind.MAIN
         self._changed: set[str] = set()
         self.starts: dict[tuple[str, str], AgentStart] = {}
+        self._path = transcript.path
+
+        self.inline_agents: dict[int, str] = {}
+        """The agents inside a main transcript that have no id, by the offsets of their replies."""
 
         self.counts = self._transcript_agent is not None
         """Whether all entries belong to the transcript's own agent."""
@@ -130,6 +178,8 @@ class AgentFold:
             return None
         agent = self._find_agent(entry)
         self._change(agent).add(entry)
+        if type(entry) is AssistantEntry and entry.agent_id is None:
+            self.inline_agents[entry.line.offset] = agent
         return agent
 
     def main(self) -> None:
@@ -177,6 +227,13 @@ class AgentFold:
             ):
                 self._start(agent, call, LinkEvidence.PROGRESS, None)
 
+    def notified(self, entry: Entry) -> None:
+        """Add the start of an agent, if a notification names its call."""
+        if _NOTIFICATION_TAG in entry.line.raw:
+            for notification in find_notifications((entry,)):
+                if notification.call is not None and notification.task:
+                    self._start(notification.task, notification.call, LinkEvidence.NOTIFICATION, None)
+
     def metadata(self, entry: AgentMetadataEntry) -> None:
         """Add the start of an agent from its metadata. Other versions write those to a separate file."""
         if isinstance(entry.agent_id, str) and isinstance(entry.tool_use_id, str):
@@ -188,8 +245,22 @@ class AgentFold:
         if tokens is not None and (first.tokens is None or first.tokens < tokens):
             first.tokens = tokens
 
-    def done(self) -> AgentRows:
-        """The rows, when all entries have been added."""
+    def _add_side_file(self) -> None:
+        """Add what the side file beside an agent's transcript says."""
+        agent = self._transcript_agent
+        meta = read_agent_meta(self._path.with_name(f"{self._path.stem}.meta.json")) if agent else None
+        if agent and meta is not None:
+            type_ = storable_text(meta.agent_type)
+            state = self._change(agent)
+            state.meta_type = type_
+            state.name = state.name or storable_text(meta.name)
+            if meta.tool_use_id:
+                self._start(agent, meta.tool_use_id, LinkEvidence.META, type_)
+
+    def done(self, uses: Iterable[AgentUse]) -> AgentRows:
+        """The rows, when all entries have been added. `uses` are the calls that start agents."""
+        if self._changed:
+            self._add_side_file()
         roots = self.state.roots
         for uuid in list(roots)[:-_MAX_ROOTS]:
             del roots[uuid]
@@ -207,11 +278,33 @@ class AgentFold:
                     format_sortable(agent.last),
                     agent.side.kind(name, is_started=True),
                     agent.side.is_single_reply,
+                    agent.prompt or None,
+                    agent.meta_type,
+                    agent.forked_from,
+                    agent.teammate(name),
                 )
                 for name, agent in rows
             ],
             list(self.starts.values()),
+            [row for use in uses if (row := _agent_call_row(use)) is not None],
         )
+
+
+def _agent_call_row(use: AgentUse) -> tuple[Any, ...] | None:
+    call, tool_input, entry = use
+    kind = tool_input.get("subagent_type") if isinstance(tool_input, dict) else None
+    if not isinstance(kind, str) or not kind:
+        return None
+    name = tool_input.get("name")
+    return (
+        call,
+        storable_text(kind),
+        hash_prompt(tool_input.get("prompt")) or None,
+        format_sortable(sortable_time(entry.timestamp_text)),
+        storable_text(entry.uuid),
+        storable_text(entry.parent_uuid),
+        storable_text(name) if isinstance(name, str) and name else None,
+    )
 
 
 # An agent that was resumed has several results; the first call started it.
@@ -221,20 +314,24 @@ WHERE excluded.tokens IS NOT NULL"""
 
 
 class AgentRows(Struct, array_like=True, gc=False):
-    """The rows of agents whose entries were read, and of agents that were started."""
+    """The rows of agents whose entries were read, of agents that were started, and of calls that start agents."""
 
-    agents: list[tuple[str, str | None, str | None, str | None, int, str | None, str | None, str | None, bool]]
+    agents: list[tuple[Any, ...]]
     starts: list[AgentStart]
+    calls: list[tuple[Any, ...]] = []
 
     def write(self, connection: sqlite3.Connection, number: int) -> None:
         """Write them for the transcript of that number."""
         connection.executemany(
-            "INSERT OR REPLACE INTO agent_rows VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT OR REPLACE INTO agent_rows VALUES({', '.join('?' * 14)})",
             [(number, *row) for row in self.agents],
         )
         connection.executemany(
             _INSERT_START,
             [(number, start.agent, start.step, start.call, start.type, start.tokens) for start in self.starts],
+        )
+        connection.executemany(
+            "INSERT OR REPLACE INTO agent_calls VALUES(?, ?, ?, ?, ?, ?, ?, ?)", [(number, *row) for row in self.calls]
         )
 
 

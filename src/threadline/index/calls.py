@@ -655,6 +655,10 @@ class _KnownCall(Struct, gc=False):
     has_row: bool = False
 
 
+AgentUse = tuple[str, Any, AssistantEntry]
+"""A call that starts an agent: its id, its input, and its entry."""
+
+
 class CallFold:
     """Collects calls while entries are added. `answered` is called with each call that gets a result, and its agent."""
 
@@ -668,6 +672,7 @@ class CallFold:
         self._calls = {id_: _restore_pending(id_, pending) for id_, pending in state.waiting.items()}
         self._unfollowed = {id_: call for id_, call in self._calls.items() if not call.followed}
         self._loose: dict[str, tuple[int, int, int]] = {}
+        self.agent_uses: list[AgentUse] = []
 
     def reply(self, at: int, entry: AssistantEntry, agent: str | None) -> None:
         """Add an entry of a model."""
@@ -735,6 +740,8 @@ class CallFold:
         line = entry.line
         message = entry.message.id if entry.message is not None else None
         use = block if tool in _TOOLS_NEEDING_INPUT else None
+        if tool in AGENT_STARTING_TOOLS:
+            self.agent_uses.append((call, block.input, entry))
         known = self._calls[call] = _KnownCall(row, line.offset, line.number, message, agent, use)
         if row.result is not None:
             return known

@@ -26,6 +26,7 @@ from threadline.account import (
     split_into_windows,
 )
 from threadline.index.store import (
+    ORIGIN_TYPE_SQL,
     QUARTER_MS,
     decode_path,
     encode_path,
@@ -39,7 +40,7 @@ from threadline.model.places import Place
 from threadline.model.times import is_within, parse_timestamp
 
 if TYPE_CHECKING:
-    from threadline.account import Rates
+    from threadline.account import AgentTypeReader, Rates
     from threadline.model.homes import Homes
 
 _CHARGED_MESSAGES = """(SELECT DISTINCT message_id FROM charged c JOIN origins o USING(origin_id)
@@ -49,8 +50,8 @@ LEFT JOIN transcripts t USING(transcript_id) {0})"""
 _HELD_MESSAGES = """(SELECT DISTINCT s.message_id FROM origins o
 CROSS JOIN sightings s ON s.transcript_id = o.transcript_id AND s.origin_id = o.origin_id
 WHERE o.session = ? OR o.transcript_id IN (SELECT transcript_id FROM transcripts WHERE path IN ({0})))"""
-_SELECT_UNTYPED = """SELECT DISTINCT o.transcript_id, t.path FROM spent s JOIN origins o USING(origin_id)
-JOIN transcripts t USING(transcript_id) JOIN homes h USING(home_id) WHERE {0}"""
+_SELECT_TYPES = f"""SELECT o.origin_id, {ORIGIN_TYPE_SQL} FROM origins o
+WHERE o.agent IS NOT NULL AND o.agent_type IS NULL"""  # noqa: S608 - our own words
 # The same rule as `account.missing_agents`.
 _SELECT_MISSING_AGENTS = """SELECT s.agent, s.call, t.session, COALESCE(p.path, p.folder), e.timestamp, s.tokens,
     t.path, e.line
@@ -190,14 +191,11 @@ class IndexedCharges:
         with read_transaction(self._connection):
             return WindowTotals(self._connection, self._selection).windows(now, timedelta(hours=hours))
 
-    def fill_agent_types(self, read: Callable[[str], str | None]) -> None:
-        """Set the type of agents whose rows do not say it. `read` returns the type for an agent's transcript."""
-        conditions = sql_conditions(self._connection, self._selection)
-        where = " AND ".join(("o.agent IS NOT NULL AND o.agent_type IS NULL", *conditions))
-        for number, path in self._connection.execute(_SELECT_UNTYPED.format(where)).fetchall():
-            if number not in self._agent_types:
-                self._agent_types[number] = read(decode_path(path))
-        self.charges = _LazyCharges(self._count, self._build)
+    def fill_agent_types(self, read: AgentTypeReader | None) -> None:
+        """Set the type of agents whose rows do not say it. The index knows it, so nothing has to be read."""
+        del read
+        if not self._agent_types:
+            self._agent_types.update(self._connection.execute(_SELECT_TYPES).fetchall())
 
     def _list(self) -> ChargeList:
         """The charges in memory, for questions that the stored sums cannot answer."""
@@ -220,6 +218,7 @@ class IndexedCharges:
         """The selected charges of the messages that a subquery gives, with all lines they were counted from."""
         from threadline.index.charges import rebuild_charges  # noqa: PLC0415 - takes a while, and sums do without
 
+        self.fill_agent_types(None)
         with read_transaction(self._connection):
             charges = rebuild_charges(
                 self._connection, messages, values, homes=self._homes, rates=self.rates, types=self._agent_types

@@ -6,7 +6,16 @@ behind a column says what it means; `threadline sql --schema` and docs/index.md 
 
 from __future__ import annotations
 
-from threadline.index.store import FIELDS, IS_AGENT_SQL, SIDE_SQL, VERSION, WORKING_AGENT_SQL
+from threadline.index.store import (
+    AGENT_TYPE_SQL,
+    FIELDS,
+    IS_AGENT_SQL,
+    ORIGIN_TYPE_SQL,
+    SIDE_SQL,
+    STEP_ORDER_SQL,
+    VERSION,
+    WORKING_AGENT_SQL,
+)
 from threadline.index.vocabulary import VOCABULARY, TableGroup
 from threadline.model.text import TOOL_RENAMES
 
@@ -266,6 +275,7 @@ SPENDING = TableGroup(
         forked INTEGER NOT NULL, -- whether the rows say that they are copies
         skill TEXT, -- the skill recorded as the cause
         agent_type TEXT, -- the type of the agent, according to the rows
+        inline TEXT, -- the agent inside a main transcript, if the rows do not name it
         is_side INTEGER NOT NULL, -- whether Claude Code spent it for itself (side agents)
         began TEXT NOT NULL -- the first time in the transcript
     )""",
@@ -363,7 +373,7 @@ SPENDING = TableGroup(
             transcript_id, -- the transcript of the earliest original
             session, -- the session that spent it
             agent, -- the agent that spent it; NULL for the main agent
-            agent_type, -- the type of the agent, according to its rows
+            agent_type, -- the type of the agent, according to its rows or as in agents; NULL for the main agent
             project, -- the project's path, or its folder if the path is unknown
             home, -- the home's path
             model, -- the model, as in the transcript
@@ -383,7 +393,8 @@ SPENDING = TableGroup(
             copied, -- whether several transcripts contain it
             service_tier -- the service tier; standard also if it is not recorded
         ) AS
-        SELECT m.message, COALESCE(c.part, ''), o.transcript_id, o.session, o.agent, o.agent_type,
+        SELECT m.message, COALESCE(c.part, ''), o.transcript_id, o.session, o.agent,
+            CASE WHEN o.agent IS NULL THEN o.agent_type ELSE {ORIGIN_TYPE_SQL} END,
             COALESCE(p.path, p.folder), h.path, r.model, {_TIME_SQL.format("c.time")},
             o.version, o.git_branch, o.skill, o.is_side, c.input, c.output, c.cache_write_5m, c.cache_write_1h,
             c.cache_read, c.web_searches, c.amount, c.lower_bound, c.copied, COALESCE(c.tier, 'standard')
@@ -447,7 +458,6 @@ PREFERRED_COPY_SQL = """SELECT 1 FROM call_rows d
 # ruff: noqa: S608 - statements are made of our own words
 _TOOL_CASES_SQL = " ".join(f"WHEN {old!r} THEN {new!r}" for old, new in TOOL_RENAMES.items())
 _CURRENT_TOOL_SQL = f"CASE k.tool {_TOOL_CASES_SQL} ELSE k.tool END"
-_STEP_ORDER_SQL = "CASE s.step WHEN 'meta' THEN 0 WHEN 'result' THEN 1 WHEN 'progress' THEN 2 ELSE 3 END"
 
 CALLS = TableGroup(
     tables={
@@ -502,16 +512,31 @@ CALLS = TableGroup(
         last TEXT, -- the time of its last entry
         side TEXT, -- the kind of side agent, according to its id or its task
         is_single_reply INTEGER NOT NULL, -- whether it consists of one reply: a warm-up, unless a call started it
+        prompt BLOB, -- a hash of its task
+        meta_type TEXT, -- the type that its side file names
+        forked_from TEXT, -- the entry that it continues from, of a fork
+        teammate TEXT, -- its name, if it is part of a team
         PRIMARY KEY(transcript_id, agent)
     ) WITHOUT ROWID""",
         "start_rows": """CREATE TABLE start_rows(
         transcript_id INTEGER NOT NULL, -- the transcript that reports it
         agent TEXT NOT NULL, -- the agent that was started
-        step TEXT NOT NULL, -- what names it: meta, result, progress or result-text
+        step TEXT NOT NULL, -- what names it: meta, result, progress, result-text or notification
         call TEXT NOT NULL, -- the call that started it
         type TEXT, -- the type of agent that the call requested
         tokens INTEGER, -- the tokens that the result reports: those in the agent's window at its end
         PRIMARY KEY(transcript_id, agent, step)
+    ) WITHOUT ROWID""",
+        "agent_calls": """CREATE TABLE agent_calls(
+        transcript_id INTEGER NOT NULL, -- the transcript that contains it
+        call TEXT NOT NULL, -- a call that starts an agent
+        type TEXT, -- the type of agent that it requests
+        prompt BLOB, -- a hash of the task
+        timestamp TEXT, -- when it was made
+        uuid TEXT, -- its entry
+        parent_uuid TEXT, -- the entry before
+        name TEXT, -- the name of a teammate that it requests
+        PRIMARY KEY(transcript_id, call)
     ) WITHOUT ROWID""",
         "open_calls": """CREATE TABLE open_calls(
         transcript_id INTEGER NOT NULL, -- the transcript of the call
@@ -626,7 +651,7 @@ CALLS = TableGroup(
         "agents": f"""CREATE VIEW agents( -- subagents
         agent, -- its id; derived from its first entry if an agent inside a main transcript has none
         session, -- the session
-        type, -- its type, from the call that started it or from its replies
+        type, -- its type, from its side file, the call that started it or its replies
         call, -- the call that started it, if a result or progress names it
         model, -- the model that replied most often
         entries, -- how many entries
@@ -637,9 +662,8 @@ CALLS = TableGroup(
         transcript_id, -- the transcript's number
         side -- if Claude Code runs it itself: compact, prompt-suggestion, side-question, memory or warm-up
     ) AS SELECT a.agent, COALESCE(t.session, a.session),
-            COALESCE((SELECT s.type FROM start_rows s WHERE s.agent = a.agent AND s.type IS NOT NULL
-                ORDER BY {_STEP_ORDER_SQL}, s.call LIMIT 1), a.type),
-            (SELECT s.call FROM start_rows s WHERE s.agent = a.agent ORDER BY {_STEP_ORDER_SQL}, s.call LIMIT 1),
+            {AGENT_TYPE_SQL},
+            (SELECT s.call FROM start_rows s WHERE s.agent = a.agent ORDER BY {STEP_ORDER_SQL}, s.call LIMIT 1),
             a.model, a.entries, a.first, a.last, COALESCE(p.path, p.folder), t.path, t.transcript_id, {SIDE_SQL}
         FROM agent_rows a
         JOIN transcripts t ON t.transcript_id = a.transcript_id
@@ -687,6 +711,8 @@ CALLS = TableGroup(
         "CREATE INDEX file_rows_by_moment ON file_rows(moment)",
         "CREATE INDEX agent_rows_by_session ON agent_rows(session)",
         "CREATE INDEX start_rows_by_agent ON start_rows(agent)",
+        "CREATE INDEX agent_calls_by_call ON agent_calls(call)",
+        "CREATE INDEX agent_calls_by_prompt ON agent_calls(prompt)",
         "CREATE INDEX stray_results_by_transcript ON stray_results(transcript_id)",
         "CREATE INDEX borrowed_results_by_transcript ON borrowed_results(transcript_id)",
         """CREATE TRIGGER give_back_results AFTER DELETE ON borrowed_results BEGIN
@@ -699,12 +725,13 @@ CALLS = TableGroup(
         "CREATE INDEX todo_rows_by_transcript ON todo_rows(transcript_id)",
     ),
     of_transcript=(
-        *("compaction_rows", "agent_rows", "start_rows", "todo_rows"),
+        *("compaction_rows", "agent_rows", "start_rows", "agent_calls", "todo_rows"),
         *("open_calls", "stray_results", "borrowed_results"),
     ),
     of_entries=("call_rows", "file_rows", "borrowed_results"),
     private=(
-        *("tools", "call_rows", "paths", "file_rows", "compaction_rows", "agent_rows", "start_rows", "todo_rows"),
+        *("tools", "call_rows", "paths", "file_rows", "compaction_rows", "agent_rows", "start_rows", "agent_calls"),
+        "todo_rows",
         *("open_calls", "stray_results", "borrowed_results"),
     ),
 )

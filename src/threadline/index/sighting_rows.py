@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, count
 from typing import Any
 
 from msgspec import Raw, Struct
 
+from threadline.index.agents import AgentFold, AgentsState
 from threadline.index.sightings import encode_sighting
 from threadline.index.store import encode_time, name_ids, storable_text
 from threadline.model.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
-from threadline.model.entries import AssistantEntry, ProgressEntry
+from threadline.model.entries import AssistantEntry, ChainEntry, ProgressEntry
 from threadline.model.homes import Transcript, side_agent_kind_by_id
 from threadline.model.usage import (
+    INLINE_AGENT,
     MAX_PLACEHOLDER_OUTPUT,
     MAX_PLACEHOLDER_TEXT,
     SYNTHETIC_MODEL,
@@ -35,6 +37,7 @@ from threadline.parse import (
     MessageRow,
     SightingCollector,
     decode_rows,
+    entries,
     find_first_time,
     find_lines,
     read_first_lines,
@@ -47,12 +50,13 @@ MARK_STALE = "INSERT OR IGNORE INTO stale(message_id) SELECT message_id FROM sig
 _MARK_TIMELESS_STALE = f"{MARK_STALE} AND EXISTS(SELECT 1 FROM origins WHERE transcript_id = ? AND began = '')"  # noqa: S608 - our own names
 
 _HAS_OTHER_START = "SELECT 1 FROM origins WHERE transcript_id = ? AND began <> ?"
-_OriginKey = tuple[str | None, str | None, str | None, str | None, bool | None, bool, str | None, str | None]
+# The columns of an origin, as in `_ORIGIN_COLUMNS`.
+_OriginKey = tuple[str | bool | None, ...]
 _SightingRow = tuple[str, int, int, str | None, int | str, int, bytes]
 _SELECT_NEXT_MESSAGE = "SELECT COALESCE(MAX(message_id), 0) + 1 FROM message_ids"
 _SELECT_MESSAGE = "SELECT message_id FROM message_ids WHERE message = ?"
-_ORIGIN_COLUMNS = "session, agent, version, git_branch, is_agent, forked, skill, agent_type"
-_INSERT_ORIGIN = f"INSERT INTO origins(transcript_id, {_ORIGIN_COLUMNS}, is_side, began) VALUES({', '.join('?' * 11)})"
+_ORIGIN_COLUMNS = "session, agent, version, git_branch, is_agent, forked, skill, agent_type, inline"
+_INSERT_ORIGIN = f"INSERT INTO origins(transcript_id, {_ORIGIN_COLUMNS}, is_side, began) VALUES({', '.join('?' * 12)})"
 _SELECT_ORIGINS = f"SELECT origin_id, began, {_ORIGIN_COLUMNS} FROM origins o WHERE transcript_id = ?1"  # noqa: S608 - our own names
 _IS_FORKED, _NO_VALUE = Raw(b"{}"), Raw()
 _LONG_VALUE = Raw(b"." * (MAX_PLACEHOLDER_TEXT + 1))
@@ -149,7 +153,7 @@ class SightingRows(Struct, gc=False):
         for key in self.origins:
             if key not in ids:
                 agent = key[1]
-                is_side = agent is not None and side_agent_kind_by_id(agent) is not None
+                is_side = isinstance(agent, str) and side_agent_kind_by_id(agent) is not None
                 cursor = connection.execute(_INSERT_ORIGIN, (number, *key, is_side, began))
                 ids[key] = cursor.lastrowid or 0
         return [ids[key] for key in self.origins]
@@ -227,13 +231,18 @@ class SightingReader:
         if not self._has_waiting_result:
             self._has_waiting_result = any(call in block for call in self._waiting_bytes)
 
-    def finish(self, read_to: int) -> SightingRows:
-        """The rows of the sightings, when the transcript has been read to that offset."""
+    def finish(self, read_to: int, inline: Mapping[int, str]) -> SightingRows:
+        """The rows of the sightings, when the transcript has been read to that offset.
+
+        `inline` are the agents inside a main transcript that have no id, by the offsets of their replies.
+        """
         collector, waiting, is_all = self._collector, self._waiting, not self._offset
         # A search result belongs to a message from before, and a row without a time has the time of the row before it:
         # both may be in lines that an earlier refresh read.
         if self._has_waiting_result or (self._offset and any(sighting.timeless for sighting in collector.sightings)):
             collector, waiting, is_all = _collect_again(self._transcript, read_to), [], True
+            if any(origin.agent == INLINE_AGENT for origin in collector.origins):
+                inline = _read_inline_agents(self._transcript)
         first_lines = self._first_lines or []
         if not find_first_time(first_lines):
             first_lines = read_first_lines(self._transcript.path)
@@ -245,12 +254,13 @@ class SightingReader:
         )
         sightings = [(sighting, sighting.origin_number) for sighting in result.sightings]
         sightings += ((sighting, sighting.origin_number + len(result.origins)) for sighting in last.sightings)
+        origins = OriginKeys((*result.origins, *last.origins), inline)
         return SightingRows(
             [
                 (
                     storable_text(sighting.key) or "",
-                    int(sighting.rows.partition(" ")[0]),
-                    origin_number,
+                    (offset := int(sighting.rows.partition(" ")[0])),
+                    origins.number(origin_number, offset),
                     storable_text(sighting.model),
                     encode_time(storable_text(sighting.time) or ""),
                     sighting.rows.count(" ") // 2 + 1,
@@ -258,13 +268,41 @@ class SightingReader:
                 )
                 for sighting, origin_number in sightings
             ],
-            [_origin_key(origin) for origin in (*result.origins, *last.origins)],
+            origins.keys,
             storable_text(result.began or last.began) or "",
             waiting + [storable_text(call) or "" for call in collector.waiting],
             is_all,
             self._offset,
             storable_text(find_first_time(first_lines)) or "",
         )
+
+
+class OriginKeys:
+    """The origins of sightings as they are stored: the agents inside a main transcript have one each."""
+
+    def __init__(self, origins: Sequence[Origin], inline: Mapping[int, str]) -> None:
+        self._origins = origins
+        self._inline = inline
+        self.keys: list[_OriginKey] = [_origin_key(origin) for origin in origins]
+        self._numbers: dict[tuple[int, str], int] = {}
+
+    def number(self, number: int, offset: int) -> int:
+        """The position among `keys` of the origin of a sighting, whose first row is at that offset."""
+        if self._origins[number].agent != INLINE_AGENT or (agent := self._inline.get(offset)) is None:
+            return number
+        if (number, agent) not in self._numbers:
+            self._numbers[number, agent] = len(self.keys)
+            self.keys.append((*self.keys[number][:-1], agent))
+        return self._numbers[number, agent]
+
+
+def _read_inline_agents(transcript: Transcript) -> Mapping[int, str]:
+    """The agents inside a main transcript, when earlier lines are read again."""
+    fold = AgentFold(AgentsState(), transcript)
+    for entry in entries(transcript.path):
+        if isinstance(entry, ChainEntry) and entry.is_agent:
+            fold.inside(entry)
+    return fold.inline_agents
 
 
 def _first_lines(run: EntryRun) -> list[bytes]:
@@ -379,4 +417,5 @@ def _origin_key(origin: Origin) -> _OriginKey:
         origin.forked,
         storable_text(origin.skill),
         storable_text(origin.agent_type),
+        None,
     )

@@ -46,7 +46,7 @@ SightingGroup = tuple[int, str, list[Sighting]]
 class StoredSightings:
     """Restores sightings from the index, by message.
 
-    `homes` are those of the archive. `types` are the types of agents whose rows do not contain it, by transcript id.
+    `homes` are those of the archive. `types` are the types of agents whose rows do not contain it, by origin.
     `numbers` are the ids of the transcripts that occurred so far, by path.
     """
 
@@ -111,7 +111,7 @@ class StoredSightings:
         origin.began = began or timestamp_from_mtime(mtime_ns or 0)
         origin.side = bool(side)
         if origin.agent is not None and origin.agent_type is None:
-            origin.agent_type = self._types.get(transcript)
+            origin.agent_type = self._types.get(number)
         origin.home_name, origin.machine = self._homes.name_of(origin.home), self._homes.machine_of(origin.home)
         origin.rank = self._ranks.get(origin.home, 0)
         origin.lines = self._lines.get(origin.transcript)

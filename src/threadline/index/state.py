@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, repeat, takewhile
 from typing import Any
 from zlib import crc32
@@ -50,7 +50,7 @@ from threadline.index.sighting_rows import SightingReader, SightingRows
 from threadline.index.sightings import replace_surrogates
 from threadline.index.store import storable_text
 from threadline.index.text import text_row
-from threadline.model.attachments import TaskReminder, TodoReminder
+from threadline.model.attachments import QueuedCommand, TaskReminder, TodoReminder
 from threadline.model.entries import (
     KINDS,
     AgentMetadataEntry,
@@ -59,6 +59,7 @@ from threadline.model.entries import (
     ChainEntry,
     Entry,
     ProgressEntry,
+    QueueOperationEntry,
     SystemEntry,
     ToolResultEntry,
     ToolUseEntry,
@@ -183,6 +184,8 @@ class WorkFold:
             if handler is None:
                 if type(entry) is AgentMetadataEntry:
                     agents.metadata(entry)
+                elif type(entry) is QueueOperationEntry:
+                    agents.notified(entry)
                 continue
             agent = None
             if entry.is_agent:
@@ -194,8 +197,15 @@ class WorkFold:
                 self._files.cwd = entry.cwd
             handler(at, entry, agent)
 
+    @property
+    def inline_agents(self) -> Mapping[int, str]:
+        """The agents inside a main transcript that have no id, by the offsets of their replies."""
+        return self._agents.inline_agents
+
     def _user(self, at: int, entry: UserEntry, agent: str | None) -> None:
         self._calls.user(at, entry, agent)
+        if entry.tool_use_result is None:
+            self._agents.notified(entry)
         if entry.is_compact_summary:
             self._compactions.summary(at, entry, agent)
         if entry.todos:
@@ -203,6 +213,8 @@ class WorkFold:
 
     def _attachment(self, at: int, entry: AttachmentEntry, agent: str | None) -> None:
         self._files.attached(at, entry)
+        if isinstance(entry.attachment, QueuedCommand):
+            self._agents.notified(entry)
         if isinstance(entry.attachment, _REMINDERS):
             self._lists.repeated(entry, agent)
 
@@ -217,9 +229,9 @@ class WorkFold:
         """The rows of all entries, encoded: there are many of them, and they are sent to another process."""
         lists = self._lists.done()
         self.state.cwd = storable_text(self._files.cwd)
-        return msgspec.msgpack.encode(
-            WorkRows(self._calls.done(), self._files.rows, lists, self._compactions.done(), self._agents.done())
-        )
+        calls = self._calls.done()
+        agents = self._agents.done(self._calls.agent_uses)
+        return msgspec.msgpack.encode(WorkRows(calls, self._files.rows, lists, self._compactions.done(), agents))
 
 
 class WorkRows(Struct, array_like=True, gc=False):
@@ -328,6 +340,11 @@ class TranscriptFold:
             [_KINDS.get(type(entry)) or entry.kind for entry in run.entries],
             [entry.line.number for entry in run.entries],
         )
+
+    @property
+    def inline_agents(self) -> Mapping[int, str]:
+        """The agents inside a main transcript that have no id, by the offsets of their replies."""
+        return self._work.inline_agents
 
     def finish(self, read: Callable[[], Iterable[Entry]]) -> FoldResult:
         """The state and the rows. `read` reads all entries again, for summaries that need all of them."""
@@ -513,7 +530,7 @@ def _read_from(request: ReadRequest) -> TranscriptRows:
             _add_run(rows, run, transcript, fold)
             sightings.add(run)
         rows.fold = fold.finish(lambda: _entries_up_to(transcript, rows.read_to))
-        rows.sightings = sightings.finish(rows.read_to)
+        rows.sightings = sightings.finish(rows.read_to, fold.inline_agents)
     except Error as error:
         rows.problem = str(error)
     return rows

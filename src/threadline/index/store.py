@@ -392,7 +392,7 @@ def _set_hash_size(connection: sqlite3.Connection, size: int) -> None:
     connection.execute("INSERT INTO text(text, rank) VALUES('hashsize', ?)", (size,))
 
 
-VERSION = 12
+VERSION = 14
 """The schema version, part of the file name. An index of another version is ignored, and a new one is built."""
 
 FIELDS = ("title", "prompt", "reply", "thinking", "command", "path", "input", "result", "injected")
@@ -406,6 +406,28 @@ IS_AGENT_SQL = """a.agent <> '' AND ({transcript}.kind <> 'main'
 SIDE_SQL = """CASE WHEN a.side IS NULL AND a.is_single_reply AND NOT EXISTS(
             SELECT 1 FROM start_rows b WHERE b.agent = a.agent) THEN 'warm-up' ELSE a.side END"""
 WORKING_AGENT_SQL = f"{IS_AGENT_SQL} AND {SIDE_SQL} IS NULL"
+# ruff: noqa: S608 - statements are made of our own words
+STEP_ORDER_SQL = """CASE s.step WHEN 'meta' THEN 0 WHEN 'result' THEN 1 WHEN 'progress' THEN 2
+            WHEN 'result-text' THEN 3 ELSE 4 END"""
+# The type that the call which started an agent requests.
+_STARTED_TYPE_SQL = f"""(SELECT COALESCE(s.type, (SELECT c.type FROM agent_calls c WHERE c.call = s.call))
+            FROM start_rows s WHERE s.agent = {{agent}} ORDER BY {STEP_ORDER_SQL}, s.call LIMIT 1)"""
+# The type of an agent `a` in a transcript `t`, from the same sources as `threadline.thread.agents`: its side file, the
+# call that started it (by name, by the fork point, by the prompt, by the team) or its own replies.
+_MATCHED_TYPE_SQL = """(SELECT c.type FROM agent_calls c JOIN transcripts ct ON ct.transcript_id = c.transcript_id
+                WHERE {0} AND ct.session = COALESCE(t.session, a.session)
+                AND ct.home_id = t.home_id AND a.side IS NULL {1} LIMIT 1)"""
+AGENT_TYPE_SQL = f"""COALESCE(a.meta_type, {_STARTED_TYPE_SQL.format(agent="a.agent")},
+            {_MATCHED_TYPE_SQL.format("a.forked_from IN (c.uuid, c.parent_uuid)", "ORDER BY c.timestamp")},
+            {_MATCHED_TYPE_SQL.format("c.prompt = a.prompt", "AND c.timestamp <= a.first ORDER BY c.timestamp DESC")},
+            {_MATCHED_TYPE_SQL.format("c.prompt = a.prompt", "ORDER BY c.timestamp")},
+            {_MATCHED_TYPE_SQL.format("c.name = a.teammate", "ORDER BY c.timestamp")}, a.type)"""
+# The type of the agent that an origin `o` is about. What a parent repeats of an agent may be all that is left of it.
+ORIGIN_TYPE_SQL = f"""COALESCE(o.agent_type,
+            (SELECT {AGENT_TYPE_SQL} FROM agent_rows a JOIN transcripts t ON t.transcript_id = a.transcript_id
+                WHERE a.transcript_id = o.transcript_id AND a.agent = COALESCE(o.inline, o.agent)
+                AND {IS_AGENT_SQL.format(transcript="t")}),
+            {_STARTED_TYPE_SQL.format(agent="o.agent")})"""
 
 _INT64_LIMIT = 1 << 63
 
@@ -434,7 +456,7 @@ def name_ids(connection: sqlite3.Connection, table: str, column: str, names: Ite
     """
     ids: dict[str, int] = {}
     for name in dict.fromkeys(names):
-        row = connection.execute(f"SELECT rowid FROM {table} WHERE {column} = ?", (name,)).fetchone()  # noqa: S608 - our own names
+        row = connection.execute(f"SELECT rowid FROM {table} WHERE {column} = ?", (name,)).fetchone()
         if row is None:
             insert = connection.execute(f"INSERT INTO {table}({column}) VALUES(?)", (name,))
             ids[name] = insert.lastrowid or 0

@@ -55,7 +55,7 @@ KEY_COLUMNS = {
     "project": ("t.project_id",),
     "model": (),
     "agent": ("o.agent",),
-    "agent-type": (_AGENT_KIND_SQL, "o.agent_type", "o.transcript_id"),
+    "agent-type": (_AGENT_KIND_SQL, "o.agent_type", "o.origin_id"),
     "skill": ("o.skill",),
     "branch": ("o.git_branch",),
     "version": ("o.version",),
@@ -174,7 +174,7 @@ _SumRow = tuple[Any, ...]
 class ChargeTotals:
     """Sums of the selected charges.
 
-    `types` are the types of agents whose rows do not say it, by the number of their transcript.
+    `types` are the types of agents whose rows do not say it, by the number of their origin.
     """
 
     def __init__(

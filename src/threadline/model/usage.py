@@ -188,6 +188,10 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 _MAX_AMOUNT = 10**9
 
 
+INLINE_AGENT = "inline"
+"""The agent of rows that are marked as an agent's in a main transcript, without an id: versions up to 2.0.27."""
+
+
 class Origin(Struct, array_like=True, gc=False):
     """What the rows of a run of messages have in common: which transcript, session and agent they belong to.
 

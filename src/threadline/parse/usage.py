@@ -30,6 +30,7 @@ from threadline.model.homes import Transcript
 from threadline.model.places import strip_line
 from threadline.model.times import parse_timestamp
 from threadline.model.usage import (
+    INLINE_AGENT,
     MAX_PLACEHOLDER_OUTPUT,
     MAX_PLACEHOLDER_TEXT,
     SYNTHETIC_MODEL,
@@ -431,7 +432,7 @@ class SightingCollector:
             if not (sent or read or usage.output_tokens) and not _has_counts(usage):
                 continue
             key = message.id or row.request_id or row.uuid or f"{self.transcript.path}@{offset}"
-            agent = owner or row.agent_id or _second_agent_id(row) or ("inline" if row.is_agent else None)
+            agent = owner or row.agent_id or _second_agent_id(row) or (INLINE_AGENT if row.is_agent else None)
             if repeated:  # what an agent's transcript repeats is another agent's
                 agent = row.agent_id or agent
             group = (key, own_session or row.session_id, agent, sent, five + hour, read, repeated)

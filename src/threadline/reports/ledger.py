@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from threadline.account import (
     AgentResults,
@@ -16,11 +17,12 @@ from threadline.account import (
     load_rates,
     with_origin,
 )
+from threadline.errors import Error
 from threadline.find import drop_shared_transcripts, look
 from threadline.find import homes as all_homes
 from threadline.model.homes import Found, Home, Homes, Transcript
 from threadline.model.places import Place, Problem, ProblemKind
-from threadline.model.usage import Sighting, TranscriptSightings
+from threadline.model.usage import INLINE_AGENT, Origin, Sighting, TranscriptSightings
 from threadline.parallel import map_transcripts
 from threadline.parse import LineNumbers, read_agent_meta, read_sightings
 
@@ -41,9 +43,7 @@ def read_ledger(
     paths = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
     found = [look(home, side_files=False) for home in (paths or all_homes())]
     files = (prices,) if isinstance(prices, str | Path) else prices
-    ledger = build_ledger(found, files if isinstance(files, Rates) else load_rates(*files), jobs=jobs)
-    fill_agent_types(found, ledger)
-    return ledger
+    return build_ledger(found, files if isinstance(files, Rates) else load_rates(*files), jobs=jobs)
 
 
 def build_ledger(
@@ -67,7 +67,9 @@ def build_ledger(
     )
     agents = AgentResults()
     sightings = chain.from_iterable(_placed_sightings(read, homes_found, problems, agents, progress))
-    return ledger_from_sightings(sightings, rates, problems, missing=agents, calls=calls)
+    ledger = ledger_from_sightings(sightings, rates, problems, missing=agents, calls=calls)
+    ledger.fill_agent_types(_AgentTypes(homes_found).read)
+    return ledger
 
 
 def _placed_sightings(
@@ -91,18 +93,73 @@ def _placed_sightings(
             progress(transcript.size)
 
 
-def fill_agent_types(found: Iterable[Found], ledger: Ledger) -> None:
-    """Set the type of agents whose rows do not say it, from their side files."""
-    metas = {
-        str(transcript.path): transcript.meta
-        for home in found
-        for transcript in home.transcripts
-        if transcript.meta is not None
-    }
+class _AgentTypes:
+    """Reads the types of agents as `threadline tree` knows them: from the side file, or else from the session."""
 
-    def read(transcript: str) -> str | None:
-        path = metas.get(transcript)
+    def __init__(self, found: Sequence[Found]) -> None:
+        self._found = found
+        self._types: dict[tuple[object, ...], str | None] = {}
+        self._sessions: dict[Path, _SessionTypes] = {}
+
+    @cached_property
+    def _metas(self) -> dict[str, Path]:
+        return {str(t.path): t.meta for home in self._found for t in home.transcripts if t.meta is not None}
+
+    @cached_property
+    def _mains(self) -> dict[tuple[str, str], Path]:
+        mains = (transcript for home in self._found for transcript in home.transcripts if transcript.is_main)
+        return {(str(main.home.path), str(main.session)): main.path for main in mains}
+
+    def read(self, origin: Origin, uuids: Sequence[str]) -> str | None:
+        """Return the type of the agent that wrote rows with these uuids."""
+        key = (origin.transcript, origin.agent, *(uuids if origin.agent == INLINE_AGENT else ()))
+        if key not in self._types:
+            self._types[key] = self._type_in_meta(origin) or self._type_in_session(origin, uuids)
+        return self._types[key]
+
+    def _type_in_meta(self, origin: Origin) -> str | None:
+        path = self._metas.get(origin.transcript)
         meta = read_agent_meta(path) if path is not None else None
         return meta.agent_type if meta is not None else None
 
-    ledger.fill_agent_types(read)
+    def _type_in_session(self, origin: Origin, uuids: Sequence[str]) -> str | None:
+        main = self._mains.get((origin.home, str(origin.session)))
+        if main is None:
+            return None
+        if main not in self._sessions:
+            self._sessions[main] = _SessionTypes.of_transcript(main, [home.home for home in self._found])
+        session = self._sessions[main]
+        by_row = (session.by_row[uuid] for uuid in uuids if uuid in session.by_row)
+        return session.by_agent.get(origin.agent or "") or next(by_row, None)
+
+
+class _SessionTypes(NamedTuple):
+    """The types of a session's agents, by id; and by the uuids of rows, for those inside the main transcript."""
+
+    by_agent: Mapping[str, str]
+    by_row: Mapping[str, str]
+
+    @classmethod
+    def of_transcript(cls, main: Path, homes: Sequence[Home]) -> _SessionTypes:
+        """Read the session of a main transcript."""
+        from threadline.load import read as read_session  # noqa: PLC0415 - loads the reader, which sums do without
+        from threadline.thread import agents_in_progress  # noqa: PLC0415 - likewise
+
+        try:
+            session = read_session(main, continued=False, homes=homes)
+        except Error:
+            return cls({}, {})  # the ledger reports it
+        # Agents without a transcript have charges, too: progress repeats their messages.
+        calls = {call.id: call.input.get("subagent_type") for call in session.calls if isinstance(call.input, dict)}
+        links = {str(agent): call for agent, call in agents_in_progress(session).items()}
+        links |= {str(call.started): call.id for call in session.calls if call.started is not None}
+        by_agent = {agent: kind for agent, call in links.items() if isinstance(kind := calls.get(call), str)}
+        by_agent |= {str(agent.id): agent.type for agent in session.agents if agent.type is not None}
+        by_row = {
+            str(entry.uuid): agent.type
+            for agent in session.agents
+            if agent.kind == INLINE_AGENT and agent.type is not None
+            for entry in agent.entries
+            if entry.uuid is not None
+        }
+        return cls(by_agent, by_row)

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
         parse_version,
         strip_prefaces,
     )
-    from threadline.thread.agents import AgentFile, SideAgentFold, assemble_agents, split_inline_agents
+    from threadline.thread.agents import (
+        TEAMMATE_TAG,
+        AgentFile,
+        SideAgentFold,
+        assemble_agents,
+        split_inline_agents,
+        teammate_name,
+    )
     from threadline.thread.calls import (
         AGENT_STARTING_TOOLS,
         BACKGROUND_OUTPUT_TOOLS,
@@ -46,7 +53,7 @@ if TYPE_CHECKING:
     from threadline.thread.context.report import analyze_context
     from threadline.thread.context.windows import ContextLimits, find_requests
     from threadline.thread.continuations import OtherSession, detect_continuations
-    from threadline.thread.evidence import Notification, find_notifications
+    from threadline.thread.evidence import Notification, agents_in_progress, find_notifications
     from threadline.thread.graph import Graph
     from threadline.thread.requests import Requests, rebuild_request
     from threadline.thread.state.events import ReplayEvent
@@ -80,7 +87,14 @@ __getattr__ = lazy_exports(
             "parse_version",
             "strip_prefaces",
         ],
-        "agents": ["AgentFile", "SideAgentFold", "assemble_agents", "split_inline_agents"],
+        "agents": [
+            "AgentFile",
+            "SideAgentFold",
+            "TEAMMATE_TAG",
+            "assemble_agents",
+            "split_inline_agents",
+            "teammate_name",
+        ],
         "calls": [
             "AGENT_STARTING_TOOLS",
             "Answer",
@@ -98,7 +112,7 @@ __getattr__ = lazy_exports(
         "context.report": ["analyze_context"],
         "context.windows": ["ContextLimits", "find_requests"],
         "continuations": ["OtherSession", "detect_continuations"],
-        "evidence": ["Notification", "find_notifications"],
+        "evidence": ["Notification", "agents_in_progress", "find_notifications"],
         "graph": ["Graph"],
         "requests": ["Requests", "rebuild_request"],
         "state.events": ["ReplayEvent"],

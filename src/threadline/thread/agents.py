@@ -87,7 +87,8 @@ def fold_agent(entries: Iterable[Entry]) -> SideAgentFold:
     return fold
 
 
-_TEAMMATE_TAG = "<teammate-message"
+TEAMMATE_TAG = "<teammate-message"
+"""How the first prompt of an agent begins that is part of a team."""
 _TEAMMATE_ID = re.compile(r"a(.+)-[0-9a-f]{16}")
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
@@ -209,7 +210,7 @@ def _make_agent(
         meta=meta,
         link=link,
         status=statuses.get(agent.id) or agent_status(agent.id, agent.entries, meta, call, evidence),
-        type=details.text_field("agent_type", "subagent_type"),
+        type=details.text_field("agent_type", "subagent_type") or _attributed_type(agent.entries),
         description=details.text_field("description", "description"),
         prompt=agent.prompt or details.text_field("", "prompt"),
         model=_most_used_model(agent.entries) or details.text_field("model", "model"),
@@ -299,14 +300,25 @@ def _find_teammate(file: AgentFile, prompt: str | None) -> Teammate | None:
     """Return the team and name of an agent that is part of a team."""
     rows = [entry for entry in file.entries if isinstance(entry, ChainEntry)]
     team = next((entry.team_name for entry in rows if entry.team_name), None)
-    if team is None and not (prompt or "").lstrip().startswith(_TEAMMATE_TAG):
+    if team is None and not (prompt or "").lstrip().startswith(TEAMMATE_TAG):
         return None
-    match = _TEAMMATE_ID.fullmatch(file.id)
     name = next((entry.agent_name for entry in rows if entry.agent_name), None) or (
         file.meta.name if file.meta else None
     )
-    name = name or (match[1] if match else None)
+    name = name or teammate_name(file.id)
     return (team, name) if name else None
+
+
+def teammate_name(agent: str) -> str | None:
+    """Return the name in the id of an agent that is part of a team: `scout` in `ascout-0123456789abcdef`."""
+    match = _TEAMMATE_ID.fullmatch(agent)
+    return match[1] if match else None
+
+
+def _attributed_type(entries: Sequence[Entry]) -> str | None:
+    """Return the type that an agent's own replies name."""
+    named = (entry.attribution_agent for entry in entries if isinstance(entry, AssistantEntry))
+    return next(filter(None, named), None)
 
 
 def _most_used_model(entries: Sequence[Entry]) -> str | None:

@@ -123,6 +123,19 @@ class AgentEvidence:
                 self.in_meta.setdefault(AgentId(id_), CallId(call_id))
 
 
+def agents_in_progress(entries: Iterable[Entry]) -> dict[AgentId, CallId]:
+    """Return the calls that started agents, by agent, according to their progress. The first one counts."""
+    calls: dict[AgentId, CallId] = {}
+    for entry in entries:
+        match entry:
+            case ProgressEntry(
+                progress=AgentProgress(agent_id=str(agent)) | SkillProgress(agent_id=str(agent)),
+                parent_tool_use_id=str(call),
+            ):
+                calls.setdefault(AgentId(agent), CallId(call))
+    return calls
+
+
 def string_input(call: Call, name: str) -> str | None:
     """Return a text field of a call's input."""
     value = call.input.get(name) if isinstance(call.input, dict) else None

@@ -31,7 +31,7 @@ from threadline.render.html import (
     project_link,
     render_table,
 )
-from threadline.reports import build_usage_report, fill_agent_types, usage_document, usage_notes
+from threadline.reports import build_usage_report, usage_document, usage_notes
 from threadline.web import urls
 from threadline.web.pages.forms import ALL, FormField, choice_chip, filter_form, form_on_error
 from threadline.web.pages.sessions import all_sessions, suggested_values
@@ -220,8 +220,6 @@ def compute_usage(request: PageRequest, usage_filter: UsageFilter) -> UsageAnswe
         model=usage_filter.model,
         session=usage_filter.session,
     )
-    if "agent-type" in keys:
-        fill_agent_types(archive.found, ledger)
     report = build_usage_report(
         ledger,
         keys,
