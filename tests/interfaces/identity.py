@@ -61,7 +61,8 @@ def _ask_commands(home: Path, name: str | Path, label: str) -> Iterator[tuple[st
     file.unlink(missing_ok=True)
     _run(home, "export", name, "--format", "json", "--out", file)
     exported = json.loads(file.read_text())
-    yield f"export by {label}", Facts(exported["session"], _tokens(exported["spent"]))
+    calls = sum(item["kind"] == "call" for item in exported["items"])
+    yield f"export by {label}", Facts(exported["session"], _tokens(exported["spent"]), calls)
 
 
 def _ask_lists(home: Path, name: str) -> Iterator[tuple[str, Facts]]:
