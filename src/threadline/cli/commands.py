@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 try:
     import click
@@ -27,6 +27,9 @@ from threadline import __version__
 from threadline.cli import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, NoHome
 from threadline.cli.options import TIMEZONE_HELP, format_parameter, home_option, jobs_option, output_options
 from threadline.errors import Error, did_you_mean
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "list": "List sessions, newest first.",
@@ -179,6 +182,14 @@ class CommandGroup(click.Group):
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a command, without importing any."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only a shell's completion needs it
+
+        return [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""

@@ -9,7 +9,14 @@ import click
 
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import colour_option, home_option, output_options, pager_option, timezone_option
+from threadline.cli.options import (
+    colour_option,
+    complete_with,
+    home_option,
+    output_options,
+    pager_option,
+    timezone_option,
+)
 from threadline.cli.resolve import find_agent, parse_place, read_session
 from threadline.model.context import CacheBreak, Context, ContextPart, TurnContext
 from threadline.model.places import Place
@@ -29,7 +36,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session", default="last")
+@click.argument("session", default="last", shell_complete=complete_with("sessions"))
 @click.option("--agent", metavar="ID", help="Show this agent. ID may be a prefix. Default: the main agent.")
 @click.option("--at", metavar="PLACE", help="Show the window at this place: FILE:LINE, or a line number.")
 @click.option("--turn", type=click.IntRange(min=0), metavar="N", help="Show the window at the end of this turn.")

@@ -9,7 +9,7 @@ import click
 
 from threadline.cli import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import home_option, jobs_option, output_options
+from threadline.cli.options import complete_with, home_option, jobs_option, output_options
 from threadline.cli.resolve import find_by_name, open_archive
 from threadline.json_values import to_json_value
 from threadline.model.homes import Found
@@ -33,7 +33,7 @@ Exit codes: 0 success; 1 nothing to read; 2 an error, or --check failed.
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=complete_with("sessions"))
 @click.option("--check", is_flag=True, help="Verify that each transcript's entries reproduce it byte for byte.")
 @home_option
 @jobs_option

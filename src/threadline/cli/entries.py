@@ -13,6 +13,7 @@ from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.filters import AttributedEntry, EntryFilter
 from threadline.cli.options import (
+    complete_with,
     home_option,
     limit_option,
     output_options,
@@ -49,8 +50,15 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("path")
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only entries of this kind. Repeatable.")
+@click.argument("path", shell_complete=complete_with("sessions"))
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    shell_complete=complete_with("kinds"),
+    help="Only entries of this kind. Repeatable.",
+)
 @click.option(
     "--agent",
     metavar="ID",

@@ -11,6 +11,7 @@ import click
 from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
 from threadline.cli.options import (
+    complete_with,
     cross_session_options,
     exact_tools_option,
     home_option,
@@ -36,10 +37,11 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session", required=False)
+@click.argument("session", required=False, shell_complete=complete_with("sessions"))
 @click.option(
     "--tool",
     "tools",
+    shell_complete=complete_with("tools"),
     multiple=True,
     metavar="TOOL",
     help="Only failed calls of this tool, by old or new name. Repeatable.",

@@ -17,6 +17,7 @@ from threadline.cli import EXIT_OK, NoHome
 from threadline.cli import output as out
 from threadline.cli.options import (
     colour_option,
+    complete_with,
     home_option,
     jobs_option,
     limit_option,
@@ -61,7 +62,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("what", default="last")
+@click.argument("what", default="last", shell_complete=complete_with("sessions"))
 @limit_option(
     f"Show at most N messages. Default: {_DEFAULT_LIMIT}; no limit for --json, --jsonl and --csv."
     " The sum always includes all."

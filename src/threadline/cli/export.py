@@ -17,7 +17,7 @@ import click
 from threadline.archive import Archive
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import home_option, project_option, since_option, until_option
+from threadline.cli.options import complete_with, home_option, project_option, since_option, until_option
 from threadline.cli.output import report_nothing
 from threadline.cli.resolve import open_archive, transcript_path
 from threadline.errors import BadQuery, Error
@@ -77,7 +77,7 @@ def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: st
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("sessions", nargs=-1, metavar="[SESSION]...")
+@click.argument("sessions", nargs=-1, metavar="[SESSION]...", shell_complete=complete_with("sessions"))
 @click.option(
     "--format",
     "format_name",

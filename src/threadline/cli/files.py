@@ -15,7 +15,7 @@ import click
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
-from threadline.cli.options import cross_session_options, home_option, output_options
+from threadline.cli.options import complete_with, cross_session_options, home_option, output_options
 from threadline.cli.resolve import open_archive, parse_place, read_session
 from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.model.calls import ListedFile
@@ -44,7 +44,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session", metavar="[SESSION|PATH]", required=False)
+@click.argument("session", metavar="[SESSION|PATH]", required=False, shell_complete=complete_with("sessions"))
 @click.option("--log", is_flag=True, help="List every edit of the file PATH as diffs, newest first.")
 @click.option(
     "--session", "log_session", metavar="ID", help="With --log: only this session. ID may be a prefix, or last."

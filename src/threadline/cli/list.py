@@ -16,6 +16,7 @@ from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
     colour_option,
+    complete_with,
     home_option,
     jobs_option,
     limit_option,
@@ -50,7 +51,12 @@ Examples:
 @project_option()
 @click.option("--title", metavar="TEXT", help="Only sessions whose title contains TEXT.")
 @click.option("--machine", metavar="NAME", help="Only sessions of this machine (the keep may have several).")
-@click.option("--agent-type", metavar="TYPE", help="Only sessions that started an agent of this type.")
+@click.option(
+    "--agent-type",
+    metavar="TYPE",
+    shell_complete=complete_with("agent-types"),
+    help="Only sessions that started an agent of this type.",
+)
 @since_option("Only sessions active at or after WHEN: 2026-11-03, 7d, yesterday.")
 @until_option("Only sessions started up to WHEN.")
 @timezone_option

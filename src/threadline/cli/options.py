@@ -24,6 +24,17 @@ _FORMAT_HELP = {
 }
 
 
+def complete_with(kind: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """Complete a parameter in the shell with values of this kind; see `threadline.cli.completion`."""
+
+    def items(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Any]:
+        from threadline.cli.completion import complete  # noqa: PLC0415 - only a shell's completion needs it
+
+        return complete(kind, context, incomplete)
+
+    return items
+
+
 def output_options(function: CommandFunction) -> CommandFunction:
     """Add `--json`, `--jsonl` and `--csv`, passed as `output`; without them it is `table`."""
 
@@ -91,7 +102,7 @@ def limit_option(text: str) -> Decorator:
 
 def project_option(text: str = "Only projects whose path contains TEXT.") -> Decorator:
     """Add `--project` with this help text."""
-    return click.option("--project", metavar="TEXT", help=text)
+    return click.option("--project", metavar="TEXT", shell_complete=complete_with("projects"), help=text)
 
 
 def cross_session_options(function: CommandFunction) -> CommandFunction:

@@ -97,21 +97,23 @@ def _fit_widths(headings: Sequence[str], cells: Sequence[Sequence[str]], shrink:
     last = len(widths) - 1
     room = terminal_width() - len(GAP) * len(widths)
     others = [at for at in range(last) if at not in shrink]
+    every = range(last + 1)
     # In this order: the last column, columns that may shrink, headings, then columns from the widest one down.
-    for columns, least in (
+    steps: list[tuple[Sequence[int], Callable[[int], int]]] = [
         ([last], lambda _at: _MIN_LAST_COLUMN),
         (shrink, lambda _at: _MIN_COLUMN),
         (others, lambda at: max(bodies[at], _MIN_HEADING)),
         ([last], lambda _at: _MIN_NARROW_LAST),
         (shrink, lambda _at: _MIN_NARROW),
-        (range(last + 1), lambda _at: _MIN_NARROW),
-        (range(last + 1), lambda _at: 1),
-    ):
-        while (excess := sum(widths) - room) > 0:
+        (every, lambda _at: _MIN_NARROW),
+        (every, lambda _at: 1),
+    ]
+    for columns, least in steps:
+        while sum(widths) > room:
             widest = max((at for at in columns if widths[at] > least(at)), key=lambda at: widths[at], default=None)
             if widest is None:
                 break
-            widths[widest] -= min(excess, widths[widest] - least(widest)) if len(columns) == 1 else 1
+            widths[widest] -= 1
     return widths
 
 

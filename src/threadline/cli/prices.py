@@ -25,7 +25,7 @@ from threadline.account import (
 )
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import colour_option, output_options, prices_option
+from threadline.cli.options import colour_option, complete_with, output_options, prices_option
 from threadline.errors import BadQuery
 from threadline.model.ledger import describe_period
 from threadline.model.text import count, format_amount, format_decimal, join_some, plain_decimal
@@ -45,7 +45,12 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--model", metavar="TEXT", help="Only models whose id or alias contains TEXT.")
+@click.option(
+    "--model",
+    metavar="TEXT",
+    shell_complete=complete_with("models"),
+    help="Only models whose id or alias contains TEXT.",
+)
 @click.option("--on", metavar="DATE", help="Only prices valid on that UTC day: 2026-11-03, today.")
 @prices_option
 @click.option("--import", "imported", metavar="FILE", help="Convert LiteLLM's price file to threadline's format.")

@@ -15,7 +15,14 @@ from typing import Any
 import click
 
 from threadline.cli import output as out
-from threadline.cli.options import home_option, jobs_option, output_options, since_option, timezone_option
+from threadline.cli.options import (
+    complete_with,
+    home_option,
+    jobs_option,
+    output_options,
+    since_option,
+    timezone_option,
+)
 from threadline.cli.resolve import find_by_name, open_archive
 from threadline.errors import BadQuery, did_you_mean
 from threadline.json_values import to_json_value
@@ -45,7 +52,7 @@ Exit codes: 0 secrets found; 1 none found; 2 an error.
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("paths", nargs=-1, metavar="[SESSION|PATH]...")
+@click.argument("paths", nargs=-1, metavar="[SESSION|PATH]...", shell_complete=complete_with("sessions"))
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only secrets of this kind. Repeatable.")
 @since_option("Only what was written from WHEN on: 2026-11-03, 7d, yesterday.")
 @timezone_option

@@ -13,7 +13,14 @@ import click
 from threadline.archive import Archive
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import colour_option, home_option, output_options, pager_option, timezone_option
+from threadline.cli.options import (
+    colour_option,
+    complete_with,
+    home_option,
+    output_options,
+    pager_option,
+    timezone_option,
+)
 from threadline.cli.resolve import ensure_index, open_archive
 from threadline.errors import NotFound, did_you_mean
 from threadline.json_values import to_json_value
@@ -70,7 +77,9 @@ class _SearchCommand(click.Command):
 
 
 @click.command(cls=_SearchCommand, epilog=_EPILOG, context_settings={"ignore_unknown_options": True})
-@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="QUERY...")
+@click.argument(
+    "words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="QUERY...", shell_complete=complete_with("query")
+)
 @click.option(
     "--limit",
     type=click.IntRange(min=1),

@@ -11,7 +11,14 @@ from msgspec.structs import replace
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import colour_option, home_option, output_options, pager_option, timezone_option
+from threadline.cli.options import (
+    colour_option,
+    complete_with,
+    home_option,
+    output_options,
+    pager_option,
+    timezone_option,
+)
 from threadline.cli.resolve import read_session
 from threadline.cli.rows import conversation_row, thread_row, turn_row
 from threadline.errors import NotFound
@@ -41,7 +48,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session")
+@click.argument("session", shell_complete=complete_with("sessions"))
 @click.option(
     "--agents",
     type=click.Choice(["full", "fold", "none"]),

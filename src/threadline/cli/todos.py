@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from threadline.cli import output as out
-from threadline.cli.options import home_option, output_options
+from threadline.cli.options import complete_with, home_option, output_options
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import parse_place, read_session
 from threadline.model.places import Place
@@ -28,7 +28,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session")
+@click.argument("session", shell_complete=complete_with("sessions"))
 @click.option("--at", metavar="PLACE", help="Show the state after this place: FILE:LINE, or a line number.")
 @home_option
 @output_options

@@ -10,7 +10,14 @@ import click
 
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import colour_option, home_option, output_options, pager_option, timezone_option
+from threadline.cli.options import (
+    colour_option,
+    complete_with,
+    home_option,
+    output_options,
+    pager_option,
+    timezone_option,
+)
 from threadline.cli.resolve import read_session
 from threadline.render import TreeNode, build_tree, draw_tree
 
@@ -24,7 +31,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session")
+@click.argument("session", shell_complete=complete_with("sessions"))
 @click.option(
     "--all", "everything", is_flag=True, help="Include side agents (compaction, suggestions, side questions)."
 )

@@ -19,6 +19,7 @@ from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
     colour_option,
+    complete_with,
     exact_tools_option,
     home_option,
     jobs_option,
@@ -90,12 +91,26 @@ service-tier, thread.
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--by", "by", multiple=True, metavar="KEY[,KEY…]", help="Group by these keys, nested. Default: day.")
+@click.option(
+    "--by",
+    "by",
+    multiple=True,
+    metavar="KEY[,KEY…]",
+    shell_complete=complete_with("keys"),
+    help="Group by these keys, nested. Default: day.",
+)
 @since_option("Only from WHEN on: 2026-11-03, 7d, yesterday, 'this week'.")
 @until_option()
 @project_option()
-@click.option("--model", metavar="TEXT", help="Only models whose id contains TEXT.")
-@click.option("--session", metavar="ID", help='Only this session and its agents. ID may be a prefix, or "last".')
+@click.option(
+    "--model", metavar="TEXT", shell_complete=complete_with("models"), help="Only models whose id contains TEXT."
+)
+@click.option(
+    "--session",
+    metavar="ID",
+    shell_complete=complete_with("sessions"),
+    help='Only this session and its agents. ID may be a prefix, or "last".',
+)
 @timezone_option
 @prices_option
 @exact_tools_option

@@ -22,6 +22,7 @@ from threadline.cli import output as out
 from threadline.cli.filters import AttributedEntry, EntryFilter
 from threadline.cli.options import (
     colour_option,
+    complete_with,
     exact_tools_option,
     home_option,
     limit_option,
@@ -72,12 +73,24 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session", required=False)
+@click.argument("session", required=False, shell_complete=complete_with("sessions"))
 @since_option("Start with entries written from WHEN on: 10m, 2h, 2026-11-03T14:00.")
 @timezone_option
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only entries of this kind. Repeatable.")
 @click.option(
-    "--tool", "tools", multiple=True, metavar="TOOL", help="Only calls of this tool, and their results. Repeatable."
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    shell_complete=complete_with("kinds"),
+    help="Only entries of this kind. Repeatable.",
+)
+@click.option(
+    "--tool",
+    "tools",
+    multiple=True,
+    metavar="TOOL",
+    shell_complete=complete_with("tools"),
+    help="Only calls of this tool, and their results. Repeatable.",
 )
 @exact_tools_option
 @click.option(

@@ -16,7 +16,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.search.documents import entries_around, read_prompt
     from threadline.search.engine import explain_no_hits, search
-    from threadline.search.query import value_filters
+    from threadline.search.query import FIELDS, value_filters
     from threadline.search.ranking import Sort
     from threadline.search.suggest import explain_unused_tool
 
@@ -25,7 +25,7 @@ __getattr__ = lazy_exports(
     {
         "documents": ["entries_around", "read_prompt"],
         "engine": ["explain_no_hits", "search"],
-        "query": ["value_filters"],
+        "query": ["FIELDS", "value_filters"],
         "ranking": ["Sort"],
         "suggest": ["explain_unused_tool"],
     },

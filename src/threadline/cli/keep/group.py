@@ -19,6 +19,8 @@ from threadline.cli.output import print_message, report_nothing
 from threadline.errors import NotFound, did_you_mean
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from threadline.keep import Catalogue, Machine, Store
 
 _MAX_PROBLEMS = 5
@@ -259,6 +261,14 @@ class ActionGroup(click.Group):
         """The actions, in the order of the help."""
         del ctx
         return [*ACTIONS]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of an action, without importing any."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name, help=text) for name, (_, text) in ACTIONS.items() if name.startswith(incomplete)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import an action."""

@@ -13,7 +13,7 @@ from threadline.archive import clear_kept_homes
 from threadline.cli import EXIT_FAILED, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.keep.group import deferred_progress_bar, keep_options, keep_path, open_catalogue, open_keep
-from threadline.cli.options import jobs_option, output_options
+from threadline.cli.options import complete_with, jobs_option, output_options
 from threadline.cli.output import print_message, report_nothing
 from threadline.errors import BadQuery, NotFound
 from threadline.json_values import to_json_value
@@ -213,7 +213,7 @@ Exit codes: 0 forgotten; 1 you said no; 2 an error.
 
 
 @click.command(epilog=_FORGET_EPILOG)
-@click.argument("session")
+@click.argument("session", shell_complete=complete_with("sessions"))
 @click.option("--reason", required=True, metavar="TEXT", help="Why. The reason is recorded permanently.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @keep_options

@@ -16,7 +16,7 @@ from threadline import keep
 from threadline.cli import EXIT_FAILED, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.keep.group import FolderPath, find_machine, keep_options, machine_option, open_catalogue
-from threadline.cli.options import output_options
+from threadline.cli.options import complete_with, output_options
 from threadline.cli.output import print_message, progress_bar
 from threadline.errors import BadQuery, NotFound
 from threadline.keep import Catalogue, KeptSession, RestoreResult, Version
@@ -38,7 +38,7 @@ Exit codes: 0 restored, 1 no keep found, 2 some files were not restored, or anot
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("sessions", nargs=-1, metavar="[SESSION]...")
+@click.argument("sessions", nargs=-1, metavar="[SESSION]...", shell_complete=complete_with("sessions"))
 @click.option(
     "--to",
     type=FolderPath(),
