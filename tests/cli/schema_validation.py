@@ -18,17 +18,17 @@ from threadline.model.results import result_type
 from threadline.schema import json_schema, schema_kinds
 from threadline.shape import fit
 
-jsonschema = pytest.importorskip("jsonschema", reason="jsonschema, of the extra `test`, is not installed")
-
 
 class SchemaValidator:
-    """Validates what the reader accepts without problems, and counts it by definition."""
+    """Validates what the reader accepts without problems, and counts it by definition. Skips without `jsonschema`."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.errors: list[str] = []
         self._schema = json_schema()
-        jsonschema.Draft202012Validator.check_schema(self._schema)
+        jsonschema = pytest.importorskip("jsonschema", reason="jsonschema, of the extra `test`, is not installed")
+        self._make_validator = jsonschema.Draft202012Validator
+        self._make_validator.check_schema(self._schema)
         self._validators: dict[str, Any] = {}
         self._side = {kind.name: kind.definition for kind in schema_kinds() if kind.name.startswith("side-file/")}
 
@@ -71,7 +71,7 @@ class SchemaValidator:
     def _validator(self, definition: str) -> Any:
         if definition not in self._validators:
             root = {"$ref": f"#/$defs/{definition}", "$defs": self._schema["$defs"]}
-            self._validators[definition] = jsonschema.Draft202012Validator(root)
+            self._validators[definition] = self._make_validator(root)
         return self._validators[definition]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from decimal import Decimal
@@ -164,6 +165,11 @@ def test_a_claude_home_gets_the_session_in_its_projects_folder(cli: CliRunner, t
     answer = cli("convert", path, "--cwd", CWD, "--output", tmp_path / "home", "--json").json
     (session,) = answer["sessions"]
     assert session["path"] == str(tmp_path / "home/projects/-work-app" / f"{session['session']}.jsonl")
+    again = cli("convert", path, "--cwd", CWD, "--output", tmp_path / "home")
+    assert again.code == 2
+    other = cli("convert", path, "--cwd", "/work/other", "--output", tmp_path / "home")
+    assert f"Resume: cd /work/other && claude --resume {session['session']}" in other.out
+    shutil.rmtree(tmp_path / "home/projects/-work-other")
     (listed,) = cli("list", "--home", tmp_path / "home", "--json").json
     assert listed["title"] == "Hi"
 

@@ -164,6 +164,7 @@ def test_required_fields_are_those_of_every_version(validator: SchemaValidator) 
 
 def test_examples_of_the_page_work(demo_home: Path, tmp_path: Path) -> None:
     """Every command of `docs/schema.md` prints or writes something, and its Python validates the demo home."""
+    pytest.importorskip("jsonschema", reason="jsonschema, of the extra `test`, is not installed")
     for line, result in run_shell_lines(PAGE, tmp_path, demo_home):
         assert (result.returncode, result.stderr) == (0, b""), line
         assert result.stdout or ">" in line or "--output" in line, line

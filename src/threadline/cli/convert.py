@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -79,14 +80,17 @@ def _print_report(conversion: Conversion, paths: list[Path]) -> None:
     for number, session in enumerate(conversion.sessions):
         agents = f" and {count(session.agents, 'agent')}" if session.agents else ""
         where = plain(str(paths[number])) if paths else "not written: use --output DIR"
-        click.echo(f"Session {session.session}: {count(session.rows, 'row')}{agents}, {where}")
+        line = f"Session {session.session}: {count(session.rows, 'row')}{agents}, {where}"
+        click.echo(out.wrap_text(line, indent="  "))
     cells = [
-        (finding.what, finding.field, f"{finding.count:,}", plain(finding.example), plain(finding.reason))
+        (finding.what, plain(finding.field), f"{finding.count:,}", plain(finding.example), plain(finding.reason))
         for finding in conversion.all_findings
     ]
     if cells:
         headings = ("what", "field", "count", "for example", "why")
-        click.echo(f"\n{out.format_table(headings, cells, right=(2,), shrink=(3, 4))}")
+        click.echo(f"\n{out.format_table(headings, cells, right=(2,), shrink=(1, 3, 4))}")
     if paths:
-        session = conversion.sessions[0]
-        click.echo(f"\nNext: threadline show {plain(str(paths[0]))}")
+        click.echo(f"\nNext: threadline show {plain(quote(str(paths[0])))}")
+        if paths[0].parent.parent.name == "projects":
+            first = conversion.sessions[0]
+            click.echo(f"Resume: cd {plain(quote(first.cwd))} && claude --resume {first.session}")

@@ -74,7 +74,7 @@ def _print_kinds(output: str) -> int:
         {"kind": kind.name, "definition": kind.definition, "description": kind.description} for kind in schema_kinds()
     ]
     if output == "table":
-        click.echo(out.format_table(tuple(rows[0]), [tuple(row.values()) for row in rows], shrink=(2,)))
+        click.echo(out.format_table(tuple(rows[0]), [tuple(row.values()) for row in rows], shrink=(0, 1, 2)))
     else:
         out.print_rows(rows, output)
     return EXIT_OK

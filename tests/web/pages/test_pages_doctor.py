@@ -69,3 +69,20 @@ def test_shows_problems_from_the_index_at_once(tmp_path: Path) -> None:
         problems = data(page)["known"]
         assert [problem["line"] for problem in problems] == [2]
         assert f"/session/{SESSION}?at=L2#L2" in ParsedPage(page).links
+
+
+def test_lists_missing_fields_by_kind(tmp_path: Path) -> None:
+    """A field that rows lack is listed once with its count, and the index knows each row."""
+    write(tmp_path / "home" / "projects" / "-work" / f"{SESSION}.jsonl", {"type": "user"}, {"type": "user"})
+    with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
+        deadline = monotonic() + _MAX_SECONDS
+        page = ask(archive, "/doctor")
+        while data(page)["state"] == "at work" and monotonic() < deadline:
+            sleep(0.05)
+            page = ask(archive, "/doctor")
+        missing = data(page)["examination"]["missing_fields"]
+        assert {(item["kind"], item["count"]) for item in missing} == {("user", 2)}
+        assert [problem["kind"] for problem in data(page)["known"]] == ["missing-field"] * 2 * len(missing)
+        words = ParsedPage(page).words
+        assert "Missing fields" in words
+        assert all(item["field"] in words for item in missing)
