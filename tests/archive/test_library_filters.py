@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -204,3 +206,20 @@ def test_entries_have_the_text_of_replies(archive: Archive) -> None:
     said = [entry.text for entry in session if isinstance(entry, threadline.AssistantEntry)]
     assert sorted(row["text"] for row in rows) == sorted(said)
     assert any(said)
+
+
+def test_tables_equal_those_of_sql(archive: Archive) -> None:
+    """The columns that a table of the library and a view of the index share have the same values."""
+    charges = archive.ledger().records()
+    stored = archive.sql("SELECT * FROM charges")
+    shared = sorted(set(charges[0]) & set(stored[0]) - {"timestamp", "part", "amount"})
+    assert {"agent_type", "service_tier", "git_branch", "cache_write_1h"} <= set(shared)
+    assert Counter(tuple(row[name] for name in shared) for row in charges) == Counter(
+        tuple(row[name] for name in shared) for row in stored
+    )
+    assert sum(row["amount"] or 0 for row in charges) == sum(Decimal(row["amount"] or 0) for row in stored)
+    agents = archive.agents().records()
+    stored = archive.sql("SELECT agent, session, type, call, model, entries, project, transcript, side FROM agents")
+    assert Counter(tuple(row[name] for name in stored[0]) for row in agents) == Counter(
+        tuple(row.values()) for row in stored
+    )

@@ -202,3 +202,26 @@ def test_help_lists_the_formats(cli: CliRunner) -> None:
     text = " ".join(cli("sql", "--help").out.split())
     assert "Write the rows to FILE: .parquet, .csv, .jsonl or .json." in text
     assert {".parquet", ".csv", ".jsonl", ".json"} <= set(sql_answers.FORMAT_BY_SUFFIX)
+
+
+def test_exported_times_are_timestamps(cli: CliRunner, home: Path, folder: Path) -> None:
+    """In every table and view, and in the file of a SELECT. Amounts are decimals."""
+    assert cli("sql", "--export", folder / "tables", "--home", home).code == 0
+    types = {
+        (file.stem, field.name): field.type
+        for file in (folder / "tables").glob("*.parquet")
+        for field in pq.read_schema(file)
+    }
+    times = {name: type_ for name, type_ in types.items() if name[1] in sql_answers.TIME_COLUMNS}
+    assert len(times) > 10
+    assert set(times.values()) == {pa.timestamp("us", tz="UTC")}
+    assert types["charges", "amount"] == pa.decimal128(38, 18)
+    target = folder / "some.parquet"
+    query = "SELECT timestamp, amount, SUM(output) AS output FROM charges GROUP BY 1, 2"
+    assert cli("sql", query, "--out", target, "--home", home).code == 0
+    types_of_select = [str(field.type) for field in pq.read_schema(target)]
+    assert types_of_select == [
+        "timestamp[us, tz=UTC]",
+        "decimal128(38, 18)",
+        "int64",
+    ]

@@ -332,7 +332,7 @@ def write_answer(answer: Answer, target: Path, output_format: str, *, force: boo
             return print_answer_rows(answer, output_format, file)
 
 
-TIME_COLUMNS = frozenset({"timestamp", "first", "last", "ended", "began"})
+TIME_COLUMNS = frozenset({"timestamp", "first", "last", "started", "ended", "began"})
 """The columns of the schema that contain times."""
 # Beyond this, floating-point numbers cannot represent every integer.
 _MAX_EXACT_FLOAT = 2**53

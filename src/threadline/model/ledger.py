@@ -245,6 +245,36 @@ class Charge(Struct, frozen=True, gc=False):
         return self.origin.project
 
     @property
+    def agent_type(self) -> str | None:
+        """The type of the agent that spent it; None for the main one, or if it is unknown."""
+        return self.origin.agent_type
+
+    @property
+    def version(self) -> str | None:
+        """The version of Claude Code."""
+        return self.origin.version
+
+    @property
+    def git_branch(self) -> str | None:
+        """The git branch it was spent on."""
+        return self.origin.git_branch
+
+    @property
+    def skill(self) -> str | None:
+        """The skill that Claude Code records as the cause."""
+        return self.origin.skill
+
+    @property
+    def home(self) -> str:
+        """The path of the home that has the transcript."""
+        return self.origin.home
+
+    @property
+    def service_tier(self) -> str:
+        """The service tier of the API; `standard` also if it is not recorded."""
+        return self.counted.tier or STANDARD_TIER
+
+    @property
     def timestamp(self) -> datetime | None:
         """When it was spent, in UTC."""
         return parse_timestamp(self.owner.time)
@@ -325,8 +355,14 @@ CHARGE_COLUMNS: Columns = {
     "timestamp": datetime,
     "session": str,
     "agent": str,
+    "agent_type": str,
     "project": str,
+    "home": str,
     "model": str,
+    "service_tier": str,
+    "version": str,
+    "git_branch": str,
+    "skill": str,
     "message": str,
     "part": str,
     "input": int,
