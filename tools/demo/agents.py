@@ -9,6 +9,7 @@ import msgspec
 from tools.demo import tool_calls
 from tools.demo.context import Context
 from tools.demo.templates import EMOJI
+from tools.demo.text import article
 from tools.demo.tool_calls import Workspace
 from tools.demo.usage import UsageCounter
 from tools.demo.writer import Row, TranscriptWriter, identifier, uuid
@@ -255,7 +256,7 @@ def errand(desk: Workspace) -> Errand:
     noun = desk.rng.choice(desk.project.nouns)
     verb = desk.rng.choice(desk.project.verbs)
     prompt = (
-        f"Find every place in `{desk.rng.choice(desk.project.folders)}` that may {verb} a {noun}.\n\n"
+        f"Find every place in `{desk.rng.choice(desk.project.folders)}` that may {verb} {article(noun)} {noun}.\n\n"
         f"Context: {words.phrase()}.\n\nReport back:\n1. file and line\n2. whether {words.phrase()}\n"
         '3. anything that looks like a "special case"\n\nDo not change any file.'
     )

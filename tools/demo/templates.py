@@ -503,7 +503,7 @@ REPLY = (
 
 """,
     """Two things I am not sure about:
-- Should a ~n1~ without `~f~` be ~a~ or refused? I left it as it was…
+- Can each ~n1~ without `~f~` be ~a~ or refused? I left it as it was…
 - `~p~` says "~d~", but the code does the opposite. I did not touch it.
 
 """,

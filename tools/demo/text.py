@@ -33,6 +33,29 @@ _ARTICLE = re.compile(r"\ba (?=[aeiou])")
 _SLOT = re.compile(r"~([A-Za-z]\d?)~")
 
 
+# States for use after "a", with the same length: the pools of text, and all that is cut from them, stay the same.
+_AFTER_ARTICLE = {
+    "absent": "hidden",
+    "aligned": "missing",
+    "empty": "fresh",
+    "equal": "plain",
+    "expired": "pending",
+    "idle": "busy",
+    "inverted": "reversed",
+    "old": "new",
+    "open": "lost",
+    "unknown": "private",
+    "unsorted": "deferred",
+    "untested": "complete",
+    "unused": "locked",
+}
+
+
+def article(word: str) -> str:
+    """The indefinite article of a word."""
+    return "an" if word[:1] in "aeiou" else "a"
+
+
 def sentence(text: str) -> str:
     """The text with a capital; `str.capitalize` would spoil the names in it."""
     return text[:1].upper() + text[1:]
@@ -110,6 +133,8 @@ class Words:
             word = memory.get(slot)
             if word is None:
                 word = makers[slot[0]]()
+                if slot[0] == "a" and filled[at - 1].endswith(" a "):
+                    word = _AFTER_ARTICLE.get(word, word)
                 if len(slot) > 1:
                     memory[slot] = word
             filled[at] = word
