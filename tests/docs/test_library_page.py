@@ -31,7 +31,7 @@ QUESTIONS = {
     "ledger",
 }
 OTHER_NAMES = {"Decimal", *dir(builtins)}
-_ATTRIBUTE = re.compile(r"\bthreadline\.([A-Za-z_]\w*)")
+_ATTRIBUTE = re.compile(r"(?<!/)\bthreadline\.([A-Za-z_]\w*)")
 _CLASS = re.compile(r"(?:[A-Z][a-z0-9]+)+")
 _NAME = re.compile(r"[a-z_][a-z_0-9]*")
 

@@ -850,7 +850,8 @@ class Archive:
         """The hits of a query, best first; `docs/search.md` describes the language. Builds the index if needed.
 
         `session`, `project`, `tool`, `model`, `kind`, `agent`, `since` and `until` are the fields of the language.
-        There is one hit per session, or with `every` one per entry.
+        There is one hit per session, or with `every` one per entry. Without a limit, all that match are listed. With
+        one, sessions that contain the words in several entries are listed among them, as on the command line.
 
         Without `near`, only exact matches: no other spelling, and no session with the words in separate entries.
         `seconds` limits how long entries are read if the index alone cannot answer; `cut_short` says that the limit was

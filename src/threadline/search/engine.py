@@ -68,7 +68,7 @@ def search(
     index: Index,
     text: str,
     *,
-    limit: int | None = None,
+    limit: int | None = 20,
     every: bool = False,
     sort: Sort = "rank",
     now: datetime | None = None,
@@ -106,6 +106,7 @@ def search(
         ) from None
     if not near:
         return hits
+    # A list without a limit is that of the exact matches, if there are any.
     max_partial = limit if limit is not None or hits.hits else sys.maxsize
     is_widened = sort == "rank" and not every
     return _with_titles(index, _with_suggestions(index, query, hits, max_partial if is_widened else None, run, now))
@@ -134,7 +135,7 @@ def _with_suggestions(  # noqa: PLR0917 - the state of the search so far
 ) -> Hits:
     """The hits with partial matches, or the hits of a similar query if there are none.
 
-    `limit` is that of a page by rank; without one, no partial matches are added, since all exact ones are listed.
+    `limit` is that of a list by rank; without one, no partial matches are added.
     """
     respelled = suggest_spelling(index, query) if not hits.hits else None
     try:
