@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account import AgentResults, Ledger, ledger_from_sightings, shipped_rates, with_origin
+from threadline.account import AgentResults, Ledger, ledger_from_sightings, session_costs, shipped_rates, with_origin
 from threadline.errors import Error
 from threadline.files import open_transcript
 from threadline.find import (
@@ -36,6 +36,7 @@ from threadline.model.context import Context, Request
 from threadline.model.edits import FileEdit
 from threadline.model.entries import ChainEntry, Entry, PrLinkEntry
 from threadline.model.homes import NO_HOMES, Home, Homes, Transcript, TranscriptKind
+from threadline.model.ledger import SessionCosts
 from threadline.model.places import AgentId, Place, Problem, ProblemKind, SessionId
 from threadline.model.session import AgentKind
 from threadline.model.state import ListSource, State, TaskState, TodoState
@@ -108,6 +109,12 @@ class Session(model.Session, frozen=True):
         `threadline.ledger` counts whole homes.
         """
         return session_ledger(self)
+
+    @property
+    def costs(self) -> SessionCosts:
+        """What each turn and each agent spent, from the session's ledger."""
+        ledger = self.ledger
+        return session_costs(self, ledger, ledger)
 
     def context(
         self, *, agent: AgentId | str | None = None, at: Place | str | int | None = None, turn: int | None = None

@@ -57,6 +57,7 @@ KEY_DESCRIPTIONS = {
     "service-tier": "the service tier of the API; `standard` also if it is not recorded",
 }
 SESSION_KEY_DESCRIPTIONS = {
+    "turn": "the turn of the session; an agent's spending counts for the turn that started it",
     "thread": "the main thread, its abandoned branches, agents, or side agents",
 }
 """Keys that need more than charges: the caller reads the sessions and passes a key function to `Ledger.by`."""

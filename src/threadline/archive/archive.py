@@ -525,7 +525,7 @@ class Archive:
         chosen = replace(selection or SessionFilter(), **_without_none(keywords))
         index = self._source()
         if index is not None:
-            return list_sessions(self.found, chosen, source=index.summaries())
+            return _with_costs(list_sessions(self.found, chosen, source=index.summaries()), index)
         with self._progress("Reading", total_size(self.found)) as advance:
             return list_sessions(self.found, chosen, jobs=self._jobs, progress=advance)
 
@@ -1275,3 +1275,15 @@ class HomePresence:
     def are_all(self, homes: Sequence[Path]) -> bool:
         """Whether these are all homes there were."""
         return len(homes) == len(self._folders)
+
+
+def _with_costs(sessions: SessionList, index: Index) -> SessionList:
+    """The sessions with what they spent."""
+    if not sessions:
+        return sessions
+    costs = {row.keys["session"]: row for row in index.ledger().by("session")}
+    for at, session in enumerate(sessions):
+        cost = costs.get(session.id or "")
+        tokens, amount = (cost.tokens, cost.amount) if cost is not None else (0, None)
+        sessions[at] = replace(session, tokens=tokens, amount=amount)
+    return sessions

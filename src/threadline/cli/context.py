@@ -19,6 +19,7 @@ from threadline.cli.options import (
 )
 from threadline.cli.resolve import find_agent, parse_place, read_session
 from threadline.model.context import CacheBreak, Context, ContextPart, TurnContext
+from threadline.model.ledger import SessionCosts
 from threadline.model.places import Place
 from threadline.model.session import Agent, Session
 from threadline.render import draw_context
@@ -73,14 +74,21 @@ def context(
     loaded = read_session(session, homes)
     selected = find_agent(loaded, agent or "main")
     analysis = analyze_context(loaded, selected.id, _parse_agent_place(loaded, selected, at), turn)
+    costs = loaded.costs if selected.id is None else None
     if output == "json":
-        out.print_json(_context_document(loaded, analysis))
+        out.print_json(_context_document(loaded, analysis, costs))
     elif output != "table":
-        out.print_rows(map(_turn_row, analysis.turns), output)
+        out.print_rows((_turn_row(turn_context, costs) for turn_context in analysis.turns), output)
     elif analysis.windows:
         use = out.use_colour(enabled=colour)
         lines = draw_context(
-            analysis, out.page_width(), colour=use, everything=everything, with_breaks=with_breaks, zone=zone
+            analysis,
+            out.page_width(),
+            colour=use,
+            everything=everything,
+            with_breaks=with_breaks,
+            zone=zone,
+            costs=costs,
         )
         out.print_lines(lines, colour=use, pager=pager)
     if analysis.windows:
@@ -96,7 +104,7 @@ def _parse_agent_place(session: Session, agent: Agent, text: str | None) -> Plac
     return parse_place(session, text)
 
 
-def _context_document(session: Session, context: Context) -> dict[str, Any]:
+def _context_document(session: Session, context: Context, costs: SessionCosts | None) -> dict[str, Any]:
     limit = context.limit
     return {
         "session": session.id,
@@ -111,13 +119,13 @@ def _context_document(session: Session, context: Context) -> dict[str, Any]:
         "limit_why": limit.why if limit is not None else None,
         "share": _round_share(context.share),
         "dropped": context.dropped,
-        "turns": [_turn_row(turn) for turn in context.turns],
+        "turns": [_turn_row(turn, costs) for turn in context.turns],
         "breaks": [_break_row(cache_break) for cache_break in context.breaks],
         "filling": [_filling_row(part, context.window) for part in context.filling],
     }
 
 
-def _turn_row(turn_context: TurnContext) -> dict[str, Any]:
+def _turn_row(turn_context: TurnContext, costs: SessionCosts | None) -> dict[str, Any]:
     return {
         "turn": turn_context.number,
         "started": turn_context.started,
@@ -133,6 +141,7 @@ def _turn_row(turn_context: TurnContext) -> dict[str, Any]:
         "rewritten": turn_context.rewritten,
         "breaks": [str(cache_break.cause) for cache_break in turn_context.breaks],
         "compactions": turn_context.compactions,
+        "amount": costs.turn(turn_context.number).amount if costs is not None else None,
         "place": str(turn_context.place),
     }
 

@@ -29,7 +29,15 @@ from threadline.cli.options import (
 from threadline.cli.resolve import open_archive
 from threadline.json_values import to_json_value
 from threadline.model.places import is_uuid
-from threadline.model.text import count, count_agents, format_size, format_time, join_some, short_model_name
+from threadline.model.text import (
+    count,
+    count_agents,
+    format_amount,
+    format_size,
+    format_time,
+    join_some,
+    short_model_name,
+)
 from threadline.model.times import TimeRange, zone_name
 from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain, wrap
 from threadline.summary import SessionFilter, SessionList, SessionSummary
@@ -183,6 +191,7 @@ def _session_lines(session: SessionSummary, width: int, zone: tzinfo, *, has_mac
         count(session.turns, "turn"),
         count_agents(session.agents, session.agents_started),
         short_model_name(session.model),
+        format_amount(session.amount),
         format_size(session.size),
         f"on {plain(session.machine)}" if has_machines else "",
         f"not read: {session.problem}" if session.problem else "",

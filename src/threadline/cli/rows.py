@@ -21,6 +21,7 @@ from threadline.model.blocks import (
 )
 from threadline.model.calls import Call, call_record
 from threadline.model.entries import AssistantEntry, Entry, OtherEntry, UserEntry
+from threadline.model.ledger import Sum
 from threadline.model.session import Session, Turn
 from threadline.model.text import extract_text
 from threadline.render import summarize_call
@@ -65,8 +66,8 @@ def call_row(call: Call, session: Session) -> dict[str, Any]:
     )
 
 
-def turn_row(turn: Turn, calls: Iterable[Call], session: Session) -> dict[str, Any]:
-    """A turn: its prompt, reply and calls."""
+def turn_row(turn: Turn, calls: Iterable[Call], session: Session, cost: Sum) -> dict[str, Any]:
+    """A turn: its prompt, reply and calls, and what it spent, including the agents that it started."""
     act = turn.act
     duration = turn.duration
     return {
@@ -79,6 +80,8 @@ def turn_row(turn: Turn, calls: Iterable[Call], session: Session) -> dict[str, A
         "stop_reason": _last_stop_reason(turn),
         "calls": [call_row(call, session) for call in calls],
         "entries": len(turn.entries),
+        "tokens": cost.tokens,
+        "amount": cost.amount,
         "place": str(turn.entries[0].place),
     }
 

@@ -22,14 +22,17 @@ from threadline.cli.options import (
 from threadline.cli.resolve import read_session
 from threadline.cli.rows import conversation_row, thread_row, turn_row
 from threadline.errors import NotFound
+from threadline.load import Session
 from threadline.model.calls import Call
-from threadline.model.session import Session
+from threadline.model.ledger import sum_fields
 from threadline.model.text import no_such_number
 from threadline.render import (
     AgentDetail,
     TextOptions,
     branch_of_turn,
     continuation_record,
+    describe_cost,
+    describe_tokens,
     leading_entries,
     session_to_text,
 )
@@ -100,8 +103,10 @@ def show(
     abandoned = branch_of_turn(loaded.main, turn) if turn is not None and branch is None and not thread else None
     options = replace(options, branch=branch or abandoned)
     if output == "table":
-        facts = [f"turn {turn} is on the abandoned branch {abandoned}"] if abandoned is not None else []
-        lines = session_to_text(loaded, options, find_notifications(loaded), facts)
+        costs = loaded.costs
+        facts = [f"{describe_tokens(costs.total)} · {describe_cost(costs.total)}"]
+        facts += [f"turn {turn} is on the abandoned branch {abandoned}"] if abandoned is not None else []
+        lines = session_to_text(loaded, options, find_notifications(loaded), facts, costs)
         out.print_lines(lines, colour=colour, pager=pager)
     elif output == "json":
         out.print_json(_session_document(loaded, options))
@@ -127,6 +132,7 @@ def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:
     for call in session.main.calls:
         calls.setdefault(call.turn, []).append(call)
     turns = [turn for turn in session.turns if options.turn in (None, turn.number)]
+    costs = session.costs
     environment = session.environment
     return {
         "session": session.id,
@@ -140,7 +146,8 @@ def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:
         "slug": session.slug,
         "platform": environment.platform if environment is not None else None,
         "os_version": environment.os_version if environment is not None else None,
-        "turns": [turn_row(turn, calls.get(turn.number, ()), session) for turn in turns],
+        "spent": {"tokens": costs.total.tokens, **sum_fields(costs.total)},
+        "turns": [turn_row(turn, calls.get(turn.number, ()), session, costs.turn(turn.number)) for turn in turns],
     }
 
 

@@ -56,7 +56,7 @@ def tree(
     less (with -FRX unless LESS is set) or more; none if TERM is dumb.
     """
     loaded = read_session(session, homes)
-    root = build_tree(loaded, everything=everything, zone=zone)
+    root = build_tree(loaded, everything=everything, zone=zone, costs=loaded.costs)
     if output == "json":
         out.print_json(root.as_json())
     elif output != "table":
@@ -77,6 +77,8 @@ def _tree_rows(node: TreeNode, depth: int) -> Iterator[dict[str, Any]]:
         "calls": figures.get("calls"),
         "failed": figures.get("failed"),
         "seconds": figures.get("seconds"),
+        "tokens": figures.get("tokens"),
+        "amount": figures.get("amount"),
         "status": figures.get("status"),
         "place": figures.get("place"),
     }

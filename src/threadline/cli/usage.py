@@ -79,6 +79,7 @@ Examples:
   threadline usage --by tool --since 30d          divided among tool calls
   threadline usage --by month --breakdown         each month by model
   threadline usage --by day --tz America/New_York
+  threadline usage --by turn --session last       the most expensive prompts
   threadline usage --mode both                    compare with reported costs
   threadline usage --json                         exact, for a program
   threadline usage --by month --shape ccusage     as ccusage monthly --json
@@ -86,7 +87,7 @@ Examples:
 \b
 Keys for --by: day, week, month, hour, session, project, model, agent,
 agent-type, tool, skill, branch, version, home, machine, part,
-service-tier, thread.
+service-tier, turn, thread.
 """
 
 
@@ -170,6 +171,8 @@ def usage(
     keys = parse_keys(
         by or ("session" if mode == "reported" else "day",), apart=apart, breakdown=breakdown and shape is None
     )
+    if "turn" in keys and session is None and "session" not in keys[: keys.index("turn")]:
+        keys.insert(keys.index("turn"), "session")  # turns of different sessions have nothing in common
     _check_combination(keys, shape, mode, output, limit)
     options = UsageOptions(
         keys=tuple(keys),
@@ -388,13 +391,19 @@ def _build_report(options: UsageOptions, archive: Archive, ledger: Ledger, selec
 
 def _extra_keys(options: UsageOptions, archive: Archive, selected: Ledger) -> Mapping[str, Callable[[Charge], str]]:
     """Keys that need more than the ledger, if the report uses them."""
-    if "thread" not in options.keys:
-        return {}
-    from threadline.reports import thread_key  # noqa: PLC0415 - reads transcripts, which most reports do not
-
+    extra: dict[str, Callable[[Charge], str]] = {}
     total = sum(transcript.size for home in archive.found for transcript in home.transcripts)
-    with out.progress_bar("Threading", total) as advance:
-        return {"thread": thread_key(archive.found, selected, jobs=options.jobs, progress=advance)}
+    if "thread" in options.keys:
+        from threadline.reports import thread_key  # noqa: PLC0415 - reads transcripts, which most reports do not
+
+        with out.progress_bar("Threading", total) as advance:
+            extra["thread"] = thread_key(archive.found, selected, jobs=options.jobs, progress=advance)
+    if "turn" in options.keys:
+        from threadline.reports import turn_key  # noqa: PLC0415 - likewise
+
+        with out.progress_bar("Threading", total) as advance:
+            extra["turn"] = turn_key(archive.found, selected, jobs=options.jobs, progress=advance)
+    return extra
 
 
 def _deleted_days(options: UsageOptions, archive: Archive, ledger: Ledger) -> tuple[ReportedDay, ...]:
@@ -414,7 +423,7 @@ def _print_report(report: UsageReport, options: UsageOptions, archive: Archive) 
     if options.output == "json":
         out.print_json(usage_document(report))
     elif options.output != "table":
-        out.print_rows(map(row_as_json, report.rows), options.output)
+        out.print_rows((row_as_json(row, report.prompts) for row in report.rows), options.output)
     elif report.total.charges:
         colour = out.use_colour(enabled=options.colour)
         sessions = {row.keys["session"] for row in report.rows} if "session" in report.by else set()
@@ -551,6 +560,7 @@ class _LabelFormatter:
     def __init__(self, usage_report: UsageReport, width: int, titles: Mapping[str, str]) -> None:
         self._by = usage_report.by
         self._titles = titles
+        self._prompts = usage_report.prompts
         self._weekdays = width >= _MIN_WIDTH_FOR_WEEKDAYS
         models = {row.keys["model"] for row in usage_report.rows} if "model" in usage_report.by else set()
         short_names = {name: short_model_name(name) for name in models}
@@ -559,7 +569,12 @@ class _LabelFormatter:
 
     def line(self, row: Row, depth: int, role: Role) -> _TableLine:
         name = self._by[depth]
-        return _TableLine(self._label(name, row.keys[name]), depth, row, role, ends=name in {"project", "home"})
+        label = self._turn_label(row.keys) if name == "turn" else self._label(name, row.keys[name])
+        return _TableLine(label, depth, row, role, ends=name in {"project", "home"})
+
+    def _turn_label(self, keys: Mapping[str, str]) -> str:
+        prompt = self._prompts.get((keys.get("session", ""), keys["turn"]), "")
+        return f"{keys['turn']}{GAP if prompt else ''}{one_line(prompt, _MAX_LABEL)}"
 
     def _label(self, name: str, value: str) -> str:
         if name == "session":

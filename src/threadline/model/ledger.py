@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.model.places import Place, Problem
+from threadline.model.places import AgentId, Place, Problem
 from threadline.model.tables import Columns, Table
 from threadline.model.text import count, format_decimal, plain_decimal
 from threadline.model.times import parse_timestamp
@@ -529,6 +529,25 @@ def make_row(keys: dict[str, str], sum_: Sum) -> Row:
     return Row(**sum_fields(sum_), keys=keys)
 
 
+class SessionCosts(Struct, frozen=True):
+    """What a session spent, by turn and by agent.
+
+    What an agent spent is part of the turn in which it was started. The turn None has charges whose turn is not known.
+    """
+
+    total: Sum
+    turns: dict[int | None, Sum]
+    agents: dict[AgentId, Sum]
+
+    def turn(self, number: int | None) -> Sum:
+        """What a turn spent."""
+        return self.turns.get(number, _NOTHING)
+
+    def agent(self, agent: AgentId | None) -> Sum:
+        """What an agent spent, without the agents that it started."""
+        return self.agents.get(agent, _NOTHING) if agent is not None else _NOTHING
+
+
 class MissingAgent(Struct, frozen=True):
     """A subagent whose transcript no longer exists, so that what it spent is not in any total.
 
@@ -547,6 +566,7 @@ class MissingAgent(Struct, frozen=True):
     place: Place
 
 
+_NOTHING = Sum()
 MILLIONTH, CENT = Decimal("0.000001"), Decimal("0.01")
 # Wide enough for any count in JSON divided by a microsecond, whatever context the caller has set.
 _ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, tzinfo
 
 from threadline.model.context import BreakCause, CacheBreak, Context, ContextCategory, ContextPart, TurnContext
-from threadline.model.text import count, format_duration, format_percent, format_time, format_tokens, short_model_name
+from threadline.model.ledger import SessionCosts
+from threadline.model.text import (
+    count,
+    format_amount,
+    format_duration,
+    format_percent,
+    format_time,
+    format_tokens,
+    short_model_name,
+)
 from threadline.model.times import in_zone, zone_name
 from threadline.render.text import Role, Span, Spans, Style, cut_line, display_width, one_line, wrap
 
@@ -53,15 +62,17 @@ def draw_context(
     everything: bool = False,
     with_breaks: bool = False,
     zone: tzinfo = UTC,
+    costs: SessionCosts | None = None,
 ) -> Iterator[str]:
     """The context as lines of at most `width` columns, with times in `zone`.
 
     `everything`: include even the smallest parts of the window. `with_breaks`: list each cache break with its evidence.
+    `costs`: what each turn spent.
     """
     style = Style(colour=colour)
     yield from (style.line(line) for line in wrap(_headline(context), width))
     yield ""
-    for line in _turn_lines([turn for turn in context.turns if turn.requests], width, zone):
+    for line in _turn_lines([turn for turn in context.turns if turn.requests], width, zone, costs):
         yield style.line(cut_line(line, width))
     if with_breaks and context.breaks:
         yield ""
@@ -102,22 +113,28 @@ def _headline(context: Context) -> list[Span]:
     ]
 
 
-def _turn_lines(turns: Sequence[TurnContext], width: int, zone: tzinfo) -> Iterator[list[Span]]:
+def _turn_lines(
+    turns: Sequence[TurnContext], width: int, zone: tzinfo, costs: SessionCosts | None
+) -> Iterator[list[Span]]:
     wide = width >= _WIDE_PAGE
     room = _WIDE_BAR_WIDTH if wide else _BAR_WIDTH
     days = {in_zone(turn.started, zone).date() for turn in turns if turn.started is not None}
     clock = "%H:%M" if len(days) == 1 else "%m-%d %H:%M"
     times = [format_time(turn.started, zone, clock) for turn in turns]
+    amounts = [format_amount(costs.turn(turn.number).amount) if costs is not None else "" for turn in turns]
+    money = max(map(len, amounts), default=0)
+    money = max(len("amount"), money) if money else 0
     heading = f"time ({zone_name(zone)})"
     at = max([len(heading), *map(len, times)])
     yield [
         Span(
-            f"turn  {heading:<{at}}  requests  window  {'':{room}}  full  {' growth  ' if wide else ''}"
+            f"turn  {heading:<{at}}  {_column('amount', money)}requests  window  {'':{room}}  full  "
+            f"{' growth  ' if wide else ''}"
             f"cached  {' again  ' if wide else ''}cache breaks",
             Role.FAINT,
         )
     ]
-    for turn, when in zip(turns, times, strict=True):
+    for turn, when, amount in zip(turns, times, amounts, strict=True):
         full = (
             Role.BAD if (turn.share or 0) >= _FULL else Role.NOTICE if (turn.share or 0) >= _GETTING_FULL else Role.GOOD
         )
@@ -125,13 +142,21 @@ def _turn_lines(turns: Sequence[TurnContext], width: int, zone: tzinfo) -> Itera
         grown = f"{('+' if (turn.growth or 0) > 0 else '') + format_tokens(turn.growth):>7}  " if wide else ""
         again = f"{format_tokens(turn.rewritten) if turn.rewritten else '':>6}  " if wide else ""
         yield [
-            Span(f"{turn.number:>4}  {when:<{at}}  {turn.requests:>8}  {format_tokens(turn.window):>6}  "),
+            Span(
+                f"{turn.number:>4}  {when:<{at}}  {_column(amount, money)}{turn.requests:>8}  "
+                f"{format_tokens(turn.window):>6}  "
+            ),
             Span(padded_bar(turn.share, room), full),
             Span(f"  {format_percent(turn.share):>4}  {grown}"),
             Span(f"{format_percent(turn.hit_share):>6}", cached),
             Span(f"  {again}"),
             *_cause_spans(turn, wide=wide),
         ]
+
+
+def _column(text: str, width: int) -> str:
+    """A cell of a column that is left out if it has no width."""
+    return f"{text:>{width}}  " if width else ""
 
 
 def _cause_spans(turn: TurnContext, *, wide: bool) -> Iterator[Span]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.model.calls import Outcome
+from threadline.model.ledger import SessionCosts
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
 from threadline.model.text import count, format_time, short_model_name
 from threadline.model.times import in_zone, zone_name
@@ -54,6 +55,7 @@ from threadline.render.text import (
     act_sign,
     clip_left,
     cut_line,
+    describe_cost,
     display_width,
     labelled_rule,
     line_width,
@@ -76,14 +78,16 @@ def session_to_text(
     options: TextOptions | None = None,
     notifications: Iterable[TaskNotification] = (),
     extra_facts: Iterable[str] = (),
+    costs: SessionCosts | None = None,
 ) -> Iterator[str]:
     """Yield the lines of a session lazily.
 
-    `notifications` are about its background tasks. `extra_facts` are added to the header, one per line.
+    `notifications` are about its background tasks. `extra_facts` are added to the header, one per line. `costs` are
+    shown with each turn.
     """
     settings = options or TextOptions()
     style = Style(colour=settings.colour)
-    for line in _TextRenderer(session, settings, notifications, extra_facts).lines():
+    for line in _TextRenderer(session, settings, notifications, extra_facts, costs).lines():
         yield style.line(line)
 
 
@@ -103,8 +107,10 @@ class _TextRenderer:
         options: TextOptions,
         notifications: Iterable[TaskNotification],
         extra_facts: Iterable[str],
+        costs: SessionCosts | None,
     ) -> None:
         self._session = session
+        self._costs = costs
         self._extra_facts = extra_facts
         self._options = options
         self._zone = zone_name(options.zone)
@@ -174,6 +180,8 @@ class _TextRenderer:
             label = f"turn {item.turn}" + (
                 f" · {format_time(act.timestamp, self._options.zone)}" if act.timestamp else ""
             )
+            if self._costs is not None and self._costs.turn(item.turn).charges:
+                label += f" · {describe_cost(self._costs.turn(item.turn))}"
             yield labelled_rule((Span(label, Role.FAINT),), width)
         if act.kind is ActKind.PLAN:
             yield (Span("◆ plan", Role.PROMPT),)

@@ -10,8 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.model.calls import Call, Outcome
+from threadline.model.ledger import SessionCosts, Sum
 from threadline.model.session import Agent, Branch, Compaction, Session, Turn
-from threadline.model.text import count, count_agents, format_duration, format_time
+from threadline.model.text import count, count_agents, format_amount, format_duration, format_time
 from threadline.model.times import zone_name
 from threadline.render.session_facts import (
     NO_TRANSCRIPT,
@@ -67,9 +68,11 @@ class TreeNode(Struct, frozen=True):
         return {**fields, "children": [child.as_json() for child in self.children]}
 
 
-def build_tree(session: Session, *, everything: bool = False, zone: tzinfo = UTC) -> TreeNode:
-    """Build the tree of a session. `everything` includes side agents. Notes show times in `zone`."""
-    return _TreeBuilder(session, zone, everything=everything).session()
+def build_tree(
+    session: Session, *, everything: bool = False, zone: tzinfo = UTC, costs: SessionCosts | None = None
+) -> TreeNode:
+    """Build the tree of a session. `everything` includes side agents. Notes show times in `zone`, and `costs`."""
+    return _TreeBuilder(session, zone, costs, everything=everything).session()
 
 
 def draw_tree(root: TreeNode, width: int, *, colour: bool = False) -> Iterator[str]:
@@ -105,8 +108,9 @@ def _node_sign(node: TreeNode) -> tuple[str, Role]:
 class _TreeBuilder:
     """Builds the nodes of a session."""
 
-    def __init__(self, session: Session, zone: tzinfo, *, everything: bool) -> None:
+    def __init__(self, session: Session, zone: tzinfo, costs: SessionCosts | None, *, everything: bool) -> None:
         self._session = session
+        self._costs = costs
         self._zone = zone
         self._everything = everything
         self._placement = AgentPlacement(session)
@@ -132,15 +136,17 @@ class _TreeBuilder:
             "branches": len(session.branches),
             "compactions": len(session.compactions),
             "entries": len(session),
+            **self._cost(self._costs.total if self._costs is not None else None),
             "continuations": [continuation_record(link) for link in session.continuations],
         }
         plural = {"branches": "branch", "entries": "entry"}
-        numbers = {key: value for key, value in figures.items() if isinstance(value, int)}
+        numbers = {key: value for key, value in figures.items() if isinstance(value, int) and key != "tokens"}
         labels = {key: count(value, plural.get(key, key[:-1]), key) for key, value in numbers.items() if value}
         labels["agents"] = count_agents(len(shown), len(shown) + len(self._missing_agents))
         labels.pop("agents_started", None)
+        labels["cost"] = self._cost_label(self._costs.total if self._costs is not None else None)
         labels["times"] = f"times {zone_name(self._zone)}" if session.turns else ""
-        note = " · ".join(labels[key] for key in (*numbers, "times") if labels.get(key))
+        note = " · ".join(labels[key] for key in (*numbers, "cost", "times") if labels.get(key))
         links = "".join(f"\n{describe_continuation(link)}" for link in session.continuations)
         return TreeNode(
             "session", session.title.text or "(no title)", figures, f"{session.id or ''} · {note}{links}", self._main()
@@ -190,8 +196,10 @@ class _TreeBuilder:
             "place": str(turn.entries[0].place),
             "seconds": took.total_seconds() if took is not None else None,
             **_call_counts(calls),
+            **self._cost(self._costs.turn(turn.number) if self._costs is not None else None),
         }
-        note = _node_note(format_time(turn.started, self._zone), calls, format_duration(took))
+        cost = self._cost_label(self._costs.turn(turn.number) if self._costs is not None else None)
+        note = _node_note(format_time(turn.started, self._zone), calls, format_duration(took), cost=cost)
         children = (*self._agents(calls, 1), *map(_compaction_node, compactions), *branches)
         return TreeNode("turn", f"{turn.number}  {text}" if turn.act is not None else text, figures, note, children)
 
@@ -224,19 +232,27 @@ class _TreeBuilder:
             "place": str(agent.entries[0].place) if agent.entries else None,
             "seconds": took.total_seconds() if took is not None else None,
             **_call_counts(calls),
+            **self._cost(self._costs.agent(agent.id) if self._costs is not None else None),
         }
+        cost = self._cost_label(self._costs.agent(agent.id) if self._costs is not None else None)
         deeper = self._agents(calls, depth + 1) if depth < _MAX_DEPTH else self._deeper(agent)
         children = (*deeper, *map(_compaction_node, agent.compactions))
         return TreeNode(
             "agent",
             agent_title(agent),
             figures,
-            _node_note("", calls, format_duration(took), str(agent.status)),
+            _node_note("", calls, format_duration(took), str(agent.status), cost),
             children,
         )
 
     def _is_shown(self, agent: Agent) -> bool:
         return self._everything or agent.side is None
+
+    def _cost(self, total: Sum | None) -> dict[str, Any]:
+        return {"tokens": total.tokens, "amount": total.amount} if total is not None else {}
+
+    def _cost_label(self, total: Sum | None) -> str:
+        return format_amount(total.amount) if total is not None and total.charges else ""
 
 
 def _call_counts(calls: list[Call]) -> dict[str, Any]:
@@ -245,11 +261,11 @@ def _call_counts(calls: list[Call]) -> dict[str, Any]:
     return {"calls": len(calls), "failed": sum(outcomes.values()), "outcomes": outcomes}
 
 
-def _node_note(when: str, calls: list[Call], took: str, status: str = "") -> str:
+def _node_note(when: str, calls: list[Call], took: str, status: str = "", cost: str = "") -> str:
     call_count = count(len(calls), "call") if calls else ""
     outcomes: dict[str, int] = _call_counts(calls)["outcomes"]
     failed = ", ".join(count(number, *_FAILURE_WORDS[Outcome(outcome)]) for outcome, number in outcomes.items())
-    return " · ".join(part for part in (call_count, failed, took, when, status) if part)
+    return " · ".join(part for part in (call_count, failed, cost, took, when, status) if part)
 
 
 def _compaction_node(compaction: Compaction) -> TreeNode:

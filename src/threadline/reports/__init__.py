@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         read_recent_usage,
         resolve_session,
     )
+    from threadline.reports.turns import turn_key
     from threadline.reports.usage import (
         UsageReport,
         build_usage_report,
@@ -92,6 +93,7 @@ __getattr__ = lazy_exports(
             "read_recent_usage",
             "resolve_session",
         ],
+        "turns": ["turn_key"],
         "usage": [
             "UsageReport",
             "build_usage_report",

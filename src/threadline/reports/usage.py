@@ -37,7 +37,8 @@ class UsageReport(Struct, frozen=True):
     """The rows of a report. `left_out` counts the groups of the first key beyond the limit, `rest` is their sum.
 
     `reported` is what Claude Code reports, if requested. `swept` are days whose transcripts were deleted. `is_part`
-    says that the ledger was filtered. `agents_only` are sessions that have no transcript of their own.
+    says that the ledger was filtered. `agents_only` are sessions that have no transcript of their own. `prompts` are
+    the prompts of turns, by session and turn, if the report is by turn.
     """
 
     ledger: Ledger
@@ -52,6 +53,7 @@ class UsageReport(Struct, frozen=True):
     swept: tuple[ReportedDay, ...] = ()
     is_part: bool = False
     agents_only: tuple[str, ...] = ()
+    prompts: Mapping[tuple[str, str], str] = {}
 
     @property
     def zone(self) -> str:
@@ -91,6 +93,7 @@ def build_usage_report(
     kept, others = _apply_limit(rows, limit, newest=order == "time" or (order is None and names[0] in TIME_KEYS))
     left_out = len({row.keys[names[0]] for row in others})
     report = UsageReport(ledger, Rows(rows.by, kept), total, zone, since, until, left_out, Sum.of(others))
+    report = replace(report, prompts=getattr(extra.get("turn"), "prompts", {}))
     return replace(report, agents_only=_sessions_without_main(ledger, found)) if "session" in names else report
 
 
@@ -210,7 +213,7 @@ def usage_document(report: UsageReport) -> dict[str, Any]:
     """Return the report as JSON values."""
     document: dict[str, Any] = {
         "total": sum_as_json(report.total),
-        "rows": [row_as_json(row) for row in report.rows],
+        "rows": [row_as_json(row, report.prompts) for row in report.rows],
         "by": list(report.by),
         "zone": report.zone,
         "since": report.since,
@@ -238,9 +241,14 @@ def price_digests(ledger: Ledger) -> dict[str, Any]:
     return {"digest": ledger.price_digest, "files": files}
 
 
-def row_as_json(row: Row) -> dict[str, Any]:
-    """Return a row as JSON values: its keys, then its figures."""
-    return {**row.keys, **sum_as_json(row)}
+def row_as_json(row: Row, prompts: Mapping[tuple[str, str], str] | None = None) -> dict[str, Any]:
+    """Return a row as JSON values: its keys, then its figures. A turn is a number, with its prompt."""
+    keys: dict[str, Any] = dict(row.keys)
+    if "turn" in keys:
+        number = keys["turn"]
+        keys["turn"] = int(number) if number.isdecimal() else None
+        keys["prompt"] = (prompts or {}).get((row.keys.get("session", ""), number))
+    return {**keys, **sum_as_json(row)}
 
 
 def sum_as_json(total: Sum) -> dict[str, Any]:
