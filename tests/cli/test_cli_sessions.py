@@ -117,7 +117,8 @@ def test_list_has_two_lines_per_session(cli: CliRunner, home: Path) -> None:
     lines = result.out.splitlines()
     assert result.code == 0
     assert lines[0] == "5e551011  The parser"
-    assert re.fullmatch(r" {10}2026-01-05 09:00 · 2 turns · 1 agent · sonnet-4-5 · \$[\d.]+ · [\d.]+ kB · /work/app", lines[1])
+    facts = r"2026-01-05 09:00 · 2 turns · 1 agent · sonnet-4-5 · \$[\d.]+ · [\d.]+ kB"
+    assert re.fullmatch(rf" {{10}}{facts} · /work/app", lines[1])
     assert len(lines) == 6 + 2
     assert lines[-2:] == ["", "Times are UTC."]
 
