@@ -222,3 +222,14 @@ def test_results_go_to_other_processes(archive: Archive) -> None:
         assert pool.map(count_turns, [session]) == [len(session.turns)]
         (ledger,) = pool.map(archive.__class__.ledger, [archive])
     assert ledger.total == archive.ledger().total
+
+
+def test_ledger_of_files_pickles_with_agent_types(demo_home: Path, archive: Archive) -> None:
+    """Without an index, types are read when they are needed: before a pickle is sent elsewhere, and for a table."""
+    with threadline.open(demo_home, index=False, keep=False, tz="UTC") as unindexed:
+        copy = pickle.loads(pickle.dumps(unindexed.ledger()))  # noqa: S301 - our own pickle
+        records = unindexed.ledger().records()
+    assert sorted(map(str, copy.records())) == sorted(map(str, records))
+    assert sorted(map(str, records)) == sorted(map(str, archive.ledger().records()))
+    assert len({record["agent_type"] for record in records}) > 2
+    assert copy.by("agent-type") == archive.ledger().by("agent-type")

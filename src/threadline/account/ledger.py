@@ -16,7 +16,7 @@ from threadline.account.windows import WINDOW_HOURS, usage_windows
 from threadline.errors import BadQuery
 from threadline.model.ledger import CHARGE_COLUMNS, Charge, GroupKey, Key, MissingAgent, Row, Rows, Sum, UsageWindow
 from threadline.model.places import Problem, is_uuid
-from threadline.model.tables import Columns, Table
+from threadline.model.tables import Columns, Record, Table
 from threadline.model.text import count
 from threadline.model.times import Moment, TimeRange, Zone, is_within, resolve_zone
 from threadline.model.usage import Origin
@@ -242,12 +242,18 @@ class Ledger(Table[Charge]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: the charges themselves, whether they come from an index or not."""
-        return {**self.__dict__, "_source": ChargeList(self.charges, self.rates, self.missing_agents), "_rows": {}}
+        self._source.fill_agent_types(self._type_reader)
+        source = ChargeList(self.charges, self.rates, self.missing_agents)
+        return {**self.__dict__, "_source": source, "_rows": {}, "_type_reader": None}
 
     @property
     def columns(self) -> Columns:
         """The names and types of the columns of a charge."""
         return CHARGE_COLUMNS
+
+    def _iter_records(self) -> Iterator[Record]:
+        self._source.fill_agent_types(self._type_reader)
+        return super()._iter_records()
 
     @property
     def rates(self) -> Rates:

@@ -246,7 +246,10 @@ class Charge(Struct, frozen=True, gc=False):
 
     @property
     def agent_type(self) -> str | None:
-        """The type of the agent that spent it; None for the main one, or if it is unknown."""
+        """The type of the agent that spent it; None for the main one, or if it is unknown.
+
+        Without an index, types that are not in the rows are read when a table or a sum by `agent-type` needs them.
+        """
         return self.origin.agent_type
 
     @property
