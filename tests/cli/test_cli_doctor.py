@@ -384,3 +384,18 @@ def test_wording_of_counts_and_shares(cli: CliRunner, tmp_path: Path) -> None:
     assert "14 bytes pending" in row
     _home, path = write_home(tmp_path / "other", *transcript(prompt("x")))
     assert "Read 1 transcript: 1 line, 1 entry, " in cli("doctor", path).out
+
+
+def test_a_session_includes_its_agents(cli: CliRunner, tmp_path: Path) -> None:
+    """`doctor SESSION` checks the agents' transcripts too, in the session's folder and beside it; PATH is one file."""
+    home, main = write_home(tmp_path, *transcript(prompt("hi"), reply("ok")))
+    session = NAME.removesuffix(".jsonl")
+    rows = transcript(prompt("task"), reply("done", sidechain_kind="new"))
+    write(main.with_suffix("") / "subagents/agent-a1b2c3d4.jsonl", *rows, b"{torn")
+    write(main.parent / "agent-b2.jsonl", *rows)
+    write(main.parent / "agent-c3.jsonl", *transcript(prompt("task"), pen=Pen("another")))
+    report = cli("doctor", session[:8], "--home", home, "--json", "--check").json
+    assert (report["transcripts"], report["round_trip"]) == (3, True)
+    assert "torn-tail" in report["problems"]
+    assert cli("doctor", main, "--json").json["transcripts"] == 1
+    assert cli("doctor", "a1b2c3d4", "--home", home, "--json").json["transcripts"] == 1

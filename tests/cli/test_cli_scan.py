@@ -90,7 +90,7 @@ def test_filters_by_kind_time_session_and_path(cli: CliRunner, home: Path) -> No
     assert [row["place"] for row in late if row["timestamp"]] == []
     by_id = cli("scan", SESSION[:8], "--home", home, "--jsonl").jsonl
     by_path = cli("scan", home / f"projects/-w-p/{SESSION}.jsonl", "--jsonl").jsonl
-    assert by_id == by_path
+    assert [row for row in by_id if "/tool-results/" not in row["place"]] == by_path
     assert {row["session"] for row in by_id} == {SESSION}
 
 
@@ -136,3 +136,19 @@ def test_masks_secrets_in_places(cli: CliRunner, tmp_path: Path, output: str | N
     assert shows_no_secret(result)
     assert letters not in result.out
     assert "/agent-….jsonl:1$.env.…" in result.out
+
+
+def test_a_session_includes_its_agents_and_side_files(cli: CliRunner, home: Path) -> None:
+    """`scan SESSION` scans the main transcript, the agents' transcripts and the session's other files, but no others."""
+    agent = home / f"projects/-w-p/{SESSION}/subagents/agent-a1b2c3d4.jsonl"
+    agent.parent.mkdir()
+    agent.write_bytes(entry(f"use {TOKEN}", 4, isSidechain=True, agentId="a1b2c3d4"))
+    for name in (SESSION[:8], "last"):
+        places = [row["place"] for row in cli("scan", name, "--home", home, "--jsonl").jsonl]
+        files = {place.removeprefix(f"{home}/projects/-w-p/{SESSION}").partition(":")[0] for place in places}
+        assert files == {".jsonl", "/subagents/agent-a1b2c3d4.jsonl", "/tool-results/b1.txt"}
+    alone = cli("scan", f"{home}/projects/-w-p/{SESSION}.jsonl", "--jsonl").jsonl
+    assert all("/subagents/" not in row["place"] for row in alone)
+    assert [row["place"] for row in cli("scan", "a1b2c3d4", "--home", home, "--jsonl").jsonl] == [
+        f"{agent}:1$.message.content"
+    ]

@@ -23,7 +23,7 @@ Examples:
   threadline doctor                       all homes
   threadline doctor --check               also verify every byte
   threadline doctor session.jsonl other/  files, or all in a folder
-  threadline doctor 55604662              by the start of a session id
+  threadline doctor 55604662              a session with its agents
   threadline doctor --json | jq .drift    what threadline does not know
   threadline doctor --csv                 problems and drift as rows
 
@@ -42,7 +42,7 @@ def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs:
     """Check every transcript for damage and unknown fields.
 
     PATH is a transcript, a folder, a home, the start of a session or agent id, or `last`; without it, all homes are
-    checked. Problems are damaged or inconsistent data and required fields that are missing, with their places. Drift
+    checked. A session id includes the session's agents and side files. Problems are damaged or inconsistent data and required fields that are missing, with their places. Drift
     is every kind, subtype, block, tool result and field that threadline does not know.
     """
     found = _find_paths(paths, homes) if paths else None
@@ -71,7 +71,7 @@ def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs:
 
 def _find_paths(paths: tuple[str, ...], homes: tuple[str, ...]) -> list[Found]:
     """What is at the paths. `--home` only says where to look for ids."""
-    results = [find_by_name(path, homes) for path in paths]
+    results = [find_by_name(path, homes, whole_session=True) for path in paths]
     if homes and not all(is_id for _found, is_id in results):
         raise click.UsageError("Use either PATH or --home: a home can be given as a PATH.")
     return [found for found, _is_id in results]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from threadline import archive as archives
 from threadline.archive import Archive
@@ -158,18 +159,32 @@ def find_at_path(path: str) -> Found:
     return open_archive((), found=()).at(path)  # a path needs no home
 
 
-def find_by_name(name: str, homes: Sequence[str]) -> tuple[Found, bool]:
+def find_by_name(name: str, homes: Sequence[str], *, whole_session: bool = False) -> tuple[Found, bool]:
     """Everything at a path, or the transcript of a session or agent by the start of its id, or of the `last` session.
 
-    The flag says whether the name was an id rather than a path.
+    With `whole_session`, the id of a session also includes its agents' transcripts and its side files. The flag says
+    whether the name was an id rather than a path.
     """
     try:
         return find_at_path(name), False
     except NotFound:
+        archive = open_archive(homes, index=name == "last")
         if name == "last":
-            return find_at_path(str(open_archive(homes).path(name))), True
-        transcript = open_archive(homes, index=False).transcript(name)
-        return Found(transcript.home, (), (transcript,), (), ()), True
+            found = find_at_path(str(archive.path(name)))
+        else:
+            transcript = archive.transcript(name)
+            found = Found(transcript.home, (), (transcript,), (), ())
+        return _add_session_files(found, archive) if whole_session else found, True
+
+
+def _add_session_files(found: Found, archive: Archive) -> Found:
+    """Add the agents' transcripts and the side files of a session to its main transcript."""
+    main = found.transcripts[0]
+    if not main.is_main:
+        return found
+    agents = archive.at(main.path, session=True).transcripts[1:]
+    side_files = [file for home in archive.look() for file in home.side_files if file.session == main.session]
+    return replace(found, transcripts=(main, *agents), side_files=tuple(side_files))
 
 
 def transcript_path(name: str) -> Path | None:

@@ -40,7 +40,7 @@ _EPILOG = """
 \b
 Examples:
   threadline scan                        all homes
-  threadline scan 55604662               by the start of a session id
+  threadline scan 55604662               a session with its agents
   threadline scan session.jsonl other/   transcripts, or all in a folder
   threadline scan --kind aws-access-key-id --kind password
   threadline scan --since 7d --jsonl     every place of the last seven days
@@ -77,13 +77,13 @@ def scan(
 
     Also scans the files that belong to transcripts. Lists secrets by kind and place, and never shows them. PATH is a
     transcript, a folder or a home; SESSION is the start of a session or agent id, or `last`; without either, all homes
-    are scanned. docs/redaction.md lists the kinds. Note that a secret may remain in a transcript after it was removed
+    are scanned. SESSION includes the session's agents and side files. docs/redaction.md lists the kinds. Note that a secret may remain in a transcript after it was removed
     from the place where it was used.
     """
     _check_kinds(kinds)
     start = TimeRange.parse(since, tz=zone).since
     criteria = SecretFilter(kinds, personal or bool(PERSONAL_KINDS & set(kinds)), start)
-    found = [find_by_name(path, homes)[0] for path in paths] if paths else None
+    found = [find_by_name(path, homes, whole_session=True)[0] for path in paths] if paths else None
     archive = open_archive(homes, jobs, found=() if paths else None, index=False, require_home=True)
     results = archive.scan(criteria, archive.look() if found is None else found)
     _print_problems(results)

@@ -5,22 +5,25 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from tests.cli.runner import run_in_subprocess
 from tests.transcripts import SESSION, Pen, prompt, reply, transcript, write
 from tests.web.client import Client
 from tests.web.pages.requests import ask, data, parse_page
 
 import threadline
-from threadline.account import KEY_DESCRIPTIONS
+from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
 from threadline.archive import Archive
+from threadline.cli.usage import parse_keys
 from threadline.web.pages.usage import choose_unit, unit_days
 
 _DELETED = "0" * 8 + "-0000-4000-8000-000000000105"
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize("name", KEY_DESCRIPTIONS)
+@pytest.mark.parametrize("name", (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS))
 def test_rows_add_up_to_the_total(demo: Archive, name: str) -> None:
     """Whatever the grouping, every charge is in exactly one row."""
     answer = data(ask(demo, f"/usage?since=all&by={name}&limit=2000&tz=UTC"))
@@ -28,6 +31,22 @@ def test_rows_add_up_to_the_total(demo: Archive, name: str) -> None:
     assert Decimal(answer["total"]["amount"]) == total.amount
     assert sum(Decimal(row["amount"]) for row in answer["rows"] if row["amount"] is not None) == total.amount
     assert answer["by"] == [name]
+
+
+def test_the_page_has_the_keys_of_the_command(demo: Archive) -> None:
+    """Every key of `usage --by` is a choice on the page."""
+    chosen = [link for link in parse_page(demo, "/usage?since=all").links if link.startswith("/usage?")]
+    offered = {value for link in chosen for value in parse_qs(urlsplit(link).query).get("by", [])}
+    assert offered == set(parse_keys((*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)))
+
+
+def test_by_thread_agrees_with_the_command(demo: Archive, demo_home: Path) -> None:
+    """`/usage?by=thread` has the rows of `usage --by thread`."""
+    rows = data(ask(demo, "/usage?since=all&by=thread&tz=UTC"))["rows"]
+    assert len(rows) > 1
+    assert (
+        rows == run_in_subprocess("usage", "--by", "thread", "--home", demo_home, "--json", "--tz", "UTC").json["rows"]
+    )
 
 
 def test_the_chart_shows_days_without_charges(demo: Archive) -> None:

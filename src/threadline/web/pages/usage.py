@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from threadline.account import KEY_DESCRIPTIONS
+from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
 from threadline.errors import BadQuery
-from threadline.model.ledger import Row, Rows, Sum
+from threadline.model.ledger import Key, Row, Rows, Sum
 from threadline.model.text import count, format_amount, format_tokens, short_model_name
 from threadline.model.times import in_zone, parse_moment, zone_name
 from threadline.render import shorten, visible
@@ -31,13 +31,14 @@ from threadline.render.html import (
     project_link,
     render_table,
 )
-from threadline.reports import build_usage_report, usage_document, usage_notes
+from threadline.reports import build_usage_report, thread_key, usage_document, usage_notes
 from threadline.web import urls
 from threadline.web.pages.forms import ALL, FormField, choice_chip, filter_form, form_on_error
 from threadline.web.pages.sessions import all_sessions, suggested_values
 from threadline.web.request import Page, check_time_range
 
 if TYPE_CHECKING:
+    from threadline.account import Ledger
     from threadline.archive import Archive
     from threadline.web.request import PageRequest
 
@@ -45,6 +46,7 @@ _DEFAULT_DAYS = 30
 _TIME_SPANS = (("7d", "7 days", 7), ("30d", "30 days", 30), ("90d", "90 days", 90), ("365d", "a year", 365))
 _DAY = timedelta(days=1)
 _TIME_KEYS = frozenset({"day", "week", "month"})
+_KEYS = (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)
 _NO_PAGE = "Other sessions refer to this one, but its transcript does not exist."
 _FIGURE_COLUMNS = ("Replies", "Input", "Output", "Cache write", "Cache read", "Cost")
 _MAX_ROWS = 2000
@@ -126,8 +128,8 @@ def usage_page(request: PageRequest) -> Page:
 def _parse_keys(request: PageRequest) -> tuple[str, ...]:
     keys = tuple(dict.fromkeys(request.texts("by"))) or ("day",)
     for key in keys:
-        if key not in KEY_DESCRIPTIONS:
-            raise BadQuery(f"by={shorten(key, 40)!r} must be one of {', '.join(KEY_DESCRIPTIONS)}.")
+        if key not in _KEYS:
+            raise BadQuery(f"by={shorten(key, 40)!r} must be one of {', '.join(_KEYS)}.")
     return keys
 
 
@@ -183,7 +185,7 @@ def _choices(request: PageRequest, keys: tuple[str, ...], measure: str, *, is_al
         for name, label, days in _TIME_SPANS
     ]
     spans.append(choice_chip(request.url_with(since=ALL, until=None), "all", is_chosen=is_all and until is None))
-    groups = [choice_chip(request.url_with(by=key), key, is_chosen=keys == (key,)) for key in KEY_DESCRIPTIONS]
+    groups = [choice_chip(request.url_with(by=key), key, is_chosen=keys == (key,)) for key in _KEYS]
     measures = [choice_chip(request.url_with(measure=name), name, is_chosen=name == measure) for name in MEASURES]
     return el(
         "div",
@@ -224,7 +226,7 @@ def compute_usage(request: PageRequest, usage_filter: UsageFilter) -> UsageAnswe
         ledger,
         keys,
         zone,
-        extra={},
+        extra=_session_keys(archive, ledger, keys),
         limit=usage_filter.limit,
         since=since,
         until=until,
@@ -243,6 +245,12 @@ def compute_usage(request: PageRequest, usage_filter: UsageFilter) -> UsageAnswe
         left_out=report.left_out,
         document=usage_document(report),
     )
+
+
+def _session_keys(archive: Archive, ledger: Ledger, keys: Collection[str]) -> dict[str, Key]:
+    """The functions of those keys that need the sessions to be read."""
+    # A server has threads, so it must not fork workers.
+    return {"thread": thread_key(archive.found, ledger, jobs=1)} if "thread" in keys else {}
 
 
 def _sessions_with_page(request: PageRequest, archive: Archive, sessions: Collection[str]) -> Iterator[str]:
