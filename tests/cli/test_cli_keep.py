@@ -87,7 +87,7 @@ def test_second_run_reports_grown_and_deleted_sessions(cli: CliRunner, home: Pat
     deleted.unlink()
     output = cli("keep").out
     assert output.startswith("Sessions: 1 grown. 1 file, 16 bytes read, ")
-    assert "1 session deleted by Claude Code since the last run, still kept." in output
+    assert "1 session deleted by Claude Code since the last run, still in the keep." in output
     assert "Claude Code has deleted 1 of them: `threadline keep list --only`." in output
     (row,) = cli("keep", "list", "--only", "--jsonl").jsonl
     assert (row["session"], row["kept"], row["machine"]) == (deleted.stem, True, "desk")
@@ -416,7 +416,7 @@ def test_forget_needs_confirmation(cli: CliRunner, home: Path) -> None:
     assert (result.code, result.json["reason"], result.json["problems"]) == (0, "a mistake", [])
     assert main.stem not in {row["session"] for row in cli("keep", "list", "--json").json}
     assert cli("keep").out.startswith("Nothing new")
-    assert "No kept session" in cli("keep", "restore", main.stem).err
+    assert "No session in the keep" in cli("keep", "restore", main.stem).err
     assert cli("keep", "verify").code == 0
     assert main.exists()
 
@@ -493,7 +493,7 @@ def test_missing_keep_and_invalid_arguments(cli: CliRunner, tmp_path: Path, monk
         (["diff", "1", "1", "1"], "at most two runs"),
         (["restore"], "Name a session"),
         (["restore", "last", "--all"], "Name sessions"),
-        (["restore", "zzz"], "No kept session starts with 'zzz'"),
+        (["restore", "zzz"], "No session in the keep starts with 'zzz'"),
         (["lst"], "Did you mean `threadline keep list`?"),
         (["merge"], "OTHER"),
         (["merge", tmp_path / "nowhere"], "There is no keep in"),
@@ -714,7 +714,7 @@ def test_status_mentions_forgotten_sessions_that_still_exist(cli: CliRunner, hom
     cli("keep")
     main = home_counts.main_transcripts(home)[0]
     cli("keep", "forget", main.stem, "--reason", "private", "--yes")
-    assert f"still there: 1 session ({main.stem[:8]})" in cli("keep", "status").out
+    assert f"still in a home: 1 session ({main.stem[:8]})" in cli("keep", "status").out
 
 
 def test_encrypted_keep_explains_how_to_adopt_a_machine_id(
@@ -741,7 +741,7 @@ def test_force_does_not_overwrite_unkept_growth(cli: CliRunner, home: Path) -> N
     before = main.read_bytes()
     main.write_bytes(before + b'{"type":"summary"}\n')
     result = cli("keep", "restore", main.stem, "--force")
-    assert (result.code, "has grown since it was kept" in result.err) == (2, True)
+    assert (result.code, "has grown since it was stored" in result.err) == (2, True)
     assert main.read_bytes() == before + b'{"type":"summary"}\n'
     cli("keep")
     assert cli("keep", "restore", main.stem, "--at", "1", "--force").code == 0

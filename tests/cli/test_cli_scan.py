@@ -139,7 +139,7 @@ def test_masks_secrets_in_places(cli: CliRunner, tmp_path: Path, output: str | N
 
 
 def test_a_session_includes_its_agents_and_side_files(cli: CliRunner, home: Path) -> None:
-    """`scan SESSION` scans the main transcript, the agents' transcripts and the session's other files, but no others."""
+    """`scan SESSION` scans the main transcript, the agents' transcripts and the session's other files."""
     agent = home / f"projects/-w-p/{SESSION}/subagents/agent-a1b2c3d4.jsonl"
     agent.parent.mkdir()
     agent.write_bytes(entry(f"use {TOKEN}", 4, isSidechain=True, agentId="a1b2c3d4"))

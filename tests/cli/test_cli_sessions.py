@@ -164,7 +164,7 @@ def test_list_filters(cli: CliRunner, home: Path, options: list[str], ids: list[
             ["errors", "--until", "2020-01-01"],
             "No failures in that time. Other failures are from 2026-01-05 to 2026-01-05.",
         ),
-        (["todos", OTHER], "No todos or tasks: no agent of this session kept a list, or the last one was emptied."),
+        (["todos", OTHER], "No todos or tasks: no agent of this session made a list, or the last list is empty."),
         (["files", OTHER], "No files: the session did not read or write any."),
         (["files", OTHER, "--diff", "1", "2"], "No known file changes between 1 and 2."),
         (

@@ -175,7 +175,7 @@ def test_finds_session_by_id_prefix(store: Store, tmp_path: Path) -> None:
     assert [session.id for session in find_sessions(sessions, ids[1].upper())] == [ids[1]]
     assert [session.id for session in find_sessions(sessions, f"{ids[1]}.jsonl")] == [ids[1]]
     assert [session.id for session in find_sessions(sessions, "last")] == [ids[0]]
-    with pytest.raises(Ambiguous, match="2 kept sessions start with 'aaaa'"):
+    with pytest.raises(Ambiguous, match="2 sessions in the keep start with 'aaaa'"):
         find_sessions(sessions, "aaaa")
     for name in ("bbbb", "", " "):
         with pytest.raises(NotFound, match="keep list"):

@@ -42,8 +42,9 @@ def doctor(paths: tuple[str, ...], *, check: bool, homes: tuple[str, ...], jobs:
     """Check every transcript for damage and unknown fields.
 
     PATH is a transcript, a folder, a home, the start of a session or agent id, or `last`; without it, all homes are
-    checked. A session id includes the session's agents and side files. Problems are damaged or inconsistent data and required fields that are missing, with their places. Drift
-    is every kind, subtype, block, tool result and field that threadline does not know.
+    checked. A session id includes the session's agents and side files. Problems are damaged or inconsistent data and
+    required fields that are missing, with their places. Drift is every kind, subtype, block, tool result and field
+    that threadline does not know.
     """
     found = _find_paths(paths, homes) if paths else None
     archive = open_archive(homes, jobs, found=() if paths else None, index=False)

@@ -77,8 +77,8 @@ def scan(
 
     Also scans the files that belong to transcripts. Lists secrets by kind and place, and never shows them. PATH is a
     transcript, a folder or a home; SESSION is the start of a session or agent id, or `last`; without either, all homes
-    are scanned. SESSION includes the session's agents and side files. docs/redaction.md lists the kinds. Note that a secret may remain in a transcript after it was removed
-    from the place where it was used.
+    are scanned. A session includes its agents and side files. docs/redaction.md lists the kinds. Note that a secret may
+    remain in a transcript after it was removed from the place where it was used.
     """
     _check_kinds(kinds)
     start = TimeRange.parse(since, tz=zone).since

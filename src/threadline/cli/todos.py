@@ -45,7 +45,7 @@ def todos(session: str, *, at: str | None, homes: tuple[str, ...], output: str) 
     def explain_nothing() -> str:
         if at is not None and any(_list_rows(loaded.at())):
             return f"No todos or tasks up to {at}. Omit --at to see those at the end of the session."
-        return "No todos or tasks: no agent of this session kept a list, or the last one was emptied."
+        return "No todos or tasks: no agent of this session made a list, or the last list is empty."
 
     return print_listing(
         list(_list_rows(loaded.at(parse_place(loaded, at)))),

@@ -344,7 +344,7 @@ class Catalogue:
                 break
             yield data
         if left:
-            raise Unreadable(f"The kept pieces of {version.path!r} do not add up to its {version.size:,} bytes.")
+            raise Unreadable(f"The stored pieces of {version.path!r} do not add up to its {version.size:,} bytes.")
 
     def position(self, version: Version) -> tuple[str, int, int]:
         """A sort key: reading files in this order decompresses each frame once."""

@@ -198,7 +198,7 @@ class _KeepRun:
         try:
             row = self._read_file(source, previous, writer, trainer)
         except OSError as error:
-            message = f"It cannot be read and was not kept: {error.strerror or error}."
+            message = f"It cannot be read and was not stored: {error.strerror or error}."
             self._add_problem(ProblemKind.UNREADABLE, source, message)
             return
         finally:
@@ -230,7 +230,7 @@ class _KeepRun:
                 break
             earlier = (base, pieces)
         if torn:
-            message = "It changed while it was read. The kept version may mix two states."
+            message = "It changed while it was read. The stored version may mix two states."
             self._add_problem(ProblemKind.CHANGED, source, message)
         path, raw_path = path_to_json(source.path)
         home, raw_home = path_to_json(str(source.home.path))
@@ -371,11 +371,11 @@ def recognise_machine(catalogue: Catalogue, machine: Machine, homes: Sequence[Ho
     same = next((id_ for id_ in by_last_run if _are_mostly_unchanged(candidates[id_])), None)
     if same is not None:
         save_machine_id(machine.folder, same)
-        return replace(machine, id=same), f"This machine's id was lost. Continuing as {same}, which kept these files."
+        return replace(machine, id=same), f"This machine's id was lost. Continuing as {same}, which stored these files."
     if by_last_run:
         other = by_last_run[0]
         return machine, (
-            f"Another machine named {machine.label!r} ({other}) kept {candidates[other][0].home!r}, but other files."
+            f"Another machine named {machine.label!r} ({other}) stored {candidates[other][0].home!r}, but other files."
             f" This one keeps as {machine.id}. If it is the same machine, write {other} into"
             f" {str(machine.folder / MACHINE_FILE)!r}."
         )

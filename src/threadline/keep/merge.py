@@ -120,7 +120,8 @@ class _Merger:
         if lost and not forgets:
             names = ", ".join(sorted(session or "one without a name" for session in lost)[:3])
             self._refuse(
-                other, f"it has forgotten sessions that are kept here ({names}). Use --accept-forgotten to forget them"
+                other,
+                f"it has forgotten sessions that are in this keep ({names}). Use --accept-forgotten to forget them",
             )
             return
         self._forgotten += sorted(lost)

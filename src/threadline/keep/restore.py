@@ -95,7 +95,7 @@ class _Restorer:
         if os.path.lexists(target) and not self._force:
             return f"{target} exists with other content. Use --force to replace it."
         if self._has_grown(version, target):
-            return f"{target} has grown since it was kept, and --force would lose that. Run `threadline keep` first."
+            return f"{target} has grown since it was stored, and --force would lose that. Run `threadline keep` first."
         if target.is_dir() and not target.is_symlink():
             return f"{target} is a folder. Move it away first."
         if version.size > self._space:

@@ -299,12 +299,12 @@ def find_sessions(sessions: Iterable[KeptSession], prefix: str) -> list[KeptSess
     ]
     ids = sorted({session.id for session in matches})
     if not ids:
-        raise NotFound(f"No kept session starts with {prefix!r}. `threadline keep list` shows which there are.")
+        raise NotFound(f"No session in the keep starts with {prefix!r}. `threadline keep list` shows which there are.")
     exact = next((id_ for id_ in ids if id_.lower() == start), None)
     if len(ids) > 1 and exact is None:
         names = ", ".join(id_[:13] for id_ in ids[:_SHOWN_IDS])
         more = " …" if len(ids) > _SHOWN_IDS else ""
-        raise Ambiguous(f"{len(ids)} kept sessions start with {prefix!r}: {names}{more}. Add more characters.")
+        raise Ambiguous(f"{len(ids)} sessions in the keep start with {prefix!r}: {names}{more}. Add more characters.")
     id_ = exact or ids[0]
     return [session for session in matches if session.id == id_]
 

@@ -229,7 +229,7 @@ class _ReceiptRenderer:
         yield labelled_rule((Span("sum", Role.HEADING),), self._width)
         for number, rate in enumerate(receipt.rates, 1):
             yield from self._rate(number, rate)
-        tokens = f"{count(total.charges, 'message')}, {count(total.tokens, 'token')}"
+        tokens = f"{count(total.charges, 'charge')}, {count(total.tokens, 'token')}"
         if total.amount is None:
             priced = "no known price" if total.charges else "nothing is counted here"
             yield from wrap((Span(f"{tokens}: {priced}", Role.NOTICE),), self._width)

@@ -352,8 +352,8 @@ def labelled_rule(label: Spans, width: int, *, line: str = "─", role: Role = R
 def describe_cost(total: Sum) -> str:
     """The cost, with the number of charges that have no known price."""
     if total.amount is None:
-        return "cost unknown" if total.charges else "nothing spent"
-    unpriced = f", not including {count(total.unpriced, 'message')} of unknown price" if total.unpriced else ""
+        return "amount unknown" if total.charges else "nothing spent"
+    unpriced = f", not including {count(total.unpriced, 'charge')} without a known price" if total.unpriced else ""
     return f"{format_amount(total.amount)}{unpriced}"
 
 

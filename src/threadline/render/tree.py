@@ -212,7 +212,7 @@ class _TreeBuilder:
         for call in calls:
             yield from (self._agent(agent, depth) for agent in self._placement.under(call) if self._is_shown(agent))
             if call.id in self._missing_agents:
-                figures = {"kept": False, "link": {"call": call.id}, "place": str(call.place)}
+                figures = {"has_transcript": False, "link": {"call": call.id}, "place": str(call.place)}
                 yield TreeNode("agent", self._missing_agents[call.id], figures, NO_TRANSCRIPT)
 
     def _deeper(self, agent: Agent) -> Iterator[TreeNode]:
@@ -224,7 +224,7 @@ class _TreeBuilder:
         took = agent_duration(agent)
         figures = {
             "agent": agent.id,
-            "kept": True,
+            "has_transcript": True,
             "type": agent.type,
             "side": agent.side,
             "status": str(agent.status),

@@ -428,6 +428,7 @@ _FIELD_SYNONYMS = {
     "after": "since",
     "before": "until",
     "price": "cost",
+    "amount": "cost",
     "stop_reason": "stop",
     "requestid": "request",
     "request_id": "request",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
@@ -95,9 +96,12 @@ class PageRequest(Struct, frozen=True):
             raise BadQuery(f"{name}={_quote_short(word)} must be 1 or 0.")
         return word in _TRUE_WORDS
 
-    def choice(self, name: str, choices: Sequence[str], default: str) -> str:
-        """One of several words."""
+    def choice(
+        self, name: str, choices: Sequence[str], default: str, former: Mapping[str, str] = MappingProxyType({})
+    ) -> str:
+        """One of several words. `former` are words of earlier versions, which bookmarks may contain."""
         word = self.text(name)
+        word = former.get(word, word) if word is not None else None
         if word is not None and word not in choices:
             raise BadQuery(f"{name}={_quote_short(word)} must be one of {', '.join(choices)}.")
         return word or default

@@ -100,9 +100,9 @@ def test_the_home_page_shows_totals(demo: Archive) -> None:
     total = demo.ledger().total
     assert Decimal(all_time["spent"]["amount"]) == total.amount
     assert all_time["done"]["sessions"] == len({session.id for session in demo.sessions(SessionFilter()).sessions})
-    assert sum(day["replies"] for day in page["days"].values()) == total.charges
-    assert sum(hour["replies"] for hour in page["hours"]) <= total.charges
-    assert page["top"][0]["session"] == data(ask(demo, "/sessions?sort=cost&limit=1"))["sessions"][0]["session"]
+    assert sum(day["charges"] for day in page["days"].values()) == total.charges
+    assert sum(hour["charges"] for hour in page["hours"]) <= total.charges
+    assert page["top"][0]["session"] == data(ask(demo, "/sessions?sort=amount&limit=1"))["sessions"][0]["session"]
     assert sum(project["sessions"] for project in page["projects"]) == len(demo.sessions(SessionFilter()).sessions)
 
 

@@ -23,7 +23,7 @@ _DELETED = "0" * 8 + "-0000-4000-8000-000000000105"
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize("name", (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS))
+@pytest.mark.parametrize("name", [*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS])
 def test_rows_add_up_to_the_total(demo: Archive, name: str) -> None:
     """Whatever the grouping, every charge is in exactly one row."""
     answer = data(ask(demo, f"/usage?since=all&by={name}&limit=2000&tz=UTC"))
@@ -52,7 +52,7 @@ def test_by_thread_agrees_with_the_command(demo: Archive, demo_home: Path) -> No
 def test_the_chart_shows_days_without_charges(demo: Archive) -> None:
     """The chart includes days without charges, so that its width is time."""
     page = parse_page(demo, "/usage?since=30d&tz=UTC")
-    assert "Cost by day and model" in page.words
+    assert "Amount by day and model" in page.words
     assert "2026-11-15" in page.words or "2026-11-14" in page.words
 
 
@@ -122,3 +122,12 @@ def test_charts_the_last_days_of_the_calendar(tmp_path: Path) -> None:
             assert [row[key] for row in data(ask(archive, f"/usage?since=all&by={key}&tz=UTC"))["rows"]] == [name]
             assert name in page.words
     assert unit_days("9999-12-27", "week") == ("9999-12-27", "9999-12-31")
+
+
+def test_former_words_in_addresses_still_work(demo: Archive) -> None:
+    """`measure=cost`, `measure=replies` and `sort=cost` of bookmarks mean amount, charges and amount."""
+    for former, name in (("cost", "amount"), ("replies", "charges")):
+        pages = [parse_page(demo, f"/usage?since=all&measure={word}&tz=UTC").words for word in (former, name)]
+        assert f"{name.capitalize()} by " in pages[0]
+        assert f"{name.capitalize()} by " in pages[1]
+    assert data(ask(demo, "/sessions?sort=cost"))["sort"] == "amount"

@@ -76,10 +76,10 @@ def kept_homes_option(function: CommandFunction) -> CommandFunction:
 
 
 def machine_option(function: CommandFunction) -> CommandFunction:
-    """`--machine`: only what one machine kept."""
-    return click.option("--machine", metavar="NAME", help="Only what this machine kept; `keep status` lists machines.")(
-        function
-    )
+    """`--machine`: only what one machine stored."""
+    return click.option(
+        "--machine", metavar="NAME", help="Only what this machine stored; `keep status` lists machines."
+    )(function)
 
 
 def keep_path(folder: Path | None) -> Path:
@@ -190,7 +190,7 @@ def find_machine(catalogue: Catalogue, name: str | None, here: Machine) -> str:
         return here.id if here.id in labels or len(labels) != 1 else next(iter(labels))
     matches = [id_ for id_, label in labels.items() if name in (id_, label)]
     if not matches:
-        raise NotFound(f"No machine {name!r} has kept anything here. Machines: {', '.join(labels) or 'none'}.")
+        raise NotFound(f"No machine {name!r} has stored anything here. Machines: {', '.join(labels) or 'none'}.")
     if len(matches) > 1:
         raise Ambiguous(f"Several machines are named {name!r}. Use an id instead: {', '.join(matches)}.")
     return matches[0]
@@ -224,11 +224,11 @@ def deferred_progress_bar(label: str) -> Iterator[tuple[Callable[[int], None], C
 
 
 ACTIONS = {
-    "status": ("reports:status", "Show what is kept and what is at risk."),
-    "list": ("reports:list_sessions", "List kept sessions, newest first."),
+    "status": ("reports:status", "Show what the keep contains and what is at risk."),
+    "list": ("reports:list_sessions", "List the sessions in the keep, newest first."),
     "diff": ("reports:diff", "Show what changed between runs."),
     "restore": ("restore:restore", "Put sessions back into a Claude home."),
-    "verify": ("maintenance:verify", "Check every kept byte against its hash."),
+    "verify": ("maintenance:verify", "Check every byte of the keep against its hash."),
     "forget": ("maintenance:forget", "Delete a session from the keep permanently."),
     "merge": ("maintenance:merge", "Import from other keeps."),
     "pack": ("maintenance:pack", "Combine small packs into large ones."),
@@ -242,7 +242,7 @@ _EPILOG = """
 \b
 Examples:
   threadline keep                    store everything that is new
-  threadline keep status             what is kept, and what is at risk
+  threadline keep status             what it contains, and what is at risk
   threadline keep list --only        sessions that Claude Code has deleted
   threadline keep restore 55604662   put a session back
   threadline keep install            how to run it automatically
@@ -250,7 +250,7 @@ Examples:
   threadline keep --keep DIR --encrypt     a new, encrypted keep
 
 \b
-Exit codes: 0 success; 1 no Claude home; 2 an error, or a file was not kept.
+Exit codes: 0 success; 1 no Claude home; 2 an error, or a file was not stored.
 """
 
 

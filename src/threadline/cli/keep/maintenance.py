@@ -205,7 +205,7 @@ _FORGET_EPILOG = """
 Examples:
   threadline keep forget 55604662 --reason "a customer's data"
   threadline keep forget 55604662 --reason "a mistake" --yes    without asking
-  threadline keep list                                          list kept sessions
+  threadline keep list                                          list the sessions in the keep
 
 \b
 Exit codes: 0 forgotten; 1 you said no; 2 an error.
@@ -221,9 +221,9 @@ Exit codes: 0 forgotten; 1 you said no; 2 an error.
 def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_file: Path | None, output: str) -> int:
     """Delete a session from the keep permanently: every version of all of its files.
 
-    The keep still records that it was kept, its paths and the reason. Its bytes are deleted, except those that another
-    session shares. It will not be kept again, nor come back by a merge. Copies of the keep still have it: merge this
-    keep into them with --accept-forgotten. Claude Code's own files are not changed.
+    The keep still records that it was stored, its paths and the reason. Its bytes are deleted, except those that
+    another session shares. It will not be stored again, nor come back by a merge. Copies of the keep still have it:
+    merge this keep into them with --accept-forgotten. Claude Code's own files are not changed.
     """
     if not reason.strip():
         raise BadQuery("The reason is empty. It is all that will be left of the session.")

@@ -37,7 +37,7 @@ _MAX_RISKS = 10
 _STATUS_EPILOG = """
 \b
 Examples:
-  threadline keep status            what is kept, and what will be deleted first
+  threadline keep status            what it contains, and what will be deleted first
   threadline keep status --all      every session at risk
   threadline keep status --jsonl    a row for each session or file at risk
   threadline keep                   keep them
@@ -62,7 +62,7 @@ def status(
     zone: tzinfo,
     output: str,
 ) -> int:
-    """Show what is kept, what is at risk (not kept, or not since it changed), and when it will be deleted.
+    """Show what the keep contains, what is at risk (not stored since it changed), and when it will be deleted.
 
     When Claude Code starts, it deletes files that it has not written to for `cleanupPeriodDays` (30, unless the home's
     settings.json says otherwise). `--json` contains everything; `--jsonl` and `--csv` have a row for each session at
@@ -95,7 +95,7 @@ def status(
         forgotten = keep.list_forgotten_in_homes(catalogue, living)
         if forgotten:
             ids = ", ".join(sorted(session[:8] for session in forgotten)[:8])
-            click.echo(f"Forgotten, so not kept, but still there: {count(len(forgotten), 'session')} ({ids}).")
+            click.echo(f"Forgotten, so not stored, but still in a home: {count(len(forgotten), 'session')} ({ids}).")
     return EXIT_OK
 
 
@@ -171,7 +171,7 @@ def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[
         yield "No Claude home was found here, so nothing is at risk."
         return
     if not current.at_risk:
-        yield "Nothing is at risk: everything is kept."
+        yield "Nothing is at risk: everything is stored."
         return
     numbers = Counter((risk.session is not None, risk.has_transcript) for risk in current.at_risk)
     sessions, side_files, files = numbers[True, True], numbers[True, False], numbers[False, False]
@@ -193,7 +193,7 @@ def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[
 
 
 def _risk_cells(risk: AtRisk, zone: tzinfo) -> tuple[str, ...]:
-    states = {"new": "not kept", "grown": "has grown", "changed": "has changed"}
+    states = {"new": "not stored", "grown": "has grown", "changed": "has changed"}
     return (
         risk.session[:8] if risk.session is not None else "",
         states[risk.state],
@@ -219,7 +219,7 @@ _DEFAULT_LIMIT = 30
 _LIST_EPILOG = """
 \b
 Examples:
-  threadline keep list                  the newest kept sessions
+  threadline keep list                  the newest sessions in the keep
   threadline keep list --only           those that Claude Code has deleted
   threadline keep list --project app    those of one project
   threadline keep list --json           all of them, for a program
@@ -253,9 +253,9 @@ def list_sessions(
     zone: tzinfo,
     output: str,
 ) -> int:
-    """List kept sessions, newest first: title, project, size, versions, and whether only the keep has them.
+    """List the sessions in the keep, newest first: title, project, size, versions, and whether only the keep has them.
 
-    `kept` marks those that Claude Code has deleted. A session is listed once per machine and home it was kept from.
+    `kept` marks those that Claude Code has deleted. A session is listed once per machine and home it was stored from.
     """
     catalogue, here = open_catalogue(folder, key_file)
     machine_id = find_machine(catalogue, machine, here) if machine is not None else None
@@ -275,9 +275,9 @@ def list_sessions(
     if rows:
         return EXIT_OK
     if project is not None:
-        return report_nothing(f"No kept session has {project!r} in its project's path.")
+        return report_nothing(f"No session in the keep has {project!r} in its project's path.")
     return report_nothing(
-        "Claude Code still has every kept session." if only and not sessions else "Nothing is kept yet."
+        "Claude Code still has every session in the keep." if only and not sessions else "The keep is empty."
     )
 
 

@@ -72,7 +72,7 @@ def restore(
     """Restore sessions byte for byte, with their agents, tool results, file history, todos, tasks and plans.
 
     SESSION is the start of an id, or `last`. Existing files with other content stay, unless --force is given. Nothing
-    is written outside the home. A truncated transcript is restored as it was before; --at restores it as it was kept.
+    is written outside the home. A truncated transcript is restored as it was before; --at restores it as it was stored.
     """
     if sessions and everything:
         raise BadQuery("Name sessions or use --all, not both.")
@@ -91,7 +91,8 @@ def restore(
         )
         if foreign is not None:
             raise BadQuery(
-                f"This was kept by another machine, {foreign.label}, from {foreign.home!r}. Name a home here with --to."
+                f"This was stored by another machine, {foreign.label}, from {foreign.home!r}."
+                " Name a home here with --to."
             )
         _check_own_homes(files, home)
     targets, left_out = _group_by_target(files, to)
@@ -134,7 +135,9 @@ class _RestoreQuery:
             if self._has_home(session.home)
         ]
         if not candidates and self._home is not None:
-            raise NotFound(f"No session of the home {self._home!r} is kept. `threadline keep list --json` lists homes.")
+            raise NotFound(
+                f"No session of the home {self._home!r} is in the keep. `threadline keep list --json` lists homes."
+            )
         groups = (
             [keep.find_sessions(candidates, name) for name in names] if names else [[session] for session in candidates]
         )
@@ -147,7 +150,7 @@ class _RestoreQuery:
             others = [session.home for session in complete if session is not longest]
             if others:
                 self.notes.append(
-                    f"{longest.id[:8]} was kept from {len(complete)} homes. This is the longest, from {longest.home};"
+                    f"{longest.id[:8]} was stored from {len(complete)} homes. This is the longest, from {longest.home};"
                     f" --home DIR selects another: {', '.join(others[:3])}."
                 )
         return [*selected.values()]
@@ -236,7 +239,7 @@ def _truncation_notes(catalogue: Catalogue, versions: Iterable[Version]) -> Iter
             runs = " or ".join(map(str, sorted({span.version.run for span in version.spans})))
             yield (
                 f"{version.path} was truncated and then continued. The lost lines were restored where they were."
-                f" --at {runs} restores it as it was kept."
+                f" --at {runs} restores it as it was stored."
             )
         elif newest.size < version.size:
             size = format_size(newest.size)
@@ -305,7 +308,7 @@ def _print_result(
     for note in row["notes"][:_MAX_MESSAGES]:
         click.echo(out.wrap_text(plain(note)))
     for path in row["torn"]:
-        print_message(f"{path} changed while it was kept, and may mix two states.")
+        print_message(f"{path} changed while it was stored, and may mix two states.")
     for message in row["refused"][:_MAX_MESSAGES]:
         print_message(message)
     if len(row["refused"]) > _MAX_MESSAGES:

@@ -74,8 +74,9 @@ def _recognise_machine(catalogue: Catalogue, machine: Machine, homes: Sequence[H
         return machine
     if catalogue.store.is_key_missing and catalogue.store.run_files():
         print_message(
-            f"This machine keeps as {machine.id}. If it has kept here before, its id was lost: `threadline keep status`"
-            f" with the key shows the old one. Write it into {str(machine.folder / 'machine')!r}."
+            f"This machine's id in the keep is {machine.id}. If it has stored files here before, its id was lost:"
+            f" `threadline keep status` with the key shows the old one."
+            f" Write it into {str(machine.folder / 'machine')!r}."
         )
         return machine
     machine, message = recognise_machine(catalogue, machine, homes)
@@ -173,7 +174,7 @@ def _result_lines(row: dict[str, Any]) -> list[str]:
     lines = [_changes_line(row)]
     folder, stored = plain(row["keep"]), format_size(row["stored"])
     if row["gone"]:
-        lines.append(f"{count(row['gone'], 'session')} deleted by Claude Code since the last run, still kept.")
+        lines.append(f"{count(row['gone'], 'session')} deleted by Claude Code since the last run, still in the keep.")
     if row["sessions"] is None:
         return [*lines, f"Kept in {folder}: {stored}, encrypted. Without the key its contents are unknown."]
     share = f", {row['stored'] / row['bytes']:.1%}" if row["bytes"] else ""

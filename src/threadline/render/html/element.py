@@ -96,7 +96,7 @@ def project_link(path: str, href: str | None = None) -> Markup:
     return el("a", short, href=href, **kind) if href is not None else el("span", short, **kind)
 
 
-def cost_element(value: Decimal | None, unpriced: int = 0) -> Child:
+def amount_element(value: Decimal | None, unpriced: int = 0) -> Child:
     """An amount. It is marked as a lower bound if some charges have no price, and is `?` if none has."""
     if value is None:
         return el("span", "?", title="No price is known for these models.") if unpriced else ""

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from threadline.model.text import format_duration, short_model_name
 from threadline.render import shorten
-from threadline.render.html.element import EMPTY, Child, cost_element, el, project_link, time_element
+from threadline.render.html.element import EMPTY, Child, amount_element, el, project_link, time_element
 
 
 class Column(Struct, frozen=True):
@@ -110,12 +110,12 @@ _SESSION_COLUMNS: dict[str, Column] = {
     "turns": Column("Turns", "number"),
     "calls": Column("Calls", "number"),
     "agents": Column("Agents", "number"),
-    "cost": Column("Cost", "number"),
+    "amount": Column("Amount", "number"),
     "duration": Column("Duration", "number", "from the first entry to the last"),
 }
 ALL_COLUMNS = tuple(_SESSION_COLUMNS)
 """All columns, in order."""
-SHORT_COLUMNS = ("time", "title", "project", "turns", "cost")
+SHORT_COLUMNS = ("time", "title", "project", "turns", "amount")
 """The columns of a short list."""
 
 
@@ -164,6 +164,6 @@ _CELL_RENDERERS: dict[str, _CellRenderer] = {
     "turns": lambda row, _zone, _address: f"{row.turns:,}",
     "calls": lambda row, _zone, _address: f"{row.calls:,}" if row.calls else "",
     "agents": lambda row, _zone, _address: f"{row.agents:,}" if row.agents else "",
-    "cost": lambda row, _zone, _address: cost_element(row.amount, row.unpriced),
+    "amount": lambda row, _zone, _address: amount_element(row.amount, row.unpriced),
     "duration": lambda row, _zone, _address: format_duration(row.duration),
 }

@@ -140,7 +140,7 @@ def _idle_time(gap: timedelta | None, lifetime: timedelta) -> str | None:
         return None
     kept = "an hour" if lifetime == _HOUR else "5 minutes"
     elapsed = f"{gap // _MINUTE} minutes" if gap < _SHOW_HOURS_FROM else f"{gap // _HOUR} hours"
-    return f"{elapsed} since the previous request, whose cache is kept for {kept}"
+    return f"{elapsed} since the previous request, whose cache lives for {kept}"
 
 
 def _unknown_cause(after: ContextWindow) -> str:

@@ -20,7 +20,7 @@ from threadline.render.html import (
     DayActivity,
     SessionRow,
     activity_calendar,
-    cost_element,
+    amount_element,
     el,
     join,
     number_element,
@@ -62,7 +62,7 @@ class ProjectRow(Struct, frozen=True):
 
 
 class WorkCalendar(Struct, frozen=True):
-    """Replies, sessions and cost of each day; and replies by weekday and hour."""
+    """Charges, sessions and amount of each day; and charges by weekday and hour."""
 
     days: Mapping[str, tuple[int, int, Sum]]
     hours: Mapping[tuple[int, int], int]
@@ -84,7 +84,7 @@ def home_page(request: PageRequest) -> Page:
             el("h1", "threadline", class_="visually-hidden"),
             _totals_section(spans, problems),
             _block("Activity", _calendar_chart(calendar, today)),
-            _block(f"Busiest hours ({name})", weekday_hour_map(calendar.hours, unit="replies", zone=name)),
+            _block(f"Busiest hours ({name})", weekday_hour_map(calendar.hours, unit="charges", zone=name)),
             _block(
                 "Recent sessions",
                 _session_table("Recent sessions", recent, zone),
@@ -95,20 +95,20 @@ def home_page(request: PageRequest) -> Page:
             _block(
                 "Most expensive sessions",
                 _session_table("Most expensive sessions", top, zone),
-                urls.build_url(urls.SESSIONS, sort="cost"),
-                "All by cost",
+                urls.build_url(urls.SESSIONS, sort="amount"),
+                "All by amount",
             ),
         )
     )
     data: dict[str, Any] = {
         "spans": spans,
         "days": {
-            day: {"replies": replies, "sessions": sessions, "spent": spent}
-            for day, (replies, sessions, spent) in calendar.days.items()
+            day: {"charges": charges, "sessions": sessions, "spent": spent}
+            for day, (charges, sessions, spent) in calendar.days.items()
         },
         "hours": [
-            {"weekday": day, "hour": hour, "replies": replies}
-            for (day, hour), replies in sorted(calendar.hours.items())
+            {"weekday": day, "hour": hour, "charges": charges}
+            for (day, hour), charges in sorted(calendar.hours.items())
         ],
         "recent": recent,
         "top": top,
@@ -171,14 +171,14 @@ def _totals_section(spans: list[TimeSpan], problems: Mapping[str, int]) -> Child
         ("Calls", [f"{span.done.calls:,}" for span in spans]),
         ("Agents", [f"{span.done.agents:,}" for span in spans]),
         ("Tokens", [number_element(span.spent.tokens) for span in spans]),
-        ("Cost", [cost_element(span.spent.amount, span.spent.unpriced) or "$0.00" for span in spans]),
+        ("Amount", [amount_element(span.spent.amount, span.spent.unpriced) or "$0.00" for span in spans]),
     )
     everything = next((span.spent for span in spans if span.since is None), Sum())
     notes: list[Child] = []
     if everything.unpriced:
         models = el("a", "See models", href=urls.build_url(urls.USAGE, by="model"))
-        replies = count(everything.unpriced, "reply", "replies")
-        notes.append(el("p", f"Cost excludes {replies} without a known price. ", models))
+        charges = count(everything.unpriced, "charge")
+        notes.append(el("p", f"Amounts exclude {charges} without a known price. ", models))
     if problems:
         link = el("a", "details", href=urls.build_url(urls.DOCTOR))
         kinds = ", ".join(list(problems)[:3])
@@ -193,11 +193,11 @@ def _totals_section(spans: list[TimeSpan], problems: Mapping[str, int]) -> Child
 def _calendar_chart(calendar: WorkCalendar, today: date) -> Child:
     days = {
         day: DayActivity(
-            replies,
-            f"{count(sessions, 'session')}, {count(replies, 'reply', 'replies')}, "
-            f"{format_amount(spent.amount) or 'cost unknown'}",
+            charges,
+            f"{count(sessions, 'session')}, {count(charges, 'charge')}, "
+            f"{format_amount(spent.amount) or 'amount unknown'}",
         )
-        for text, (replies, sessions, spent) in calendar.days.items()
+        for text, (charges, sessions, spent) in calendar.days.items()
         if (day := parse_date(text)) is not None
     }
     last = max([today, *(day for day in days if day <= today)])
@@ -217,14 +217,14 @@ def _project_table(projects: list[ProjectRow], zone: tzinfo) -> Child:
         Column("Project", "path"),
         Column("Sessions", "number"),
         Column("Last used", "when"),
-        Column("Cost", "number"),
+        Column("Amount", "number"),
     )
     rows = [
         [
             project_link(project.project, project_url(project.project)),
             f"{project.sessions:,}",
             time_element(project.last, zone),
-            cost_element(project.spent.amount, project.spent.unpriced),
+            amount_element(project.spent.amount, project.spent.unpriced),
         ]
         for project in projects[:_MAX_PROJECTS]
     ]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PAGE_SIZE = 100
 _SORT_KEYS: dict[str, Callable[[SessionRow], Any]] = {
-    "cost": lambda row: (-(row.amount or 0), -row.tokens),
+    "amount": lambda row: (-(row.amount or 0), -row.tokens),
     "turns": lambda row: -row.turns,
     "calls": lambda row: -row.calls,
     "agents": lambda row: -row.agents,
@@ -47,7 +47,7 @@ def sessions_page(request: PageRequest) -> Page:
     """All sessions that match the filters."""
     zone = request.zone()
     shown = parse_range(request, _PAGE_SIZE)
-    sort = request.choice("sort", _SORTS, "time")
+    sort = request.choice("sort", _SORTS, "time", {"cost": "amount"})
     rows, total = _page_rows(request, shown, sort)
     more = len(rows) > shown.limit
     rows = rows[: shown.limit]

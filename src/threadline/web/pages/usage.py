@@ -22,8 +22,8 @@ from threadline.render.html import (
     Child,
     Column,
     TableRow,
+    amount_element,
     bar_chart,
-    cost_element,
     el,
     facts_row,
     join,
@@ -48,7 +48,7 @@ _DAY = timedelta(days=1)
 _TIME_KEYS = frozenset({"day", "week", "month"})
 _KEYS = (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)
 _NO_PAGE = "Other sessions refer to this one, but its transcript does not exist."
-_FIGURE_COLUMNS = ("Replies", "Input", "Output", "Cache write", "Cache read", "Cost")
+_FIGURE_COLUMNS = ("Charges", "Input", "Output", "Cache write", "Cache read", "Amount")
 _MAX_ROWS = 2000
 _MAX_DAYS, _MAX_WEEKS = 120, 120
 _MAX_COLUMNS = 600
@@ -56,12 +56,13 @@ _OTHER_MODELS = "others"
 _WHOLE_DOLLARS_FROM = 100
 
 MEASURES: dict[str, Callable[[Row], Decimal | int]] = {
-    "cost": lambda row: row.amount or 0,
+    "amount": lambda row: row.amount or 0,
     "tokens": lambda row: row.tokens,
     "output": lambda row: row.output,
-    "replies": lambda row: row.charges,
+    "charges": lambda row: row.charges,
 }
 """What the chart can show."""
+_FORMER_MEASURES = {"cost": "amount", "replies": "charges"}
 
 
 class UsageFilter(Struct, frozen=True):
@@ -108,7 +109,7 @@ def usage_page(request: PageRequest) -> Page:
     """Tokens and cost over time, and by any key."""
     zone = request.zone()
     keys = _parse_keys(request)
-    measure = request.choice("measure", tuple(MEASURES), "cost")
+    measure = request.choice("measure", tuple(MEASURES), "amount", _FORMER_MEASURES)
     usage_filter = _parse_filter(request, keys)
     usage = request.cached("usage", lambda: compute_usage(request, usage_filter), usage_filter, zone_name(zone))
     main = join(
@@ -198,13 +199,13 @@ def _choices(request: PageRequest, keys: tuple[str, ...], measure: str, *, is_al
 
 def _totals_block(total: Sum) -> Child:
     figures: tuple[tuple[str, Child], ...] = (
-        ("cost", cost_element(total.amount, total.unpriced) or "$0.00"),
+        ("amount", amount_element(total.amount, total.unpriced) or "$0.00"),
         ("tokens", number_element(total.tokens)),
         ("input", number_element(total.input)),
         ("output", number_element(total.output)),
         ("cache write", number_element(total.cache_write)),
         ("cache read", number_element(total.cache_read)),
-        (count(total.charges, "reply", "replies").partition(" ")[2], f"{total.charges:,}"),
+        (count(total.charges, "charge").partition(" ")[2], f"{total.charges:,}"),
     )
     return el(
         "div", [el("div", el("b", value), el("span", name), class_="total") for name, value in figures], class_="totals"
@@ -287,7 +288,7 @@ def render_usage_table(request: PageRequest, usage: UsageAnswer, keys: tuple[str
 
 def _figure_cells(row: Sum) -> list[Child]:
     counts = (row.input, row.output, row.cache_write, row.cache_read)
-    return [f"{row.charges:,}", *map(number_element, counts), cost_element(row.amount, row.unpriced)]
+    return [f"{row.charges:,}", *map(number_element, counts), amount_element(row.amount, row.unpriced)]
 
 
 def _more_rows_link(request: PageRequest, usage: UsageAnswer) -> Child:
@@ -362,7 +363,7 @@ def render_usage_chart(usage: UsageAnswer, usage_filter: UsageFilter, measure: s
     parts = [*(shorten(short_model_name(model), 40) for model in separate), *([_OTHER_MODELS] if others else [])]
     title = f"{measure.capitalize()} by {usage.unit} and model"
     return el("h2", title), bar_chart(
-        "spent", title, parts, bars, format_amount if measure == "cost" else _format_count
+        "spent", title, parts, bars, format_amount if measure == "amount" else _format_count
     )
 
 

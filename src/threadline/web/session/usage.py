@@ -40,7 +40,7 @@ _COLUMNS = (
     Column("Largest context", "number"),
     Column("Cache read", "number"),
     Column("Output", "number"),
-    Column("Cost", "number"),
+    Column("Amount", "number"),
 )
 
 
