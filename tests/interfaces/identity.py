@@ -53,7 +53,7 @@ def _ask_commands(home: Path, name: str | Path, label: str) -> Iterator[tuple[st
     calls = sum(len(turn["calls"]) for turn in shown["turns"])
     yield f"show by {label}", Facts(shown["session"], _tokens(shown.get("spent")), calls)
     tree = _run(home, "tree", name)
-    yield f"tree by {label}", Facts(tree["session"], _tokens(tree.get("spent")), tree["calls"])
+    yield f"tree by {label}", Facts(tree["session"], tree.get("tokens"), tree["calls"])
     receipt = _run(home, "explain", name)
     yield f"explain by {label}", Facts(receipt["name"], _tokens(receipt["total"]))
     file = home.parent / "exports" / "session.json"
@@ -67,9 +67,8 @@ def _ask_commands(home: Path, name: str | Path, label: str) -> Iterator[tuple[st
 
 def _ask_lists(home: Path, name: str) -> Iterator[tuple[str, Facts]]:
     for index in ("on", "off"):
-        listed = [str(_session_of(row)) for row in _run(home, "list", index=index)]
-        assert listed == [name]
-        yield f"list, index {index}", Facts(listed[0])
+        (listed,) = _run(home, "list", index=index)
+        yield f"list, index {index}", Facts(str(_session_of(listed)), listed.get("tokens"))
         rows = _run(home, "usage", "--by", "session", index=index).get("rows", [])
         assert {row["session"] for row in rows} <= {name}
         yield f"usage, index {index}", Facts(name, sum(map(_tokens_of, rows)))
