@@ -237,6 +237,34 @@ def test_from_and_to_select_turns(export_format: str, session: Path, cli: CliRun
     assert "Done with" not in first
 
 
+def test_a_range_of_turns_reports_its_own_removals(tmp_path: Path, cli: CliRunner) -> None:
+    """The summary and the report list what was redacted in the exported turns, not in the whole session."""
+    session = write_session(
+        tmp_path,
+        prompt(f"use {TOKEN}"),
+        reply("first"),
+        prompt("write to someone@tide-works.de"),
+        reply("second"),
+        prompt(f"and again {TOKEN}"),
+        reply("third"),
+    )
+
+    def hidden(*options: str) -> dict[str, int]:
+        arguments = ("--format", "md", "--out", "x.md", "--force", "--json")
+        result = cli("export", str(session), *arguments, "--report", "report.json", *options)
+        removed: dict[str, int] = result.json["hidden"]
+        findings = json.loads(Path("report.json").read_text())["findings"]
+        assert sum(finding["count"] for finding in findings) == sum(removed.values())
+        return removed
+
+    everything = hidden()
+    (token,) = set(everything) - {"email", "home"}
+    assert everything == {"home": 6, token: 2, "email": 1}  # each row has the working directory
+    assert hidden("--from", "2", "--to", "2") == {"home": 2, "email": 1}
+    assert hidden("--to", "1") == {"home": 2, token: 1}
+    assert hidden("--from", "2") == {"home": 4, "email": 1, token: 1}
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -309,7 +337,7 @@ def test_selects_sessions_by_project(demo_home: Path, cli: CliRunner) -> None:
     result = cli("export", "--home", str(demo_home), "--project", "kettle", "--format", "txt", "--json")
     assert result.code == 0
     assert len(result.json["files"]) >= 2
-    assert cli("export", "--home", str(demo_home), "--project", "no such thing").code == 2
+    assert cli("export", "--home", str(demo_home), "--project", "no such thing").code == 1
     assert cli("export", "--home", str(demo_home)).code == 2
 
 

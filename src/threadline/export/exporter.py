@@ -6,9 +6,11 @@ lists what was removed where, and its placeholder, but never the value.
 
 from __future__ import annotations
 
+import re
+import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from threadline.export.html_files import PageStream
 
 _PLAIN_FORMATS = frozenset(("md", "txt"))
+_FINDING_PLACE = re.compile(r"(?P<file>.+?\.jsonl):(?P<line>\d+)(?:\$|\Z)")
 Advance = Callable[[int], None]
 
 
@@ -115,8 +118,9 @@ def export_sessions(
         copies = redacted.make(unique, homes, advance)
     # Copied before rendering: findings that rendering adds are not in the session.
     findings = tuple(redactor.findings) if redactor is not None else ()
-    files = _Exporter(options, folder / "files", redactor, advance, homes=homes, links=links).export(copies)
-    return ExportResult(tuple(files), findings)
+    exporter = _Exporter(options, folder / "files", redactor, advance, homes=homes, links=links)
+    files = exporter.export(copies)
+    return ExportResult(tuple(files), tuple(filter(exporter.is_exported, findings)))
 
 
 def count_passes(options: ExportOptions) -> int:
@@ -148,6 +152,14 @@ class _Exporter:
         self._folder = folder
         self._redactor = redactor
         self._leftovers: list[Finding] = []
+        self._exported_lines: dict[str, Container[int]] = {}
+
+    def is_exported(self, finding: Finding) -> bool:
+        """Whether a finding is in the exported turns. File names and all lines of complete sessions are."""
+        place = _FINDING_PLACE.match(finding.place)
+        if place is None or not _has_turn_range(self._options.view):
+            return True
+        return int(place["line"]) in self._exported_lines.get(place["file"], ())
 
     def export(self, copies: list[SessionCopy]) -> list[StagedFile]:
         self._folder.mkdir(parents=True)
@@ -177,6 +189,9 @@ class _Exporter:
         if copy.id is not None:
             session = replace(session, id=SessionId(copy.id))
         _check_view(session, self._options.view)
+        if _has_turn_range(self._options.view):
+            names = {str(path): below for path, below in copy.files}
+            self._exported_lines |= _lines_of_turns(session, self._options.view, names)
         return _redact_links(session, self._redactor) if self._redactor is not None else session
 
     def _links_of(self, copy: SessionCopy) -> SummaryLinks:
@@ -260,6 +275,27 @@ class _Exporter:
             leftovers = find_leftovers(self._redactor, form, text, name)
         self._leftovers += leftovers
         return text
+
+
+def _has_turn_range(view: View) -> bool:
+    return view.from_turn is not None or view.to_turn is not None
+
+
+def _lines_of_turns(session: Session, view: View, names: Mapping[str, str]) -> dict[str, Container[int]]:
+    """The lines of the turns that a view selects, and all lines of agents that they started, by name of the file."""
+    first, last = view.from_turn or 0, view.to_turn if view.to_turn is not None else sys.maxsize
+    turns = [turn for turn in session.turns if first <= turn.number <= last]
+    lines: dict[str, Container[int]] = {}
+    numbers = {entry.line.number for turn in turns for entry in turn.entries}
+    lines[names.get(str(session.path), "")] = numbers
+    calls = {call.id for call in session.main.calls if call.turn is not None and first <= call.turn <= last}
+    remaining = list(session.agents)
+    while started := [agent for agent in remaining if agent.link.call in calls]:
+        remaining = [agent for agent in remaining if agent not in started]
+        for agent in started:
+            calls |= {call.id for call in agent.calls}
+            lines[names.get(str(agent.transcript), "")] = range(sys.maxsize)
+    return lines
 
 
 def _redact_links(session: Session, redactor: Redactor) -> Session:
