@@ -14,7 +14,7 @@ from tests.cli.test_cli_hostile import EVERYTHING, hostile_home
 from tests.subtests import for_each
 
 import threadline
-from threadline.cli import sql_answers
+from threadline.cli.sql import answers as sql_answers
 from threadline.index import TABLES, VIEWS, open_read_only
 from threadline.index.store import write_lock
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.runner import CliRunner
 
-from threadline.cli import sql_answers
+from threadline.cli.sql import answers as sql_answers
 from threadline.index import PRIVATE, TABLES, VIEWS
 
 pa = pytest.importorskip("pyarrow")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadline.cli.sql_answers import ColumnKind, declared_kind, guess_kind, widen_kind, write_parquet
+from threadline.cli.sql.answers import ColumnKind, declared_kind, guess_kind, widen_kind, write_parquet
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

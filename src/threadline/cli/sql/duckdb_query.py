@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from threadline.cli.sql_answers import CHUNK_ROWS, exportable_tables, write_tables
+from threadline.cli.sql.answers import CHUNK_ROWS, exportable_tables, write_tables
 from threadline.errors import BadQuery, Missing
 from threadline.index import error_position, timeout_message, unique_names
 from threadline.model.tables import import_library

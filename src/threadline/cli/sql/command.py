@@ -15,7 +15,7 @@ from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, output_options
 from threadline.cli.resolve import ensure_index, open_archive
-from threadline.cli.sql_answers import (
+from threadline.cli.sql.answers import (
     check_targets,
     export_tables,
     export_targets,
@@ -32,7 +32,7 @@ from threadline.model.text import count, format_size
 from threadline.render import plain
 
 if TYPE_CHECKING:
-    from threadline.cli.sql_answers import Answer
+    from threadline.cli.sql.answers import Answer
 
 _DEFAULT_TIMEOUT = 60.0
 _EPILOG = """
@@ -171,7 +171,7 @@ def _run_query(archive: Archive, query: _Query) -> int:
 
 def _query_engine(*, duckdb: bool) -> Callable[[Archive, str, float], AbstractContextManager[Answer]]:
     if duckdb:
-        from threadline.cli.sql_duckdb import query_duckdb  # noqa: PLC0415 - only `--duckdb` needs it
+        from threadline.cli.sql.duckdb_query import query_duckdb  # noqa: PLC0415 - only `--duckdb` needs it
 
         return query_duckdb
     return query_index
