@@ -23,7 +23,6 @@ from threadline.find.layout import (
     PROJECTS,
     SESSIONS_INDEX,
     TRANSCRIPT_SUFFIX,
-    is_agent_path,
     is_non_transcript_path,
     is_scanned_directory,
     is_secret_path,
@@ -31,7 +30,7 @@ from threadline.find.layout import (
     is_transcript_path,
     make_transcript,
     meta_path,
-    parse_agent_id,
+    parse_transcript_name,
     session_in_path,
     side_file_kind,
 )
@@ -276,7 +275,8 @@ class TranscriptWalk:
         """Return the transcript at a path that was listed."""
         parts = self._linked.get(path) or self._parts(path)
         folder = parts[0] if len(parts) > 1 else ""
-        return make_transcript(Path(path), self.home, folder, status, parts[1:] or parts, meta=find_meta(path))
+        below = parts[1:] or parts
+        return make_transcript(Path(path), self.home, folder, status, below, meta=find_meta(path, below))
 
     def _link_targets(self, links: list[str], listed: set[str]) -> Iterator[tuple[str, os.stat_result]]:
         for link in links:
@@ -302,9 +302,12 @@ def stat_transcripts(home: Home) -> Iterator[tuple[str, os.stat_result]]:
     return TranscriptWalk(home).stats()
 
 
-def find_meta(path: str) -> Path | None:
-    """Return the `.meta.json` beside an agent's transcript, if it is a regular file and not a link."""
-    if parse_agent_id(os.path.basename(path)) is None and not is_agent_path(Path(path)):  # noqa: PTH119 - paths are text
+def find_meta(path: str, below: Sequence[str]) -> Path | None:
+    """Return the `.meta.json` beside an agent's transcript, if it is a regular file and not a link.
+
+    `below` are the path's parts below the project's folder.
+    """
+    if parse_transcript_name(below).agent is None:
         return None
     meta = meta_path(path)
     return Path(meta) if is_regular_file(meta) else None

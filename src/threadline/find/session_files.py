@@ -20,6 +20,7 @@ from threadline.find.layout import (
     meta_path,
     parse_agent_id,
     parse_session_id,
+    parse_transcript_name,
     parts_below_project,
 )
 from threadline.find.listing import (
@@ -194,8 +195,8 @@ def _transcript_entries(directory: Directory) -> list[os.DirEntry[str]]:
 
 
 def _make_transcript(path: Path, home: Home | None, homes: Homes, folder: str, below: tuple[str, ...]) -> Transcript:
-    meta = find_meta(str(path))
-    if meta is None and is_agent_path(path):
+    meta = find_meta(str(path), below)
+    if meta is None and parse_transcript_name(below).agent is not None:
         meta = next(filter(is_regular_file, homes.counterparts(meta_path(str(path)))), None)
     return make_transcript(path, home or Home(path.parent, "path"), folder, path.stat(), below, meta=meta)
 
