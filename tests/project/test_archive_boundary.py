@@ -14,9 +14,9 @@ RESTRICTED = ("threadline.find", "threadline.index", "threadline.search", "sqlit
 EXCEPTIONS: dict[str, dict[str, set[str]]] = {
     "cli": {
         # The schema's own comments, read from an empty database in memory; which tables are private.
-        "sql_answers": {"threadline.index", "sqlite3"},
+        "answers": {"threadline.index", "sqlite3"},
         # DuckDB's errors have the messages of SQLite's.
-        "sql_duckdb": {"threadline.index"},
+        "duckdb_query": {"threadline.index"},
         # `keep` stores the files of homes as they are; the archive is for reading sessions.
         "group": {"threadline.find"},
         "install": {"threadline.find"},
