@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.runner import CliRunner
 from tests.transcripts import SESSION, START, Pen, call, chain, prompt, reply, transcript, write
+from tests.web.client import Client
 
 import threadline
 from threadline.render import CallItem, View, count_tools, place_items
@@ -301,3 +302,25 @@ def test_sql_knows_the_agent_types_of_the_tree(cli: CliRunner, tmp_path: Path) -
     assert {row["type"] for row in agents} == AGENT_TYPES.keys() - {"main"}
     for name in AGENT_TYPES.keys() - {"main", "(none)"}:
         assert cli("list", "--agent-type", name, "--home", tmp_path, "--json").json[0]["session"] == SESSION
+
+
+def test_pages_merge_renamed_tools_unless_exact(renamed: Path) -> None:
+    """The pages of usage and calls, and that of a session, which also says how a reply stopped."""
+    client = Client(renamed)
+
+    def tools(address: str) -> set[str]:
+        return {row["tool"] for row in client.get(address).json()["rows"]}
+
+    assert tools("/usage.json?by=tool&since=all") == {"Read", "LS", "Agent"}
+    assert tools("/usage.json?by=tool&since=all&exact_tools=1") == {"View", "Read", "LSTool", "Task", "Agent"}
+    calls = client.get("/calls.json?tool=Read").json()["calls"]
+    assert {row["tool"] for row in calls} == {"View", "Read"}
+    assert len(client.get("/calls.json?tool=Read&exact_tools=1").json()["calls"]) == 1
+
+
+def test_session_page_says_why_a_reply_stopped(stopped: Path) -> None:
+    """Rows 003.29 and 003.30; the head has slug and operating system."""
+    client = Client(stopped)
+    page = client.get(f"/session/{SESSION}").text
+    for text in ("it reached the output limit (max_tokens)", "stop sequence (stop_sequence)", SLUG, "Darwin 25.1.0"):
+        assert text in page

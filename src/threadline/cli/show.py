@@ -84,7 +84,7 @@ def show(
 ) -> int:
     """Print a session as a conversation.
 
-    SESSION is the start of a session id, a transcript, or `last`. On a terminal, output goes through
+    SESSION is the start of a session id, its slug, a transcript, or `last`. On a terminal, output goes through
     a pager: $PAGER, less (with -FRX unless LESS is set) or more; none if TERM is dumb.
     """
     loaded = read_session(session, homes)

@@ -76,6 +76,7 @@ class UsageFilter(Struct, frozen=True):
     model: str | None = None
     session: str | None = None
     limit: int = 200
+    exact_tools: bool = False
 
 
 class UsageAnswer(Struct, frozen=True):
@@ -104,7 +105,7 @@ def _fields(request: PageRequest) -> Iterator[FormField]:
     yield FormField("session", "Session", "start of its id")
 
 
-@form_on_error("Usage", _fields, "by", "measure", "limit")
+@form_on_error("Usage", _fields, "by", "measure", "limit", "exact_tools")
 def usage_page(request: PageRequest) -> Page:
     """Tokens and cost over time, and by any key."""
     zone = request.zone()
@@ -116,7 +117,7 @@ def usage_page(request: PageRequest) -> Page:
         (
             el("div", el("h1", "Usage"), facts_row(_span_facts(usage_filter, zone)), class_="head"),
             _choices(request, keys, measure, is_all=usage_filter.since is None),
-            filter_form(request, list(_fields(request)), preserve=("by", "measure", "limit")),
+            filter_form(request, list(_fields(request)), preserve=("by", "measure", "limit", "exact_tools")),
             _totals_block(usage.total),
             el("section", render_usage_chart(usage, usage_filter, measure, zone), class_="block"),
             el("section", render_usage_table(request, usage, keys), class_="block"),
@@ -161,6 +162,7 @@ def _parse_filter(request: PageRequest, keys: tuple[str, ...]) -> UsageFilter:
         model=request.text("model"),
         session=request.text("session"),
         limit=request.number("limit", 200, least=1, most=_MAX_ROWS),
+        exact_tools=request.flag("exact_tools"),
     )
 
 
@@ -232,6 +234,7 @@ def compute_usage(request: PageRequest, usage_filter: UsageFilter) -> UsageAnswe
         since=since,
         until=until,
         found=archive.found if "session" in keys else (),
+        exact_tools=usage_filter.exact_tools,
     )
     unit = choose_unit(keys[0], [row.keys["day"] for row in ledger.by("day", zone=zone)], usage_filter.today)
     sessions = {row.keys["session"] for row in report.rows} if "session" in keys else set()
