@@ -187,9 +187,11 @@ def test_answers_are_the_same_without_an_index(demo_home: Path, archive: Archive
     with threadline.open(demo_home, index=False, keep=False, tz="UTC") as unindexed:
         for question in ("sessions", "errors", "entries", "prompts", "history", "ledger"):
             keywords = {"since": "2026-02", "project": "tidewatch"}
-            assert sorted(map(str, rows_of(unindexed, question, **keywords))) == sorted(
-                map(str, rows_of(archive, question, **keywords))
-            )
+            answers = [rows_of(source, question, **keywords) for source in (unindexed, archive)]
+            if question == "sessions":  # what a session spent is known with an index only
+                answers = [[{**row, "tokens": None, "amount": None} for row in rows] for rows in answers]
+            assert answers[0]
+            assert sorted(map(str, answers[0])) == sorted(map(str, answers[1]))
 
 
 def test_prompts_are_those_of_the_index_with_their_full_text(archive: Archive) -> None:
