@@ -144,9 +144,9 @@ class _TreeBuilder:
         labels = {key: count(value, plural.get(key, key[:-1]), key) for key, value in numbers.items() if value}
         labels["agents"] = count_agents(len(shown), len(shown) + len(self._missing_agents))
         labels.pop("agents_started", None)
-        labels["cost"] = self._cost_label(self._costs.total if self._costs is not None else None)
+        labels["amount"] = self._cost_label(self._costs.total if self._costs is not None else None)
         labels["times"] = f"times {zone_name(self._zone)}" if session.turns else ""
-        note = " · ".join(labels[key] for key in (*numbers, "cost", "times") if labels.get(key))
+        note = " · ".join(labels[key] for key in (*numbers, "amount", "times") if labels.get(key))
         links = "".join(f"\n{describe_continuation(link)}" for link in session.continuations)
         return TreeNode(
             "session", session.title.text or "(no title)", figures, f"{session.id or ''} · {note}{links}", self._main()

@@ -126,7 +126,7 @@ def install(*, timer: str, folder: Path | None, key_file: Path | None, homes: tu
 @kept_homes_option
 @output_options
 def uninstall(*, folder: Path | None, key_file: Path | None, homes: tuple[str, ...], output: str) -> int:
-    """Print what to remove so that `keep` no longer runs automatically. Kept sessions stay.
+    """Print what to remove so that `keep` no longer runs automatically. The keep stays.
 
     Nothing is changed. This looks for the hook in settings.json and for the systemd units; it does not read crontabs.
     """

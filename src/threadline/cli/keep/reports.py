@@ -182,7 +182,7 @@ def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[
     shown = current.at_risk if everything else current.at_risk[:_MAX_RISKS]
     rows = [_risk_cells(risk, zone) for risk in shown]
     yield out.format_table(
-        ("SESSION", "STATE", "NOT KEPT", f"LAST WRITTEN ({zone_name(zone)})", "DELETED", "PATH"),
+        ("SESSION", "STATE", "NOT STORED", f"LAST WRITTEN ({zone_name(zone)})", "DELETED", "PATH"),
         rows,
         right=(2,),
         shrink=(4,),

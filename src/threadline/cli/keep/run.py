@@ -176,11 +176,11 @@ def _result_lines(row: dict[str, Any]) -> list[str]:
     if row["gone"]:
         lines.append(f"{count(row['gone'], 'session')} deleted by Claude Code since the last run, still in the keep.")
     if row["sessions"] is None:
-        return [*lines, f"Kept in {folder}: {stored}, encrypted. Without the key its contents are unknown."]
+        return [*lines, f"Stored in {folder}: {stored}, encrypted. Without the key its contents are unknown."]
     share = f", {row['stored'] / row['bytes']:.1%}" if row["bytes"] else ""
     agents_only = f" ({row['agents_only']:,} only agents)" if row["agents_only"] else ""
     sessions = f"{count(row['sessions'], 'session')}{agents_only}"
-    lines.append(f"Kept in {folder}: {sessions}, {format_size(row['bytes'])} in {stored}{share}.")
+    lines.append(f"Stored in {folder}: {sessions}, {format_size(row['bytes'])} in {stored}{share}.")
     if row["kept"]:
         lines.append(f"Claude Code has deleted {row['kept']:,} of them: `threadline keep list --only`.")
     return lines
