@@ -54,7 +54,15 @@ from threadline.render import (
     plain,
     sparkline,
 )
-from threadline.reports import UsageReport, build_usage_report, price_digests, row_as_json, usage_document, usage_notes
+from threadline.reports import (
+    UsageReport,
+    add_session_key,
+    build_usage_report,
+    price_digests,
+    row_as_json,
+    usage_document,
+    usage_notes,
+)
 
 if TYPE_CHECKING:
     from threadline.account import Rates
@@ -171,8 +179,7 @@ def usage(
     keys = parse_keys(
         by or ("session" if mode == "reported" else "day",), apart=apart, breakdown=breakdown and shape is None
     )
-    if "turn" in keys and session is None and "session" not in keys[: keys.index("turn")]:
-        keys.insert(keys.index("turn"), "session")  # turns of different sessions have nothing in common
+    keys = add_session_key(keys, is_one_session=session is not None)
     _check_combination(keys, shape, mode, output, limit)
     options = UsageOptions(
         keys=tuple(keys),

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from threadline.reports.turns import turn_key
     from threadline.reports.usage import (
         UsageReport,
+        add_session_key,
         build_usage_report,
         find_deleted_days,
         is_day_within,
@@ -96,6 +97,7 @@ __getattr__ = lazy_exports(
         "turns": ["turn_key"],
         "usage": [
             "UsageReport",
+            "add_session_key",
             "build_usage_report",
             "find_deleted_days",
             "is_day_within",

@@ -66,6 +66,17 @@ class UsageReport(Struct, frozen=True):
         return self.rows.by
 
 
+def add_session_key(keys: Sequence[str], *, is_one_session: bool) -> list[str]:
+    """Return the keys with `session` before `turn`, unless the report is about one session.
+
+    The turns of different sessions have nothing in common.
+    """
+    added = list(keys)
+    if "turn" in added and not is_one_session and "session" not in added[: added.index("turn")]:
+        added.insert(added.index("turn"), "session")
+    return list(dict.fromkeys(added))
+
+
 def build_usage_report(
     ledger: Ledger,
     names: Sequence[str],

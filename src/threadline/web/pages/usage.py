@@ -31,7 +31,14 @@ from threadline.render.html import (
     project_link,
     render_table,
 )
-from threadline.reports import build_usage_report, thread_key, usage_document, usage_notes
+from threadline.reports import (
+    add_session_key,
+    build_usage_report,
+    thread_key,
+    turn_key,
+    usage_document,
+    usage_notes,
+)
 from threadline.web import urls
 from threadline.web.pages.forms import ALL, FormField, choice_chip, filter_form, form_on_error
 from threadline.web.pages.sessions import all_sessions, suggested_values
@@ -82,8 +89,8 @@ class UsageFilter(Struct, frozen=True):
 class UsageAnswer(Struct, frozen=True):
     """What the page shows. It holds nothing of the ledger, so it can be cached.
 
-    `parts` are sums by `unit` of time and model, for the chart. `openable` are the sessions among the rows that have a
-    page. `left_out` is the number of rows beyond the limit.
+    `prompts` are those of turns, by session and turn. `parts` are sums by `unit` of time and model, for the chart.
+    `openable` are the sessions among the rows that have a page. `left_out` is the number of rows beyond the limit.
     """
 
     rows: Rows
@@ -91,6 +98,7 @@ class UsageAnswer(Struct, frozen=True):
     unit: str
     parts: tuple[Row, ...]
     titles: Mapping[str, str]
+    prompts: Mapping[tuple[str, str], str]
     openable: frozenset[str]
     notes: tuple[str, ...]
     left_out: int
@@ -132,7 +140,11 @@ def _parse_keys(request: PageRequest) -> tuple[str, ...]:
     for key in keys:
         if key not in _KEYS:
             raise BadQuery(f"by={shorten(key, 40)!r} must be one of {', '.join(_KEYS)}.")
-    return keys
+    return _complete_keys(request, keys)
+
+
+def _complete_keys(request: PageRequest, keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(add_session_key(keys, is_one_session=request.text("session") is not None))
 
 
 def _parse_filter(request: PageRequest, keys: tuple[str, ...]) -> UsageFilter:
@@ -188,7 +200,9 @@ def _choices(request: PageRequest, keys: tuple[str, ...], measure: str, *, is_al
         for name, label, days in _TIME_SPANS
     ]
     spans.append(choice_chip(request.url_with(since=ALL, until=None), "all", is_chosen=is_all and until is None))
-    groups = [choice_chip(request.url_with(by=key), key, is_chosen=keys == (key,)) for key in _KEYS]
+    groups = [
+        choice_chip(request.url_with(by=key), key, is_chosen=keys == _complete_keys(request, (key,))) for key in _KEYS
+    ]
     measures = [choice_chip(request.url_with(measure=name), name, is_chosen=name == measure) for name in MEASURES]
     return el(
         "div",
@@ -244,6 +258,7 @@ def compute_usage(request: PageRequest, usage_filter: UsageFilter) -> UsageAnswe
         unit=unit,
         parts=ledger.by(unit, "model", zone=zone).rows,
         titles=archive.titles(sessions) if sessions else {},
+        prompts=report.prompts,
         openable=frozenset(_sessions_with_page(request, archive, sessions)) if sessions else frozenset(),
         notes=tuple(usage_notes(report)),
         left_out=report.left_out,
@@ -253,8 +268,13 @@ def compute_usage(request: PageRequest, usage_filter: UsageFilter) -> UsageAnswe
 
 def _session_keys(archive: Archive, ledger: Ledger, keys: Collection[str]) -> dict[str, Key]:
     """The functions of those keys that need the sessions to be read."""
+    functions: dict[str, Key] = {}
     # A server has threads, so it must not fork workers.
-    return {"thread": thread_key(archive.found, ledger, jobs=1)} if "thread" in keys else {}
+    if "thread" in keys:
+        functions["thread"] = thread_key(archive.found, ledger, jobs=1)
+    if "turn" in keys:
+        functions["turn"] = turn_key(archive.found, ledger, jobs=1)
+    return functions
 
 
 def _sessions_with_page(request: PageRequest, archive: Archive, sessions: Collection[str]) -> Iterator[str]:
@@ -309,6 +329,9 @@ def _key_cell(request: PageRequest, usage: UsageAnswer, row: Row, key: str) -> C
         if url is not None and value not in usage.openable:
             return el("span", label, title=_NO_PAGE)
         return el("a", label, href=url, title=shorten(value, 80)) if url else label
+    if key == "turn":
+        prompt = usage.prompts.get((row.keys.get("session", ""), value), "")
+        return shorten(f"{value}  {prompt}".strip(), 90)
     label = shorten("abandoned branch" if (key, value) == ("thread", "left branch") else value, 90)
     return el("a", label, href=url) if url else label
 
