@@ -110,6 +110,8 @@ def test_projects_may_have_sessions_of_the_same_name(tmp_path: Path) -> None:
         rows = [make_prompt(name, uuid=f"u{number}"), make_reply("Done.", tokens=(number, 0), uuid=f"a{number}")]
         write_rows(tmp_path / f"projects/-home-user-project-{name}.jsonl", rows)
     assert sorted(row["title"] for row in _run(tmp_path, "list").json) == ["a/session1", "a/session2", "b/session1"]
+    spent = {row["title"]: row["tokens"] for row in _run(tmp_path, "list").json}
+    assert spent == {"a/session1": 1, "a/session2": 2, "b/session1": 3}
     assert _run(tmp_path).json["sessions"] == 3
     assert b"-project-b/session1.jsonl" in _run(tmp_path, "show", "session1").err
     for name, tokens in (("a/session1", 1), ("b/session1", 3)):

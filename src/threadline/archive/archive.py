@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime, tzinfo
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from threadline.model.edits import FileLog
     from threadline.model.entries import Entry
     from threadline.model.homes import Found, Transcript
+    from threadline.model.ledger import Charge, Sum
     from threadline.model.places import SessionId
     from threadline.model.summaries import SummaryLinks
     from threadline.model.tables import Hit, Hits
@@ -525,9 +527,17 @@ class Archive:
         chosen = replace(selection or SessionFilter(), **_without_none(keywords))
         index = self._source()
         if index is not None:
-            return _with_costs(list_sessions(self.found, chosen, source=index.summaries()), index)
+            return _with_costs(list_sessions(self.found, chosen, source=index.summaries()), index, self._shared_names())
         with self._progress("Reading", total_size(self.found)) as advance:
             return list_sessions(self.found, chosen, jobs=self._jobs, progress=advance)
+
+    def _shared_names(self) -> set[str]:
+        """The ids that sessions of several projects have: names that are not UUIDs."""
+        mains = (transcript for home in self.found for transcript in home.transcripts if transcript.is_main)
+        paths: dict[str, set[str]] = {}
+        for main in mains:
+            paths.setdefault(str(main.session), set()).add(main.session_key)
+        return {name for name, keys in paths.items() if len(keys) > 1}
 
     def session(self, name: str) -> Session:
         """Read a session, by a prefix of its id, or `last`.
@@ -1277,13 +1287,21 @@ class HomePresence:
         return len(homes) == len(self._folders)
 
 
-def _with_costs(sessions: SessionList, index: Index) -> SessionList:
-    """The sessions with what they spent."""
+def _is_owned_in(folder: str, charge: Charge) -> bool:
+    return str(charge.owner.origin.transcript).startswith(folder)
+
+
+def _with_costs(sessions: SessionList, index: Index, shared: Collection[str]) -> SessionList:
+    """The sessions with what they spent. Sessions of several projects have a name in `shared`."""
     if not sessions:
         return sessions
-    costs = {row.keys["session"]: row for row in index.ledger().by("session")}
+    ledger = index.ledger()
+    costs: dict[str, Sum] = {row.keys["session"]: row for row in ledger.by("session")}
     for at, session in enumerate(sessions):
         cost = costs.get(session.id or "")
+        if session.id in shared:
+            folder = f"{session.path.parent}{os.sep}"
+            cost = ledger.where(partial(_is_owned_in, folder), session=session.id).total
         tokens, amount = (cost.tokens, cost.amount) if cost is not None else (0, None)
         sessions[at] = replace(session, tokens=tokens, amount=amount)
     return sessions
