@@ -299,7 +299,7 @@ def test_accepts_id_prefixes(cli: CliRunner, sample: Path, demo_home: Path) -> N
     for short in ("5e5", "a", "agent-a1"):
         result = cli("entries", short, "--home", home)
         assert result.code == 2
-        assert "Give at least 4 characters" in result.err
+        assert "Use at least 4 characters" in result.err
 
 
 def test_ambiguous_prefix_lists_candidates(cli: CliRunner, tmp_path: Path) -> None:

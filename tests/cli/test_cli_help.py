@@ -48,11 +48,23 @@ def test_prints_version(cli: CliRunner) -> None:
         assert cli(option).out.split()[-1] == threadline.__version__
 
 
-@for_each("command", ["", *COMMANDS])
+@for_each("command", ["", *COMMANDS, *(f"keep {action}" for action in ACTIONS)])
 def test_help_fits_80_columns(cli: CliRunner, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line of the help is longer than 80 columns, including examples."""
+    """No line of the help is longer than 80 columns, including examples, and none is cut."""
     monkeypatch.setenv("COLUMNS", "80")
-    assert max(map(len, cli(*command.split(), "--help").out.splitlines())) <= 80
+    lines = cli(*command.split(), "--help").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line for line in lines[1:] if line.endswith("...")] == []
+
+
+@pytest.mark.parametrize("group", ["", "keep"])
+def test_help_shows_complete_sentences(cli: CliRunner, group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The description of each command is shown completely, also on a narrow terminal."""
+    descriptions = list(COMMANDS.values()) if not group else [text for _, text in ACTIONS.values()]
+    for width in (60, 80, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        text = " ".join(cli(*group.split(), "--help").out.split())
+        assert [description for description in descriptions if description not in text] == []
 
 
 def test_suggests_command_for_path_or_typo(cli: CliRunner, demo_home: Path) -> None:

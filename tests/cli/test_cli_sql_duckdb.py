@@ -95,7 +95,7 @@ def test_duckdb_types(cli: CliRunner, home: Path, tmp_path: Path) -> None:
         ("SET enable_external_access = true", "The index is read-only (SET)"),
         ("CREATE TABLE a(b INT)", "The index is read-only (CREATE)"),
         ("PRAGMA version", "The index is read-only (PRAGMA)"),
-        ("SELECT 1; SELECT 2", "Give one statement, not several."),
+        ("SELECT 1; SELECT 2", "Write one statement, not several."),
         ("", "The query is empty. Give a SELECT"),
         ("SELEC 1", 'DuckDB, column 1: syntax error at or near "SELEC".'),
         ("SELECT nothing FROM charges", "DuckDB, column 8: Referenced column"),

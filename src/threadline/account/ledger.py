@@ -413,7 +413,7 @@ class Ledger(Table[Charge]):
         if "tool" in names and not self.calls:
             raise BadQuery("This ledger was read without calls and cannot be summed by tool. Read it with calls.")
         if len(set(names)) < len(names):
-            raise BadQuery("A key is given twice. Give each key once.")
+            raise BadQuery("A key is used twice. Use each key once.")
         if extra_keys:
             return self._sum(names, in_zone, extra_keys, exact_tools=exact_tools)
         cache_key = names, in_zone, exact_tools

@@ -408,7 +408,7 @@ class Archive:
             return self.transcript(name).path
         newest = self.sessions(SessionFilter(limit=1)).sessions
         if not newest:
-            raise NotFound("There is no session yet. Choose a home with --home, or give the path of a transcript.")
+            raise NotFound("There is no session yet. Choose a home with --home, or use the path of a transcript.")
         return newest[0].path
 
     def transcript(self, name: str) -> Transcript:

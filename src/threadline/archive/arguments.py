@@ -52,7 +52,7 @@ def check_texts(**values: str | None) -> None:
     """
     for name, value in values.items():
         if value is not None and not isinstance(value, str):
-            raise BadQuery(f"{name}={value!r} is not text. Give {name} as a string.")
+            raise BadQuery(f"{name}={value!r} is not text. Use a string.")
 
 
 def check_limit(limit: Any) -> int | None:
@@ -63,7 +63,7 @@ def check_limit(limit: Any) -> int | None:
     """
     if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0):
         return limit
-    raise BadQuery(f"limit={limit!r} is not a number of rows. Give a whole number, or None for all.")
+    raise BadQuery(f"limit={limit!r} is not a number of rows. Use a whole number, or None for all.")
 
 
 def parse_names(name: str, value: Names, choices: Collection[str] = ()) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def parse_names(name: str, value: Names, choices: Collection[str] = ()) -> tuple
     names: tuple[Any, ...] = (value,) if isinstance(value, str) else tuple(value)
     for part in names:
         if not isinstance(part, str):
-            raise BadQuery(f"{name}={value!r} is not a list of names. Give one string, or several.")
+            raise BadQuery(f"{name}={value!r} is not a list of names. Use one string, or several.")
         if choices and part not in choices:
             raise BadQuery(f"Unknown value {part!r} for {name}. Choose from {join_some(choices, len(choices))}.")
     return names

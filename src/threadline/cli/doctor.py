@@ -74,7 +74,7 @@ def _find_paths(paths: tuple[str, ...], homes: tuple[str, ...]) -> list[Found]:
     """What is at the paths. `--home` only says where to look for ids."""
     results = [find_by_name(path, homes, whole_session=True) for path in paths]
     if homes and not all(is_id for _found, is_id in results):
-        raise click.UsageError("Use either PATH or --home: a home can be given as a PATH.")
+        raise click.UsageError("Use either PATH or --home: a home may also be a PATH.")
     return [found for found, _is_id in results]
 
 

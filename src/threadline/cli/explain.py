@@ -52,7 +52,7 @@ _EPILOG = """
 Examples:
   threadline explain last                     the newest session
   threadline explain 55604662 --all           every message of a session
-  threadline explain last --sort amount       the most expensive messages first
+  threadline explain last --sort amount       most expensive first
   threadline explain msg_01XFDUDYJg           one message, by an id prefix
   threadline explain req_011CQg0001           one message, by its request
   threadline explain 55604662:17              the message on line 17

@@ -78,7 +78,7 @@ def find_by_id(prefix: str, found: Iterable[Found]) -> Transcript:
     exact = [t for t in matches if str(t.session).lower() == start]
     agent = start.removeprefix("agent-")
     if not exact and len(agent) < _MIN_ID_LENGTH:
-        raise BadQuery(f"{name!r} is too short for the start of an id. Give at least {_MIN_ID_LENGTH} characters.")
+        raise BadQuery(f"{name!r} is too short for the start of an id. Use at least {_MIN_ID_LENGTH} characters.")
     # Copies that people made have the id of the original with something added.
     matches = exact or [t for t in matches if is_uuid(str(t.session))] or matches
     matches = matches or [t for t in transcripts if (t.agent or "").lower().startswith(agent)]

@@ -46,7 +46,7 @@ class QueryResult:
             self._cursor.execute(question)
         self.columns = unique_names([column[0] for column in self._cursor.description or ()])
         if not self.columns:
-            raise BadQuery("There is no statement. Give a SELECT; `threadline sql --schema` lists the tables.")
+            raise BadQuery("There is no statement. Write a SELECT; `threadline sql --schema` lists the tables.")
 
     def __iter__(self) -> Iterator[Sequence[Any]]:
         for chunk in self.chunks(_FETCH_ROWS):
@@ -79,7 +79,7 @@ class QueryResult:
         try:
             yield
         except MemoryError:
-            raise BadQuery("The query needs more memory than allowed. Select less at once.") from None
+            raise BadQuery("The query needs more memory than allowed. Select less.") from None
         except (sqlite3.Error, sqlite3.Warning) as error:
             if str(error) == "interrupted" and not self._is_late():
                 # Ctrl-C came while SQLite was calling `_is_late`, which it took for a yes.
@@ -95,7 +95,7 @@ class QueryResult:
         if any(sign in message for sign in _REFUSAL_SIGNS):
             return f"The index is read-only ({message}). Only SELECT statements are allowed."
         if "one statement" in message:
-            return "Give one statement, not several."
+            return "Write one statement, not several."
         name = _NAME_IN_ERROR.search(message)
         at = error_position(self._question, next(filter(None, name.groups()))) if name is not None else ""
         if "no such table" in message or "no such column" in message:

@@ -40,7 +40,7 @@ _AUTOMATIC_SOURCES = frozenset({"default", "xdg", "desktop"})
 _INSTALL_EPILOG = """
 \b
 Examples:
-  threadline keep install                   a hook for Claude Code, and a timer
+  threadline keep install                   a hook and a timer
   threadline keep install --timer cron      a crontab line as the timer
   threadline keep install --json            the same as data, for a program
 

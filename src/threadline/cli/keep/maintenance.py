@@ -122,10 +122,10 @@ def _print_verification(row: dict[str, Any]) -> None:
 _MERGE_EPILOG = """
 \b
 Examples:
-  threadline keep merge /mnt/laptop/keep           import from another keep
-  threadline keep merge a b --keep all             merge two keeps into a third
-  threadline keep merge COPY                       repair this keep from a copy
-  threadline keep merge COPY --accept-forgotten    also forget what was forgotten there
+  threadline keep merge /mnt/laptop/keep          import from another keep
+  threadline keep merge a b --keep all            two keeps into a third
+  threadline keep merge COPY                      repair from a copy
+  threadline keep merge COPY --accept-forgotten   forget what it forgot
 
 \b
 Exit codes: 0 done; 2 something was not imported, or another error.
@@ -205,7 +205,7 @@ _FORGET_EPILOG = """
 Examples:
   threadline keep forget 55604662 --reason "a customer's data"
   threadline keep forget 55604662 --reason "a mistake" --yes    without asking
-  threadline keep list                                          list the sessions in the keep
+  threadline keep list      sessions in the keep
 
 \b
 Exit codes: 0 forgotten; 1 you said no; 2 an error.
@@ -260,12 +260,12 @@ def _confirm(question: str) -> bool:
 _PACK_EPILOG = """
 \b
 Examples:
-  threadline keep pack           after some hundred runs: smaller, and faster to read
+  threadline keep pack           after some hundred runs: smaller and faster
   threadline keep pack --json    for a program
   threadline keep verify         check the result
 
 \b
-Exit codes: 0 done, 1 no keep found, 2 an error. A damaged pack is not rewritten and counts as an error.
+Exit codes: 0 done, 1 no keep found, 2 an error (also: a pack is damaged).
 """
 
 

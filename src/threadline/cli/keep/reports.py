@@ -37,7 +37,7 @@ _MAX_RISKS = 10
 _STATUS_EPILOG = """
 \b
 Examples:
-  threadline keep status            what it contains, and what will be deleted first
+  threadline keep status            contents, and what is deleted first
   threadline keep status --all      every session at risk
   threadline keep status --jsonl    a row for each session or file at risk
   threadline keep                   keep them
@@ -432,7 +432,7 @@ _PATH_EPILOG = """
 \b
 Examples:
   threadline keep path                        where the keep is
-  rsync -a "$(threadline keep path)" backup/  copy it: files in it never change
+  rsync -a "$(threadline keep path)" backup/  copy it: files never change
   zstd -dc "$(threadline keep path)"/packs/*.zst | grep -c user
 """
 

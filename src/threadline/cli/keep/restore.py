@@ -27,13 +27,13 @@ _MAX_MESSAGES = 10
 _EPILOG = """
 \b
 Examples:
-  threadline keep restore 55604662                   into the home it came from
+  threadline keep restore 55604662                   to its former home
   threadline keep restore 55604662 --to ~/old-home   into another home
   threadline keep restore last --at 3 --to old       as it was after run 3
   threadline keep restore --all --to ~/.claude-new   everything
 
 \b
-Exit codes: 0 restored, 1 no keep found, 2 some files were not restored, or another error.
+Exit codes: 0 restored, 1 no keep found, 2 a file not restored, or an error.
 """
 
 
@@ -50,7 +50,9 @@ Exit codes: 0 restored, 1 no keep found, 2 some files were not restored, or anot
 @click.option(
     "--at", type=click.IntRange(min=1), metavar="RUN", help="The state after this run (see `keep diff --runs`)."
 )
-@click.option("--touch", is_flag=True, help="Set mtimes to now, so that Claude Code does not delete the files at once.")
+@click.option(
+    "--touch", is_flag=True, help="Set mtimes to now, so that Claude Code does not delete the files immediately."
+)
 @click.option("--home", metavar="DIR", help="Only files of this home, if several have the session.")
 @machine_option
 @keep_options
@@ -334,6 +336,6 @@ def _warn_of_deletion(home: str, sessions: Sequence[KeptSession]) -> None:
         click.echo(
             out.wrap_text(
                 f"{which} older than {period.days} days, so Claude Code deletes it again soon after it starts. Resume"
-                f" it at once, raise cleanupPeriodDays in {home}/settings.json first, or restore with --touch."
+                f" it now, raise cleanupPeriodDays in {home}/settings.json first, or restore with --touch."
             )
         )

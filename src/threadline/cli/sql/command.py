@@ -126,7 +126,7 @@ def _check_options(
     if sum([query is not None, schema, folder is not None]) > 1:
         raise click.UsageError("Use only one of SELECT, --schema and --export.")
     if query is None and not schema and folder is None:
-        raise click.UsageError("Give a SELECT in quotes, or --schema to see the tables.")
+        raise click.UsageError("Write a SELECT in quotes, or --schema to see the tables.")
     if query is None and (target is not None or duckdb):
         raise click.UsageError("--out and --duckdb require a SELECT.")
     if force and target is None and folder is None:

@@ -74,9 +74,9 @@ class DuckdbAnswer:
 
         statements = self._run(lambda: self._connection.extract_statements(self._query))
         if not statements:
-            raise BadQuery("The query is empty. Give a SELECT; `threadline sql --schema` shows the tables.")
+            raise BadQuery("The query is empty. Write a SELECT; `threadline sql --schema` shows the tables.")
         if len(statements) > 1:
-            raise BadQuery("Give one statement, not several.")
+            raise BadQuery("Write one statement, not several.")
         if statements[0].type not in {StatementType.SELECT, StatementType.EXPLAIN}:
             raise BadQuery(f"The index is read-only ({statements[0].type.name}). Only SELECT statements are allowed.")
 
@@ -93,7 +93,7 @@ class DuckdbAnswer:
             self._stop(future)
             raise
         except MemoryError:
-            raise BadQuery("The query needs too much memory. Select less at once.") from None
+            raise BadQuery("The query needs too much memory. Select less.") from None
         except (self._error, OSError) as error:  # Arrow turns the first into the second
             raise BadQuery(self._format_error(str(error))) from None
         finally:
@@ -107,7 +107,7 @@ class DuckdbAnswer:
         kind, _, message = error.partition("\n")[0].partition(": ")
         message = message.rstrip(".!")
         if kind.startswith("Out of Memory"):
-            return f"The query needs too much memory ({message}). Select less at once."
+            return f"The query needs too much memory ({message}). Select less."
         if kind.startswith("Permission"):
             return f"Only the index can be read, not other files ({message})."
         token = _ERROR_TOKEN.search(message)

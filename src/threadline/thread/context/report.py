@@ -31,7 +31,7 @@ def analyze_context(
         BadQuery: both a place and a turn are specified.
     """
     if at is not None and turn is not None:
-        raise BadQuery("Give a place or a turn, not both.")
+        raise BadQuery("Use a place or a turn, not both.")
     selected = _find_agent(session, agent)
     position = None
     if at is not None:
