@@ -467,7 +467,7 @@ def test_names_agents_of_session_without_main_transcript(cli: CliRunner, tmp_pat
     for command in ("show", "entries"):
         result = cli(command, session[:8], "--home", home)
         assert result.code == 2
-        assert result.err.endswith("itself is gone. What is left: a1b2c3d4; name one of them.\n")
+        assert result.err.endswith("no longer exists. What is left: a1b2c3d4; name one of them.\n")
     assert cli("entries", "a1b2c3d4", "--home", home).code == 0
 
 

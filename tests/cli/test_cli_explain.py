@@ -156,7 +156,7 @@ def test_compares_sum_with_claude_codes_cost_state(cli: CliRunner, tmp_path: Pat
     assert receipt["reported"]["why"]
     page = " ".join(cli("explain", SESSION, "--home", home).out.split())
     assert "reported by Claude Code" in page
-    assert "Reported is $0.01 more" in page
+    assert "The reported amount is $0.01 more" in page
 
 
 def test_explains_a_single_agent(cli: CliRunner, tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_homes_are_merged_by_time(cli: CliRunner, home: Path, tmp_path: Path) ->
     ("words", "sentence"),
     [
         (["nothing like it"], "None of 4 prompts matches 'nothing like it'."),
-        (["parser", "--project", "other"], "1 contain the text, 1 are from such a project"),
+        (["parser", "--project", "other"], "1 contain the text, 1 are from a matching project"),
         (["--since", "2026-02-01"], "The newest is from 2026-01-05"),
     ],
 )

@@ -56,9 +56,9 @@ def test_platforms_are_those_of_ci() -> None:
 
 
 def test_readme_says_what_is_written() -> None:
-    """README names the one command that writes into a home, and links to the pages for teams."""
+    """README names the commands that write into a home, and links to the pages for teams."""
     readme = (ROOT / "README.md").read_text()
-    assert "only reads your Claude files. The single exception is `threadline keep restore`" in readme
+    assert "Two commands add to a home, and only when you run them: `keep restore`" in readme
     for name in ("SECURITY.md", "docs/stability.md", "docs/configuration.md"):
         assert f"({name})" in readme
         assert (ROOT / name).is_file()

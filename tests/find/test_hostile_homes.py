@@ -110,7 +110,7 @@ def test_symlinks_to_directories_are_not_followed(tmp_path: Path) -> None:
     assert problems(home) == [
         ("projects/-a/loop", ProblemKind.SKIPPED, message),
         ("projects/-b", ProblemKind.SKIPPED, message),
-        ("projects/-c", ProblemKind.SKIPPED, "a link that leads in a circle"),
+        ("projects/-c", ProblemKind.SKIPPED, "a circular link"),
         ("todos", ProblemKind.SKIPPED, message),
     ]
 
@@ -158,7 +158,7 @@ def test_symlink_out_of_the_home_or_to_nowhere_is_skipped(tmp_path: Path) -> Non
     (home / "projects/-a/b.jsonl").symlink_to("gone")
     assert problems(home) == [
         ("projects/-a/a.jsonl", ProblemKind.SKIPPED, "a link to a file outside the home"),
-        ("projects/-a/b.jsonl", ProblemKind.SKIPPED, "a link to something that is not there"),
+        ("projects/-a/b.jsonl", ProblemKind.SKIPPED, "a link to a missing file"),
     ]
 
 
@@ -227,7 +227,7 @@ def test_unreadable_directory_is_reported(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(os, "scandir", refuse)  # an administrator, as in many containers, may list anything
     assert transcripts(tmp_path) == [main]
-    expected = "could not be looked at: Permission denied"
+    expected = "could not be accessed: Permission denied"
     assert problems(tmp_path) == [("projects/-closed", ProblemKind.UNREADABLE, expected)]
     assert [project.folder for project in list_home(tmp_path).projects] == ["-a", "-closed"]
 

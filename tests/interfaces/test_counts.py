@@ -90,8 +90,8 @@ def test_session_in_two_homes_is_one_session_and_two_rows(home: Path, tmp_path: 
     expected = "2 in 2 projects; `list` has 4, because some are in several homes or projects"
     assert expected in " ".join(_text(*homes).split())
     assert len(entry_points.run_command("list", "--json", *homes).json) == 4
-    assert "2 rows repeat a session that another home or project has, too." in _text("list", *homes)
-    assert "repeat a session" not in _text("list", "--home", home)
+    assert "Rows that are copies of a session in another home or project: 2." in _text("list", *homes)
+    assert "Rows that are copies" not in _text("list", "--home", home)
 
 
 def test_call_in_a_fork_counts_once(home: Path) -> None:

@@ -349,7 +349,7 @@ def test_a_slow_search_is_cut_short_with_a_note(archive: Archive, monkeypatch: p
         unlimited = search(index, "/[a-z]+e[a-z]+/", every=True, now=NOW, limit=None)
     assert (complete.cut_short, complete.note) == (False, None)
     assert (len(partial.hits), partial.cut_short, partial.at_least) == (1, True, True)
-    assert (partial.note or "").startswith("This may not be all: ")
+    assert (partial.note or "").startswith("Results may be incomplete: ")
     assert unlimited.hits == complete.hits
     assert not unlimited.cut_short
 

@@ -128,9 +128,9 @@ def _explain_nothing(homes: Sequence[Home], prompts: PromptHistory, criteria: Pr
         return f"No prompts: no history.jsonl with rows in {join_some(str(home.path) for home in homes)}."
     descriptions = {
         "text": "contain the text",
-        "project": "are from such a project",
-        "since": "are not older",
-        "until": "are not newer",
+        "project": "are from a matching project",
+        "since": "are from that time on",
+        "until": "are from before its end",
         "gone": "are from deleted sessions",
     }
     used = [name for name in descriptions if getattr(criteria, name)]

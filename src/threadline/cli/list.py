@@ -164,7 +164,7 @@ def _page_lines(listing: SessionList, zone: tzinfo, *, colour: bool) -> Iterator
         yield ""
         yield style.line((Span(f"Times are {zone_name(zone)}.", Role.FAINT),))
     if number := _count_repeated(listing.sessions):
-        note = f"{count(number, 'row')} repeat a session that another home or project has, too."
+        note = f"Rows that are copies of a session in another home or project: {number:,}."
         yield from map(style.line, wrap((Span(note, Role.FAINT),), width))
     if listing.more:
         note = f"Showing the newest {len(listing.sessions)}. {listing.more:,} more: use --limit N."

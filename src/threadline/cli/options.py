@@ -126,7 +126,7 @@ def exact_tools_option(function: CommandFunction) -> CommandFunction:
     return click.option(
         "--exact-tools",
         is_flag=True,
-        help="Keep old and new names of a tool apart. Default: Read includes View, Agent includes Task.",
+        help="Do not merge the old and new names of a tool. Default: Read includes View, Agent includes Task.",
     )(function)
 
 

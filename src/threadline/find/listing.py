@@ -44,9 +44,9 @@ _SPECIAL_FILES: Final = (
     (stat.S_ISBLK, "a block device"),
 )
 _DEAD_LINK_REASONS: Final = {
-    errno.ELOOP: "a link that leads in a circle",
-    errno.ENOENT: "a link to something that is not there",
-    errno.ENOTDIR: "a link to something that is not there",
+    errno.ELOOP: "a circular link",
+    errno.ENOENT: "a link to a missing file",
+    errno.ENOTDIR: "a link to a missing file",
 }
 _HAS_JUNCTIONS: Final = hasattr(os.DirEntry, "is_junction")
 # How many entries are listed between two calls of `is_too_late`.
@@ -198,7 +198,7 @@ class DirectoryWalk:
     def note_refused(self, path: str, error: OSError) -> None:
         """Record that the operating system refused; a path that vanished after it was listed is not recorded."""
         if not isinstance(error, FileNotFoundError):
-            message = f"could not be looked at: {error.strerror or error}"
+            message = f"could not be accessed: {error.strerror or error}"
             self.problems.append(Problem(ProblemKind.UNREADABLE, Place(path), message))
             self.refused.append(path)
 

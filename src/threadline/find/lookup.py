@@ -53,7 +53,7 @@ def look_at_path(path: str | Path) -> Found:
         raise NotFound(f"There is nothing at {name!r}. Name a transcript, a folder or a home.") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise Unreadable(f"{name!r} cannot be looked at: {reason}.") from None
+        raise Unreadable(f"{name!r} cannot be accessed: {reason}.") from None
     _refuse_side_file(place)
     home = Home(place.parent, "path")
     return Found(home, (), (_transcript_outside_home(place, home, status),), (), ())
@@ -140,8 +140,8 @@ def _no_match_message(name: str, remaining: list[Transcript]) -> str:
         return f"No session or agent has an id that starts with {name!r}. `threadline list` shows all sessions."
     agents = [str(transcript.agent) for transcript in remaining if transcript.agent is not None]
     others = f" and {len(agents) - _MAX_SHOWN:,} more" if len(agents) > _MAX_SHOWN else ""
-    files = f"{', '.join(agents[:_MAX_SHOWN])}{others}; name one of them" if agents else "other files of it"
-    return f"The transcript of session {name!r} itself is gone. What is left: {files}."
+    files = f"{', '.join(agents[:_MAX_SHOWN])}{others}; name one of them" if agents else "other files of the session"
+    return f"The transcript of session {name!r} no longer exists. What is left: {files}."
 
 
 def _shorten(name: str) -> str:

@@ -367,7 +367,7 @@ class Catalogue:
     def _read_location(self, location: PieceLocation, hash_: str) -> bytes:
         data = self._frame(location.pack, location.frame)[location.start : location.start + location.length]
         if sha256(data).hexdigest() != hash_:
-            raise Unreadable(f"A piece in {location.pack.name!r} is damaged. `threadline keep verify` says more.")
+            raise Unreadable(f"A piece in {location.pack.name!r} is damaged. `threadline keep verify` shows details.")
         return data
 
     def _open_cache(self) -> None:

@@ -65,7 +65,7 @@ def forget_session(
         forgotten = ForgottenFiles((*catalogue.forgotten.rows, row))
         versions = [version for version in catalogue.all_versions() if forgotten.has(version.path)]
         if not versions:
-            raise NotFound(f"The keep has nothing of {session!r}. `threadline keep list` shows what it has.")
+            raise NotFound(f"The keep has no files of {session!r}. `threadline keep list` shows what it has.")
         moment = format_timestamp(now())
         # The row is written first: if the process is killed while packs are rewritten, the next run continues.
         run = catalogue.next_run(machine.id, machine.label, moment)

@@ -376,7 +376,7 @@ def recognise_machine(catalogue: Catalogue, machine: Machine, homes: Sequence[Ho
         other = by_last_run[0]
         return machine, (
             f"Another machine named {machine.label!r} ({other}) stored {candidates[other][0].home!r}, but other files."
-            f" This one keeps as {machine.id}. If it is the same machine, write {other} into"
+            f" This machine's id is {machine.id}. If it is the same machine, write {other} into"
             f" {str(machine.folder / MACHINE_FILE)!r}."
         )
     return machine, None

@@ -168,7 +168,9 @@ class _KeptHomesUpdate:
             try:
                 stack.enter_context(locks.hold_lock(self._folder / _LOCK_NAME))
             except locks.LockBusy:
-                message = f"Another threadline is unpacking files from the keep {str(self._keep)!r}. Wait for it."
+                message = (
+                    f"Another threadline process is unpacking files from the keep {str(self._keep)!r}. Wait for it."
+                )
                 raise IndexBusy(message) from None
             began = time.time_ns()
             own_machine = self._selection.own_machine

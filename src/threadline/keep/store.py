@@ -331,7 +331,7 @@ class Store:
                 stack.enter_context(locks.hold_lock(self.folder / f"{_LOCK_NAME}-{machine}"))
                 stack.enter_context(locks.hold_lock(self.folder / _LOCK_NAME, shared=shared))
             except locks.LockBusy:
-                message = f"Another threadline is writing to the keep {str(self.folder)!r}. Wait for it, or try again."
+                message = f"Another process is writing to the keep {str(self.folder)!r}. Wait for it, or try again."
                 raise IndexBusy(message) from None
             yield
 
@@ -456,7 +456,7 @@ def create_keep(folder: Path, key: EncryptionKey | None) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if key is None and any((folder / name).exists() for name in _IDENTITY_FILES):
-        raise OSError(None, "an encrypted keep was begun there; use --encrypt")
+        raise OSError(None, "an encrypted keep was started there; use --encrypt")
     foreign = [
         path.name
         for path in folder.iterdir()

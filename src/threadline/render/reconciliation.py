@@ -56,7 +56,7 @@ def reported_session_lines(session: ReportedSession) -> list[str]:
         return [f"{head}the computed amount is equal to the last digit."]
     less = "more" if session.difference > 0 else "less"
     gap = format_amount(session.difference.copy_abs())
-    verdict = f"{head}the computed amount is {format_amount(session.computed)}. Reported is {gap} {less}."
+    verdict = f"{head}the computed amount is {format_amount(session.computed)}. The reported amount is {gap} {less}."
     return [verdict, *(f"{format_amount(why.amount, signed=True)}: {plain(why.words)}." for why in session.why)]
 
 

@@ -278,7 +278,7 @@ class _RowChecker:
         """The note for a search that was cut short."""
         read = count(len(self.examined), "entry was", "entries were")
         return (
-            f"This may not be all: {read} read in {self._seconds:.1f} s. Add a word, or a field such as project:"
+            f"Results may be incomplete: {read} read in {self._seconds:.1f} s. Add a word, or a field such as project:"
             " or since:7d, or allow more time with --timeout."
         )
 

@@ -59,7 +59,7 @@ def gone_page(request: PageRequest, error: NotFound) -> PageResult | None:
     """Answer an open page (`seen=1`) whose session has been deleted: for its script, that is not an error."""
     if not request.flag("seen"):
         return None
-    message = "This session no longer exists. What is shown was loaded before."
+    message = "This session no longer exists. This page shows what was loaded before."
     return Page("Gone", "gone", el("p", visible(str(error))), {"gone": message})
 
 

@@ -71,7 +71,7 @@ def kept_homes_option(function: CommandFunction) -> CommandFunction:
         "homes",
         multiple=True,
         metavar="DIR",
-        help="A Claude home, instead of those found; may be given several times.",
+        help="Read this Claude home instead of the default ones. Repeatable.",
     )(function)
 
 

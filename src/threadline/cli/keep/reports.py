@@ -40,7 +40,7 @@ Examples:
   threadline keep status            contents, and what is deleted first
   threadline keep status --all      every session at risk
   threadline keep status --jsonl    a row for each session or file at risk
-  threadline keep                   keep them
+  threadline keep                   store them
 
 \b
 Exit codes: 0 there is a keep; 1 there is none yet; 2 an error.

@@ -73,7 +73,7 @@ def restore(
 ) -> int:
     """Restore sessions byte for byte, with their agents, tool results, file history, todos, tasks and plans.
 
-    SESSION is the start of an id, or `last`. Existing files with other content stay, unless --force is given. Nothing
+    SESSION is the start of an id, or `last`. Existing files with other content stay, unless you use --force. Nothing
     is written outside the home. A truncated transcript is restored as it was before; --at restores it as it was stored.
     """
     if sessions and everything:

@@ -215,7 +215,7 @@ def _evidence_links(file: FileState, places: _PlaceLinks, scene: Scene) -> Itera
     if address := scene.links.file(file.path):
         yield from (el("a", "in all sessions", href=address), " ")
     sources: list[tuple[str, Evidence]] = [("proven at ", file.proof)] if file.proof is not None else []
-    sources += [("in doubt since ", doubt) for doubt in file.doubts[:1]]
+    sources += [("uncertain since ", doubt) for doubt in file.doubts[:1]]
     for label, evidence in sources:
         yield from (label, places.link(evidence.place, evidence.agent), f" ({evidence.how}) ")
     if file.changed is not None:

@@ -56,7 +56,7 @@ def doctor_page(request: PageRequest) -> Page:
 
 def _status_text(progress: ExaminationProgress | None, size: int, *, is_old: bool) -> str:
     if progress is None:
-        return f"Check all {format_size(size)} for damage and unknown records."
+        return f"Check all {format_size(size)} for damage and unknown data."
     if progress.failure is not None:
         return progress.failure
     if progress.result is None:
