@@ -34,6 +34,7 @@ from threadline.render.text import (
     display_width,
     line_width,
     one_line,
+    wrap,
 )
 
 # Singular and plural of outcomes that count as failures.
@@ -80,7 +81,7 @@ def draw_tree(root: TreeNode, width: int, *, colour: bool = False) -> Iterator[s
     style = Style(colour=colour)
     yield style.line(cut_line((Span(root.text, Role.TITLE),), width))
     for note in root.note.split("\n"):
-        yield style.line(cut_line((Span(note, Role.FAINT),), width))
+        yield from (style.line(line) for line in wrap((Span(note, Role.FAINT),), width))
     for line in _child_lines(root, "", width):
         yield style.line(line)
 
