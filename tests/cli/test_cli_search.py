@@ -269,9 +269,9 @@ def test_counts_sessions_and_entries_not_shown(cli: CliRunner, home: Path) -> No
 
 def test_says_that_there_may_be_more_sessions(cli: CliRunner, demo_home: Path) -> None:
     """If the search stops at the limit, the number of other sessions is unknown, and --limit is suggested."""
-    limited = cli("search", "tool:Bash", "--limit", "2", "--home", demo_home).out.splitlines()[-1]
-    assert limited.startswith("There may be more sessions: use --limit N.")
-    unlimited = cli("search", "tool:Bash", "--limit", "500", "--home", demo_home).out.splitlines()[-1]
+    limited = " ".join(cli("search", "tool:Bash", "--limit", "2", "--home", demo_home).out.splitlines()[-2:])
+    assert "There may be more sessions: use --limit N." in limited
+    unlimited = " ".join(cli("search", "tool:Bash", "--limit", "500", "--home", demo_home).out.splitlines()[-2:])
     assert "more sessions" not in unlimited
 
 

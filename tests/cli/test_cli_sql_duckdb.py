@@ -96,7 +96,7 @@ def test_duckdb_types(cli: CliRunner, home: Path, tmp_path: Path) -> None:
         ("CREATE TABLE a(b INT)", "The index is read-only (CREATE)"),
         ("PRAGMA version", "The index is read-only (PRAGMA)"),
         ("SELECT 1; SELECT 2", "Write one statement, not several."),
-        ("", "The query is empty. Give a SELECT"),
+        ("", "The query is empty. Write a SELECT"),
         ("SELEC 1", 'DuckDB, column 1: syntax error at or near "SELEC".'),
         ("SELECT nothing FROM charges", "DuckDB, column 8: Referenced column"),
         ("SELECT repeat('x', 4000000000)", "needs too much memory"),

@@ -265,7 +265,7 @@ def test_no_home_exits_with_1(cli: CliRunner) -> None:
 
 
 def test_unknown_kind_is_reported(home: Path) -> None:
-    """An unknown kind is reported at once, instead of waiting in silence."""
+    """An unknown kind is an error, instead of waiting in silence."""
     result = run_in_subprocess("watch", "--home", home, *LONG_AGO, "--kind", "usr", "--kind", "user", "--limit", "1")
-    assert result.code == 0
+    assert result.code == 2
     assert "Unknown kind of entry 'usr'" in result.err

@@ -110,8 +110,18 @@ def statusline(
     if as_json:
         out.print_json(figures.record())
     else:
-        click.echo(_format_statusline(figures, cost, template, colour=colour), color=True)
+        _print_line(_format_statusline(figures, cost, template, colour=colour))
     return EXIT_OK
+
+
+def _print_line(line: str) -> None:
+    """Print the line. If standard output is closed, nobody sees it, and that must not break the prompt."""
+    try:
+        click.echo(line, color=True)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        sys.stdout = None  # what could not be written is not written again at the end
 
 
 def _now() -> datetime:
