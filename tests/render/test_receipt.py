@@ -54,7 +54,7 @@ def test_shows_each_line_and_the_multiplication(tmp_path: Path) -> None:
     assert "opus-4-5  main" in text
     assert "  ✓ 5e551011:2      3     100  1,000  end_turn" in text
     assert "3 input × 5 = 0.000015 + 100 output × 25 = 0.0025 + 1,000 cache read × 0.5 = 0.0005" in text  # noqa: RUF001
-    assert "1 message, 1,103 tokens: $0.003015, rounded: $0.0030" in text
+    assert "1 charge, 1,103 tokens: $0.003015, rounded: $0.0030" in text
     assert lines[-1].startswith("  5e551011  ")
     assert lines[-1].endswith(f"{SESSION}.jsonl")
 
@@ -82,7 +82,7 @@ def test_copies_are_counted_elsewhere(tmp_path: Path) -> None:
     assert "1 message · from 3 lines · and 1 message counted elsewhere" in text
     assert "copies counted elsewhere" in text
     assert f"Owned by session {SESSION[:8]}, which began earlier. Not counted here." in text
-    assert "1 message, 1,203 tokens: " in text
+    assert "1 charge, 1,203 tokens: " in text
 
 
 def test_names_messages_without_a_price(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_names_messages_without_a_price(tmp_path: Path) -> None:
     unknown = reply("b", message=message("msg_01ffffa2d94e55ac0d1e2299", 200, model="my-model"))
     text = "\n".join(lines_of(receipt_of(tmp_path, prompt("go"), unknown)))
     assert "  no price\n" in text
-    assert "1 message, 1,203 tokens: no known price" in text
+    assert "1 charge, 1,203 tokens: no known price" in text
     text = "\n".join(lines_of(receipt_of(tmp_path, prompt("go"), FIRST, unknown)))
     assert "$0.003015, rounded: $0.0030, plus messages without a known price" in text
 

@@ -15,17 +15,17 @@ from threadline.render.tree import build_tree, draw_tree
 def test_agents_are_below_the_turn_that_started_them(tmp_path: Path) -> None:
     """A turn has its figures and the agent below it. Side agents are shown only with everything."""
     sample = session_with_agent(tmp_path)
-    lines = list(draw_tree(build_tree(sample), 80))
+    lines = list(draw_tree(build_tree(sample), 120))
     assert "1 turn · 2 calls · 1 agent" in lines[1]
     assert lines[2].startswith("└─ ❯ 1 x")  # noqa: RUF001 - the sign of a prompt
     assert lines[3].startswith("   └─ ↳ Explore: find it")
     assert lines[3].endswith("done")
-    assert len(list(draw_tree(build_tree(sample, everything=True), 80))) == 5
+    assert len(list(draw_tree(build_tree(sample, everything=True), 120))) == 5
 
 
 def test_branches_are_below_the_turn_they_were_left_in(tmp_path: Path) -> None:
     """Abandoned turns are below their branch, not among the others."""
-    lines = list(draw_tree(build_tree(forked_session(tmp_path)), 80))
+    lines = list(draw_tree(build_tree(forked_session(tmp_path)), 120))
     assert [line.split("  ")[0].rstrip() for line in lines[2:4]] == ["├─ ❯ 1 first", "│"]  # noqa: RUF001 - as above
     assert "⎇ branch 1, 2 entries" in lines[3]
     assert "2 wrong way" in lines[4]
@@ -59,7 +59,7 @@ def test_shows_agents_without_a_transcript(tmp_path: Path) -> None:
         call("Agent", more_arguments, result="ok", details=details),
         call("Agent", arguments, result="No such type", error=True),
     )
-    lines = list(draw_tree(build_tree(sample), 90))
+    lines = list(draw_tree(build_tree(sample), 120))
     assert "1 agent, no transcripts" in lines[1]
     assert [line.split("  ")[0] for line in lines[3:]] == [""]
     assert lines[3].strip().startswith("└─ ↳ Explore: find it")
@@ -94,7 +94,7 @@ def test_turns_have_the_symbol_of_their_kind(tmp_path: Path) -> None:
         prompt("hi"),
         reply("ok"),
     )
-    lines = list(draw_tree(build_tree(sample), 80))
+    lines = list(draw_tree(build_tree(sample), 120))
     assert [line[3:6] for line in lines[2:]] == ["! 1", "▸ 2", "❯ 3"]  # noqa: RUF001 - the sign of a prompt
     assert lines[2].endswith("  2026-01-05 09:00")
     assert "0ms" not in "".join(lines)
