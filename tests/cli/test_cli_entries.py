@@ -30,6 +30,10 @@ KEYS = {
     "is_agent",
     "timestamp",
     "version",
+    "slug",
+    "request",
+    "stop_reason",
+    "service_tier",
     "text",
     "problems",
 }
@@ -248,7 +252,8 @@ def test_problems_table_describes_each_problem(cli: CliRunner, tmp_path: Path, m
     """The table of `--problems` joins several problems. An invalid timestamp is one."""
     monkeypatch.setenv("COLUMNS", "300")
     good = line({"type": "summary", "summary": "fine", "leafUuid": "x"})
-    odd = {"type": "user", "timestamp": "yesterday", "message": 5}
+    (row,) = prompt("x")(Pen())
+    odd = {**row, "timestamp": "yesterday", "message": 5}
     path = write(tmp_path / "a.jsonl", good[:-1] + good, line(odd))
     glued, both = cli("entries", path, "--problems").out.splitlines()[1:]
     assert glued.rstrip().endswith("glued: on one line with the object before it")

@@ -151,7 +151,10 @@ def test_list_filters(cli: CliRunner, home: Path, options: list[str], ids: list[
             ["list", "--agent-type", "zz"],
             "None of 3 sessions matches --agent-type 'zz'. Agent types: Explore (1).",
         ),
-        (["list", "--since", "2027-01-01"], "None of 3 sessions matches --since. The newest is from 2026-01-05."),
+        (
+            ["list", "--since", "2027-01-01"],
+            "None of 3 sessions matches --since. The newest is from 2026-01-05 09:00 (UTC).",
+        ),
         (
             ["calls", SESSION, "--tool", "Foo"],
             "No calls of Foo. Tools in this session: Bash (1), Agent (1), Grep (1).",
@@ -162,7 +165,7 @@ def test_list_filters(cli: CliRunner, home: Path, options: list[str], ids: list[
         (["errors", OTHER], "No failures: every call succeeded or is still open, and no request failed."),
         (
             ["errors", "--until", "2020-01-01"],
-            "No failures in that time. Other failures are from 2026-01-05 to 2026-01-05.",
+            "No failures in that time. Other failures are from 2026-01-05 to 2026-01-05 (UTC).",
         ),
         (["todos", OTHER], "No todos or tasks: no agent of this session made a list, or the last list is empty."),
         (["files", OTHER], "No files: the session did not read or write any."),
