@@ -284,7 +284,7 @@ def test_markdown_of_a_session_and_of_an_entry(client: Client) -> None:
     answer = client.get(f"{_PAGE}/markdown")
     assert answer.headers["content-type"].startswith("text/markdown")
     tokens = client.get(f"{_PAGE}.json").json()["tokens"]
-    assert f"- spent: {tokens / 1000:.1f} k tokens, $" in answer.text
+    assert f"- spent: {tokens / 1000:.1f}k tokens, $" in answer.text
     assert "There are two." in answer.text
     entry = client.get(f"{_PAGE}/markdown?anchor=L2").text
     assert entry == "It is **one** pixel.\n"

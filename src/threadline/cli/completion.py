@@ -6,6 +6,7 @@ Values come from the index as it is. If there is none, nothing is completed: a s
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +30,8 @@ def complete(kind: str, context: click.Context, incomplete: str) -> list[Complet
     except (Error, OSError):
         return []
     except Exception as error:
-        import sqlite3  # noqa: PLC0415 - only a damaged index gets here
-
-        if isinstance(error, sqlite3.Error):
+        sqlite3 = sys.modules.get("sqlite3")  # loaded if the index was read
+        if sqlite3 is not None and isinstance(error, sqlite3.Error):
             return []
         raise
 
