@@ -194,7 +194,10 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
         tables = re.findall(r"^\| key \|.*?(?=^[^|]|\Z)", sections[name], re.MULTILINE | re.DOTALL)
         documented = [set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) for table in tables]
         words = [[name, *arguments] if name else arguments for arguments in argument_lists]
-        assert documented == [printed_keys(environment, arguments) for arguments in words], name
+        printed = [printed_keys(environment, arguments) for arguments in words]
+        if name == "calls":  # the calls of all sessions and of one have the same keys
+            assert printed[0] == printed.pop()
+        assert documented == printed, name
 
 
 def markdown_files() -> list[Path]:
