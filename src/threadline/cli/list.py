@@ -197,5 +197,5 @@ def _session_lines(session: SessionSummary, width: int, zone: tzinfo, *, has_mac
         f"not read: {session.problem}" if session.problem else "",
     )
     text = " · ".join(fact for fact in facts if fact)
-    room = max(20, width - 10 - len(text) - 3)
+    room = max(8, width - 10 - len(text) - 3)
     yield cut_line((Span(f"          {text} · {out.shorten_path(session.project, room)}", Role.FAINT),), width)
