@@ -12,31 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from tests.real.client import SHARED
 from tools.demo import write
 
 import threadline
 from threadline import files
 from threadline.archive import Archive
-from threadline.summary import SessionFilter, SessionList, SessionSummary
+from threadline.summary import SessionFilter
 
 CORPUS_HOME = SHARED / "corpus/home"
 KEYS = (("day",), ("week", "model"), ("hour",), ("month",))
 TIMES = (("2026-01-01", None), ("2026-02-03T04:05:06", "2026-10-01"), (None, "2026-05-05T05:05"))
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
-
-def _without_costs(sessions: SessionList) -> tuple[int, list[SessionSummary]]:
-    """The sessions without what only the index knows: what they spent, which `sessions and models` compares."""
-    return sessions.more, [replace(session, tokens=None, amount=None) for session in sessions]
-
-
 QUESTIONS: dict[str, Callable[[Archive], Any]] = {
     "overview": lambda archive: archive.overview(),
-    "sessions": lambda archive: _without_costs(archive.sessions()),
-    "the newest sessions": lambda archive: _without_costs(archive.sessions(SessionFilter(limit=2))),
-    "sessions since": lambda archive: _without_costs(archive.sessions(SessionFilter(since=NOON))),
+    "sessions": lambda archive: archive.sessions(),
+    "the newest sessions": lambda archive: archive.sessions(SessionFilter(limit=2)),
+    "sessions since": lambda archive: archive.sessions(SessionFilter(since=NOON)),
     "days": lambda archive: archive.ledger().by("day", zone="Asia/Kathmandu"),
     "sessions and models": lambda archive: archive.ledger().by("session", "model"),
     "projects and branches": lambda archive: archive.ledger().by("project", "branch"),

@@ -95,11 +95,12 @@ def test_show_tree_and_context_have_amounts(home: Path, cli: CliRunner) -> None:
 
 
 def test_list_has_amounts_from_the_index(home: Path, cli: CliRunner) -> None:
-    """With an index, `list` and `Archive.sessions` have what each session spent."""
+    """With an index, `list` and `Archive.session_costs` have what each session spent."""
     cli("index", "refresh", "--home", home)
     amounts = {row["session"]: row["amount"] for row in cli("list", "--home", home, "--json").json}
     usage = {row["session"]: row["amount"] for row in cli("usage", "--home", home, "--by", "session", "--jsonl").jsonl}
     assert amounts == usage
     assert all(isinstance(amount, Decimal) for amount in amounts.values())
     with threadline.open(home) as archive:
-        assert {session.id: session.amount for session in archive.sessions()} == usage
+        costs = archive.session_costs(archive.sessions())
+        assert {path.stem: cost.amount for path, cost in costs.items()} == usage

@@ -391,9 +391,7 @@ def _sums(archive: threadline.archive.Archive, *names: str) -> Any:
 
 ANSWERS: dict[str, Callable[[threadline.archive.Archive], Any]] = {
     "sessions": lambda archive: [
-        # What a session spent is known with an index only; `by session` compares it.
-        replace(session, title=storable_text(session.title), tokens=None, amount=None)
-        for session in archive.sessions().sessions
+        replace(session, title=storable_text(session.title)) for session in archive.sessions().sessions
     ],
     "overview": lambda archive: _fields(archive.overview()),
     "charges": _charges,

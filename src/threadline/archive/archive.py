@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         SessionRef,
     )
     from threadline.search import Sort
-    from threadline.summary import Overview, SessionFilter, SessionList
+    from threadline.summary import Overview, SessionFilter, SessionList, SessionSummary
     from threadline.watch import Follower
 
 AUTO_REFRESH_BYTES = 64 * 1024 * 1024
@@ -527,9 +527,29 @@ class Archive:
         chosen = replace(selection or SessionFilter(), **_without_none(keywords))
         index = self._source()
         if index is not None:
-            return _with_costs(list_sessions(self.found, chosen, source=index.summaries()), index, self._shared_names())
+            return list_sessions(self.found, chosen, source=index.summaries())
         with self._progress("Reading", total_size(self.found)) as advance:
             return list_sessions(self.found, chosen, jobs=self._jobs, progress=advance)
+
+    def session_costs(self, sessions: Iterable[SessionSummary]) -> dict[Path, Sum]:
+        """What sessions and their agents spent, by the path of the main transcript. Empty without an index.
+
+        Without one, every transcript would have to be read: use `ledger().by("session")`.
+        """
+        from threadline.model.ledger import Sum
+
+        index = self._source()
+        if index is None:
+            return {}
+        ledger = index.ledger()
+        costs: dict[str, Sum] = {row.keys["session"]: row for row in ledger.by("session")}
+        shared = self._shared_names()
+        return {
+            session.path: _cost_in_folder(ledger, session)
+            if session.id in shared
+            else costs.get(session.id or "", Sum())
+            for session in sessions
+        }
 
     def _shared_names(self) -> set[str]:
         """The ids that sessions of several projects have: names that are not UUIDs."""
@@ -1291,17 +1311,7 @@ def _is_owned_in(folder: str, charge: Charge) -> bool:
     return str(charge.owner.origin.transcript).startswith(folder)
 
 
-def _with_costs(sessions: SessionList, index: Index, shared: Collection[str]) -> SessionList:
-    """The sessions with what they spent. Sessions of several projects have a name in `shared`."""
-    if not sessions:
-        return sessions
-    ledger = index.ledger()
-    costs: dict[str, Sum] = {row.keys["session"]: row for row in ledger.by("session")}
-    for at, session in enumerate(sessions):
-        cost = costs.get(session.id or "")
-        if session.id in shared:
-            folder = f"{session.path.parent}{os.sep}"
-            cost = ledger.where(partial(_is_owned_in, folder), session=session.id).total
-        tokens, amount = (cost.tokens, cost.amount) if cost is not None else (0, None)
-        sessions[at] = replace(session, tokens=tokens, amount=amount)
-    return sessions
+def _cost_in_folder(ledger: Ledger, session: SessionSummary) -> Sum:
+    """What a session spent whose name other projects have, too."""
+    folder = f"{session.path.parent}{os.sep}"
+    return ledger.where(partial(_is_owned_in, folder), session=session.id).total

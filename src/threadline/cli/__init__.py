@@ -6,6 +6,7 @@ command line names), `filters`, `rows` (turns, calls and entries for programs) a
 pager, progress bars, messages).
 """
 
+import sys
 from typing import TYPE_CHECKING
 
 from threadline.errors import NotFound
@@ -20,6 +21,12 @@ EXIT_OK, EXIT_NOTHING, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 class NoHome(NotFound):
     """There is no Claude home to read. Exits with `EXIT_NOTHING`."""
+
+
+def is_sqlite_error(error: Exception) -> bool:
+    """Whether SQLite raised an exception; most commands never load SQLite."""
+    sqlite3 = sys.modules.get("sqlite3")
+    return sqlite3 is not None and isinstance(error, sqlite3.Error)
 
 
 __getattr__ = lazy_exports(

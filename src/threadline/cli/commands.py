@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
     raise SystemExit(2) from None
 
 from threadline import __version__
-from threadline.cli import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, NoHome
+from threadline.cli import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, NoHome, is_sqlite_error
 from threadline.cli.options import TIMEZONE_HELP, format_parameter, home_option, jobs_option, output_options
 from threadline.errors import Error, did_you_mean
 
@@ -100,15 +100,9 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         return _report_os_error(error)
     except Exception as error:
-        if not _is_sqlite_error(error):
+        if not is_sqlite_error(error):
             raise
         return _print_escaped_error(Error(f"The index is damaged ({error}). Run `threadline index rebuild`."))
-
-
-def _is_sqlite_error(error: Exception) -> bool:
-    """Whether SQLite raised it; most commands never load SQLite."""
-    sqlite3 = sys.modules.get("sqlite3")
-    return sqlite3 is not None and isinstance(error, sqlite3.Error)
 
 
 def _prepare_streams() -> None:

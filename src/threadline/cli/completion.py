@@ -6,13 +6,13 @@ Values come from the index as it is. If there is none, nothing is completed: a s
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from threadline.cli import is_sqlite_error
 from threadline.errors import Error
 
 if TYPE_CHECKING:
@@ -30,21 +30,19 @@ def complete(kind: str, context: click.Context, incomplete: str) -> list[Complet
     except (Error, OSError):
         return []
     except Exception as error:
-        sqlite3 = sys.modules.get("sqlite3")  # loaded if the index was read
-        if sqlite3 is not None and isinstance(error, sqlite3.Error):
-            return []
+        if is_sqlite_error(error):
+            return []  # the index is damaged
         raise
 
 
 def _read_index(context: click.Context, read: Callable[[Index], Iterable[Any]]) -> list[Any]:
     """Read from the index of the homes on the command line; nothing if there is none."""
-    from threadline import archive as archives  # noqa: PLC0415 - fields and keys are completed without it
-    from threadline.find import homes as find_homes  # noqa: PLC0415 - likewise
+    from threadline.cli.resolve import open_archive  # noqa: PLC0415 - fields and keys are completed without it
 
     homes: Sequence[str] = next(
         (found.params["homes"] for found in _contexts(context) if found.params.get("homes")), ()
     )
-    with archives.Archive(tuple(find_homes(*homes)), without_keep=archives.is_keep_ignored(True)) as archive:
+    with open_archive(homes) as archive:
         if not archive.index.exists():
             return []
         archive.use_stale_index()

@@ -6,8 +6,10 @@ The command function is called `list` and hides the builtin in this module. Do n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,6 +30,7 @@ from threadline.cli.options import (
 )
 from threadline.cli.resolve import open_archive
 from threadline.json_values import to_json_value
+from threadline.model.ledger import Sum
 from threadline.model.places import is_uuid
 from threadline.model.text import (
     count,
@@ -108,15 +111,22 @@ def list(  # noqa: A001 - a command has the name that people type
         if not archive.homes:
             out.report_no_home()
         listing = archive.sessions(criteria)
+        costs = archive.session_costs(listing)
         if output != "table":
-            out.print_rows(map(to_json_value, listing.sessions), output)
+            out.print_rows((_session_row(session, costs) for session in listing), output)
         else:
             colour = out.use_colour(enabled=colour)
-            for line in _page_lines(listing, zone, colour=colour):
+            for line in _page_lines(listing, costs, zone, colour=colour):
                 click.echo(line, color=colour)
         if listing.sessions or not archive.homes:
             return EXIT_OK if listing.sessions else EXIT_NOTHING
         return out.report_nothing(_explain_nothing(archive, criteria, zone))
+
+
+def _session_row(session: SessionSummary, costs: Mapping[Path, Sum]) -> dict[str, Any]:
+    cost = costs.get(session.path)
+    tokens, amount = (cost.tokens, cost.amount) if cost is not None else (None, None)
+    return {**to_json_value(session), "tokens": tokens, "amount": amount}
 
 
 def _explain_nothing(archive: Archive, criteria: SessionFilter, zone: tzinfo) -> str:
@@ -153,12 +163,12 @@ def _suggest_filter(
     return f"The newest is titled {sessions[0].title!r}."
 
 
-def _page_lines(listing: SessionList, zone: tzinfo, *, colour: bool) -> Iterator[str]:
+def _page_lines(listing: SessionList, costs: Mapping[Path, Sum], zone: tzinfo, *, colour: bool) -> Iterator[str]:
     style = Style(colour=colour)
     width = out.page_width()
     has_machines = len({session.machine for session in listing.sessions}) > 1
     for session in listing.sessions:
-        for line in _session_lines(session, width, zone, has_machines=has_machines):
+        for line in _session_lines(session, costs.get(session.path), width, zone, has_machines=has_machines):
             yield style.line(line)
     if listing.sessions:
         yield ""
@@ -177,7 +187,9 @@ def _count_repeated(sessions: Sequence[SessionSummary]) -> int:
     return len(ids) - len(set(ids))
 
 
-def _session_lines(session: SessionSummary, width: int, zone: tzinfo, *, has_machines: bool) -> Iterator[Spans]:
+def _session_lines(
+    session: SessionSummary, cost: Sum | None, width: int, zone: tzinfo, *, has_machines: bool
+) -> Iterator[Spans]:
     """Two lines per session: title and figures; the machine only if there are several."""
     mark = "running  " if session.running else "kept  " if session.kept else ""
     title = one_line(session.title or "(no title)", max(20, width - 10 - len(mark)))
@@ -191,7 +203,7 @@ def _session_lines(session: SessionSummary, width: int, zone: tzinfo, *, has_mac
         count(session.turns, "turn"),
         count_agents(session.agents, session.agents_started),
         short_model_name(session.model),
-        format_amount(session.amount),
+        format_amount(cost.amount if cost is not None else None),
         format_size(session.size),
         f"on {plain(session.machine)}" if has_machines else "",
         f"not read: {session.problem}" if session.problem else "",

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
@@ -58,8 +57,7 @@ class SessionSummary(Struct, frozen=True, rename={"id": "session"}):
     `first` and `last` are the times of the main conversation. `agents` counts the agents that worked for the session
     and have a transcript; `agents_started` adds those whose transcripts are missing. `size` is that of the main
     transcript. `problem` says why it could not be read. A session that is `kept` exists only in the keep, possibly from
-    another `machine`. `tokens` and `amount` are what it spent, including its agents; None without an index.
-    `index.SessionBrief` has the fields that need only one query.
+    another `machine`. `index.SessionBrief` has the fields that need only one query.
     """
 
     id: SessionId | None
@@ -80,8 +78,6 @@ class SessionSummary(Struct, frozen=True, rename={"id": "session"}):
     problem: str | None = None
     kept: bool = False
     machine: str = ""
-    tokens: int | None = None
-    amount: Decimal | None = None
     slug: str | None = None
     platform: str | None = None
     os_version: str | None = None
