@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         UserEntry,
     )
     from threadline.model.homes import Found, Home, Project, SideFile, Transcript
-    from threadline.model.ledger import Charge, Flag, Rate, Row, Rows, Sum
+    from threadline.model.ledger import Charge, Flag, MissingAgent, Rate, Row, Rows, SessionCosts, Sum
     from threadline.model.places import Line, Place, Problem, ProblemKind
     from threadline.model.results import (
         AgentResult,
@@ -197,6 +197,7 @@ __all__ = [
     "McpResult",
     "Message",
     "Missing",
+    "MissingAgent",
     "MonitorResult",
     "MultiEditResult",
     "NotFound",
@@ -232,6 +233,7 @@ __all__ = [
     "SendMessageResult",
     "SendUserFileResult",
     "Session",
+    "SessionCosts",
     "SessionFilter",
     "SessionList",
     "SessionPrompt",
@@ -330,7 +332,7 @@ __getattr__ = lazy_exports(
             "UserEntry",
         ],
         "model.homes": ["Found", "Home", "Project", "SideFile", "Transcript"],
-        "model.ledger": ["Charge", "Flag", "Rate", "Row", "Rows", "Sum"],
+        "model.ledger": ["Charge", "Flag", "MissingAgent", "Rate", "Row", "Rows", "SessionCosts", "Sum"],
         "model.places": ["Line", "Place", "Problem", "ProblemKind"],
         "model.results": [
             "AgentResult",

@@ -13,6 +13,7 @@ KEYS = {
     "homes",
     "projects",
     "sessions",
+    "listed",
     "transcripts",
     "agents",
     "inline_agents",

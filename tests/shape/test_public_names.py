@@ -5,12 +5,21 @@ from __future__ import annotations
 import threadline
 
 NAMES = """
-Act ActKind Agent Ambiguous AnyEntry Archive AssistantEntry AttachmentEntry BadQuery Block Branch Call ChainEntry Charge
-Compaction Content ContentBlock Context DocumentBlock Entry Error Flag Found Head Home ImageBlock IndexBusy KINDS Ledger
-Line Message Missing NotFound OtherBlock OtherEntry OtherResult Outcome Place Problem ProblemKind ProgressEntry Project
-Rate Rates Request Row Rows Session SideFile State Sum SystemEntry TextBlock ThinkingBlock Thread ToolResult
-ToolResultBlock ToolUseBlock Transcript Turn Unreadable Usage UserEntry entries extract_text folder_matches
-folder_name heads homes ledger look open parse_timestamp rates read read_side_file typed_result
+Act ActKind Agent AgentList AgentResult Ambiguous AnyEntry Archive ArtifactResult AskUserQuestionResult AssistantEntry
+AttachmentEntry BadQuery Block Branch Call CallFilter CallList ChainEntry Charge Compaction Content ContentBlock Context
+Continuation CronResult DocumentBlock EditResult EnterPlanModeResult Entry EntryFilter EntryStream Error Examination
+ExitPlanModeResult Failure FailureFilter FailureList FileEdit FileList FileLog FileState Flag Follower Found GlobResult
+GrepResult Head Hit Hits Home Hunk ImageBlock Index IndexBusy KINDS Ledger Line ListAgentsResult ListedAgent ListedCall
+ListedFile ListedProblem Listing LspResult McpResourceResult McpResult Message Missing MissingAgent MonitorResult
+MultiEditResult NotFound NotebookEditResult OneEdit OtherBlock OtherEntry OtherResult Outcome OutputResult OutputTask
+Overview Place Problem ProblemKind ProblemList ProgressEntry Project PromptFilter PromptHistory PromptList Rate Rates
+ReadFile ReadResult ReportFindingsResult Request Row Rows ScanResult ScheduleWakeupResult SecretFilter SendMessageResult
+SendUserFileResult Session SessionCosts SessionFilter SessionList SessionPrompt SessionSummary ShellOutputResult
+ShellResult SideFile SkillResult State StatusChange StopResult Sum SystemEntry Table Task TaskListResult TaskResult
+TaskState TaskUpdateResult TeamResult TextBlock ThinkingBlock Thread Title Todo TodoState TodoWriteResult ToolResult
+ToolResultBlock ToolSearchResult ToolStats ToolUseBlock Transcript Turn TypedPrompt Unreadable Usage UserEntry
+WebFetchResult WebSearchResult WorkflowResult WorktreeResult WriteResult entries extract_text folder_matches folder_name
+heads homes ledger look open parse_timestamp rates read read_side_file typed_result
 """
 
 
