@@ -16,7 +16,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.account import Ledger, Rates
     from threadline.account import load_rates as rates
-    from threadline.archive import Archive, EntryFilter, EntryStream, open  # noqa: A004 - as `threadline.open`
+    from threadline.archive import Archive, EntryStream, open  # noqa: A004 - as `threadline.open`
     from threadline.errors import Ambiguous, BadQuery, Error, IndexBusy, Missing, NotFound, Unreadable
     from threadline.find import folder_matches, folder_name, homes, look
     from threadline.index import AgentList, CallFilter, CallList, Index, ListedAgent, ListedProblem, ProblemList
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         SystemEntry,
         UserEntry,
     )
+    from threadline.model.entry_filter import EntryFilter
     from threadline.model.homes import Found, Home, Project, SideFile, Transcript
     from threadline.model.ledger import Charge, Flag, MissingAgent, Rate, Row, Rows, SessionCosts, Sum
     from threadline.model.places import Line, Place, Problem, ProblemKind
@@ -298,7 +299,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "account": ["Ledger", "Rates", "load_rates as rates"],
-        "archive": ["Archive", "EntryFilter", "EntryStream", "open"],
+        "archive": ["Archive", "EntryStream", "open"],
         "errors": ["Ambiguous", "BadQuery", "Error", "IndexBusy", "Missing", "NotFound", "Unreadable"],
         "find": ["folder_matches", "folder_name", "homes", "look"],
         "index": ["AgentList", "CallFilter", "CallList", "Index", "ListedAgent", "ListedProblem", "ProblemList"],
@@ -331,6 +332,7 @@ __getattr__ = lazy_exports(
             "SystemEntry",
             "UserEntry",
         ],
+        "model.entry_filter": ["EntryFilter"],
         "model.homes": ["Found", "Home", "Project", "SideFile", "Transcript"],
         "model.ledger": ["Charge", "Flag", "MissingAgent", "Rate", "Row", "Rows", "SessionCosts", "Sum"],
         "model.places": ["Line", "Place", "Problem", "ProblemKind"],

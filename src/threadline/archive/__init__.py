@@ -24,12 +24,11 @@ from threadline.archive.archive import (
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.archive.entries import EntryFilter, EntryStream
+    from threadline.archive.entries import EntryStream
 
 __all__ = [
     "AUTO_REFRESH_BYTES",
     "Archive",
-    "EntryFilter",
     "EntryStream",
     "HomePresence",
     "ProgressDisplay",
@@ -38,4 +37,4 @@ __all__ = [
     "open",
 ]
 
-__getattr__ = lazy_exports(__name__, {"entries": ["EntryFilter", "EntryStream"]})
+__getattr__ = lazy_exports(__name__, {"entries": ["EntryStream"]})

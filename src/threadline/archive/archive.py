@@ -739,7 +739,8 @@ class Archive:
         Raises:
             BadQuery: a value makes no sense.
         """
-        from threadline.archive.entries import EntryFilter, EntryStream
+        from threadline.archive.entries import EntryStream
+        from threadline.model.entry_filter import EntryFilter
 
         check_texts(agent=agent)
         time = TimeRange.parse(since, until, tz=self.zone)

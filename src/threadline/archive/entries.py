@@ -8,34 +8,15 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from msgspec import Struct
-
 from threadline.archive.arguments import EntrySource
 from threadline.errors import Error
 from threadline.index import extract_fields
 from threadline.model.entries import Entry
+from threadline.model.entry_filter import AttributedEntry, EntryFilter, entry_subtype
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.tables import Columns, Record, Table
 from threadline.model.text import count, extract_text
-from threadline.model.times import TimeRange
 from threadline.parse import entries
-
-_MAIN = "main"
-
-
-class EntryFilter(Struct, frozen=True):
-    """Which entries to read: those that match all fields that are set.
-
-    `session` is the start of a session's id. `kinds` are kinds of entries, such as `user`. `agent` is the start of an
-    agent's id, `main` for the main agents, or `sub` for all others. An entry without a time is in no period.
-    """
-
-    session: str | None = None
-    kinds: tuple[str, ...] = ()
-    agent: str | None = None
-    time: TimeRange = TimeRange()
-    limit: int | None = None
-
 
 _ENTRY_COLUMNS: Columns = {
     "timestamp": datetime,
@@ -84,42 +65,26 @@ class EntryStream(Table[Entry]):
         for path, source in self._sources.items():
             try:
                 for entry in entries(source.transcript.path):
-                    if self._is_selected(entry, source):
+                    if self._filter.matches(_attribute(entry, source)):
                         yield entry
             except Error as error:
                 self.problems.append(Problem(ProblemKind.UNREADABLE, Place(path), str(error), recovered=False))
 
-    def _is_selected(self, entry: Entry, source: EntrySource) -> bool:
-        selection = self._filter
-        return (
-            (not selection.kinds or entry.kind in selection.kinds)
-            and (selection.session is None or (source.session or entry.session_id or "").startswith(selection.session))
-            and (selection.agent is None or self._is_by(selection.agent, entry, source))
-            and (not selection.time or entry.timestamp in selection.time)
-        )
-
-    @staticmethod
-    def _is_by(agent: str, entry: Entry, source: EntrySource) -> bool:
-        name = _agent_of(entry, source)
-        is_agent = bool(name or getattr(entry, "is_agent", False))
-        if agent in {_MAIN, "sub"}:
-            return is_agent != (agent == _MAIN)
-        return name is not None and name.startswith(agent)
-
     def to_record(self, row: Entry) -> Record:
         """Return an entry as a dictionary with a value for each column."""
         source = self._sources[row.line.transcript]
+        attributed = _attribute(row, source)
         message: Any = getattr(row, "message", None)
         fields: dict[str, str] = {}
         with suppress(RecursionError):
             fields = extract_fields(row)
         return {
             "timestamp": row.timestamp,
-            "session": source.session or row.session_id,
-            "agent": _agent_of(row, source),
+            "session": attributed.session,
+            "agent": attributed.agent,
             "project": source.project,
             "kind": row.kind,
-            "subtype": getattr(row, "subtype", None) or getattr(getattr(row, "attachment", None), "type", None),
+            "subtype": entry_subtype(row),
             "uuid": row.uuid,
             "parent_uuid": getattr(row, "parent_uuid", None),
             "model": getattr(message, "model", None),
@@ -137,9 +102,8 @@ class EntryStream(Table[Entry]):
         return f"entries of {count(len(self._sources), 'transcript')}"
 
 
-def _agent_of(entry: Entry, source: EntrySource) -> str | None:
-    agent: str | None = getattr(entry, "agent_id", None) or source.transcript.agent
-    return agent
+def _attribute(entry: Entry, source: EntrySource) -> AttributedEntry:
+    return AttributedEntry(entry, source.transcript.agent, source.session)
 
 
 def _first_text(fields: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ import click
 
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.filters import AttributedEntry, EntryFilter
+from threadline.cli.filters import ExplainedEntryFilter
 from threadline.cli.options import (
     complete_with,
     home_option,
@@ -22,8 +22,9 @@ from threadline.cli.options import (
     until_option,
 )
 from threadline.cli.resolve import find_by_name
-from threadline.cli.rows import entry_row, entry_subtype, entry_text
+from threadline.cli.rows import entry_row, entry_text
 from threadline.errors import Error
+from threadline.model.entry_filter import AttributedEntry, entry_subtype
 from threadline.model.homes import Transcript
 from threadline.model.text import format_time
 from threadline.model.times import TimeRange, zone_name
@@ -97,7 +98,7 @@ def entries(
         raise click.UsageError(f"--raw cannot be combined with --{output}.")
     if data and (raw or output == "table"):
         raise click.UsageError("--data requires --json, --jsonl or --csv. To see the original lines, use --raw alone.")
-    criteria = EntryFilter(kinds, agent, TimeRange.parse(since, until, tz=zone), zone, problems=problems)
+    criteria = ExplainedEntryFilter(kinds, agent, TimeRange.parse(since, until, tz=zone), zone, problems=problems)
     found, is_id = find_by_name(path, homes)
     transcripts = found.transcripts
     matches = islice(criteria.apply(_read_all(transcripts)), limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
@@ -13,14 +13,13 @@ from msgspec.structs import replace
 
 from threadline.cli.output import no_match_message
 from threadline.errors import did_you_mean
+from threadline.model.entry_filter import AttributedEntry, EntryFilter, names_agent
 from threadline.model.text import format_time, join_some
 from threadline.model.times import TimeRange, zone_name
 from threadline.summary import SessionFilter
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.model.entries import Entry
-    from threadline.model.places import Problem
 
 DEFAULT_LIMIT = 50
 """How many rows a table across all sessions has, unless `--limit` says otherwise."""
@@ -71,7 +70,6 @@ class CrossSessionFilter(Struct, frozen=True):
         return f"No project matches {self.project!r}. Projects: {join_some(projects)}."
 
 
-_MIN_AGENT_PREFIX = 4
 _MAX_NAMES = 12
 # Blocks that people mistake for kinds of entries, and the kinds that contain them.
 _ENTRY_KINDS_OF_BLOCK = {
@@ -83,37 +81,8 @@ _ENTRY_KINDS_OF_BLOCK = {
 }
 
 
-class AttributedEntry(NamedTuple):
-    """An entry, and the agent and session whose own transcript contains it."""
-
-    entry: Entry
-    transcript_agent: str | None = None
-    transcript_session: str | None = None
-
-    @property
-    def session(self) -> str | None:
-        """The session it belongs to: its transcript's. For an agent beside the sessions, the one that it names."""
-        return self.transcript_session or self.entry.session_id
-
-    @property
-    def agent(self) -> str | None:
-        """The subagent that wrote it. Everything in an agent's own transcript is the agent's, even without an id."""
-        names = (getattr(self.entry, name, None) for name in ("author_agent_id", "agent_id"))
-        return next(filter(None, names), None) or self.transcript_agent
-
-    @property
-    def is_agent(self) -> bool:
-        """Whether a subagent wrote it, named or not."""
-        return bool(self.agent or getattr(self.entry, "is_agent", None))
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """The entry's problems, including invalid timestamps, as `threadline doctor` reports them."""
-        return self.entry.all_problems
-
-
-class EntryFilter:
-    """Filters entries, and remembers the kinds, agents and times of all entries to explain an empty result."""
+class ExplainedEntryFilter:
+    """Filters entries, and remembers the kinds, agents and times of all of them to explain an empty result."""
 
     def __init__(
         self,
@@ -124,6 +93,7 @@ class EntryFilter:
         *,
         problems: bool = False,
     ) -> None:
+        self._filter = EntryFilter(kinds=kinds, agent=agent, time=time)
         self._kinds = kinds
         self._agent = agent.removeprefix("agent-") if agent is not None else None
         self._time = time
@@ -140,29 +110,15 @@ class EntryFilter:
             self._kind_counts[attributed.entry.kind] += 1
             if attributed.agent is not None:
                 self._agents[attributed.agent] = None
-            if (
-                self._is_in_time(attributed.entry)
-                and (not self._kinds or attributed.entry.kind in self._kinds)
-                and self._is_by_agent(attributed)
-                and (not self._problems or attributed.problems)
-            ):
+            if self._time:
+                self._note_time(attributed.entry.timestamp)
+            if self._filter.matches(attributed) and (not self._problems or attributed.problems):
                 yield attributed
 
-    def _is_by_agent(self, attributed: AttributedEntry) -> bool:
-        """Whether the chosen agent wrote the entry. Entries outside any conversation count as main's."""
-        if self._agent in {None, "main", "sub"}:
-            return self._agent is None or attributed.is_agent == (self._agent == "sub")
-        return _matches_agent(attributed.agent, self._agent or "")
-
-    def _is_in_time(self, entry: Entry) -> bool:
-        if not self._time:
-            return True
-        when = entry.timestamp
-        if when is None:
-            return False
-        self._first = min(self._first or when, when)
-        self._last = max(self._last or when, when)
-        return when in self._time
+    def _note_time(self, when: datetime | None) -> None:
+        if when is not None:
+            self._first = min(self._first or when, when)
+            self._last = max(self._last or when, when)
 
     def explain_nothing(self) -> str:
         """Why no entry matched, and which filters would match."""
@@ -207,7 +163,7 @@ class EntryFilter:
             return None
         if self._agent == "sub":
             return None if self._agents else "No subagent wrote here; everything is from the main thread."
-        if any(_matches_agent(agent, self._agent or "") for agent in self._agents):
+        if any(names_agent(self._agent or "", agent) for agent in self._agents):
             return None
         agents = f"Agents here: {_join_names(list(self._agents))}." if self._agents else "There are no subagents here."
         return f"No entries by agent {self._agent!r}. {agents} Use `main` for the main thread, `sub` for all subagents."
@@ -223,13 +179,6 @@ class EntryFilter:
             return "No entry here has a timestamp."
         first, last = format_time(self._first, self._zone), format_time(self._last, self._zone)
         return f"The entries here are from {first} to {last} ({zone_name(self._zone)})."
-
-
-def _matches_agent(agent: str | None, prefix: str) -> bool:
-    """Whether an agent's id is this, or starts with it; very short prefixes match nothing."""
-    if agent is None:
-        return False
-    return agent == prefix or (len(prefix) >= _MIN_AGENT_PREFIX and agent.startswith(prefix))
 
 
 def _join_names(names: list[str]) -> str:

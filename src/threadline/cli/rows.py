@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from threadline.cli import output as out
-from threadline.cli.filters import AttributedEntry
 from threadline.model.blocks import (
     ContentBlock,
     ImageBlock,
@@ -21,6 +20,7 @@ from threadline.model.blocks import (
 )
 from threadline.model.calls import Call, call_record
 from threadline.model.entries import AssistantEntry, Entry, OtherEntry, UserEntry
+from threadline.model.entry_filter import AttributedEntry, entry_subtype
 from threadline.model.ledger import Sum
 from threadline.model.session import Session, Turn
 from threadline.model.text import extract_text
@@ -129,11 +129,6 @@ def _reply_fields(entry: Entry) -> dict[str, Any]:
         "stop_reason": entry.stop_reason if isinstance(entry, AssistantEntry) else None,
         "service_tier": entry.service_tier if isinstance(entry, AssistantEntry) else None,
     }
-
-
-def entry_subtype(entry: Entry) -> str | None:
-    """The subtype of a system entry, or the type of an attachment."""
-    return getattr(entry, "subtype", None) or getattr(getattr(entry, "attachment", None), "type", None)
 
 
 def _entry_data(entry: Entry) -> Any:

@@ -19,7 +19,7 @@ import click
 
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.filters import AttributedEntry, EntryFilter
+from threadline.cli.filters import ExplainedEntryFilter
 from threadline.cli.options import (
     colour_option,
     complete_with,
@@ -36,6 +36,7 @@ from threadline.errors import BadQuery, NotFound, did_you_mean
 from threadline.model.blocks import McpToolUseBlock, ServerToolUseBlock, ToolUseBlock
 from threadline.model.calls import Call
 from threadline.model.entries import KINDS, AssistantEntry, AttachmentEntry, Entry, SystemEntry, UserEntry
+from threadline.model.entry_filter import AttributedEntry
 from threadline.model.homes import Transcript
 from threadline.model.places import AgentId
 from threadline.model.session import ActKind, Agent, AgentKind, Compaction, Thread
@@ -138,7 +139,7 @@ def watch(
     _check_kinds(kinds)
     follower, agent = _open_follower(session, homes, TimeRange.parse(since, tz=zone).since, agent)
     _announce(follower, zone)
-    criteria = EntryFilter(kinds, agent, TimeRange()) if kinds or agent else None
+    criteria = ExplainedEntryFilter(kinds, agent, TimeRange()) if kinds or agent else None
     selector = EntrySelector(criteria, tools, exact_tools=exact_tools, everything=everything or bool(kinds))
     batches = poll_batches(follower, poll)
     try:
@@ -298,7 +299,7 @@ class EntrySelector:
     """Selects entries by filter and tool, and turns them into events."""
 
     def __init__(
-        self, criteria: EntryFilter | None, tools: tuple[str, ...], *, exact_tools: bool, everything: bool
+        self, criteria: ExplainedEntryFilter | None, tools: tuple[str, ...], *, exact_tools: bool, everything: bool
     ) -> None:
         self._criteria = criteria
         self._tools = tools

@@ -129,6 +129,15 @@ def is_uuid(name: str) -> bool:
     return _UUID_PATTERN.fullmatch(name) is not None
 
 
+def starts_id(start: str, id_: str | None) -> bool:
+    """Whether an id begins with a text. Ignores case.
+
+    >>> starts_id("5E55", "5e550000"), starts_id("e55", "5e550000"), starts_id("5e", None)
+    (True, False, False)
+    """
+    return id_ is not None and id_.lower().startswith(start.lower())
+
+
 SessionId = NewType("SessionId", str)
 EntryId = NewType("EntryId", str)
 MessageId = NewType("MessageId", str)
