@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account import AgentResults, Ledger, ledger_from_sightings, session_costs, shipped_rates, with_origin
+from threadline.account import AgentResults, Ledger, cost_by_turn, ledger_from_sightings, shipped_rates, with_origin
 from threadline.errors import Error
 from threadline.files import open_transcript
 from threadline.find import (
@@ -113,8 +113,7 @@ class Session(model.Session, frozen=True):
     @property
     def costs(self) -> SessionCosts:
         """What each turn and each agent spent, from the session's ledger."""
-        ledger = self.ledger
-        return session_costs(self, ledger, ledger)
+        return cost_by_turn(self, self.ledger)
 
     def context(
         self, *, agent: AgentId | str | None = None, at: Place | str | int | None = None, turn: int | None = None
@@ -127,7 +126,7 @@ class Session(model.Session, frozen=True):
         return analyze_context(self, agent, place, turn)
 
     def request(self, number: int) -> Request:
-        """Rebuild one request of the main agent as the model saw it. Transcripts contain that from 2.1.280 on."""
+        """Rebuild one request of the main agent as the model saw it. Transcripts contain that from 2.1.325 on."""
         return rebuild_request(self.main.entries, number)
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         group_function,
         rows_from_counts,
     )
-    from threadline.account.turn_costs import TurnTable, session_costs
+    from threadline.account.turn_costs import TurnTable, cost_by_turn
     from threadline.account.windows import (
         WINDOW_HOURS,
         active_window,
@@ -68,7 +68,7 @@ __getattr__ = lazy_exports(
             "group_function",
             "rows_from_counts",
         ],
-        "turn_costs": ["TurnTable", "session_costs"],
+        "turn_costs": ["TurnTable", "cost_by_turn"],
         "windows": ["WINDOW_HOURS", "active_window", "append_window", "split_into_windows", "sum_of", "window_limit"],
     },
 )

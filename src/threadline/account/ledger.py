@@ -208,7 +208,7 @@ class Ledger(Table[Charge]):
 
     Iterating gives the charges; as a table, each is a row. `problems` are transcripts that could not be read. `rates`
     are the prices that were applied. `calls` says whether the charges know which tools their messages call. Days are
-    days in `zone`, unless a method is told another: the user's own, unless it is set.
+    days in `zone`, the user's own by default. Methods may be given another.
     """
 
     noun = "charge"
@@ -306,7 +306,8 @@ class Ledger(Table[Charge]):
     ) -> Ledger:
         """Return a ledger with the matching charges only.
 
-        `predicate` is called for each charge. `since` and `until` are inclusive: datetimes, dates, or text such as
+        `predicate` is called for each charge, and does not affect `missing_agents`.
+        `since` and `until` are inclusive: datetimes, dates, or text such as
         `2026-11-03` or `7d`. A day is the whole day; days and times without an offset are in the time zone `tz`, by
         default the ledger's. `project` and `model` match names that contain the text. `session` is an id or the
         start of one. Charges that are left out still count against copies: a message that another session owns does
@@ -317,7 +318,7 @@ class Ledger(Table[Charge]):
         """
         if predicate is not None:
             matching = self.where(since=since, until=until, project=project, model=model, session=session, tz=tz)
-            return self._with_source(ChargeList(filter(predicate, matching), self.rates))
+            return self._with_source(ChargeList(filter(predicate, matching), self.rates, matching.missing_agents))
         if all(value is None for value in (since, until, project, model, session)):
             return self
         time = TimeRange.parse(since, until, tz=self._zone_of(tz))

@@ -54,7 +54,7 @@ KEY_DESCRIPTIONS = {
     "home": "the home of the transcript",
     "machine": "the machine the transcript was written on: this one, or another whose sessions are in the keep",
     "part": "main, agents, or side agents (which Claude Code runs itself)",
-    "service-tier": "the service tier of the API; `standard` also if it is not recorded",
+    "service-tier": "the service tier of the API; `standard` if none is recorded",
 }
 SESSION_KEY_DESCRIPTIONS = {
     "turn": "the turn of the session; an agent's spending counts for the turn that started it",

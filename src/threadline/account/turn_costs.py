@@ -1,12 +1,10 @@
 """What each turn and each agent of a session spent.
 
 A charge belongs to the turn that contains its message. What an agent spent belongs to the turn in which the agent was
-started, also if it ran on into the next one.
+started, even if it continued into the next one.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -54,20 +52,18 @@ def _row_key(uuid: str | None, place: str) -> str:
     return uuid or place
 
 
-def session_costs(session: Session, charges: Iterable[Charge], ledger: Ledger) -> SessionCosts:
-    """Add up what each turn and each agent spent. `ledger` has the rates."""
+def cost_by_turn(session: Session, ledger: Ledger) -> SessionCosts:
+    """Add up what each turn and each agent of a session spent. The ledger has the session's charges only."""
     table = TurnTable.of(session)
     by_turn: dict[int | None, list[Charge]] = {}
     by_agent: dict[AgentId, list[Charge]] = {}
-    every: list[Charge] = []
-    for charge in charges:
+    for charge in ledger:
         turn, agent = table.locate(charge)
-        every.append(charge)
         by_turn.setdefault(turn, []).append(charge)
         if agent is not None:
             by_agent.setdefault(agent, []).append(charge)
     return SessionCosts(
-        Ledger(every, ledger.rates).total,
+        ledger.total,
         {turn: Ledger(group, ledger.rates).total for turn, group in by_turn.items()},
         {agent: Ledger(group, ledger.rates).total for agent, group in by_agent.items()},
     )

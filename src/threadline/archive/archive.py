@@ -640,7 +640,7 @@ class Archive:
     def recent(self, named: SessionRef, rates: Rates, *, since: datetime, seconds: float) -> RecentUsage:
         """A session and what was spent since a time, for a status line that is updated on every prompt.
 
-        Without an index, transcripts are read for at most so many seconds.
+        Without an index, transcripts are read for at most `seconds`.
         """
         from threadline.account import shipped_digest
 
@@ -1123,7 +1123,7 @@ class Archive:
 
     @contextmanager
     def asking(self, *, heap: int | None = None) -> Iterator[Callable[[str, float], QueryResult]]:
-        """A function that runs a SELECT for at most so many seconds; all of them see the same state of the index.
+        """A function that runs a SELECT with a time limit; all of them see the same state of the index.
 
         `heap` limits the bytes SQLite may allocate in this process from now on.
 
@@ -1313,6 +1313,6 @@ def _is_owned_in(folder: str, charge: Charge) -> bool:
 
 
 def _cost_in_folder(ledger: Ledger, session: SessionSummary) -> Sum:
-    """What a session spent whose name other projects have, too."""
+    """What a session spent, if other projects have a session of the same name."""
     folder = f"{session.path.parent}{os.sep}"
     return ledger.where(partial(_is_owned_in, folder), session=session.id).total

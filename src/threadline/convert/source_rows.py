@@ -1,6 +1,6 @@
 """Read JSON documents of several formats, as rows with the field names of transcripts.
 
-Formats are told apart by their fields, row by row:
+Formats are recognised by their fields, row by row:
 
 - transcripts, complete or not, and the format with `tool_use` and `tool_result` rows of their own;
 - the output of `claude -p --output-format stream-json`;

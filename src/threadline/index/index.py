@@ -441,7 +441,7 @@ class Index:
 
     @contextmanager
     def sql(self, *, heap: int | None = None) -> Iterator[Callable[[str, float], QueryResult]]:
-        """A function that runs a user's SELECT for at most so many seconds.
+        """A function that runs a user's SELECT with a time limit.
 
         All statements inside the `with` block see the same state of the index. They run on a connection of their own,
         so that its limits do not apply elsewhere. `heap` limits the bytes SQLite may allocate in this process from now

@@ -274,7 +274,7 @@ class Charge(Struct, frozen=True, gc=False):
 
     @property
     def service_tier(self) -> str:
-        """The service tier of the API; `standard` also if it is not recorded."""
+        """The service tier of the API; `standard` if none is recorded."""
         return self.counted.tier or STANDARD_TIER
 
     @property

@@ -1,4 +1,4 @@
-"""Summaries: titles that Claude Code wrote for a conversation, and which names that conversation by one of its entries.
+"""Summaries: titles that Claude Code wrote. Each names the conversation it describes by the id of one of its entries.
 
 The entry may be in any transcript of any home, so a summary has to be resolved over all of them. `SummaryLinks` is the
 answer: the index has it ready, and `threadline.parse.TranscriptLinks` finds it in the files.

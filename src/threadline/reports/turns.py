@@ -5,12 +5,13 @@ This reads every session with one of the charges, so it is done only on request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from threadline.account import TurnTable
 from threadline.errors import Error
 from threadline.load import read
-from threadline.model.homes import Found, Transcript, TranscriptKind
+from threadline.model.homes import Found, Home, Transcript, TranscriptKind
 from threadline.model.ledger import NONE, Charge
 from threadline.parallel import map_transcripts
 
@@ -47,6 +48,7 @@ def turn_key(
     progress: Callable[[int], None] | None = None,
 ) -> TurnKey:
     """Return the key function `turn` for these charges. `progress` is called with the size of each transcript read."""
+    found = list(found)
     sessions = {charge.session for charge in charges}
     transcripts: dict[str, Transcript] = {}
     for home in found:
@@ -54,15 +56,16 @@ def turn_key(
             if transcript.kind is TranscriptKind.MAIN and transcript.session in sessions:
                 transcripts.setdefault(str(transcript.session), transcript)
     tables: dict[str, TurnTable] = {}
-    for transcript, table in map_transcripts(_read_turns, transcripts.values(), jobs=jobs):
+    read_turns = partial(_read_turns, homes=tuple(home.home for home in found))
+    for transcript, table in map_transcripts(read_turns, transcripts.values(), jobs=jobs):
         tables[str(transcript.session)] = table
         if progress is not None:
             progress(transcript.size)
     return TurnKey(tables)
 
 
-def _read_turns(transcript: Transcript) -> TurnTable:
+def _read_turns(transcript: Transcript, homes: Sequence[Home]) -> TurnTable:
     try:
-        return TurnTable.of(read(transcript.path))
+        return TurnTable.of(read(transcript.path, continued=False, homes=homes))
     except Error:
         return _EMPTY  # the ledger reports it
