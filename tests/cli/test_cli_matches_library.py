@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.transcripts import Pen, prompt, transcript, write
+from tests.transcripts import Pen, call, prompt, reply, transcript, write
 
 import threadline
 
@@ -39,3 +39,54 @@ def test_agent_selects_the_same_entries(cli: CliRunner, home: Path, agent: str) 
     columns = ("place", "session", "agent", "kind", "subtype")
     assert [[row[name] for name in columns] for row in library] == [[row[name] for name in columns] for row in command]
     assert bool(library) == (agent not in {"AGENTS", "e5f6"})
+
+
+OTHER = "5e55ffff-0000-4000-8000-000000000002"
+
+
+@pytest.fixture
+def homes_with_copy(tmp_path: Path) -> Path:
+    """Two sessions whose ids start alike, and a copy of the first that somebody made, with other messages."""
+    folder = tmp_path / "home" / "projects" / "-work"
+    for number, name in enumerate((SESSION, OTHER, f"{SESSION}-copy")):
+        rows = transcript(prompt(name), call("Bash", "ls", "a"), reply("ok", output=number), pen=Pen(session=name))
+        write(folder / f"{name}.jsonl", *rows)
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize("has_index", [False, True])
+@pytest.mark.parametrize(
+    ("start", "names"),
+    [
+        (SESSION, {SESSION}),
+        (SESSION.upper(), {SESSION}),
+        ("5E55FF", {OTHER}),
+        ("5E55", {SESSION, OTHER, f"{SESSION}-copy"}),
+        ("e55", set()),
+    ],
+)
+def test_session_prefix_means_the_same_everywhere(
+    homes_with_copy: Path, start: str, names: set[str], *, has_index: bool
+) -> None:
+    """The id itself, or else every id that starts with it, in any case, for each question."""
+    with threadline.open(homes_with_copy, keep=False) as archive:
+        if has_index:
+            archive.refresh()
+        assert {charge.session for charge in archive.ledger(session=start)} == names
+        assert {row.keys["session"] for row in archive.ledger(session=start).by("session")} == names
+        assert {call.session for call in archive.calls(session=start)} == names
+        assert {row["session"] for row in archive.entries(session=start).records()} == names
+        assert {prompt.session for prompt in archive.prompts(session=start)} == names
+        assert {problem.session for problem in archive.problems(session=start)} <= names
+
+
+def test_usage_and_ledger_agree_on_a_prefix(cli: CliRunner, homes_with_copy: Path) -> None:
+    """`usage --session` takes the same prefix in any case, but only if it names a single session."""
+    with threadline.open(homes_with_copy, keep=False) as archive:
+        for start in (SESSION, SESSION.upper(), "5E55FF", "5e55ff"):
+            usage = cli("usage", "--session", start, "--by", "session", "--json", "--home", homes_with_copy).json
+            ledger = archive.ledger(session=start)
+            assert [row["session"] for row in usage["rows"]] == [ledger.charges[0].session]
+            assert usage["total"]["output"] == ledger.total.output
+    ambiguous = cli("usage", "--session", "5E55", "--home", homes_with_copy)
+    assert (ambiguous.code, "session ids start with '5E55'" in ambiguous.err) == (2, True)

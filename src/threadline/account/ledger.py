@@ -15,7 +15,7 @@ from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, mer
 from threadline.account.windows import WINDOW_HOURS, usage_windows
 from threadline.errors import BadQuery
 from threadline.model.ledger import CHARGE_COLUMNS, Charge, GroupKey, Key, MissingAgent, Row, Rows, Sum, UsageWindow
-from threadline.model.places import Problem, is_uuid
+from threadline.model.places import Problem, is_uuid, match_ids, starts_id
 from threadline.model.tables import Columns, Record, Table
 from threadline.model.text import count
 from threadline.model.times import Moment, TimeRange, Zone, is_within, resolve_zone
@@ -59,13 +59,18 @@ class ChargeFilter(Struct, frozen=True):
             self.exact_sessions + other.exact_sessions,
         )
 
+    def matches_session(self, id_: str | None) -> bool:
+        """Whether a session is selected: it has the exact ids, and starts with the others. Ignores case."""
+        return all(starts_id(session, id_) for session in self.sessions) and all(
+            id_ is not None and id_.lower() == session.lower() for session in self.exact_sessions
+        )
+
     def matches(self, charge: Charge | MissingAgent) -> bool:
         """Whether a charge is selected. A missing agent has no model, so it matches no model's name."""
         name = charge.model or "" if isinstance(charge, Charge) else ""
         return (
             (not self.has_time_range or is_within(charge.timestamp, self.since, self.until))
-            and all(charge.session is not None and charge.session.startswith(session) for session in self.sessions)
-            and all(charge.session == session for session in self.exact_sessions)
+            and self.matches_session(charge.session)
             and all(project in charge.project.casefold() for project in self.projects)
             and all(model in name.casefold() for model in self.models)
         )
@@ -310,8 +315,8 @@ class Ledger(Table[Charge]):
         `since` and `until` are inclusive: datetimes, dates, or text such as
         `2026-11-03` or `7d`. A day is the whole day; days and times without an offset are in the time zone `tz`, by
         default the ledger's. `project` and `model` match names that contain the text. `session` is an id or the
-        start of one. Charges that are left out still count against copies: a message that another session owns does
-        not come back when that session is left out.
+        start of ids, in any case. Charges that are left out still count against copies: a message that another session
+        owns does not come back when that session is left out.
 
         Raises:
             BadQuery: a time cannot be understood, or `since` is after `until`.
@@ -322,7 +327,9 @@ class Ledger(Table[Charge]):
         if all(value is None for value in (since, until, project, model, session)):
             return self
         time = TimeRange.parse(since, until, tz=self._zone_of(tz))
-        is_exact = session is not None and (is_uuid(session) or session in self.sessions)
+        is_exact = session is not None and (
+            is_uuid(session) or session.lower() in map(str.lower, match_ids(session, self.sessions))
+        )
         selection = ChargeFilter(
             time.since,
             time.until,

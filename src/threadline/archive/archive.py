@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime, tzinfo
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -24,7 +25,7 @@ from threadline.errors import Error, NotFound
 from threadline.find import PROJECTS
 from threadline.find import homes as find_homes
 from threadline.model.homes import Home, Homes, TranscriptKind
-from threadline.model.places import ProblemKind
+from threadline.model.places import ProblemKind, match_ids
 from threadline.model.times import Moment, TimeRange, Zone, resolve_zone
 
 if TYPE_CHECKING:
@@ -637,6 +638,11 @@ class Archive:
         newest = self.sessions(limit=1)
         return newest[0].id if newest else session
 
+    def _match_sessions(self, prefix: str, others: Iterable[str | None] = ()) -> frozenset[str]:
+        """The ids of the sessions that a prefix names: those of transcripts, and others."""
+        own = (transcript.session for home in self.found for transcript in home.transcripts)
+        return frozenset(match_ids(prefix, chain(own, others)))
+
     def recent(self, named: SessionRef, rates: Rates, *, since: datetime, seconds: float) -> RecentUsage:
         """A session and what was spent since a time, for a status line that is updated on every prompt.
 
@@ -754,6 +760,7 @@ class Archive:
 
         check_texts(project=project)
         part = (project or "").casefold()
+        sessions = self._match_sessions(session) if session is not None else None
         # A file last modified before then contains nothing from after it.
         oldest = since.timestamp() * 1e9 if since is not None else 0
         for home in drop_shared_transcripts(self.found):
@@ -761,7 +768,7 @@ class Archive:
             for transcript in home.transcripts:
                 name = names.get(transcript.folder, transcript.folder)
                 own_session = transcript.session
-                is_in_session = session is None or own_session is None or own_session.startswith(session)
+                is_in_session = sessions is None or own_session is None or own_session in sessions
                 if is_in_session and part in name.casefold() and transcript.mtime_ns >= oldest:
                     yield EntrySource(transcript, own_session, name)
 
@@ -1040,11 +1047,12 @@ class Archive:
         chosen = parse_names("kinds", kinds, [str(kind) for kind in ProblemKind])
         prefix = self._session_start(session)
         listed = self.open_index().list_problems()
+        sessions = self._match_sessions(prefix, (problem.session for problem in listed)) if prefix is not None else None
         matches = [
             problem
             for problem in listed
             if (not chosen or problem.kind in chosen)
-            and (prefix is None or (problem.session or "").startswith(prefix))
+            and (sessions is None or problem.session in sessions)
             and (project or "").casefold() in problem.project.casefold()
         ]
         shown = matches[: check_limit(limit)]

@@ -16,6 +16,7 @@ from threadline.cli.options import complete_with, cross_session_options, exact_t
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, read_session
 from threadline.model.calls import Call, ListedCall
+from threadline.model.entry_filter import names_agent
 from threadline.model.text import format_duration, format_time, join_some, names_tool
 from threadline.model.times import in_zone, zone_name
 from threadline.render import OUTCOME_MARKS, clip, one_line, plain, summarize_call
@@ -139,7 +140,7 @@ def _list_session_calls(  # noqa: PLR0917 - what the command line has
 def _is_by(call: Call, agent: str | None) -> bool:
     if agent is None:
         return True
-    return call.agent is None if agent == "main" else (call.agent or "").startswith(agent)
+    return call.agent is None if agent == "main" else names_agent(agent, call.agent)
 
 
 def _explain_no_session_calls(calls: Sequence[Call], tools: ToolFilter, outcomes: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 
 from threadline.cli import is_sqlite_error
 from threadline.errors import Error
+from threadline.model.places import starts_id
 
 if TYPE_CHECKING:
     from threadline.index import Index
@@ -63,7 +64,7 @@ def _complete_sessions(context: click.Context, incomplete: str) -> Iterator[Comp
     if "last".startswith(incomplete):
         yield CompletionItem("last", help="the newest session")
     for brief in _read_index(context, lambda index: index.sessions()):
-        if brief.id is not None and brief.id.startswith(incomplete):
+        if brief.id is not None and starts_id(incomplete, brief.id):
             yield CompletionItem(brief.id, help=" ".join(brief.title.split())[:_MAX_TITLE])
 
 

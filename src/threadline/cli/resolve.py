@@ -19,7 +19,7 @@ from threadline.cli import output as out
 from threadline.cli.options import NO_KEEP
 from threadline.errors import Ambiguous, BadQuery, IndexBusy, NotFound
 from threadline.model.homes import Found, Home
-from threadline.model.places import Place
+from threadline.model.places import Place, match_ids
 
 if TYPE_CHECKING:
     from threadline.load import Session
@@ -253,14 +253,14 @@ def find_agent(session: SessionData, prefix: str) -> Agent:
     """
     if prefix == "main":
         return session.main
-    matches = [agent for agent in session.agents if (agent.id or "").startswith(prefix)]
-    exact = [agent for agent in matches if agent.id == prefix]
+    names = match_ids(prefix.removeprefix("agent-"), (agent.id for agent in session.agents))
+    matches = [agent for agent in session.agents if agent.id in names]
     if not matches:
         raise NotFound(f"The session has no agent {prefix!r}. `threadline tree SESSION` lists its agents.")
-    if len(matches) > 1 and not exact:
+    if len(names) > 1:
         ids = ", ".join(str(agent.id) for agent in matches)
         raise Ambiguous(f"{len(matches)} agent ids start with {prefix!r}. Use more characters: {ids}.")
-    return (exact or matches)[0]
+    return matches[0]
 
 
 def parse_place(session: SessionData, text: str | None) -> Place | None:

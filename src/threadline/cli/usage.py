@@ -37,6 +37,7 @@ from threadline.cli.resolve import open_archive
 from threadline.errors import Ambiguous, BadQuery, Error, did_you_mean
 from threadline.model.homes import Found
 from threadline.model.ledger import NONE, Charge, ReportedDay, Row, Sum
+from threadline.model.places import match_ids
 from threadline.model.text import count, format_amount, format_tokens, join_some, short_model_name
 from threadline.model.times import TimeRange, in_zone
 from threadline.render import (
@@ -311,13 +312,10 @@ def _resolve_session_id(prefix: str, ledger: Ledger, archive: Archive) -> str:
 
         newest = archive.sessions(SessionFilter(limit=1)).sessions
         return str(newest[0].id) if newest else prefix
-    start = prefix.lower()
-    ids = [value for value in _key_values(ledger, "session") if value != NONE]
-    matches = sorted(id_ for id_ in ids if id_.lower().startswith(start))
-    exact = [id_ for id_ in matches if id_.lower() == start]
-    if len(matches) > 1 and not exact:
+    matches = sorted(match_ids(prefix, (value for value in _key_values(ledger, "session") if value != NONE)))
+    if len(matches) > 1:
         raise Ambiguous(f"{len(matches)} session ids start with {prefix!r}. Use more characters: {join_some(matches)}.")
-    return (exact or matches or [_id_by_rows(prefix, archive)])[0]
+    return (matches or [_id_by_rows(prefix, archive)])[0]
 
 
 def _id_by_rows(name: str, archive: Archive) -> str:

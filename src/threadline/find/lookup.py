@@ -22,7 +22,7 @@ from threadline.find.layout import (
 )
 from threadline.find.listing import DirectoryWalk, look
 from threadline.model.homes import Found, Home, SideFileKind, Transcript
-from threadline.model.places import is_uuid
+from threadline.model.places import is_uuid, match_ids, starts_id
 
 _ID_PREFIX = re.compile(r"(agent-)?[0-9a-f][0-9a-f-]{0,35}")
 _SLUG = re.compile(r"[a-z0-9]{1,60}(?:-[a-z0-9]{1,60}){1,20}")
@@ -71,17 +71,18 @@ def find_by_id(prefix: str, found: Iterable[Found]) -> Transcript:
         BadQuery: the prefix is too short to distinguish sessions.
     """
     name = _shorten(prefix)
-    folder, _, start = prefix.lower().removesuffix(TRANSCRIPT_SUFFIX).rpartition("/")
-    transcripts = [t for home in found for t in home.transcripts if t.folder.lower().endswith(folder)]
-    of_session = [t for t in transcripts if (t.session or "").lower().startswith(start)]
-    matches = [t for t in of_session if t.is_main]
-    exact = [t for t in matches if str(t.session).lower() == start]
-    agent = start.removeprefix("agent-")
-    if not exact and len(agent) < _MIN_ID_LENGTH:
+    stem = prefix[: -len(TRANSCRIPT_SUFFIX)] if prefix.lower().endswith(TRANSCRIPT_SUFFIX) else prefix
+    folder, _, start = stem.rpartition("/")
+    transcripts = [t for home in found for t in home.transcripts if t.folder.lower().endswith(folder.lower())]
+    of_session = [t for t in transcripts if starts_id(start, t.session)]
+    ids = match_ids(start, (t.session for t in of_session if t.is_main))
+    matches = [t for t in of_session if t.is_main and t.session in ids]
+    agent = start.lower().removeprefix("agent-")
+    if start.lower() not in map(str.lower, ids) and len(agent) < _MIN_ID_LENGTH:
         raise BadQuery(f"{name!r} is too short for the start of an id. Use at least {_MIN_ID_LENGTH} characters.")
     # Copies that people made have the id of the original with something added.
-    matches = exact or [t for t in matches if is_uuid(str(t.session))] or matches
-    matches = matches or [t for t in transcripts if (t.agent or "").lower().startswith(agent)]
+    matches = [t for t in matches if is_uuid(str(t.session))] or matches
+    matches = matches or [t for t in transcripts if starts_id(agent, t.agent)]
     if not matches:
         raise NotFound(_no_match_message(name, of_session))
     # An empty transcript says nothing; the keep may have what was in it.

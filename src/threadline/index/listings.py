@@ -16,7 +16,7 @@ from msgspec import Struct
 from threadline.errors import BadQuery
 from threadline.index.schema import AGENT_SQL, PREFERRED_COPY_SQL, SESSION_SQL
 from threadline.model.calls import FileList, ListedCall, ListedFile, Outcome
-from threadline.model.places import AgentId, CallId, Place, SessionId
+from threadline.model.places import AgentId, CallId, Place, SessionId, match_ids
 from threadline.model.tables import Columns, Listing, Record
 from threadline.model.text import is_path_or_end, names_tool
 from threadline.model.times import parse_timestamp
@@ -462,13 +462,11 @@ def select_transcripts(connection: sqlite3.Connection, session: str | None, proj
         FROM transcripts t"""
     ).fetchall()
     projects = _matching_projects(connection, project) if project is not None else None
-    if session is not None and any(own_session == session for *_, own_session in rows):
-        rows = [row for row in rows if row[-1] == session]  # other ids may begin with this one
+    sessions = frozenset(match_ids(session, (row[-1] for row in rows))) if session is not None else None
     matches = [
         (number, lines)
         for number, lines, own_project, own_session in rows
-        if (session is None or (own_session or "").startswith(session))
-        and (projects is None or own_project in projects)
+        if (sessions is None or own_session in sessions) and (projects is None or own_project in projects)
     ]
     is_few = sum(lines for _, lines in matches) <= _FEW_LINES
     if session is None and projects is not None and not is_few:

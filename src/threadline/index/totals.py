@@ -36,8 +36,11 @@ def sql_conditions(connection: sqlite3.Connection, selection: ChargeFilter) -> l
         names = connection.execute("SELECT rate_id, model FROM rates")
         ids = [number for number, name in names if all(model in (name or "").casefold() for model in selection.models)]
         conditions.append(f"rate_id IN ({', '.join(map(str, ids))})")
-    conditions += [f"substr(o.session, 1, {len(session)}) = {quote_sql(session)}" for session in selection.sessions]
-    return conditions + [f"o.session = {quote_sql(session)}" for session in selection.exact_sessions]
+    if selection.sessions or selection.exact_sessions:
+        sessions = connection.execute("SELECT DISTINCT session FROM origins").fetchall()
+        matches = [quote_sql(session) for (session,) in sessions if selection.matches_session(session)]
+        conditions.append(f"o.session IN ({', '.join(matches)})")
+    return conditions
 
 
 def quote_sql(text: str) -> str:

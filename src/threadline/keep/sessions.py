@@ -36,7 +36,7 @@ from threadline.find import (
 )
 from threadline.keep.catalogue import Catalogue, FileKey, Version
 from threadline.model.homes import Home, SideFileKind, TranscriptKind
-from threadline.model.places import Problem, is_uuid
+from threadline.model.places import Problem, is_uuid, match_ids, starts_id
 
 if TYPE_CHECKING:
     from threadline.model.entries import Entry
@@ -291,22 +291,17 @@ def find_sessions(sessions: Iterable[KeptSession], prefix: str) -> list[KeptSess
     candidates = list(sessions)
     if prefix == "last" and candidates:
         prefix = candidates[0].id
-    start = prefix.strip().lower().removesuffix(".jsonl")
-    matches = [session for session in candidates if start and session.id.lower().startswith(start)]
+    start = prefix.strip().removesuffix(".jsonl")
+    all_ids = {session.id for session in candidates} if start else set()
     # The lost part of a truncated transcript is listed under an id of its own.
-    matches = matches or [
-        session for session in candidates if start and (lost_part_id(session.id) or "").startswith(start)
-    ]
-    ids = sorted({session.id for session in matches})
+    ids = sorted(match_ids(start, all_ids) or (id_ for id_ in all_ids if starts_id(start, lost_part_id(id_))))
     if not ids:
         raise NotFound(f"No session in the keep starts with {prefix!r}. `threadline keep list` shows which there are.")
-    exact = next((id_ for id_ in ids if id_.lower() == start), None)
-    if len(ids) > 1 and exact is None:
+    if len(ids) > 1:
         names = ", ".join(id_[:13] for id_ in ids[:_SHOWN_IDS])
         more = " …" if len(ids) > _SHOWN_IDS else ""
         raise Ambiguous(f"{len(ids)} sessions in the keep start with {prefix!r}: {names}{more}. Add more characters.")
-    id_ = exact or ids[0]
-    return [session for session in matches if session.id == id_]
+    return [session for session in candidates if session.id == ids[0]]
 
 
 def is_kept_only(session: KeptSession, machine: str) -> bool:

@@ -6,6 +6,7 @@ A problem is a value with a place, never an exception.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NewType
 
@@ -136,6 +137,20 @@ def starts_id(start: str, id_: str | None) -> bool:
     (True, False, False)
     """
     return id_ is not None and id_.lower().startswith(start.lower())
+
+
+def match_ids(start: str, ids: Iterable[str | None]) -> list[str]:
+    """Return the ids that a text names: the id itself, or else all that start with it, each once. Ignores case.
+
+    Other ids may begin with a whole id, such as those of copies. Of ids that differ in case only, the one as written
+    counts.
+
+    >>> match_ids("5E55", ["5e55", "5e55-copy"]), match_ids("5E", ["5e55", "5e66", "ab"]), match_ids("x", ["5e55"])
+    (['5e55'], ['5e55', '5e66'], [])
+    """
+    matches = [id_ for id_ in dict.fromkeys(ids) if id_ is not None and starts_id(start, id_)]
+    exact = [id_ for id_ in matches if id_.lower() == start.lower()]
+    return [start] if start in exact else exact or matches
 
 
 SessionId = NewType("SessionId", str)

@@ -15,7 +15,7 @@ from threadline.errors import Error
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry
 from threadline.model.homes import Transcript
-from threadline.model.places import AgentId, EntryId, Place, SessionId
+from threadline.model.places import AgentId, EntryId, Place, SessionId, match_ids
 from threadline.model.session import Session
 from threadline.model.tables import Listing
 from threadline.model.text import names_tool
@@ -88,14 +88,17 @@ class FailureFilter(Struct, frozen=True):
 
     def select(self, failures: Iterable[Failure]) -> FailureList:
         """Return the matching failures, whose projects are known; with a limit, the newest."""
-        matches = [failure for failure in failures if self._matches(failure)]
+        candidates = list(failures)
+        if self.session is not None:
+            sessions = frozenset(match_ids(self.session, (failure.session for failure in candidates)))
+            candidates = [failure for failure in candidates if failure.session in sessions]
+        matches = [failure for failure in candidates if self._matches(failure)]
         shown = matches if self.limit is None else matches[max(0, len(matches) - self.limit) :]
         return FailureList(shown, len(matches) - len(shown))
 
     def _matches(self, failure: Failure) -> bool:
         return (
-            (self.session is None or (failure.session or "").startswith(self.session))
-            and (self.project is None or self.project.casefold() in (failure.project or "").casefold())
+            (self.project is None or self.project.casefold() in (failure.project or "").casefold())
             and (not self.tools or names_tool(self.tools, failure.tool or "", exact=self.exact_tools))
             and (not self.outcomes or failure.what in self.outcomes)
             and ((self.since is None and self.until is None) or is_within(failure.timestamp, self.since, self.until))
