@@ -102,6 +102,10 @@ def test_explain_sorts_by_amount(home: Path, cli: CliRunner) -> None:
     amounts = [row["amount"] for row in rows]
     assert amounts == sorted(amounts, reverse=True)
     assert len(set(amounts)) > 1
+    assert (
+        cli("explain", SESSION, "--home", home, "--sort", "amount", "--limit", "1", "--json").json["messages"]
+        == rows[:1]
+    )
     by_time = cli("explain", SESSION, "--home", home, "--json").json["messages"]
     assert [row["timestamp"] for row in by_time] == sorted(row["timestamp"] for row in by_time)
 

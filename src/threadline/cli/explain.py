@@ -110,13 +110,21 @@ def explain(
     if sort == "amount":
         receipt = sort_by_amount(receipt)
     if output == "json":
-        out.print_json(receipt_document(receipt))
+        out.print_json(receipt_document(receipt, limit))
     elif output != "table":
-        out.print_rows(receipt_line_rows(receipt), output)
+        out.print_rows(receipt_line_rows(receipt, limit), output)
     elif receipt.items:
         colour = out.use_colour(enabled=colour)
         most = None if everything else limit or _DEFAULT_LIMIT
-        lines = draw_receipt(receipt, out.page_width(), colour=colour, limit=most, path=out.shorten_path, zone=zone)
+        lines = draw_receipt(
+            receipt,
+            out.page_width(),
+            colour=colour,
+            limit=most,
+            path=out.shorten_path,
+            zone=zone,
+            by_day=sort == "time",
+        )
         out.print_lines(lines, colour=colour, pager=pager)
     if receipt.items:
         return EXIT_OK
@@ -249,8 +257,8 @@ def _is_existing_file(text: str) -> bool:
 _COUNT_FIELDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "stop_reason", "request")
 
 
-def receipt_document(receipt: Receipt) -> dict[str, Any]:
-    """The receipt as JSON values."""
+def receipt_document(receipt: Receipt, limit: int | None = None) -> dict[str, Any]:
+    """The receipt as JSON values, with at most `limit` messages. The sum always includes all."""
     total = sum_fields(receipt.total)
     amount = receipt.total.amount
     return {
@@ -258,7 +266,7 @@ def receipt_document(receipt: Receipt) -> dict[str, Any]:
         "name": receipt.name,
         "total": {**total, "amount": plain_decimal(amount) if amount is not None else None},
         "rates": [_rate_row(rate) for rate in receipt.rates],
-        "messages": [_message_row(item) for item in receipt.items],
+        "messages": [_message_row(item) for item in receipt.items[:limit]],
         "missing": [
             {"kind": gap.kind, "number": gap.number, "text": gap.text, "places": [str(place) for place in gap.places]}
             for gap in receipt.missing
@@ -295,9 +303,9 @@ def _message_row(item: ReceiptItem) -> dict[str, Any]:
     }
 
 
-def receipt_line_rows(receipt: Receipt) -> Iterator[dict[str, Any]]:
+def receipt_line_rows(receipt: Receipt, limit: int | None = None) -> Iterator[dict[str, Any]]:
     """One row per line that reports a message. Only the counted line has the amount, so that the column adds up."""
-    for item in receipt.items:
+    for item in receipt.items[:limit]:
         charge = item.charge
         for mention in item.mentions:
             yield {

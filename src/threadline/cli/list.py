@@ -173,6 +173,9 @@ def _page_lines(listing: SessionList, costs: Mapping[Path, Sum], zone: tzinfo, *
     if listing.sessions:
         yield ""
         yield style.line((Span(f"Times are {zone_name(zone)}.", Role.FAINT),))
+    if listing.sessions and not costs:
+        note = "Amounts need an index. To build one: threadline index refresh"
+        yield from map(style.line, wrap((Span(note, Role.FAINT),), width))
     if number := _count_repeated(listing.sessions):
         note = f"Rows that are copies of a session in another home or project: {number:,}."
         yield from map(style.line, wrap((Span(note, Role.FAINT),), width))

@@ -566,6 +566,7 @@ class _LabelFormatter:
         self._by = usage_report.by
         self._titles = titles
         self._prompts = usage_report.prompts
+        self._turn_width = max((len(row.keys.get("turn", "")) for row in usage_report.rows), default=0)
         self._weekdays = width >= _MIN_WIDTH_FOR_WEEKDAYS
         models = {row.keys["model"] for row in usage_report.rows} if "model" in usage_report.by else set()
         short_names = {name: short_model_name(name) for name in models}
@@ -578,8 +579,10 @@ class _LabelFormatter:
         return _TableLine(label, depth, row, role, ends=name in {"project", "home"})
 
     def _turn_label(self, keys: Mapping[str, str]) -> str:
-        prompt = self._prompts.get((keys.get("session", ""), keys["turn"]), "")
-        return f"{keys['turn']}{GAP if prompt else ''}{one_line(prompt, _MAX_LABEL)}"
+        if not keys["turn"].isdecimal():
+            return keys["turn"]
+        prompt = self._prompts.get((keys.get("session", ""), keys["turn"]), "(before the first prompt)")
+        return f"{keys['turn']:>{self._turn_width}}{GAP}{one_line(prompt, _MAX_LABEL)}"
 
     def _label(self, name: str, value: str) -> str:
         if name == "session":
@@ -693,7 +696,8 @@ class _Table:
 
 def _header(usage_report: UsageReport, width: int, *, ascii_only: bool) -> Iterator[Spans]:
     """The keys, time zone and time range of the report."""
-    parts = [usage_report.zone if any(name in TIME_KEYS for name in usage_report.by) else "", _time_span(usage_report)]
+    has_times = usage_report.since or usage_report.until or any(name in TIME_KEYS for name in usage_report.by)
+    parts = [usage_report.zone if has_times else "", _time_span(usage_report)]
     details = (" - " if ascii_only else " · ").join(filter(None, parts))
     title = Span(f"{GAP}Usage by {', '.join(usage_report.by)}", Role.TITLE)
     yield cut_line((title, Span(f"{GAP}{details}", Role.FAINT)), width)

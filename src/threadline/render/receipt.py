@@ -48,10 +48,14 @@ def draw_receipt(
     limit: int | None = None,
     path: PathShortener,
     zone: tzinfo = UTC,
+    by_day: bool = True,
 ) -> Iterator[str]:
-    """The receipt as lines of at most `width` columns, with at most `limit` messages. The sum always includes all."""
+    """The receipt as lines of at most `width` columns, with at most `limit` messages. The sum always includes all.
+
+    Messages are below the heading of their day unless `by_day` is false, for messages that are not in order of time.
+    """
     style = Style(colour=colour)
-    yield from map(style.line, _ReceiptRenderer(receipt, width, limit, path, zone).lines())
+    yield from map(style.line, _ReceiptRenderer(receipt, width, limit, path, zone).lines(by_day=by_day))
 
 
 def short_names(transcripts: Iterable[str]) -> dict[str, str]:
@@ -89,7 +93,7 @@ class _ReceiptRenderer:
         # Cache writes are for five minutes or an hour, rarely both. A column of zeros is left out.
         self._columns = [column for column in self._columns if column[2] or column[0] in {"input", "output"}]
 
-    def lines(self) -> Iterator[Spans]:
+    def lines(self, *, by_day: bool) -> Iterator[Spans]:
         yield from wrap(self._title(), self._width)
         if self._shown:
             yield ()
@@ -99,10 +103,11 @@ class _ReceiptRenderer:
             when = self._local_time(item.charge.timestamp)
             day = when.date().isoformat() if when is not None else "no time"
             day_heading = day if item.here else f"{day}, copies counted elsewhere"
-            if day_heading != heading:
+            if by_day and day_heading != heading:
                 heading = day_heading
                 yield labelled_rule((Span(heading, Role.HEADING),), self._width)
-            yield from self._item(item, f"{when:%H:%M:%S}" if when is not None else "(no time)")
+            clock = "%H:%M:%S" if by_day else "%Y-%m-%d %H:%M:%S"
+            yield from self._item(item, f"{when:{clock}}" if when is not None else "(no time)")
         left = self._receipt.items[len(self._shown) :]
         if left:
             lines = sum(len(left_item.mentions) for left_item in left)
