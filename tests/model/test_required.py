@@ -11,7 +11,8 @@ from tests.docs.pages import DOCS, sections
 from tests.transcripts import write
 
 from threadline.model.entries import KINDS
-from threadline.model.entries.required import REQUIRED, RequiredField, describe_rule, missing_fields, version_numbers
+from threadline.model.entries.required import REQUIRED, RequiredField, describe_rule, missing_fields
+from threadline.model.versions import parse_version
 from threadline.parse import entries
 
 
@@ -19,7 +20,7 @@ from threadline.parse import entries
 def test_every_rule_names_a_field_of_its_kind(rule: RequiredField) -> None:
     """A rule for a field that the model does not know would never be checked."""
     assert rule.field.split(".")[0] in KINDS[rule.kind].__struct_encode_fields__
-    assert bool(version_numbers(rule.since)) == bool(rule.since)
+    assert bool(parse_version(rule.since)) == bool(rule.since)
 
 
 def test_an_empty_entry_lacks_all_that_every_version_writes(tmp_path: Path) -> None:

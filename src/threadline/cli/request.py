@@ -18,6 +18,7 @@ from threadline.model.entries import ChainEntry
 from threadline.model.session import Agent, Session
 from threadline.model.text import extract_text, format_time, join_some
 from threadline.model.times import zone_name
+from threadline.model.versions import version_key
 from threadline.render import clip
 from threadline.thread import Requests
 
@@ -81,12 +82,8 @@ def _outline_table(session: Session, outlines: Sequence[tuple[Agent, RequestOutl
 
 def _explain_nothing(session: Session) -> str:
     versions = {entry.version for entry in session if isinstance(entry, ChainEntry) and entry.version}
-    written = f" This session was written by {join_some(sorted(versions, key=_version_key))}." if versions else ""
+    written = f" This session was written by {join_some(sorted(versions, key=version_key))}." if versions else ""
     return f"No requests: only Claude Code 2.1.325 and later writes them.{written}"
-
-
-def _version_key(version: str) -> list[int]:
-    return [int(part) for part in version.split(".") if part.isdecimal()]
 
 
 def _outline_row(agent: Agent, outline: RequestOutline) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from threadline.index.store import (
 from threadline.index.totals import CHARGE_SUMS, TOTAL_KEYS, ChargeTotals, load_rates, sql_conditions, time_range_ms
 from threadline.model.ledger import Charge, GroupKey, Key, MissingAgent, RatedGroup, Row, Sum, UsageWindow
 from threadline.model.places import Place
+from threadline.model.text import AGENT_TOOLS
 from threadline.model.times import is_within, parse_timestamp
 
 if TYPE_CHECKING:
@@ -53,14 +54,14 @@ WHERE o.session = ? OR o.transcript_id IN (SELECT transcript_id FROM transcripts
 _SELECT_TYPES = f"""SELECT o.origin_id, {ORIGIN_TYPE_SQL} FROM origins o
 WHERE o.agent IS NOT NULL AND o.agent_type IS NULL"""  # noqa: S608 - our own words
 # The same rule as `account.missing_agents`.
-_SELECT_MISSING_AGENTS = """SELECT s.agent, s.call, t.session, COALESCE(p.path, p.folder), e.timestamp, s.tokens,
+_SELECT_MISSING_AGENTS = f"""SELECT s.agent, s.call, t.session, COALESCE(p.path, p.folder), e.timestamp, s.tokens,
     t.path, e.line
 FROM start_rows s JOIN transcripts t USING(transcript_id) JOIN projects p USING(project_id)
 JOIN call_rows c ON substr(c.call, -3) = substr(s.call, -3) AND c.call = s.call
 JOIN entries e ON e.entry_id = c.entry_id AND e.transcript_id = s.transcript_id
 JOIN tools k ON k.tool_id = c.tool_id
-WHERE s.step = 'result' AND k.tool IN ('Task', 'Agent') AND s.agent NOT IN (
-    SELECT agent FROM agent_rows UNION SELECT agent FROM transcripts WHERE agent IS NOT NULL)"""
+WHERE s.step = 'result' AND k.tool IN ({", ".join(map(repr, sorted(AGENT_TOOLS)))}) AND s.agent NOT IN (
+    SELECT agent FROM agent_rows UNION SELECT agent FROM transcripts WHERE agent IS NOT NULL)"""  # noqa: S608 - our own words
 _DAY_MS = 24 * 60 * 60 * 1000
 _NO_FILTER = ChargeFilter()
 

@@ -16,9 +16,6 @@ from threadline.model.results import ResultValue, typed_result
 from threadline.model.tables import Listing
 from threadline.model.text import count, extract_text
 
-AGENT_TOOLS = frozenset({"Task", "Agent"})
-"""The tools whose only purpose is to start an agent."""
-
 
 class Outcome(StrEnum):
     """How a call ended, by evidence and never by searching for the word "error"."""

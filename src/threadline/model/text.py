@@ -321,6 +321,19 @@ def current_tool_name(name: str) -> str:
     return TOOL_RENAMES.get(name, name)
 
 
+def tool_names(current: str) -> frozenset[str]:
+    """Return the current name of a tool and all its old names.
+
+    >>> sorted(tool_names("Agent"))
+    ['Agent', 'Task']
+    """
+    return frozenset({current, *(old for old, new in TOOL_RENAMES.items() if new == current)})
+
+
+AGENT_TOOLS = tool_names("Agent")
+"""The tools whose only purpose is to start an agent."""
+
+
 def names_tool(names: Collection[str], tool: str, *, exact: bool = False) -> bool:
     """Whether names, such as those of `--tool`, include a tool. An old name includes the new one, and vice versa.
 

@@ -28,6 +28,7 @@ from threadline.errors import Error, Unreadable
 from threadline.files import open_transcript, read_at
 from threadline.model.homes import Transcript
 from threadline.model.places import strip_line
+from threadline.model.text import AGENT_TOOLS
 from threadline.model.times import parse_timestamp
 from threadline.model.usage import (
     INLINE_AGENT,
@@ -354,7 +355,6 @@ def read_sightings(transcript: Transcript, *, calls: bool = True) -> TranscriptS
 
 
 WEB_SEARCH_TOOL = "WebSearch"
-_AGENT_TOOLS = frozenset({"Task", "Agent"})
 _decode_iterations = msgspec.json.Decoder(list[UsageCounts] | None).decode
 _SightingKey = tuple[str, str | None, str | None, int, int, int, bool]
 # Appending to a string copies it. If one id is on every row of a long transcript, that would take minutes.
@@ -516,7 +516,7 @@ class SightingCollector:
         for block in content if isinstance(content, list) else ():
             if block.type != "tool_use":
                 continue
-            if block.name in _AGENT_TOOLS and block.id and block.id not in self._agents:
+            if block.name in AGENT_TOOLS and block.id and block.id not in self._agents:
                 started = AgentResultUsage("", block.id, offset, normalize_time(time))
                 self._agents[block.id] = self._waiting_agents[block.id] = started
             if self._with_calls or block.name == WEB_SEARCH_TOOL:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from threadline.model.calls import AGENT_TOOLS, Call, Outcome
+from threadline.model.calls import Call, Outcome
 from threadline.model.entries import Entry
 from threadline.model.places import CallId
 from threadline.model.results import AgentResult
 from threadline.model.session import Agent, AgentStatus, Continuation, Session, Turn
-from threadline.model.text import count, format_duration
+from threadline.model.text import AGENT_TOOLS, count, format_duration
 from threadline.render.outline import TaskNotification, entry_key
 from threadline.render.text import Role, Span, Spans, cut_line, one_line
 

@@ -16,7 +16,7 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.summary.fold import SummaryFold, SummaryRow, fold_entries, read_session_titles, summarize_transcript
-    from threadline.summary.overview import Overview, build_overview, version_key
+    from threadline.summary.overview import Overview, build_overview
     from threadline.summary.running import find_running_sessions
     from threadline.summary.sessions import (
         AgentHead,
@@ -41,7 +41,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "fold": ["SummaryFold", "SummaryRow", "fold_entries", "read_session_titles", "summarize_transcript"],
-        "overview": ["Overview", "build_overview", "version_key"],
+        "overview": ["Overview", "build_overview"],
         "running": ["find_running_sessions"],
         "sessions": [
             "AgentHead",

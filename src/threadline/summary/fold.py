@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from threadline.errors import Error
 from threadline.model.attachments import EnvironmentSnapshot
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
-from threadline.model.calls import AGENT_TOOLS
 from threadline.model.entries import (
     AssistantEntry,
     AttachmentEntry,
@@ -29,8 +28,9 @@ from threadline.model.homes import Found, Transcript, TranscriptKind, side_agent
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Act, conversation_time
 from threadline.model.summaries import SummaryLinks, SummaryRef, choose_summary
-from threadline.model.text import shorten_title
+from threadline.model.text import AGENT_TOOLS, shorten_title
 from threadline.model.times import sortable_time
+from threadline.model.versions import parse_version
 from threadline.parse import (
     TranscriptLinks,
     decode_object,
@@ -48,7 +48,6 @@ from threadline.thread import (
     find_acts,
     is_repeat,
     normalise_spaces,
-    parse_version,
     title_from_parts,
     title_in_entry,
     title_words,

@@ -13,6 +13,7 @@ from threadline.find import SideFileCounts, drop_shared_transcripts
 from threadline.model.homes import Found, Home, Project, Transcript, TranscriptKind
 from threadline.model.places import Problem
 from threadline.model.times import parse_timestamp
+from threadline.model.versions import version_key
 from threadline.summary.sessions import FileSource, SessionAgents, SessionKey, TranscriptSource
 from threadline.summary.transcripts import TranscriptStats
 
@@ -206,15 +207,6 @@ def _combine_stats(
         not_entered=tuple(dict.fromkeys(path for counts in side_files for path in counts.not_entered)),
         listed=sum(_is_listed(stats) for _, stats in mains),
     )
-
-
-def version_key(version: str) -> tuple[tuple[int, str], ...]:
-    """Sort key for versions: 2.1.9 comes before 2.1.10."""
-    return tuple((int(part), "") if _is_version_number(part) else (-1, part) for part in version.split("."))
-
-
-def _is_version_number(part: str) -> bool:
-    return part.isascii() and part.isdecimal() and len(part) < 10  # noqa: PLR2004 - no version is that long
 
 
 def _count_sessions(mains: list[_ReadTranscript]) -> int:

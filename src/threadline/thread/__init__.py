@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         find_acts,
         is_repeat,
         normalise_spaces,
-        parse_version,
         strip_prefaces,
     )
     from threadline.thread.agents import (
@@ -84,7 +83,6 @@ __getattr__ = lazy_exports(
             "find_acts",
             "is_repeat",
             "normalise_spaces",
-            "parse_version",
             "strip_prefaces",
         ],
         "agents": [

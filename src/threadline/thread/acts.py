@@ -16,6 +16,7 @@ from threadline.model.blocks import DocumentBlock, ImageBlock, ToolResultBlock
 from threadline.model.entries import AttachmentEntry, ChainEntry, Entry, QueueOperationEntry, UserEntry
 from threadline.model.session import Act, ActKind
 from threadline.model.text import extract_text
+from threadline.model.versions import parse_version
 from threadline.thread.calls import INTERRUPT_MESSAGES, feedback_in_results
 
 # Text that Claude Code puts before a person's own in the same row. It is removed before the rest is judged.
@@ -59,7 +60,6 @@ _TYPED_SOURCES = frozenset({"typed", "queued", "suggestion_accepted", "clipboard
 _MACHINE_SOURCES = frozenset({"system", "agent-started", "resumed", "agent"})
 # From this version on, what was typed while the model worked is an attachment.
 _QUEUED_AS_ATTACHMENT = (2, 1, 97)
-_TOO_MANY_DIGITS = 10
 _REPEATABLE_KINDS = frozenset({ActKind.STEERING, ActKind.FEEDBACK})
 
 
@@ -209,11 +209,6 @@ def _unrecorded_steering(entries: list[Entry], acts: list[Act]) -> Iterator[Act]
 def _newest_version(entries: list[Entry]) -> tuple[int, ...]:
     versions = {entry.version for entry in entries if isinstance(entry, ChainEntry) and entry.version}
     return max(map(parse_version, versions), default=())
-
-
-def parse_version(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version, for comparison. Parts that are not numbers of a sensible length are left out."""
-    return tuple(int(part) for part in version.split(".") if part.isdecimal() and len(part) < _TOO_MANY_DIGITS)
 
 
 def can_miss_steering(newest: tuple[int, ...]) -> bool:

@@ -26,12 +26,12 @@ from threadline.model.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from threadline.model.calls import AGENT_TOOLS, Call, Outcome, ResultBlock
+from threadline.model.calls import Call, Outcome, ResultBlock
 from threadline.model.entries import AssistantEntry, Entry, ToolResultEntry, ToolUseEntry, UserEntry
 from threadline.model.places import AgentId, CallId, EntryId
 from threadline.model.results import TOOL_RESULTS, OutputResult, ResultValue, ShellOutputResult, typed_result
 from threadline.model.session import Turn
-from threadline.model.text import extract_text
+from threadline.model.text import AGENT_TOOLS, extract_text, tool_names
 
 INTERRUPT_MESSAGES = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
 
@@ -126,7 +126,7 @@ def parse_exit_code(tool: str, result: ResultValue, output: str) -> int | None:
     return int(match[1]) if match else None
 
 
-BACKGROUND_OUTPUT_TOOLS = frozenset({"BashOutput", "AgentOutputTool", "TaskOutput"})
+BACKGROUND_OUTPUT_TOOLS = tool_names("TaskOutput")
 """The tools that read the output of background tasks."""
 
 

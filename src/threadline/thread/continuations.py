@@ -28,7 +28,8 @@ from threadline.model.entries import (
 from threadline.model.places import EntryId, SessionId, is_uuid
 from threadline.model.session import Continuation, ContinuationKind
 from threadline.model.summaries import NO_LINKS, SummaryLinks
-from threadline.thread.acts import act_of, parse_version
+from threadline.model.versions import parse_version
+from threadline.thread.acts import act_of
 
 _Fingerprint = tuple[str, ...]
 # Before this version a resume copied the history; from it on, only forks do.

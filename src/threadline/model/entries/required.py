@@ -12,6 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from threadline.model.versions import parse_version
+
 
 class RequiredField(Struct, frozen=True):
     """A field that every entry of a kind has.
@@ -126,7 +128,7 @@ def missing_fields(entry: Any) -> tuple[RequiredField, ...]:
         not check.has_message or entry.message is None or None not in check.message_values(entry.message)
     ):
         return ()
-    version = version_numbers(getattr(entry, "version", None) or "")
+    version = parse_version(getattr(entry, "version", None) or "")
     suspects = [rule for rule in check.rules if _applies(rule, version) and _read(rule, entry) is None]
     if not suspects:
         return ()
@@ -154,19 +156,6 @@ def describe_rule(rule: RequiredField) -> str:
     return f"`{rule.field}` is missing: {writers} it in {kind}"
 
 
-@lru_cache(maxsize=256)
-def version_numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version; empty if it is not a version.
-
-    >>> version_numbers("2.1.9") < version_numbers("2.1.10-beta")
-    True
-    """
-    parts = version.partition("-")[0].split(".")
-    if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):  # noqa: PLR2004 - no version is that long
-        return ()
-    return tuple(int(part) for part in parts)
-
-
 @lru_cache(maxsize=1024)
 def _check_for(type_: type[Struct], variant: str) -> _Check | None:
     kind = type_.__struct_config__.tag
@@ -180,7 +169,7 @@ def _make_rule(field: RequiredField, type_: type[Struct]) -> _Rule:
     first, *rest = field.field.split(".")
     name = type_.__struct_fields__[type_.__struct_encode_fields__.index(first)]
     path = (name, *rest)  # the fields of a message have the same names as their attributes
-    return _Rule(field, path, version_numbers(field.since), version_numbers(field.until))
+    return _Rule(field, path, parse_version(field.since), parse_version(field.until))
 
 
 def _values_getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:

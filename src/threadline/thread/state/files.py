@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.model.attachments import EditedTextFile, FileAttachment
-from threadline.model.calls import AGENT_TOOLS, Call, Outcome
+from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AttachmentEntry, ChainEntry, UserEntry
 from threadline.model.places import AgentId, Place
 from threadline.model.results import (
@@ -29,6 +29,7 @@ from threadline.model.results import (
     typed_result,
 )
 from threadline.model.state import Evidence, EvidenceKind, FileState
+from threadline.model.text import AGENT_TOOLS
 from threadline.shape import fit
 from threadline.thread.state.events import HookRun, ReplayEvent, hook_run_in
 from threadline.thread.state.notebook import edit_notebook

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from threadline.model.calls import Call
 from threadline.model.results import AgentResult, SendMessageResult, WorkflowResult
-from threadline.model.text import count, extract_text, short_model_name
+from threadline.model.text import AGENT_TOOLS, count, extract_text, short_model_name
 from threadline.render import text_of, value_of
 from threadline.render.html.calls.components import (
     ToolView,
@@ -138,7 +138,7 @@ def _skill_result(call: Call, scene: Scene) -> Markup:
 
 
 AGENT_VIEWS: dict[str, ToolView] = {
-    **dict.fromkeys(("Task", "Agent"), ToolView(_agent_result, _agent_input)),
+    **dict.fromkeys(AGENT_TOOLS, ToolView(_agent_result, _agent_input)),
     "SendMessage": ToolView(_message_result, _message_input),
     "Workflow": ToolView(_workflow_result, _workflow_input),
     **dict.fromkeys(("Skill", "SlashCommand"), ToolView(_skill_result, _skill_input)),
