@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,25 @@ def test_listing_is_a_sequence(archive: Archive) -> None:
     sessions = archive.sessions(limit=2)
     assert (len(sessions), sessions.more) == (2, len(archive.sessions()) - 2)
     assert sessions.sessions == tuple(sessions)
+
+
+def test_more_says_whether_others_match(archive: Archive) -> None:
+    """Calls, files, agents and edits beyond the limit are not counted: `more` is None then, and 0 without others."""
+    edited = next(file.path for file in archive.files() if file.writes > 1)
+    questions: tuple[Callable[..., Listing[Any]], ...] = (
+        archive.calls,
+        archive.files,
+        archive.agents,
+        partial(archive.file_log, edited),
+    )
+    for ask in questions:
+        everything = ask()
+        assert (len(everything) > 1, everything.more) == (True, 0)
+        assert ask(limit=len(everything)).more == 0
+        assert ask(limit=0).more is None
+        part = ask(limit=len(everything) - 1)
+        assert (part, part.more) == (everything[:-1], None)
+        assert "and more" in repr(part)
 
 
 def test_hits_and_ledger_are_sequences(archive: Archive) -> None:

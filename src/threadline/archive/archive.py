@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime, tzinfo
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -1116,7 +1116,9 @@ class Archive:
 
         check_texts(path=path)
         chosen = self._call_filter(selection, session, project, since, until, limit)
-        return FileLog(read_edits(self.open_index().edits(chosen, path), path, self.homes))
+        keys = self.open_index().edits(chosen, path)
+        first = list(islice(keys, chosen.limit))
+        return FileLog(read_edits(first, path, self.homes), None if any(True for _ in keys) else 0)
 
     def sql(self, question: str, *, seconds: float = 60) -> list[dict[str, Any]]:
         """The rows of a SELECT on the index; `docs/index.md` describes the tables. Builds the index if needed.

@@ -344,8 +344,8 @@ class Index:
 
         return list_agents(self._connection, selection, types)
 
-    def edits(self, selection: CallFilter, path: str) -> list[EditKey]:
-        """The edits of the files whose path is `path` or ends with it, newest first, each once."""
+    def edits(self, selection: CallFilter, path: str) -> Iterator[EditKey]:
+        """The edits of the files whose path is `path` or ends with it, newest first, each once. Ignores the limit."""
         from threadline.index.listings import list_edits
 
         return list_edits(self._connection, selection, path)

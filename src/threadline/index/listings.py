@@ -90,7 +90,7 @@ def list_calls(
         rows = query.by_transcript(scope.condition, copies=selection.session is not None)
     else:
         rows = query.by_time(scope.condition)
-    return CallList(map(_listed_call, islice(rows, selection.limit)))
+    return CallList.take(map(_listed_call, rows), selection.limit)
 
 
 class _CallQuery:
@@ -227,8 +227,9 @@ def list_files(
         if path is None and (selection.session is not None or scope.is_few):
             select = _FILES_BY_TRANSCRIPT
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    keys = _first_keys(connection.execute(f"{select} {where} {_NEWEST_FILES}"), selection.limit)
-    return FileList(_load_files(connection, keys, conditions))
+    keys = _iter_keys(connection.execute(f"{select} {where} {_NEWEST_FILES}"))
+    first = list(islice(keys, selection.limit))
+    return FileList(_load_files(connection, first, conditions), None if any(True for _ in keys) else 0)
 
 
 def _matching_paths(connection: sqlite3.Connection, path: str) -> Iterator[int]:
@@ -238,14 +239,13 @@ def _matching_paths(connection: sqlite3.Connection, path: str) -> Iterator[int]:
             yield number
 
 
-def _first_keys(rows: Iterator[_FileKey], limit: int | None) -> list[_FileKey]:
-    """The first files, each once per session."""
-    keys: dict[_FileKey, None] = {}
+def _iter_keys(rows: Iterator[_FileKey]) -> Iterator[_FileKey]:
+    """The files, each once per session."""
+    seen: set[_FileKey] = set()
     for key in rows:
-        if limit is not None and len(keys) >= limit:
-            break
-        keys[key] = None
-    return list(keys)
+        if key not in seen:
+            seen.add(key)
+            yield key
 
 
 def _load_files(connection: sqlite3.Connection, keys: list[_FileKey], conditions: list[str]) -> list[ListedFile]:
@@ -310,7 +310,7 @@ def list_agents(connection: sqlite3.Connection, selection: CallFilter, types: Se
     rows = connection.execute(_SELECT_AGENTS + where + " ORDER BY a.last DESC, a.transcript, a.agent")
     agents = (_listed_agent(row) for row in rows)
     matches = (agent for agent in agents if (not types or agent.type in types) and selection.has_time(agent.last))
-    return AgentList(islice(matches, selection.limit))
+    return AgentList.take(matches, selection.limit)
 
 
 def _listed_agent(row: tuple[Any, ...]) -> ListedAgent:
@@ -345,8 +345,8 @@ class EditKey(Struct, frozen=True):
     transcript: str
 
 
-def list_edits(connection: sqlite3.Connection, selection: CallFilter, path: str) -> list[EditKey]:
-    """The edits of the files whose path is `path` or ends with it, newest first, each once.
+def list_edits(connection: sqlite3.Connection, selection: CallFilter, path: str) -> Iterator[EditKey]:
+    """The edits of the files whose path is `path` or ends with it, newest first, each once. Ignores the limit.
 
     With a session, all edits in its transcripts are listed, copies included.
     """
@@ -371,7 +371,7 @@ def list_edits(connection: sqlite3.Connection, selection: CallFilter, path: str)
         )
         for full_path, call, tool, time, session, project, transcript, line, kind, own, *ids in rows
     )
-    return list(islice((edit for edit in edits if selection.has_time(edit.timestamp)), selection.limit))
+    return (edit for edit in edits if selection.has_time(edit.timestamp))
 
 
 def _main_transcript(connection: sqlite3.Connection, session: str | None, home: int, project: int) -> str | None:

@@ -13,7 +13,19 @@ from decimal import Decimal
 from functools import cache
 from importlib import import_module
 from itertools import islice
-from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, Union, get_args, get_origin, get_type_hints, overload
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Self,
+    SupportsIndex,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from msgspec import Struct
 
@@ -95,8 +107,10 @@ class Table(Generic[T]):
 
 
 class Listing(list[T], Table[T]):
-    """Rows in memory: a list that is also a table. `more` is how many others match, beyond the limit.
+    """Rows in memory: a list that is also a table.
 
+    `more` is how many others match, beyond the limit: 0 if there are no others, None if there are but they were not
+    counted.
     `row_type` is the class of the rows. Their fields are the columns, except for `hidden` ones; `renamed` gives some of
     them another name, and `added` lists properties that are columns as well.
     """
@@ -106,9 +120,16 @@ class Listing(list[T], Table[T]):
     renamed: ClassVar[Mapping[str, str]] = {}
     added: ClassVar[Mapping[str, type]] = {}
 
-    def __init__(self, rows: Iterable[T] = (), more: int = 0) -> None:
+    def __init__(self, rows: Iterable[T] = (), more: int | None = 0) -> None:
         super().__init__(rows)
         self.more = more
+
+    @classmethod
+    def take(cls, rows: Iterable[T], limit: int | None) -> Self:
+        """Return the first rows. Reads a single row beyond the limit, so the others are not counted."""
+        remaining = iter(rows)
+        first = list(islice(remaining, limit))
+        return cls(first, None if any(True for _ in remaining) else 0)
 
     @property
     def columns(self) -> Columns:
@@ -135,6 +156,8 @@ class Listing(list[T], Table[T]):
 
     def _describe(self) -> str:
         total = count(len(self), self.noun, self.plural)
+        if self.more is None:
+            return f"{total} and more"
         return f"{total} of {len(self) + self.more:,}" if self.more else total
 
 
