@@ -335,6 +335,10 @@ def _temporary_name(owner: str) -> str:
 
 def _rename(path: Path, target: Path, *, overwrite: bool) -> None:
     if overwrite:
+        with suppress(FileNotFoundError):
+            mode = target.lstat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)):  # a device or a pipe
+                raise OSError(errno.EINVAL, "It is not a regular file", os.fspath(target))
         path.replace(target)
         return
     try:

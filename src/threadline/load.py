@@ -292,6 +292,8 @@ def _named_agent(name: str, main: Path, homes: Homes, known: set[str]) -> Transc
     roots = [
         os.path.realpath(root / "projects") for root in (*([home] if home else []), *(home.path for home in homes))
     ]
+    if "\0" in name:
+        return None
     for path in (Path(name), *homes.counterparts(name)):
         real = os.path.realpath(path)
         is_inside = any(real.startswith(root + os.sep) for root in roots)

@@ -118,7 +118,15 @@ def test_named_transcript_is_read_only_inside_the_homes(tmp_path: Path, monkeypa
     below_other = write(home / f"projects/-x/{OTHER}/subagents/agent-{AGENT}.jsonl", *agent_rows())
     names_other = write(home / "projects/-x/agent-22222222.jsonl", *agent_rows(OTHER))
     no_agent = write(home / "projects/-x/notes.jsonl", *agent_rows())
-    names = [secret, home / f"agent-{AGENT}.jsonl", below_other, names_other, no_agent, f"{link.parent}/../../../x"]
+    names = [
+        secret,
+        home / f"agent-{AGENT}.jsonl",
+        below_other,
+        names_other,
+        no_agent,
+        f"{link.parent}/../../../x",
+        "\0",
+    ]
     rows = transcript(prompt("Sort"), *({**row, "uuid": f"r{at}"} for at, row in enumerate(_naming(names))))
     path = write_home(home, *rows)
     opened: list[str] = []

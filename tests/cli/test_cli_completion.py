@@ -111,3 +111,18 @@ def test_prints_the_script(shell: str) -> None:
     program = shutil.which(shell)
     if program is not None:
         subprocess.run([program, "-n"], input=process.stdout, check=True, timeout=60)  # noqa: S603 - checks only
+
+
+def test_names_that_a_shell_would_run_are_not_offered(tmp_path: Path) -> None:
+    """A session may have any file name, also one with a command, a newline or a control character in it."""
+    home = tmp_path / "home"
+    names = ("plain", "$(touch pwned)", "a;b", "new\nline", "esc\x1b[31mred", "*")
+    for name in names:
+        rows = transcript(prompt(f"title \x1b[31m of {name}"), reply("done"), pen=Pen(name))
+        write(home / f"projects/-work-app/{name}.jsonl", *rows)
+    environment = {"CLAUDE_CONFIG_DIR": str(home), "THREADLINE_CACHE": str(tmp_path / "cache")}
+    assert run_in_subprocess("index", "refresh", **environment).code == 0
+    for shell in ("bash", "zsh", "fish"):
+        items = _complete(shell, ["show", ""], environment)
+        assert {item[1] for item in items} == {"last", "plain"}
+        assert not any("\x1b" in field for item in items for field in item)

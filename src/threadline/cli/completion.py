@@ -6,7 +6,9 @@ Values come from the index as it is. If there is none, nothing is completed: a s
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,19 +23,26 @@ if TYPE_CHECKING:
 
 _MAX_ITEMS = 100
 _MAX_TITLE = 60
+_SAFE_VALUE = re.compile(r'[\w./~@%+=:,-]*|[\w:]*"[\w./~@%+=:, -]*"')
 _PATH_STARTS = (".", "~", "/")
 
 
 def complete(kind: str, context: click.Context, incomplete: str) -> list[CompletionItem]:
     """The values of this kind that start with what was typed; none if the index cannot be read."""
     try:
-        return list(_COMPLETERS[kind](context, incomplete))[:_MAX_ITEMS]
+        items = (item for item in _COMPLETERS[kind](context, incomplete) if _is_safe(item))
+        return list(islice(items, _MAX_ITEMS))
     except (Error, OSError):
         return []
     except Exception as error:
         if is_sqlite_error(error):
             return []  # the index is damaged
         raise
+
+
+def _is_safe(item: CompletionItem) -> bool:
+    """Whether a shell may insert a value as it is. Names of files may contain anything, also commands."""
+    return item.type == "file" or _SAFE_VALUE.fullmatch(item.value) is not None
 
 
 def _read_index(context: click.Context, read: Callable[[Index], Iterable[Any]]) -> list[Any]:
@@ -65,7 +74,12 @@ def _complete_sessions(context: click.Context, incomplete: str) -> Iterator[Comp
         yield CompletionItem("last", help="the newest session")
     for brief in _read_index(context, lambda index: index.sessions()):
         if brief.id is not None and starts_id(incomplete, brief.id):
-            yield CompletionItem(brief.id, help=" ".join(brief.title.split())[:_MAX_TITLE])
+            yield CompletionItem(brief.id, help=_printable(brief.title))
+
+
+def _printable(title: str) -> str:
+    words = " ".join(title.split())[:_MAX_TITLE]
+    return "".join(character if character.isprintable() else " " for character in words)
 
 
 def _complete_projects(context: click.Context, incomplete: str) -> Iterator[CompletionItem]:
@@ -75,7 +89,9 @@ def _complete_projects(context: click.Context, incomplete: str) -> Iterator[Comp
     for path in paths:
         name = path if incomplete.startswith(_PATH_STARTS) else path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
         by_name.setdefault(name, path)
-    yield from (CompletionItem(name, help=path) for name, path in by_name.items() if name.startswith(incomplete))
+    yield from (
+        CompletionItem(name, help=_printable(path)) for name, path in by_name.items() if name.startswith(incomplete)
+    )
 
 
 def _complete_values(field: str) -> Callable[[click.Context, str], Iterator[CompletionItem]]:

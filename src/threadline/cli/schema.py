@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -63,7 +64,7 @@ def schema(schema_format: str, *, kind: str | None, path: Path | None, is_list: 
         click.echo(text, nl=False)
         return EXIT_OK
     try:
-        write_file(path, text.encode(), private=False)
+        write_file(Path(os.path.realpath(path)), text.encode(), private=False)
     except OSError as error:
         raise Unreadable(f"Cannot write {str(path)!r}: {error.strerror or error}.") from error
     return EXIT_OK

@@ -407,6 +407,9 @@ def _column_names(known: Sequence[str], unit: str, usage_filter: UsageFilter, zo
         first = min(first, _unit_name(in_zone(usage_filter.since, zone).date(), unit))
     until = in_zone(usage_filter.until, zone).date() if usage_filter.until is not None else usage_filter.today
     last = max(last, _unit_name(min(until, usage_filter.today), unit))
+    days = {"month": 31, "week": 7}.get(unit, 1) * _MAX_COLUMNS  # times may be thousands of years apart
+    last_day = date.fromisoformat(last if unit != "month" else f"{last}-01")
+    first = max(first, _unit_name(last_day - min(days, (last_day - date.min).days) * _DAY, unit))
     return list(_units_between(first, last, unit))[-_MAX_COLUMNS:]
 
 
