@@ -70,6 +70,73 @@ def test_tool_rows_become_blocks(tmp_path: Path) -> None:
     assert session.problems == ()
 
 
+READ = {"name": "Read", "input": {"file_path": "a"}}
+BLOCK_ROWS: list[dict[str, Any]] = [
+    {"type": "user", "timestamp": "2026-01-15T10:00:00.000Z", "message": {"role": "user", "content": "List them."}},
+    {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}},
+    {"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "ls x"}},
+    {
+        "type": "tool_result",
+        "tool_use_id": "t2",
+        "content": [{"type": "text", "text": "no such file"}],
+        "is_error": True,
+    },
+    {"type": "tool_result", "tool_use_id": "t1", "content": "a.txt", "is_error": False},
+]
+
+
+def test_rows_in_the_shape_of_blocks_become_blocks(tmp_path: Path) -> None:
+    """Names, inputs, ids, outputs and errors stay, and the transcript has no problems."""
+    source = threadline.read(write(tmp_path / f"{SESSION}.jsonl", *BLOCK_ROWS))
+    session = convert_rows(tmp_path, BLOCK_ROWS)
+    assert facts(session) == facts(source)
+    for read in (source, session):
+        assert [(c.id, c.tool, c.input, str(c.outcome), c.output) for c in read.calls] == [
+            ("t1", "Bash", {"command": "ls"}, "ok", "a.txt"),
+            ("t2", "Bash", {"command": "ls x"}, "error", "no such file"),
+        ]
+    assert session.problems == ()
+    assert {entry.kind for entry in session} == {"user", "assistant"}
+    assert not any({"id", "name", "input", "content", "is_error"} & entry.data.keys() for entry in session)
+
+
+def test_results_follow_the_id_of_their_call(tmp_path: Path) -> None:
+    """A result that names an id that its call does not keep gets the new one, and never answers another call."""
+    rows = [
+        BLOCK_ROWS[0],
+        {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "x1", **READ}]}},
+        {"type": "tool_use", "uuid": "t1", "tool": READ},
+        {"type": "tool_use", "id": 2, "name": "Bash", "input": {"command": "ls"}},
+        {"type": "tool_use", "id": "t3", "name": "Bash", "input": {"command": "pwd"}},
+        {"type": "tool_result", "tool_use_id": "t9", "content": "of another call"},
+        {"type": "tool_result", "tool_use_id": 2, "content": "b.txt"},
+        {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t1", "content": "A"}]}},
+    ]
+    session = convert_rows(tmp_path, rows)
+    read, listed, waiting = session.calls
+    assert (read.id, read.output) == ("x1", "A")
+    assert (str(listed.id)[:6], listed.output) == ("toolu_", "b.txt")
+    assert (waiting.id, waiting.answer) == ("t3", None)
+
+
+def test_calls_and_results_without_content_are_reported(tmp_path: Path) -> None:
+    """A call without a name and a result without content are findings, and the transcript has no problems."""
+    rows = [BLOCK_ROWS[0], {"type": "tool_use", "id": "t1"}, {"type": "tool_result", "tool_use_id": "t1"}]
+    path = write(tmp_path / "source.jsonl", *rows)
+    fields = {finding.field for finding in convert_files([path], cwd=CWD).all_findings if finding.what == "invented"}
+    assert fields >= {"tool_use.name", "tool_use.input", "tool_result.content"}
+    assert convert_rows(tmp_path, rows).problems == ()
+
+
+def test_an_invented_time_is_after_the_row_before(tmp_path: Path) -> None:
+    """The first invented time is a millisecond after the time of the row before, as its reason says."""
+    path = write(tmp_path / "source.jsonl", *BLOCK_ROWS)
+    (session,) = convert_files([path], cwd=CWD).sessions
+    converted = session.files[f"{session.session}.jsonl"]
+    assert isinstance(converted, list)
+    assert [row["timestamp"][-5:] for row in converted] == [f".00{number}Z" for number in range(5)]
+
+
 def test_stream_json_becomes_a_session_with_agents(tmp_path: Path) -> None:
     """Working directory and version come from the first row, the cost from the last one; agents get transcripts."""
     session = convert_rows(tmp_path, source_rows("stream-json"), prompt="Who is here?")

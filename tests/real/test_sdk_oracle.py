@@ -42,6 +42,7 @@ DIFFERENT = {
     "calls-as-rows-that-fail": "the same",
     "calls-as-rows-with-ids-of-their-own": "the same",
     "calls-as-rows-touch-files": "the same",
+    "calls-as-rows-in-the-shape-of-blocks": "the same",
     "seed-003-tools-as-rows": "the same",
     "last-of-duplicate-keys-wins": "the same",
     "stream-json-dump-is-another-dialect": "the same",

@@ -23,10 +23,15 @@ UNKNOWN_VERSION = "unknown"
 """The version of rows whose writer is not known. It is no number, so no rule for a version applies to them."""
 UNKNOWN_MODEL = "unknown"
 """The model of replies that name none."""
+UNKNOWN_TOOL = "unknown"
+"""The tool of calls that name none."""
 NO_PROMPT = "(The prompt is not part of the converted output.)"
 """The text in place of a prompt that the source does not have."""
 _NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 _LAST_TIME = datetime(9999, 1, 1, tzinfo=UTC)
+_CALL_FIELDS = frozenset({"tool", "tool_use_id", "id", "name", "input"})
+_RESULT_FIELDS = frozenset({"result", "tool_use_id", "content", "is_error"})
+_RENAMED_CALL = "its call has another id in the transcript"
 _ID_FIELDS = ("leafUuid", "messageId", "logicalParentUuid", "sourceToolAssistantUUID", "snapshotMessageId")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 Row = dict[str, Any]
@@ -181,6 +186,14 @@ class _Call(Struct):
     has_row: bool = False
 
 
+class _RowCall(Struct):
+    """A call that is a row of its own. `id` is the id that it has besides the row's `uuid`, if any."""
+
+    id: Any
+    name: Any
+    input: Any
+
+
 class _Thread:
     """The rows of one conversation: the main one, or an agent's."""
 
@@ -206,8 +219,9 @@ class _SessionBuilder:
         self._main = _Thread()
         self._agents: dict[str, _Thread] = {}
         self._agent_meta: dict[str, Row] = {}
-        self._time: datetime | None = None
-        self._used: dict[str, str] = {}
+        self._next_time: datetime | None = None
+        self._call_ids: set[str] = set()
+        self._renamed_calls: dict[str, str] = {}
         self._model = UNKNOWN_MODEL
         self._number = 0
 
@@ -220,7 +234,7 @@ class _SessionBuilder:
             if value is not None:
                 self._facts.setdefault(name, value)
         times = (parse_timestamp(row.fields.get("timestamp")) for row in rows)
-        self._time = self._time or next(filter(None, times), modified)
+        self._next_time = self._next_time or next(filter(None, times), modified)
         if not _UUID.fullmatch(path.stem) and not any(_is_uuid(row.fields.get("sessionId")) for row in rows):
             self._findings.add("invented", "session", self._session, "the source names no session", rows[0])
         for result in rows:
@@ -271,9 +285,9 @@ class _SessionBuilder:
                 self._add_state(row)
 
     def _agent_thread(self, row: SourceRow) -> _Thread:
-        call = row.agent_call or ""
+        call = self._renamed_calls.get(row.agent_call or "", row.agent_call or "")
         if call not in self._agents:
-            agent = self._facts.get(f"agent {call}")
+            agent = self._facts.get(f"agent {call}") or self._facts.get(f"agent {row.agent_call}")
             if agent is None:
                 agent = _make_id("a", self._session, call)[:17]
                 self._findings.add("invented", "agentId", agent, "the rows name only the call that started it", row)
@@ -293,6 +307,7 @@ class _SessionBuilder:
         return message
 
     def _add_user(self, thread: _Thread, row: SourceRow, message: Row, fields: Row) -> None:
+        message = self._rename_answered_calls(row, message)
         results = [block for block in _blocks(message) if block.get("type") == "tool_result"]
         extra: Row = {}
         for block in results:
@@ -304,6 +319,18 @@ class _SessionBuilder:
             thread.calls.clear()
         thread.needs_prompt = False
         self._append(thread, row, {**fields, "type": "user", "message": message, **extra})
+
+    def _rename_answered_calls(self, row: SourceRow, message: Row) -> Row:
+        """Return a message whose results name their calls by the ids that these got."""
+        if not self._renamed_calls or not any("tool_use_id" in block for block in _blocks(message)):
+            return message
+        content = []
+        for block in message["content"]:
+            renamed = self._renamed_calls.get(str(block.get("tool_use_id"))) if isinstance(block, dict) else None
+            if renamed is not None:
+                self._findings.add("changed", "tool_use_id", renamed, _RENAMED_CALL, row)
+            content.append(block if renamed is None else {**block, "tool_use_id": renamed})
+        return {**message, "content": content}
 
     def _add_reply(self, thread: _Thread, row: SourceRow, message: Row, fields: Row) -> None:
         if thread.needs_prompt and "parentUuid" not in fields:
@@ -339,6 +366,8 @@ class _SessionBuilder:
 
     def _note_call(self, thread: _Thread, call: _Call) -> None:
         thread.calls[call.id] = call
+        self._call_ids.add(call.id)
+        self._renamed_calls.pop(call.id, None)
         if isinstance(call.input, dict):
             known = {"agentType": call.input.get("subagent_type"), "description": call.input.get("description")}
             self._agent_meta[call.id] = {key: value for key, value in known.items() if isinstance(value, str)}
@@ -354,20 +383,28 @@ class _SessionBuilder:
 
     def _add_call_row(self, thread: _Thread, row: SourceRow) -> None:
         """Add a call that is a row of its own, unless a reply already makes it."""
-        tool = row.fields.get("tool")
-        tool = tool if isinstance(tool, dict) else {}
-        named = tool.get("id") or row.fields.get("tool_use_id") or row.fields.get("uuid")
+        tool = _call_of_row(row)
+        named = tool.id or row.fields.get("uuid")
         id_ = named if isinstance(named, str) and named else _make_id("toolu_", self._session, self._number, row.fields)
         for call in thread.calls.values():
-            is_same = call.id == id_ or (call.name == tool.get("name") and call.input == tool.get("input"))
+            is_same = call.id == id_ or (not tool.id and call.name == tool.name and call.input == tool.input)
             if is_same and not call.has_row:
                 call.has_row = True
+                self._note_renamed_call(named, call.id)
                 self._findings.add(
                     "merged", "tool_use", id_, "the row repeats a call that the reply before it makes", row
                 )
                 return
         if id_ != named:
-            self._findings.add("invented", "tool_use.id", id_, "the call has none", row)
+            self._note_renamed_call(named, id_)
+            reason = "its id is not text" if named else "the call has none"
+            self._findings.add("changed" if named else "invented", "tool_use.id", id_, reason, row)
+        if not isinstance(tool.name, str):
+            tool.name = UNKNOWN_TOOL
+            self._findings.add("invented", "tool_use.name", UNKNOWN_TOOL, "the call has none", row)
+        if tool.input is None:
+            tool.input = {}
+            self._findings.add("invented", "tool_use.input", {}, "the call has none", row)
         if thread.needs_prompt:
             self._add_missing_prompt(thread, row)
         message = thread.message
@@ -382,35 +419,52 @@ class _SessionBuilder:
                 "usage": dict(_NO_USAGE),
             }
             self._findings.add("invented", "message", message["id"], "no reply makes this call", row)
-        block = {"type": "tool_use", "id": id_, "name": tool.get("name"), "input": tool.get("input")}
+        block = {"type": "tool_use", "id": id_, "name": tool.name, "input": tool.input}
         self._findings.add("changed", "tool_use", id_, "the row of a call becomes a block of the reply", row)
         message = {**message, "content": [block]}
         thread.message = message
-        fields = {name: value for name, value in row.fields.items() if name not in {"tool", "tool_use_id"}}
+        fields = {name: value for name, value in row.fields.items() if name not in _CALL_FIELDS}
         if row.fields.get("uuid") == id_:
             fields.pop("uuid")  # it becomes the call's id
         uuid = self._append(thread, row, {**fields, "type": "assistant", "message": message})
-        self._note_call(thread, _Call(id_, tool.get("name"), tool.get("input"), uuid, has_row=True))
+        self._note_call(thread, _Call(id_, tool.name, tool.input, uuid, has_row=True))
+
+    def _note_renamed_call(self, named: Any, id_: str) -> None:
+        """Remember the id of a call that its source names otherwise, for its results and its agent."""
+        if named and str(named) not in self._call_ids:
+            self._renamed_calls[str(named)] = id_
 
     def _add_result_row(self, thread: _Thread, row: SourceRow) -> None:
         """Add a result that is a row of its own. One that names no call answers the oldest one without a result."""
-        result = row.fields.get("result")
-        result = result if isinstance(result, dict) else {"output": result}
+        content, is_error = self._result_of_row(row)
         named = row.fields.get("tool_use_id")
-        id_ = named if isinstance(named, str) else next(iter(thread.calls), None)
+        id_ = str(named) if named else next(iter(thread.calls), None)
         if id_ is None:
-            self._findings.add("dropped", "tool_result", result.get("output"), "no call is without a result", row)
+            self._findings.add("dropped", "tool_result", content, "no call is without a result", row)
             return
-        if named is None:
+        if not named:
             self._findings.add("invented", "tool_result.tool_use_id", id_, "the result does not name its call", row)
-        texts = [_as_text(result.get(key)) for key in ("output", "error") if result.get(key) not in (None, "")]
-        is_error = bool(result.get("error"))
-        block = {"type": "tool_result", "tool_use_id": id_, "content": "\n".join(texts), "is_error": is_error}
+        block = {"type": "tool_result", "tool_use_id": id_, "content": content, "is_error": is_error}
         self._findings.add("changed", "tool_result", id_, "the row of a result becomes a block of a user row", row)
-        fields = {name: value for name, value in row.fields.items() if name not in {"result", "tool_use_id"}}
-        if is_error:
-            fields["toolUseResult"] = f"Error: {_as_text(result['error'])}"
+        fields = {name: value for name, value in row.fields.items() if name not in _RESULT_FIELDS}
+        error = _as_dict(row.fields.get("result")).get("error")
+        if error:
+            fields["toolUseResult"] = f"Error: {_as_text(error)}"
         self._add_user(thread, row, {"role": "user", "content": [block]}, fields)
+
+    def _result_of_row(self, row: SourceRow) -> tuple[str | list[Any], bool]:
+        """Return the content of a result that is a row of its own, and whether it is an error."""
+        fields = row.fields
+        result = fields.get("result")
+        result = result if isinstance(result, dict) else {"output": result}
+        is_error = fields.get("is_error") is True or bool(result.get("error"))
+        content = fields.get("content")
+        if isinstance(content, str | list) and content:
+            return content, is_error
+        parts = [part for part in (content, result.get("output"), result.get("error")) if part not in (None, "")]
+        if not parts and "result" not in fields and content is None:
+            self._findings.add("invented", "tool_result.content", "", "the result has none", row)
+        return "\n".join(map(_as_text, parts)), is_error
 
     def _add_cost(self, row: SourceRow) -> None:
         """Add the total of a run as Claude Code writes it when a session closes."""
@@ -503,19 +557,31 @@ class _SessionBuilder:
     def _timestamp(self, row: SourceRow, fields: Row, *, silent: bool) -> Any:
         source = fields.get("timestamp")
         moment = parse_timestamp(source)
-        if moment is not None:
-            self._time = moment
-            if isinstance(source, str) and "T" in source:
-                return source
-        moment = moment or (self._time or datetime.fromtimestamp(0, UTC))
+        is_known = moment is not None
+        moment = moment or self._next_time or datetime.fromtimestamp(0, UTC)
+        self._next_time = moment + timedelta(milliseconds=1) if moment < _LAST_TIME else moment
+        if is_known and isinstance(source, str) and "T" in source:
+            return source
         text = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         if source is not None:
             self._findings.add("changed", "timestamp", source, "it is not in ISO 8601", row)
         elif not silent:
             self._findings.add("invented", "timestamp", text, "1 ms after the row before it, or the file's time", row)
-        if parse_timestamp(source) is None and moment < _LAST_TIME:
-            self._time = moment + timedelta(milliseconds=1)
         return text
+
+
+def _call_of_row(row: SourceRow) -> _RowCall:
+    """Return the call of a row: its name and input are in `tool`, or the row has the fields of an API block."""
+    fields, tool = row.fields, _as_dict(row.fields.get("tool"))
+    id_ = fields.get("id") or tool.get("id") or fields.get("tool_use_id")
+    tool_input = fields.get("input")
+    return _RowCall(
+        id_, fields.get("name") or tool.get("name"), tool.get("input") if tool_input is None else tool_input
+    )
+
+
+def _as_dict(value: Any) -> Row:
+    return value if isinstance(value, dict) else {}
 
 
 def _blocks(message: Any) -> list[Row]:

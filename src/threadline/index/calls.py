@@ -632,11 +632,13 @@ class PendingCall(Struct, array_like=True, gc=False):
 class CallState(Struct, array_like=True):
     """What a refresh remembers about the calls of a transcript: those without a result, and loose results.
 
-    A loose result answers a call that was not read yet. Its offset and line are stored.
+    A loose result answers a call that was not read yet. Its offset and line are stored. `aliases` are the ids of rows
+    that repeat a call, with the id of the call.
     """
 
     waiting: dict[str, PendingCall] = {}
     loose: dict[str, tuple[int, int]] = {}
+    aliases: dict[str, str] = {}
 
 
 class _KnownCall(Struct, gc=False):
@@ -703,26 +705,35 @@ class CallFold:
         """Add a call that is a row of its own, unless it repeats a call of the message before."""
         blocks = entry.message.blocks if entry.message is not None else ()
         for index, block in enumerate(blocks):
+            if not isinstance(block, ToolUseBlock | ServerToolUseBlock | McpToolUseBlock):
+                continue
             waiting = (known for known in self._unfollowed.values() if known.agent == agent and not known.has_row)
-            repeated = next((known for known in waiting if self._is_same_call(known, block)), None)
+            repeated = next((known for known in waiting if self._is_same_call(known, block, entry)), None)
             if repeated is None:
                 repeated = self._use(at, entry, block, index, agent)
+            elif (alias := storable_text(block.id)) and alias not in self._calls:
+                self.state.aliases[alias] = repeated.row.call
+                if alias in self.state.loose:
+                    self._link_loose_result(alias, agent)
             repeated.has_row = True
 
-    def _is_same_call(self, known: _KnownCall, row: Any) -> bool:
-        if known.row.tool != storable_text(row.name):
+    def _is_same_call(self, known: _KnownCall, row: Any, entry: ToolUseEntry) -> bool:
+        if known.row.tool != storable_text(row.name) or entry.own_call_id is not None:
             return known.row.call == storable_text(row.id)
         tool_input = (
             known.use.input
             if known.use is not None
             else read_call_input(self._path, known.offset, known.line, known.row.call)
         )
-        return is_same_call(ToolUseBlock(CallId(known.row.call), row.name, tool_input), row)
+        return is_same_call(ToolUseBlock(CallId(known.row.call), row.name, tool_input), row, entry)
 
     def result_row(self, at: int, entry: ToolResultEntry, agent: str | None) -> None:
-        """Add a result that is a row of its own: it answers the first call that waits for a result."""
-        call = next((id_ for id_, known in self._unfollowed.items() if known.agent == agent), None)
+        """Add a result that is a row of its own: it answers the call that it names, or the first that waits for one."""
         block = next(result_blocks(entry), None)
+        if block is not None and block.tool_use_id:
+            self._result(at, entry, block, agent)
+            return
+        call = next((id_ for id_, known in self._unfollowed.items() if known.agent == agent), None)
         if call is not None and block is not None:
             self._answer(call, at, entry, block, agent)
 
@@ -776,6 +787,9 @@ class CallFold:
         self, call: str, at: int, entry: UserEntry | AssistantEntry, block: ResultBlock, agent: str | None
     ) -> None:
         known = self._calls.get(call)
+        if known is None and call in self.state.aliases:
+            call = self.state.aliases[call]
+            known = self._calls.get(call)
         if known is None:
             self._loose[call] = (at, entry.line.offset, entry.line.number)
             self.state.loose[call] = (entry.line.offset, entry.line.number)
@@ -811,7 +825,7 @@ class CallFold:
         """The rows, when all entries have been added."""
         state = self.state
         state.waiting = {id_: _to_pending(call) for id_, call in self._calls.items() if call.row.result is None}
-        for remembered in (state.waiting, state.loose):
+        for remembered in (state.waiting, state.loose, state.aliases):
             for id_ in list(remembered)[:-_MAX_REMEMBERED]:
                 del remembered[id_]
         rows = [call.row for call in self._calls.values() if _has_changed(call.row)]

@@ -586,12 +586,15 @@ _REPEATED_PROGRESS = (
 
 
 def _add_tool_use(entry: ToolUseEntry, texts: FieldParts) -> None:
-    if entry.tool is not None:
-        add_call(entry.tool.name or "", entry.tool.input, texts)
+    for block in entry.message.blocks if entry.message is not None else ():
+        if type(block) is ToolUseBlock:
+            add_call(block.name, block.input, texts)
 
 
 def _add_tool_result(entry: ToolResultEntry, texts: FieldParts) -> None:
     add_parts(texts, "result", collect_strings(entry.tool_result))
+    if entry.content:
+        add_results([ToolResultBlock(content=entry.content)], None, texts)
 
 
 def _add_final_result(entry: ResultEntry, texts: FieldParts) -> None:

@@ -89,6 +89,9 @@ def find_calls(
     uses = _find_uses(entries, row_calls.repeats)
     own_results, unnamed_results = _find_results(entries)
     own_results = row_calls.results | own_results
+    for alias in row_calls.aliases.keys() - {use.id for use in uses} if row_calls.aliases else ():
+        if alias in own_results:
+            own_results.setdefault(row_calls.aliases[alias], own_results[alias])
     number = {id(entry): turn.number for turn in turns for entry in turn.entries}
     # A result without an id is matched by its parent row, if the call has no id either.
     paired = [
@@ -172,9 +175,13 @@ def _uses_in(entry: AssistantEntry, at: int) -> Iterator[_ToolUse]:
 
 
 class _RowCalls(Struct):
-    """Which rows of calls repeat a call that a message makes, by position, and which calls rows of results answer."""
+    """Which rows of calls repeat a call that a message makes, by position, and which calls rows of results answer.
+
+    `aliases` are the ids of rows that repeat a call, with the id of the call.
+    """
 
     repeats: set[int] = set()
+    aliases: dict[CallId, CallId] = {}
     results: dict[CallId, CallResult] = {}
 
 
@@ -186,20 +193,9 @@ def _pair_call_rows(entries: Sequence[Entry]) -> _RowCalls:
     waiting: dict[CallId, _ToolUse] = {}
     for at, entry in enumerate(entries):
         if isinstance(entry, ToolResultEntry):
-            call, block = next(iter(waiting), None), next(result_blocks(entry), None)
-            if call is not None and block is not None:
-                del waiting[call]
-                pairing.results[call] = CallResult(entry, block)
+            _pair_result_row(entry, waiting, pairing)
         elif isinstance(entry, ToolUseEntry):
-            for use in _uses_in(entry, at):
-                calls = (call for call in waiting.values() if not call.has_row)
-                repeated = next((call for call in calls if is_same_call(call.block, use.block)), None)
-                if repeated is not None:
-                    repeated.has_row = True
-                    pairing.repeats.add(at)
-                else:
-                    use.has_row = True
-                    waiting[use.id] = use
+            _pair_call_row(entry, at, waiting, pairing)
         elif isinstance(entry, _SPEAKERS):
             answered = {block.tool_use_id for block in result_blocks(entry)}
             is_over = continues_conversation(entry)
@@ -213,9 +209,43 @@ def _pair_call_rows(entries: Sequence[Entry]) -> _RowCalls:
     return pairing
 
 
-def is_same_call(block: _UseBlock, row: _UseBlock) -> bool:
-    """Whether the row of a call is the call that a message makes: the same id, or the same tool and input."""
-    return (row.id is not None and row.id == block.id) or (row.name == block.name and row.input == block.input)
+def _pair_result_row(entry: ToolResultEntry, waiting: dict[CallId, _ToolUse], pairing: _RowCalls) -> None:
+    """Pair the row of a result: it answers the call that it names, otherwise the first that waits."""
+    block = next(result_blocks(entry), None)
+    if block is None:
+        return
+    named = block.tool_use_id
+    if named:
+        waiting.pop(named if named in waiting else pairing.aliases.get(named, named), None)
+    elif waiting:
+        call = next(iter(waiting))
+        del waiting[call]
+        pairing.results[call] = CallResult(entry, block)
+
+
+def _pair_call_row(entry: ToolUseEntry, at: int, waiting: dict[CallId, _ToolUse], pairing: _RowCalls) -> None:
+    """Pair the row of a call with the call that it repeats, or let it wait for its result."""
+    for use in _uses_in(entry, at):
+        calls = (call for call in waiting.values() if not call.has_row)
+        repeated = next((call for call in calls if is_same_call(call.block, use.block, entry)), None)
+        if repeated is not None:
+            repeated.has_row = True
+            pairing.repeats.add(at)
+            if use.id not in waiting:
+                pairing.aliases[use.id] = repeated.id
+        else:
+            use.has_row = True
+            waiting[use.id] = use
+
+
+def is_same_call(block: _UseBlock, row: _UseBlock, entry: ToolUseEntry) -> bool:
+    """Whether the row of a call is the call that a message makes.
+
+    It has the same id; or the same tool and input, if the row has no id for the call.
+    """
+    if row.id is not None and row.id == block.id:
+        return True
+    return entry.own_call_id is None and row.name == block.name and row.input == block.input
 
 
 def _find_results(entries: Iterable[Entry]) -> tuple[dict[CallId, CallResult], dict[EntryId | None, CallResult]]:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import field
 from msgspec.structs import force_setattr
 
-from threadline.model.blocks import Message, ToolResultBlock, ToolUseBlock
+from threadline.model.blocks import Message, ResultItem, ToolResultBlock, ToolUseBlock
 from threadline.model.entries.conversation import AssistantEntry, Entry, UserEntry
 from threadline.model.places import CallId, SessionId
 from threadline.shape import Shape
@@ -29,31 +29,51 @@ class ForeignResult(Shape, frozen=True, rename=None):
 
 
 class ToolUseEntry(AssistantEntry, frozen=True, tag="tool_use"):
-    """A tool call as a separate line. `message` has it as a block, so that it is a call like any other."""
+    """A tool call as a separate line. `message` has it as a block, so that it is a call like any other.
+
+    The name and input are in `tool`, or the row itself has the fields of an API block.
+    """
 
     tool: ForeignTool | None = None
+    own_call_id: CallId | None = field(default=None, name="id")
+    name: str | None = None
+    input: Any = None
 
     def __post_init__(self) -> None:
-        if self.message is None and self.tool is not None:
+        if self.message is not None:
+            return
+        tool = self.tool
+        if tool is not None or self.own_call_id or self.name or self.input is not None:
             block = ToolUseBlock(
-                id=CallId(self.uuid) if self.uuid else None, name=self.tool.name or "", input=self.tool.input
+                id=self.own_call_id or (CallId(self.uuid) if self.uuid else None),
+                name=self.name or (tool.name if tool is not None else None) or "",
+                input=self.input if self.input is not None or tool is None else tool.input,
             )
             force_setattr(self, "message", Message(role="assistant", content=[block]))
 
 
 class ToolResultEntry(UserEntry, frozen=True, tag="tool_result"):
-    """A tool's result as a separate line. `message` has it as a block, which does not name its call.
+    """A tool's result as a separate line. `message` has it as a block.
 
+    The output is in `result`, or the row itself has the fields of an API block. If it does not name its call,
     `threadline.thread.find_calls` decides which call it answers.
     """
 
     tool_result: ForeignResult | None = field(default=None, name="result")
+    answered_call_id: CallId | None = field(default=None, name="tool_use_id")
+    content: str | list[ResultItem | str] | None = None
+    is_error: bool | None = field(default=None, name="is_error")
 
     def __post_init__(self) -> None:
-        if self.message is None and self.tool_result is not None:
-            parts = (self.tool_result.output, self.tool_result.error)
-            text = "\n".join(_as_text(part) for part in parts if part not in (None, ""))
-            block = ToolResultBlock(content=text, is_error=bool(self.tool_result.error))
+        if self.message is not None:
+            return
+        result, content, is_error = self.tool_result, self.content, self.is_error
+        if result is not None:
+            parts = (result.output, result.error)
+            content = content or "\n".join(_as_text(part) for part in parts if part not in (None, ""))
+            is_error = is_error or bool(result.error)
+        if result is not None or self.answered_call_id or content is not None or is_error is not None:
+            block = ToolResultBlock(tool_use_id=self.answered_call_id, content=content, is_error=is_error)
             force_setattr(self, "message", Message(role="user", content=[block]))
 
 

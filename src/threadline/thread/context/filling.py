@@ -72,7 +72,7 @@ def split_into_pieces(
             for block in entry.message.blocks:
                 yield from _reply_pieces(block, tools)
         case ToolResultEntry() if entry.message is not None:
-            tool = {"": tools.get(str(entry.place), "")}
+            tool = {entry.call_id or "": tools.get(str(entry.place), "")}
             for block in entry.message.blocks:
                 yield from _user_pieces(entry, block, tool, is_act=False, agent=agent)
         case UserEntry() if entry.message is not None:
