@@ -100,6 +100,15 @@ def test_rows_in_the_shape_of_blocks_become_blocks(tmp_path: Path) -> None:
     assert not any({"id", "name", "input", "content", "is_error"} & entry.data.keys() for entry in session)
 
 
+def test_rows_in_the_shape_of_blocks_are_complete(cli: CliRunner, tmp_path: Path) -> None:
+    """`doctor` does not miss the fields of the other shape, and `show` finds the call of every result."""
+    home = tmp_path / "home"
+    write(home / "projects/-x" / f"{SESSION}.jsonl", *BLOCK_ROWS)
+    missing = cli("doctor", "--home", home, "--json").json["missing_fields"]
+    assert not [item for item in missing if item["kind"] in {"tool_use", "tool_result"}]
+    assert "result without its call" not in cli("show", SESSION, "--home", home).out
+
+
 def test_results_follow_the_id_of_their_call(tmp_path: Path) -> None:
     """A result that names an id that its call does not keep gets the new one, and never answers another call."""
     rows = [

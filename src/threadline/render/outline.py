@@ -322,7 +322,7 @@ class _OutlineBuilder:
         self._acts = {id(act.entry): act for act in agent.acts}
         self._turns = {id(turn.act.entry): turn.number for turn in agent.turns if turn.act is not None}
         self._calls = {call.id: call for call in agent.calls}
-        self._answers = {id(call.answer) for call in agent.calls}
+        self._answers = {id(call.block) for call in agent.calls}
         self._compactions = {
             id(start): compaction
             for compaction in agent.compactions
@@ -423,7 +423,7 @@ class _OutlineBuilder:
         blocks = list(entry.message.blocks) if entry.message is not None else []
         results = [block for block in blocks if isinstance(block, ToolResultBlock)]
         for result in results:
-            if result.tool_use_id not in self._calls and (result.tool_use_id or id(entry) not in self._answers):
+            if result.tool_use_id not in self._calls and id(result) not in self._answers:
                 yield NoticeItem(entry, "result without its call", extract_text(result.content))
         text = extract_text([block for block in blocks if not isinstance(block, ToolResultBlock)])
         if not text.strip():

@@ -85,8 +85,6 @@ REQUIRED: tuple[RequiredField, ...] = (
     *_rules("api-request-shape", "shapeHash shape timestamp version sessionId"),
     *_rules("api-request-blob", "hash message sessionId"),
     *_rules("api-request", "id params timestamp version sessionId"),
-    *_rules("tool_use", "tool"),
-    *_rules("tool_result", "result"),
 )
 """Every required field."""
 
