@@ -113,3 +113,26 @@ def test_explain_sorts_by_amount(home: Path, cli: CliRunner) -> None:
 def read_session(home: Path) -> threadline.Session:
     """The session of the home."""
     return read(home / "projects" / "-work-app" / f"{SESSION}.jsonl")
+
+
+def test_strange_results_are_read_alike(tmp_path: Path) -> None:
+    """Whatever a result contains instead of an id and a number, the index and the files give the same agents."""
+    ids: list[object] = ["a1", 7, ["x"], "", None, "a2", "a2", "a3", "a4", "a5"]
+    totals: list[object] = [-5, 1, 1, 1, 1, 5, 9, 1.5, 2**63, "12"]
+    calls = [
+        call("Task", {"prompt": f"{at}"}, result="done", details={"agentId": agent, "totalTokens": total})
+        for at, (agent, total) in enumerate(zip(ids, totals, strict=True))
+    ]
+    home = tmp_path / "home"
+    write(home / f"projects/-work-app/{SESSION}.jsonl", *transcript(prompt("go"), *calls))
+    found = read_ledger(home).missing_agents
+    assert [(agent.agent, agent.tokens) for agent in found] == [
+        ("a1", None),
+        ("a2", 9),
+        ("a3", None),
+        ("a4", None),
+        ("a5", None),
+    ]
+    with threadline.open(home) as archive:
+        archive.refresh()
+        assert archive.ledger().missing_agents == found

@@ -37,6 +37,7 @@ from threadline.model.results import Task
 from threadline.model.session import CompactionKind, LinkEvidence
 from threadline.model.state import TaskState
 from threadline.model.times import format_sortable, sortable_time
+from threadline.model.usage import parse_token_count
 from threadline.parse import read_agent_meta
 from threadline.thread import (
     AGENT_STARTING_TOOLS,
@@ -215,7 +216,7 @@ class AgentFold:
         tool_input = answered_call.input if answered_call.tool in AGENT_STARTING_TOOLS else None
         kind = tool_input.get("subagent_type") if isinstance(tool_input, dict) else None
         kind = kind or (raw.get("agentType") if isinstance(raw, dict) else None)
-        tokens = storable_int(raw.get("totalTokens")) if isinstance(raw, dict) else None
+        tokens = parse_token_count(raw.get("totalTokens")) if isinstance(raw, dict) else None
         self._start(answered_call.ending.started, answered_call.call, step, storable_text(kind), tokens)
 
     def progress(self, _at: int, entry: ProgressEntry, _agent: str | None) -> None:

@@ -16,8 +16,15 @@ from threadline.model.places import AgentId, EntryId, MessageId, SessionId
 from threadline.model.times import parse_timestamp
 from threadline.shape import Shape
 
-TokenCount = Annotated[int, Meta(ge=0, le=2**53)]
+_MAX_TOKENS = 2**53
+TokenCount = Annotated[int, Meta(ge=0, le=_MAX_TOKENS)]
 """A count of tokens. A negative number, or one that a double cannot represent, is damage."""
+
+
+def parse_token_count(value: Any) -> int | None:
+    """A count of tokens, or None if a value is not one."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_TOKENS
+    return value if is_count else None
 
 
 class CacheCreation(Shape, frozen=True, rename=None):

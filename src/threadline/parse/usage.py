@@ -19,6 +19,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -43,6 +44,7 @@ from threadline.model.usage import (
     UsagePass,
     lacks_final_usage,
     parse_amount,
+    parse_token_count,
     split_cache_writes,
     tie_break_key,
 )
@@ -238,9 +240,10 @@ class _SearchResult(Struct, gc=False, rename="camel"):
     search_count: TokenCount | None = None
 
 
-class _AgentResult(Struct, gc=False, rename="camel"):
-    agent_id: str | None = None
-    total_tokens: TokenCount | None = None
+class _AgentResult(Struct, gc=False):
+    agent_id: Any = field(default=None, name="agentId")
+    other_agent_id: Any = field(default=None, name="agent_id")
+    total_tokens: Any = field(default=None, name="totalTokens")
 
 
 _RESULT_NEEDLE = b'"tool_use_id"'
@@ -294,7 +297,11 @@ def _read_agent_result(line: bytes, waiting: Mapping[str, AgentResultUsage]) -> 
         if len(calls) == 1 and bytes(row.tool_use_result)[:1] == b"{":
             result = _decode_agent_result(row.tool_use_result)
             started = waiting[calls[0] or ""]
-            started.agent, started.tokens = result.agent_id or "", result.total_tokens
+            agent = result.agent_id or result.other_agent_id
+            started.agent, started.tokens = (
+                agent if isinstance(agent, str) else "",
+                parse_token_count(result.total_tokens),
+            )
     except DECODE_ERRORS:
         return []
     return [call for call in calls if call is not None]
