@@ -93,11 +93,12 @@ def test_every_key_sums_to_the_same_total(cli: CliRunner, demo_home: Path, by: s
     """By any key and nesting, the rows add up exactly to the total, and no row occurs twice."""
     overall = cli("usage", "--home", demo_home, "--json").json["total"]
     report = cli("usage", "--home", demo_home, "--by", by, "--json").json
-    names = by.split(",")
+    names = ["session", "turn"] if by == "turn" else by.split(",")  # a turn is a turn of its session
     assert report["by"] == names
     assert report["total"] == overall
     assert with_decimal_amount(overall) == add_up(report["rows"])
-    assert all(list(row) == [*names, *FIGURES] for row in report["rows"])
+    keys = [*names, "prompt"] if "turn" in names else names
+    assert all(list(row) == [*keys, *FIGURES] for row in report["rows"])
     paths = [tuple(row[name] for name in names) for row in report["rows"]]
     assert len(set(paths)) == len(paths) > 0
 
