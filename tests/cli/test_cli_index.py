@@ -107,7 +107,7 @@ def test_rebuild_removes_orphans(cli: CliRunner, home: Path) -> None:
     deleted.unlink()
     cli("index", "refresh", "--home", home)
     assert cli("index", "--home", home, "--json").json["orphans"] == lines
-    assert "`threadline index rebuild` removes those" in cli("index", "--home", home).out
+    assert "`threadline index rebuild` removes them" in cli("index", "--home", home).out
     assert cli("index", "rebuild", "--home", home).code == 0
     assert cli("index", "--home", home, "--json").json["orphans"] == 0
 

@@ -108,7 +108,8 @@ class _AgentTypes:
     @cached_property
     def _mains(self) -> dict[tuple[str, str], Path]:
         mains = (transcript for home in self._found for transcript in home.transcripts if transcript.is_main)
-        return {(str(main.home.path), str(main.session)): main.path for main in mains}
+        # By the name of the home: its keep may have one of a session's files, and the home itself another.
+        return {(main.home.name, str(main.session)): main.path for main in mains}
 
     def read(self, origin: Origin, uuids: Sequence[str]) -> str | None:
         """Return the type of the agent that wrote rows with these uuids."""
@@ -123,7 +124,7 @@ class _AgentTypes:
         return meta.agent_type if meta is not None else None
 
     def _type_in_session(self, origin: Origin, uuids: Sequence[str]) -> str | None:
-        main = self._mains.get((origin.home, str(origin.session)))
+        main = self._mains.get((origin.home_name, str(origin.session)))
         if main is None:
             return None
         if main not in self._sessions:
