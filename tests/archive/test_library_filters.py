@@ -15,6 +15,8 @@ import pytest
 import threadline
 from threadline import Archive, BadQuery
 
+pytestmark = pytest.mark.sample(3)
+
 QUESTIONS: dict[str, Callable[..., Any]] = {
     "sessions": Archive.sessions,
     "calls": Archive.calls,

@@ -10,6 +10,8 @@ import pytest
 from tests.cli.runner import COMMAND, run_in_subprocess, subprocess_environment
 from tests.transcripts import SESSION, Pen, call, prompt, reply, transcript, write
 
+pytestmark = pytest.mark.sample(3)
+
 OTHER = f"{SESSION[:-1]}7"
 
 

@@ -9,6 +9,8 @@ import pytest
 from tests.cli.runner import CliRunner, run_in_subprocess
 from tests.transcripts import SESSION, prompt, reply, transcript, write
 
+pytestmark = pytest.mark.sample(5)
+
 SESSION_COMMANDS = ("show", "tree", "calls", "errors", "files", "todos", "request", "context", "entries")
 """Commands whose argument is a session."""
 OTHER_SESSION_COMMANDS = ("explain", "watch", "export", "scan", "doctor")

@@ -13,6 +13,8 @@ from tests.transcripts import Pen, call, prompt, reply, transcript, write
 
 from threadline.render import display_width
 
+pytestmark = pytest.mark.sample(6)
+
 WIDE = "e0000000-0000-4000-8000-00000000000a"
 """A session whose texts have characters of two columns, in a project with such a name."""
 LISTINGS = {

@@ -13,6 +13,8 @@ from tests.interfaces.entry_points import WebClient, isolated, run_command
 
 import threadline
 
+pytestmark = pytest.mark.sample(4)
+
 EVENING = "e0000000-0000-4000-8000-000000000001"
 """A session of 3 November, 18:00 in Los Angeles, which is 4 November in UTC."""
 NOON = "e0000000-0000-4000-8000-000000000002"

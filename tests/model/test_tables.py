@@ -17,6 +17,8 @@ import threadline
 from threadline import Archive, Listing
 from threadline.model.tables import to_arrow, to_pandas, to_polars
 
+pytestmark = pytest.mark.sample(4)
+
 TABLES: dict[str, Callable[..., Any]] = {
     "sessions": Archive.sessions,
     "calls": Archive.calls,
