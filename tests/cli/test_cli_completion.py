@@ -10,7 +10,7 @@ import pytest
 from tests.cli.runner import COMMAND, run_in_subprocess, subprocess_environment
 from tests.transcripts import SESSION, Pen, call, prompt, reply, transcript, write
 
-pytestmark = pytest.mark.sample(3)
+pytestmark = pytest.mark.sample(6)
 
 OTHER = f"{SESSION[:-1]}7"
 

@@ -174,6 +174,7 @@ def test_required_fields_are_those_of_every_version(validator: SchemaValidator) 
             assert rule.field in schema[definitions[rule.kind]]["required"], rule
 
 
+@pytest.mark.slow
 def test_examples_of_the_page_work(demo_home: Path, tmp_path: Path) -> None:
     """Every command of `docs/schema.md` prints or writes something, and its Python validates the demo home."""
     pytest.importorskip("jsonschema", reason="jsonschema, of the extra `test`, is not installed")

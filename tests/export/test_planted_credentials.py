@@ -23,7 +23,10 @@ FULL_VIEW = View(thinking=Detail.FULL, calls=Detail.FULL, agents=AgentDetail.FUL
 FORMATS = ("html", "md", "json", "jsonl", "txt", "site")
 
 
-@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["corpus", "home"])
+pytestmark = pytest.mark.slow  # exports a thousand credentials in every format
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["corpus", "home"])
 def planted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Planted]]:
     """A home with every credential planted: only the rows of the corpus, or a demo home as well."""
     home = tmp_path_factory.mktemp("planted") / "home"

@@ -60,6 +60,7 @@ def hints() -> Iterator[tuple[str, str]]:
                     yield text, (HINT.search(text) or ["", "{extra}"])[1]
 
 
+@pytest.mark.slow
 def test_all_brings_every_package() -> None:
     """So does `data` for data frames and SQL."""
     everything = set().union(*(packages_of(extra) for extra in EXTRAS if extra not in DEVELOPMENT))
@@ -79,6 +80,7 @@ def test_hints_name_an_extra_that_brings_the_package(text: str, extra: str) -> N
     assert missing <= packages_of(extra), text
 
 
+@pytest.mark.slow
 def test_imported_libraries_name_an_extra_that_brings_them() -> None:
     """`import_library` is called with the library and its extra; the default is `frames`."""
     calls = [
