@@ -119,7 +119,7 @@ def test_session_cost_equals_ledger(
     for path in mains:
         report = run_line(input_for(path), "--home", dated_home, "--json").json["session"]
         expected = ledger.where(session=path.stem).total
-        assert (report["id"], report["charges"]) == (path.stem, expected.charges)
+        assert (report["session"], report["charges"]) == (path.stem, expected.charges)
         assert Decimal(report["amount"]) == (expected.amount or 0)
 
 
@@ -355,7 +355,7 @@ def test_finds_session_by_id(run_line: RunLine, tmp_path: Path) -> None:
     other = write_session(tmp_path, reply("b", output=200), name=OTHER)
     for status_input in ({"session_id": path.stem}, {"session_id": path.stem, "transcript_path": str(other)}):
         report = run_line(status_input, "--home", tmp_path, "--json").json["session"]
-        assert (report["id"], Decimal(report["amount"])) == (path.stem, reply_cost(100))
+        assert (report["session"], Decimal(report["amount"])) == (path.stem, reply_cost(100))
 
 
 def test_agents_belong_to_their_session(run_line: RunLine, tmp_path: Path) -> None:

@@ -264,6 +264,7 @@ def receipt_document(receipt: Receipt, limit: int | None = None) -> dict[str, An
     return {
         "kind": receipt.kind,
         "name": receipt.name,
+        "session": receipt.name if receipt.kind == "session" else None,
         "total": {**total, "amount": plain_decimal(amount) if amount is not None else None},
         "rates": [_rate_row(rate) for rate in receipt.rates],
         "messages": [_message_row(item) for item in receipt.items[:limit]],

@@ -267,7 +267,7 @@ class StatuslineFigures(Struct, frozen=True):
         return {
             "model": self.passed.model,
             "session": {
-                "id": recent.named.session,
+                "session": recent.named.session,
                 **_sum_record(self.session),
                 "reported": self.passed.reported,
                 "difference": _reported_difference(self.session, self.passed.reported),
