@@ -119,6 +119,7 @@ def test_refuses_files_changes_and_invalid_sql(
     assert list((tmp_path / "passing's").iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("query", [FOREVER, "SELECT range FROM range(1000000000000000) WHERE range < 10000"])
 def test_timeout_ends_a_query(cli: CliRunner, home: Path, tmp_path: Path, query: str) -> None:
