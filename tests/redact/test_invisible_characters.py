@@ -13,8 +13,8 @@ from tests.redact.test_formats import CONTEXTS
 from tests.subtests import for_each
 
 from threadline.redact import Redactor, Settings
-from threadline.redact.layers import text_layers
 from threadline.redact.tokens import FORMATS
+from threadline.redact.views import text_views
 
 INVISIBLE = (
     *("\x1b[31m", "\x1b[0m", "\x1b[m", "\x1b[38;5;196m", "\x1b[38:2::1:2:3m", "\x1b[?25l", "\x1b[2 q", "\x1b[3~"),
@@ -80,11 +80,11 @@ def test_a_coloured_secret_has_the_same_placeholder() -> None:
 
 
 @given(st.text(alphabet="ab\x1b[]0;m\x07\\u1x3e\u200b", max_size=80))
-def test_layers_map_positions_back_to_the_text(text: str) -> None:
-    """Each character of a layer maps to the same character in the original text."""
-    for layer in text_layers(text):
-        for at, letter in enumerate(layer.text):
-            start, end = layer.where(at, at + 1)
+def test_views_map_positions_back_to_the_text(text: str) -> None:
+    """Each character of a view maps to the same character in the original text."""
+    for view in text_views(text):
+        for at, letter in enumerate(view.text):
+            start, end = view.where(at, at + 1)
             assert text[start:end] == letter
 
 

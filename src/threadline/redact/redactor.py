@@ -14,11 +14,11 @@ from threadline.redact.assignments import is_credible, is_distinctive, kind_of
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_secret_name
 from threadline.redact.known_secrets import KnownSecrets, Placeholders, placeholder_family
-from threadline.redact.layers import TextLayer, text_layers
 from threadline.redact.multiline import PRIVATE_KEY, body_lines
 from threadline.redact.personal import GENERIC_USER_NAMES
 from threadline.redact.scanner import PERSONAL_KINDS, find_spans, merge_overlapping
 from threadline.redact.settings import Settings
+from threadline.redact.views import TextView, text_views
 
 _MAX_ROUNDS = 5
 _MAX_DEPTH = 300
@@ -121,20 +121,20 @@ class Redactor:
 
         `own_words` are words in lower case that threadline's own output contains. They do not count as names.
         """
-        layers = list(text_layers(text))
+        views = list(text_views(text))
         counts = Counter(
             (span.kind, self._placeholder(span, text))
-            for start, end, span in self._spans_to_redact(text, find_spans(text, layers), layers)
+            for start, end, span in self._spans_to_redact(text, find_spans(text, views), views)
             if not (span.kind in _NAME_KINDS and _surrounding_word(text, start, end) in own_words)
         )
         return [Finding(kind, place, placeholder, count) for (kind, placeholder), count in counts.items()]
 
-    def _learn_from(self, text: str, layers: list[TextLayer] | None = None) -> list[Span]:
+    def _learn_from(self, text: str, views: list[TextView] | None = None) -> list[Span]:
         """Find spans by the rules and remember their values."""
         digest = hash(text)
         if digest in self._clean_hashes:
             return []
-        spans = find_spans(text, layers)
+        spans = find_spans(text, views)
         if not spans:
             self._clean_hashes.add(digest)
         for span in spans:
@@ -164,22 +164,22 @@ class Redactor:
     def _redact_once(self, text: str, counts: Counter[tuple[str, str]]) -> str:
         parts: list[str] = []
         last = 0
-        layers = list(text_layers(text))
-        for start, end, span in self._spans_to_redact(text, self._learn_from(text, layers), layers):
+        views = list(text_views(text))
+        for start, end, span in self._spans_to_redact(text, self._learn_from(text, views), views):
             placeholder = self._placeholder(span, text)
             counts[span.kind, placeholder] += 1
             parts += [text[last:start], placeholder]
             last = end
         return "".join([*parts, text[last:]]) if parts else text
 
-    def _spans_to_redact(self, text: str, by_rules: list[Span], layers: list[TextLayer]) -> list[tuple[int, int, Span]]:
+    def _spans_to_redact(self, text: str, by_rules: list[Span], views: list[TextView]) -> list[tuple[int, int, Span]]:
         """All spans to replace, without values to keep and without placeholders."""
         spans = [span for span in by_rules if text[span.start : span.end] not in self._keep]
         spans += self._find_known(text)
-        for layer in layers:
-            for span in self._find_known(layer.text):
-                start, end = layer.where(span.start, span.end)
-                spans.append(Span(start, end, span.kind, value=span.value or layer.text[span.start : span.end]))
+        for view in views:
+            for span in self._find_known(view.text):
+                start, end = view.where(span.start, span.end)
+                spans.append(Span(start, end, span.kind, value=span.value or view.text[span.start : span.end]))
         if not spans:
             return []
         placeholders = [match.span() for match in heuristics.PLACEHOLDER.finditer(text)]

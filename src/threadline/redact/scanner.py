@@ -1,7 +1,7 @@
 """Apply all rules to a text of any length, window by window.
 
 A window stays in the processor's cache, and memory does not grow with the text. Each text is searched as it is and
-again without the characters that can hide a word (see `layers`).
+again without the characters that can hide a word (see `views`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from threadline.redact.assignments import (
 )
 from threadline.redact.formats import SERVICES, Span
 from threadline.redact.heuristics import is_secret_name, services_in_name, split_name, word_set
-from threadline.redact.layers import TextLayer, text_layers
 from threadline.redact.multiline import (
     MAY_CONTINUE,
     MAY_HAVE_STARTED,
@@ -42,6 +41,7 @@ from threadline.redact.tokens import (
     find_token,
     find_token_uncached,
 )
+from threadline.redact.views import TextView, text_views
 
 WINDOW = 512 * 1024
 """Bytes per window. A window stays in the processor's cache, and memory does not grow with the text."""
@@ -52,22 +52,22 @@ PERSONAL_KINDS = frozenset(("email", "ip", "host", "home", "user"))
 """Kinds that are not secrets, but identify people and machines."""
 
 
-def find_spans(text: str, layers: Iterable[TextLayer] | None = None, *, personal: bool = True) -> list[Span]:
-    """Find everything to redact in a text and in its layers. Spans may overlap.
+def find_spans(text: str, views: Iterable[TextView] | None = None, *, personal: bool = True) -> list[Span]:
+    """Find everything to redact in a text and in its views. Spans may overlap.
 
-    `layers` are the result of `text_layers(text)`, if the caller already has it.
+    `views` are the result of `text_views(text)`, if the caller already has it.
     """
     spans = list(_scan_windows(_to_bytes(text), personal=personal))
-    for layer in text_layers(text) if layers is None else layers:
-        for span in _scan_windows(_to_bytes(layer.text), personal=personal):
-            start, end = layer.where(span.start, span.end)
-            value = span.value or layer.text[span.start : span.end]
+    for view in text_views(text) if views is None else views:
+        for span in _scan_windows(_to_bytes(view.text), personal=personal):
+            start, end = view.where(span.start, span.end)
+            value = span.value or view.text[span.start : span.end]
             spans.append(Span(start, end, span.kind, span.local_only, value))
     return spans
 
 
 def find_spans_in_bytes(view: bytes, *, personal: bool = False) -> list[Span]:
-    """The same for the bytes of a file, with byte offsets and without layers."""
+    """The same for the bytes of a file, with byte offsets and without views."""
     return list(_scan_windows(view, personal=personal))
 
 

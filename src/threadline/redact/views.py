@@ -7,8 +7,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-# Each layer is one more scan of the text, so their number is limited. Real terminal output needs two.
-_MAX_LAYERS = 16
+# Each view is one more scan of the text, so their number is limited. Real terminal output needs two.
+_MAX_NESTED = 16
 # By the standard a sequence may also end with a backslash or a bracket. None does in practice, and another sequence may
 # start there.
 _SEQUENCE_END = "[0-?]{0,64}[ !$]?[A-Za-z@`{|}~]"
@@ -38,14 +38,14 @@ def _find_hidden(text: str) -> list[tuple[int, int]]:
     return sorted(spans)
 
 
-class TextLayer:
+class TextView:
     """A text with parts removed, which maps positions back to the original text.
 
     Each of `seams` is (start, end, replacement of at most one character).
-    `below` is the layer that this one was created from; None if it was created from the text itself.
+    `below` is the view that this one was created from; None if it was created from the text itself.
     """
 
-    def __init__(self, text: str, seams: Iterable[tuple[int, int, str]], below: TextLayer | None = None) -> None:
+    def __init__(self, text: str, seams: Iterable[tuple[int, int, str]], below: TextView | None = None) -> None:
         self._below = below
         self._starts: list[int] = []
         self._moved: list[int] = []
@@ -62,7 +62,7 @@ class TextLayer:
         self.text = "".join([*parts, text[last:]])
 
     def where(self, start: int, end: int) -> tuple[int, int]:
-        """The position of a span of this layer in the original text."""
+        """The position of a span of this view in the original text."""
         first, last = self._at(start), self._at(end - 1) + 1
         return self._below.where(first, last) if self._below is not None else (first, last)
 
@@ -71,22 +71,22 @@ class TextLayer:
         return position + (self._moved[index - 1] if index else 0)
 
 
-def text_layers(text: str) -> Iterator[TextLayer]:
+def text_views(text: str) -> Iterator[TextView]:
     """Yield the text without hidden characters, and again without those that appear only after a removal.
 
-    The last layer contains only the lines with Markdown or HTML markup inside words, without this markup.
+    The last view contains only the lines with Markdown or HTML markup inside words, without this markup.
     """
     current, below = text, None
-    for _layer in range(_MAX_LAYERS):
+    for _round in range(_MAX_NESTED):
         seams = _find_hidden(current)
         if not seams:
             break
-        below = TextLayer(current, [(start, end, "") for start, end in seams], below)
+        below = TextView(current, [(start, end, "") for start, end in seams], below)
         current = below.text
         yield below
     removals = markup_removals(current)
     if removals:
-        yield TextLayer(current, removals, below)
+        yield TextView(current, removals, below)
 
 
 _MAX_LINE = 2000
