@@ -111,7 +111,7 @@ def page_routes() -> list[str]:
 
 @contextmanager
 def isolated(folder: Path, *, frozen: bool = True) -> Iterator[None]:
-    """Set an environment without homes, index or keep, with a fixed machine name, in UTC.
+    """Set an environment without homes, index, keep or installed threadline, with a fixed machine name, in UTC.
 
     `frozen` stops time at `NOW`.
     """
@@ -127,6 +127,7 @@ def isolated(folder: Path, *, frozen: bool = True) -> Iterator[None]:
     with patch.dict(os.environ, {name: str(folder / subfolder) for name, subfolder in folders.items()} | {"TZ": "UTC"}):
         for name in _UNSET_VARIABLES:
             os.environ.pop(name, None)
+        os.environ["PATH"] = _path_without("threadline")
         time.tzset()
         os.chdir(folder / "nobody")
         try:
@@ -135,6 +136,15 @@ def isolated(folder: Path, *, frozen: bool = True) -> Iterator[None]:
         finally:
             os.chdir(before)
     time.tzset()
+
+
+def _path_without(program: str) -> str:
+    """The directories in which programs are searched, except those that contain this program.
+
+    Instructions name the program where it is installed, which depends on the machine.
+    """
+    directories = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(directory for directory in directories if not Path(directory, program).exists())
 
 
 class _IsDatetime(type):
