@@ -1,4 +1,4 @@
-"""Find personal data: e-mail addresses, IP addresses, host names, home directories and user names."""
+"""Find personal data: e-mail addresses, names of people, IP addresses, host names, home directories and user names."""
 
 from __future__ import annotations
 
@@ -28,12 +28,30 @@ _PUBLIC_HOSTS = re.compile(
 _URL_ENCODED_EMAIL = re.compile(rb"%(?:40)((?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9])")
 # Domains that identify nobody: reserved for examples, or local.
 _EXAMPLE_DOMAINS = re.compile(
-    rb"(?i)(?:^|\.)(?:example\.(?:com|org|net|edu)|[a-z0-9-]+\.(?:example|test|invalid)|localhost|users\.noreply\.github\.com)\Z"
+    rb"(?i)(?:^|\.)(?:example\.(?:com|org|net|edu)|[a-z0-9-]+\.(?:example|test|invalid)|localhost|users\.noreply\.github\.com"
+    rb"|(?:test|tests|foo|bar|domain|email|yourdomain|yourcompany|mydomain|mycompany|your-domain|your-company)\.(?:com|org|net)"
+    rb"|[a-z]\.[a-z]{1,3})\Z"
 )
 _MACHINE_ACCOUNTS = frozenset((b"git", b"noreply", b"no-reply", b"hg", b"svn", b"npm", b"go"))
+# Addresses of departments and programs, which identify no person.
+_ROLE_ACCOUNTS = (
+    frozenset(
+        b"abuse bot contact hello help hostmaster info mailer-daemon notifications plugins postmaster press sales"
+        b" security support team webmaster".split()
+    )
+    | _MACHINE_ACCOUNTS
+)
 # Text after an @ that looks like a domain, but is a file, a version or a method.
 _NOT_A_DOMAIN = re.compile(
     rb"(?i)(?:^[0-9]x\.|^v[0-9]|\.(?:png|jpe?g|gif|svg|webp|js|mjs|cjs|ts|tsx|jsx|json|css|html|lock|tgz|whl|dot|sum|mean|service|target|timer)\Z)"
+)
+
+_MAX_PERSON = 82
+# The name before an address: words with a capital letter, and particles between them.
+_PERSON = re.compile(
+    rb"((?:(?<![\w?.-])|(?<=\\[nrt]))[A-Z?][A-Za-z?.'-]{0,30}"
+    rb"(?: (?:(?:de|der|den|van|von|la|le|di|da|del|dos|bin|al|el|y|af|zu) ){0,2}[A-Z?][A-Za-z0-9?.'-]{0,30}){0,4})"
+    rb"\\{0,2}[\"']? \Z"
 )
 
 _DOT = re.compile(
@@ -84,11 +102,18 @@ _NOT_HOSTS = frozenset(
 )
 
 
-def find_addresses(view: bytes) -> Iterator[Span]:
-    """Find e-mail addresses, IP addresses, internal host names, and users and hosts in shell prompts."""
-    yield from _find_emails(view)
-    yield from _find_dotted(view)
-    yield from _find_ipv6(view)
+def find_personal_data(view: bytes, *, strict: bool = False) -> Iterator[Span]:
+    """Find everything that identifies a person or a machine.
+
+    `strict` also finds every path, address, URL and telephone number, even of examples and public sites.
+    """
+    yield from _find_homes(view, strict=strict)
+    yield from _find_emails(view, strict=strict)
+    yield from _find_dotted(view, strict=strict)
+    yield from _find_ipv6(view, strict=strict)
+    yield from _find_logins(view)
+    if strict:
+        yield from _find_strictly(view)
 
 
 def _match_before(view: bytes, at: int, pattern: re.Pattern[bytes], max_length: int) -> bytes:
@@ -97,28 +122,31 @@ def _match_before(view: bytes, at: int, pattern: re.Pattern[bytes], max_length: 
     return match[0][::-1] if match else b""
 
 
-def _find_emails(view: bytes) -> Iterator[Span]:
+def _find_emails(view: bytes, *, strict: bool) -> Iterator[Span]:
     for sign in _AT_SIGN.finditer(view):
         at = sign.start()
         mail = _EMAIL_DOMAIN.match(view, at)
         if mail:
-            yield from _email_span(view, mail)
+            yield from _email_spans(view, mail, strict=strict)
         yield from _find_hosts_at(view, at)
     for mail in _URL_ENCODED_EMAIL.finditer(view):
-        yield from _email_span(view, mail)
+        yield from _email_spans(view, mail, strict=strict)
 
 
-def _email_span(view: bytes, match: re.Match[bytes]) -> Iterator[Span]:
+def _email_spans(view: bytes, match: re.Match[bytes], *, strict: bool) -> Iterator[Span]:
+    """An e-mail address, and the name before it in `Ann Lee <ann@corp.io>`."""
     local = _local_part(view, match.start())
     start = match.start() - len(local)
-    if not local or _URL_LOGIN.search(view, max(0, start - 300), start):
+    if not local or _URL_LOGIN.search(view, max(0, start - 300), start) or _NOT_A_DOMAIN.search(match[1]):
         return
-    if (
-        local.lower() not in _MACHINE_ACCOUNTS
-        and not _EXAMPLE_DOMAINS.search(match[1])
-        and not _NOT_A_DOMAIN.search(match[1])
-    ):
-        yield Span(start, match.end(), "email")
+    is_example = local.lower() in _ROLE_ACCOUNTS or _EXAMPLE_DOMAINS.search(match[1]) is not None
+    if is_example and not strict:
+        return
+    yield Span(start, match.end(), "email")
+    if view[start - 1 : start] == b"<":
+        name = _PERSON.search(view, max(0, start - _MAX_PERSON), start - 1)
+        if name is not None:
+            yield Span(*name.span(1), "name", local_only=b" " not in name[1])
 
 
 def _local_part(view: bytes, at: int) -> bytes:
@@ -144,7 +172,7 @@ def _find_hosts_at(view: bytes, at: int) -> Iterator[Span]:
             yield Span(*match.span(1), "host")
 
 
-def _find_dotted(view: bytes) -> Iterator[Span]:
+def _find_dotted(view: bytes, *, strict: bool) -> Iterator[Span]:
     done = 0
     for dot in _DOT.finditer(view):
         if view[dot.start() + 1 : dot.start() + 2].isdigit():
@@ -152,7 +180,7 @@ def _find_dotted(view: bytes) -> Iterator[Span]:
             if (
                 quad
                 and quad.start() >= done
-                and _is_private_ipv4(quad[0], view[max(0, quad.start() - 12) : quad.start()])
+                and _is_private_ipv4(quad[0], view[max(0, quad.start() - 12) : quad.start()], strict=strict)
             ):
                 done = quad.end()
                 yield Span(*quad.span(), "ip")
@@ -170,15 +198,15 @@ def _find_dotted(view: bytes) -> Iterator[Span]:
             yield Span(start, dot.end(), "host")
 
 
-def _is_private_ipv4(quad: bytes, before: bytes) -> bool:
+def _is_private_ipv4(quad: bytes, before: bytes, *, strict: bool) -> bool:
     """Whether four numbers are an IP address that identifies a machine, and not a version."""
     if _VERSION_BEFORE.search(before):
         return False
     address = ipaddress.ip_address(quad.decode())
-    return not any(address in network for network in _PUBLIC_NETWORKS if network.version == 4)  # noqa: PLR2004 - IPv4
+    return strict or not any(address in network for network in _PUBLIC_NETWORKS if network.version == 4)  # noqa: PLR2004 - IPv4
 
 
-def _find_ipv6(view: bytes) -> Iterator[Span]:
+def _find_ipv6(view: bytes, *, strict: bool) -> Iterator[Span]:
     done = 0
     for colons in _COLONS.finditer(view):
         match = _IPV6.search(view, max(done, colons.start() - 5), colons.end() + 45)
@@ -189,7 +217,7 @@ def _find_ipv6(view: bytes) -> Iterator[Span]:
             address = ipaddress.ip_address(match[0].decode())
         except ValueError:
             continue
-        if any(address in network for network in _PUBLIC_NETWORKS if network.version == 6):  # noqa: PLR2004 - IPv6
+        if not strict and any(address in network for network in _PUBLIC_NETWORKS if network.version == 6):  # noqa: PLR2004 - IPv6
             continue
         text = match[0]
         # `a::b` is a name in many languages, and `12:34:56` a time.
@@ -209,25 +237,102 @@ _SLASH = ord("/")
 _DRIVE = re.compile(rb"(?i)[a-z]:(?:\\{1,4}|/)\Z")
 _MOUNT = re.compile(rb"(?:/mnt|/cygdrive|)/[a-z]\Z|/var\Z|/export\Z|/System/Volumes/Data\Z|file://\Z")
 GENERIC_USER_NAMES = word_set(
-    "user users username name you your yourname me root admin administrator ubuntu debian node app apps"
-    " runner vscode codespace shared public default guest dev developer test tests tester example someone"
-    " somebody foo bar home work build ci jenkins git main data code src project projects claude docker"
+    "user users username user_name name you your yourname your-name me root admin administrator ubuntu debian node app"
+    " apps runner vscode codespace shared public default guest dev developer test tests tester testuser test-user"
+    " example someone somebody foo bar home work build ci jenkins git main data code src project projects claude docker"
     " ec2-user vagrant pi will may can .shared all any local new old www web server service system bin lib"
-    " opt tmp var etc"
+    " opt tmp var etc dir path folder myuser demo nobody daemon postgres mysql redis nginx apache www-data mail backup"
+    " sshd ftp operator mongodb elasticsearch rabbitmq grafana prometheus deploy deployer ansible circleci travis"
+    " buildkite gitlab-runner github-actions actions airflow jovyan opc centos fedora rocky admin1 staff wheel sudo"
 )
-"""Common account names. Their home directories are redacted, but not the words themselves."""
+"""Common account names. They are redacted only in shell prompts, and their home directories only in strict."""
+# Words that are also first names. Their home directories may belong to a person.
+_AMBIGUOUS_NAMES = word_set("will may can pi me dev work code data main app web new old")
+_GENERIC_HOMES = GENERIC_USER_NAMES - _AMBIGUOUS_NAMES
 
 
-def find_homes(view: bytes) -> Iterator[Span]:
-    """Find home directories, with the user name as value, and user names in names of project folders."""
+def _find_homes(view: bytes, *, strict: bool) -> Iterator[Span]:
+    """Find home directories, with the user name as value, and user names in names of project folders.
+
+    A home directory that says `user` or `runner` identifies nobody.
+    """
     for pattern in _HOME_PATTERNS:
         for match in pattern.finditer(view):
-            start = _path_start(view, match.start())
             name = match[1].rstrip(b".- ")
-            if start is not None and name:
+            if not name or (not strict and name.decode("latin-1").lower() in _GENERIC_HOMES):
+                continue
+            start = _path_start(view, match.start())
+            if start is not None:
                 yield Span(start, match.start(1) + len(name), "home", value=name.decode("latin-1"))
     for match in _PROJECT_FOLDER.finditer(view):
-        yield Span(*match.span(1), "user")
+        if strict or match[1].decode().lower() not in _GENERIC_HOMES:
+            yield Span(*match.span(1), "user")
+
+
+_LOGIN = rb"([A-Za-z_][A-Za-z0-9_.-]{1,31})"
+_END = rb"(?![A-Za-z0-9_(<{$-])"
+_VALUE = rb"=[\"']?" + _LOGIN + _END
+# A literal, how far before it a match may start, and patterns with the name in their group. A search for a literal is
+# many times faster than one for a pattern, and each is searched for once.
+_LOGIN_RULES = (
+    (b"USER=", 5, "user", re.compile(rb"\b(?:SUDO_)?USER" + _VALUE)),
+    (b"NAME=", 11, "user", re.compile(rb"\b(?:LOG|USER|GIT_AUTHOR_|GIT_COMMITTER_)NAME" + _VALUE)),
+    (b"HOSTNAME=", 0, "host", re.compile(rb"HOSTNAME" + _VALUE)),
+    (b"COMPUTERNAME=", 0, "host", re.compile(rb"COMPUTERNAME" + _VALUE)),
+    (b"uid=", 0, "user", re.compile(rb"uid=[0-9]{3,10}\(" + _LOGIN + rb"\)")),
+    # A line of /etc/passwd of a person. Accounts of the system have smaller numbers.
+    (
+        *(b":x:1", 33, "user"),
+        re.compile(rb"(?:\A|(?<=[\n\t ])|(?<=\\n))" + _LOGIN + rb":x:1[0-9]{3,8}:[0-9]{1,10}:"),
+    ),
+    (b"sudo -u ", 0, "user", re.compile(rb"sudo -u " + _LOGIN + _END)),
+    (
+        *(b"useradd ", 0, "user"),
+        re.compile(rb"useradd(?: -{1,2}[a-z-]+(?:[ =][^\s-]\S*)?){0,6} " + _LOGIN + rb"(?=\s|\\|\Z)"),
+    ),
+    # The owner of a file in `ls -l`, which lists at least one directory or program of the same owner.
+    (
+        b"rwxr",
+        1,
+        "user",
+        re.compile(rb"[dl-]rwx(?:[r-][w-][xsStT-]){2}[@+.]? {1,6}[0-9]{1,6} {1,4}" + _LOGIN + rb"(?= )"),
+    ),
+    (b"ostname: ", 8, "host", re.compile(rb"\b(?:Static )?[Hh]ostname: {1,24}" + _LOGIN + _END)),
+)
+_LOGIN_REACH = 160
+
+
+def _find_logins(view: bytes) -> Iterator[Span]:
+    """Find account and machine names in variables and in the output of programs."""
+    for literal, before, kind, pattern in _LOGIN_RULES:
+        at = view.find(literal)
+        while at >= 0:
+            match = pattern.search(view, max(0, at - before), at + _LOGIN_REACH)
+            if match is not None and match.start() <= at:
+                name = match[1].decode().lower()
+                if name not in GENERIC_USER_NAMES and not name.startswith(("systemd", "_", "local")):
+                    yield Span(*match.span(1), kind)
+            at = view.find(literal, at + len(literal))
+
+
+_STRICT_PATTERNS = (
+    ("path", re.compile(rb"(?<![\w./:<>~-])(?:~|\.{1,2})?(?:/[A-Za-z0-9_.@+?-]{1,128}){2,64}")),
+    ("path", re.compile(rb"(?<![A-Za-z0-9])[A-Za-z]:(?:\\{1,2}[^\\/:*?\"<>|\r\n\x00-\x1f]{1,128}){1,64}")),
+    ("url", re.compile(rb"\b[a-z][a-z0-9+]{1,9}://[^\s\"'`<>\\)\]}]{3,2048}")),
+    (
+        "mac",
+        re.compile(
+            rb"(?<![0-9A-Fa-f:-])[0-9A-Fa-f]{2}(?:([:-])[0-9A-Fa-f]{2}(?:\1[0-9A-Fa-f]{2}){4})(?![0-9A-Fa-f:-])"
+        ),
+    ),
+    ("phone", re.compile(rb"(?<![\w+.-])\+[1-9][0-9]{0,2}(?:[ ().-]{0,3}[0-9]){6,12}(?![\w.])")),
+)
+
+
+def _find_strictly(view: bytes) -> Iterator[Span]:
+    """Find every path, URL, hardware address and telephone number."""
+    for kind, pattern in _STRICT_PATTERNS:
+        yield from (Span(*match.span(), kind) for match in pattern.finditer(view))
 
 
 def _path_start(view: bytes, at: int) -> int | None:

@@ -29,7 +29,7 @@ _MIN_NAME = 3
 # Fields that contain Claude Code's working directory.
 _PROJECT_KEYS = frozenset(("cwd", "project", "originalCwd", "projectPath", "worktreePath"))
 _MIN_REST = 4
-_NAME_KINDS = frozenset(("word", "user", "host"))
+_NAME_KINDS = frozenset(("word", "user", "host", "name"))
 
 
 class FormatWords(Struct, frozen=True):
@@ -204,7 +204,7 @@ class Redactor:
     def _placeholder(self, span: Span, text: str) -> str:
         value = text[span.start : span.end] if span.kind == "home" else span.value or text[span.start : span.end]
         family = span.kind if span.kind in self._patterns else placeholder_family(span.kind)
-        if family in {"user", "host", "email", "word"}:
+        if family in {"user", "host", "email", "name", "word"}:
             value = value.lower()
         return self._placeholders.of(family, value)
 
@@ -217,6 +217,8 @@ class Redactor:
                 self._learn_user(value)
             elif span.kind == "host" and value.lower() not in GENERIC_USER_NAMES:
                 self._known.add_word(value, "host", whole_word=True)
+            elif span.kind == "name" and not span.local_only:
+                self._known.add_word(value, "name", whole_word=True)
             return
         self._placeholders.of("secret", value)
         if not span.local_only and value not in self._known:

@@ -31,7 +31,7 @@ from threadline.redact.multiline import (
     broken_anchor_pattern,
     find_private_keys,
 )
-from threadline.redact.personal import find_addresses, find_homes
+from threadline.redact.personal import find_personal_data
 from threadline.redact.prefilter import RareMarks
 from threadline.redact.tokens import (
     FORMATS,
@@ -48,7 +48,7 @@ WINDOW = 512 * 1024
 _LOOKAHEAD = 8 * 1024
 _LOOKBEHIND = 256
 _MAX_LOOKAHEAD = 128 * 1024
-PERSONAL_KINDS = frozenset(("email", "ip", "host", "home", "user"))
+PERSONAL_KINDS = frozenset(("email", "ip", "host", "home", "user", "name", "path", "url", "mac", "phone"))
 """Kinds that are not secrets, but identify people and machines."""
 
 
@@ -125,8 +125,7 @@ def _scan_window(view: bytes, *, personal: bool) -> Iterator[Span]:
     yield from find_assigned_values(view, lower, marks)
     yield from find_command_passwords(view, marks)
     if personal:
-        yield from find_homes(view)
-        yield from find_addresses(view)
+        yield from find_personal_data(view)
 
 
 def merge_overlapping(spans: list[Span]) -> list[tuple[int, int, Span]]:
@@ -198,6 +197,11 @@ PERSONAL_KIND_DESCRIPTIONS = {
     "host": "name of a machine or an internal network",
     "home": "home directory",
     "user": "account name",
+    "name": "name of a person before an e-mail address",
+    "path": "path (only strict)",
+    "url": "URL (only strict)",
+    "mac": "hardware address (only strict)",
+    "phone": "telephone number (only strict)",
 }
 """Descriptions of the personal kinds."""
 KINDS: dict[str, str] = {

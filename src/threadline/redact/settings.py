@@ -25,7 +25,9 @@ _MAX_PATTERN = 1000
 _MAX_BOUNDED_REPEAT = 64
 _PIECE_LENGTH = 1000
 _MAX_PATHS = 100_000
-_RESERVED_NAMES = frozenset(("secret", "email", "user", "host", "ip", "home", "word"))
+_RESERVED_NAMES = frozenset(
+    ("secret", "email", "user", "host", "ip", "home", "word", "name", "path", "url", "mac", "phone")
+)
 
 
 class Settings(Struct, frozen=True):
