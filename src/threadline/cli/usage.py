@@ -397,6 +397,8 @@ def _build_report(options: UsageOptions, archive: Archive, ledger: Ledger, selec
 def _extra_keys(options: UsageOptions, archive: Archive, selected: Ledger) -> Mapping[str, Callable[[Charge], str]]:
     """Keys that need more than the ledger, if the report uses them."""
     extra: dict[str, Callable[[Charge], str]] = {}
+    if not {"thread", "turn"} & set(options.keys):
+        return extra
     total = sum(transcript.size for home in archive.found for transcript in home.transcripts)
     if "thread" in options.keys:
         from threadline.reports import thread_key  # noqa: PLC0415 - reads transcripts, which most reports do not

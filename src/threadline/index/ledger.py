@@ -164,6 +164,8 @@ class IndexedCharges:
     def missing_agents(self) -> tuple[MissingAgent, ...]:
         """Return the subagents whose transcripts are gone."""
         rows = self._connection.execute(_SELECT_MISSING_AGENTS).fetchall()
+        if not rows:
+            return ()
         missing = merge_missing_agents(
             MissingAgent(
                 agent,
