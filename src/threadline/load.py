@@ -24,6 +24,7 @@ from threadline.find import (
     look,
     parse_agent_id,
     parse_session_id,
+    path_change_time_ns,
     session_of_path,
     session_task_files,
     session_todo_files,
@@ -457,12 +458,15 @@ class HomeLinks:
 class _LatestLinks:
     """The links of the transcripts that were last asked for: a program may read one session after another."""
 
-    key: tuple[tuple[str, int, int], ...] = ()
+    key: tuple[tuple[str, int, int, int], ...] = ()
     links = TranscriptLinks(())
 
     @classmethod
     def of(cls, transcripts: Sequence[Transcript]) -> TranscriptLinks:
-        key = tuple((str(transcript.path), transcript.size, transcript.mtime_ns) for transcript in transcripts)
+        key = tuple(
+            (str(transcript.path), transcript.size, transcript.mtime_ns, path_change_time_ns(transcript.path))
+            for transcript in transcripts
+        )
         if key != cls.key:
             cls.links, cls.key = TranscriptLinks(transcripts), key
         return cls.links

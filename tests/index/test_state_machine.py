@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -20,11 +22,11 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from msgspec.structs import replace
-from tests.index.content import content, differences, rebuilt_content
+from tests.index.content import content, differences, rebuilt_content, without_secure_delete
 from tests.index.parts import PARTS, PROJECTS, Pens, names
 from tests.index.test_ledger import charge_fields
 from tests.profiles import scale_examples
-from tests.transcripts import lines, transcript
+from tests.transcripts import lines, prompt, transcript
 
 import threadline
 from threadline.find import homes
@@ -61,6 +63,9 @@ class Transcripts(RuleBasedStateMachine):
         self.is_slow: bool | None = None
         self.now = THEN
         self.is_checked = True
+        self.marks: set[bytes] = set()
+        self.sqlite = ExitStack()
+        self.sqlite.enter_context(without_secure_delete())
 
     def teardown(self) -> None:
         """Always check the last state."""
@@ -68,6 +73,7 @@ class Transcripts(RuleBasedStateMachine):
             if not self.is_checked:
                 self._check()
         finally:
+            self.sqlite.close()
             shutil.rmtree(self.folder)
 
     # Helpers.
@@ -91,9 +97,11 @@ class Transcripts(RuleBasedStateMachine):
                 os.utime(path, ns=(self.now, self.now))
 
     def new_lines(self, path: Path, parts: Iterable[str]) -> bytes:
-        """New lines for a transcript."""
+        """New lines for a transcript. One of them has a word that no other has."""
         pen = self.pens.of(path)
-        return lines(*transcript(*(PARTS[part](self.pens) for part in parts), pen=pen))
+        mark = hashlib.sha256(f"mark {self.pens.number()}".encode()).hexdigest()
+        self.marks.add(mark.encode())
+        return lines(*transcript(prompt(f"remember {mark}"), *(PARTS[part](self.pens) for part in parts), pen=pen))
 
     def append(self, path: Path, data: bytes) -> None:
         """Append to a transcript."""
@@ -220,6 +228,22 @@ class Transcripts(RuleBasedStateMachine):
         if size > 2 * END:
             os.utime(path, ns=(self.now + size, self.now + size))
             self.refresh_once()
+
+    @precondition(lambda self: self.paths())
+    @rule(number=which)
+    def scrub(self, number: int) -> None:
+        """Overwrite a word in place, and set the mtime back. Only the ctime tells."""
+        path = self.path(number)
+        self.refresh_once()
+        status = path.stat()
+        data = path.read_bytes()
+        mark = next((mark for mark in sorted(self.marks) if mark in data), b"")
+        if mark:
+            with path.open("r+b") as file:
+                file.write(data.replace(mark, b"x" * len(mark)))
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+            self.refresh_once()
+            self.done()
 
     @precondition(lambda self: self.paths())
     @rule(number=which, other=which, how=st.sampled_from(["copy", "half", "reversed", "same", "other session"]))
@@ -366,6 +390,7 @@ class Transcripts(RuleBasedStateMachine):
         type(self).checks += 1
         self.is_checked = True
         refresh_index(self.index, homes(self.home))
+        self._check_deleted_words()
         rebuilt_difference = differences(content(self.index), rebuilt_content(self.home, self.folder))
         assert not rebuilt_difference, pformat(rebuilt_difference, width=200)
         with (
@@ -375,6 +400,12 @@ class Transcripts(RuleBasedStateMachine):
             answers = [{name: ask(archive) for name, ask in ANSWERS.items()} for archive in (indexed, unindexed)]
         unindexed_difference = differences(*answers)
         assert not unindexed_difference, pformat(unindexed_difference, width=200)
+
+    def _check_deleted_words(self) -> None:
+        """No file of the index contains a word that was deleted from the transcripts."""
+        written = b"".join(path.read_bytes() for path in self.paths())
+        stored = b"".join(path.read_bytes() for path in self.folder.glob("index.sqlite*"))
+        assert [mark for mark in self.marks if mark in stored and mark not in written] == []
 
 
 def _fields(struct: Any) -> list[Any]:

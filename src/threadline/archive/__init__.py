@@ -17,9 +17,9 @@ from threadline.archive.archive import (
     Archive,
     HomePresence,
     ProgressDisplay,
-    clear_kept_homes,
     is_keep_ignored,
     open,  # noqa: A004 - as `threadline.open`
+    purge_caches,
 )
 from threadline.lazy import lazy_exports
 
@@ -32,9 +32,9 @@ __all__ = [
     "EntryStream",
     "HomePresence",
     "ProgressDisplay",
-    "clear_kept_homes",
     "is_keep_ignored",
     "open",
+    "purge_caches",
 ]
 
 __getattr__ = lazy_exports(__name__, {"entries": ["EntryStream"]})

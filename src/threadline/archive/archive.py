@@ -1276,12 +1276,29 @@ def _kept_home_path(path: str | Path) -> str:
     return parent if name == PROJECTS else resolved
 
 
-def clear_kept_homes(folder: Path) -> None:
-    """Delete the sessions that were unpacked from a keep, after some were forgotten. They are unpacked again."""
-    from threadline.index import cache_folder
+def purge_caches(keep: Path, *, progress: ProgressDisplay | None = None) -> list[str]:
+    """Remove what a keep has forgotten from the caches of this machine, at once. Return what could not be done.
+
+    Unpacked sessions are deleted and unpacked again. The index of this machine's homes is refreshed; other indexes that
+    contain sessions which are gone are deleted, and built again when they are needed.
+    """
+    from threadline.index import cache_folder, remove_stale_indexes
     from threadline.keep import clear_kept_homes
 
-    clear_kept_homes(folder, cache_folder())
+    clear_kept_homes(keep, cache_folder())
+    problems: list[str] = []
+    refreshed: Path | None = None
+    try:
+        with open(keep=keep, progress=progress) as archive:
+            if archive.index.exists():
+                archive.refresh()
+                refreshed = archive.index
+    except NotFound:
+        pass  # there is no home, so all that an index can contain is gone
+    except Error as error:
+        problems.append(f"{error} Its words of forgotten sessions are removed by the next `threadline index refresh`.")
+    remove_stale_indexes(cache_folder(), refreshed)
+    return problems
 
 
 def is_keep_ignored(option: bool) -> bool:

@@ -98,7 +98,7 @@ def _status_page(status: IndexStatus) -> str:
         size += f", {status.share:.1%} of the transcripts' {format_size(status.transcripts_bytes)}"
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in status.changes.items())
     changed = f"{count(status.changed, 'transcript')} ({kinds}); `threadline index refresh` reads them"
-    orphans = f"words of {status.orphans:,} deleted entries; `threadline index rebuild` removes them"
+    orphans = f"words of {status.orphans:,} deleted entries; `threadline index refresh` removes them"
     facts = {
         "index": status.path,
         "size": size,

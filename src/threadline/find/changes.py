@@ -1,20 +1,22 @@
 """Detect which transcripts changed since they were last read, without opening unchanged files.
 
-A file is unchanged if device, inode, size and mtime are equal. Times are compared for equality only, never with a
-clock, so times in the future or going backwards do no harm. Otherwise the fingerprint decides (see `fingerprint`):
+A file is unchanged if device, inode, size, mtime and ctime are equal. Programs can set an mtime back, but no ctime, so
+an edit in place is seen even if it keeps size and mtime. Times are compared for equality only, never with a clock, so
+times in the future or going backwards do no harm. Otherwise the fingerprint decides (see `fingerprint`):
 
 =========================================  ===========================================================
 status                                     compared
 =========================================  ===========================================================
 all equal, but written to just before      both ends
 same file, other size                      both ends: an append costs what was appended, not the file
-same file and size, other mtime            everything that was read: the middle may have changed
+same file and size, other mtime or ctime   everything that was read: the middle may have changed
 another file                               everything that was read: editors write another file
+all equal, but there is no ctime           both ends (Windows)
 =========================================  ===========================================================
 
-Not detected: bytes changed in the middle of a file by something that keeps the inode, both ends and the mtime, or
-that appends lines at the same time. No known program does this: editors write another file, and Claude Code changes
-the end.
+Equal content is not read again, whatever the times say: a home that was copied, restored or given other permissions
+costs one checksum of each file. Not detected: bytes changed in the middle of a file that has grown since, too; and
+where there is no ctime, bytes changed in the middle by something that sets the mtime back.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
-from threadline.find.fingerprint import has_known_prefix, hash_ends, make_stat, with_new_stat
+from threadline.find.fingerprint import (
+    HAS_CHANGE_TIME,
+    change_time_ns,
+    has_known_prefix,
+    hash_ends,
+    make_stat,
+    with_new_stat,
+)
 from threadline.find.listing import TranscriptWalk
 from threadline.model.homes import (
     ChangeKind,
@@ -38,8 +47,8 @@ from threadline.model.places import Place, Problem, ProblemKind
 
 _ORDER = {kind: number for number, kind in enumerate(ChangeKind)}
 
-StatKey = tuple[int, int, int, int, int]
-"""What must be equal for a file to be unchanged: `mtime_ns`, size, inode, device, and 1 if racy (never unchanged)."""
+StatKey = tuple[int, int, int, int, int, int]
+"""What must be equal for a file to be unchanged: mtime, size, inode, device, ctime, and 1 if racy (never unchanged)."""
 
 
 class KnownTranscripts(Protocol):
@@ -76,7 +85,8 @@ def stat_change(before: TranscriptStat | TranscriptFingerprint, now: os.stat_res
         return ChangeKind.REPLACED
     if now.st_size != before.size:
         return ChangeKind.GROWN if now.st_size > before.size else ChangeKind.TRUNCATED
-    return ChangeKind.REWRITTEN if now.st_mtime_ns != before.mtime_ns else None
+    is_same = (now.st_mtime_ns, change_time_ns(now)) == (before.mtime_ns, before.ctime_ns)
+    return None if is_same else ChangeKind.REWRITTEN
 
 
 class _FingerprintList:
@@ -86,7 +96,9 @@ class _FingerprintList:
         self._by_path = {fingerprint.path: fingerprint for fingerprint in fingerprints}
 
     def statuses(self) -> dict[str, StatKey]:
-        return {path: (f.mtime_ns, f.size, f.inode, f.device, int(f.racy)) for path, f in self._by_path.items()}
+        return {
+            path: (f.mtime_ns, f.size, f.inode, f.device, f.ctime_ns, int(f.racy)) for path, f in self._by_path.items()
+        }
 
     def fingerprint(self, path: str) -> TranscriptFingerprint:
         return self._by_path[path]
@@ -127,7 +139,10 @@ class _Comparison:
                 continue
             met.add(path)
             key = unmet.pop(path, None)
-            if key == (status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, 0):
+            ctime_ns = status.st_ctime_ns if HAS_CHANGE_TIME else 0
+            if key == (status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, ctime_ns, 0) and (
+                HAS_CHANGE_TIME or self._has_same_ends(path, status)
+            ):
                 unchanged += 1
             else:
                 before = self._memory.fingerprint(path) if key is not None else None
@@ -135,6 +150,13 @@ class _Comparison:
         self._unchanged += unchanged
         self._problems += walk.problems
         self._refused += walk.refused
+
+    def _has_same_ends(self, path: str, status: os.stat_result) -> bool:
+        """Whether both ends of a file are as before: without a ctime, an equal status proves too little."""
+        try:
+            return has_known_prefix(path, status, self._memory.fingerprint(path))
+        except OSError:
+            return False
 
     def result(self) -> TranscriptChanges:
         """Compare the bytes of the collected files, and look for missing transcripts among the new ones."""

@@ -19,14 +19,30 @@ from threadline.model.homes import TranscriptFingerprint, TranscriptStat
 END = 4096
 """How many bytes at each end are hashed."""
 _BLOCK = 1 << 20
-# The coarsest timestamps (those of FAT) advance every two seconds.
+# The coarsest mtimes (those of FAT) advance every two seconds. A ctime advances with the kernel's clock.
 _MTIME_GRANULARITY_NS = 2_000_000_000
+HAS_CHANGE_TIME = os.name != "nt"
+"""Whether `st_ctime_ns` is the time of the last change. On Windows it is when the file was created."""
 
 
 def make_stat(path: str, status: os.stat_result, now_ns: int) -> TranscriptStat:
     """Return what a directory says about a transcript; `now_ns` decides whether its mtime is racy."""
+    ctime_ns = change_time_ns(status)
     is_racy = status.st_mtime_ns > now_ns - _MTIME_GRANULARITY_NS
-    return TranscriptStat(path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, is_racy)
+    return TranscriptStat(path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, is_racy, ctime_ns)
+
+
+def change_time_ns(status: os.stat_result) -> int:
+    """Return when a file was last changed in any way, which no program can set back; 0 on Windows."""
+    return status.st_ctime_ns if HAS_CHANGE_TIME else 0
+
+
+def path_change_time_ns(path: str | os.PathLike[str]) -> int:
+    """Return `change_time_ns` of the file at a path; 0 if there is none."""
+    try:
+        return change_time_ns(os.lstat(path))
+    except OSError:
+        return 0
 
 
 def hash_ends(path: str | os.PathLike[str], read_to: int) -> tuple[bytes, bytes]:
@@ -81,13 +97,14 @@ def make_fingerprint(
         tail_hash=_hash(tail),
         checksum=checksum,
         racy=stat.racy,
+        ctime_ns=stat.ctime_ns,
     )
     is_as_read = is_kept and tail.endswith(last[-END:]) and (read_to == 0 or is_open or tail.endswith(b"\n"))
     return fingerprint if is_as_read else replace(fingerprint, head_hash=b"", tail_hash=b"", racy=True)
 
 
 def with_new_stat(fingerprint: TranscriptFingerprint, stat: TranscriptStat) -> TranscriptFingerprint:
-    """Return the fingerprint of the same lines in a file with another path, inode or mtime."""
+    """Return the fingerprint of the same lines in a file with another path, inode or other times."""
     return replace(
         fingerprint,
         path=stat.path,
@@ -96,6 +113,7 @@ def with_new_stat(fingerprint: TranscriptFingerprint, stat: TranscriptStat) -> T
         size=stat.size,
         mtime_ns=stat.mtime_ns,
         racy=stat.racy,
+        ctime_ns=stat.ctime_ns,
     )
 
 
@@ -116,7 +134,8 @@ def has_known_prefix(path: str, status: os.stat_result, fingerprint: TranscriptF
 
 def _needs_full_checksum(status: os.stat_result, fingerprint: TranscriptFingerprint) -> bool:
     is_same_file = (status.st_dev, status.st_ino) == (fingerprint.device, fingerprint.inode)
-    is_touched = status.st_size == fingerprint.size and status.st_mtime_ns != fingerprint.mtime_ns
+    times = (status.st_mtime_ns, change_time_ns(status))
+    is_touched = status.st_size == fingerprint.size and times != (fingerprint.mtime_ns, fingerprint.ctime_ns)
     return not is_same_file or is_touched
 
 

@@ -74,7 +74,7 @@ class _WatchedFolder:
 class _WatchedFile:
     """A transcript and its last known status; `stat` is None until it is reported for the first time."""
 
-    __slots__ = ("ends", "is_gone", "is_main", "origin", "path", "stat", "transcript")
+    __slots__ = ("ends", "is_gone", "is_main", "links", "origin", "path", "stat", "transcript")
 
     def __init__(self, transcript: Transcript) -> None:
         self.path = str(transcript.path)
@@ -82,6 +82,7 @@ class _WatchedFile:
         self.origin: str | None = None
         self.stat: TranscriptStat | None = None
         self.ends: tuple[bytes, bytes] | None = None
+        self.links = 1
         self.is_gone = False
         self.is_main = transcript.kind is TranscriptKind.MAIN or transcript.session is None
 
@@ -93,6 +94,7 @@ class _WatchedFile:
         """Remember a status, and both ends of the file while its mtime proves nothing."""
         self.stat = make_stat(self.path, status, time.time_ns())
         self.ends = self._read_ends() if self.stat.racy else None
+        self.links = status.st_nlink
 
     def check(self) -> ChangeKind | None:
         """Look at the file and return how it changed since the last check, None if it did not."""
@@ -105,7 +107,7 @@ class _WatchedFile:
             self.is_gone = False
             self.note(status)
             return ChangeKind.NEW
-        kind = stat_change(self.stat, status)
+        kind = self._stat_change(self.stat, status)
         if kind is not None:
             self.note(status)
         elif self.stat.racy:
@@ -120,7 +122,13 @@ class _WatchedFile:
         status = _stat_regular(self.path)
         if status is None or self.stat is None or self.is_gone:
             return not self.is_gone or status is not None
-        return self.stat.racy or stat_change(self.stat, status) is not None
+        return self.stat.racy or self._stat_change(self.stat, status) is not None
+
+    def _stat_change(self, before: TranscriptStat, status: os.stat_result) -> ChangeKind | None:
+        kind = stat_change(before, status)
+        # Linking, renaming or deleting one of several names of a file sets the ctime of all.
+        is_only_linked = max(status.st_nlink, self.links) > 1 and status.st_mtime_ns == before.mtime_ns
+        return None if kind is ChangeKind.REWRITTEN and is_only_linked else kind
 
     def _read_ends(self) -> tuple[bytes, bytes] | None:
         try:

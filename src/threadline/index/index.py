@@ -466,7 +466,8 @@ def open_fresh(
     planned: Callable[[int], None] | None = None,
 ) -> Index | None:
     """Open the index of these homes, refreshed or built if needed: see `Index.open_fresh`."""
-    refresh = partial(_run_refresh, path, homes, jobs=jobs, progress=progress, planned=planned)
+    in_passing = max_bytes is not None
+    refresh = partial(_run_refresh, path, homes, jobs=jobs, progress=progress, planned=planned, in_passing=in_passing)
     try:
         if path.exists():
             return _open_compared(path, homes, max_bytes, refresh)
@@ -490,7 +491,7 @@ def _open_compared(
     try:
         with read_transaction(connection):
             changes = detect_changes(IndexedTranscripts(connection), homes)
-            if _is_current(connection, changes):
+            if _is_current(connection, changes, in_passing=max_bytes is not None):
                 return Index(connection, path, homes, changes.problems)
             pending = PendingChanges(changes, read_generation(connection))
     except sqlite3.Error as error:
@@ -514,30 +515,39 @@ def _run_refresh(
     jobs: int | None,
     progress: Callable[[int], None] | None,
     planned: Callable[[int], None] | None,
+    in_passing: bool,
 ) -> None:
     # The modules that read transcripts take longer to load than a fresh index takes to answer.
     from threadline.index.refresh import refresh_index
 
-    refresh_index(path, homes, jobs=jobs, progress=progress, planned=planned, pending=pending)
+    refresh_index(path, homes, jobs=jobs, progress=progress, planned=planned, pending=pending, in_passing=in_passing)
 
 
-def _is_current(connection: sqlite3.Connection, changes: TranscriptChanges) -> bool:
+def _is_current(connection: sqlite3.Connection, changes: TranscriptChanges, *, in_passing: bool) -> bool:
     """Whether nothing is left to do, neither for these changes nor after a refresh that was killed."""
     if changes.changed or changes.touched:
         return False
     if connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is not None:
         return False
-    meta = dict(connection.execute("SELECT name, value FROM meta"))
+    meta = read_meta(connection)
+    if "unpurged" in meta and _is_purge_due(connection, meta, in_passing=in_passing):
+        return False
     is_finished = "unsettled" not in meta and meta.get("terms_to") == meta.get("next_entry", "")
     is_resolved = meta.get("leaves_to") == meta.get("next_entry", "")
     return is_finished and is_resolved and meta.get("prices") == shipped_digest()
+
+
+def _is_purge_due(connection: sqlite3.Connection, meta: dict[str, str], *, in_passing: bool) -> bool:
+    from threadline.index.purge import is_purge_due  # after a deletion only
+
+    return is_purge_due(connection, meta, in_passing=in_passing)
 
 
 def _pending_bytes(changes: TranscriptChanges) -> int:
     return sum(change.stat.size - change.read_from for change in changes.changed if change.stat is not None)
 
 
-KNOWN_COLUMNS = "path, device, inode, size, mtime_ns, read_to, head_hash, tail_hash, checksum, racy"
+KNOWN_COLUMNS = "path, device, inode, size, mtime_ns, read_to, head_hash, tail_hash, checksum, racy, ctime_ns"
 """The columns of a transcript's fingerprint, in the order of `TranscriptFingerprint`."""
 
 
@@ -556,7 +566,7 @@ class IndexedTranscripts:
 
     def statuses(self) -> dict[str, StatKey]:
         """The file status of each transcript by path."""
-        rows = self._connection.execute("SELECT path, mtime_ns, size, inode, device, racy FROM transcripts")
+        rows = self._connection.execute("SELECT path, mtime_ns, size, inode, device, ctime_ns, racy FROM transcripts")
         return {_decode(row[0]): row[1:] for row in rows}
 
     def fingerprint(self, path: str) -> TranscriptFingerprint:
@@ -566,6 +576,11 @@ class IndexedTranscripts:
         return TranscriptFingerprint(os.fsdecode(stored), *columns)
 
 
+def read_meta(connection: sqlite3.Connection) -> dict[str, str]:
+    """What the index says about itself."""
+    return dict(connection.execute("SELECT name, value FROM meta").fetchall())
+
+
 def read_generation(connection: sqlite3.Connection) -> str:
     """A token that identifies the state of the index. Each transaction of a refresh sets a new one."""
     row = connection.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
@@ -573,6 +588,7 @@ def read_generation(connection: sqlite3.Connection) -> str:
 
 
 _FILE_SUFFIXES = ("", "-wal")
+_COUNT_ORPHANS = "SELECT COUNT(*) FROM text_docsize WHERE id NOT IN (SELECT entry_id FROM entries)"
 _COUNTED_TABLES = ("transcripts", "entries", "charges", "problems")
 
 
@@ -629,12 +645,13 @@ def _file_size(path: str) -> int:
 
 def _count_rows(index: Path, connection: sqlite3.Connection) -> dict[str, int]:
     try:
-        meta = dict(connection.execute("SELECT name, value FROM meta"))
+        meta = read_meta(connection)
         counts = {
             table: connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]  # noqa: S608 - our own names
             for table in _COUNTED_TABLES
         }
-        return {"schema": int(meta["schema"]), **counts, "orphans": int(meta["next_entry"]) - 1 - counts["entries"]}
+        orphans = connection.execute(_COUNT_ORPHANS).fetchone()[0] if "unpurged" in meta else 0
+        return {"schema": int(meta["schema"]), **counts, "orphans": orphans}
     except (sqlite3.Error, KeyError, ValueError) as error:
         raise damaged_error(index, error) from None
 

@@ -75,7 +75,7 @@ def update_project_paths(connection: sqlite3.Connection, homes: Sequence[Home]) 
 
 _REREAD_KINDS = frozenset({ChangeKind.TRUNCATED, ChangeKind.REWRITTEN, ChangeKind.REPLACED})
 _UPDATE_FINGERPRINT = (
-    f"UPDATE transcripts SET ({KNOWN_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE transcript_id = ?"  # noqa: S608 - our own names
+    f"UPDATE transcripts SET ({KNOWN_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE transcript_id = ?"  # noqa: S608 - our own names
 )
 
 
@@ -247,7 +247,7 @@ class PlaceIds:
         """The number of a new transcript."""
         home, project = self.of(transcript)
         cursor = self._connection.execute(
-            "INSERT INTO transcripts VALUES(NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, x'', x'', 0, 1, x'')",
+            "INSERT INTO transcripts VALUES(NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, x'', x'', 0, 1, x'')",
             (encode_path(path), home, project, str(transcript.kind), *stored_names(transcript)),
         )
         return cursor.lastrowid or 0

@@ -24,7 +24,7 @@ from threadline.errors import Error, Unreadable
 from threadline.files import open_transcript
 from threadline.index.calls import has_unlinked, mark_unlinked, relink_results
 from threadline.index.charges import charge_stale
-from threadline.index.index import PendingChanges, read_generation
+from threadline.index.index import PendingChanges, read_generation, read_meta
 from threadline.index.plan import (
     PlaceIds,
     ReadStep,
@@ -36,6 +36,7 @@ from threadline.index.plan import (
     update_fingerprint,
     update_project_paths,
 )
+from threadline.index.purge import is_purge_due, mark_unpurged, purge, remove_stale_indexes
 from threadline.index.schema import OF_ENTRIES, OF_TRANSCRIPT
 from threadline.index.sighting_rows import MARK_STALE
 from threadline.index.state import EntryColumns, ReadRequest, TranscriptRows, read_rows
@@ -79,8 +80,11 @@ def refresh_index(
     progress: Callable[[int], None] | None = None,
     planned: Callable[[int], None] | None = None,
     pending: PendingChanges | None = None,
+    in_passing: bool = False,
 ) -> RefreshResult:
     """Bring the index up to date with the homes, or build it if there is none.
+
+    Nothing is left in it of entries that are gone (see `purge`).
 
     Args:
         index: the path of the index.
@@ -89,6 +93,7 @@ def refresh_index(
         progress: called with the size of each transcript when it is written.
         planned: called once, with the number of bytes to read.
         pending: changes that were just detected, so that the homes are not searched again.
+        in_passing: somebody waits for an answer: traces of deleted entries are removed later if that takes long.
 
     Raises:
         IndexBusy: another process is refreshing it.
@@ -98,7 +103,14 @@ def refresh_index(
         if not index.exists():  # not before the lock: another process may just have built it
             return _build(index, homes, jobs, progress, planned)
         with open_locked(index) as connection:
-            return _run(IndexWriter(connection), homes, jobs, progress, planned, pending)
+            result = _run(IndexWriter(connection), homes, jobs, progress, planned, pending)
+            has_deleted = is_purge_due(connection, read_meta(connection), in_passing=in_passing)
+            is_clean = purge(connection, in_passing=in_passing)
+        if not is_clean:
+            _build(index, homes, jobs, None, None)
+    if has_deleted and not any(home.is_kept for home in homes):  # else, the keep has what is gone
+        remove_stale_indexes(index.parent, index)
+    return result
 
 
 def rebuild_index(
@@ -304,6 +316,7 @@ class IndexWriter:
         execute = self.connection.execute
         execute(MARK_STALE, (number,))
         mark_unlinked(self.connection)
+        mark_unpurged(self.connection)
         for table in OF_ENTRIES:
             condition = "entry_id IN (SELECT entry_id FROM entries WHERE transcript_id = ?)"
             execute(f"DELETE FROM {table} WHERE {condition}", (number,))  # noqa: S608 - our own names

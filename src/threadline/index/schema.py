@@ -47,6 +47,7 @@ PLACES = TableGroup(
         agent TEXT, -- the agent in its path; NULL for a main transcript
         size INTEGER NOT NULL, -- its size in bytes at the last refresh
         mtime_ns INTEGER NOT NULL, -- its mtime, in nanoseconds since 1970
+        ctime_ns INTEGER NOT NULL, -- when it was last changed in any way, in nanoseconds since 1970; 0 if unknown
         device INTEGER NOT NULL, -- the device it is on
         inode INTEGER NOT NULL, -- its inode
         read_to INTEGER NOT NULL, -- the offset up to which complete lines were read
@@ -55,7 +56,7 @@ PLACES = TableGroup(
         head_hash BLOB NOT NULL, -- a hash of the first bytes that were read
         tail_hash BLOB NOT NULL, -- a hash of the last bytes that were read
         checksum INTEGER NOT NULL, -- a checksum of all bytes that were read
-        racy INTEGER NOT NULL, -- whether it was modified just before it was checked, so an equal mtime proves nothing
+        racy INTEGER NOT NULL, -- whether it was modified just before it was checked, so equal times prove nothing
         state BLOB NOT NULL DEFAULT x'' -- the packed state of the fold over its lines, to which new lines are added
     )""",
     },

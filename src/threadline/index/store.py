@@ -325,6 +325,21 @@ def remove_older_versions(path: Path) -> None:
                 other.unlink()
 
 
+def list_indexes(folder: Path) -> list[Path]:
+    """The paths of all indexes in a folder, of any homes and version, including those of which only a part is left."""
+    try:
+        names = {match[0] for path in folder.iterdir() if (match := _VERSIONED_NAME.match(path.name)) is not None}
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names)]
+
+
+def is_older_version(path: Path) -> bool:
+    """Whether an index has an older schema version than this threadline writes."""
+    match = _VERSIONED_NAME.fullmatch(path.name)
+    return match is not None and int(match["version"]) < VERSION
+
+
 @contextmanager
 def _open_writable(path: Path, *, is_new: bool = False) -> Iterator[sqlite3.Connection]:
     try:
@@ -392,7 +407,7 @@ def _set_hash_size(connection: sqlite3.Connection, size: int) -> None:
     connection.execute("INSERT INTO text(text, rank) VALUES('hashsize', ?)", (size,))
 
 
-VERSION = 16
+VERSION = 17
 """The schema version, part of the file name. An index of another version is ignored, and a new one is built."""
 
 FIELDS = ("title", "prompt", "reply", "thinking", "command", "path", "input", "result", "injected")

@@ -112,7 +112,7 @@ def clear_kept_homes(keep: Path, cache: Path) -> None:
     from shutil import rmtree  # noqa: PLC0415 - slow to import
 
     with suppress(Error, OSError):
-        rmtree(cache / "kept" / _read_keep_id(keep))
+        rmtree(cache / "kept" / _read_keep_id(keep), ignore_errors=True)
 
 
 class _KeptHomesUpdate:

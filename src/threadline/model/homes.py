@@ -292,7 +292,8 @@ class TranscriptFingerprint(Struct, frozen=True, array_like=True, gc=False):
     is a CRC-32, which an appended line extends.
 
     `racy` says that the file was modified so shortly before the status was taken that a later write may have the same
-    mtime. An equal mtime then proves nothing, and the ends are compared.
+    times. Equal times then prove nothing, and the content is compared. `ctime_ns` is when the file was last changed in
+    any way, which no program can set back; 0 where the system does not tell (Windows).
     """
 
     path: str
@@ -305,6 +306,7 @@ class TranscriptFingerprint(Struct, frozen=True, array_like=True, gc=False):
     tail_hash: bytes
     checksum: int
     racy: bool = False
+    ctime_ns: int = 0
 
 
 class ChangeKind(StrEnum):
@@ -357,13 +359,14 @@ class TranscriptStat(Struct, frozen=True, gc=False):
     size: int
     mtime_ns: int
     racy: bool
+    ctime_ns: int = 0
 
 
 class TranscriptChanges(Struct, frozen=True):
     """All changes since the last comparison, in an order in which they can be applied: vanished transcripts first.
 
-    `touched` are new fingerprints of transcripts that have the same lines, but another mtime or inode, or are no longer
-    racy. `unchanged` counts the transcripts whose fingerprint is still valid.
+    `touched` are new fingerprints of transcripts that have the same lines, but other times or another inode, or are no
+    longer racy. `unchanged` counts the transcripts whose fingerprint is still valid.
     """
 
     changed: tuple[TranscriptChange, ...]

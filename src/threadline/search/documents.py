@@ -404,7 +404,7 @@ def _load_history(index: Index, path: Path) -> _HistoryRows:
     with suppress(OSError, Error):
         status = path.stat()
         read = partial(_read_history, path, status.st_size, index)
-        return index.cached(("history", path), read, (status.st_size, status.st_mtime_ns))
+        return index.cached(("history", path), read, (status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     return _HistoryRows(path, [], set(), is_whole=True)
 
 

@@ -1,8 +1,8 @@
 """The cache of sessions: each is read once and kept in memory with everything that its pages need.
 
 **What is valid for how long.** A cached session and everything derived from it (facts, drawings, positions, context
-windows) are valid for one *fingerprint* of its files: size, mtime and inode of the main transcript, and path, size and
-mtime of its agents' transcripts. Every request compares the fingerprint. Costs come from the index, not from these
+windows) are valid for one *fingerprint* of its files: size, times and inode of the main transcript, and path, size and
+times of its agents' transcripts. Every request compares the fingerprint. Costs come from the index, not from these
 files: they are valid for one generation of the index, and drawings are dropped when the costs in them change.
 
 Reading a long session takes seconds. If reading took t seconds and at least `_SLOW_SECONDS`, a session that has changed
@@ -31,7 +31,7 @@ from msgspec import Struct
 
 from threadline.archive import Archive
 from threadline.errors import Error, NotFound
-from threadline.find import session_transcripts
+from threadline.find import change_time_ns, path_change_time_ns, session_transcripts
 from threadline.load import Session, find_continuations, read
 from threadline.model.homes import Homes
 from threadline.model.ledger import EXACT
@@ -498,9 +498,10 @@ def _fingerprint(place: SessionPlace) -> tuple[str, int] | None:
         below, beside = session_transcripts(place.path, homes=place.homes)
     except OSError:
         return None
-    digest = hashlib.blake2b(f"{status.st_size} {status.st_mtime_ns} {status.st_ino}".encode(), digest_size=9)
+    state = f"{status.st_size} {status.st_mtime_ns} {status.st_ino} {change_time_ns(status)}"
+    digest = hashlib.blake2b(state.encode(), digest_size=9)
     for transcript in (*below, *beside):
-        line = f"\0{transcript.path}\0{transcript.size} {transcript.mtime_ns}"
+        line = f"\0{transcript.path}\0{transcript.size} {transcript.mtime_ns} {path_change_time_ns(transcript.path)}"
         digest.update(line.encode(errors="surrogateescape"))
     return digest.hexdigest(), status.st_size + sum(transcript.size for transcript in below)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from threadline.archive import clear_kept_homes
+from threadline.archive import purge_caches
 from threadline.cli import EXIT_FAILED, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.keep.group import deferred_progress_bar, keep_options, keep_path, open_catalogue, open_keep
@@ -239,16 +239,16 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
     if not yes and not _confirm(question):
         return report_nothing("Nothing was deleted. Use --yes to delete without asking.")
     result = forget_session(catalogue, machine, matches[0].id, files, reason.strip())
-    clear_kept_homes(catalogue.store.folder)
-    for problem in result.problems:
+    problems = [*result.problems, *purge_caches(catalogue.store.folder)]
+    for problem in problems:
         print_message(problem)
     if output == "table":
         removed = f"{count(result.files, 'file')}, {count(result.versions, 'version')}"
         freed = format_size(max(0, result.bytes))
         click.echo(f"Deleted {plain(result.session)}: {removed}. The keep is {freed} smaller.")
     else:
-        out.print_record(to_json_value(result), output)
-    return EXIT_FAILED if result.problems else EXIT_OK
+        out.print_record({**to_json_value(result), "problems": problems}, output)
+    return EXIT_FAILED if problems else EXIT_OK
 
 
 def _confirm(question: str) -> bool:
