@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -68,17 +71,38 @@ def _stage(target: Path, *, overwrite: bool) -> None:
         path.write_bytes(b"staged")
 
 
-def test_symlinks_named_by_users_are_followed(tmp_path: Path) -> None:
-    """As with a shell's `>`, the file that the symlink points to is replaced. The keep's own files replace symlinks."""
+@pytest.mark.parametrize("target", ["real", "missing"])
+def test_nothing_is_written_through_a_symlink(tmp_path: Path, target: str) -> None:
+    """A symlink that a user names is refused, also one to a missing file. The keep's own files replace symlinks."""
     (tmp_path / "real").write_bytes(b"old")
     link = tmp_path / "link"
-    link.symlink_to(tmp_path / "real")
-    _stage(link, overwrite=True)
-    assert (link.is_symlink(), (tmp_path / "real").read_bytes()) == (True, b"staged")
-    files.copy_file(tmp_path / "real", link, overwrite=True)
+    link.symlink_to(tmp_path / target)
+    writers: list[Callable[[], object]] = [
+        lambda: _stage(link, overwrite=True),
+        lambda: files.copy_file(tmp_path / "real", link, overwrite=True),
+        lambda: files.move_file(tmp_path / "real", link, overwrite=True),
+        lambda: files.write_output(link, b"new"),
+    ]
+    for write in writers:
+        with pytest.raises(OSError, match="symlink"):
+            write()
     assert link.is_symlink()
+    assert [path.read_bytes() for path in tmp_path.iterdir() if path != link] == [b"old"]
     files.write_file(link, b"new")
-    assert (link.is_symlink(), link.read_bytes(), (tmp_path / "real").read_bytes()) == (False, b"new", b"staged")
+    assert (link.is_symlink(), link.read_bytes(), (tmp_path / "real").read_bytes()) == (False, b"new", b"old")
+
+
+def test_leftovers_of_killed_processes_are_removed_for_the_same_target(tmp_path: Path) -> None:
+    """Temporary files and folders of other targets, and of running processes, stay."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    (tmp_path / f".a-{process.pid}-0{files.TEMPORARY_SUFFIX}").mkdir()
+    (tmp_path / f".a-{process.pid}-1{files.TEMPORARY_SUFFIX}").write_bytes(b"half")
+    for name in (f".b-{process.pid}-0", f".a-{os.getpid()}-0"):
+        (tmp_path / f"{name}{files.TEMPORARY_SUFFIX}").write_bytes(b"half")
+    files.write_output(tmp_path / "a", b"new")
+    assert len(list(tmp_path.iterdir())) == 3
+    assert not list(tmp_path.glob(f".a-{process.pid}-*"))
 
 
 def test_error_in_the_block_leaves_no_temporary_file_or_folder(tmp_path: Path) -> None:

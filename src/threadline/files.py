@@ -4,13 +4,15 @@ Only regular files are opened for reading: never a pipe or a device, and never w
 symlinks are followed.
 
 - `open_descriptor` and `open_regular` open a file, `read_file` reads a small one.
-- `open_transcript` also refuses files with secrets, and raises errors with a message for users.
+- Files of a home are opened by `home_files`, which refuses what leads out of the home.
 
 Files are written atomically: to a temporary file first, then renamed into place. All files that threadline writes go
 through here. A reader sees the old file or the new one, never a part of it.
 
 - `write_file` writes a small file. `AtomicFile` writes a large one, or one whose name is known only at the end.
 - `staged_path` is for libraries that want a path to write to; `move_file` and `copy_file` place a finished file.
+- `write_output`, `staged_path`, `move_file` and `copy_file` write what a user asked for. They refuse a target that is a
+  symlink, and remove the temporary files that killed processes left for the same target.
 - `BatchWriter` writes many files and waits for the disk once per batch.
 
 `durable` files are on disk before they get their name, and so is the name before the call returns. `private` files
@@ -29,8 +31,6 @@ from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
-
-from threadline.errors import NotFound, Unreadable
 
 _OPEN_FLAGS = (
     os.O_RDONLY
@@ -66,16 +66,6 @@ def open_descriptor(path: str | os.PathLike[str], *, follow_symlinks: bool) -> i
     return descriptor
 
 
-@contextmanager
-def opened_descriptor(path: str | os.PathLike[str], *, follow_symlinks: bool) -> Iterator[int]:
-    """Open a regular file for the duration of a `with` block; raises what `open_descriptor` raises."""
-    descriptor = open_descriptor(path, follow_symlinks=follow_symlinks)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def open_regular(path: str | os.PathLike[str], *, follow_symlinks: bool) -> BinaryIO:
     """Open a regular file for reading, unbuffered; raises what `open_descriptor` raises."""
     return os.fdopen(open_descriptor(path, follow_symlinks=follow_symlinks), "rb", buffering=0)
@@ -89,51 +79,6 @@ def read_file(path: str | os.PathLike[str], *, follow_symlinks: bool, limit: int
     """
     with os.fdopen(open_descriptor(path, follow_symlinks=follow_symlinks), "rb") as file:
         return file.read(limit)
-
-
-def read_lines(path: str | os.PathLike[str], limit: int) -> Iterator[bytes]:
-    """Yield the lines in the first `limit` bytes, without a last line that the limit cuts. Symlinks are followed.
-
-    Raises:
-        OSError: it cannot be read, or is not a regular file.
-    """
-    with os.fdopen(open_descriptor(path, follow_symlinks=True), "rb") as file:
-        while limit > 0 and (line := file.readline(limit)):
-            limit -= len(line)
-            if limit > 0 or line.endswith(b"\n"):
-                yield line
-
-
-_SECRET_LAST_LETTERS = frozenset("yY")
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether a file of this name contains credentials, in any folder."""
-    if name[:1] != "." and name[-1:] not in _SECRET_LAST_LETTERS:  # as nearly all are
-        return False
-    lower = name.lower()
-    return lower in {".credentials.json", ".env"} or lower.endswith(".key") or lower.startswith(".env.")
-
-
-def open_transcript(path: str | Path) -> int:
-    """Open a transcript, or another file that a user may name, and return its descriptor. Symlinks are followed.
-
-    Raises:
-        NotFound: it does not exist.
-        Unreadable: it cannot be opened, is not a regular file, or contains secrets.
-    """
-    try:
-        target = os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - a path may be text
-        if is_secret_name(os.path.basename(path)) or is_secret_name(os.path.basename(target)):  # noqa: PTH119 - the same
-            raise Unreadable(f"{os.fspath(path)!r} is the name of a file with secrets. threadline never opens those.")
-        return open_descriptor(path, follow_symlinks=True)
-    except FileNotFoundError:
-        raise NotFound(f"There is no file {os.fspath(path)!r}. Check the path.") from None
-    except NotRegularFileError:
-        raise Unreadable(f"{os.fspath(path)!r} is not a regular file. Name a .jsonl transcript.") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise Unreadable(f"{os.fspath(path)!r} cannot be opened: {reason}.") from None
 
 
 def read_at(descriptor: int, start: int, stop: int) -> bytes:
@@ -231,7 +176,7 @@ def write_file(
         FileExistsError: it exists, and `overwrite` is false.
         OSError: it cannot be written; nothing is left behind.
     """
-    owner = owner or f".{path.name[:_MAX_NAME_PART]}"
+    owner = owner or _owner_of(path)
     with AtomicFile(path.parent, owner=owner, private=private, durable=durable) as file:
         file.write(data)
         return file.commit(path.name, overwrite=overwrite)
@@ -247,59 +192,92 @@ def staged_path(target: Path, *, overwrite: bool) -> Iterator[Path]:
         FileExistsError: the target exists, and `overwrite` is false.
         OSError: it cannot be written.
     """
-    real = Path(os.path.realpath(target))
-    with staging_folder(real.parent, f".{real.name[:_MAX_NAME_PART]}") as folder:
-        yield folder / real.name
-        move_file(folder / real.name, real, overwrite=overwrite)
+    _refuse_link(target)
+    with staging_folder(target.parent, _owner_of(target)) as folder:
+        yield folder / target.name
+        move_file(folder / target.name, target, overwrite=overwrite)
 
 
 @contextmanager
 def staging_folder(parent: Path, owner: str) -> Iterator[Path]:
     """A private folder inside `parent`, removed afterwards: for files that `move_file` then puts in place.
 
+    The folders that killed processes left there are removed, too.
+
     Raises:
         OSError: it cannot be created.
     """
-    from shutil import rmtree  # noqa: PLC0415 - slow to import, and most commands write nothing this way
-
+    remove_leftovers(parent, owner)
     folder = parent / _temporary_name(owner)
     folder.mkdir(mode=0o700)
     try:
         yield folder
     finally:
-        rmtree(folder, ignore_errors=True)
+        _remove_folder(folder)
+
+
+def _remove_folder(folder: str | Path) -> None:
+    from shutil import rmtree  # noqa: PLC0415 - slow to import, and most commands write nothing this way
+
+    rmtree(folder, ignore_errors=True)
 
 
 def move_file(path: Path, target: Path, *, overwrite: bool) -> None:
-    """Move a finished file to `target` on the same disk. A symlink there stays: the file it points to is replaced.
+    """Move a finished file to `target` on the same disk.
 
     Raises:
         FileExistsError: the target exists, and `overwrite` is false.
-        OSError: it cannot be written.
+        OSError: it cannot be written, or is a symlink.
     """
-    real = Path(os.path.realpath(target))
     if not overwrite and os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(target))
+    _refuse_link(target)
     _sync_file(path)
-    _rename(path, real, overwrite=overwrite)
-    sync_folder(real.parent)
+    _rename(path, target, overwrite=overwrite)
+    sync_folder(target.parent)
 
 
 def copy_file(path: Path, target: Path, *, overwrite: bool) -> None:
-    """Copy a finished file to `target`, on any disk, with the permissions of a new file. A symlink there stays.
+    """Copy a finished file to `target`, on any disk, with the permissions of a new file.
 
     Raises:
         FileExistsError: the target exists, and `overwrite` is false.
-        OSError: it cannot be read or written.
+        OSError: it cannot be read or written, or the target is a symlink.
     """
-    real = Path(os.path.realpath(target))
-    with (
-        path.open("rb") as source,
-        AtomicFile(real.parent, owner=f".{real.name[:_MAX_NAME_PART]}", private=False) as file,
-    ):
+    _refuse_link(target)
+    owner = _owner_of(target)
+    remove_leftovers(target.parent, owner)
+    with path.open("rb") as source, AtomicFile(target.parent, owner=owner, private=False) as file:
         while data := source.read(_COPY_SIZE):
             file.write(data)
-        file.commit(real.name, overwrite=overwrite)
+        file.commit(target.name, overwrite=overwrite)
+
+
+def write_output(target: Path, data: bytes, *, overwrite: bool = True) -> None:
+    """Write a small file that a user asked for, with the permissions of a new file.
+
+    Raises:
+        FileExistsError: the target exists, and `overwrite` is false.
+        OSError: it cannot be written, or is a symlink.
+    """
+    if overwrite:
+        _refuse_link(target)
+    remove_leftovers(target.parent, _owner_of(target))
+    write_file(target, data, private=False, overwrite=overwrite)
+
+
+def _refuse_link(target: Path) -> None:
+    """Raise if a file that a user asked for is a symlink: nothing is written through it.
+
+    It is not replaced either: `/dev/stdout` is one.
+    """
+    if target.is_symlink():
+        message = "it is a symlink. Name the file it points to, or remove it"
+        raise OSError(errno.ELOOP, message, os.fspath(target))
+
+
+def _owner_of(target: Path) -> str:
+    return f".{target.name[:_MAX_NAME_PART]}"
 
 
 def sync_folder(folder: Path) -> None:
@@ -320,13 +298,16 @@ def temporary_owner(name: str) -> str | None:
 
 
 def remove_leftovers(folder: Path, owner: str) -> None:
-    """Remove the temporary files that killed processes of this machine left in a folder."""
+    """Remove the temporary files and folders that killed processes of this machine left in a folder."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             match = _TEMPORARY_NAME.fullmatch(entry.name)
             if match is not None and match["owner"] == owner and not _is_running(int(match["pid"])):
                 with suppress(OSError):
-                    os.unlink(entry.path)  # noqa: PTH108 - the entry has the path as text
+                    if entry.is_dir(follow_symlinks=False):
+                        _remove_folder(entry.path)
+                    else:
+                        os.unlink(entry.path)  # noqa: PTH108 - the entry has the path as text
 
 
 def _temporary_name(owner: str) -> str:
@@ -384,12 +365,11 @@ _sync_data = getattr(os, "fdatasync", os.fsync)
 class _PendingFile(NamedTuple):
     temporary: Path
     target: Path
-    mode: int
     mtime_ns: int
 
 
 class BatchWriter:
-    """Write many files with their modes and times; use it in a `with` statement.
+    """Write many private files with their times, in private folders; use it in a `with` statement.
 
     Waiting for the disk after every file would take most of the time, so files are synced and renamed in batches.
     `finished` lists the files that have their names, `failed` those that could not be written, and why.
@@ -421,14 +401,14 @@ class BatchWriter:
                 with suppress(OSError):
                     pending.temporary.unlink()
 
-    def write(self, target: Path, data: Iterable[bytes], mode: int, mtime_ns: int) -> None:
+    def write(self, target: Path, data: Iterable[bytes], mtime_ns: int) -> None:
         """Write a file, which gets its name with the rest of its batch. Leftovers in its folder are removed.
 
         Raises:
             OSError: it cannot be written; nothing is left of it.
         """
         if target.parent not in self._folders:
-            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folders(target.parent)
             remove_leftovers(target.parent, self._owner)
             self._folders.add(target.parent)
         temporary = target.with_name(_temporary_name(self._owner))
@@ -441,7 +421,7 @@ class BatchWriter:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        self._pending.append(_PendingFile(temporary, target, mode, mtime_ns))
+        self._pending.append(_PendingFile(temporary, target, mtime_ns))
         if len(self._pending) >= _BATCH_FILES or self._bytes >= _BATCH_BYTES:
             self.flush()
 
@@ -452,7 +432,7 @@ class BatchWriter:
             try:
                 if problem is not None:
                     raise problem
-                set_mode_and_mtime(pending.temporary, pending.mode, pending.mtime_ns)
+                make_private(pending.temporary, pending.mtime_ns)
                 pending.temporary.replace(pending.target)
                 self.finished.append(pending.target)
             except (OSError, OverflowError, ValueError) as error:
@@ -462,10 +442,18 @@ class BatchWriter:
         self._bytes = 0
 
 
-def set_mode_and_mtime(path: Path, mode: int, mtime_ns: int) -> None:
-    """Set a file's permissions and mtime; set-user-id and similar bits are left out."""
-    path.chmod(mode & 0o777)
+def make_private(path: Path, mtime_ns: int) -> None:
+    """Allow only the owner to read and write a file, and set its mtime."""
+    path.chmod(0o600)
     os.utime(path, ns=(mtime_ns, mtime_ns))
+
+
+def make_private_folders(folder: Path) -> None:
+    """Create a folder and those above it that are missing, for their owner only. Existing ones stay as they are."""
+    # `mkdir(parents=True)` would create those above it with the usual permissions.
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
 
 
 def _sync_or_error(path: Path) -> OSError | None:

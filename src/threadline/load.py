@@ -18,10 +18,14 @@ from msgspec.structs import replace
 
 from threadline.account import AgentResults, Ledger, cost_by_turn, ledger_from_sightings, shipped_rates, with_origin
 from threadline.errors import Error
-from threadline.files import open_transcript
 from threadline.find import (
+    DirectoryWalk,
+    home_folder,
     home_of_transcript,
+    is_regular_file,
+    list_project_folders,
     look,
+    note_session_links,
     parse_agent_id,
     parse_session_id,
     path_change_time_ns,
@@ -32,6 +36,7 @@ from threadline.find import (
     sibling_transcripts,
     transcript_at,
 )
+from threadline.home_files import read_in_home
 from threadline.model import session as model
 from threadline.model.context import Context, Request
 from threadline.model.edits import FileEdit
@@ -152,7 +157,7 @@ def read(
     main_entries = tuple(entries(main_path))
     id_ = _session_id(main_path, main_entries)
     all_homes = Homes(homes)
-    files, journal, problems = _read_agent_files(main_path, main_entries, all_homes)
+    files, journal, problems = _read_agent_files(main_path, id_, main_entries, all_homes)
     main, agents = assemble_agents(main_entries, files, journal)
     summary_links = links if links is not None else HomeLinks(main_path, all_homes) if continued else NO_LINKS
     others = _related_sessions(main_path, main_entries, all_homes) if continued else []
@@ -241,15 +246,19 @@ def session_ledger(session: model.Session) -> Ledger:
 
 
 def agent_transcripts(
-    main: Path, homes: Homes = NO_HOMES, session_entries: Iterable[Entry] | None = None
+    main: Path,
+    homes: Homes = NO_HOMES,
+    session_entries: Iterable[Entry] | None = None,
+    walk: DirectoryWalk | None = None,
 ) -> list[Transcript]:
     """Return the agents' transcripts and journals of the session whose main transcript this is.
 
     Those beside it belong to the session if their entries name it. Outside of a home, the main transcript may have been
     renamed: then they still have the id that its entries have. Those in other folders of the homes belong to it if one
     of `session_entries` names their path; by default, an entry of the main transcript, which is searched for them.
+    `walk` records what is not read.
     """
-    below, beside = session_transcripts(main, homes=homes)
+    below, beside = session_transcripts(main, homes=homes, walk=walk)
     id_ = session_of_path(main)
     if id_ is None:
         return below
@@ -318,17 +327,20 @@ def named_session(path: Path) -> SessionId | None:
 
 
 def backup_reader(session: model.Session) -> Callable[[str], bytes | None]:
-    """Return a function that reads a backup in the session's `file-history/` folder by name."""
-    path = session.path.absolute() if session.path is not None else None
-    parents = path.parents if path is not None else ()
-    folder = parents[2] / "file-history" / str(session.id) if len(parents) > 2 else None  # noqa: PLR2004 - home/projects/folder
+    """Return a function that reads a backup in the session's `file-history/` folder by name.
+
+    Both names come from the transcript. A backup that is a link, or in a linked folder, is not read; `read` lists it
+    among the session's problems.
+    """
+    home = home_folder(session.path, session.homes) if session.path is not None else None
+    folder = home / "file-history" / str(session.id) if home is not None else None
 
     def read_backup(name: str) -> bytes | None:
         if folder is None or not _BACKUP_NAME.fullmatch(name):
             return None
         for path in (folder / name, *session.homes.counterparts(folder / name)):
-            with suppress(Error, OSError), os.fdopen(open_transcript(path), "rb") as file:
-                return file.read(_MAX_BACKUP_BYTES)
+            with suppress(OSError):
+                return read_in_home(path, limit=_MAX_BACKUP_BYTES, home=path.parents[2])
         return None
 
     return read_backup
@@ -341,14 +353,14 @@ def _read_side_lists(session: model.Session) -> tuple[list[TodoState], list[Task
     todos = [
         TodoState(agent, Place(str(path), 1), tuple(content), modified, ListSource.FILE)
         for agent, path in session_todo_files(session.path, session.homes)
-        for content, modified in _read_list_file(path, read_todos)
+        for content, modified in _read_list_file(path, lambda path: read_todos(path, path.parents[1]))
     ]
     entry_teams = {getattr(entry, "team_name", None) for entry in session.main.entries}
     teams = {agent.team for agent in session.agents} | entry_teams
     tasks = [
         TaskState(content, Place(str(path), 1), modified, ListSource.FILE)
         for path in session_task_files(session.path, sorted(filter(None, teams)), session.homes)
-        for content, modified in _read_list_file(path, read_task)
+        for content, modified in _read_list_file(path, lambda path: read_task(path, path.parents[2]))
         if content.id is not None
     ]
     return todos, tasks
@@ -368,9 +380,8 @@ def _same_session_elsewhere(main: Path) -> list[Path]:
     projects = main.absolute().parent.parent
     if projects.name != "projects" or parse_session_id(main.stem) is None:
         return []
-    with suppress(OSError):
-        return sorted(path for folder in projects.iterdir() if (path := folder / main.name) != main and path.is_file())
-    return []
+    paths = (projects / folder / main.name for folder in list_project_folders(projects))
+    return [path for path in paths if path != main and is_regular_file(path)]
 
 
 def _transcripts_beside(main: Path, session: SessionId, homes: Homes) -> list[Path]:
@@ -383,7 +394,7 @@ def _transcripts_beside(main: Path, session: SessionId, homes: Homes) -> list[Pa
         return []
     path = main.with_name(name)
     candidates = [path, *homes.counterparts(path)]
-    return [path for path in candidates if os.path.isfile(path)]  # noqa: PTH113 - Path's raises
+    return [path for path in candidates if is_regular_file(path)]
 
 
 def _session_id(path: Path, main_entries: tuple[Entry, ...]) -> SessionId | None:
@@ -395,13 +406,16 @@ def _session_id(path: Path, main_entries: tuple[Entry, ...]) -> SessionId | None
 
 
 def _read_agent_files(
-    main: Path, main_entries: Iterable[Entry], homes: Homes
+    main: Path, session: SessionId | None, main_entries: Iterable[Entry], homes: Homes
 ) -> tuple[list[AgentFile], list[Entry], list[Problem]]:
     """Read the agents' transcripts, and the entries of all others (workflow journals), with problems."""
     files: list[AgentFile] = []
     journal: list[Entry] = []
-    problems: list[Problem] = []
-    for transcript in agent_transcripts(main, homes, main_entries):
+    walk = DirectoryWalk()
+    transcripts = agent_transcripts(main, homes, main_entries, walk)
+    note_session_links(main, str(session or ""), homes, walk)
+    problems = walk.problems
+    for transcript in transcripts:
         try:
             if transcript.agent is not None:
                 files.append(_read_agent_file(transcript))

@@ -16,7 +16,7 @@ from tests.real.client import SHARED
 from tools.demo import write
 
 import threadline
-from threadline import files
+from threadline import home_files
 from threadline.archive import Archive
 from threadline.summary import SessionFilter
 
@@ -101,7 +101,7 @@ def test_fresh_index_reads_no_transcripts(tmp_path: Path, monkeypatch: pytest.Mo
         indexed.refresh()
         torn = {path for (path,) in indexed.connection.execute("SELECT path FROM transcripts WHERE read_to < size")}
         opened: set[str] = set()
-        real_open = files.open_transcript
+        real_open = home_files.open_transcript
 
         def record_open(path: str | Path) -> int:
             opened.add(str(path))

@@ -12,7 +12,7 @@ from tests.interfaces.entry_points import WebClient, isolated, run_command
 from tests.transcripts import SESSION, Pen, call, prompt, reply, transcript, write
 
 import threadline
-from threadline.files import open_transcript
+from threadline.home_files import open_transcript
 
 AGENT = "a1b2c3d4"
 OTHER = "07e40000-0000-4000-8000-000000000002"

@@ -16,7 +16,7 @@ from tests.cli import home_counts
 from tests.cli.runner import CliRunner, control_characters
 from tests.cli.test_cli_streams import run_on_terminal
 
-from threadline import files
+from threadline import home_files
 from threadline.keep import Catalogue, Store
 from threadline.keep.manifest import EndRow, FileRow, RunRow
 from threadline.keep.pack import PackWriter, Piece
@@ -36,6 +36,8 @@ def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     copy = tmp_path / "home"
     shutil.copytree(demo_home, copy)
     (copy / "settings.json").unlink()
+    for path in filter(Path.is_file, copy.rglob("*")):
+        path.chmod(0o600)  # as Claude Code writes them, and `restore`
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(copy))
     return copy
 
@@ -515,18 +517,18 @@ def test_reports_unreadable_files_and_keeps_the_rest(
 ) -> None:
     """Exit code 2 and the file's name, even with --quiet. All other sessions are kept."""
     main = home_counts.main_transcripts(home)[0]
-    open_regular = files.open_regular
+    open_unbuffered = home_files.open_unbuffered
 
-    def refuse_main(path: Path, *, follow_symlinks: bool) -> object:
+    def refuse_main(path: Path, *, home: Path) -> object:
         if Path(path) == main:
             raise PermissionError(13, "Permission denied", str(path))
-        return open_regular(path, follow_symlinks=follow_symlinks)
+        return open_unbuffered(path, home=home)
 
-    monkeypatch.setattr(files, "open_regular", refuse_main)
+    monkeypatch.setattr(home_files, "open_unbuffered", refuse_main)
     result = cli("keep", "--quiet")
     assert (result.code, result.out) == (2, "")
     assert main.name in result.err
-    monkeypatch.setattr(files, "open_regular", open_regular)
+    monkeypatch.setattr(home_files, "open_unbuffered", open_unbuffered)
     assert cli("keep", "list", "--json").json
     (row,) = cli("keep", "status", "--jsonl").jsonl
     assert (row["session"], row["state"]) == (main.stem, "new")

@@ -103,13 +103,14 @@ def test_file_is_replaced_only_with_force_and_atomically(cli: CliRunner, home: P
     assert [path.name for path in folder.iterdir()] == [name]
 
 
-def test_symlink_target_is_replaced(cli: CliRunner, home: Path, folder: Path) -> None:
-    """With `--force`, the file that the link points to is replaced."""
+def test_nothing_is_written_through_a_symlink(cli: CliRunner, home: Path, folder: Path) -> None:
+    """Not even with `--force`: neither the link nor the file it points to changes."""
     (folder / "real.json").write_text("[]")
     (folder / "link.json").symlink_to("real.json")
-    assert cli("sql", KINDS, "--home", home, "--out", folder / "link.json", "--force").code == 0
+    result = cli("sql", KINDS, "--home", home, "--out", folder / "link.json", "--force")
+    assert (result.code, "is a symlink" in result.err) == (2, True)
     assert (folder / "link.json").is_symlink()
-    assert json.loads((folder / "real.json").read_text())
+    assert (folder / "real.json").read_text() == "[]"
 
 
 def test_invalid_targets_are_refused_before_the_query(cli: CliRunner, home: Path, folder: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.find.home_files import OTHER_SESSION, SESSION, list_home, write
 
-from threadline import files
+from threadline import files, home_files
 from threadline.find import project_paths, transcript_at
 from threadline.find.listing import TranscriptWalk
 from threadline.model.homes import Home, SideFileKind
@@ -57,7 +57,7 @@ def test_file_replaced_by_a_pipe_does_not_block(tmp_path: Path) -> None:
     """If a file is replaced by a pipe after listing, reading it fails immediately."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="not a regular file"):
-        list(files.read_lines(tmp_path / "pipe", 100))
+        list(home_files.read_lines(tmp_path / "pipe", 100))
     with pytest.raises(OSError, match="not a regular file"):
         files.read_file(tmp_path, follow_symlinks=True)
 
@@ -268,7 +268,7 @@ def test_files_deleted_while_listing_are_not_problems(tmp_path: Path, monkeypatc
 
     def delete_and_read(path: Path, limit: int) -> Iterator[bytes]:
         path.unlink()
-        return files.read_lines(path, limit)
+        return home_files.read_lines(path, limit)
 
     monkeypatch.setattr(os, "scandir", then_delete)
     monkeypatch.setattr(project_paths, "read_lines", delete_and_read)

@@ -51,6 +51,11 @@ def files_on_disk(home: Path) -> dict[str, FileState]:
     return states
 
 
+def restored_states(states: dict[str, FileState]) -> dict[str, FileState]:
+    """These files as they are restored: with the same bytes and times, for their owner only."""
+    return {path: state._replace(mode=0o600) for path, state in states.items()}
+
+
 def newest_files(store: Store, home: Path, machine: Machine = FIRST) -> dict[str, FileState]:
     """The files that, according to the keep, are still in a home, as it would restore them."""
     catalogue = Catalogue(store)

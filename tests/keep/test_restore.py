@@ -42,12 +42,24 @@ def file_tree(home: Path) -> dict[str, tuple[bytes, int, int]]:
     }
 
 
-def test_restores_bytes_modes_and_times(catalogue: Catalogue, tmp_path: Path) -> None:
-    """Whatever the name. No restored file is setuid."""
-    restored = restore_files(catalogue, catalogue.newest(), tmp_path / "to")
+def private_tree(home: Path) -> dict[str, tuple[bytes, int, int]]:
+    """The bytes and mtime of every file, with the mode that it has when it is restored."""
+    return {path: (data, 0o600, mtime_ns) for path, (data, _, mtime_ns) in file_tree(home).items()}
+
+
+@pytest.mark.parametrize("mask", [0o022, 0, 0o077])
+def test_restores_bytes_and_times_for_the_owner_only(catalogue: Catalogue, tmp_path: Path, mask: int) -> None:
+    """Whatever the name, and whatever modes the keep contains. Folders above a new home are private, too."""
+    previous = os.umask(mask)
+    try:
+        restored = restore_files(catalogue, catalogue.newest(), tmp_path / "new" / "to")
+    finally:
+        os.umask(previous)
     assert (len(restored.files), restored.refused) == (3, ())
-    assert file_tree(tmp_path / "to") == file_tree(tmp_path / "home")
-    assert all(path.stat().st_mode & 0o7000 == 0 for path in restored.files)
+    assert file_tree(tmp_path / "new" / "to") == private_tree(tmp_path / "home")
+    folders = [path for path in (tmp_path / "new", *(tmp_path / "new").rglob("*")) if path.is_dir()]
+    assert {path.stat().st_mode & 0o7777 for path in folders} == {0o700}
+    assert {path.stat().st_mode & 0o7777 for path in restored.files} == {0o600}
 
 
 def test_existing_files_are_not_touched(catalogue: Catalogue, tmp_path: Path) -> None:
@@ -58,7 +70,7 @@ def test_existing_files_are_not_touched(catalogue: Catalogue, tmp_path: Path) ->
     assert len(restored.refused) == len(restored.same) == 1
     assert file_tree(to) == before | {path: state for path, state in file_tree(to).items() if "odd" in path}
     restore_files(catalogue, catalogue.newest(), to, force=True)
-    assert file_tree(to) == file_tree(tmp_path / "home")
+    assert file_tree(to) == private_tree(tmp_path / "home")
 
 
 def test_links_to_folders_are_not_followed(catalogue: Catalogue, tmp_path: Path) -> None:

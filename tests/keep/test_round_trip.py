@@ -1,4 +1,4 @@
-"""Kept, deleted, restored: every file has the same bytes, mode and times."""
+"""Kept, deleted, restored: every file has the same bytes and times, and only its owner can read it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.changing_home import ChangingHome
-from tests.keep.homes import FIRST, files_on_disk, keep_home
+from tests.keep.homes import FIRST, files_on_disk, keep_home, restored_states
 from tests.real.client import SHARED
 from tools.demo import write
 
@@ -46,7 +46,7 @@ def assert_round_trip(home: Path, keep: Path) -> None:
     assert files_on_disk(home) == {}
     restored = restore_newest(store, home, home)
     assert restored.refused == ()
-    assert files_on_disk(home) == before
+    assert files_on_disk(home) == restored_states(before)
     assert restore_newest(store, home, home).files == ()
 
 
@@ -90,13 +90,13 @@ def test_each_run_can_be_restored(tmp_path: Path) -> None:
                 versions_then.append(earlier[-1])
         to = tmp_path / f"run-{number}"
         assert restore_files(catalogue, versions_then, to).refused == ()
-        assert files_on_disk(to) == state
+        assert files_on_disk(to) == restored_states(state)
 
 
 @pytest.mark.real
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real home is not there")
 def test_real_home_round_trips(tmp_path: Path) -> None:
-    """A copy of a home that Claude Code wrote: the same by SHA-256, with modes and times."""
+    """A copy of a home that Claude Code wrote: the same by SHA-256, with times."""
     shutil.copytree(REAL, tmp_path / "home", symlinks=True)
     for path in (tmp_path / "home").rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)

@@ -21,7 +21,7 @@ from tests.keep.homes import (
 )
 from tests.transcripts import SESSION
 
-from threadline import files
+from threadline import home_files
 from threadline.find import homes
 from threadline.keep import Catalogue, Store, run_keep
 from threadline.model.places import ProblemKind
@@ -62,19 +62,19 @@ class _ChangingFile:
 @contextmanager
 def change_while_reading(path: Path, callback: Callable[[], object], times: int) -> Iterator[None]:
     """Change a file in the middle of each of its first reads, that many times."""
-    open_regular = files.open_regular
+    open_unbuffered = home_files.open_unbuffered
     remaining = times
 
-    def open_changing(opened_path: Path, *, follow_symlinks: bool) -> object:
+    def open_changing(opened_path: Path, *, home: Path) -> object:
         nonlocal remaining
-        file = open_regular(opened_path, follow_symlinks=follow_symlinks)
+        file = open_unbuffered(opened_path, home=home)
         if opened_path != path or not remaining:
             return file
         remaining -= 1
         return _ChangingFile(file, 2, callback)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "open_regular", open_changing)
+        patch.setattr(home_files, "open_unbuffered", open_changing)
         yield
 
 

@@ -147,9 +147,11 @@ def _import_litellm(path: str, target: str | None, *, force: bool) -> int:
 
 def _write_prices(target: Path, data: bytes, *, force: bool) -> None:
     try:
-        files.write_file(target.resolve(), data, private=False, overwrite=force)
+        files.write_output(target, data, overwrite=force)
     except FileExistsError:
         raise BadQuery(f"{str(target)!r} already exists. Choose another name, or use --force.") from None
+    except OSError as error:
+        raise BadQuery(f"{str(target)!r} cannot be written: {error.strerror or error}.") from None
 
 
 def _import_summary(source: PriceSource, target: str) -> str:

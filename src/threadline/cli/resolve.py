@@ -19,7 +19,7 @@ from threadline.cli import output as out
 from threadline.cli.options import NO_KEEP
 from threadline.errors import Ambiguous, BadQuery, IndexBusy, NotFound
 from threadline.model.homes import Found, Home
-from threadline.model.places import Place, match_ids
+from threadline.model.places import Place, ProblemKind, match_ids
 
 if TYPE_CHECKING:
     from threadline.load import Session
@@ -239,9 +239,21 @@ def read_session(name: str, homes: Sequence[str] = ()) -> Session:
 
     path = transcript_path(name)
     if path is not None:
-        return read(path)
-    with open_archive(homes) as archive:
-        return archive.session(name)
+        session = read(path)
+    else:
+        with open_archive(homes) as archive:
+            session = archive.session(name)
+    _print_skipped(session)
+    return session
+
+
+def _print_skipped(session: SessionData) -> None:
+    """Say which files of a session were not read because they are links or special files."""
+    skipped = [problem for problem in session.file_problems if problem.kind is ProblemKind.SKIPPED]
+    for problem in skipped[:_MAX_MESSAGES]:
+        out.print_message(f"Not read: {problem.place.transcript!r} is {problem.message}.")
+    if len(skipped) > _MAX_MESSAGES:
+        out.print_message(f"Not read: {len(skipped) - _MAX_MESSAGES:,} more. `threadline doctor` lists them.")
 
 
 def find_agent(session: SessionData, prefix: str) -> Agent:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -11,7 +10,7 @@ from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import output_options
 from threadline.errors import Unreadable
-from threadline.files import write_file
+from threadline.files import write_output
 from threadline.schema import FORMATS, json_schema, schema_kinds, typescript_types
 
 _EPILOG = """
@@ -64,7 +63,7 @@ def schema(schema_format: str, *, kind: str | None, path: Path | None, is_list: 
         click.echo(text, nl=False)
         return EXIT_OK
     try:
-        write_file(Path(os.path.realpath(path)), text.encode(), private=False)
+        write_output(Path(path), text.encode())
     except OSError as error:
         raise Unreadable(f"Cannot write {str(path)!r}: {error.strerror or error}.") from error
     return EXIT_OK

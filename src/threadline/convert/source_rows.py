@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.files import open_transcript
+from threadline.home_files import open_transcript
 from threadline.model.entries import KINDS
 from threadline.model.places import Place
 

@@ -98,7 +98,7 @@ def write_output(target: Path, data: bytes) -> None:
     _check_target(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        files.write_file(Path(os.path.realpath(target)), data, private=False)
+        files.write_output(target, data)
     except OSError as error:
         raise _write_error(target, error) from None
 

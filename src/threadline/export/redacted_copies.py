@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from threadline.export.output import make_unique, safe_name
 from threadline.export.redaction_settings import format_vocabulary
-from threadline.files import open_transcript
+from threadline.home_files import open_transcript
 from threadline.load import agent_transcripts
 from threadline.model.homes import NO_HOMES, Homes, Transcript
 from threadline.redact import Redactor, Settings

@@ -39,22 +39,25 @@ if TYPE_CHECKING:
         transcript_stem,
     )
     from threadline.find.listing import (
+        DirectoryWalk,
         OutOfTime,
         SideFileCounts,
         count_side_files,
         drop_shared_transcripts,
+        is_regular_file,
         list_live_session_files,
         list_project_folders,
         look,
         look_with_known_transcripts,
         look_with_names,
-        real_projects_dir,
         stat_transcripts,
     )
     from threadline.find.lookup import find_by_id, find_by_slug, look_at_path
     from threadline.find.project_paths import decode_or_none
     from threadline.find.session_files import (
         find_main_transcript,
+        home_folder,
+        note_session_links,
         recent_transcripts,
         session_task_files,
         session_todo_files,
@@ -89,22 +92,25 @@ __getattr__ = lazy_exports(
             "transcript_stem",
         ],
         "listing": [
+            "DirectoryWalk",
             "OutOfTime",
             "SideFileCounts",
             "count_side_files",
             "drop_shared_transcripts",
+            "is_regular_file",
             "list_live_session_files",
             "list_project_folders",
             "look",
             "look_with_known_transcripts",
             "look_with_names",
-            "real_projects_dir",
             "stat_transcripts",
         ],
         "lookup": ["find_by_id", "find_by_slug", "look_at_path"],
         "project_paths": ["decode_or_none"],
         "session_files": [
             "find_main_transcript",
+            "home_folder",
+            "note_session_links",
             "recent_transcripts",
             "session_task_files",
             "session_todo_files",

@@ -13,7 +13,8 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
-from threadline.files import opened_descriptor, read_at
+from threadline.files import read_at
+from threadline.home_files import opened_in_home
 from threadline.model.homes import TranscriptFingerprint, TranscriptStat
 
 END = 4096
@@ -51,7 +52,7 @@ def hash_ends(path: str | os.PathLike[str], read_to: int) -> tuple[bytes, bytes]
     Raises:
         OSError: it cannot be read, or is not a regular file.
     """
-    with opened_descriptor(path, follow_symlinks=True) as file:
+    with opened_in_home(path) as file:
         head, tail = _read_ends(file, read_to)
     return _hash(head), _hash(tail)
 
@@ -81,7 +82,7 @@ def make_fingerprint(
     Raises:
         OSError: it can no longer be read, or is not a regular file.
     """
-    with opened_descriptor(stat.path, follow_symlinks=True) as file:
+    with opened_in_home(stat.path) as file:
         head, tail = _read_ends(file, read_to)
         is_kept = before is None or not before.head_hash or _has_ends(file, before, head)
         start, so_far = (before.read_to, before.checksum) if before is not None else (0, 0)
@@ -123,7 +124,7 @@ def has_known_prefix(path: str, status: os.stat_result, fingerprint: TranscriptF
     Raises:
         OSError: it cannot be read, or is not a regular file.
     """
-    with opened_descriptor(path, follow_symlinks=True) as file:
+    with opened_in_home(path) as file:
         if os.fstat(file).st_size < fingerprint.read_to or not _has_ends(file, fingerprint):
             return False
         # Up to twice the length of an end, the ends cover every byte.

@@ -31,7 +31,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from threadline.files import is_secret_name
+from threadline.home_files import PROJECTS_DIR, is_secret_path
 from threadline.model.homes import Home, SideFileKind, Transcript, TranscriptKind
 from threadline.model.places import AgentId, SessionId, is_uuid
 
@@ -174,7 +174,7 @@ def _workflow_run(directories: Sequence[str]) -> str | None:
     return below[0] if below else None
 
 
-PROJECTS: Final = "projects"
+PROJECTS: Final = PROJECTS_DIR
 _AGENTS = "subagents"
 _HOME_DEPTH = 2
 """A main transcript is `<home>/projects/<folder>/<session>.jsonl`: its home is this many folders above its own."""
@@ -281,13 +281,6 @@ def session_in_path(parts: Sequence[str]) -> SessionId | None:
     if len(below) > 1 and below[1] in _SESSION_SUBDIRECTORIES:
         return session_id_from_name(below[0])
     return parse_session_id(below[0])
-
-
-def is_secret_path(parts: Sequence[str]) -> bool:
-    """Whether a file must never be opened; its name alone decides."""
-    # Below a project the user chooses names: a memory may be called security_notes.md.
-    is_security_state = parts[-1].lower().startswith("security_") and parts[0] != PROJECTS
-    return is_security_state or is_secret_name(parts[-1])
 
 
 _SESSION_SUBDIRECTORIES = frozenset({_AGENTS, "tool-results", "workflows"})

@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import NotFound
-from threadline.files import is_secret_name
 from threadline.find.home_dirs import homes
 from threadline.find.layout import (
     META_SUFFIX,
@@ -25,7 +24,6 @@ from threadline.find.layout import (
     TRANSCRIPT_SUFFIX,
     is_non_transcript_path,
     is_scanned_directory,
-    is_secret_path,
     is_transcript_name,
     is_transcript_path,
     make_transcript,
@@ -34,6 +32,7 @@ from threadline.find.layout import (
     session_in_path,
     side_file_kind,
 )
+from threadline.home_files import is_allowed_target, is_secret_name, is_secret_path, real_projects_dir
 from threadline.model.homes import Found, Home, SideFile, SideFileKind, Transcript
 from threadline.model.places import Place, Problem, ProblemKind
 
@@ -183,13 +182,22 @@ class DirectoryWalk:
             self.skip(link, "a link to a directory; directories are not followed")
         elif not stat.S_ISREG(status.st_mode):
             self.skip(link, "a link to something that is not a regular file")
-        elif parts is None:
+        elif parts is None and not is_allowed_target(path):
             self.skip(link, "a link to a file outside the home")
-        elif is_secret_path(parts):
+        elif is_secret_path(parts or (os.path.basename(path),)):  # noqa: PTH119 - paths are text
             self.skip(link, "a link to a secret")
         else:
             return path, status
         return None
+
+    def skip_link(self, link: str) -> None:
+        """Record that a link was not followed, and where it leads."""
+        try:
+            target = os.readlink(link)  # noqa: PTH115 - paths are text
+        except OSError as error:
+            self.note_refused(link, error)
+        else:
+            self.skip(link, f"a link to {target}; links of a session are not followed")
 
     def skip(self, path: str, reason: str) -> None:
         """Record that something was skipped on purpose."""
@@ -328,20 +336,6 @@ def is_directory(path: str | os.PathLike[str]) -> bool:
 def list_project_folders(projects: str | os.PathLike[str]) -> list[str]:
     """Return the sorted names of the project folders in a `projects` directory; empty if it cannot be listed."""
     return sorted(entry.name for entry in DirectoryWalk().scan(os.fspath(projects)).subdirectories)
-
-
-def real_projects_dir(top: str) -> str | None:
-    """Return the real path of a home's `projects` directory if that is a link which may be followed, else None.
-
-    A link to a directory that contains the home is not followed: it would make a whole disk a project.
-    """
-    path = Path(top, PROJECTS)
-    real = os.path.realpath(path)
-    try:
-        is_link = path.is_symlink() and path.is_dir()
-    except OSError:
-        return None  # the walk reports the refusal
-    return real if is_link and top != real and _parts_below(top, real, ()) is None else None
 
 
 def _parts_below(path: str, top: str, above: tuple[str, ...]) -> tuple[str, ...] | None:

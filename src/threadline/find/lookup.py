@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound, Unreadable
-from threadline.files import is_secret_name, open_transcript
 from threadline.find.home_dirs import homes as find_homes
 from threadline.find.layout import (
     HOME_MARKERS,
@@ -21,6 +20,7 @@ from threadline.find.layout import (
     side_file_kind,
 )
 from threadline.find.listing import DirectoryWalk, look
+from threadline.home_files import is_secret_name, open_transcript
 from threadline.model.homes import Found, Home, SideFileKind, Transcript
 from threadline.model.places import is_uuid, match_ids, starts_id
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from threadline.files import read_file, read_lines
 from threadline.find.layout import (
     MAX_FOLDER_NAME,
     folder_matches,
@@ -26,6 +25,7 @@ from threadline.find.layout import (
     possible_stems,
     replace_with_dashes,
 )
+from threadline.home_files import read_in_home, read_lines
 from threadline.model.homes import PathSource, Project, SideFileKind, TranscriptKind
 from threadline.model.places import Place, Problem, ProblemKind
 
@@ -174,7 +174,7 @@ class PathEvidence:
 
     def _read(self, path: Path) -> bytes:
         try:
-            return read_file(path, follow_symlinks=True, limit=_MAX_FILE_BYTES)
+            return read_in_home(path, limit=_MAX_FILE_BYTES)
         except OSError as error:
             self._note(path, error)
             return b""

@@ -14,6 +14,7 @@ from pathlib import Path
 from threadline.find.layout import (
     PROJECTS,
     TRANSCRIPT_SUFFIX,
+    home_of_transcript,
     is_agent_path,
     is_transcript_name,
     make_transcript,
@@ -32,33 +33,68 @@ from threadline.find.listing import (
     is_regular_file,
     list_project_folders,
 )
+from threadline.home_files import real_projects_dir
 from threadline.model.homes import NO_HOMES, Home, Homes, Transcript, TranscriptKind
 from threadline.model.places import AgentId
 
 _PROJECT_DEPTH = 1
-_HOME_DEPTH = 2
-"""A main transcript is `<home>/projects/<folder>/<session>.jsonl`."""
 
 
 def session_transcripts(
-    main: Path, home: Home | None = None, homes: Homes = NO_HOMES
+    main: Path, home: Home | None = None, homes: Homes = NO_HOMES, *, walk: DirectoryWalk | None = None
 ) -> tuple[list[Transcript], list[Transcript]]:
     """Return the agents' transcripts and journals below the session's directories, and the agents' beside `main`.
 
     Those beside it may belong to other sessions; their content names the session. An agent's own transcript has no
     others: they belong to its session. Some of the files, or all except `main`, may exist only in kept homes among
-    `homes`.
+    `homes`. Links are not followed, nor special files opened; `walk` records them as problems.
     """
+    walk = walk or DirectoryWalk()
     below = [
         _make_transcript(Path(entry.path), home, homes, directory.parts[0], (*directory.parts[1:], entry.name))
         for own in session_directories(main, homes)
-        for directory in DirectoryWalk().walk(str(own), (own.parent.name, own.name))
+        for directory in _walk_session(walk, own)
         for entry in _transcript_entries(directory)
     ]
     agents = [transcript for transcript in below if transcript.kind is not TranscriptKind.OTHER]
     if is_agent_path(main):
         return sorted(agents, key=_path), []
     return sorted(agents, key=_path), list(sibling_transcripts(main, home, homes, agents_only=True))
+
+
+def _walk_session(walk: DirectoryWalk, own: Path) -> Iterator[Directory]:
+    for directory in walk.walk(str(own), (own.parent.name, own.name)):
+        for entry in directory.links:
+            walk.skip_link(entry.path)
+        yield directory
+
+
+def home_folder(main: Path, homes: Homes = NO_HOMES) -> Path | None:
+    """Return the home that a main transcript is in; None if it is not in one. `projects` of `homes` may be links."""
+    projects = str(main.absolute().parent.parent)
+    moved = (home.path for home in homes if real_projects_dir(os.path.realpath(home.path)) == projects)
+    return next(moved, None) or home_of_transcript(main)
+
+
+def note_session_links(main: Path, session: str, homes: Homes, walk: DirectoryWalk) -> None:
+    """Record links and special files of a session that are not read: in its folders, and in place of them."""
+    home = home_folder(main, homes)
+    if main.with_suffix("").is_symlink():
+        walk.skip_link(str(main.with_suffix("")))
+    if home is None or session in {"", ".", ".."} or os.path.basename(session) != session:  # noqa: PTH119 - text
+        return
+    for folders in (("file-history", session), ("todos",), ("tasks", session)):
+        path = os.fspath(home)
+        for name in folders:
+            path = os.path.join(path, name)  # noqa: PTH118 - paths are text
+            if os.path.islink(path):  # noqa: PTH114 - the same
+                walk.skip_link(path)
+                break
+        else:
+            is_shared = len(folders) == 1  # with other sessions
+            for entry in (DirectoryWalk() if is_shared else walk).scan(path).links:
+                if not is_shared or entry.name.startswith(session):
+                    walk.skip_link(entry.path)
 
 
 def session_directories(main: Path, homes: Homes = NO_HOMES) -> Iterator[Path]:
@@ -100,12 +136,14 @@ def session_task_files(main: Path, lists: Iterable[str] = (), homes: Homes = NO_
 
 def _home_files(main: Path, homes: Homes, *folder: str) -> Iterator[Path]:
     """Yield the JSON files in a folder of the transcript's home, and in its counterparts in `homes`."""
-    absolute = main.absolute()
-    if len(absolute.parents) <= _HOME_DEPTH or absolute.parent.parent.name != PROJECTS:
+    home = home_folder(main, homes)
+    if home is None:
         return
-    own = absolute.parents[_HOME_DEPTH].joinpath(*folder)
+    own = home.joinpath(*folder)
     seen: set[str] = set()
     for place in (own, *homes.counterparts(own)):
+        if not all(map(is_directory, (place, *place.parents[: len(folder) - 1]))):  # a link is not followed
+            continue
         for entry in sorted(DirectoryWalk().scan(str(place)).files, key=lambda entry: entry.name):
             if entry.name.endswith(".json") and not entry.name.startswith(".") and entry.name not in seen:
                 seen.add(entry.name)
@@ -144,7 +182,7 @@ def find_main_transcript(session: str, home: Home) -> Path | None:
     roots = HomeRoots(home)
     for folder in roots.project_folders():
         path = os.path.join(roots.projects, folder, session + TRANSCRIPT_SUFFIX)  # noqa: PTH118 - paths are text
-        if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises if a parent may not be entered
+        if is_regular_file(path):
             return Path(path)
     return None
 

@@ -16,7 +16,8 @@ from zlib import crc32
 from msgspec import Struct
 
 from threadline.errors import Error
-from threadline.files import open_transcript, read_at
+from threadline.files import read_at
+from threadline.home_files import open_transcript
 from threadline.index.schema import SESSION_SQL
 from threadline.index.store import encode_time, name_ids, storable_int, storable_text
 from threadline.model.attachments import EditedTextFile, FileAttachment

@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from threadline.errors import Error, Unreadable
-from threadline.files import open_transcript
+from threadline.home_files import open_transcript
 from threadline.index.calls import has_unlinked, mark_unlinked, relink_results
 from threadline.index.charges import charge_stale
 from threadline.index.index import PendingChanges, read_generation, read_meta

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import Error
-from threadline.files import open_transcript
+from threadline.home_files import open_transcript
 from threadline.index.agents import (
     AgentFold,
     AgentRows,

@@ -21,6 +21,8 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from threadline.errors import Error
+from threadline.files import read_at
+from threadline.home_files import opened_in_home
 from threadline.index.store import SIDE_SQL, WORKING_AGENT_SQL, decode_path
 from threadline.index.summary_queries import read_summary_titles
 from threadline.model.homes import Homes, SideAgentKind, Transcript
@@ -157,9 +159,8 @@ def _may_have_later_time(transcript: Transcript, row: _TranscriptRow) -> bool:
 
 
 def _read_bytes(transcript: Transcript, offset: int, length: int) -> bytes:
-    with transcript.path.open("rb", buffering=0) as file:
-        file.seek(offset)
-        return file.read(length)
+    with opened_in_home(transcript.path) as file:
+        return read_at(file, offset, offset + length)
 
 
 def _resume_summary(

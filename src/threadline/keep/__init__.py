@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from threadline.keep.merge import merge_keeps
     from threadline.keep.restore import RestoreResult, restore_files
-    from threadline.keep.retention import RetentionPeriod, own_homes, read_retention_period
+    from threadline.keep.retention import LINKED_SETTINGS, RetentionPeriod, own_homes, read_retention_period
     from threadline.keep.sessions import (
         KeptSession,
         file_owners,
@@ -81,7 +81,7 @@ __getattr__ = lazy_exports(
         ],
         "merge": ["merge_keeps"],
         "restore": ["RestoreResult", "restore_files"],
-        "retention": ["RetentionPeriod", "own_homes", "read_retention_period"],
+        "retention": ["LINKED_SETTINGS", "RetentionPeriod", "own_homes", "read_retention_period"],
         "sessions": [
             "KeptSession",
             "file_owners",

@@ -21,7 +21,7 @@ from typing import BinaryIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline import files
+from threadline import home_files
 from threadline.errors import Unreadable
 from threadline.keep import forget, repair
 from threadline.keep.cache import open_damaged_packs
@@ -213,7 +213,7 @@ class _KeepRun:
         """Read a file and store its new pieces. While it changes, read it again, up to a limit."""
         earlier: tuple[PieceList | None, tuple[str, ...]] | None = None
         for attempt in range(_MAX_RETRIES + 1):
-            with files.open_regular(source.file, follow_symlinks=False) as file:
+            with home_files.open_unbuffered(source.file, home=source.home.path) as file:
                 status = os.fstat(file.fileno())
                 base, start = self._find_base(file, status, self._base_candidates(source, previous))
                 pieces, size = self._read_pieces(file, start, status.st_size, writer, trainer)

@@ -23,8 +23,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import Error, IndexBusy, Unreadable
-from threadline.files import open_regular, read_file
-from threadline.find import HOME_MARKERS, PROJECTS, list_project_folders, real_projects_dir
+from threadline.files import read_file
+from threadline.find import HOME_MARKERS, PROJECTS, list_project_folders
+from threadline.home_files import open_in_home, real_projects_dir
 from threadline.keep.cache import (
     STATE_VERSION,
     SavedState,
@@ -370,7 +371,8 @@ def _has_recovered(home: str, row: KeptFile) -> bool:
     pattern = re.compile(rb'"uuid"\s*:\s*"(?:' + b"|".join(re.escape(mark.encode()) for mark in row.marks) + rb')"')
     buffer = b""
     try:
-        with open_regular(Path(_join_path(home, row.truncated_path or "")), follow_symlinks=False) as file:
+        descriptor = open_in_home(_join_path(home, row.truncated_path or ""), home=home)
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
             while data := file.read(_READ_SIZE):
                 buffer = buffer[-_MAX_MATCH_SIZE:] + data
                 if pattern.search(buffer) is not None:

@@ -1,7 +1,7 @@
-"""Restore kept files into a Claude home byte for byte, with their modes and times.
+"""Restore kept files into a Claude home byte for byte, with their times. Only their owner may read them.
 
 Paths come from manifests, which may come from anywhere: nothing is written outside the home, through a symlink, or to
-a path that `keep` itself would not store (settings or commands would let others run code).
+a path that `keep` itself would not store (settings or commands would let others run code). Modes are not restored.
 
 Files are written in batches (`atomic.BatchWriter`). A killed restore leaves no half-written file under its real name;
 the next one removes the leftovers.
@@ -17,8 +17,9 @@ from shutil import disk_usage
 from msgspec import Struct
 
 from threadline.errors import Unreadable
-from threadline.files import BatchWriter, set_mode_and_mtime
-from threadline.find import PROJECTS, real_projects_dir
+from threadline.files import BatchWriter, make_private
+from threadline.find import PROJECTS
+from threadline.home_files import open_in_home, real_projects_dir
 from threadline.keep.catalogue import Catalogue, Version
 from threadline.keep.sessions import is_kept_path
 
@@ -76,9 +77,9 @@ class _Restorer:
         """Whether a file is missing, may be written, and fits on the disk."""
         try:
             target = _target_path(self._home, version.path)
-            if target.exists() and _has_same_content(self._catalogue, version, target):
+            if target.exists() and self._has_same_content(version, target):
                 if self._force:
-                    set_mode_and_mtime(target, version.mode, version.mtime_ns)
+                    make_private(target, version.mtime_ns)
                 self._same.append(target)
             elif (problem := self._check_target(version, target)) is not None:
                 self._refused.append(problem)
@@ -110,13 +111,22 @@ class _Restorer:
         newest = self._catalogue.versions.get(version.key, [version])[-1]
         if not 0 < newest.size < target.stat().st_size:
             return False
-        return _starts_with(self._catalogue, newest, target)
+        return self._starts_with(newest, target)
+
+    def _has_same_content(self, version: Version, path: Path) -> bool:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size != version.size:
+            return False
+        return self._starts_with(version, path)
+
+    def _starts_with(self, version: Version, path: Path) -> bool:
+        with os.fdopen(open_in_home(path, home=self._home), "rb") as file:
+            return all(file.read(len(data)) == data for data in self._catalogue.data(version))
 
     def write(self, version: Version, writer: BatchWriter) -> None:
         """Write a file, which gets its name once it is on disk."""
         try:
             target = _target_path(self._home, version.path)
-            writer.write(target, self._catalogue.data(version), version.mode, version.mtime_ns)
+            writer.write(target, self._catalogue.data(version), version.mtime_ns)
         except _FAILURES as error:
             self._refused.append(f"{version.path}: {_error_text(error)}")
         self._progress(version.size)
@@ -162,14 +172,3 @@ def _is_unsafe_part(part: str) -> bool:
     """Whether no file can have this part in its path, or it means something else on this system."""
     is_special = os.name == "nt" and any(sign in part for sign in '\\:*?"<>|')
     return part in ("..", ".") or "\0" in part or is_special
-
-
-def _has_same_content(catalogue: Catalogue, version: Version, path: Path) -> bool:
-    if path.is_symlink() or not path.is_file() or path.stat().st_size != version.size:
-        return False
-    return _starts_with(catalogue, version, path)
-
-
-def _starts_with(catalogue: Catalogue, version: Version, path: Path) -> bool:
-    with path.open("rb") as file:
-        return all(file.read(len(data)) == data for data in catalogue.data(version))

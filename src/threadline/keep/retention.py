@@ -11,11 +11,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.files import read_file
 from threadline.find import decode_or_none, homes
+from threadline.home_files import OutsideHomeError, read_in_home
 
 DEFAULT_DAYS = 30
 """After how many days Claude Code deletes a file, unless its settings say otherwise."""
+LINKED_SETTINGS = "settings.json is a link out of the home"
+"""The value of `RetentionPeriod.strange` for settings that are not read."""
 _NEVER_DAYS = 36_500
 _MAX_SETTINGS_SIZE = 16 << 20
 # The folders in which Claude Code deletes old files; below `projects/`, except these names.
@@ -27,7 +29,7 @@ _PROJECT_DEPTH = 2
 class RetentionPeriod(Struct, frozen=True):
     """After how many days without changes a home's files are deleted; `said` is whether its settings say so.
 
-    `strange` is the setting if it is not a number of days; then the default applies.
+    `strange` is the setting if it is not a number of days, or `LINKED_SETTINGS`; then the default applies.
     """
 
     days: int = DEFAULT_DAYS
@@ -75,9 +77,9 @@ def is_cleaned_up(path: str) -> bool:
 def read_retention_period(home: Path) -> RetentionPeriod:
     """The retention period of a home, from `cleanupPeriodDays` in its `settings.json`."""
     try:
-        settings = decode_or_none(
-            read_file(home / "settings.json", follow_symlinks=True, limit=_MAX_SETTINGS_SIZE), _Settings
-        )
+        settings = decode_or_none(read_in_home(home / "settings.json", limit=_MAX_SETTINGS_SIZE, home=home), _Settings)
+    except OutsideHomeError:
+        return RetentionPeriod(strange=LINKED_SETTINGS)
     except OSError:
         return RetentionPeriod()
     days = settings.cleanup_period_days if settings is not None else None

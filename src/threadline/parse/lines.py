@@ -19,7 +19,8 @@ import msgspec
 from msgspec import Struct
 
 from threadline.errors import Error, Unreadable
-from threadline.files import open_transcript, read_at
+from threadline.files import read_at
+from threadline.home_files import open_transcript
 
 # Small enough to stay in the processor's cache while it is split and decoded, which saves a third of the time.
 CHUNK_SIZE = 128 * 1024

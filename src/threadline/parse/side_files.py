@@ -57,29 +57,29 @@ def read_side_file(side: SideFile) -> SideReading:
     shape = SIDE_SHAPES.get(side.kind)
     if shape is None or side.path.suffix not in {".json", ".lock"}:
         return SideReading(None)
-    return decode_side_value(read_side_bytes(side.path), shape, Place(str(side.path), 1))
+    return decode_side_value(read_side_bytes(side.path, side.home.path), shape, Place(str(side.path), 1))
 
 
 def read_agent_meta(path: Path) -> AgentMeta | None:
     """Read the `.meta.json` beside an agent's transcript; None if it is missing or unreadable."""
     with suppress(Error):
-        content = decode_side_value(read_side_bytes(path), AgentMeta, Place(str(path), 1)).content
+        content = decode_side_value(read_side_bytes(path, path.parent), AgentMeta, Place(str(path), 1)).content
         return content if isinstance(content, AgentMeta) else None
     return None
 
 
-def read_todos(path: Path) -> list[Todo] | None:
-    """Read a file under `todos/`; None if it is missing or unreadable."""
+def read_todos(path: Path, home: Path) -> list[Todo] | None:
+    """Read a file under `todos/` of a home; None if it is missing or unreadable."""
     with suppress(Error):
-        content = decode_side_value(read_side_bytes(path), list[Todo], Place(str(path), 1)).content
+        content = decode_side_value(read_side_bytes(path, home), list[Todo], Place(str(path), 1)).content
         return content if isinstance(content, list) else None
     return None
 
 
-def read_task(path: Path) -> Task | None:
-    """Read a file under `tasks/`; None if it is missing or unreadable."""
+def read_task(path: Path, home: Path) -> Task | None:
+    """Read a file under `tasks/` of a home; None if it is missing or unreadable."""
     with suppress(Error):
-        content = decode_side_value(read_side_bytes(path), Task, Place(str(path), 1)).content
+        content = decode_side_value(read_side_bytes(path, home), Task, Place(str(path), 1)).content
         return content if isinstance(content, Task) else None
     return None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadline.files import open_transcript
+from threadline.home_files import open_transcript
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.shape import UnknownPart, find_unknown, fit, lenient_loads
 
@@ -28,10 +28,14 @@ class SideReading(Struct, frozen=True):
     unknown: tuple[UnknownPart, ...] = ()
 
 
-def read_side_bytes(path: Path) -> bytes:
-    """Return the bytes of a side file, 64 MB at most."""
-    descriptor = open_transcript(path)
-    with os.fdopen(descriptor, "rb") as file:
+def read_side_bytes(path: Path, home: Path) -> bytes:
+    """Return the bytes of a side file of a home, 64 MB at most.
+
+    Raises:
+        NotFound: it does not exist.
+        Unreadable: it cannot be read, or is outside the home.
+    """
+    with os.fdopen(open_transcript(path, home=home), "rb") as file:
         return file.read(_MAX_SIZE)
 
 

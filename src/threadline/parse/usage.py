@@ -26,7 +26,8 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from threadline.errors import Error, Unreadable
-from threadline.files import open_transcript, read_at
+from threadline.files import read_at
+from threadline.home_files import open_transcript
 from threadline.model.homes import Transcript
 from threadline.model.places import strip_line
 from threadline.model.text import AGENT_TOOLS

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from threadline.errors import Error
-from threadline.files import open_transcript
+from threadline.home_files import open_transcript
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
 from threadline.model.entries import (
     REQUIRED,

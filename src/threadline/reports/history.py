@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from threadline.errors import Error, NotFound
-from threadline.files import open_transcript, read_at
+from threadline.files import read_at
+from threadline.home_files import open_transcript
 from threadline.model.homes import Found, TranscriptKind
 from threadline.model.places import Place, Problem, ProblemKind, SessionId
 from threadline.model.side_files import HistoryPrompt

@@ -29,6 +29,7 @@ from threadline.find import (
     sibling_transcripts,
     transcript_at,
 )
+from threadline.home_files import resolve_in_home
 from threadline.model.homes import Home, Homes, Transcript
 from threadline.model.ledger import Sum, UsageWindow
 from threadline.model.places import Place, Problem, ProblemKind
@@ -98,7 +99,7 @@ def resolve_session(path: str | None, session: str | None, homes: Iterable[Home]
 
     The id wins over the path: some versions of Claude Code passed the path of another session.
     """
-    main = Path(os.path.realpath(path)) if path and "\0" not in path and is_transcript_name(path) else None
+    main = _real_transcript(path) if path and "\0" not in path and is_transcript_name(path) else None
     if session is not None and (not session or os.path.basename(session) != session or "\0" in session):  # noqa: PTH119 - text
         session = None
     if main is not None and session is not None and main.stem.lower() != session.lower():
@@ -110,6 +111,14 @@ def resolve_session(path: str | None, session: str | None, homes: Iterable[Home]
     if main is None or not os.path.isfile(main):  # noqa: PTH113 - the same
         return SessionRef(session, None, _home_of_transcript(main))
     return SessionRef(session_of_path(main) or session or main.stem, main, _home_of_transcript(main))
+
+
+def _real_transcript(path: str) -> Path | None:
+    """Return the real path of a transcript; None if a link leads out of its home."""
+    try:
+        return Path(resolve_in_home(path))
+    except OSError:
+        return None
 
 
 def read_recent_usage(

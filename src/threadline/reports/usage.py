@@ -365,7 +365,7 @@ def _read_stats_caches(found: Found, problems: list[Problem]) -> Iterator[tuple[
     for side in listed or ([SideFile(path, found.home, SideFileKind.STATS_CACHE, 0)] if path.is_file() else []):
         place = Place(str(side.path), 1)
         try:
-            reading = decode_side_value(read_side_bytes(side.path), StatsCache, place)
+            reading = decode_side_value(read_side_bytes(side.path, found.home.path), StatsCache, place)
         except Error as error:
             problems.append(Problem(ProblemKind.UNREADABLE, place, str(error), recovered=False))
             continue

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from threadline.errors import Error
-from threadline.files import open_transcript
+from threadline.home_files import open_transcript
 from threadline.index import NO_LABELS, EntryRow, Index, extract_fields, normalize_text, tokenize
 from threadline.model.blocks import (
     McpToolResultBlock,

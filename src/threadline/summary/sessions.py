@@ -18,7 +18,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from threadline.errors import Error
+from threadline.files import read_at
 from threadline.find import drop_shared_transcripts, list_live_session_files
+from threadline.home_files import opened_in_home
 from threadline.model.homes import (
     Found,
     Homes,
@@ -406,9 +408,8 @@ def _first_whole_line(transcript: Transcript, tail: int) -> int:
     start = transcript.size - tail
     if start <= 0:
         return 0
-    with transcript.path.open("rb", buffering=0) as file:
-        file.seek(start)
-        end = file.read(tail).find(b"\n")
+    with opened_in_home(transcript.path) as file:
+        end = read_at(file, start, transcript.size).find(b"\n")
     return start + end + 1 if end >= 0 else transcript.size
 
 

@@ -8,7 +8,8 @@ from bisect import bisect_right
 from contextlib import suppress
 
 from threadline.errors import Error
-from threadline.files import open_transcript, read_at
+from threadline.files import read_at
+from threadline.home_files import open_transcript
 from threadline.model.entries import Entry
 from threadline.parse import entries
 

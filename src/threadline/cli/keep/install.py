@@ -24,6 +24,7 @@ from threadline.cli.options import CommandFunction, output_options
 from threadline.cli.output import report_no_home, report_nothing
 from threadline.cli.resolve import program_words
 from threadline.find import homes as find_homes
+from threadline.home_files import read_in_home
 from threadline.json_values import to_json_value
 from threadline.model.homes import Home
 from threadline.render import plain
@@ -33,6 +34,7 @@ HOOK_EVENT = "SessionEnd"
 MARKER = "# threadline keep install"
 """Ends the hook's command and starts the units, so that `uninstall` finds them again."""
 UNIT = "threadline-keep"
+_MAX_SETTINGS_SIZE = 16 << 20
 _OLD_BACKUP = "settings.json.before-threadline-keep"
 """A copy of the settings that early versions made when they added the hook themselves."""
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:=@+-]+")
@@ -216,7 +218,7 @@ def _installed_hooks(homes: Sequence[Home]) -> Iterator[Instruction]:
     for home in homes:
         settings, backup = home.path / "settings.json", home.path / _OLD_BACKUP
         try:
-            has_hook = MARKER in settings.read_text(errors="replace")
+            has_hook = MARKER.encode() in read_in_home(settings, limit=_MAX_SETTINGS_SIZE, home=home.path)
         except OSError:
             has_hook = False
         if has_hook:

@@ -28,7 +28,16 @@ from threadline.cli.output import report_nothing
 from threadline.errors import BadQuery
 from threadline.find import homes as find_homes
 from threadline.json_values import to_json_value
-from threadline.keep import AtRisk, Catalogue, Difference, KeptSession, RetentionPeriod, RunSummary, Status
+from threadline.keep import (
+    LINKED_SETTINGS,
+    AtRisk,
+    Catalogue,
+    Difference,
+    KeptSession,
+    RetentionPeriod,
+    RunSummary,
+    Status,
+)
 from threadline.model.text import count, format_size, format_time
 from threadline.model.times import parse_timestamp, zone_name
 from threadline.render import one_line, plain
@@ -156,6 +165,8 @@ def _format_timestamp(timestamp: str | None, zone: tzinfo) -> str:
 
 
 def _describe_period(period: RetentionPeriod) -> str:
+    if period.strange == LINKED_SETTINGS:
+        return f"{LINKED_SETTINGS}, so 30 days are assumed (set THREADLINE_LINKS to allow it)"
     if period.strange is not None:
         return f"cleanupPeriodDays is not a number of days ({period.strange}), so 30 is assumed"
     if period.forever:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from threadline.model.ledger import Sum, sum_amounts
-from threadline.model.places import is_uuid
+from threadline.model.places import ProblemKind, is_uuid
 from threadline.model.session import ContinuationKind
 from threadline.model.text import (
     count,
@@ -250,7 +250,8 @@ def continuation_phrase(continuation: Continuation) -> str:
 
 def _problem_lines(head: SessionHead) -> Iterator[Markup]:
     for problem in head.session.session.file_problems:
-        yield el("p", f"{problem.kind}: {shorten(problem.message, 300)}", class_="problem")
+        name = f"{problem.place.transcript}: " if problem.kind is ProblemKind.SKIPPED else ""
+        yield el("p", visible(f"{problem.kind}: {name}{shorten(problem.message, 300)}"), class_="problem")
 
 
 def continuation_rows(continuations: tuple[Continuation, ...]) -> list[dict[str, Any]]:
@@ -305,7 +306,10 @@ def head_record(head: SessionHead) -> dict[str, Any]:
         "limit": head.limit.tokens if head.limit is not None else None,
         "resume": resume_command(session, head.cwd, home_for_resume(head.session.path)),
         "continuations": continuation_rows(head.continuations or ()),
-        "problems": [{"kind": str(problem.kind), "message": problem.message} for problem in session.file_problems],
+        "problems": [
+            {"kind": str(problem.kind), "message": problem.message, "place": str(problem.place)}
+            for problem in session.file_problems
+        ],
     }
 
 

@@ -1,0 +1,84 @@
+"""Files of a home are opened by `home_files` and listed by `find`, and nowhere else."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src/threadline"
+
+OPENING = {"open", "read_bytes", "read_text", "open_descriptor", "open_regular", "read_file", "mmap", "copyfile"}
+LISTING = {"scandir", "listdir", "os.walk", "fwalk", "iterdir", "glob", "rglob"}
+
+OPENERS = {"files.py": "opens any file, for the modules below", "home_files.py": "opens the files of homes"}
+
+# Every other module that opens a file, or lists a directory, and what that is. None of them is a file of a home.
+EXCEPTIONS = {
+    # Files that come with threadline.
+    "account/shipped_prices.py": {"read_bytes"},
+    "cli/demo.py": {"open", "read_bytes", "iterdir"},  # the demo home, which it has just written
+    "export/html_files.py": {"read_text"},
+    "render/html/page.py": {"read_text"},
+    "web/response.py": {"glob", "read_bytes"},
+    # Files that the user names on the command line, and the user's settings.
+    "account/rates.py": {"read_file"},
+    "export/redaction_settings.py": {"read_file"},
+    # Output.
+    "cli/commands.py": {"open"},  # /dev/null
+    "cli/export.py": {"read_bytes"},
+    "cli/sql/answers.py": {"open"},
+    "export/exporter.py": {"open"},
+    "export/formats.py": {"open", "read_bytes"},
+    "export/output.py": {"iterdir"},
+    "export/redacted_copies.py": {"open"},
+    # Archives, the index, locks, and facts about processes.
+    "archive/archive.py": {"open"},
+    "cli/resolve.py": {"open"},
+    "index/store.py": {"iterdir"},
+    "web/examiner.py": {"open"},
+    "cli/sql/duckdb_query.py": {"read_text"},  # /proc/self
+    "locks.py": {"open"},
+    "summary/running.py": {"read_text"},  # /proc/PID
+    # Keeps, which are not homes: only their last component may not be a link.
+    "cli/keep/group.py": {"iterdir"},
+    "keep/cache.py": {"open", "read_bytes", "read_file"},
+    "keep/encryption.py": {"read_file"},
+    "keep/kept_files.py": {"scandir", "os.walk"},
+    "keep/kept_home.py": {"listdir", "read_file"},
+    "keep/machine.py": {"listdir", "read_file", "read_text"},
+    "keep/merge.py": {"open_regular"},
+    "keep/repair.py": {"open_regular", "read_file"},
+    "keep/pack.py": {"open"},
+    "keep/status.py": {"os.walk"},
+    "keep/store.py": {"glob", "iterdir", "open", "open_regular", "read_file", "scandir"},
+    # Directories of homes, without following links.
+    "find/home_dirs.py": {"scandir"},
+    "find/listing.py": {"scandir"},
+    "find/project_paths.py": {"scandir"},  # the user's own directories, to find where a project is
+    "web/session/page.py": {"glob"},
+}
+
+
+@cache
+def uses() -> dict[str, set[str]]:
+    """Return the functions that open files or list directories, by the module that calls them."""
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and (name := _called(node.func)) in OPENING | LISTING:
+                names[path.relative_to(SOURCE).as_posix()].add(name)
+    return {module: names[module] for module in names if module not in OPENERS}
+
+
+def _called(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):  # other objects have a method `walk`
+        return ast.unparse(function) if function.attr == "walk" else function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def test_only_the_opener_opens_files_of_homes() -> None:
+    """A module that opens or lists anything else is in `EXCEPTIONS`, which says what."""
+    assert {m: n for m, n in uses().items() if n - EXCEPTIONS.get(m, set())} == {}
+    assert {m: n for m, n in EXCEPTIONS.items() if n - uses().get(m, set())} == {}, "remove these exceptions"
