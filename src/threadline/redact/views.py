@@ -1,11 +1,13 @@
-"""Views of a text without what can hide a word: terminal sequences, invisible characters, Markdown and HTML markup."""
+"""Views of a text in which hidden, encoded and broken words are plain, with positions in the original text."""
 
 from __future__ import annotations
 
-import html
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
+
+from threadline.redact.decoding import Part, find_encoded, find_escapes, find_lookalikes, foreign_characters
 
 # Each view is one more scan of the text, so their number is limited. Real terminal output needs two.
 _MAX_NESTED = 16
@@ -19,74 +21,123 @@ _SEQUENCE_8_BIT = re.compile(f"\x9b{_SEQUENCE_END}")
 _MAYBE_ESCAPED_SEQUENCE = re.compile(r"\[(?<=(?:1b|1B|33|\\e)\[)")
 _ESCAPED_SEQUENCE = re.compile(rf"\\{{1,16}}(?:u001[bB]|x1[bB]|033|e)\[{_SEQUENCE_END}")
 # Invisible characters, unescaped and escaped; backspace; NUL.
-_INVISIBLE = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\u202a-\u202e\u2066-\u2069\u034f]")
-_ESCAPED_INVISIBLE = re.compile(r"\\{1,16}u(?:200[b-fB-F]|206[0-4]|[fF][eE][fF][fF]|00[aA][dD])")
-_MAYBE_ESCAPED_INVISIBLE = re.compile(r"u(?:200|206|feff|FEFF|00ad|00AD)")
+# All that Unicode calls default-ignorable; a variation selector counts only inside a word, because emoji have one.
+_INVISIBLE = re.compile(
+    "[\u200b-\u200f\u2060-\u206f\ufeff\u00ad\u202a-\u202e\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0"
+    "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "|[\ufe00-\ufe0f](?<=[!-~].)(?=[!-~])"
+)
+_ANY_INVISIBLE = re.compile(_INVISIBLE.pattern.partition("|")[0][:-1] + "\u009b\ufe00-\ufe0f]")
+_ESCAPED_INVISIBLE = re.compile(
+    r"\\{1,16}(?:u(?:0000|200[b-fB-F]|202[a-eA-E]|206[0-9a-fA-F]|[fF][eE][fF][fF]|00[aA][dD]|034[fF]|061[cC]|115[fF]|1160"
+    r"|17[bB][45]|180[b-fB-F]|3164|[fF][fF][aA]0|[fF][eE]0[0-9a-fA-F])|x00|0(?![0-9]))|\^@"
+)
+_MAYBE_ESCAPED_INVISIBLE = re.compile(
+    r"\\(?=u(?:200|206|202|[fF][eE][fF0]|00[aA0]|034|061|11[56]|17[bB]|180|316|[fF][fF][aA])|x00|0(?![0-9]))"
+)
+_CARET_NUL = re.compile(r"\^(?=@)")
 _BACKSPACE = re.compile("\x08")
 _NUL = re.compile("\0")
 
 
-def _find_hidden(text: str) -> list[tuple[int, int]]:
-    """The spans of hidden characters and sequences, in order."""
+def _find_hidden(text: str, foreign: str) -> list[tuple[int, int]]:
+    """The spans of hidden characters and sequences, in order; `foreign` are the characters that are not ASCII."""
     spans = [match.span() for pattern in (_SEQUENCE, _BACKSPACE, _NUL) for match in pattern.finditer(text)]
     if _MAYBE_ESCAPED_SEQUENCE.search(text):
         spans += [match.span() for match in _ESCAPED_SEQUENCE.finditer(text)]
-    if _MAYBE_ESCAPED_INVISIBLE.search(text):
+    if _MAYBE_ESCAPED_INVISIBLE.search(text) or _CARET_NUL.search(text):
         spans += [match.span() for match in _ESCAPED_INVISIBLE.finditer(text)]
-    if not text.isascii():
+    if foreign and _ANY_INVISIBLE.search(foreign):
         spans += [match.span() for pattern in (_SEQUENCE_8_BIT, _INVISIBLE) for match in pattern.finditer(text)]
     return sorted(spans)
 
 
 class TextView:
-    """A text with parts removed, which maps positions back to the original text.
+    """A text with parts replaced, which maps positions back to the original text.
 
-    Each of `seams` is (start, end, replacement of at most one character).
-    `below` is the view that this one was created from; None if it was created from the text itself.
+    Each of `parts` is (start, end, replacement, …) in the order of the text; a part that overlaps the one before is
+    ignored. `below` is the view that this one was created from; None if it was created from the text itself.
     """
 
-    def __init__(self, text: str, seams: Iterable[tuple[int, int, str]], below: TextView | None = None) -> None:
+    def __init__(self, text: str, parts: Iterable[Part], below: TextView | None = None) -> None:
         self._below = below
+        self._source = text
+        self._parts: list[Part] = []
         self._starts: list[int] = []
-        self._moved: list[int] = []
-        parts: list[str] = []
-        last = removed = 0
-        for start, end, replacement in seams:
-            if start < last:
+        pieces: list[str] = []
+        last = length = 0
+        for part in parts:
+            if part.start < last:
                 continue
-            parts += [text[last:start], replacement]
-            removed += end - start - len(replacement)
-            last = end
-            self._starts.append(last - removed - len(replacement))
-            self._moved.append(removed)
-        self.text = "".join([*parts, text[last:]])
+            pieces += [text[last : part.start], part.text]
+            length += part.start - last
+            self._starts.append(length)
+            self._parts.append(part)
+            length += len(part.text)
+            last = part.end
+        self.text = "".join([*pieces, text[last:]])
 
     def where(self, start: int, end: int) -> tuple[int, int]:
         """The position of a span of this view in the original text."""
-        first, last = self._at(start), self._at(end - 1) + 1
+        first, last = self._at(start)[0], self._at(max(start, end - 1))[1]
         return self._below.where(first, last) if self._below is not None else (first, last)
 
-    def _at(self, position: int) -> int:
-        index = bisect_right(self._starts, position)
-        return position + (self._moved[index - 1] if index else 0)
+    def _at(self, position: int) -> tuple[int, int]:
+        """The position below this view of a character of this view."""
+        index = bisect_right(self._starts, position) - 1
+        if index < 0:
+            return position, position + 1
+        part = self._parts[index]
+        offset = position - self._starts[index]
+        if offset < len(part.text):
+            return part.position_of(self._source, offset)
+        at = part.end + offset - len(part.text)
+        return at, at + 1
+
+
+_MAX_DEPTH = 4
+_MIN_BUDGET = 1 << 16
+_BUDGET_FACTOR = 4
+"""All views together are at most this many times as long as the text, so that the time stays linear."""
+
+
+# Most texts of a transcript are names, ids, times and short paths.
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_.:/ -]{0,29}|[0-9a-f-]{36}|(?:toolu|msg|req|agent)_\w{0,40}", re.ASCII)
 
 
 def text_views(text: str) -> Iterator[TextView]:
-    """Yield the text without hidden characters, and again without those that appear only after a removal.
+    """Yield views of a text in which hidden, encoded and broken words are plain.
 
-    The last view contains only the lines with Markdown or HTML markup inside words, without this markup.
+    A view may have views itself, because encodings are nested. Views of encoded text contain only the lines that have
+    an encoded part.
     """
-    current, below = text, None
-    for _round in range(_MAX_NESTED):
-        seams = _find_hidden(current)
-        if not seams:
-            break
-        below = TextView(current, [(start, end, "") for start, end in seams], below)
-        current = below.text
-        yield below
-    removals = markup_removals(current)
-    if removals:
-        yield TextView(current, removals, below)
+    if _PLAIN_WORD.fullmatch(text):
+        return
+    budget = max(_MIN_BUDGET, _BUDGET_FACTOR * len(text))
+    seen = {hash(text)}
+    pending: list[tuple[str, TextView | None, int]] = [(text, None, 0)]
+    while pending:
+        current, below, depth = pending.pop()
+        for _round in range(_MAX_NESTED):
+            foreign = foreign_characters(current)
+            hidden = _find_hidden(current, foreign)
+            if not hidden:
+                break
+            below = TextView(current, [Part(start, end, "") for start, end in hidden], below)
+            current = below.text
+            yield below
+        for find in _TRANSFORMATIONS:
+            parts = find(current, foreign)
+            view = TextView(current, _keep_marked_lines(current, parts), below) if parts else None
+            if view is None or hash(view.text) in seen:
+                continue
+            budget -= len(view.text)
+            if budget < 0:
+                return
+            seen.add(hash(view.text))
+            yield view
+            if depth < _MAX_DEPTH:
+                pending.append((view.text, view, depth + 1))
 
 
 _MAX_LINE = 2000
@@ -103,52 +154,46 @@ _EMPHASIS = tuple(
         ("<", "/?(?:b|i|em|strong|code|span|wbr|mark|u|s)/?>"),
     )
 )
-_ENTITY = re.compile(
-    "&(?:#(?:[0-9]{2,5}|[xX]0{0,2}[0-9a-fA-F]{2})|lowbar|UnderBar|period|hyphen|dash|equals|plus|sol);"
-)
-_WORD_CHARACTER = re.compile(r"[\w./+=~-]", re.ASCII)
 
 
-def markup_removals(text: str) -> list[tuple[int, int, str]]:
-    """The parts to remove so that only lines with markup remain, without the markup; empty if there is no markup.
-
-    Each is (start, end, replacement).
-    """
-    marks = sorted(_find_markup(text))
-    return list(_keep_marked_lines(text, marks)) if marks else []
-
-
-def _find_markup(text: str) -> Iterator[tuple[int, int, str]]:
-    for pattern in (_MARKDOWN_ESCAPE, *_EMPHASIS):
-        yield from ((*match.span(), "") for match in pattern.finditer(text))
-    for match in _ENTITY.finditer(text):
-        character = html.unescape(match[0])
-        if len(character) == 1 and _WORD_CHARACTER.match(character):
-            yield (*match.span(), character)
+def _find_markup(text: str, foreign: str) -> list[Part]:
+    """Find Markdown and HTML markup inside words, and escapes."""
+    parts = [Part(*match.span(), "") for pattern in (_MARKDOWN_ESCAPE, *_EMPHASIS) for match in pattern.finditer(text)]
+    parts += find_escapes(text)
+    if foreign:
+        parts += find_lookalikes(text, foreign)
+    return sorted(parts, key=itemgetter(0))
 
 
-def _keep_marked_lines(text: str, marks: list[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
-    """The marks, everything between their lines, and the parts of long lines that are far from a mark."""
+_TRANSFORMATIONS: tuple[Callable[[str, str], list[Part]], ...] = (_find_markup, find_encoded)
+
+
+def _keep_marked_lines(text: str, parts: list[Part]) -> Iterator[Part]:
+    """The parts, everything between their lines, and the pieces of long lines that are far from a part."""
     last = -1
-    for start, end, replacement in marks:
-        if start >= last:
-            first = _line_start(text, start)
+    for part in parts:
+        if part.start >= last:
+            first = _line_start(text, part.start)
             if first > max(last, 0):
-                yield max(last, 0), first, "\n"
-            last = _line_end(text, end)
-        yield start, end, replacement
+                yield Part(max(last, 0), first, "\n")
+        yield part
+        if part.end > last:
+            last = _line_end(text, part.end)
     if last < len(text):
-        yield last, len(text), "\n"
+        yield Part(last, len(text), "\n")
 
 
 def _line_start(text: str, at: int) -> int:
-    line = text.rfind("\n", max(0, at - _MAX_LINE), at) + 1
-    if line or at <= _MAX_LINE:
-        return line
-    return max(text.rfind(" ", 0, at - _MARK_CONTEXT), at - _MAX_LINE)
+    """The start of the line before the one at a position, or of a piece of a long line."""
+    floor = max(0, at - _MAX_LINE)
+    line = text.rfind("\n", floor, at) + 1
+    if line or not floor:
+        return max(text.rfind("\n", floor, max(floor, line - 1)) + 1, floor) if line else 0
+    return max(text.rfind(" ", floor, at - _MARK_CONTEXT), floor)
 
 
 def _line_end(text: str, at: int) -> int:
+    """The end of the line at a position, or of a piece of a long line."""
     line = text.find("\n", at, at + _MAX_LINE)
     if line >= 0:
         return line

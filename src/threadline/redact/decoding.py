@@ -1,0 +1,454 @@
+r"""Find and decode encoded parts of a text: escapes, hex, base64, base32, lists of character codes, dumps.
+
+Each decoder is a row of a table: a cheap search for something rare that every use of the encoding contains, and a
+function that yields the encoded parts. Only if the search succeeds does the function run. A part is decoded to what it
+spells; most parts also know which of their characters spell which decoded character (`unit`).
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from base64 import b32decode
+from binascii import a2b_base64
+from collections.abc import Callable, Iterator
+from html import unescape
+from itertools import islice
+from operator import itemgetter
+from typing import NamedTuple
+from unicodedata import normalize
+
+
+class Part(NamedTuple):
+    """A part of a text and what it spells in a view.
+
+    `unit` matches the characters that spell one decoded character. Without it, only the whole part can be mapped.
+    """
+
+    start: int
+    end: int
+    text: str
+    unit: re.Pattern[str] | None = None
+
+    def position_of(self, source: str, index: int) -> tuple[int, int]:
+        """The position in the source of the decoded character with this index."""
+        if self.unit is not None:
+            match = next(islice(self.unit.finditer(source, self.start, self.end), index, None), None)
+            if match is not None:
+                return match.span()
+        return self.start, self.end
+
+
+class _Decoder(NamedTuple):
+    """A cheap search that succeeds in every text with the encoding, and the function that finds the encoded parts."""
+
+    hint: re.Pattern[str]
+    find: Callable[[str, int], Iterator[Part]]
+
+
+_BREAK = r"(?:\r?\n|(?:\\+r)?\\+n)"
+_MAX_DECODED = 1 << 20
+
+
+# Characters that look like ASCII: full-width, mathematical, circled and superscript letters, dashes, quotes.
+
+_LOOKALIKE = re.compile(
+    "[\u00aa\u00ba\u02b0-\u02b8\u02e0-\u02e4\u1d2c-\u1d6a\u1d9c-\u1dbf\u2070-\u209c\u2100-\u2149\u2460-\u24ea"
+    "\ufe50-\ufe6b\uff01-\uff5e\U0001d400-\U0001d7ff\U0001f110-\U0001f149]+"
+)
+_DASH = re.compile("[\u2010-\u2015\u2212\u00b7](?<=[A-Za-z0-9].)(?=[A-Za-z0-9])")
+_QUOTE_HINT = re.compile("[\u201c\u201e\u2018\u00ab](?:(?<=[:=(,].)|(?<=[:=(,] .))")
+_QUOTE = re.compile("[\u201c-\u201f\u00ab\u00bb]|[\u2018-\u201b]")
+_HOMOGLYPHS = dict(
+    zip(
+        "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456"
+        "\u0458\u0455\u04bb\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf\u03bd",
+        "ABEKMHOPCTXaeopcyxijshABEZHIKMNOPTYXov",
+        strict=True,
+    )
+)
+_HOMOGLYPH = re.compile(f"[{''.join(_HOMOGLYPHS)}](?:(?<=[A-Za-z0-9_-].)|(?=[A-Za-z0-9_-]))")
+_ANY_LOOKALIKE = re.compile(
+    rf"{_LOOKALIKE.pattern[:-2]}\u2010-\u2015\u2212\u00b7\u2018-\u201f\u00ab\u00bb{''.join(_HOMOGLYPHS)}]"
+)
+_ANY = re.compile(".", re.DOTALL)
+
+
+_ASCII = bytes(range(128))
+
+
+def foreign_characters(text: str) -> str:
+    """The characters of a text that are not ASCII. Searching them is faster than searching the text."""
+    if text.isascii():
+        return ""
+    return text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
+
+
+def find_lookalikes(text: str, foreign: str) -> Iterator[Part]:
+    """Find characters that are not ASCII but look like it; `foreign` are the characters that are not ASCII."""
+    if not _ANY_LOOKALIKE.search(foreign):
+        return
+    for match in _LOOKALIKE.finditer(text):
+        yield Part(*match.span(), "".join(map(_to_ascii, match[0])), _ANY)
+    for match in _DASH.finditer(text):
+        yield Part(*match.span(), "-")
+    if _QUOTE_HINT.search(text):
+        for match in _QUOTE.finditer(text):
+            yield Part(*match.span(), "'" if "\u2018" <= match[0] <= "\u201b" else '"')
+    for match in _HOMOGLYPH.finditer(text):
+        yield Part(*match.span(), _HOMOGLYPHS[match[0]])
+
+
+def _to_ascii(character: str) -> str:
+    plain = normalize("NFKC", character)
+    return plain if len(plain) == 1 and plain.isascii() else character
+
+
+# Escapes: each spells one character, and they may be mixed with plain characters.
+
+_ASCII_HEX = "[2-7][0-9a-fA-F]"
+_BACKSLASH_ESCAPE = re.compile(
+    rf"\\+(?:x\{{?0{{0,4}}({_ASCII_HEX})\}}?|u00({_ASCII_HEX})|u\{{0{{0,4}}({_ASCII_HEX})\}}|U000000({_ASCII_HEX})"
+    rf"|u([fF][fF][0-5][0-9a-fA-F])|0?([01][0-7][0-7])(?![0-9]))"
+)
+_PERCENT_ESCAPE = re.compile(rf"%(?:25)*({_ASCII_HEX})")
+_ENTITY = re.compile(
+    r"&(?:amp;)*(?:#(?:0{0,4}[0-9]{1,6}|[xX]0{0,5}[0-9a-fA-F]{1,5});?"
+    r"|(?:quot|QUOT|amp|AMP|lt|LT|gt|GT|apos|lowbar|UnderBar|period|hyphen|dash|equals|plus|sol|colon|comma|semi|num"
+    r"|excl|quest|ast|midast|lpar|rpar|lsqb|lbrack|rsqb|rbrack|lcub|lbrace|rcub|rbrace|commat|dollar|percnt|grave|bsol"
+    r"|verbar|vert|Hat|nbsp|shy|zwj|zwnj|NewLine|Tab);)"
+)
+_QUOTED_PRINTABLE = re.compile(r"=(?:([2-7][0-9A-F])|(?<=[^\n]{40}=)\r?\n)")
+_OCTAL_GROUP = 6
+
+
+def _backslash_escapes(text: str, at: int) -> Iterator[Part]:
+    for match in _BACKSLASH_ESCAPE.finditer(text, at):
+        group = match.lastindex or 1
+        code = int(match[group], 8 if group == _OCTAL_GROUP else 16)
+        code -= 0xFEE0 if code > 0xFF00 else 0  # noqa: PLR2004 - full-width letters
+        if 0x20 <= code < 0x7F or code in (9, 10):  # noqa: PLR2004 - printable
+            yield Part(*match.span(), chr(code))
+
+
+def _percent_escapes(text: str, at: int) -> Iterator[Part]:
+    for match in _PERCENT_ESCAPE.finditer(text, at):
+        yield Part(*match.span(), chr(int(match[1], 16)))
+
+
+def _entities(text: str, at: int) -> Iterator[Part]:
+    for match in _ENTITY.finditer(text, at):
+        character = match[0]
+        while (plain := unescape(character)) != character:
+            character = plain
+        if len(character) == 1:
+            yield Part(*match.span(), character)
+
+
+def _quoted_printable(text: str, at: int) -> Iterator[Part]:
+    for match in _QUOTED_PRINTABLE.finditer(text, max(0, at - 4096)):
+        yield Part(*match.span(), chr(int(match[1], 16)) if match[1] else "")
+
+
+_ESCAPES = (
+    _Decoder(
+        re.compile(
+            r"\\(?=x\{?0{0,4}[2-7]|u00[2-7]|u\{0{0,4}[2-7]|U000000[2-7]|u[fF][fF][0-5]|0?[01][0-7][0-7](?:\\|[A-Za-z_-]))"
+        ),
+        _backslash_escapes,
+    ),
+    _Decoder(re.compile(rf"%(?={_ASCII_HEX})"), _percent_escapes),
+    _Decoder(re.compile(r"&(?=#|[A-Za-z]{2,8};)"), _entities),
+    _Decoder(re.compile(r"=(?=3D|[2-7][0-9A-F]=[2-7][0-9A-F])"), _quoted_printable),
+    _Decoder(re.compile(r"q(?=uoted-printable)"), _quoted_printable),
+)
+
+
+def find_escapes(text: str) -> list[Part]:
+    """Find all escapes, sorted by position."""
+    return _find_parts(text, _ESCAPES)
+
+
+def find_encoded(text: str, _foreign: str) -> list[Part]:
+    """Find all encoded parts other than escapes, sorted by position."""
+    parts = _find_parts(text, _LISTS) if len(text) > _MIN_LIST else []
+    parts += _find_encoded_runs(text)
+    return sorted(parts, key=lambda part: (part.start, -part.end))
+
+
+def _find_parts(text: str, decoders: tuple[_Decoder, ...]) -> list[Part]:
+    parts: list[Part] = []
+    first: dict[Callable[[str, int], Iterator[Part]], int] = {}
+    for hint, find in decoders:
+        match = hint.search(text)
+        if match is not None:
+            first[find] = min(first.get(find, len(text)), match.start())
+    for find, at in first.items():
+        parts += find(text, max(0, at - _HINT_REACH))
+    return sorted(parts, key=itemgetter(0)) if len(first) > 1 else parts
+
+
+_HINT_REACH = 4096
+_MIN_LIST = 30
+
+
+# Runs of base64, base32 and hex.
+
+_ALPHABETS = (
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
+)
+_MIN_RUN = 20
+_RUN_TABLE = bytes(0x41 if chr(byte) in "".join(_ALPHABETS) else 0x20 for byte in range(256))
+# Spelled out instead of `A{20,}`: a literal prefix makes the search many times faster.
+_RUN = re.compile(b"A" * _MIN_RUN + b"A*+")
+
+
+def _digits_without(bit: int) -> str:
+    """A class of the base64 digits that do not have this bit."""
+    return "[" + re.escape("".join({digits[v] for digits in _ALPHABETS for v in range(64) if not v & bit})) + "]"
+
+
+# Bytes of ASCII text have no highest bit. Few words and no hashes look like that for sixteen letters in a row.
+_BASE64_TEXT = re.compile(rf"(?:{_digits_without(32)}{_digits_without(8)}{_digits_without(2)}[\w+/-]){{4}}")
+_COMPRESSED = re.compile(r"H4sI|eJ[wyz]")
+_HEX_TEXT = re.compile(r"(?:0?[xX])?((?:[2-7][0-9a-fA-F]|0[9aAdD]){10,}|(?:[2-7][0-9a-fA-F]00|00[2-7][0-9a-fA-F]){6,})")
+_COMPRESSED_STARTS = frozenset((b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"))
+_BASE32_TEXT = re.compile(r"[A-P][A-Z2-7]{23,}")
+# One match rules out nearly all runs.
+_MAYBE_ENCODED = re.compile(
+    rf"[+/_-]?(?:{_BASE64_TEXT.pattern}|(?:0?[xX])?(?:[02-7][0-9a-fA-F]){{10}}|{_BASE32_TEXT.pattern}|{_COMPRESSED.pattern})"
+)
+_BASE64_PIECE = r"[A-Za-z0-9+/_-]+={0,2}"
+_MARGIN = r"[ \t]{0,64}(?:[0-9]{1,6}[ \t]{0,4}[\u2192|:\u2502?\t][ \t]{0,8})?"
+_NEXT_LINE = re.compile(
+    r"[\"'`]?[ \t]{0,8}[+.\\]?[ \t]{0,8}" + _BREAK + _MARGIN + r"([+>|-]?)[ \t]{0,64}[+.]?[ \t]{0,8}[\"'`]?"
+)
+_PIECE = re.compile(rf"({_BASE64_PIECE})(?=[ \t]*(?:[\"'`,;\\]|\r?\n|\Z))")
+_MIN_WRAP = 40
+_SIGNS = frozenset("+-_/")
+_TO_STANDARD = str.maketrans("-_", "+/")
+_CONTROL = bytes([*range(9), 11, 12, *range(14, 32), 127])
+_HIGH = bytes(range(128, 256))
+_MAX_BINARY_SHARE = 0.1
+
+
+def _find_encoded_runs(text: str) -> Iterator[Part]:
+    """Find base64, base64url, base32 and hex, also if the lines are wrapped."""
+    done = 0
+    for run in _RUN.finditer(text.encode("ascii", "replace").translate(_RUN_TABLE)):
+        start = run.start()
+        if start < done:
+            continue
+        if start and text[start - 1] == "\\" and text[start] in "nrt":
+            start += 1
+        if not _MAYBE_ENCODED.match(text, start):
+            continue
+        part = _decode_run(text, start, run.end())
+        if part is None and text[start] in _SIGNS:
+            part = _decode_run(text, start + 1, run.end())
+        if part is not None:
+            done = part.end
+            yield part
+
+
+def _decode_run(text: str, start: int, end: int) -> Part | None:
+    match = _HEX_TEXT.match(text, start, end)
+    if match is not None and match.end() in (end, end - 1):
+        return _decode_wrapped(text, start, match.end(), _decode_hex)
+    part = None
+    if _BASE64_TEXT.match(text, start, end) or _COMPRESSED.match(text, start, end):
+        part = _decode_wrapped(text, start, end, _decode_base64)
+    if part is None and _BASE32_TEXT.fullmatch(text, start, end):
+        part = _decode_wrapped(text, start, end, _decode_base32)
+    return part
+
+
+def _decode_wrapped(text: str, start: int, end: int, decode: Callable[[str], str | None]) -> Part | None:
+    """Decode a run and the lines that continue it."""
+    sign = text[start - 1 : start]
+    end += len(text[end : end + 8]) - len(text[end : end + 8].lstrip("="))
+    pieces = [text[start:end]]
+    length = len(pieces[0])
+    while length >= _MIN_WRAP and not pieces[-1].endswith("=") and len(pieces) < _MAX_DECODED // _MIN_WRAP:
+        margin = _NEXT_LINE.match(text, end)
+        if margin is None:
+            break
+        at = margin.start(1) if margin[1] and margin[1] != sign else margin.end()
+        piece = _PIECE.match(text, at)
+        if piece is None or (len(pieces) > 1 and len(piece[1]) > length) or not _continues(pieces, piece[1], length):
+            break
+        pieces.append(piece[1])
+        end = piece.end()
+        if len(piece[1]) < length:
+            break
+        length = len(piece[1])
+    decoded = decode("".join(pieces))
+    return None if decoded is None else Part(start, end, decoded)
+
+
+def _continues(pieces: list[str], piece: str, length: int) -> bool:
+    """Whether a line continues the encoded lines: it is as long as they are, or it completes the last group."""
+    if len(piece) >= length or piece.endswith("="):
+        return True
+    return not piece.isalpha() or (sum(map(len, pieces)) + len(piece)) % 4 == 0
+
+
+def _decode_hex(digits: str) -> str | None:
+    digits = digits.lstrip("0").lstrip("xX") if digits[:2].lower().endswith("x") or digits[:1] in "xX" else digits
+    return _to_text(bytes.fromhex(digits[: len(digits) & ~1]))
+
+
+def _decode_base64(digits: str) -> str | None:
+    digits = digits.rstrip("=").translate(_TO_STANDARD)
+    data = a2b_base64(digits[: len(digits) - (len(digits) % 4 == 1)] + "==")
+    if data[:2] in _COMPRESSED_STARTS:
+        try:
+            data = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data, _MAX_DECODED)
+        except zlib.error:
+            return None
+    return _to_text(data)
+
+
+def _decode_base32(digits: str) -> str | None:
+    digits = digits.rstrip("=")
+    try:
+        return _to_text(b32decode(digits + "=" * (-len(digits) % 8)))
+    except ValueError:
+        return None
+
+
+def _to_text(data: bytes) -> str | None:
+    """The text that the bytes spell in UTF-8 or UTF-16, or None if they spell none."""
+    zeros = data.count(0)
+    if zeros > len(data) // 3:
+        return data.replace(b"\0", b"").decode("ascii", "replace")
+    if len(data) - len(data.translate(None, _CONTROL)) + zeros > len(data) * _MAX_BINARY_SHARE / 2:
+        return None
+    if len(data) - len(data.translate(None, _HIGH)) > len(data) * _MAX_BINARY_SHARE:
+        text = data.decode("utf-8", "replace")
+        return None if text.count("\ufffd") > len(text) * _MAX_BINARY_SHARE else text
+    return data.decode("utf-8", "replace")
+
+
+# Lists of character codes and of single characters, and dumps.
+
+_SPACE = rf"(?:[ \t]|{_BREAK}){{0,40}}"
+_DECIMAL = "(?:3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6]|10|13|9)"
+_CODE_END = "(?:u8|i8|[uUlL])?"
+_KEY = r"(?:\\*\"[0-9]{1,5}\\*\"[ \t]*:[ \t]*)?"
+_SEPARATOR = rf"(?:{_SPACE}[,;:+&|.-]{{1,2}}{_SPACE}|(?:[ \t]|{_BREAK}){{1,40}})"
+_CALL = r"(?:\[(?:char|byte)\]|[\w.]{0,24}(?:[cC][hH][aA]?[rR]|CodePoint|CharCode)\w{0,4}\()?[ \t]?"
+_MIN_UNITS = 10
+
+
+def _list_pattern(unit: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Patterns of a list of character codes and of one of its items."""
+    item = rf"{_KEY}{_CALL}{unit}{_CODE_END}(?:[ \t]?\))?"
+    return (
+        re.compile(rf"(?<![\w.]){item}(?:{_SEPARATOR}{item}){{{_MIN_UNITS - 1},}}(?![\w])"),
+        re.compile(rf"{_KEY}{_CALL}({unit}){_CODE_END}(?:[ \t]?\))?{_SEPARATOR}?"),
+    )
+
+
+_DECIMALS, _ONE_DECIMAL = _list_pattern(_DECIMAL)
+_HEX_CODE = rf"(?:0[xX]|&[hH]|\\*[xX]|%|\$|#|U\+00)?(?:{_ASCII_HEX}|0[9aAdD]|00)"
+_HEX_CODES, _ONE_HEX = _list_pattern(_HEX_CODE)
+_CHARACTERS = re.compile(
+    rf"(?<![\w\\])(\\*[\"'`])[!-~]\1(?:{_SPACE}[,+.&|]{{0,2}}{_SPACE}\1(?:[ -~])\1){{{_MIN_UNITS - 1},}}"
+)
+_ONE_CHARACTER = re.compile(rf"(\\*[\"'`])([ -~])\1(?:{_SPACE}[,+.&|]{{0,2}}{_SPACE})?")
+_SPACED = re.compile(r"(?<![!-~])[!-~](?:( {1,3}|\t)[!-~]){15,}(?![!-~])")
+_ONE_SPACED = re.compile(r"([!-~])(?: {1,3}|\t)?")
+
+
+def _decimals(text: str, at: int) -> Iterator[Part]:
+    for match in _DECIMALS.finditer(text, at):
+        decoded = "".join(chr(int(code)) for code in _ONE_DECIMAL.findall(match[0]))
+        yield Part(*match.span(), decoded, _ONE_DECIMAL)
+
+
+def _hex_codes(text: str, at: int) -> Iterator[Part]:
+    for match in _HEX_CODES.finditer(text, at):
+        decoded = "".join(chr(int(code[-2:], 16)) for code in _ONE_HEX.findall(match[0]))
+        yield Part(*match.span(), decoded.replace("\0", ""), None if "\0" in decoded else _ONE_HEX)
+
+
+def _characters(text: str, at: int) -> Iterator[Part]:
+    for match in _CHARACTERS.finditer(text, at):
+        yield Part(*match.span(), "".join(letter for _, letter in _ONE_CHARACTER.findall(match[0])), _ONE_CHARACTER)
+
+
+def _spaced(text: str, at: int) -> Iterator[Part]:
+    for match in _SPACED.finditer(text, at):
+        yield Part(*match.span(), "".join(_ONE_SPACED.findall(match[0])), _ONE_SPACED)
+
+
+_DUMP_LINE = (
+    r"[ \t]{0,8}[0-9a-fA-F]{4,16}:?[ \t]{1,3}(?:(?:[0-9a-fA-F]{2,8}[ \t]{1,3}){0,31}[0-9a-fA-F]{2,8})[^\r\n\\]{0,80}"
+)
+_DUMP = re.compile(rf"(?:(?<=[\n])|(?<=\\n)|\A){_DUMP_LINE}(?:{_BREAK}{_DUMP_LINE}){{1,65536}}")
+_DUMP_WORDS = re.compile(
+    r"[ \t]{0,8}[0-9a-fA-F]{4,16}:?[ \t]{1,3}((?:[0-9a-fA-F]{2,8}[ \t]{1,2}){0,31}[0-9a-fA-F]{2,8})(?![^\s|])"
+)
+_CHARACTER_DUMP_LINE = r"[ \t]{0,4}[0-7]{7}(?:[ \t]{2,3}(?:[!-~]|\\[0nrtabfv]|[0-7]{3}|[ ])){1,16}[ \t]*"
+_CHARACTER_DUMP = re.compile(
+    rf"(?:(?<=[\n])|(?<=\\n)|\A){_CHARACTER_DUMP_LINE}(?:{_BREAK}{_CHARACTER_DUMP_LINE}){{1,65536}}"
+)
+_LINE_SPLIT = re.compile(_BREAK)
+
+
+def _dumps(text: str, at: int) -> Iterator[Part]:
+    """Find the output of xxd, hexdump and od. Their words may be of either byte order, or octal."""
+    for match in _DUMP.finditer(text, at):
+        rows = [m[1].split() for line in _LINE_SPLIT.split(match[0]) if (m := _DUMP_WORDS.match(line))]
+        readings = [reading for reading in (_read_dump(rows, how) for how in _READINGS) if reading]
+        if readings:
+            yield Part(*match.span(), "\n".join(readings))
+    for match in _CHARACTER_DUMP.finditer(text, at):
+        lines = [line.strip().partition(" ")[2] for line in _LINE_SPLIT.split(match[0])]
+        yield Part(*match.span(), "".join(line[2::4] for line in lines))
+
+
+def _read_big_endian(word: str) -> bytes:
+    return bytes.fromhex(word)
+
+
+def _read_little_endian(word: str) -> bytes:
+    return bytes.fromhex(word)[::-1]
+
+
+def _read_octal(word: str) -> bytes:
+    return int(word, 8).to_bytes(2 if len(word) > 3 else 1, "little")  # noqa: PLR2004 - digits of a byte
+
+
+_READINGS = (_read_big_endian, _read_little_endian, _read_octal)
+
+
+def _read_dump(rows: list[list[str]], read: Callable[[str], bytes]) -> str | None:
+    try:
+        return _to_text(b"".join(read(word) for row in rows for word in row).rstrip(b"\0"))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _hint_pattern(unit: str) -> re.Pattern[str]:
+    """A pattern of a character code that five others follow."""
+    following = r"[^\w.]{1,12}(?:[0-9]{1,5}\\*\"[: ]{1,4}|[\w.]{0,24}[(\]])?(?:0[xX]|[xX])?[0-9a-fA-F]{2,3}(?:u8|[uU])?"
+    return re.compile(rf"{unit}(?:u8|[uU])?(?=(?:{following}){{5}}(?![0-9a-zA-Z]))")
+
+
+_LISTS = (
+    _Decoder(_hint_pattern(r"1(?<=[^\w.]1)[01][0-9]"), _decimals),
+    _Decoder(_hint_pattern(r"7(?<=[^\w.]7)[0-9]"), _decimals),
+    _Decoder(_hint_pattern(r"7(?<=[^A-WYZa-wyz0-9_.]7)[0-9a-fA-F]"), _hex_codes),
+    _Decoder(_hint_pattern(r"4(?<=[^A-WYZa-wyz0-9_.]4)[0-9a-fA-F]"), _hex_codes),
+    _Decoder(re.compile(r",(?<=[\"'`],)(?:[ \t\r\n]{0,24}\\{0,8}[\"'`][!-~]\\{0,8}[\"'`],){4}"), _characters),
+    _Decoder(
+        re.compile(r"\+(?:(?<=[\"'`][!-~][\"'`]\+)|(?<=[\"'`][!-~][\"'`] \+))[ \t]?[\"'`][!-~][\"'`]"), _characters
+    ),
+    _Decoder(re.compile(r"-(?:(?<=[!-~] -)|(?<=[!-~]   -))(?= {1,3}[!-~] {1,3}[!-~] )"), _spaced),
+    _Decoder(re.compile(r"_(?:(?<=[!-~] _)|(?<=[!-~]   _))(?= {1,3}[!-~] {1,3}[!-~] )"), _spaced),
+    _Decoder(re.compile(r"I(?<= I)(?= {1,3}[Az] )"), _spaced),
+    _Decoder(re.compile(r"00000[0-9a-fA-F]{0,10}:?[ \t]{1,3}(?:[0-9a-fA-F]{2,8}[ \t]|[ \t]{1,2}[!-~\\])"), _dumps),
+)

@@ -1,0 +1,174 @@
+"""Encodings and layouts hide nothing: every rule also sees the decoded and rejoined text."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import gzip
+import html
+import json
+import quopri
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+from tests.redact.credentials import password, private_key, seeded, token_value
+from tests.subtests import for_each
+
+from threadline.redact import Redactor
+from threadline.redact.tokens import FORMATS
+from threadline.redact.views import text_views
+
+
+def _token(kind: str) -> str:
+    (rule,) = (rule for rule in FORMATS if rule.kind == kind)
+    return token_value(rule, seeded(21))
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _wrap(text: str, width: int, end: str = "\n") -> str:
+    return end.join(text[at : at + width] for at in range(0, len(text), width))
+
+
+def _dump(text: str, row: Callable[[int, bytes], str]) -> str:
+    data = text.encode()
+    return "\n".join(row(at, data[at : at + 16]) for at in range(0, len(data), 16))
+
+
+def _words(data: bytes, order: str) -> str:
+    data += bytes(len(data) % 2)
+    return " ".join((data[at : at + 2][:: 1 if order == "big" else -1]).hex() for at in range(0, len(data), 2))
+
+
+def _shown(data: bytes) -> str:
+    return "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in data)
+
+
+def _math(text: str) -> str:
+    bold = {c: chr(0x1D400 + i) for i, c in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")}
+    return "".join(bold.get(c, c) for c in text)
+
+
+ESCAPES: dict[str, Callable[[str], str]] = {
+    "\\x": lambda text: "".join(f"\\x{ord(c):02x}" for c in text),
+    "\\x in JSON": lambda text: json.dumps("".join(f"\\x{ord(c):02X}" for c in text)),
+    "\\x{}": lambda text: "".join(f"\\x{{{ord(c):02x}}}" for c in text),
+    "\\u": lambda text: "".join(f"\\u{ord(c):04x}" for c in text),
+    "\\u twice": lambda text: json.dumps(json.dumps("".join(f"\\u{ord(c):04x}" for c in text))),
+    "\\u{}": lambda text: "".join(f"\\u{{{ord(c):x}}}" for c in text),
+    "\\U": lambda text: "".join(f"\\U{ord(c):08x}" for c in text),
+    "octal": lambda text: "".join(f"\\{ord(c):03o}" for c in text),
+    "octal with a zero": lambda text: "".join(f"\\0{ord(c):03o}" for c in text),
+    "percent": lambda text: "".join(f"%{ord(c):02X}" for c in text),
+    "percent in lower case": lambda text: "".join(f"%{ord(c):02x}" for c in text),
+    "percent twice": lambda text: quote("".join(f"%{ord(c):02X}" for c in text), safe=""),
+    "decimal entities": lambda text: "".join(f"&#{ord(c)};" for c in text),
+    "hex entities": lambda text: "".join(f"&#x{ord(c):X};" for c in text),
+    "padded entities": lambda text: "".join(f"&#{ord(c):07d};" for c in text),
+    "entities twice": lambda text: html.escape("".join(f"&#{ord(c)};" for c in text)),
+    "quoted-printable": lambda text: "".join(f"={ord(c):02X}" for c in text),
+    "full-width": lambda text: "".join(chr(ord(c) + 0xFEE0) if 0x20 < ord(c) < 0x7F else c for c in text),
+    "full-width in JSON": lambda text: json.dumps(
+        "".join(chr(ord(c) + 0xFEE0) if 0x20 < ord(c) < 0x7F else c for c in text)
+    ),
+    "bold letters": _math,
+    "every second letter": lambda text: "".join(f"\\x{ord(c):02x}" if i % 2 else c for i, c in enumerate(text)),
+    "NUL between letters": lambda text: "\0".join(text),
+    "escaped NUL between letters": lambda text: "\\u0000".join(text),
+    "^@ between letters": lambda text: "^@".join(text),
+    **{
+        f"U+{ord(sign):04X} between letters": lambda text, sign=sign: sign.join(text)  # type: ignore[misc]
+        for sign in "\u00ad\u034f\u061c\u115f\u17b4\u180e\u200b\u200d\u2060\u2064\u2067\u3164\ufe0f\ufeff\uffa0\U000e0041\U000e0101\U0001d173"
+    },
+}
+CODES: dict[str, Callable[[str], str]] = {
+    "hex": lambda text: text.encode().hex(),
+    "hex in capitals": lambda text: text.encode().hex().upper(),
+    "hex with a prefix": lambda text: "0x" + text.encode().hex(),
+    "bytea": lambda text: "\\x" + text.encode().hex(),
+    "SQL hex": lambda text: f"X'{text.encode().hex()}'",
+    "hex pairs": lambda text: text.encode().hex(" "),
+    "hex pairs with colons": lambda text: text.encode().hex(":"),
+    "hex codes": lambda text: ", ".join(f"0x{ord(c):02x}" for c in text),
+    "hex codes without blanks": lambda text: "{" + ",".join(f"0x{ord(c):02X}" for c in text) + "}",
+    "hex codes over lines": lambda text: "[\n" + "".join(f"  0x{ord(c):02x},\n" for c in text) + "]",
+    "plain hex in lines": lambda text: _wrap(text.encode().hex(), 60),
+    "UTF-16 in hex": lambda text: text.encode("utf-16-le").hex(),
+    "decimal codes": lambda text: str(list(text.encode())),
+    "decimal codes of JSON": lambda text: json.dumps({"type": "Buffer", "data": list(text.encode())}, indent=2),
+    "decimal codes by index": lambda text: json.dumps({str(i): ord(c) for i, c in enumerate(text)}),
+    "decimal codes and blanks": lambda text: " ".join(str(ord(c)) for c in text),
+    "String.fromCharCode": lambda text: f"String.fromCharCode({','.join(str(ord(c)) for c in text)})",
+    "chr": lambda text: " + ".join(f"chr({ord(c)})" for c in text),
+    "Chr of Basic": lambda text: " & ".join(f"Chr({ord(c)})" for c in text),
+    "CHR of SQL": lambda text: "||".join(f"CHR({ord(c)})" for c in text),
+    "PowerShell": lambda text: "+".join(f"[char]{ord(c)}" for c in text),
+    "hex chr": lambda text: ".".join(f"chr(0x{ord(c):02x})" for c in text),
+    "letters": lambda text: str(list(text)),
+    "letters of JSON": lambda text: json.dumps(list(text)),
+    "letters over lines": lambda text: json.dumps(list(text), indent=2),
+    "letters of C": lambda text: "{" + ",".join(f"'{c}'" for c in text) + "}",
+    "letters added": lambda text: " + ".join(f"'{c}'" for c in text),
+    "xxd": lambda text: _dump(text, lambda at, data: f"{at:08x}: {_words(data, 'big'):39}  {_shown(data)}"),
+    "hexdump": lambda text: _dump(text, lambda at, data: f"{at:07x} {_words(data, 'little')}"),
+    "hexdump -C": lambda text: _dump(
+        text, lambda at, data: f"{at:08x}  {data[:8].hex(' '):23}  {data[8:].hex(' '):23}  |{_shown(data)}|"
+    ),
+    "od -b": lambda text: _dump(text, lambda at, data: f"{at:07o} {' '.join(f'{byte:03o}' for byte in data)}"),
+    "od -c": lambda text: _dump(text, lambda at, data: f"{at:07o}{''.join(f'{chr(byte):>4}' for byte in data)}"),
+    "od -tx1": lambda text: _dump(text, lambda at, data: f"{at:07o} {data.hex(' ')}"),
+    "od -An -tx1": lambda text: _dump(text, lambda _at, data: f" {data.hex(' ')}"),
+    "base64": _base64,
+    "base64url": lambda text: base64.urlsafe_b64encode(text.encode()).decode().rstrip("="),
+    "base64 in 64 columns": lambda text: _wrap(_base64(text), 64),
+    "base64 in 76 columns": lambda text: codecs.encode(text.encode(), "base64").decode(),
+    "base64 in JSON": lambda text: json.dumps({"body": _wrap(_base64(text), 64)}),
+    "base64 twice": lambda text: _base64(_base64(text)),
+    "base64 of more": lambda text: _base64(f"first line\nsecond\n{text}\nand a last one\n"),
+    "base64 of JSON": lambda text: _base64(json.dumps({"auths": {"r": {"x": text}}})),
+    "base64 of UTF-16": lambda text: "powershell -enc " + base64.b64encode(f"'{text}'".encode("utf-16-le")).decode(),
+    "base64 of gzip": lambda text: base64.b64encode(gzip.compress(text.encode())).decode(),
+    "data URL": lambda text: f"data:text/plain;base64,{_base64('it is ' + text)}",
+    "base64 in a diff": lambda text: "@@ -1 +1,3 @@\n+" + _wrap(_base64(f'{text} {text}'), 64, "\n+") + "\n same",
+    "base64 with line numbers": lambda text: "".join(
+        f"{at:6}\u2192{line}\n" for at, line in enumerate(_wrap(_base64(f'{text} {text}'), 64).split("\n"), 9)
+    ),
+    "base64 in strings": lambda text: 'x = "' + _wrap(_base64(f'{text} {text}'), 60, '"\n    "') + '"',
+    "base32": lambda text: base64.b32encode(text.encode()).decode(),
+    "hex of base64": lambda text: _base64(text).encode().hex(),
+    "percent of base64": lambda text: quote(_base64(text), safe=""),
+}
+AROUND = {
+    "alone": "{}",
+    "in a sentence": "the value is {} as far as we know",
+    "in lines": "first line of it\n{}\nlast line of it\n",
+    "quoted": 'x = "{}"\n',
+}
+TOKENS = ("github-token", "openai-key", "aws-access-key-id", "gitlab-token", "slack-bot-token")
+
+
+def leaks(value: str, encoded: str, redacted: str) -> bool:
+    """Whether enough of an encoded value is left to read it."""
+    half = len(encoded) // 2
+    return value in redacted or encoded[half - 6 : half + 6] in redacted
+
+
+@for_each("encoding", {**ESCAPES, **CODES})
+def test_redacts_encoded_tokens(encoding: str) -> None:
+    """A token is redacted in every encoding, nothing around it is lost, and nothing is left to find."""
+    encode = {**ESCAPES, **CODES}[encoding]
+    for kind in TOKENS:
+        value = _token(kind)
+        for name, around in AROUND.items():
+            text = around.format(encode(value)) if "{" not in encode(value) else around.replace("{}", encode(value))
+            redactor = Redactor()
+            redacted = redactor.redact(text)
+            assert "<secret-" in redacted, (name, kind, text)
+            assert not leaks(value, encode(value), redacted), (name, kind, redacted)
+            assert redactor.check(redacted) == [], (name, kind, redacted)
+            before, _, after = around.partition("{}")
+            assert redacted.startswith(before), (name, kind, redacted)
+            assert redacted.endswith(after), (name, kind, redacted)
