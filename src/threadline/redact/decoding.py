@@ -160,7 +160,6 @@ _ESCAPES = (
     _Decoder(re.compile(rf"%(?={_ASCII_HEX})"), _percent_escapes),
     _Decoder(re.compile(r"&(?=#|[A-Za-z]{2,8};)"), _entities),
     _Decoder(re.compile(r"=(?=3D|[2-7][0-9A-F]=[2-7][0-9A-F])"), _quoted_printable),
-    _Decoder(re.compile(r"q(?=uoted-printable)"), _quoted_printable),
 )
 
 
@@ -178,17 +177,13 @@ def find_encoded(text: str, _foreign: str) -> list[Part]:
 
 def _find_parts(text: str, decoders: tuple[_Decoder, ...]) -> list[Part]:
     parts: list[Part] = []
-    first: dict[Callable[[str, int], Iterator[Part]], int] = {}
     for hint, find in decoders:
         match = hint.search(text)
         if match is not None:
-            first[find] = min(first.get(find, len(text)), match.start())
-    for find, at in first.items():
-        parts += find(text, max(0, at - _HINT_REACH))
-    return sorted(parts, key=itemgetter(0)) if len(first) > 1 else parts
+            parts += find(text, match.start())
+    return sorted(parts, key=itemgetter(0))
 
 
-_HINT_REACH = 4096
 _MIN_LIST = 30
 
 
@@ -210,15 +205,19 @@ def _digits_without(bit: int) -> str:
 
 
 # Bytes of ASCII text have no highest bit. Few words and no hashes look like that for sixteen letters in a row.
-_BASE64_TEXT = re.compile(rf"(?:{_digits_without(32)}{_digits_without(8)}{_digits_without(2)}[\w+/-]){{4}}")
+# The text may begin with a character that is not ASCII.
+_BASE64_TEXT = re.compile(
+    rf"(?:[\w+/-]{{4}})?(?:{_digits_without(32)}{_digits_without(8)}{_digits_without(2)}[\w+/-]){{4}}", re.ASCII
+)
 _COMPRESSED = re.compile(r"H4sI|eJ[wyz]")
 _HEX_TEXT = re.compile(r"(?:0?[xX])?((?:[2-7][0-9a-fA-F]|0[9aAdD]){10,}|(?:[2-7][0-9a-fA-F]00|00[2-7][0-9a-fA-F]){6,})")
 _COMPRESSED_STARTS = frozenset((b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"))
 _BASE32_TEXT = re.compile(r"[A-P][A-Z2-7]{23,}")
 # One match rules out nearly all runs.
 _MAYBE_ENCODED = re.compile(
-    rf"[+/_-]?(?:{_BASE64_TEXT.pattern}|(?:0?[xX])?(?:[02-7][0-9a-fA-F]){{10}}|{_BASE32_TEXT.pattern}|{_COMPRESSED.pattern})"
+    rf"[+/_nrt-]?(?:{_BASE64_TEXT.pattern}|(?:0?[xX])?(?:[02-7][0-9a-fA-F]){{10}}|{_BASE32_TEXT.pattern}|{_COMPRESSED.pattern})"
 )
+_MAYBE_ENCODED_BYTES = re.compile(_MAYBE_ENCODED.pattern.encode())
 _BASE64_PIECE = r"[A-Za-z0-9+/_-]+={0,2}"
 _MARGIN = r"[ \t]{0,64}(?:[0-9]{1,6}[ \t]{0,4}[\u2192|:\u2502?\t][ \t]{0,8})?"
 _NEXT_LINE = re.compile(
@@ -233,23 +232,30 @@ _HIGH = bytes(range(128, 256))
 _MAX_BINARY_SHARE = 0.1
 
 
+def may_be_encoded(view: bytes, start: int) -> bool:
+    """Whether the run at a position can be encoded text. Nearly none can."""
+    return _MAYBE_ENCODED_BYTES.match(view, start) is not None
+
+
 def _find_encoded_runs(text: str) -> Iterator[Part]:
     """Find base64, base64url, base32 and hex, also if the lines are wrapped."""
     done = 0
     for run in _RUN.finditer(text.encode("ascii", "replace").translate(_RUN_TABLE)):
         start = run.start()
-        if start < done:
+        if start < done or not _MAYBE_ENCODED.match(text, start):
             continue
-        if start and text[start - 1] == "\\" and text[start] in "nrt":
-            start += 1
-        if not _MAYBE_ENCODED.match(text, start):
-            continue
-        part = _decode_run(text, start, run.end())
-        if part is None and text[start] in _SIGNS:
-            part = _decode_run(text, start + 1, run.end())
+        part = decode_run(text, start, run.end())
         if part is not None:
             done = part.end
             yield part
+
+
+def decode_run(text: str, start: int, end: int) -> Part | None:
+    """Decode the run from `start` to `end` and the lines that continue it; None if it is not encoded text."""
+    # An escape or the sign of a diff may precede it.
+    if text[start] in _SIGNS or (start and text[start - 1] == "\\" and text[start] in "nrt"):
+        return _decode_run(text, start, end) or _decode_run(text, start + 1, end)
+    return _decode_run(text, start, end)
 
 
 def _decode_run(text: str, start: int, end: int) -> Part | None:
@@ -362,25 +368,63 @@ _SPACED = re.compile(r"(?<![!-~])[!-~](?:( {1,3}|\t)[!-~]){15,}(?![!-~])")
 _ONE_SPACED = re.compile(r"([!-~])(?: {1,3}|\t)?")
 
 
+# Hints of lists. Each starts with a rare character, and several items must follow.
+_FOLLOWING = (
+    r"(?=(?:[^\w.]{1,12}(?:[0-9]{1,5}\\*\"[: ]{1,4}|[\w.]{0,24}[(\]])?(?:0[xX]|[xX])?[0-9a-fA-F]{2,3}(?:u8|[uU])?){5}"
+    r"(?![0-9a-zA-Z]))"
+)
+_DECIMAL_HINTS = (r"1(?<=[^\w.]1)[01][0-9](?:u8)?" + _FOLLOWING, r"7(?<=[^\w.]7)[0-9](?:u8)?" + _FOLLOWING)
+_HEX_HINTS = tuple(rf"{digit}(?<=[^A-WYZa-wyz0-9_.]{digit})[0-9a-fA-F]u?{_FOLLOWING}" for digit in (7, 4))
+_CHARACTER_HINTS = (
+    r",(?<=[\"'`],)(?:[ \t\r\n]{0,24}\\{0,8}[\"'`][!-~]\\{0,8}[\"'`],){4}",
+    r"\+(?<=[\"'` ]\+)(?:[ \t]?[\"'`][!-~][\"'`][ \t]?\+){4}",
+)
+_SPACED_HINTS = (
+    *(rf"{sign}(?:(?<=[!-~] {sign})|(?<=[!-~]   {sign}))(?=(?: {{1,3}}[!-~]){{4}} )" for sign in "-_"),
+    r"I(?:(?<=A [KS] I)|(?<=A   [KS]   I))(?= {1,3}A )",
+    r"I(?:(?<=A I)|(?<=A   I))(?= {1,3}z )",
+)
+_DUMP_HINTS = (r"00000[0-9a-fA-F]{0,10}:?[ \t]{1,3}(?:[0-9a-fA-F]{2,8}[ \t]|[ \t]{1,2}[!-~\\])",)
+_DECIMAL_HINT, _HEX_HINT, _CHARACTER_HINT, _SPACED_HINT, _DUMP_HINT = (
+    re.compile("|".join(hints)) for hints in (_DECIMAL_HINTS, _HEX_HINTS, _CHARACTER_HINTS, _SPACED_HINTS, _DUMP_HINTS)
+)
+
+
+_REACH = 512
+"""How far before a hint a list may start."""
+
+
+def _near_hints(hint: re.Pattern[str], pattern: re.Pattern[str], text: str, at: int) -> Iterator[re.Match[str]]:
+    """Matches of a slow pattern that include a hint. Only the text near a hint is searched."""
+    done = at
+    for place in hint.finditer(text, at):
+        if place.start() >= done:
+            match = pattern.search(text, max(done, place.start() - _REACH), place.start() + _MAX_DECODED)
+            is_here = match is not None and match.start() <= place.start()
+            done = match.end() if match is not None and is_here else place.end()
+            if match is not None and is_here:
+                yield match
+
+
 def _decimals(text: str, at: int) -> Iterator[Part]:
-    for match in _DECIMALS.finditer(text, at):
+    for match in _near_hints(_DECIMAL_HINT, _DECIMALS, text, max(0, at - _REACH)):
         decoded = "".join(chr(int(code)) for code in _ONE_DECIMAL.findall(match[0]))
         yield Part(*match.span(), decoded, _ONE_DECIMAL)
 
 
 def _hex_codes(text: str, at: int) -> Iterator[Part]:
-    for match in _HEX_CODES.finditer(text, at):
+    for match in _near_hints(_HEX_HINT, _HEX_CODES, text, max(0, at - _REACH)):
         decoded = "".join(chr(int(code[-2:], 16)) for code in _ONE_HEX.findall(match[0]))
         yield Part(*match.span(), decoded.replace("\0", ""), None if "\0" in decoded else _ONE_HEX)
 
 
 def _characters(text: str, at: int) -> Iterator[Part]:
-    for match in _CHARACTERS.finditer(text, at):
+    for match in _near_hints(_CHARACTER_HINT, _CHARACTERS, text, max(0, at - _REACH)):
         yield Part(*match.span(), "".join(letter for _, letter in _ONE_CHARACTER.findall(match[0])), _ONE_CHARACTER)
 
 
 def _spaced(text: str, at: int) -> Iterator[Part]:
-    for match in _SPACED.finditer(text, at):
+    for match in _near_hints(_SPACED_HINT, _SPACED, text, max(0, at - _REACH)):
         yield Part(*match.span(), "".join(_ONE_SPACED.findall(match[0])), _ONE_SPACED)
 
 
@@ -400,12 +444,13 @@ _LINE_SPLIT = re.compile(_BREAK)
 
 def _dumps(text: str, at: int) -> Iterator[Part]:
     """Find the output of xxd, hexdump and od. Their words may be of either byte order, or octal."""
-    for match in _DUMP.finditer(text, at):
+    at = max(0, at - _REACH)
+    for match in _near_hints(_DUMP_HINT, _DUMP, text, at):
         rows = [m[1].split() for line in _LINE_SPLIT.split(match[0]) if (m := _DUMP_WORDS.match(line))]
         readings = [reading for reading in (_read_dump(rows, how) for how in _READINGS) if reading]
         if readings:
             yield Part(*match.span(), "\n".join(readings))
-    for match in _CHARACTER_DUMP.finditer(text, at):
+    for match in _near_hints(_DUMP_HINT, _CHARACTER_DUMP, text, at):
         lines = [line.strip().partition(" ")[2] for line in _LINE_SPLIT.split(match[0])]
         yield Part(*match.span(), "".join(line[2::4] for line in lines))
 
@@ -432,23 +477,14 @@ def _read_dump(rows: list[list[str]], read: Callable[[str], bytes]) -> str | Non
         return None
 
 
-def _hint_pattern(unit: str) -> re.Pattern[str]:
-    """A pattern of a character code that five others follow."""
-    following = r"[^\w.]{1,12}(?:[0-9]{1,5}\\*\"[: ]{1,4}|[\w.]{0,24}[(\]])?(?:0[xX]|[xX])?[0-9a-fA-F]{2,3}(?:u8|[uU])?"
-    return re.compile(rf"{unit}(?:u8|[uU])?(?=(?:{following}){{5}}(?![0-9a-zA-Z]))")
-
-
-_LISTS = (
-    _Decoder(_hint_pattern(r"1(?<=[^\w.]1)[01][0-9]"), _decimals),
-    _Decoder(_hint_pattern(r"7(?<=[^\w.]7)[0-9]"), _decimals),
-    _Decoder(_hint_pattern(r"7(?<=[^A-WYZa-wyz0-9_.]7)[0-9a-fA-F]"), _hex_codes),
-    _Decoder(_hint_pattern(r"4(?<=[^A-WYZa-wyz0-9_.]4)[0-9a-fA-F]"), _hex_codes),
-    _Decoder(re.compile(r",(?<=[\"'`],)(?:[ \t\r\n]{0,24}\\{0,8}[\"'`][!-~]\\{0,8}[\"'`],){4}"), _characters),
-    _Decoder(
-        re.compile(r"\+(?:(?<=[\"'`][!-~][\"'`]\+)|(?<=[\"'`][!-~][\"'`] \+))[ \t]?[\"'`][!-~][\"'`]"), _characters
-    ),
-    _Decoder(re.compile(r"-(?:(?<=[!-~] -)|(?<=[!-~]   -))(?= {1,3}[!-~] {1,3}[!-~] )"), _spaced),
-    _Decoder(re.compile(r"_(?:(?<=[!-~] _)|(?<=[!-~]   _))(?= {1,3}[!-~] {1,3}[!-~] )"), _spaced),
-    _Decoder(re.compile(r"I(?<= I)(?= {1,3}[Az] )"), _spaced),
-    _Decoder(re.compile(r"00000[0-9a-fA-F]{0,10}:?[ \t]{1,3}(?:[0-9a-fA-F]{2,8}[ \t]|[ \t]{1,2}[!-~\\])"), _dumps),
+_LISTS = tuple(
+    _Decoder(re.compile(hint), find)
+    for hints, find in (
+        (_DECIMAL_HINTS, _decimals),
+        (_HEX_HINTS, _hex_codes),
+        (_CHARACTER_HINTS, _characters),
+        (_SPACED_HINTS, _spaced),
+        (_DUMP_HINTS, _dumps),
+    )
+    for hint in hints
 )

@@ -7,7 +7,6 @@ again without the characters that can hide a word (see `views`).
 from __future__ import annotations
 
 import re
-from binascii import a2b_base64
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -22,6 +21,7 @@ from threadline.redact.assignments import (
     is_credible,
     kind_of,
 )
+from threadline.redact.decoding import decode_run, may_be_encoded
 from threadline.redact.formats import SERVICES, Span
 from threadline.redact.heuristics import is_secret_name, services_in_name, split_name, word_set
 from threadline.redact.multiline import (
@@ -39,7 +39,6 @@ from threadline.redact.tokens import (
     candidate_runs,
     find_azure_secrets,
     find_token,
-    find_token_uncached,
 )
 from threadline.redact.views import TextView, text_views
 
@@ -57,9 +56,9 @@ def find_spans(text: str, views: Iterable[TextView] | None = None, *, personal: 
 
     `views` are the result of `text_views(text)`, if the caller already has it.
     """
-    spans = list(_scan_windows(_to_bytes(text), personal=personal))
+    spans = list(_scan_windows(_to_bytes(text), personal=personal, decode_runs=False))
     for view in text_views(text) if views is None else views:
-        for span in _scan_windows(_to_bytes(view.text), personal=personal):
+        for span in _scan_windows(_to_bytes(view.text), personal=personal, decode_runs=False):
             start, end = view.where(span.start, span.end)
             value = span.value or view.text[span.start : span.end]
             spans.append(Span(start, end, span.kind, span.local_only, value))
@@ -67,8 +66,8 @@ def find_spans(text: str, views: Iterable[TextView] | None = None, *, personal: 
 
 
 def find_spans_in_bytes(view: bytes, *, personal: bool = False) -> list[Span]:
-    """The same for the bytes of a file, with byte offsets and without views."""
-    return list(_scan_windows(view, personal=personal))
+    """The same for the bytes of a file, with byte offsets. Of the views, only runs of base64 and hex are decoded."""
+    return list(_scan_windows(view, personal=personal, decode_runs=True))
 
 
 def _to_bytes(text: str) -> bytes:
@@ -76,9 +75,9 @@ def _to_bytes(text: str) -> bytes:
     return text.encode("ascii", "replace")
 
 
-def _scan_windows(view: bytes, *, personal: bool) -> Iterator[Span]:
+def _scan_windows(view: bytes, *, personal: bool, decode_runs: bool) -> Iterator[Span]:
     if len(view) <= WINDOW + _LOOKAHEAD:
-        yield from _scan_window(view, personal=personal)
+        yield from _scan_window(view, personal=personal, decode_runs=decode_runs)
         return
     start = 0
     while start < len(view):
@@ -89,7 +88,9 @@ def _scan_windows(view: bytes, *, personal: bool) -> Iterator[Span]:
             end = min(len(view), stop + lookahead)
             spans = [
                 Span(first + begin, last + begin, kind, local_only, value)
-                for first, last, kind, local_only, value in _scan_window(view[begin:end], personal=personal)
+                for first, last, kind, local_only, value in _scan_window(
+                    view[begin:end], personal=personal, decode_runs=decode_runs
+                )
             ]
             # A span that touches the window's end may continue after it.
             if (
@@ -103,12 +104,13 @@ def _scan_windows(view: bytes, *, personal: bool) -> Iterator[Span]:
         start = stop
 
 
-def _scan_window(view: bytes, *, personal: bool) -> Iterator[Span]:
+def _scan_window(view: bytes, *, personal: bool, decode_runs: bool) -> Iterator[Span]:
     lower = view.lower()
     marks = find_rare_marks(lower)
     yield from find_private_keys(view, marks)
     done = 0
     broken = BrokenTokenFinder(view)
+    find_at_run = _find_at_run_and_decode if decode_runs else _find_at_run
     for start, end, is_hex in candidate_runs(view):
         if end <= done:
             continue
@@ -242,39 +244,54 @@ def find_rare_marks(lower: bytes) -> RareMarks:
     return marks
 
 
-# Cache of runs that are not secrets by themselves, because the same names and paths recur. The value is whether the run
-# can be an assigned value, which depends on the text before it.
+# Caches of runs that are not secrets by themselves, because the same names and paths recur. The value is whether the
+# run can be an assigned value, which depends on the text before it.
 _HARMLESS_RUNS: dict[bytes, bool] = {}
+_HARMLESS_DECODED_RUNS: dict[bytes, bool] = {}
 _MAX_HARMLESS_RUNS = 16384
 _MAX_CACHED_RUN = 128
 
 
-def find_at_run(view: bytes, start: int, end: int, is_hex: bool) -> Span | None:
+def _find_at_run(view: bytes, start: int, end: int, is_hex: bool) -> Span | None:
     """The credential that a run is or starts with."""
     if is_hex:
         return find_assigned_run(view, start, end) if can_be_assigned(view, start, end) else None
+    return _check_run_once(view, start, end, _HARMLESS_RUNS, decode=False)
+
+
+def _find_at_run_and_decode(view: bytes, start: int, end: int, is_hex: bool) -> Span | None:
+    """The credential that a run is or starts with, or that is encoded in it."""
+    if is_hex:
+        span = find_assigned_run(view, start, end) if can_be_assigned(view, start, end) else None
+        return span or find_in_encoded(view, start, end)
+    return _check_run_once(view, start, end, _HARMLESS_DECODED_RUNS, decode=True)
+
+
+def _check_run_once(
+    view: bytes, start: int, end: int, harmless_runs: dict[bytes, bool], *, decode: bool
+) -> Span | None:
     # A run that is joined to a word before or after it cannot be judged by itself.
     if view[end : end + 1] == b"=" or (start and view[start - 1] in JOINING_BYTES):
-        return _check_run(view, start, end)[0]
+        return _check_run(view, start, end, decode=decode)[0]
     run = view[start:end]
-    can_be_value = _HARMLESS_RUNS.get(run)
+    can_be_value = harmless_runs.get(run)
     if can_be_value is not None:
         return find_assigned_run(view, start, end) if can_be_value else None
-    span, can_be_value = _check_run(view, start, end)
+    span, can_be_value = _check_run(view, start, end, decode=decode)
     if span is None and end - start < _MAX_CACHED_RUN:
-        if len(_HARMLESS_RUNS) > _MAX_HARMLESS_RUNS:
-            _HARMLESS_RUNS.clear()
-        _HARMLESS_RUNS[run] = can_be_value
+        if len(harmless_runs) > _MAX_HARMLESS_RUNS:
+            harmless_runs.clear()
+        harmless_runs[run] = can_be_value
     return span
 
 
-def _check_run(view: bytes, start: int, end: int) -> tuple[Span | None, bool]:
+def _check_run(view: bytes, start: int, end: int, *, decode: bool) -> tuple[Span | None, bool]:
     """The credential, and whether the run can be a value."""
     can_be_value = can_be_assigned(view, start, end)
     span = (
         find_token(view, start, end)
         or (find_assigned_run(view, start, end) if can_be_value else None)
-        or find_in_base64(view, start, end)
+        or (find_in_encoded(view, start, end) if decode else None)
     )
     return span, can_be_value
 
@@ -405,46 +422,16 @@ def _classify_name(backwards: bytes) -> tuple[_Services, bool]:
     return services, harmless and not is_secret_name(name)
 
 
-_BASE64_RUN = re.compile(rb"[A-Za-z0-9+/_-]{24,65536}+={0,2}")
-_ANY_UPPER = re.compile(rb"[A-Z]")
-_TO_STANDARD_BASE64 = bytes.maketrans(b"-_", b"+/")
-_SAMPLE_LENGTH = 16
-_TEXT_BYTES = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
-_MAX_BINARY_IN_SAMPLE = 3
-_MAX_BINARY_SHARE = 0.1
+_MAX_ENCODED = 64 * 1024
 
 
-def find_in_base64(view: bytes, start: int, end: int) -> Span | None:
-    """The run, if it is base64 of a text with a credential, which becomes the span's value."""
-    run = _BASE64_RUN.match(view, start)
-    # The first characters show that nearly no run is encoded text.
-    if (
-        run is None
-        or len(
-            a2b_base64(view[start : start + _SAMPLE_LENGTH].translate(_TO_STANDARD_BASE64)).translate(None, _TEXT_BYTES)
-        )
-        > _MAX_BINARY_IN_SAMPLE
-    ):
+def find_in_encoded(view: bytes, start: int, end: int) -> Span | None:
+    """The run and the lines that continue it, if they encode a text with a secret, which becomes the span's value."""
+    if not may_be_encoded(view, start):
         return None
-    if not _ANY_UPPER.search(view, start, end):
-        return None
-    encoded = run[0].rstrip(b"=").translate(_TO_STANDARD_BASE64)
-    text = a2b_base64(encoded[: len(encoded) - (len(encoded) % 4 == 1)] + b"==")
-    if len(text.translate(None, _TEXT_BYTES)) > len(text) * _MAX_BINARY_SHARE:
-        return None
-    for span in _find_in_decoded(text.decode("ascii", "replace").encode("ascii", "replace")):
-        return Span(start, run.end(), span.kind, value=span.value)
+    part = decode_run(view[start : start + _MAX_ENCODED].decode("latin-1"), 0, min(end - start, _MAX_ENCODED))
+    for span in find_spans(part.text, personal=False) if part is not None else ():
+        if part is not None and not span.local_only:
+            value = span.value or part.text[span.start : span.end]
+            return Span(start + part.start, start + part.end, span.kind, value=value)
     return None
-
-
-def _find_in_decoded(text: bytes) -> Iterator[Span]:
-    """Find credentials in a decoded text, the most certain first."""
-    for start, end, is_hex in candidate_runs(text):
-        span = None if is_hex else find_token_uncached(text, start, end)
-        if span is not None:
-            yield span._replace(value=text[span.start : span.end].decode())
-    lower = text.lower()
-    marks = find_rare_marks(lower)
-    for span in (*find_named_values(text, lower, marks), *find_assigned_values(text, lower, marks)):
-        if not span.local_only:
-            yield span._replace(value=span.value or text[span.start : span.end].decode())

@@ -9,8 +9,6 @@ from operator import itemgetter
 
 from threadline.redact.decoding import Part, find_encoded, find_escapes, find_lookalikes, foreign_characters
 
-# Each view is one more scan of the text, so their number is limited. Real terminal output needs two.
-_MAX_NESTED = 16
 # By the standard a sequence may also end with a backslash or a bracket. None does in practice, and another sequence may
 # start there.
 _SEQUENCE_END = "[0-?]{0,64}[ !$]?[A-Za-z@`{|}~]"
@@ -40,8 +38,8 @@ _BACKSPACE = re.compile("\x08")
 _NUL = re.compile("\0")
 
 
-def _find_hidden(text: str, foreign: str) -> list[tuple[int, int]]:
-    """The spans of hidden characters and sequences, in order; `foreign` are the characters that are not ASCII."""
+def find_hidden(text: str, foreign: str) -> list[Part]:
+    """Find hidden characters and sequences; `foreign` are the characters that are not ASCII."""
     spans = [match.span() for pattern in (_SEQUENCE, _BACKSPACE, _NUL) for match in pattern.finditer(text)]
     if _MAYBE_ESCAPED_SEQUENCE.search(text):
         spans += [match.span() for match in _ESCAPED_SEQUENCE.finditer(text)]
@@ -49,7 +47,7 @@ def _find_hidden(text: str, foreign: str) -> list[tuple[int, int]]:
         spans += [match.span() for match in _ESCAPED_INVISIBLE.finditer(text)]
     if foreign and _ANY_INVISIBLE.search(foreign):
         spans += [match.span() for pattern in (_SEQUENCE_8_BIT, _INVISIBLE) for match in pattern.finditer(text)]
-    return sorted(spans)
+    return [Part(start, end, "") for start, end in sorted(spans)]
 
 
 class TextView:
@@ -95,14 +93,16 @@ class TextView:
         return at, at + 1
 
 
-_MAX_DEPTH = 4
+_MAX_DEPTH = 4.0
+# Hidden characters are nested more often than encodings.
+_HIDDEN_DEPTH = 0.25
 _MIN_BUDGET = 1 << 16
 _BUDGET_FACTOR = 4
 """All views together are at most this many times as long as the text, so that the time stays linear."""
 
 
 # Most texts of a transcript are names, ids, times and short paths.
-_PLAIN_WORD = re.compile(r"[A-Za-z0-9_.:/ -]{0,29}|[0-9a-f-]{36}|(?:toolu|msg|req|agent)_\w{0,40}", re.ASCII)
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_.:/ -]{0,19}|[0-9a-f-]{36}|(?:toolu|msg|req|agent)_\w{0,40}", re.ASCII)
 
 
 def text_views(text: str) -> Iterator[TextView]:
@@ -115,17 +115,10 @@ def text_views(text: str) -> Iterator[TextView]:
         return
     budget = max(_MIN_BUDGET, _BUDGET_FACTOR * len(text))
     seen = {hash(text)}
-    pending: list[tuple[str, TextView | None, int]] = [(text, None, 0)]
+    pending: list[tuple[str, TextView | None, float]] = [(text, None, 0)]
     while pending:
         current, below, depth = pending.pop()
-        for _round in range(_MAX_NESTED):
-            foreign = foreign_characters(current)
-            hidden = _find_hidden(current, foreign)
-            if not hidden:
-                break
-            below = TextView(current, [Part(start, end, "") for start, end in hidden], below)
-            current = below.text
-            yield below
+        foreign = foreign_characters(current)
         for find in _TRANSFORMATIONS:
             parts = find(current, foreign)
             view = TextView(current, _keep_marked_lines(current, parts), below) if parts else None
@@ -136,8 +129,9 @@ def text_views(text: str) -> Iterator[TextView]:
                 return
             seen.add(hash(view.text))
             yield view
-            if depth < _MAX_DEPTH:
-                pending.append((view.text, view, depth + 1))
+            next_depth = depth + (1 if find is not find_hidden else _HIDDEN_DEPTH)
+            if next_depth <= _MAX_DEPTH:
+                pending.append((view.text, view, next_depth))
 
 
 _MAX_LINE = 2000
@@ -165,7 +159,7 @@ def _find_markup(text: str, foreign: str) -> list[Part]:
     return sorted(parts, key=itemgetter(0))
 
 
-_TRANSFORMATIONS: tuple[Callable[[str, str], list[Part]], ...] = (_find_markup, find_encoded)
+_TRANSFORMATIONS: tuple[Callable[[str, str], list[Part]], ...] = (find_hidden, _find_markup, find_encoded)
 
 
 def _keep_marked_lines(text: str, parts: list[Part]) -> Iterator[Part]:
@@ -175,7 +169,7 @@ def _keep_marked_lines(text: str, parts: list[Part]) -> Iterator[Part]:
         if part.start >= last:
             first = _line_start(text, part.start)
             if first > max(last, 0):
-                yield Part(max(last, 0), first, "\n")
+                yield Part(max(last, 0), first, "\n\n")
         yield part
         if part.end > last:
             last = _line_end(text, part.end)
