@@ -1,0 +1,200 @@
+"""The texts of one record of a transcript, joined in reading order, with positions mapped back to the fields.
+
+A secret may be split between fields: two content blocks, the lines of a patch, a name and its value. Searching the
+joined text finds it, and `JoinedTexts.pieces` says which part of which field it is.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+MAX_DEPTH = 300
+
+
+class FormatWords(Struct, frozen=True):
+    """The fixed words of a file format: names of fields, and allowed values of some fields."""
+
+    keys: frozenset[str] = frozenset()
+    values: dict[str, frozenset[str]] = {}
+
+    def is_fixed(self, key: str, value: str) -> bool:
+        """Whether a value is a fixed word of the format in this field."""
+        return key in self.values and value in self.values[key]
+
+
+class Leaf(NamedTuple):
+    """A text in a JSON value: the keys and indexes that lead to it, and its nearest key. A key is also a text."""
+
+    path: tuple[str | int, ...]
+    key: str
+    text: str
+    is_key: bool = False
+
+    @property
+    def json_path(self) -> str:
+        """The path in JSON Path notation."""
+        return "$" + "".join(
+            f"[{step}]" if isinstance(step, int) else f".{step}" if _PLAIN_KEY.match(step) else f"[{step!r}]"
+            for step in self.path
+        )
+
+    @property
+    def is_patch_line(self) -> bool:
+        """Whether it is a line of a patch, which starts with a sign."""
+        return len(self.path) > 1 and self.path[-2] == "lines" and "structuredPatch" in self.path
+
+    @property
+    def is_own_field(self) -> bool:
+        """Whether it is a field of the record itself, such as `cwd`, and not part of the conversation."""
+        return self.is_key or (len(self.path) == 1 and self.path[0] not in _TEXT_FIELDS)
+
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*\Z")
+_TEXT_FIELDS = frozenset(("content", "summary", "display", "text", "prompt", "lastPrompt", "toolUseResult"))
+# Ids and times in the forms that Claude Code writes. In these fields, anything else is a text.
+_ID_FIELDS = frozenset(
+    "uuid parentUuid logicalParentUuid leafUuid sessionId session_id id tool_use_id toolUseID parentToolUseID"
+    " sourceToolUseID sourceToolAssistantUUID messageId requestId agentId timestamp promptId anchor started ended".split()
+)
+_ID_VALUE = re.compile(
+    r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,16}(?:Z|[+-][0-9:]{5})"
+    r"|(?:toolu|srvtoolu|msg|req|agent)_(?:01)?[0-9A-Za-z]{16,32}|a[0-9a-f]{7,16}|L[0-9]{1,9}"
+)
+
+
+def list_leaves(value: Any, fixed: FormatWords) -> Iterator[Leaf]:
+    """All texts of a JSON value in reading order, except ids, times and fixed words of the format."""
+    pending: list[tuple[tuple[str | int, ...], str, Any]] = [((), "", value)]
+    while pending:
+        path, key, node = pending.pop()
+        if isinstance(node, str):
+            if node and not (key in _ID_FIELDS and _ID_VALUE.fullmatch(node)) and not fixed.is_fixed(key, node):
+                yield Leaf(path, key, node)
+        elif isinstance(node, dict):
+            if len(path) > MAX_DEPTH:
+                continue
+            pending += [((*path, str(name)), str(name), inner) for name, inner in reversed(node.items())]
+            for name in node:
+                if name not in fixed.keys:
+                    yield Leaf((*path, str(name)), "", str(name), is_key=True)
+        elif isinstance(node, list | tuple):
+            if len(path) <= MAX_DEPTH:
+                pending += [((*path, at), key, node[at]) for at in range(len(node) - 1, -1, -1)]
+
+
+class Piece(NamedTuple):
+    """A part of a leaf."""
+
+    leaf: Leaf
+    start: int
+    end: int
+
+
+class JoinedTexts:
+    """Texts joined to one, which maps positions back to the texts."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._starts: list[int] = []
+        self._sources: list[tuple[Leaf, int, int]] = []
+        self._size = 0
+
+    def add(self, leaf: Leaf, start: int, end: int, separator: str) -> None:
+        """Append a part of a leaf, and the separator before the next."""
+        self._starts.append(self._size)
+        self._sources.append((leaf, start, end))
+        self._parts += [leaf.text[start:end], separator]
+        self._size += end - start + len(separator)
+
+    @property
+    def text(self) -> str:
+        """The joined text."""
+        return "".join(self._parts)
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """The leaves, in order."""
+        return [leaf for leaf, _start, _end in self._sources]
+
+    def pieces(self, start: int, end: int) -> list[Piece]:
+        """The parts of leaves in a span of the joined text, without separators."""
+        pieces = []
+        for at in range(max(0, bisect_right(self._starts, start) - 1), bisect_right(self._starts, end - 1)):
+            leaf, first, last = self._sources[at]
+            offset = first - self._starts[at]
+            begin, stop = max(first, start + offset), min(last, end + offset)
+            if begin < stop:
+                pieces.append(Piece(leaf, begin, stop))
+        return pieces
+
+
+def join_leaves(leaves: list[Leaf]) -> JoinedTexts:
+    """Join the texts of a record by line ends: the conversation first, then the record's own fields.
+
+    A text that occurs twice, as in `message` and `toolUseResult`, is joined once. Lines of patches lose their sign.
+    """
+    joined = JoinedTexts()
+    seen: set[str] = set()
+    own: list[Leaf] = []
+    for leaf in leaves:
+        if leaf.is_own_field:
+            own.append(leaf)
+        elif leaf.is_patch_line:
+            joined.add(leaf, 1, len(leaf.text), "\n")
+        elif leaf.text not in seen:
+            seen.add(leaf.text)
+            joined.add(leaf, 0, len(leaf.text), "\n")
+    for leaf in own:
+        if leaf.text not in seen:
+            seen.add(leaf.text)
+            joined.add(leaf, 0, len(leaf.text), "\n\n")
+    return joined
+
+
+_SEAM_LENGTH = 512
+_TOKEN_END = re.compile(r"[A-Za-z0-9_+/=.~-]{4,512}\Z")
+_TOKEN_START = re.compile(r"[A-Za-z0-9_+/=.~-]{4,512}")
+_MIN_SPLIT_TOKEN = 16
+
+
+def join_seams(leaves: list[Leaf]) -> JoinedTexts:
+    """Join only the ends and starts of neighbours that may be two halves of one token, without a separator."""
+    joined = JoinedTexts()
+    last: Leaf | None = None
+    for leaf in leaves:
+        if leaf.is_own_field or leaf.is_patch_line:
+            continue
+        if last is not None and last.text != leaf.text and last.text[-1].isalnum() and leaf.text[0].isalnum():
+            tail = _TOKEN_END.search(last.text, max(0, len(last.text) - _SEAM_LENGTH))
+            head = _TOKEN_START.match(leaf.text)
+            if tail and head and len(tail[0]) + len(head[0]) >= _MIN_SPLIT_TOKEN:
+                joined.add(last, tail.start(), len(last.text), "")
+                joined.add(leaf, 0, head.end(), "\n\n")
+        last = leaf
+    return joined
+
+
+def replace_pieces(value: Any, replacements: dict[Leaf, str]) -> Any:
+    """A copy of a JSON value with other texts in place of some leaves."""
+    by_path = {(leaf.path, leaf.is_key): text for leaf, text in replacements.items()}
+    return _replace_below(value, (), by_path) if by_path else value
+
+
+def _replace_below(value: Any, path: tuple[str | int, ...], by_path: dict[tuple[Any, bool], str]) -> Any:
+    if isinstance(value, str):
+        return by_path.get((path, False), value)
+    if len(path) > MAX_DEPTH:
+        return value
+    if isinstance(value, dict):
+        return {
+            by_path.get(((*path, str(name)), True), name): _replace_below(inner, (*path, str(name)), by_path)
+            for name, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_replace_below(inner, (*path, at), by_path) for at, inner in enumerate(value)]
+    return value

@@ -1,0 +1,290 @@
+"""Split a shell command into pipelines of simple commands, well enough to know what it prints.
+
+Quotes, substitutions, redirections, here-documents and continued lines are understood. Programs that run another
+command (`sudo`, `ssh host`, `docker exec`, `bash -c`) are replaced by that command. Nothing is executed or expanded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+MAX_COMMAND = 16_384
+"""Longer commands are cut: they are scripts that are written to a file."""
+_MAX_NESTING = 6
+_SUBSTITUTION = re.compile(r"\$\((?!\()|`")
+_STEP = re.compile(
+    r"(?P<blank>(?:[ \t]|\\\r?\n)+)"
+    r"|(?P<comment>(?<![^\s;&|(])#[^\n]*)"
+    r"|(?P<end>&&|\|\||;;?|\r?\n|&(?![>&])|[()](?!\())"
+    r"|(?P<pipe>\|&?)"
+    r"|(?P<heredoc><<-?[ \t]*(?P<mark>['\"]?[\w.]+['\"]?))"
+    r"|(?P<redirect>(?:[0-9]|&)?>{1,2}\|?(?:&[0-9-])?|[0-9]?<(?!<)|<<<)"
+    r"|(?P<single>\$?'[^']*'?)"
+    r'|(?P<double>"(?:[^"\\$`]|\\.|\$(?!\()|(?P<inner>\$\(|`))*?(?:"|(?=\Z)))'
+    r"|(?P<escaped>\\.)"
+    r"|(?P<open>\$\((?!\()|`)"
+    r"|(?P<plain>[^\s'\"\\|&;<>()`$]+|\$|.)",
+    re.DOTALL,
+)
+_DOUBLE_PART = re.compile(r'[^"\\$`]+|\\.|\$(?!\()|\$\(|`|"', re.DOTALL)
+_PAREN = re.compile(r"[^'\"\\()]+|'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|[()]|['\"\\]", re.DOTALL)
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+_VARIABLE = re.compile(r"\$\{?#?([A-Za-z_]\w*)[^}\s\"]*\}?|\$env:(\w+)|%(\w+)%")
+
+
+class Word(Struct):
+    """A word without its quotes. `commands` are the commands whose output is part of it."""
+
+    text: str = ""
+    commands: list[str] = []
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables whose values are part of it."""
+        return [next(filter(None, match.groups()), "") for match in _VARIABLE.finditer(self.text)]
+
+
+class SimpleCommand(Struct):
+    """One command: variables set before it, its words, files read from, and whether its output goes to a file."""
+
+    words: list[Word] = []
+    assignments: dict[str, Word] = {}
+    inputs: list[str] = []
+    is_redirected: bool = False
+
+    @property
+    def arguments(self) -> list[str]:
+        """The words as texts."""
+        return [word.text for word in self.words]
+
+
+SUBSTITUTED = "\x00"
+"""Stands in a word for the output of a command."""
+
+
+def parse_command(command: str) -> list[list[SimpleCommand]]:
+    """The pipelines of a command, in order."""
+    return list(_parse(command[:MAX_COMMAND]))
+
+
+def _parse(command: str) -> Iterator[list[SimpleCommand]]:
+    pipeline: list[SimpleCommand] = []
+    simple = SimpleCommand()
+    word: Word | None = None
+    redirect = ""
+    marks: list[str] = []
+    at = 0
+
+    def finish_word() -> None:
+        nonlocal word, redirect
+        if word is None:
+            return
+        if redirect:
+            if "<" in redirect:
+                simple.inputs.append(word.text)
+            elif redirect[0] not in "23456789" and word.text not in {"/dev/stdout", "/dev/stderr", "/dev/tty"}:
+                simple.is_redirected = True
+            redirect = ""
+        elif not simple.words and (match := _ASSIGNMENT.fullmatch(word.text)):
+            simple.assignments[match[1]] = Word(match[2], word.commands)
+        else:
+            simple.words.append(word)
+        word = None
+
+    def finish_command() -> None:
+        nonlocal simple
+        finish_word()
+        if simple.words or simple.assignments or simple.inputs:
+            pipeline.append(simple)
+        simple = SimpleCommand()
+
+    while match := _STEP.match(command, at):
+        kind, text = match.lastgroup, match[0]
+        kind = {"mark": "heredoc", "inner": "double"}.get(kind or "", kind)
+        at = match.end()
+        if kind in {"single", "double", "escaped", "open", "plain"} and word is None:
+            word = Word()
+        if kind == "blank":
+            finish_word()
+        elif kind == "end":
+            finish_command()
+            if pipeline:
+                yield pipeline
+                pipeline = []
+            if text.endswith("\n"):
+                at = _skip_heredocs(command, at, marks)
+        elif kind == "pipe":
+            finish_command()
+        elif kind == "heredoc":
+            finish_word()
+            marks.append(match["mark"].strip("'\""))
+        elif kind == "redirect":
+            if word is not None and word.text.isdigit():
+                word, text = None, f"2{text}" if word.text != "1" else text
+            finish_word()
+            redirect = "" if "&" in text[1:] and text[-1] in "0123456789-" else text
+        elif word is None:
+            continue
+        elif kind == "single":
+            word.text += text.lstrip("$").strip("'")
+        elif kind == "double":
+            at = _read_double(command, match.start() + 1, word)
+        elif kind == "escaped":
+            word.text += text[1]
+        elif kind == "open":
+            at = _read_substitution(command, match.start(), word)
+        else:
+            word.text += text
+    finish_command()
+    if pipeline:
+        yield pipeline
+
+
+def _skip_heredocs(command: str, at: int, marks: list[str]) -> int:
+    for mark in marks:
+        end = re.compile(rf"^\t*{re.escape(mark)}[ \t]*$", re.MULTILINE).search(command, at)
+        at = end.end() if end else len(command)
+    marks.clear()
+    return at
+
+
+def _read_double(command: str, at: int, word: Word) -> int:
+    """Read the rest of a text in double quotes; return the position after it."""
+    while match := _DOUBLE_PART.match(command, at):
+        text = match[0]
+        at = match.end()
+        if text == '"':
+            break
+        if text in {"$(", "`"}:
+            at = _read_substitution(command, match.start(), word)
+        else:
+            word.text += text[1:] if text[0] == "\\" and text[1:] in {'"', "\\", "$", "`"} else text
+    return at
+
+
+def _read_substitution(command: str, at: int, word: Word) -> int:
+    """Read `$(…)` or backquotes; return the position after it."""
+    if command[at] == "`":
+        end = command.find("`", at + 1)
+        end = len(command) if end < 0 else end
+        inner, after = command[at + 1 : end], end + 1
+    else:
+        depth, after, start = 1, at + 2, at + 2
+        while depth and (match := _PAREN.match(command, after)):
+            depth += {"(": 1, ")": -1}.get(match[0], 0)
+            after = match.end()
+        inner = command[start : after - (depth == 0)]
+    word.text += SUBSTITUTED
+    word.commands.append(inner)
+    return after
+
+
+# Words before a command that change nothing about its output.
+_KEYWORDS = frozenset("if then else elif do while until time ! { } fi done command exec builtin nohup eval noglob".split())
+_WRAPPERS: dict[str, re.Pattern[str]] = {
+    # What a program's options with a value look like; the command follows the last option and the operands.
+    "sudo": re.compile(r"-[ugpCrtTDRh]$|--(?:user|group|prompt|chdir|host)$"),
+    "doas": re.compile(r"-[uC]$"),
+    "env": re.compile(r"-[uCS]$|--(?:unset|chdir)$"),
+    "nice": re.compile(r"-n$"),
+    "ionice": re.compile(r"-[cnp]$"),
+    "timeout": re.compile(r"-[ks]$"),
+    "stdbuf": re.compile(r"-[ioe]$"),
+    "watch": re.compile(r"-[nd]$"),
+    "xargs": re.compile(r"-[IinLPsadE]$"),
+    "setsid": re.compile(r"$^"),
+    "unbuffer": re.compile(r"$^"),
+    "caffeinate": re.compile(r"-[tw]$"),
+    "chroot": re.compile(r"$^"),
+    "proxychains": re.compile(r"$^"),
+    "torsocks": re.compile(r"$^"),
+    "firejail": re.compile(r"$^"),
+    "wsl": re.compile(r"-[due]$"),
+}
+_OPERANDS = {"timeout": 1, "chroot": 1}
+_SHELLS = frozenset("bash sh zsh dash ash ksh fish powershell powershell.exe pwsh su script runuser".split())
+_REMOTE = frozenset("ssh autossh mosh tsh".split())
+_SSH_VALUE = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]$|--(?:user|cluster|proxy)$")
+_EXEC_VALUE = re.compile(
+    r"-[eunpwvclmhf]$|--(?:env|user|name|workdir|publish|volume|container|namespace|network|file|index|context|entrypoint"
+    r"|platform|project-name|env-file|label|mount|hostname|kubeconfig|zone|project)$"
+)
+_CONTAINERS = frozenset("docker podman nerdctl docker-compose podman-compose lxc incus finch".split())
+_AFTER_DASHES = frozenset(
+    "kubectl oc k9s multipass lima limactl doppler op aws-vault chamber infisical teller summon envchain dotenv direnv"
+    " vault-env saml2aws granted devbox mise asdf nix vagrant heroku fly flyctl railway aws gcloud okteto tilt npx pnpm"
+    " microk8s k3s minikube crictl envdir with-env 1password".split()
+)
+_RUNNERS = re.compile(r"(?:(?:poetry|uv|pipenv|pdm|rye|hatch|conda|mamba|bundle|rvm|devbox) (?:run|exec)|npx|bunx|pnpm dlx) ")
+_COMMAND_OPTION = re.compile(r"-[a-z]*c$|--?command$|-Command$|-C$|--run$|--init-command$", re.IGNORECASE)
+
+
+def unwrap(simple: SimpleCommand) -> SimpleCommand | str:
+    """The command that a wrapper such as `sudo` or `ssh host` runs: as words, or as text that a shell parses."""
+    words = simple.words
+    for _level in range(_MAX_NESTING):
+        texts = [word.text for word in words]
+        if not texts:
+            break
+        program = texts[0].rsplit("/", 1)[-1].rsplit("\\", 1)[-1]
+        start = _start_of_inner(program, texts)
+        if start is None:
+            break
+        if isinstance(start, str):
+            return start
+        words = words[start:]
+    inner = SimpleCommand(list(words), dict(simple.assignments), simple.inputs, simple.is_redirected)
+    while inner.words and (match := _ASSIGNMENT.fullmatch(inner.words[0].text)):
+        inner.assignments[match[1]] = Word(match[2], inner.words.pop(0).commands)
+    return inner
+
+
+def _start_of_inner(program: str, texts: list[str]) -> int | str | None:
+    """Where the inner command starts, or its text; None if there is no inner command."""
+    if program in _KEYWORDS:
+        if program == "eval":
+            return " ".join(texts[1:]) if len(texts) > 1 else None
+        return 1
+    if program in _WRAPPERS:
+        at = _skip_options(texts, 1, _WRAPPERS[program]) + _OPERANDS.get(program, 0)
+        while program in {"env", "sudo"} and at < len(texts) and _ASSIGNMENT.fullmatch(texts[at]):
+            at += 1
+        return at if at < len(texts) else None
+    if program in _SHELLS or program in {"nix-shell", "vagrant", "gcloud", "fly", "flyctl", "heroku"}:
+        for at, text in enumerate(texts[1:-1], 1):
+            if _COMMAND_OPTION.fullmatch(text):
+                return " ".join(texts[at + 1 :]) if program.startswith(("power", "pwsh")) else texts[at + 1]
+        match = next((text for text in texts if text.startswith("--command=")), None)
+        if match is not None:
+            return match.partition("=")[2]
+    if program in _REMOTE:
+        at = _skip_options(texts, 1 + (program == "tsh"), _SSH_VALUE) + 1
+        return " ".join(texts[at:]) if at < len(texts) else None
+    if program in _CONTAINERS:
+        return _start_in_container(texts)
+    if program in _AFTER_DASHES and "--" in texts[1:-1]:
+        return texts.index("--", 1) + 1
+    runner = _RUNNERS.match(" ".join(texts[:3]) + " ")
+    return runner[0].count(" ") if runner and len(texts) > runner[0].count(" ") else None
+
+
+def _start_in_container(texts: list[str]) -> int | None:
+    """Where the command starts after `docker exec NAME`, `docker run IMAGE` or `docker compose exec SERVICE`."""
+    at = next((at for at, text in enumerate(texts) if text in {"exec", "run"}), None)
+    if at is None:
+        return None
+    at = _skip_options(texts, at + 1, _EXEC_VALUE) + 1
+    if at < len(texts) and texts[at] == "--":
+        at += 1
+    return at if at < len(texts) else None
+
+
+def _skip_options(texts: list[str], at: int, takes_value: re.Pattern[str]) -> int:
+    while at < len(texts) and texts[at].startswith("-") and texts[at] != "-":
+        if texts[at] == "--":
+            return at + 1
+        at += 2 if takes_value.match(texts[at]) else 1
+    return at
