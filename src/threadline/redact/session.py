@@ -1,0 +1,353 @@
+"""Redact the records of sessions, once for every output: exports, answers, data sets.
+
+A `SessionRedactor` first learns all records and then redacts them. Unlike a `Redactor`, which knows only texts, it
+knows the structure of a transcript: content blocks that follow each other, the lines of a patch, a command and its
+output, a question and its answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from threadline.redact import provenance
+from threadline.redact.assignments import is_credible, is_distinctive, kind_of
+from threadline.redact.formats import Span
+from threadline.redact.heuristics import is_secret_name
+from threadline.redact.metrics import keep_metrics
+from threadline.redact.records import (
+    FormatWords,
+    JoinedTexts,
+    Leaf,
+    join_leaves,
+    join_seams,
+    list_leaves,
+    replace_pieces,
+)
+from threadline.redact.redactor import Finding, Redactor
+from threadline.redact.scanner import CONTEXT_KINDS, find_spans, merge_overlapping
+from threadline.redact.settings import Level, Settings
+
+_MAX_ROUNDS = 4
+_MAX_COMMANDS = 4096
+
+
+class Match(NamedTuple):
+    """What was found in a text of a record. If `is_local`, only the structure of the record reveals it."""
+
+    leaf: Leaf
+    span: Span
+    is_local: bool = False
+
+    @property
+    def value(self) -> str:
+        """The secret. It may be longer than the part of it in this text."""
+        return self.span.value or self.leaf.text[self.span.start : self.span.end]
+
+
+class RecordScanner:
+    """Finds everything to redact in the records of a session, one after the other.
+
+    It remembers the commands whose output is secret and the questions whose answers are, so records must come in the
+    order of the transcript.
+    """
+
+    def __init__(
+        self,
+        fixed: FormatWords | None = None,
+        *,
+        personal: bool = True,
+        find: Callable[[str], list[Span]] | None = None,
+    ) -> None:
+        self._fixed = fixed or FormatWords()
+        self._find = find or (lambda text: find_spans(text, personal=personal))
+        self._context = ConversationContext()
+
+    def find(self, record: Any) -> list[Match]:
+        """Find everything in a record, in the order of its texts."""
+        leaves = list(list_leaves(record, self._fixed))
+        joined = join_leaves(leaves)
+        spans = self._find(joined.text)
+        matches = list(self._find_in_leaves(leaves, joined, spans))
+        matches += _pieces_across(joined, spans)
+        seams = join_seams(leaves)
+        if seams.leaves:
+            by_format = [span for span in self._find(seams.text) if span.kind not in CONTEXT_KINDS]
+            matches += _pieces_across(seams, by_format)
+        matches += find_named_fields(record)
+        matches += self._context.find(record, leaves)
+        return matches
+
+    def find_in_text(self, text: str) -> list[Match]:
+        """Find everything in a line that is not JSON."""
+        leaf = Leaf((), "", text)
+        return [Match(leaf, span) for span in self._find(text)]
+
+    def _find_in_leaves(self, leaves: list[Leaf], joined: JoinedTexts, spans: list[Span]) -> Iterator[Match]:
+        """Search again the texts in which something is, each by itself and by its key."""
+        touched = {piece.leaf.text for span in spans for piece in joined.pieces(span.start, span.end)}
+        for leaf in leaves:
+            if not leaf.is_key and is_secret_name(leaf.key) and is_credible(leaf.key, leaf.text, quoted=True):
+                whole = Span(0, len(leaf.text), kind_of(leaf.key, leaf.text), local_only=not is_distinctive(leaf.text))
+                yield Match(leaf, whole)
+            elif leaf.text in touched:
+                yield from (Match(leaf, span) for span in self._find(leaf.text))
+
+
+def _pieces_across(joined: JoinedTexts, spans: list[Span]) -> Iterator[Match]:
+    """The parts of spans that extend over several texts."""
+    for span in spans:
+        pieces = joined.pieces(span.start, span.end)
+        if len(pieces) > 1:
+            value = span.value or "".join(piece.leaf.text[piece.start : piece.end] for piece in pieces)
+            for piece in pieces:
+                yield Match(
+                    piece.leaf, Span(piece.start, piece.end, span.kind, local_only=True, value=value), is_local=True
+                )
+
+
+_NAME_KEYS = frozenset(("name", "key", "variable", "field", "header", "label", "id", "k", "question", "setting", "env"))
+_VALUE_KEYS = frozenset(("value", "val", "answer", "v", "default", "content", "data", "new_value", "defaultValue"))
+
+
+def find_named_fields(record: Any) -> Iterator[Match]:
+    """Values of objects that name them in another field: `{"name": "DB_PASSWORD", "value": …}`."""
+    pending: list[tuple[tuple[str | int, ...], Any]] = [((), record)]
+    while pending:
+        path, node = pending.pop()
+        if isinstance(node, dict):
+            names = [node[key] for key in node if key in _NAME_KEYS and isinstance(node[key], str)]
+            values = [key for key in node if key in _VALUE_KEYS and isinstance(node[key], str)] if names else []
+            for key in values:
+                name = next((name for name in names if len(name) < 100 and is_secret_name(name)), None)  # noqa: PLR2004 - a name
+                if name is not None and is_credible(name, node[key], quoted=True):
+                    leaf = Leaf((*path, key), key, node[key])
+                    span = Span(0, len(leaf.text), kind_of(name, leaf.text), local_only=not is_distinctive(leaf.text))
+                    yield Match(leaf, span, is_local=True)
+            pending += [((*path, str(key)), inner) for key, inner in node.items() if isinstance(inner, dict | list)]
+        elif isinstance(node, list):
+            pending += [((*path, at), inner) for at, inner in enumerate(node) if isinstance(inner, dict | list)]
+
+
+_COMMAND_FIELDS = ("command", "cmd", "script", "code")
+_FILE_FIELDS = ("file_path", "path", "filename", "uri", "notebook_path")
+_SHELL_INPUT = re.compile(r"<bash-input>(.*?)</bash-input>", re.DOTALL)
+_SHELL_OUTPUT = re.compile(r"<bash-stdout>(.*?)</bash-stdout>", re.DOTALL)
+_BACKGROUND_ID = re.compile(r"(?:running in (?:the )?background with (?:task )?ID:?|shell ID:?)\s*([\w-]{2,40})", re.IGNORECASE)
+_ANSWERED = re.compile(r'"([^"\n]{4,500})"="([^"\n]{1,500})"')
+
+
+class ConversationContext:
+    """What earlier records say about the texts of later ones: commands, files that were read, questions."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, tuple[str, str]] = {}
+        self._background: dict[str, tuple[str, str]] = {}
+        self._shell_input = ""
+        self._is_asked = False
+
+    def find(self, record: Any, leaves: list[Leaf]) -> list[Match]:
+        """The secrets that a record contains by what came before it."""
+        matches = [
+            Match(leaf, span, is_local=True)
+            for leaf in leaves
+            if not leaf.is_key and not leaf.is_patch_line
+            for span in (*provenance.find_in_shell_sessions(leaf.text), *provenance.find_announced_passwords(leaf.text))
+        ]
+        if not isinstance(record, dict):
+            return matches
+        message = record.get("message")
+        content = message.get("content") if isinstance(message, dict) else record.get("content")
+        by_path = {leaf.path: leaf for leaf in leaves if not leaf.is_key}
+        if isinstance(content, str):
+            matches += self._read_prompt(record, content, by_path)
+        elif isinstance(content, list):
+            for at, block in enumerate(content):
+                if isinstance(block, dict):
+                    matches += self._read_block(record, block, ("message", "content", at), by_path)
+        return matches
+
+    def _read_block(
+        self, record: dict[str, Any], block: dict[str, Any], path: tuple[str | int, ...], by_path: dict[Any, Leaf]
+    ) -> list[Match]:
+        kind = block.get("type")
+        if kind in {"tool_use", "server_tool_use", "mcp_tool_use"}:
+            self._note_call(block)
+        elif kind in {"tool_result", "mcp_tool_result"}:
+            return self._read_result(record, str(block.get("tool_use_id")), path, by_path)
+        elif kind == "text" and isinstance(block.get("text"), str):
+            text = block["text"]
+            if record.get("type") == "assistant":
+                self._is_asked = provenance.asks_for_secret(text)
+                return []
+            return self._read_prompt(record, text, {("message", "content"): by_path.get((*path, "text"))})
+        return []
+
+    def _note_call(self, block: dict[str, Any]) -> None:
+        """Remember a call if its output is secret."""
+        arguments = block.get("input")
+        if not isinstance(arguments, dict) or not isinstance(block.get("id"), str):
+            return
+        command = next((arguments[key] for key in _COMMAND_FIELDS if isinstance(arguments.get(key), str)), "")
+        path = next((arguments[key] for key in _FILE_FIELDS if isinstance(arguments.get(key), str)), "")
+        shell = next((arguments[key] for key in ("bash_id", "shell_id", "task_id") if isinstance(arguments.get(key), str)), "")
+        call = ("", "")
+        if command and provenance.analyze_command(command):
+            call = ("command", command)
+        elif shell in self._background:
+            call = self._background[shell]
+        elif path and block.get("name") not in {"Write", "Edit", "MultiEdit"} and provenance.classify_file(path):
+            call = ("file", path)
+        elif "questions" in arguments or "question" in arguments:
+            call = ("question", "")
+        if call[0]:
+            if len(self._calls) >= _MAX_COMMANDS:
+                self._calls.clear()
+            self._calls[block["id"]] = call
+
+    def _read_result(
+        self, record: dict[str, Any], call_id: str, path: tuple[str | int, ...], by_path: dict[Any, Leaf]
+    ) -> list[Match]:
+        call = self._calls.get(call_id)
+        if call is None:
+            return []
+        own = [leaf for place, leaf in by_path.items() if place[: len(path)] == path and leaf.key != "tool_use_id"]
+        result = [leaf for place, leaf in by_path.items() if place[0] == "toolUseResult"]
+        kind, subject = call
+        if kind == "question":
+            return [match for leaf in (*own, *result) for match in _find_answers(leaf)]
+        for leaf in own:
+            background = _BACKGROUND_ID.search(leaf.text)
+            if background:
+                self._background[background[1]] = call
+        outputs = [*own, *(leaf for leaf in result if leaf.key in {"stdout", "content", "output", "text", "result", "toolUseResult"})]
+        find = provenance.find_printed_secrets if kind == "command" else provenance.find_in_secret_file
+        return [Match(leaf, span, is_local=True) for leaf in outputs for span in find(subject, leaf.text)]
+
+    def _read_prompt(self, record: dict[str, Any], text: str, by_path: dict[Any, Leaf | None]) -> list[Match]:
+        """Read what the user typed: an answer, or a command after `!`."""
+        leaf = by_path.get(("message", "content")) or by_path.get(("content",))
+        if leaf is None or record.get("type") == "assistant":
+            return []
+        matches: list[Match] = []
+        typed = _SHELL_INPUT.search(text)
+        if typed:
+            self._shell_input = typed[1]
+        printed = _SHELL_OUTPUT.search(text)
+        if printed and self._shell_input:
+            for span in provenance.find_printed_secrets(self._shell_input, printed[1]):
+                moved = span._replace(start=span.start + printed.start(1), end=span.end + printed.start(1))
+                matches.append(Match(leaf, moved, is_local=True))
+        if not typed and not printed and record.get("type") == "user":
+            answer = provenance.find_answer(text) if self._is_asked else None
+            if answer is not None:
+                matches.append(Match(leaf, answer, is_local=True))
+            self._is_asked = False
+        return matches
+
+
+def _find_answers(leaf: Leaf) -> Iterator[Match]:
+    """Secrets in the answers to questions of Claude."""
+    pairs = [(match[1], match[2], match.start(2)) for match in _ANSWERED.finditer(leaf.text)]
+    if len(leaf.path) > 1 and leaf.path[-2] == "answers":
+        pairs.append((leaf.key, leaf.text, 0))
+    for question, answer, start in pairs:
+        span = provenance.find_answer(answer) if provenance.asks_for_secret(question) else None
+        if span is not None:
+            yield Match(leaf, span._replace(start=span.start + start, end=span.end + start), is_local=True)
+
+
+class SessionRedactor:
+    """Redacts the records of one or more sessions. Equal values get the same placeholder in all of them.
+
+    Pass every record to `learn`, in the order of the transcripts, and then to `redact`. What it returns is safe for
+    every output: in a record, also texts that are next to each other contain no secret together. With the level
+    `metrics`, only times, kinds, models, counts and sizes remain.
+
+    >>> redactor = SessionRedactor()
+    >>> record = {"type": "user", "message": {"role": "user", "content": "DB_PASSWORD=" + "vK7-quiet-horse"}}
+    >>> redactor.learn(record)
+    >>> redactor.redact(record)["message"]["content"]
+    'DB_PASSWORD=<secret-1>'
+    """
+
+    def __init__(self, settings: Settings | None = None, fixed: FormatWords | None = None) -> None:
+        self._fixed = fixed or FormatWords()
+        self.redactor = Redactor(settings, self._fixed)
+        self.level = self.redactor.level
+        self._scanner = RecordScanner(self._fixed, find=self.redactor.find_spans)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The replacements so far; see `Redactor.findings`."""
+        return self.redactor.findings
+
+    def learn(self, record: Any) -> None:
+        """Learn the secrets and names of a record."""
+        if self.level is Level.METRICS:
+            return
+        if isinstance(record, str):
+            self.redactor.learn(record)
+            return
+        self._learn_matches(self._scanner.find(record))
+        self.redactor.learn_projects(record)
+
+    def redact(self, record: Any, place: str = "") -> Any:
+        """A redacted copy of a record that was learned. A text stands for a line that is not JSON."""
+        if self.level is Level.METRICS:
+            return "" if isinstance(record, str) else keep_metrics(record, self._fixed)
+        if isinstance(record, str):
+            return self.redactor.redact(record, place)
+        redacted = self.redactor.redact_value(record, place, is_learned=True)
+        for _round in range(_MAX_ROUNDS):
+            again = self._redact_across(redacted, place)
+            if again is redacted:
+                break
+            redacted = again
+        return redacted
+
+    def check(self, record: Any, place: str = "", own_words: frozenset[str] = frozenset()) -> list[Finding]:
+        """Find what a redacted record still contains, in each text and in texts that are next to each other."""
+        findings: list[Finding] = []
+        for joined in self._views(record):
+            findings += self.redactor.check(joined.text, place, own_words)
+        return findings
+
+    def _views(self, record: Any) -> Iterator[JoinedTexts]:
+        leaves = list(list_leaves(record, self._fixed))
+        yield join_leaves(leaves)
+        seams = join_seams(leaves)
+        if seams.leaves:
+            yield seams
+
+    def _redact_across(self, record: Any, place: str) -> Any:
+        """Replace what the joined texts of a redacted record still contain. Returns the record itself if that is nothing."""
+        replaced: dict[Leaf, list[tuple[int, int, str]]] = {}
+        for number, joined in enumerate(self._views(record)):
+            text = joined.text
+            for start, end, span in self.redactor.find_leftovers(text):
+                if number and span.kind in CONTEXT_KINDS:  # the texts are only next to each other
+                    continue
+                placeholder = self.redactor.count_placeholder(span, text, place)
+                for piece in joined.pieces(start, end):
+                    replaced.setdefault(piece.leaf, []).append((piece.start, piece.end, placeholder))
+        if not replaced:
+            return record
+        return replace_pieces(record, {leaf: _replace_spans(leaf.text, spans) for leaf, spans in replaced.items()})
+
+    def _learn_matches(self, matches: Iterable[Match]) -> None:
+        for match in matches:
+            self.redactor.learn_span(match.leaf.text, match.span)
+            if match.is_local:
+                self.redactor.mark(match.leaf.text, match.span)
+
+
+def _replace_spans(text: str, spans: list[tuple[int, int, str]]) -> str:
+    parts: list[str] = []
+    last = 0
+    for start, end, placeholder in sorted(spans):
+        if start >= last:
+            parts += [text[last:start], placeholder]
+            last = end
+    return "".join([*parts, text[last:]])
