@@ -121,15 +121,21 @@ class AtomicFile:
     """A file under a temporary name, which `commit` turns into the real one.
 
     Use it in a `with` statement, or call `discard`: what is not committed is removed. `owner` starts the temporary
-    name, which lets `remove_leftovers` recognise whose file it is.
+    name, which lets `remove_leftovers` recognise whose file it is. An `unnamed` file has no name before `commit`, where
+    the system allows that, so that nothing is left if the process is killed.
     """
 
-    def __init__(self, folder: Path, *, owner: str, private: bool = True, durable: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, owner: str, private: bool = True, durable: bool = True, unnamed: bool = False
+    ) -> None:
         self.path = folder / _temporary_name(owner)
         self._durable = durable
-        self._file: BinaryIO = os.fdopen(
-            os.open(self.path, _CREATE_FLAGS, 0o600 if private else 0o666), "wb", buffering=0
-        )
+        mode = 0o600 if private else 0o666
+        descriptor = _open_unnamed(folder, mode) if unnamed else None
+        self._is_unnamed = descriptor is not None
+        if descriptor is None:
+            descriptor = os.open(self.path, _CREATE_FLAGS, mode)
+        self._file: BinaryIO = os.fdopen(descriptor, "wb", buffering=0)
 
     def __enter__(self) -> Self:
         return self
@@ -152,6 +158,8 @@ class AtomicFile:
         """
         if self._durable:
             os.fsync(self._file.fileno())
+        if self._is_unnamed:
+            self._link_unnamed()
         self._file.close()
         if mtime_ns is not None:
             os.utime(self.path, ns=(mtime_ns, mtime_ns))
@@ -161,10 +169,35 @@ class AtomicFile:
             sync_folder(target.parent)
         return target
 
+    def _link_unnamed(self) -> None:
+        """Give an unnamed file its temporary name."""
+        descriptor = self._file.fileno()
+        try:
+            # Python follows the link in /proc only if a folder is passed, which an absolute path does not need.
+            os.link(f"/proc/self/fd/{descriptor}", self.path, src_dir_fd=descriptor, follow_symlinks=True)
+        except OSError:
+            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+            with os.fdopen(os.open(self.path, _CREATE_FLAGS, mode), "wb", buffering=0) as named:
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                while data := os.read(descriptor, _COPY_SIZE):
+                    write_all(named, data)
+                os.fsync(named.fileno())
+
     def discard(self) -> None:
         """Close and remove the temporary file. Does nothing after `commit`."""
         self._file.close()
         self.path.unlink(missing_ok=True)
+
+
+def _open_unnamed(folder: Path, mode: int) -> int | None:
+    """A new file without a name in a folder; None if the system or the disk has no such files."""
+    flag = getattr(os, "O_TMPFILE", None)
+    if flag is None or not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - fewer imports
+        return None
+    try:
+        return os.open(folder, flag | os.O_RDWR | _BINARY, mode)
+    except OSError:
+        return None
 
 
 def write_file(
@@ -247,7 +280,7 @@ def copy_file(path: Path, target: Path, *, overwrite: bool) -> None:
     _refuse_link(target)
     owner = _owner_of(target)
     remove_leftovers(target.parent, owner)
-    with path.open("rb") as source, AtomicFile(target.parent, owner=owner, private=False) as file:
+    with path.open("rb") as source, AtomicFile(target.parent, owner=owner, private=False, unnamed=True) as file:
         while data := source.read(_COPY_SIZE):
             file.write(data)
         file.commit(target.name, overwrite=overwrite)
@@ -302,7 +335,7 @@ def remove_leftovers(folder: Path, owner: str) -> None:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             match = _TEMPORARY_NAME.fullmatch(entry.name)
-            if match is not None and match["owner"] == owner and not _is_running(int(match["pid"])):
+            if match is not None and match["owner"] == owner and not is_running(int(match["pid"])):
                 with suppress(OSError):
                     if entry.is_dir(follow_symlinks=False):
                         _remove_folder(entry.path)
@@ -342,7 +375,8 @@ def _sync_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
+    """Whether a process of this machine is running. On Windows, always, since that cannot be asked safely."""
     if os.name == "nt":
         return True  # there, os.kill(pid, 0) would end the process
     try:

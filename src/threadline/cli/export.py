@@ -40,6 +40,7 @@ from threadline.export import (
 from threadline.model.homes import Homes
 from threadline.model.text import count, format_size
 from threadline.model.times import TimeRange, parse_zone
+from threadline.redact import Level
 from threadline.render import AgentDetail, Detail, View, plain
 from threadline.summary import SessionFilter
 
@@ -56,6 +57,7 @@ Examples:
   threadline export last --tools none --thinking none --format txt --out -
   threadline export --project app --site app-site      a static site
   threadline export last --hide Acme --report hidden.json
+  threadline export last --level metrics --format jsonl   no text, the same usage
   threadline export last --format jsonl --no-redact    the unchanged lines
 
 \b
@@ -108,6 +110,12 @@ def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: st
 @click.option("--images", is_flag=True, help="Include images. They are not checked for secrets.")
 @click.option(
     "--redact/--no-redact", default=True, help="Redact secrets, names, addresses and home directories. Default: redact."
+)
+@click.option(
+    "--level",
+    type=click.Choice(list(Level)),
+    help="How much to redact: standard; strict, also random values, paths and URLs; metrics, all text."
+    " Default: standard.",
 )
 @click.option("--hide", multiple=True, metavar="WORD", help="Also redact WORD. Repeatable.")
 @click.option(
@@ -246,7 +254,7 @@ def _build_options(
         raise BadQuery("--site writes HTML to its own folder; it cannot be combined with --format or --out.")
     if details["first"] is not None and details["last"] is not None and details["last"] < details["first"]:
         raise BadQuery(f"--from {details['first']} is after --to {details['last']}.")
-    hiding = [name for name in ("hide", "hide_from", "patterns") if details[name]]
+    hiding = [name for name in ("hide", "hide_from", "patterns", "level") if details[name]]
     if hiding and not details["redact"]:
         raise BadQuery(f"--{hiding[0].replace('_', '-')} cannot be combined with --no-redact.")
     view = View(
@@ -260,7 +268,10 @@ def _build_options(
         to_turn=details["last"],
         zone=parse_zone(details["tz"] or "UTC"),
     )
-    settings = load_settings(details["hide"], details["hide_from"], details["patterns"]) if details["redact"] else None
+    level = Level(details["level"]) if details["level"] else None
+    settings = (
+        load_settings(details["hide"], details["hide_from"], details["patterns"], level) if details["redact"] else None
+    )
     return ExportOptions(form, view, settings, site=site is not None or (has_several and form is ExportFormat.HTML))
 
 
@@ -363,6 +374,7 @@ def _print_summary(
         summary = {
             "form": str(options.form),
             "redacted": options.settings is not None,
+            "level": options.settings.level if options.settings is not None else None,
             "hidden": result.hidden,
             "files": rows,
         }
@@ -377,6 +389,8 @@ def _print_summary(
 def _redaction_summary(result: ExportResult, options: ExportOptions) -> str:
     if options.settings is None:
         return "Nothing was redacted: the export contains everything, including secrets."
+    if result.level is Level.METRICS:
+        return "All text was removed."
     if not result.findings:
         return "Nothing needed redaction."
     kinds = result.hidden

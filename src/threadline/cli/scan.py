@@ -29,7 +29,7 @@ from threadline.json_values import to_json_value
 from threadline.model.places import Place
 from threadline.model.text import count
 from threadline.model.times import TimeRange
-from threadline.redact import KINDS, PERSONAL_KINDS, find_spans, merge_overlapping
+from threadline.redact import KINDS, PERSONAL_KINDS, Level, find_spans, merge_overlapping
 from threadline.render import plain
 from threadline.reports import Exposure, ScanResult, SecretFilter
 
@@ -45,6 +45,7 @@ Examples:
   threadline scan --kind aws-access-key-id --kind password
   threadline scan --since 7d --jsonl     every place of the last seven days
   threadline scan --personal             also addresses, names and homes
+  threadline scan --level strict         also random values, paths and URLs
 
 \b
 Exit codes: 0 secrets found; 1 none found; 2 an error.
@@ -59,6 +60,13 @@ Exit codes: 0 secrets found; 1 none found; 2 an error.
 @click.option(
     "--personal", is_flag=True, help="Also e-mail and IP addresses, host names, user names and home directories."
 )
+@click.option(
+    "--level",
+    type=click.Choice([Level.STANDARD, Level.STRICT]),
+    default=Level.STANDARD,
+    show_default=True,
+    help="strict: also random values, paths, URLs and all addresses, as `export --level strict` removes them.",
+)
 @home_option
 @jobs_option
 @output_options
@@ -69,6 +77,7 @@ def scan(
     since: str | None,
     zone: tzinfo,
     personal: bool,
+    level: str,
     homes: tuple[str, ...],
     jobs: int | None,
     output: str,
@@ -82,13 +91,14 @@ def scan(
     """
     _check_kinds(kinds)
     start = TimeRange.parse(since, tz=zone).since
-    criteria = SecretFilter(kinds, personal or bool(PERSONAL_KINDS & set(kinds)), start)
+    criteria = SecretFilter(kinds, personal or bool(PERSONAL_KINDS & set(kinds)), start, Level(level))
     found = [find_by_name(path, homes, whole_session=True)[0] for path in paths] if paths else None
     archive = open_archive(homes, jobs, found=() if paths else None, index=False, require_home=True)
     results = archive.scan(criteria, archive.look() if found is None else found)
     _print_problems(results)
     options = [
         *(("--since", since) if since is not None else ()),
+        *(("--level", level) if level != Level.STANDARD else ()),
         *(word for home in homes for word in ("--home", home)),
     ]
     hint = " ".join(map(quote, ["threadline", "scan", *paths, *options]))

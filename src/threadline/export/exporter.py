@@ -6,12 +6,15 @@ lists what was removed where, and its placeholder, but never the value.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,9 +30,10 @@ from threadline.export.formats import (
     render_text,
     require_browser,
 )
-from threadline.export.leak_check import StreamChecker, find_leftovers, raise_if_unsafe
+from threadline.export.leak_check import StreamChecker, UnsafeExport, find_leftovers, raise_if_unsafe
 from threadline.export.output import write_output
 from threadline.export.redacted_copies import RedactedCopies, SessionCopy, list_originals
+from threadline.files import is_running
 from threadline.load import HomeLinks, Session, read, session_ledger
 from threadline.model.homes import NO_HOMES, Homes
 from threadline.model.ledger import Sum
@@ -37,7 +41,7 @@ from threadline.model.places import SessionId
 from threadline.model.session import ContinuationKind
 from threadline.model.summaries import SummaryLinks
 from threadline.model.text import TitleSource, no_such_number
-from threadline.redact import Finding, Redactor, Settings
+from threadline.redact import Finding, Level, Redactor, Settings
 from threadline.render import View
 
 if TYPE_CHECKING:
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
 
 _PLAIN_FORMATS = frozenset(("md", "txt"))
 _FINDING_PLACE = re.compile(r"(?P<file>.+?\.jsonl):(?P<line>\d+)(?:\$|\Z)")
+_MAX_ATTEMPTS = 3
 Advance = Callable[[int], None]
 
 
@@ -70,10 +75,11 @@ class StagedFile(Struct, frozen=True):
 
 
 class ExportResult(Struct, frozen=True):
-    """The exported files and the redacted findings."""
+    """The exported files, the redacted findings, and the level of redaction (None: nothing was redacted)."""
 
     files: tuple[StagedFile, ...]
     findings: tuple[Finding, ...] = ()
+    level: Level | None = None
 
     @property
     def hidden(self) -> dict[str, int]:
@@ -108,19 +114,27 @@ def export_sessions(
         require_browser()
     if options.form is ExportFormat.JSONL and _is_partial_view(options.view):
         raise BadQuery("jsonl exports complete transcripts. To export a part of one, use json.")
-    redactor: Redactor | None = None
     unique = list(dict.fromkeys(mains))
     if options.settings is None:
-        copies = list_originals(unique, homes, advance)
-    else:
-        redacted = RedactedCopies(folder / "copies", options.settings, images=options.view.images)
-        redactor = redacted.redactor
+        exporter = _Exporter(options, folder / "files", None, advance, homes=homes, links=links)
+        return ExportResult(tuple(exporter.export(list_originals(unique, homes, advance))))
+    redacted = RedactedCopies(folder / "copies", options.settings, images=options.view.images)
+    for attempt in range(1, _MAX_ATTEMPTS + 1):
         copies = redacted.make(unique, homes, advance)
-    # Copied before rendering: findings that rendering adds are not in the session.
-    findings = tuple(redactor.findings) if redactor is not None else ()
-    exporter = _Exporter(options, folder / "files", redactor, advance, homes=homes, links=links)
-    files = exporter.export(copies)
-    return ExportResult(tuple(files), tuple(filter(exporter.is_exported, findings)))
+        # Copied before rendering: findings that rendering adds are not in the session.
+        findings = tuple(redacted.redactor.findings)
+        exporter = _Exporter(options, folder / "files", redacted.redactor, advance, homes=homes, links=links)
+        try:
+            files = exporter.export(copies)
+            break
+        except UnsafeExport:
+            # What only the rendered file reveals is learned, and everything is redacted again without it.
+            if attempt == _MAX_ATTEMPTS or not redacted.redactor.learn_leftovers():
+                raise
+        advance = _ignore_progress
+        rmtree(folder / "files")
+        rmtree(folder / "copies")
+    return ExportResult(tuple(files), tuple(filter(exporter.is_exported, findings)), options.settings.level)
 
 
 def count_passes(options: ExportOptions) -> int:
@@ -302,7 +316,8 @@ def _redact_links(session: Session, redactor: Redactor) -> Session:
     """The session with redacted texts from other sessions: their summaries may title it, and it may name their ids."""
     title = session.title
     if title.source is TitleSource.SUMMARY:
-        title = replace(title, text=redactor.redact(title.text, "title"))
+        is_hidden = redactor.level is Level.METRICS
+        title = replace(title, text="" if is_hidden else redactor.redact(title.text, "title"))
     continuations = tuple(
         replace(link, session=SessionId(redactor.redact(link.session, "name")))
         if link.kind is ContinuationKind.SUMMARY and link.session is not None
@@ -335,14 +350,28 @@ def _check_view(session: Session, view: View) -> None:
         raise NotFound(no_such_number("turn", view.from_turn, last))
 
 
+_STAGING_PREFIX = "threadline-export-"
+_STAGING_NAME = re.compile(_STAGING_PREFIX + r"([0-9]+)-")
+
+
 def make_staging_folder() -> tempfile.TemporaryDirectory[str]:
-    """A private temporary folder, removed after use."""
-    return tempfile.TemporaryDirectory(prefix="threadline-export-")
+    """A private temporary folder, removed after use. Folders that killed exports left behind are removed first."""
+    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            match = _STAGING_NAME.match(entry.name)
+            if match and not is_running(int(match[1])) and entry.is_dir(follow_symlinks=False) and _is_own(entry):
+                rmtree(entry.path, ignore_errors=True)
+    return tempfile.TemporaryDirectory(prefix=f"{_STAGING_PREFIX}{os.getpid()}-")
+
+
+def _is_own(entry: os.DirEntry[str]) -> bool:
+    return not hasattr(os, "getuid") or entry.stat(follow_symlinks=False).st_uid == os.getuid()
 
 
 def write_report(result: ExportResult, path: Path) -> None:
     """Write the report of an export as JSON."""
     report = {
+        "level": result.level,
         "hidden": result.hidden,
         "findings": [
             {"kind": finding.kind, "place": finding.place, "placeholder": finding.placeholder, "count": finding.count}

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from threadline.errors import Error
-from threadline.export.redacted_copies import MAX_DEPTH, data_key, is_media_source
-from threadline.export.redaction_settings import OWN_WORDS, format_vocabulary
+from threadline.export.redacted_copies import strip_media
+from threadline.export.redaction_settings import OWN_WORDS
 from threadline.model.text import count
-from threadline.redact import Finding, Redactor
+from threadline.redact import Finding, Redactor, format_vocabulary, join_leaves, join_seams, list_leaves
 
 _STYLE_OR_SCRIPT = re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL)
 _JSON_SCRIPT = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
@@ -115,11 +115,11 @@ def _readable_texts(form: str, text: str) -> Iterator[str]:
     if form == "html":
         yield from _html_texts(text)
     elif form == "json":
-        yield "\n".join(_json_texts(json.loads(text)))
+        yield from _json_texts(json.loads(text))
     elif form == "jsonl":
         for line in text.split("\n"):
             try:
-                yield "\n".join(_json_texts(json.loads(line)))
+                yield from _json_texts(json.loads(line))
             except (ValueError, RecursionError):
                 yield line
     elif form == "md":
@@ -130,29 +130,17 @@ def _readable_texts(form: str, text: str) -> Iterator[str]:
 
 def _html_texts(text: str) -> Iterator[str]:
     for data in _JSON_SCRIPT.findall(text):
-        yield "\n".join(_json_texts(json.loads(data)))
+        yield from _json_texts(json.loads(data))
     bare = _INLINE_IMAGE.sub("", _STYLE_OR_SCRIPT.sub("", _JSON_SCRIPT.sub("", text)))
     yield html.unescape("\n".join(sorted(set(_ATTRIBUTE_TEXT.findall(bare)))))
     yield html.unescape(_TAG.sub("\n", _INLINE_TAG.sub("", bare)))
 
 
 def _json_texts(value: Any) -> Iterator[str]:
-    """All texts of a JSON value, and keys that are not Claude Code's own, without values that the format prescribes.
+    """The texts of a JSON value as `SessionRedactor` sees them: joined in reading order, and halves of tokens joined.
 
-    The bytes of images and documents are left out, by the same rule that removes them from copies.
+    Media are left out by the same rule that removes them from copies.
     """
-    vocabulary = format_vocabulary()
-    stack: list[tuple[str, Any, int]] = [("", value, 0)]
-    while stack:
-        key, item, depth = stack.pop()
-        if isinstance(item, str):
-            if not vocabulary.is_fixed(key, item):
-                yield item
-        elif depth > MAX_DEPTH:
-            continue
-        elif isinstance(item, dict):
-            media = data_key(item) if is_media_source(item) else None
-            yield from (name for name in item if name not in vocabulary.keys)
-            stack += [(name, inner, depth + 1) for name, inner in reversed(item.items()) if name != media]
-        elif isinstance(item, list):
-            stack += [(key, inner, depth + 1) for inner in reversed(item)]
+    leaves = list(list_leaves(strip_media(value), format_vocabulary()))
+    yield join_leaves(leaves).text
+    yield join_seams(leaves).text

@@ -18,11 +18,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.export.output import make_unique, safe_name
-from threadline.export.redaction_settings import format_vocabulary
 from threadline.home_files import open_transcript
 from threadline.load import agent_transcripts
 from threadline.model.homes import NO_HOMES, Homes, Transcript
-from threadline.redact import Redactor, Settings
+from threadline.redact import SessionRedactor, Settings, format_vocabulary
 
 _MAX_LINE = 64 * 1024 * 1024
 
@@ -63,9 +62,10 @@ class RedactedCopies:
     """Makes redacted copies of sessions in a folder. A secret that one session reveals is hidden in all sessions."""
 
     def __init__(self, folder: Path, settings: Settings, *, images: bool = False) -> None:
-        self.redactor = Redactor(settings, format_vocabulary())
+        self.sessions = SessionRedactor(settings, format_vocabulary())
+        self.redactor = self.sessions.redactor
         self._folder = folder
-        self._lines = LineRedactor(self.redactor, images=images)
+        self._lines = LineRedactor(self.sessions, images=images)
 
     def make(
         self,
@@ -149,17 +149,14 @@ _LINE_END = re.compile(rb"[\r\n]+\Z")
 class LineRedactor:
     """Learns secrets from lines and redacts them. Removes images and documents; with `images`, images are kept."""
 
-    def __init__(self, redactor: Redactor, *, images: bool) -> None:
+    def __init__(self, redactor: SessionRedactor, *, images: bool) -> None:
         self._redactor = redactor
         self._images = images
 
     def learn(self, raw: bytes) -> None:
         """Learn the secrets and names in a line."""
         value = _decode_line(raw)
-        if value is None:
-            self._redactor.learn(raw.decode(errors="replace"))
-        else:
-            self._redactor.learn_value(strip_media(value))
+        self._redactor.learn(raw.decode(errors="replace") if value is None else strip_media(value))
 
     def redact(self, raw: bytes, place: str) -> bytes:
         """Redact a line; its line end stays as it is. A line that is not JSON is redacted as text."""
@@ -168,7 +165,7 @@ class LineRedactor:
         if value is None:
             body = raw[: len(raw) - len(end)].decode(errors="replace")
             return self._redactor.redact(body, place).encode(errors="replace") + end
-        redacted = self._redactor.redact_value(strip_media(value), f"{place}$", is_learned=True)
+        redacted = self._redactor.redact(strip_media(value), f"{place}$")
         return _encode_line(restore_images(redacted, value) if self._images else redacted) + end
 
 

@@ -12,16 +12,12 @@ import platform
 import re
 import tomllib
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from threadline.errors import BadQuery, NotFound, Unreadable
 from threadline.files import read_file
-from threadline.model.entries import KINDS
-from threadline.redact import GENERIC_USER_NAMES, FormatWords, Settings, word_set
+from threadline.redact import GENERIC_USER_NAMES, Level, Settings, word_set
 
 _LIST_KEYS = ("words", "keep", "users", "hosts")
 _MIN_HOST_LENGTH = 4
@@ -36,8 +32,15 @@ def user_settings_file() -> Path:
     return base / "threadline" / "redaction.toml"
 
 
-def load_settings(words: Iterable[str] = (), lists: Iterable[Path] = (), files: Iterable[Path] = ()) -> Settings:
+def load_settings(
+    words: Iterable[str] = (),
+    lists: Iterable[Path] = (),
+    files: Iterable[Path] = (),
+    level: Level | None = None,
+) -> Settings:
     """Combine words, word lists and settings files with the user's own settings.
+
+    Without a `level`, that of the last file that has one applies.
 
     Raises:
         NotFound: a file does not exist.
@@ -50,7 +53,9 @@ def load_settings(words: Iterable[str] = (), lists: Iterable[Path] = (), files: 
     for word in hidden:
         if len(word.strip()) < _MIN_WORD_LENGTH:
             raise BadQuery(f"The word {word!r} is too short to hide. Use at least {_MIN_WORD_LENGTH} characters.")
+    levels = [part.level for part in parts if part.level is not Level.STANDARD]
     settings = Settings(
+        level=level or (levels[-1] if levels else Level.STANDARD),
         patterns={name: pattern for part in parts for name, pattern in part.patterns.items()},
         words=tuple(dict.fromkeys(hidden)),
         keep=tuple(word for part in parts for word in part.keep),
@@ -66,14 +71,18 @@ def _read_settings(path: Path) -> Settings:
         values = tomllib.loads(_read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise BadQuery(f"{str(path)!r} is not TOML: {error}.") from None
-    unknown = sorted(set(values) - {*_LIST_KEYS, "patterns"})
+    unknown = sorted(set(values) - {*_LIST_KEYS, "patterns", "level"})
     if unknown:
-        raise BadQuery(f"Unknown key {unknown[0]!r} in {str(path)!r}. Keys: {', '.join(_LIST_KEYS)} and [patterns].")
+        keys = ", ".join((*_LIST_KEYS, "level"))
+        raise BadQuery(f"Unknown key {unknown[0]!r} in {str(path)!r}. Keys: {keys} and [patterns].")
+    level = values.get("level", Level.STANDARD)
+    if level not in list(Level):
+        raise BadQuery(f"Unknown level {level!r} in {str(path)!r}. Levels: {', '.join(Level)}.")
     lists: dict[str, Any] = {name: tuple(_check_strings(values.get(name, []), path, name)) for name in _LIST_KEYS}
     patterns = values.get("patterns", {})
     if not isinstance(patterns, dict) or not all(isinstance(pattern, str) for pattern in patterns.values()):
         raise BadQuery(f"[patterns] in {str(path)!r} must be names and regular expressions: ticket = 'TICK-[0-9]+'.")
-    return Settings(patterns=patterns, **lists)
+    return Settings(patterns=patterns, level=Level(level), **lists)
 
 
 def _check_strings(value: Any, path: Path, name: str) -> list[str]:
@@ -110,30 +119,6 @@ def _host_names() -> list[str]:
         for name in names
         if len(name) >= _MIN_HOST_LENGTH and name.lower() not in GENERIC_USER_NAMES | {"localhost"}
     ]
-
-
-_FORMAT_WORDS = word_set(
-    "message text thinking redacted_thinking tool_use tool_result image document server_tool_use mcp_tool_use"
-    " mcp_tool_result web_search_tool_result web_search_result base64 url file create update user assistant"
-    " end_turn tool_use max_tokens stop_sequence"
-)
-_KIND_KEYS = ("type", "role", "subtype", "stop_reason")
-
-
-@cache
-def format_vocabulary() -> FormatWords:
-    """The names of all fields in the model, and the values of fields such as `type`.
-
-    Only structs that are loaded are considered. `model.entries`, imported above, loads all structs of transcripts.
-    """
-    fields: set[str] = set(_KIND_KEYS)
-    stack: list[Any] = [Struct]
-    while stack:
-        for struct in stack.pop().__subclasses__():
-            stack.append(struct)
-            if struct.__module__.startswith("threadline.model"):
-                fields.update(struct.__struct_encode_fields__)
-    return FormatWords(frozenset(fields), dict.fromkeys(_KIND_KEYS, frozenset(KINDS) | _FORMAT_WORDS))
 
 
 _ANCHOR = re.compile("l[0-9]{1,9}")

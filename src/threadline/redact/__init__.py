@@ -8,6 +8,10 @@ may overlap; `merge_overlapping` joins them.
 Let it `learn` every text first, so that a secret found in one place is replaced everywhere. `Settings` adds the user's
 own words and patterns, `FormatWords` protects the words of the file format, and each `Finding` says what was replaced.
 
+`SessionRedactor` is the same for the records of sessions, and what every output uses: it also knows what follows from
+the structure of a transcript, such as a command whose output is a secret, or a token split between two blocks.
+`RecordScanner` finds the same without replacing it. `Level` says how much is removed.
+
 Importing a rule module compiles many patterns, so nothing that must start fast imports this package's modules.
 """
 
@@ -18,9 +22,11 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from threadline.redact.formats import Span
     from threadline.redact.heuristics import word_set
     from threadline.redact.personal import GENERIC_USER_NAMES
-    from threadline.redact.redactor import Finding, FormatWords, Redactor
+    from threadline.redact.records import FormatWords, Leaf, format_vocabulary, join_leaves, join_seams, list_leaves
+    from threadline.redact.redactor import Finding, Redactor
     from threadline.redact.scanner import (
         KINDS,
         PERSONAL_KINDS,
@@ -29,14 +35,17 @@ if TYPE_CHECKING:
         find_spans_in_bytes,
         merge_overlapping,
     )
-    from threadline.redact.settings import Settings
+    from threadline.redact.session import RecordScanner, SessionRedactor
+    from threadline.redact.settings import Level, Settings
 
 __getattr__ = lazy_exports(
     __name__,
     {
+        "formats": ["Span"],
         "heuristics": ["word_set"],
         "personal": ["GENERIC_USER_NAMES"],
-        "redactor": ["Finding", "FormatWords", "Redactor"],
+        "records": ["FormatWords", "Leaf", "format_vocabulary", "join_leaves", "join_seams", "list_leaves"],
+        "redactor": ["Finding", "Redactor"],
         "scanner": [
             "KINDS",
             "PERSONAL_KINDS",
@@ -45,6 +54,7 @@ __getattr__ = lazy_exports(
             "find_spans_in_bytes",
             "merge_overlapping",
         ],
-        "settings": ["Settings"],
+        "session": ["RecordScanner", "SessionRedactor"],
+        "settings": ["Level", "Settings"],
     },
 )

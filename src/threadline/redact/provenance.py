@@ -60,14 +60,17 @@ _SOURCES: dict[str, tuple[tuple[re.Pattern[str], Source], ...]] = {
         _rule(r"^(?:show .*(?:-o|--password)\b|otp )", _V),
         _rule(
             r"^(?:show|cat)\b|^(?!(?:ls|list|find|search|grep|insert|add|edit|rm|remove|delete|mv|rename|cp|copy|git"
-            r"|init|version|import|audit|update|open|close|sync|recipients|mounts|setup|config|fsck|templates)\b)[^-\s]",
+            r"|init|version|import|audit|update|open|close|sync|recipients|mounts|setup|config|fsck"
+            r"|templates)\b)[^-\s]",
             Output.FIRST,
         ),
     ),
     "op": (
         _rule(r"^(?:read|connect token create|service-account create|user create)\b|^signin .*--raw", _V),
         _rule(r"^(?:item|get item) .*(?:--fields?[ =](?!.*(?:,|json))|--otp)", _V),
-        _rule(r"^(?:item|get|document get|inject)\b", _F, "password credential value concealed secret notesplain token"),
+        _rule(
+            r"^(?:item|get|document get|inject)\b", _F, "password credential value concealed secret notesplain token"
+        ),
     ),
     "bw": (
         _rule(r"^get (?:password|totp|notes)|^generate|--raw", _V),
@@ -110,7 +113,8 @@ _SOURCES: dict[str, tuple[tuple[re.Pattern[str], Source], ...]] = {
         _rule(r"iam create-|iam reset-", _F, f"{_AWS_KEYS} servicepassword servicecredentialsecret"),
         _rule(r"\bsts (?:assume-|get-session|get-federation)|sso get-role|export-credentials", _F, _AWS_KEYS),
         _rule(
-            r"codeartifact get-auth|eks get-token|cognito-\S+ (?:initiate|admin-initiate|get-cred)|get-cluster-cred|get-password-data",
+            r"codeartifact get-auth|eks get-token|cognito-\S+ (?:initiate|admin-initiate|get-cred)|get-cluster-cred"
+            r"|get-password-data",
             _F,
             f"{_AWS_KEYS} authorizationtoken accesstoken idtoken refreshtoken dbpassword passworddata secretkey",
         ),
@@ -215,26 +219,31 @@ _SOURCES: dict[str, tuple[tuple[re.Pattern[str], Source], ...]] = {
     "elasticsearch-service-tokens elasticsearch-setup-passwords": (_rule("", _F, "service_token password"),),
     "mc mcli": (_rule(r"(?:svcacct|accesskey|user) (?:add|create|edit)", _F, "key"),),
     "redis-cli": (_rule(r"(?i:config get (?:requirepass|masterauth)|acl genpass)", _V),),
-    "get-secret get-credential get-azkeyvaultsecret get-secretvalue": (
-        _rule(".", _V),
-    ),
+    "get-secret get-credential get-azkeyvaultsecret get-secretvalue": (_rule(".", _V),),
     "convertfrom-securestring": (_rule(r"(?i:-asplaintext)", _V),),
 }
 _BY_PROGRAM = {name: rules for names, rules in _SOURCES.items() for name in names.split()}
 _PRINTERS = word_set(
-    "cat head tail less more bat batcat type nl tac get-content gc view most zcat gzcat bzcat xzcat strings cut paste fold"
+    "cat head tail less more bat batcat type nl tac get-content gc view most zcat gzcat bzcat xzcat strings cut paste"
+    " fold"
     " sort uniq rev column tee expand"
 )
 _ENCODERS = word_set("base64 base32 xxd od hexdump basenc openssl gbase64 certutil")
 # Programs that print what they read, perhaps changed. All others consume a secret.
-_FILTERS = _PRINTERS | _ENCODERS | word_set(
-    "jq yq xq dasel gron grep egrep fgrep rg ag awk gawk mawk sed tr perl python python3 ruby tee cat echo xargs fmt"
-    " json_pp ansi2txt pv select-object select-string out-string convertfrom-json iconv dos2unix findstr sponge"
+_FILTERS = (
+    _PRINTERS
+    | _ENCODERS
+    | word_set(
+        "jq yq xq dasel gron grep egrep fgrep rg ag awk gawk mawk sed tr perl python python3 ruby tee cat echo xargs"
+        " fmt"
+        " json_pp ansi2txt pv select-object select-string out-string convertfrom-json iconv dos2unix findstr sponge"
+    )
 )
 _DIGESTS = word_set("sha1sum sha224sum sha256sum sha384sum sha512sum md5sum md5 shasum b2sum sha256 cksum")
 _SILENT = word_set(
     "cd export set unset source . mkdir rm cp mv touch chmod chown sleep true false test [ [[ : read local declare"
-    " typeset readonly pushd popd alias umask trap wait shift return exit ulimit hash let setopt shopt kill break continue"
+    " typeset readonly pushd popd alias umask trap wait shift return exit ulimit hash let setopt shopt kill break"
+    " continue"
     " disown renice fg bg set-location set-variable import-module clear ln install sync nvm pyenv"
 )
 _ECHOES = word_set("echo printf print write-output write-host")
@@ -244,8 +253,12 @@ _GENERATOR_CODE = re.compile(
     r"|password_hash|hashpw|generate_password|random\.choice|randomUUID|getpass|keyring|get_password|getenv|environ"
     r"|process\.env"
 )
-_ENV_IN_CODE = re.compile(r"(?:environ|getenv|process\.env|ENV|\$_ENV|\$_SERVER)[.(\[\"' ]{1,6}(?:get\(\s*[\"'])?([A-Za-z_]\w+)")
-_QUERY_PATH = re.compile(r"[.\[\"']+([A-Za-z_][\w-]*)[\"'\]]*(?:\s*\|\s*(?:tostring|@base64d|@text|values|\.\[\]))*\s*\Z")
+_ENV_IN_CODE = re.compile(
+    r"(?:environ|getenv|process\.env|ENV|\$_ENV|\$_SERVER)[.(\[\"' ]{1,6}(?:get\(\s*[\"'])?([A-Za-z_]\w+)"
+)
+_QUERY_PATH = re.compile(
+    r"[.\[\"']+([A-Za-z_][\w-]*)[\"'\]]*(?:\s*\|\s*(?:tostring|@base64d|@text|values|\.\[\]))*\s*\Z"
+)
 _NAME_IN_PATTERN = re.compile(r"[A-Za-z_][\w-]{2,}")
 _ENVIRONMENT_ITEM = re.compile(r"(?i)\(?(?:get-item |get-content |gi |gc )?\$?env:(\w+)\)?(?:\.value)?")
 _DOTNET_VARIABLE = re.compile(r"(?i)\[(?:system\.)?environment\]::getenvironmentvariable\([\"'](\w+)")
@@ -267,8 +280,11 @@ class Step(Struct):
 
 # A cheap reason to parse a command at all. Names of variables and files are covered by their telling words.
 _TRIGGER = re.compile(
-    r"(?i)(?<![\w.])(?:" + "|".join(sorted({re.escape(name) for name in _BY_PROGRAM}, key=len, reverse=True)) + r")(?![\w-])"
-    r"|pass|secret|token|key|cred|auth|pwd|pem\b|urandom|environ|\.env|netrc|npmrc|pypirc|pgpass|id_|printenv|getenv|p12"
+    r"(?i)(?<![\w.])(?:"
+    + "|".join(sorted({re.escape(name) for name in _BY_PROGRAM}, key=len, reverse=True))
+    + r")(?![\w-])"
+    r"|pass|secret|token|key|cred|auth|pwd|pem\b|urandom|environ|\.env|netrc|npmrc|pypirc|pgpass|id_|printenv|getenv"
+    r"|p12"
     r"|kube|tfvars|cookie|dsn|salt|random|sid\b|\.cnf|sha\d+sum|md5sum|consul|genkey"
 )
 
@@ -356,7 +372,11 @@ def _note_assignments(simple: SimpleCommand, secret_variables: set[str], depth: 
         is_secret = any(variable in secret_variables or is_secret_variable(variable) for variable in word.variables)
         if is_secret or _prints_secret(word.commands, secret_variables, depth):
             secret_variables.add(name)
-    if simple.words and simple.words[0].text == "read" and any("s" in word.text for word in simple.words[1:] if word.text[:1] == "-"):
+    if (
+        simple.words
+        and simple.words[0].text == "read"
+        and any("s" in word.text for word in simple.words[1:] if word.text[:1] == "-")
+    ):
         secret_variables.add(simple.words[-1].text)
 
 
@@ -367,6 +387,7 @@ def _prints_secret(commands: Iterable[str], secret_variables: set[str], depth: i
 
 
 def _source_of(simple: SimpleCommand, program: str, secret_variables: set[str], depth: int) -> Step | None:
+    """The step of a command that prints a secret; None for other commands."""
     arguments = simple.arguments[1:]
     joined = " ".join(arguments)
     for pattern, source in _BY_PROGRAM.get(program, ()):
@@ -374,18 +395,25 @@ def _source_of(simple: SimpleCommand, program: str, secret_variables: set[str], 
             return Step(source)
     if program in _ECHOES:
         return _echo_step(simple, program, secret_variables, depth, only_secret=True)
-    if program == "printenv" and arguments:
-        return Step(Source(_V)) if any(map(is_secret_variable, arguments)) else None
-    if program in {"terraform", "tofu", "terragrunt"} and arguments[:1] == ["output"]:
-        names = [argument for argument in arguments[1:] if not argument.startswith("-")]
-        return Step(Source(_V)) if any(map(_has_secret_word, names)) else None
+    if program in _INTERPRETERS:
+        return _code_source(joined, arguments)
     if any(path.startswith("/dev/") and path.endswith("random") for path in (*simple.inputs, *_paths(arguments))):
         return Step(_RANDOM)
-    if program in {"python", "python3", "python2", "node", "ruby", "perl", "php", "deno", "bun", "elixir", "iex"}:
-        return _code_source(joined, arguments)
-    if program in {"jq", "yq", "xq", "dasel"} and arguments:
-        return Step(Source(_V)) if any(_selects_secret_field(argument) for argument in arguments) else None
+    if _selects_secret(program, arguments):
+        return Step(Source(_V))
     return _file_source(program, [*simple.inputs, *arguments]) or _powershell_source(simple)
+
+
+_INTERPRETERS = word_set("python python3 python2 node ruby perl deno bun elixir iex")
+
+
+def _selects_secret(program: str, arguments: list[str]) -> bool:
+    """Whether a command prints a value that its arguments name."""
+    if program == "printenv":
+        return any(map(is_secret_variable, arguments))
+    if program in {"terraform", "tofu", "terragrunt"} and arguments[:1] == ["output"]:
+        return any(_has_secret_word(argument) for argument in arguments[1:] if not argument.startswith("-"))
+    return program in {"jq", "yq", "xq", "dasel"} and any(map(_selects_secret_field, arguments))
 
 
 def _paths(arguments: list[str]) -> Iterator[str]:
@@ -398,7 +426,12 @@ def _code_source(joined: str, arguments: list[str]) -> Step | None:
         return Step(Source(_V))
     if not any(argument in {"-c", "-e", "-r", "-p", "-pe", "eval", "-m", "-le", "-ne", "-E"} for argument in arguments):
         return None
-    if "print" not in joined and "log" not in joined and "-p" not in arguments and not re.search(r"puts|echo|say|keyring", joined):
+    if (
+        "print" not in joined
+        and "log" not in joined
+        and "-p" not in arguments
+        and not re.search(r"puts|echo|say|keyring", joined)
+    ):
         return None
     names = [match[1] for match in _ENV_IN_CODE.finditer(joined)]
     if names:
@@ -469,22 +502,31 @@ def _escape(text: str) -> str:
 
 
 # Files by name. Templates and public keys are not secret.
-_HARMLESS_FILE = re.compile(r"(?i)\.(?:pub|crt|cer|csr|md|rst|py|js|ts|go|rb|java|c|h|rs|tsx|jsx|html|css|lock|log|tf|sh)$|example|sample|template|\.dist$|schema")
+_HARMLESS_FILE = re.compile(
+    r"(?i)\.(?:pub|crt|cer|csr|md|rst|py|js|ts|go|rb|java|c|h|rs|tsx|jsx|html|css|lock|log|tf|sh)$|example|sample"
+    r"|template|\.dist$|schema"
+)
 _VALUE_FILE = re.compile(
     r"(?i)^/(?:var/)?run/secrets/|/(?:server|agent)/(?:node-)?token$|(?:^|[/\\._-])(?:initialadminpassword|master\.key"
-    r"|\.?vault[-_]?(?:token|pass(?:word)?(?:\.txt)?)|\.?(?:[\w-]*[_-])?(?:token|password|passwd|passphrase|secret|secret[_-]?key|api[_-]?key"
+    r"|\.?vault[-_]?(?:token|pass(?:word)?(?:\.txt)?)|\.?(?:[\w-]*[_-])?(?:token|password|passwd|passphrase|secret"
+    r"|secret[_-]?key|api[_-]?key"
     r"|access[_-]?key|psk|pat|credential|cookie_secret)(?:\.(?:txt|key|secret|token|conf))?|\.erlang\.cookie|privatekey"
     r"|preshared|initial_root_password)$|\.(?:secret|token|passwd|password|pass|psk)$"
 )
 _NOT_VALUE_FILE = re.compile(r"^/etc/(?:passwd|group|shadow)-?$")
 _NAMED_FILE = re.compile(
-    r"(?i)(?:^|[/\\])(?:\.env(?:\.[\w.-]+)?|[\w.-]*\.env|\.envrc|\.netrc|_netrc|\.npmrc|\.pypirc|\.pgpass|\.my\.cnf|\.s3cfg|\.boto"
-    r"|\.git-credentials|credentials(?:\.\w+)?|[\w.-]*(?:secrets?|credentials?)[\w.-]*\.(?:ya?ml|json|toml|ini|properties|env|cfg|conf|xml)"
-    r"|service[-_]?account[\w.-]*\.json|[\w.-]*\.tfvars(?:\.json)?|[\w.-]*\.tfstate|kubeconfig[\w.-]*|kube/config|\.kube/config"
+    r"(?i)(?:^|[/\\])(?:\.env(?:\.[\w.-]+)?|[\w.-]*\.env|\.envrc|\.netrc|_netrc|\.npmrc|\.pypirc|\.pgpass|\.my\.cnf"
+    r"|\.s3cfg|\.boto"
+    r"|\.git-credentials|credentials(?:\.\w+)?|[\w.-]*(?:secrets?|credentials?)[\w.-]*\.(?:ya?ml|json|toml|ini"
+    r"|properties|env|cfg|conf|xml)"
+    r"|service[-_]?account[\w.-]*\.json|[\w.-]*\.tfvars(?:\.json)?|[\w.-]*\.tfstate|kubeconfig[\w.-]*|kube/config"
+    r"|\.kube/config"
     r"|k3s\.yaml|\.docker/config\.json|hosts\.yml|wp-config\.php|local\.settings\.json|[\w.-]*\.auto\.tfvars)$"
     r"|(?:^|[/\\])\.(?:aws|kube|docker)[/\\]\w+$"
 )
-_KEY_FILE = re.compile(r"(?i)(?:^|[/\\])id_(?:rsa|dsa|ecdsa|ed25519)$|\.(?:pem|key|p12|pfx|jks|keystore|ppk|kdbx|asc|gpg)$")
+_KEY_FILE = re.compile(
+    r"(?i)(?:^|[/\\])id_(?:rsa|dsa|ecdsa|ed25519)$|\.(?:pem|key|p12|pfx|jks|keystore|ppk|kdbx|asc|gpg)$"
+)
 
 
 def classify_file(path: str) -> Source | None:
@@ -512,14 +554,20 @@ def _file_source(program: str, arguments: list[str]) -> Step | None:
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _GUTTER = re.compile(r"[ \t]*[0-9]{1,6}(?:\u2192|\t)")
 _MESSAGE_START = re.compile(
-    r"(?i)\W*(?:error|err|fatal|warning|warn|usage|note|info|hint|debug|exception|traceback|exit code|e:|w:|(?:-?bash|zsh|sh|gpg|age"
-    r"|aws|az|gcloud|kubectl|op|pass|vault|security|secret-tool|cat|head|tail|base64|jq|yq|openssl|sudo|ssh|docker|curl|error from server)\b"
-    r"[^\n]{0,60}:\s|unable to|an error occurred|no such|could not|command not found|please\b|enter\b|failed\b|permission denied"
-    r"|connection\b|\"[^\"<]{0,80}<[^>]{1,80}>\"$|\[sudo\]|password:?\s*$|passphrase:?\s*$|\(no (?:content|output)\)|<system-reminder>|</?\w[\w-]*>\s*$)"
+    r"(?i)\W*(?:error|err|fatal|warning|warn|usage|note|info|hint|debug|exception|traceback|exit code|e:|w:|(?:-?bash"
+    r"|zsh|sh|gpg|age"
+    r"|aws|az|gcloud|kubectl|op|pass|vault|security|secret-tool|cat|head|tail|base64|jq|yq|openssl|sudo|ssh|docker"
+    r"|curl|error from server)\b"
+    r"[^\n]{0,60}:\s|unable to|an error occurred|no such|could not|command not found|please\b|enter\b|failed\b"
+    r"|permission denied"
+    r"|connection\b|\"[^\"<]{0,80}<[^>]{1,80}>\"$|\[sudo\]|password:?\s*$|passphrase:?\s*$|\(no (?:content|output)\)"
+    r"|<system-reminder>|</?\w[\w-]*>\s*$)"
 )
 _MESSAGE_PART = re.compile(
-    r"(?i)not found|no such file|permission denied|is not in the password store|cannot |could not |unable to |does not exist"
-    r"|isn't an item|not logged in|must |invalid |has expired|unauthorized|not authorized|access denied|command not found"
+    r"(?i)not found|no such file|permission denied|is not in the password store|cannot |could not |unable to "
+    r"|does not exist"
+    r"|isn't an item|not logged in|must |invalid |has expired|unauthorized|not authorized|access denied"
+    r"|command not found"
     r"|try again|not signed in|session expired|timed? ?out| was not | is not |don't have|do not have"
 )
 _BORING = word_set(
@@ -536,7 +584,8 @@ _JSON_PAIR = re.compile(r'"([A-Za-z_][\w .:-]{0,80})"[ \t]{0,4}:[ \t]{0,4}"((?:[
 _METADATA = word_set(
     "name namespace kind apiversion type created_time creationtimestamp deletion_time destroyed version custom_metadata"
     " request_id lease_id lease_duration renewable uid resourceversion selflink accessor token_accessor policies"
-    " token_policies identity_policies token_renewable token_duration ttl arn versionid createdate expiration region status"
+    " token_policies identity_policies token_renewable token_duration ttl arn versionid createdate expiration region"
+    " status"
     " key value keys username user user_name host hostname port url uri db database id title vault tags created updated"
     " account tenant subscription expireson expires_on tokentype token_type warnings data metadata annotations labels"
     " app env environment stage message managed-by description note level log_level timezone lastmodified email issuer"
@@ -617,31 +666,34 @@ def _find_by_template(template: re.Pattern[str], lines: list[_Line]) -> Iterator
 
 
 def _find_by_source(source: Source, lines: list[_Line], candidates: list[_Line], output: str) -> Iterator[Span]:
-    kind = source.output
-    if kind is Output.VALUE:
-        for line in candidates:
-            if " " not in line.text or (len(candidates) == 1 and _is_passphrase(line.text)):
-                yield from _value_span(line.start, line.text)
-            else:
-                yield from _find_random_words(line)
-    elif kind is Output.WORDS:
-        for line in candidates:
-            yield from _find_words(line)
-    elif kind is Output.FIRST:
-        if candidates and (" " not in candidates[0].text or _is_passphrase(candidates[0].text)):
-            yield from _value_span(candidates[0].start, candidates[0].text)
-        yield from _find_named(lines, output, source.fields, is_all=False)
-    elif kind is Output.LAST:
-        if candidates and " " not in candidates[-1].text:
-            yield from _value_span(candidates[-1].start, candidates[-1].text)
-    elif kind is Output.CONTENT:
-        yield from _find_in_content(source, candidates, output)
-    else:
-        has_names = any(map(_PAIR.match, (line.text for line in lines))) or '": "' in output or '":"' in output
-        yield from _find_named(lines, output, source.fields, is_all=kind is Output.DATA)
-        if not has_names:
+    match source.output:
+        case Output.VALUE:
+            is_phrase = len(candidates) == 1 and _is_passphrase(candidates[0].text)
             for line in candidates:
-                yield from _find_random_words(line)
+                is_value = is_phrase or " " not in line.text
+                yield from _value_span(line.start, line.text) if is_value else _find_random_words(line)
+        case Output.WORDS:
+            for line in candidates:
+                yield from _find_words(line)
+        case Output.FIRST:
+            if candidates and (" " not in candidates[0].text or _is_passphrase(candidates[0].text)):
+                yield from _value_span(candidates[0].start, candidates[0].text)
+            yield from _find_named(lines, output, source.fields, is_all=False)
+        case Output.LAST:
+            if candidates and " " not in candidates[-1].text:
+                yield from _value_span(candidates[-1].start, candidates[-1].text)
+        case Output.CONTENT:
+            yield from _find_in_content(source, candidates, output)
+        case _:
+            yield from _find_in_fields(source, lines, candidates, output)
+
+
+def _find_in_fields(source: Source, lines: list[_Line], candidates: list[_Line], output: str) -> Iterator[Span]:
+    has_names = any(_PAIR.match(line.text) for line in lines) or '": "' in output or '":"' in output
+    yield from _find_named(lines, output, source.fields, is_all=source.output is Output.DATA)
+    if not has_names:
+        for line in candidates:
+            yield from _find_random_words(line)
 
 
 _MAX_VALUE_LINES = 8
@@ -661,7 +713,9 @@ def _find_in_content(source: Source, lines: list[_Line], output: str) -> Iterato
     yield from _find_named(lines, output, source.fields, is_all=True)
 
 
-_DATA_BLOCK = re.compile(r"^([ \t]*)[\"']?(?:data|stringData)[\"']?:[ \t]*\{?[ \t]*\n((?:\1[ \t]+[^\n]*(?:\n|\Z))+)", re.MULTILINE)
+_DATA_BLOCK = re.compile(
+    r"^([ \t]*)[\"']?(?:data|stringData)[\"']?:[ \t]*\{?[ \t]*\n((?:\1[ \t]+[^\n]*(?:\n|\Z))+)", re.MULTILINE
+)
 
 
 def _find_named(lines: list[_Line], output: str, fields: frozenset[str], *, is_all: bool) -> Iterator[Span]:
@@ -681,7 +735,9 @@ def _find_named(lines: list[_Line], output: str, fields: frozenset[str], *, is_a
         words = name.lower()
         last = words.split()[-1] if words.split() else ""
         is_named = words in fields or last in fields or words.replace(" ", "") in fields or _has_secret_word(name)
-        if not is_named and not (is_all and words not in _METADATA and last not in _METADATA and _is_private_value(value)):
+        if not is_named and not (
+            is_all and words not in _METADATA and last not in _METADATA and _is_private_value(value)
+        ):
             continue
         if value[:1] in "{[<|>&*(" and not value[1:2].isalnum():
             continue
@@ -741,7 +797,9 @@ def can_be_secret(value: str) -> bool:
 
 def _is_distinctive(value: str) -> bool:
     """Whether the value can be removed everywhere without removing ordinary words."""
-    return len(value) >= _MIN_LIKELY and not re.fullmatch(r"[a-z]+|[A-Z]+|[A-Z][a-z]+|[0-9]{1,9}|[\w.-]*/[\w./-]*", value)
+    return len(value) >= _MIN_LIKELY and not re.fullmatch(
+        r"[a-z]+|[A-Z]+|[A-Z][a-z]+|[0-9]{1,9}|[\w.-]*/[\w./-]*", value
+    )
 
 
 def _is_message(line: str) -> bool:
@@ -755,19 +813,32 @@ def _is_passphrase(text: str) -> bool:
     return 2 <= len(words) <= 24 and len(text) <= 200 and not re.search(r"[:.,;?!]( |$)|\t|  ", text)  # noqa: PLR2004 - a recovery phrase has 24 words
 
 
+_NO_PASSWORD = re.compile(
+    r"[\w./-]+\.[a-z]{1,5}(?::.*)?|[0-9.:T+Z-]+|[a-z0-9-]+(?:\.[a-z0-9-]+)+|[A-Za-z][a-z]*(?:[-_./][A-Za-z]+)*"
+)
+_MANY_CLASSES, _SOME_CLASSES, _LIKELY_ENTROPY = 3, 2, 3
+
+
 def _is_password_like(text: str) -> bool:
     """Whether a word looks chosen or generated as a password, beside lines of another command's output."""
     if not _MIN_LIKELY <= len(text) <= 4096 or " " in text or heuristics.is_path(text):  # noqa: PLR2004 - longer than any token
         return False
-    classes = sum((any(map(is_it, text)) for is_it in (str.islower, str.isupper, str.isdigit)))
-    if re.fullmatch(r"[\w./-]+\.[a-z]{1,5}(?::.*)?|[0-9.:T+Z-]+|[a-z0-9-]+(?:\.[a-z0-9-]+)+|[A-Za-z][a-z]*(?:[-_./][A-Za-z]+)*", text):
+    if _NO_PASSWORD.fullmatch(text):
         return False
-    return classes == 3 or (classes >= 2 and heuristics.entropy(text) > 3) or bool(re.search(r"[!@#$%^&*+=]", text) and classes >= 2)  # noqa: PLR2004 - kinds and bits
+    classes = sum(any(map(is_it, text)) for is_it in (str.islower, str.isupper, str.isdigit))
+    if classes < _SOME_CLASSES:
+        return False
+    return (
+        classes == _MANY_CLASSES
+        or heuristics.entropy(text) > _LIKELY_ENTROPY
+        or re.search(r"[!@#$%^&*+=]", text) is not None
+    )
 
 
 # Shell sessions in texts: a prompt, a command, and its output up to the next prompt, blank line or fence.
 _PROMPT = re.compile(
-    r"^(?:[ \t>|]{0,8})(?:(?:\([\w.-]+\)[ ]?)?(?:\[?[\w.-]+@[\w.-]+[^\n$#%>]{0,80}\]?|[~/][\w./~-]{0,80}|PS [A-Z]:[^\n>]{0,80})?[$#%\u276f>\u279c]"
+    r"^(?:[ \t>|]{0,8})(?:(?:\([\w.-]+\)[ ]?)?(?:\[?[\w.-]+@[\w.-]+[^\n$#%>]{0,80}\]?|[~/][\w./~-]{0,80}"
+    r"|PS [A-Z]:[^\n>]{0,80})?[$#%\u276f>\u279c]"
     r")[ \t]+(?=[A-Za-z./~(\"$\[{])([^\n]{2,2000})$",
     re.MULTILINE,
 )
@@ -797,18 +868,26 @@ def find_in_shell_sessions(text: str) -> list[Span]:
         stop = min(stop, start + _MAX_SESSION)
         end = _SESSION_END.search(text, start, stop)
         output = text[start : end.start() if end else stop]
-        spans += [span._replace(start=span.start + start, end=span.end + start) for span in find_printed_secrets(command, output)]
+        spans += [
+            span._replace(start=span.start + start, end=span.end + start)
+            for span in find_printed_secrets(command, output)
+        ]
     return spans
 
 
 # Programs that print a generated password in a sentence.
 _ANNOUNCED = re.compile(
-    r"(?i)p(?:assword|assphrase|asscode)(?:s)?\b(?<!no password)(?: (?:for|of|is|was|has been|generated|created|set|to|the|user|account|admin"
-    r"|root|your|new|temporary|initial|as|by|a|and|only|shown|once|this|will|be|not|again|default)\b| [\w.-]+@[\w.-]+| [`'\"]\w+[`'\"]){1,10}"
+    r"(?i)p(?:assword|assphrase|asscode)(?:s)?\b(?<!no password)(?: (?:for|of|is|was|has been|generated|created|set|to"
+    r"|the|user|account|admin"
+    r"|root|your|new|temporary|initial|as|by|a|and|only|shown|once|this|will|be|not|again|default)\b| [\w.-]+@[\w.-]+"
+    r"| [`'\"]\w+[`'\"]){1,10}"
     r"[ ]?(?:is|to|=|:|as)?:?[ \t]*\n?[ \t]*[`'\"]?([^\s`'\"]{6,128})[`'\"]?[ \t]*(?:$|\n)",
     re.MULTILINE,
 )
-_ANNOUNCING = re.compile(r"(?i)(?:temporary|initial|generated|new|default|admin|root|bootstrap|setup|auto)[\w -]{0,30}\bpassword|password[^\n]{0,60}(?:generated|temporary)")
+_ANNOUNCING = re.compile(
+    r"(?i)(?:temporary|initial|generated|new|default|admin|root|bootstrap|setup|auto)[\w -]{0,30}\bpassword"
+    r"|password[^\n]{0,60}(?:generated|temporary)"
+)
 
 
 def find_announced_passwords(text: str) -> list[Span]:
@@ -823,19 +902,25 @@ def find_announced_passwords(text: str) -> list[Span]:
 
 
 # Conversations: an answer to a question for a password.
-_SECRET_NOUN = r"(?:pass(?:word|phrase|code)|\bpin\b|api[ -]?key|access (?:key|token)|secret(?: key)?|token|credential)"
+_ASKED_NOUN = r"(?:pass(?:word|phrase|code)|\bpin\b|api[ -]?key|access (?:key|token)|secret(?: key)?|token|credential)"
 _ASKING = re.compile(
-    rf"(?i)(?:what(?:'s| is| are|\u2019s)?|which|enter|provide|paste|send|share|give|type|tell|need|supply|input|have|know)\b[^\n?.!]{{0,80}}{_SECRET_NOUN}"
-    rf"[^\n?.!]{{0,80}}(?:[?:.!]|$)|{_SECRET_NOUN}[^\n?.!]{{0,40}}(?:\?|:\s*$)"
+    rf"(?i)(?:what(?:'s| is| are|\u2019s)?|which|enter|provide|paste|send|share|give|type|tell|need|supply|input|have"
+    rf"|know)\b[^\n?.!]{{0,80}}{_ASKED_NOUN}"
+    rf"[^\n?.!]{{0,80}}(?:[?:.!]|$)|{_ASKED_NOUN}[^\n?.!]{{0,40}}(?:\?|:\s*$)"
 )
-_NOT_ASKING = re.compile(r"(?i)\b(?:should|shall|do you want|would you like|how many|how long|rotate|where|why|when|store|delete|remove)\b")
+_NOT_ASKING = re.compile(
+    r"(?i)\b(?:should|shall|do you want|would you like|how many|how long|rotate|where|why|when|store|delete|remove)\b"
+)
 _ANSWER = re.compile(
-    r"(?i)\s*(?:(?:it'?s|it is|use|try|sure|ok|yes|here(?: it is| you go)?|the (?:password|token|key|pin|passphrase|secret) is|password|pw)[:,]?\s+)?"
+    r"(?i)\s*(?:(?:it'?s|it is|use|try|sure|ok|yes|here(?: it is| you go)?|the (?:password|token|key|pin|passphrase"
+    r"|secret) is|password|pw)[:,]?\s+)?"
     r"[`'\"]?([^\s`'\"]{4,512})[`'\"]?\.?\s*"
 )
 _NO_ANSWER = word_set(
-    "yes no ok okay sure continue skip none stop cancel nothing never later done thanks go next abort quit exit what why"
-    " how idk unknown whatever proceed retry again help wait same default empty n/a other nope yeah yep clear correct right"
+    "yes no ok okay sure continue skip none stop cancel nothing never later done thanks go next abort quit exit what"
+    " why"
+    " how idk unknown whatever proceed retry again help wait same default empty n/a other nope yeah yep clear correct"
+    " right"
 )
 _TAIL = 600
 _SENTENCE = re.compile(r"[^\n.?!]+[.?!]*")

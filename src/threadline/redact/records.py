@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from threadline.redact.heuristics import word_set
+
 MAX_DEPTH = 300
+"""Deeper values are left out."""
 
 
 class FormatWords(Struct, frozen=True):
@@ -27,6 +31,32 @@ class FormatWords(Struct, frozen=True):
         return key in self.values and value in self.values[key]
 
 
+_FORMAT_WORDS = word_set(
+    "message text thinking redacted_thinking tool_use tool_result image document server_tool_use mcp_tool_use"
+    " mcp_tool_result web_search_tool_result web_search_result base64 url file create update user assistant"
+    " end_turn tool_use max_tokens stop_sequence"
+)
+_KIND_KEYS = ("type", "role", "subtype", "stop_reason")
+
+
+@cache
+def format_vocabulary() -> FormatWords:
+    """The names of all fields in the model, and the values of fields such as `type`.
+
+    Only structs that are loaded are considered. `model.entries` loads all structs of transcripts.
+    """
+    from threadline.model.entries import KINDS  # noqa: PLC0415 - a redactor of texts does not need it
+
+    fields: set[str] = set(_KIND_KEYS)
+    stack: list[Any] = [Struct]
+    while stack:
+        for struct in stack.pop().__subclasses__():
+            stack.append(struct)
+            if struct.__module__.startswith("threadline.model"):
+                fields.update(struct.__struct_encode_fields__)
+    return FormatWords(frozenset(fields), dict.fromkeys(_KIND_KEYS, frozenset(KINDS) | _FORMAT_WORDS))
+
+
 class Leaf(NamedTuple):
     """A text in a JSON value: the keys and indexes that lead to it, and its nearest key. A key is also a text."""
 
@@ -37,10 +67,10 @@ class Leaf(NamedTuple):
 
     @property
     def json_path(self) -> str:
-        """The path in JSON Path notation."""
+        """The path in JSON Path notation; of a key, that of its object."""
         return "$" + "".join(
             f"[{step}]" if isinstance(step, int) else f".{step}" if _PLAIN_KEY.match(step) else f"[{step!r}]"
-            for step in self.path
+            for step in (self.path[:-1] if self.is_key else self.path)
         )
 
     @property
@@ -56,15 +86,16 @@ class Leaf(NamedTuple):
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*\Z")
 _TEXT_FIELDS = frozenset(("content", "summary", "display", "text", "prompt", "lastPrompt", "toolUseResult"))
-# Ids and times in the forms that Claude Code writes. In these fields, anything else is a text.
-_ID_FIELDS = frozenset(
+ID_FIELDS = word_set(
     "uuid parentUuid logicalParentUuid leafUuid sessionId session_id id tool_use_id toolUseID parentToolUseID"
-    " sourceToolUseID sourceToolAssistantUUID messageId requestId agentId timestamp promptId anchor started ended".split()
+    " sourceToolUseID sourceToolAssistantUUID messageId requestId agentId timestamp promptId anchor started ended"
 )
-_ID_VALUE = re.compile(
+"""Fields that contain ids and times."""
+ID_VALUE = re.compile(
     r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,16}(?:Z|[+-][0-9:]{5})"
     r"|(?:toolu|srvtoolu|msg|req|agent)_(?:01)?[0-9A-Za-z]{16,32}|a[0-9a-f]{7,16}|L[0-9]{1,9}"
 )
+"""Ids and times in the forms that Claude Code writes. Anything else in these fields is a text."""
 
 
 def list_leaves(value: Any, fixed: FormatWords) -> Iterator[Leaf]:
@@ -73,7 +104,7 @@ def list_leaves(value: Any, fixed: FormatWords) -> Iterator[Leaf]:
     while pending:
         path, key, node = pending.pop()
         if isinstance(node, str):
-            if node and not (key in _ID_FIELDS and _ID_VALUE.fullmatch(node)) and not fixed.is_fixed(key, node):
+            if node and not (key in ID_FIELDS and ID_VALUE.fullmatch(node)) and not fixed.is_fixed(key, node):
                 yield Leaf(path, key, node)
         elif isinstance(node, dict):
             if len(path) > MAX_DEPTH:
@@ -82,9 +113,8 @@ def list_leaves(value: Any, fixed: FormatWords) -> Iterator[Leaf]:
             for name in node:
                 if name not in fixed.keys:
                     yield Leaf((*path, str(name)), "", str(name), is_key=True)
-        elif isinstance(node, list | tuple):
-            if len(path) <= MAX_DEPTH:
-                pending += [((*path, at), key, node[at]) for at in range(len(node) - 1, -1, -1)]
+        elif isinstance(node, list | tuple) and len(path) <= MAX_DEPTH:
+            pending += [((*path, at), key, node[at]) for at in range(len(node) - 1, -1, -1)]
 
 
 class Piece(NamedTuple):

@@ -15,9 +15,10 @@ from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_secret_name
 from threadline.redact.known_secrets import KnownSecrets, Placeholders, placeholder_family
 from threadline.redact.multiline import PRIVATE_KEY, body_lines
-from threadline.redact.personal import GENERIC_USER_NAMES
+from threadline.redact.personal import GENERIC_USER_NAMES, find_personal_data
+from threadline.redact.records import FormatWords
 from threadline.redact.scanner import PERSONAL_KINDS, find_spans, merge_overlapping
-from threadline.redact.settings import Settings
+from threadline.redact.settings import Level, Settings
 from threadline.redact.views import TextView, text_views
 
 _MAX_ROUNDS = 5
@@ -26,21 +27,11 @@ _PIECE_LENGTH = 1000
 _CACHED_LENGTH = 256
 _OVERLAP = 200
 _MIN_NAME = 3
+_MIN_LEFTOVER = 6
 # Fields that contain Claude Code's working directory.
 _PROJECT_KEYS = frozenset(("cwd", "project", "originalCwd", "projectPath", "worktreePath"))
 _MIN_REST = 4
 _NAME_KINDS = frozenset(("word", "user", "host", "name"))
-
-
-class FormatWords(Struct, frozen=True):
-    """The fixed words of a file format: names of fields, and allowed values of some fields."""
-
-    keys: frozenset[str] = frozenset()
-    values: dict[str, frozenset[str]] = {}
-
-    def is_fixed(self, key: str, value: str) -> bool:
-        """Whether a value is a fixed word of the format in this field."""
-        return key in self.values and value in self.values[key]
 
 
 class Redactor:
@@ -53,16 +44,21 @@ class Redactor:
 
     def __init__(self, settings: Settings | None = None, fixed: FormatWords | None = None) -> None:
         self._settings = settings or Settings()
+        self.level = self._settings.level
+        """How much is removed."""
         self._fixed = fixed or FormatWords()
         self._patterns = self._settings.compile_patterns()
         self._keep = frozenset(self._settings.keep)
         self._placeholders = Placeholders()
         self._known = KnownSecrets()
         self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._leftovers: dict[str, Span] = {}
         self._learned_texts: set[str] = set()
         self._projects: set[str] = set()
         # Hashes of texts in which the rules find nothing. Most texts are scanned twice: to learn and to redact.
         self._clean_hashes: set[int] = set()
+        # Spans that only the structure around a text reveals, by text.
+        self._marks: dict[str, list[Span]] = {}
         self._cache: dict[str, tuple[str, Counter[tuple[str, str]]]] = {}
         self._cache_version = 0
         for word in sorted(self._settings.words, key=len, reverse=True):
@@ -92,10 +88,43 @@ class Redactor:
                 self._learn(text, Span(0, len(text), kind_of(key, text), local_only=not is_distinctive(text)))
             else:
                 self.learn(text)
-            if key in _PROJECT_KEYS and text not in self._projects:
+        self.learn_projects(value)
+
+    def learn_projects(self, value: Any) -> None:
+        """Learn the owners of the home directories that a record's working directories are in."""
+        for key in _PROJECT_KEYS if isinstance(value, dict) else ():
+            text = value.get(key)
+            if isinstance(text, str) and text not in self._projects:
                 self._projects.add(text)
                 for span in find_spans(text):
                     self._learn_user(span.value if span.kind == "home" else "")
+
+    def find_spans(self, text: str, views: list[TextView] | None = None) -> list[Span]:
+        """Find everything that the rules of this level find in a text. Spans may overlap."""
+        digest = hash(text)
+        if digest in self._clean_hashes:
+            return []
+        spans = find_spans(text, views)
+        if self.level is Level.STRICT:
+            spans += find_strictly(text)
+        if not spans:
+            self._clean_hashes.add(digest)
+        return spans
+
+    def learn_span(self, text: str, span: Span) -> None:
+        """Remember the value of a span that was found in a text."""
+        value = text[span.start : span.end]
+        # A web page may have the path /home/settings. Only a path that looks like an account's home names a user.
+        if span.kind == "home" and ("Users" in value or text.startswith("/.", span.end)):
+            self._learn_user(span.value)
+        self._learn(value if span.kind == "home" else span.value or value, span)
+
+    def mark(self, text: str, span: Span) -> None:
+        """Redact a span wherever exactly this text occurs. The rules would not find it in the text alone."""
+        spans = self._marks.setdefault(text, [])
+        if span not in spans and text[span.start : span.end] not in self._keep:
+            spans.append(span)
+            self._cache.pop(text, None)
 
     def redact(self, text: str, place: str = "") -> str:
         """Replace everything to redact in a text. `place` is its origin, for the findings."""
@@ -122,27 +151,44 @@ class Redactor:
         `own_words` are words in lower case that threadline's own output contains. They do not count as names.
         """
         views = list(text_views(text))
-        counts = Counter(
-            (span.kind, self._placeholder(span, text))
-            for start, end, span in self._spans_to_redact(text, find_spans(text, views), views)
-            if not (span.kind in _NAME_KINDS and _surrounding_word(text, start, end) in own_words)
-        )
+        counts: Counter[tuple[str, str]] = Counter()
+        for start, end, span in self._spans_to_redact(text, self.find_spans(text, views), views):
+            if not (span.kind in _NAME_KINDS and _surrounding_word(text, start, end) in own_words):
+                counts[span.kind, self._placeholder(span, text)] += 1
+                self._leftovers.setdefault(text[start:end], span)
         return [Finding(kind, place, placeholder, count) for (kind, placeholder), count in counts.items()]
+
+    def learn_leftovers(self) -> bool:
+        """Learn what `check` found, so that redacting the same texts again removes it; whether there is anything new.
+
+        The findings so far are forgotten, because the caller starts again.
+        """
+        before = self._known.changes
+        for text, span in self._leftovers.items():
+            for line in (span.value or text).split("\n"):
+                if len(line.strip()) >= _MIN_LEFTOVER and not heuristics.PLACEHOLDER.search(line):
+                    self._placeholders.same("secret", line.strip(), text)
+                    self._known.add(line.strip())
+        self._leftovers.clear()
+        self._counts.clear()
+        return self._known.changes != before
+
+    def find_leftovers(self, text: str) -> list[tuple[int, int, Span]]:
+        """Find what a redacted text still contains, as `merge_overlapping` returns it, and learn from it."""
+        views = list(text_views(text))
+        return self._spans_to_redact(text, self._learn_from(text, views), views)
+
+    def count_placeholder(self, span: Span, text: str, place: str) -> str:
+        """The placeholder of a span that the caller replaces, which is counted as a finding."""
+        placeholder = self._placeholder(span, text)
+        self._counts[span.kind, place, placeholder] += 1
+        return placeholder
 
     def _learn_from(self, text: str, views: list[TextView] | None = None) -> list[Span]:
         """Find spans by the rules and remember their values."""
-        digest = hash(text)
-        if digest in self._clean_hashes:
-            return []
-        spans = find_spans(text, views)
-        if not spans:
-            self._clean_hashes.add(digest)
+        spans = self.find_spans(text, views)
         for span in spans:
-            value = text[span.start : span.end]
-            # A web page may have the path /home/settings. Only a path that looks like an account's home names a user.
-            if span.kind == "home" and ("Users" in value or text.startswith("/.", span.end)):
-                self._learn_user(span.value)
-            self._learn(value if span.kind == "home" else span.value or value, span)
+            self.learn_span(text, span)
         return spans
 
     def _redact_uncached(self, text: str) -> tuple[str, Counter[tuple[str, str]]]:
@@ -165,7 +211,8 @@ class Redactor:
         parts: list[str] = []
         last = 0
         views = list(text_views(text))
-        for start, end, span in self._spans_to_redact(text, self._learn_from(text, views), views):
+        spans = [*self._learn_from(text, views), *self._marks.get(text, ())]
+        for start, end, span in self._spans_to_redact(text, spans, views):
             placeholder = self._placeholder(span, text)
             counts[span.kind, placeholder] += 1
             parts += [text[last:start], placeholder]
@@ -312,6 +359,12 @@ def _texts_with_keys(value: Any, fixed: frozenset[str]) -> Iterator[tuple[str, s
             pending += [(inner, str(name)) for name, inner in reversed(node.items())]
         elif isinstance(node, list | tuple):
             pending += [(inner, key) for inner in reversed(node)]
+
+
+def find_strictly(text: str) -> list[Span]:
+    """What only the level `strict` removes: random-looking values, paths, URLs and all addresses."""
+    view = text.encode("ascii", "replace")
+    return list(find_personal_data(view, strict=True))
 
 
 class Finding(Struct, frozen=True):

@@ -191,6 +191,7 @@ CONTEXT_KINDS = {
     "url-parameter": "signature, session or code in a URL parameter",
     "curl-password": "password in curl's -u option",
     "webhook": "webhook URL, which works without any other key",
+    "command-output": "output of a command that prints a secret, or content of a secret file",
 }
 """Kinds that are recognized by their context."""
 PERSONAL_KIND_DESCRIPTIONS = {

@@ -25,8 +25,8 @@ from threadline.redact.records import (
     list_leaves,
     replace_pieces,
 )
-from threadline.redact.redactor import Finding, Redactor
-from threadline.redact.scanner import CONTEXT_KINDS, find_spans, merge_overlapping
+from threadline.redact.redactor import Finding, Redactor, find_strictly
+from threadline.redact.scanner import CONTEXT_KINDS, find_spans
 from threadline.redact.settings import Level, Settings
 
 _MAX_ROUNDS = 4
@@ -58,10 +58,13 @@ class RecordScanner:
         fixed: FormatWords | None = None,
         *,
         personal: bool = True,
+        strict: bool = False,
         find: Callable[[str], list[Span]] | None = None,
     ) -> None:
         self._fixed = fixed or FormatWords()
-        self._find = find or (lambda text: find_spans(text, personal=personal))
+        self._personal = personal
+        self._strict = strict
+        self._find = find or self._find_by_rules
         self._context = ConversationContext()
 
     def find(self, record: Any) -> list[Match]:
@@ -79,10 +82,14 @@ class RecordScanner:
         matches += self._context.find(record, leaves)
         return matches
 
+    def _find_by_rules(self, text: str) -> list[Span]:
+        spans = find_spans(text, personal=self._personal)
+        return [*spans, *find_strictly(text)] if self._strict else spans
+
     def find_in_text(self, text: str) -> list[Match]:
         """Find everything in a line that is not JSON."""
         leaf = Leaf((), "", text)
-        return [Match(leaf, span) for span in self._find(text)]
+        return [Match(leaf, span) for span in (*self._find(text), *find_printed(text))]
 
     def _find_in_leaves(self, leaves: list[Leaf], joined: JoinedTexts, spans: list[Span]) -> Iterator[Match]:
         """Search again the texts in which something is, each by itself and by its key."""
@@ -130,11 +137,18 @@ def find_named_fields(record: Any) -> Iterator[Match]:
             pending += [((*path, at), inner) for at, inner in enumerate(node) if isinstance(inner, dict | list)]
 
 
+def find_printed(text: str) -> list[Span]:
+    """Secrets that commands print in a text: in shell sessions, and in announcements of generated passwords."""
+    return [*provenance.find_in_shell_sessions(text), *provenance.find_announced_passwords(text)]
+
+
 _COMMAND_FIELDS = ("command", "cmd", "script", "code")
 _FILE_FIELDS = ("file_path", "path", "filename", "uri", "notebook_path")
 _SHELL_INPUT = re.compile(r"<bash-input>(.*?)</bash-input>", re.DOTALL)
 _SHELL_OUTPUT = re.compile(r"<bash-stdout>(.*?)</bash-stdout>", re.DOTALL)
-_BACKGROUND_ID = re.compile(r"(?:running in (?:the )?background with (?:task )?ID:?|shell ID:?)\s*([\w-]{2,40})", re.IGNORECASE)
+_BACKGROUND_ID = re.compile(
+    r"(?:running in (?:the )?background with (?:task )?ID:?|shell ID:?)\s*([\w-]{2,40})", re.IGNORECASE
+)
 _ANSWERED = re.compile(r'"([^"\n]{4,500})"="([^"\n]{1,500})"')
 
 
@@ -153,7 +167,7 @@ class ConversationContext:
             Match(leaf, span, is_local=True)
             for leaf in leaves
             if not leaf.is_key and not leaf.is_patch_line
-            for span in (*provenance.find_in_shell_sessions(leaf.text), *provenance.find_announced_passwords(leaf.text))
+            for span in find_printed(leaf.text)
         ]
         if not isinstance(record, dict):
             return matches
@@ -175,7 +189,7 @@ class ConversationContext:
         if kind in {"tool_use", "server_tool_use", "mcp_tool_use"}:
             self._note_call(block)
         elif kind in {"tool_result", "mcp_tool_result"}:
-            return self._read_result(record, str(block.get("tool_use_id")), path, by_path)
+            return self._read_result(str(block.get("tool_use_id")), path, by_path)
         elif kind == "text" and isinstance(block.get("text"), str):
             text = block["text"]
             if record.get("type") == "assistant":
@@ -191,7 +205,9 @@ class ConversationContext:
             return
         command = next((arguments[key] for key in _COMMAND_FIELDS if isinstance(arguments.get(key), str)), "")
         path = next((arguments[key] for key in _FILE_FIELDS if isinstance(arguments.get(key), str)), "")
-        shell = next((arguments[key] for key in ("bash_id", "shell_id", "task_id") if isinstance(arguments.get(key), str)), "")
+        shell = next(
+            (arguments[key] for key in ("bash_id", "shell_id", "task_id") if isinstance(arguments.get(key), str)), ""
+        )
         call = ("", "")
         if command and provenance.analyze_command(command):
             call = ("command", command)
@@ -206,9 +222,7 @@ class ConversationContext:
                 self._calls.clear()
             self._calls[block["id"]] = call
 
-    def _read_result(
-        self, record: dict[str, Any], call_id: str, path: tuple[str | int, ...], by_path: dict[Any, Leaf]
-    ) -> list[Match]:
+    def _read_result(self, call_id: str, path: tuple[str | int, ...], by_path: dict[Any, Leaf]) -> list[Match]:
         call = self._calls.get(call_id)
         if call is None:
             return []
@@ -221,7 +235,14 @@ class ConversationContext:
             background = _BACKGROUND_ID.search(leaf.text)
             if background:
                 self._background[background[1]] = call
-        outputs = [*own, *(leaf for leaf in result if leaf.key in {"stdout", "content", "output", "text", "result", "toolUseResult"})]
+        outputs = [
+            *own,
+            *(
+                leaf
+                for leaf in result
+                if leaf.key in {"stdout", "content", "output", "text", "result", "toolUseResult"}
+            ),
+        ]
         find = provenance.find_printed_secrets if kind == "command" else provenance.find_in_secret_file
         return [Match(leaf, span, is_local=True) for leaf in outputs for span in find(subject, leaf.text)]
 
@@ -322,7 +343,7 @@ class SessionRedactor:
             yield seams
 
     def _redact_across(self, record: Any, place: str) -> Any:
-        """Replace what the joined texts of a redacted record still contain. Returns the record itself if that is nothing."""
+        """Replace what the joined texts of a redacted record still contain; the record itself if that is nothing."""
         replaced: dict[Leaf, list[tuple[int, int, str]]] = {}
         for number, joined in enumerate(self._views(record)):
             text = joined.text

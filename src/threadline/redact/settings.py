@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -30,12 +31,23 @@ _RESERVED_NAMES = frozenset(
 )
 
 
+class Level(StrEnum):
+    """How much is removed."""
+
+    STANDARD = "standard"
+    """Secrets, names, addresses and home directories."""
+    STRICT = "strict"
+    """Also every random-looking value, path, URL and address, even those of examples and public sites."""
+    METRICS = "metrics"
+    """All text: only times, kinds, models, tool names, counts and sizes remain."""
+
+
 class Settings(Struct, frozen=True):
     """What to redact in addition to the rules, and what to keep.
 
     `patterns` are regular expressions by name: their matches become `<name-1>`. `words` are hidden everywhere, in any
     case. `keep` are exact texts that are not hidden even if a rule matches them. `users` and `hosts` are
-    additional names of users and machines.
+    additional names of users and machines. `level` is how much the rules remove.
     """
 
     patterns: dict[str, str] = {}
@@ -43,6 +55,7 @@ class Settings(Struct, frozen=True):
     keep: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    level: Level = Level.STANDARD
 
     def compile_patterns(self) -> dict[str, re.Pattern[str]]:
         """Compile the patterns.

@@ -7,9 +7,10 @@ command (`sudo`, `ssh host`, `docker exec`, `bash -c`) are replaced by that comm
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from msgspec import Struct
+
+from threadline.redact.heuristics import word_set
 
 MAX_COMMAND = 16_384
 """Longer commands are cut: they are scripts that are written to a file."""
@@ -67,80 +68,96 @@ SUBSTITUTED = "\x00"
 
 def parse_command(command: str) -> list[list[SimpleCommand]]:
     """The pipelines of a command, in order."""
-    return list(_parse(command[:MAX_COMMAND]))
+    parser = _Parser(command[:MAX_COMMAND])
+    parser.parse()
+    return parser.pipelines
 
 
-def _parse(command: str) -> Iterator[list[SimpleCommand]]:
-    pipeline: list[SimpleCommand] = []
-    simple = SimpleCommand()
-    word: Word | None = None
-    redirect = ""
-    marks: list[str] = []
-    at = 0
+_WORD_KINDS = frozenset(("single", "double", "escaped", "open", "plain"))
+_TERMINALS = frozenset(("/dev/stdout", "/dev/stderr", "/dev/tty"))
 
-    def finish_word() -> None:
-        nonlocal word, redirect
+
+class _Parser:
+    """Reads a command step by step."""
+
+    def __init__(self, command: str) -> None:
+        self.pipelines: list[list[SimpleCommand]] = []
+        self._command = command
+        self._at = 0
+        self._pipeline: list[SimpleCommand] = []
+        self._simple = SimpleCommand()
+        self._word: Word | None = None
+        self._redirect = ""
+        self._marks: list[str] = []
+
+    def parse(self) -> None:
+        while match := _STEP.match(self._command, self._at):
+            kind = {"mark": "heredoc", "inner": "double"}.get(match.lastgroup or "", match.lastgroup or "")
+            self._at = match.end()
+            if kind in _WORD_KINDS:
+                self._read_word(kind, match)
+            elif kind == "blank":
+                self._finish_word()
+            elif kind == "end":
+                self._finish_pipeline()
+                if match[0].endswith("\n"):
+                    self._at = _skip_heredocs(self._command, self._at, self._marks)
+            elif kind == "pipe":
+                self._finish_command()
+            elif kind == "heredoc":
+                self._finish_word()
+                self._marks.append(match["mark"].strip("'\""))
+            elif kind == "redirect":
+                self._start_redirect(match[0])
+        self._finish_pipeline()
+
+    def _read_word(self, kind: str, match: re.Match[str]) -> None:
+        self._word = self._word or Word()
+        text = match[0]
+        if kind == "single":
+            self._word.text += text.lstrip("$").strip("'")
+        elif kind == "double":
+            self._at = _read_double(self._command, match.start() + 1, self._word)
+        elif kind == "open":
+            self._at = _read_substitution(self._command, match.start(), self._word)
+        else:
+            self._word.text += text[1] if kind == "escaped" else text
+
+    def _start_redirect(self, text: str) -> None:
+        if self._word is not None and self._word.text.isdigit():
+            text = text if self._word.text == "1" else f"2{text}"
+            self._word = None
+        self._finish_word()
+        is_duplicate = "&" in text[1:] and text[-1] in "0123456789-"
+        self._redirect = "" if is_duplicate else text
+
+    def _finish_word(self) -> None:
+        word, redirect = self._word, self._redirect
         if word is None:
             return
+        self._word, self._redirect = None, ""
         if redirect:
             if "<" in redirect:
-                simple.inputs.append(word.text)
-            elif redirect[0] not in "23456789" and word.text not in {"/dev/stdout", "/dev/stderr", "/dev/tty"}:
-                simple.is_redirected = True
-            redirect = ""
-        elif not simple.words and (match := _ASSIGNMENT.fullmatch(word.text)):
-            simple.assignments[match[1]] = Word(match[2], word.commands)
+                self._simple.inputs.append(word.text)
+            elif redirect[0] not in "23456789" and word.text not in _TERMINALS:
+                self._simple.is_redirected = True
+        elif not self._simple.words and (match := _ASSIGNMENT.fullmatch(word.text)):
+            self._simple.assignments[match[1]] = Word(match[2], word.commands)
         else:
-            simple.words.append(word)
-        word = None
+            self._simple.words.append(word)
 
-    def finish_command() -> None:
-        nonlocal simple
-        finish_word()
+    def _finish_command(self) -> None:
+        self._finish_word()
+        simple = self._simple
         if simple.words or simple.assignments or simple.inputs:
-            pipeline.append(simple)
-        simple = SimpleCommand()
+            self._pipeline.append(simple)
+        self._simple = SimpleCommand()
 
-    while match := _STEP.match(command, at):
-        kind, text = match.lastgroup, match[0]
-        kind = {"mark": "heredoc", "inner": "double"}.get(kind or "", kind)
-        at = match.end()
-        if kind in {"single", "double", "escaped", "open", "plain"} and word is None:
-            word = Word()
-        if kind == "blank":
-            finish_word()
-        elif kind == "end":
-            finish_command()
-            if pipeline:
-                yield pipeline
-                pipeline = []
-            if text.endswith("\n"):
-                at = _skip_heredocs(command, at, marks)
-        elif kind == "pipe":
-            finish_command()
-        elif kind == "heredoc":
-            finish_word()
-            marks.append(match["mark"].strip("'\""))
-        elif kind == "redirect":
-            if word is not None and word.text.isdigit():
-                word, text = None, f"2{text}" if word.text != "1" else text
-            finish_word()
-            redirect = "" if "&" in text[1:] and text[-1] in "0123456789-" else text
-        elif word is None:
-            continue
-        elif kind == "single":
-            word.text += text.lstrip("$").strip("'")
-        elif kind == "double":
-            at = _read_double(command, match.start() + 1, word)
-        elif kind == "escaped":
-            word.text += text[1]
-        elif kind == "open":
-            at = _read_substitution(command, match.start(), word)
-        else:
-            word.text += text
-    finish_command()
-    if pipeline:
-        yield pipeline
+    def _finish_pipeline(self) -> None:
+        self._finish_command()
+        if self._pipeline:
+            self.pipelines.append(self._pipeline)
+        self._pipeline = []
 
 
 def _skip_heredocs(command: str, at: int, marks: list[str]) -> int:
@@ -183,7 +200,7 @@ def _read_substitution(command: str, at: int, word: Word) -> int:
 
 
 # Words before a command that change nothing about its output.
-_KEYWORDS = frozenset("if then else elif do while until time ! { } fi done command exec builtin nohup eval noglob".split())
+_KEYWORDS = word_set("if then else elif do while until time ! { } fi done command exec builtin nohup eval noglob")
 _WRAPPERS: dict[str, re.Pattern[str]] = {
     # What a program's options with a value look like; the command follows the last option and the operands.
     "sudo": re.compile(r"-[ugpCrtTDRh]$|--(?:user|group|prompt|chdir|host)$"),
@@ -205,20 +222,23 @@ _WRAPPERS: dict[str, re.Pattern[str]] = {
     "wsl": re.compile(r"-[due]$"),
 }
 _OPERANDS = {"timeout": 1, "chroot": 1}
-_SHELLS = frozenset("bash sh zsh dash ash ksh fish powershell powershell.exe pwsh su script runuser".split())
-_REMOTE = frozenset("ssh autossh mosh tsh".split())
+_SHELLS = word_set("bash sh zsh dash ash ksh fish powershell powershell.exe pwsh su script runuser")
+_COMMAND_RUNNERS = word_set("nix-shell vagrant gcloud fly flyctl heroku")
+_REMOTE = word_set("ssh autossh mosh tsh")
 _SSH_VALUE = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]$|--(?:user|cluster|proxy)$")
 _EXEC_VALUE = re.compile(
     r"-[eunpwvclmhf]$|--(?:env|user|name|workdir|publish|volume|container|namespace|network|file|index|context|entrypoint"
     r"|platform|project-name|env-file|label|mount|hostname|kubeconfig|zone|project)$"
 )
-_CONTAINERS = frozenset("docker podman nerdctl docker-compose podman-compose lxc incus finch".split())
-_AFTER_DASHES = frozenset(
+_CONTAINERS = word_set("docker podman nerdctl docker-compose podman-compose lxc incus finch")
+_AFTER_DASHES = word_set(
     "kubectl oc k9s multipass lima limactl doppler op aws-vault chamber infisical teller summon envchain dotenv direnv"
     " vault-env saml2aws granted devbox mise asdf nix vagrant heroku fly flyctl railway aws gcloud okteto tilt npx pnpm"
-    " microk8s k3s minikube crictl envdir with-env 1password".split()
+    " microk8s k3s minikube crictl envdir with-env 1password"
 )
-_RUNNERS = re.compile(r"(?:(?:poetry|uv|pipenv|pdm|rye|hatch|conda|mamba|bundle|rvm|devbox) (?:run|exec)|npx|bunx|pnpm dlx) ")
+_RUNNERS = re.compile(
+    r"(?:(?:poetry|uv|pipenv|pdm|rye|hatch|conda|mamba|bundle|rvm|devbox) (?:run|exec)|npx|bunx|pnpm dlx) "
+)
 _COMMAND_OPTION = re.compile(r"-[a-z]*c$|--?command$|-Command$|-C$|--run$|--init-command$", re.IGNORECASE)
 
 
@@ -244,31 +264,40 @@ def unwrap(simple: SimpleCommand) -> SimpleCommand | str:
 
 def _start_of_inner(program: str, texts: list[str]) -> int | str | None:
     """Where the inner command starts, or its text; None if there is no inner command."""
-    if program in _KEYWORDS:
-        if program == "eval":
-            return " ".join(texts[1:]) if len(texts) > 1 else None
-        return 1
-    if program in _WRAPPERS:
-        at = _skip_options(texts, 1, _WRAPPERS[program]) + _OPERANDS.get(program, 0)
-        while program in {"env", "sudo"} and at < len(texts) and _ASSIGNMENT.fullmatch(texts[at]):
-            at += 1
-        return at if at < len(texts) else None
-    if program in _SHELLS or program in {"nix-shell", "vagrant", "gcloud", "fly", "flyctl", "heroku"}:
-        for at, text in enumerate(texts[1:-1], 1):
-            if _COMMAND_OPTION.fullmatch(text):
-                return " ".join(texts[at + 1 :]) if program.startswith(("power", "pwsh")) else texts[at + 1]
-        match = next((text for text in texts if text.startswith("--command=")), None)
-        if match is not None:
-            return match.partition("=")[2]
-    if program in _REMOTE:
-        at = _skip_options(texts, 1 + (program == "tsh"), _SSH_VALUE) + 1
-        return " ".join(texts[at:]) if at < len(texts) else None
-    if program in _CONTAINERS:
-        return _start_in_container(texts)
-    if program in _AFTER_DASHES and "--" in texts[1:-1]:
-        return texts.index("--", 1) + 1
-    runner = _RUNNERS.match(" ".join(texts[:3]) + " ")
-    return runner[0].count(" ") if runner and len(texts) > runner[0].count(" ") else None
+    start: int | str | None = None
+    if program == "eval":
+        start = " ".join(texts[1:])
+    elif program in _KEYWORDS:
+        start = 1
+    elif program in _WRAPPERS:
+        start = _skip_options(texts, 1, _WRAPPERS[program]) + _OPERANDS.get(program, 0)
+        while program in {"env", "sudo"} and start < len(texts) and _ASSIGNMENT.fullmatch(texts[start]):
+            start += 1
+    elif program in _REMOTE:
+        start = " ".join(texts[_skip_options(texts, 1 + (program == "tsh"), _SSH_VALUE) + 1 :])
+    elif program in _CONTAINERS:
+        start = _start_in_container(texts)
+    else:
+        start = _command_option(program, texts)
+        if start is None and program in _AFTER_DASHES and "--" in texts[1:-1]:
+            start = texts.index("--", 1) + 1
+        elif start is None and (runner := _RUNNERS.match(" ".join(texts[:3]) + " ")):
+            start = runner[0].count(" ")
+    if isinstance(start, int):
+        return start if start < len(texts) else None
+    return start or None
+
+
+def _command_option(program: str, texts: list[str]) -> str | None:
+    """The text of the command that is passed to a shell with `-c`, or to another program in the same way."""
+    if program not in _SHELLS and program not in _COMMAND_RUNNERS:
+        return None
+    for at, text in enumerate(texts[1:], 1):
+        if text.startswith("--command="):
+            return text.partition("=")[2]
+        if _COMMAND_OPTION.fullmatch(text) and at + 1 < len(texts):
+            return " ".join(texts[at + 1 :]) if program.startswith(("power", "pwsh")) else texts[at + 1]
+    return None
 
 
 def _start_in_container(texts: list[str]) -> int | None:

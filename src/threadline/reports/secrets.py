@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
@@ -19,8 +19,8 @@ from threadline.model.homes import Found, SideFile, SideFileKind, Transcript, Tr
 from threadline.model.places import Place, Problem, ProblemKind, SessionId
 from threadline.model.times import parse_timestamp
 from threadline.parallel import map_transcripts
-from threadline.parse import Chunk, read_chunks
-from threadline.redact import find_in_value, find_spans_in_bytes, merge_overlapping
+from threadline.parse import read_chunks
+from threadline.redact import PERSONAL_KINDS, Leaf, Level, RecordScanner, Span, format_vocabulary, merge_overlapping
 from threadline.shape import lenient_loads
 
 # Images are not text. The others are never opened, or contain no conversation.
@@ -41,11 +41,15 @@ class Exposure(Struct, frozen=True):
 
 
 class SecretFilter(Struct, frozen=True):
-    """What to search for: only `kinds`, only since a time; with `personal`, also addresses, names and homes."""
+    """What to search for: only `kinds`, only since a time; with `personal`, also addresses, names and homes.
+
+    With the level `strict`, also what only that level removes.
+    """
 
     kinds: tuple[str, ...] = ()
     personal: bool = False
     since: datetime | None = None
+    level: Level = Level.STANDARD
 
 
 class ScanResult(Struct, frozen=True):
@@ -100,8 +104,9 @@ def scan_file(transcript: Transcript, *, filter_: SecretFilter) -> ScanResult:
     exposures: list[Exposure] = []
     try:
         line = 1
+        scanner = _FileScanner(path, transcript.session, filter_)
         for chunk in read_chunks(transcript.path):
-            exposures += _scan_chunk(chunk, Place(path, line), transcript.session, filter_)
+            exposures += scanner.scan_lines(chunk.lines, line)
             line += 0 if chunk.is_piece and not chunk.lines[-1].endswith(b"\n") else len(chunk.lines)
     except (Error, OSError) as error:
         problem = Problem(ProblemKind.UNREADABLE, Place(path), str(error), recovered=False)
@@ -109,46 +114,77 @@ def scan_file(transcript: Transcript, *, filter_: SecretFilter) -> ScanResult:
     return ScanResult(tuple(exposures))
 
 
-def _scan_chunk(chunk: Chunk, first: Place, session: SessionId | None, filter_: SecretFilter) -> Iterator[Exposure]:
-    """Search the bytes of all lines at once. Only lines with a match are decoded, to name the field."""
-    block = b"".join(chunk.lines) if len(chunk.lines) > 1 else chunk.lines[0]
-    spans = merge_overlapping(find_spans_in_bytes(block, personal=filter_.personal))
-    if not spans:
-        return
-    ends = list(accumulate(map(len, chunk.lines)))
-    by_line: dict[int, list[tuple[str, str, bytes]]] = {}
-    for start, end, span in spans:
-        by_line.setdefault(bisect_right(ends, start), []).append(("", span.kind, block[start:end]))
-    for index, matches in by_line.items():
-        yield from _scan_line(
-            chunk.lines[index], Place(first.transcript, first.line + index), matches, session, filter_
+class _FileScanner:
+    """Scans the lines of one file in order, since a line may reveal what a later line is."""
+
+    def __init__(self, path: str, session: SessionId | None, filter_: SecretFilter) -> None:
+        self._path = path
+        self._session = session
+        self._filter = filter_
+        self._is_strict = filter_.level is Level.STRICT
+        self._scanner = RecordScanner(
+            format_vocabulary(), personal=filter_.personal or self._is_strict, strict=self._is_strict
         )
 
+    def scan_lines(self, lines: Sequence[bytes], first_line: int) -> Iterator[Exposure]:
+        """Scan lines that follow each other. Lines that are not JSON are scanned together, as one text."""
+        text_lines: list[tuple[int, str]] = []
+        for number, line in enumerate(lines, first_line):
+            value = _decode_line(line)
+            if value is None:
+                text_lines.append((number, line.decode(errors="replace")))
+                continue
+            yield from self._scan_text(text_lines)
+            text_lines = []
+            yield from self._scan_record(value, number)
+        yield from self._scan_text(text_lines)
 
-def _scan_line(
-    line: bytes, place: Place, raw: list[tuple[str, str, bytes]], session: SessionId | None, filter_: SecretFilter
-) -> Iterator[Exposure]:
-    value = _decode_line(line)
-    timestamp = parse_timestamp(value.get("timestamp")) if isinstance(value, dict) else None
-    if filter_.since is not None and timestamp is not None and timestamp < filter_.since:
-        return
-    session_id = value.get("sessionId") if isinstance(value, dict) else None
-    counts: Counter[tuple[str, str]] = Counter()
-    marks: dict[tuple[str, str], set[bytes]] = {}
-    # In the raw JSON of a line, unrelated values are next to each other: only its decoded values count.
-    matches = raw if value is None else _secrets_in_value(value, personal=filter_.personal)
-    for path, kind, secret in matches:
-        if not filter_.kinds or kind in filter_.kinds:
-            counts[kind, path] += 1
-            marks.setdefault((kind, path), set()).add(blake2b(secret, digest_size=8, key=_MARK_KEY).digest())
-    for (kind, path), count in counts.items():
-        where = place.within(path)
-        owner = session or (SessionId(session_id) if isinstance(session_id, str) else None)
-        yield Exposure(kind, where, count, owner, _utc(timestamp), frozenset(marks[kind, path]))
+    def _scan_record(self, value: Any, number: int) -> Iterator[Exposure]:
+        matches = self._scanner.find(value)
+        timestamp = parse_timestamp(value.get("timestamp")) if matches and isinstance(value, dict) else None
+        if self._filter.since is not None and timestamp is not None and timestamp < self._filter.since:
+            return
+        session_id = value.get("sessionId") if isinstance(value, dict) else None
+        owner = self._session or (SessionId(session_id) if isinstance(session_id, str) else None)
+        by_text: dict[Leaf, list[Span]] = {}
+        for match in matches:
+            by_text.setdefault(match.leaf, []).append(match.span)
+        found = [
+            (leaf.json_path, span.kind, span.value or leaf.text[start:end])
+            for leaf, spans in by_text.items()
+            for start, end, span in merge_overlapping(spans)
+        ]
+        yield from self._count(found, Place(self._path, number), owner, timestamp)
 
+    def _scan_text(self, lines: list[tuple[int, str]]) -> Iterator[Exposure]:
+        if not lines:
+            return
+        text = "".join(line for _number, line in lines)
+        ends = list(accumulate(len(line) for _number, line in lines))
+        by_line: dict[int, list[tuple[str, str, str]]] = {}
+        spans = [match.span for match in self._scanner.find_in_text(text)]
+        for start, end, span in merge_overlapping(spans):
+            number = lines[bisect_right(ends, start)][0]
+            by_line.setdefault(number, []).append(("", span.kind, span.value or text[start:end]))
+        for number, found in by_line.items():
+            yield from self._count(found, Place(self._path, number), self._session, None)
 
-def _secrets_in_value(value: Any, *, personal: bool) -> list[tuple[str, str, bytes]]:
-    return [(path, kind, text.encode(errors="replace")) for path, kind, text in find_in_value(value, personal=personal)]
+    def _count(
+        self, found: list[tuple[str, str, str]], place: Place, owner: SessionId | None, timestamp: datetime | None
+    ) -> Iterator[Exposure]:
+        counts: Counter[tuple[str, str]] = Counter()
+        marks: dict[tuple[str, str], set[bytes]] = {}
+        for path, kind, secret in found:
+            is_listed = kind in self._filter.kinds if self._filter.kinds else self._is_wanted_kind(kind)
+            if is_listed:
+                counts[kind, path] += 1
+                digest = blake2b(secret.encode(errors="replace"), digest_size=8, key=_MARK_KEY).digest()
+                marks.setdefault((kind, path), set()).add(digest)
+        for (kind, path), count in counts.items():
+            yield Exposure(kind, place.within(path), count, owner, _utc(timestamp), frozenset(marks[kind, path]))
+
+    def _is_wanted_kind(self, kind: str) -> bool:
+        return self._filter.personal or self._is_strict or kind not in PERSONAL_KINDS
 
 
 def _decode_line(line: bytes) -> Any:
