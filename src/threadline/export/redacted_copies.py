@@ -81,9 +81,7 @@ class RedactedCopies:
         for _main, files in sessions:
             for file in files:
                 self.redactor.learn(file.path.name)
-                for line in _read_lines(file):
-                    self._lines.learn(line)
-                    advance(len(line))
+                self._lines.learn(_read_lines(file), advance)
         ids = [self.redactor.redact(main.stem, "name") for main, _files in sessions]
         names = make_unique(map(safe_name, ids))
         # Copies of sessions from one folder are in one folder, so that continuations are recognised.
@@ -153,10 +151,18 @@ class LineRedactor:
         self._redactor = redactor
         self._images = images
 
-    def learn(self, raw: bytes) -> None:
-        """Learn the secrets and names in a line."""
-        value = _decode_line(raw)
-        self._redactor.learn(raw.decode(errors="replace") if value is None else strip_media(value))
+    def learn(self, lines: Iterable[bytes], advance: Callable[[int], None]) -> None:
+        """Learn the secrets and names in lines. `advance` gets the length of each."""
+        self._redactor.learn_all(self._decode(lines, advance))
+
+    def _decode(self, lines: Iterable[bytes], advance: Callable[[int], None]) -> Iterator[Any]:
+        for raw in lines:
+            value = _decode_line(raw)
+            advance(len(raw))
+            if value is None:
+                self._redactor.learn(raw.decode(errors="replace"))
+            else:
+                yield strip_media(value)
 
     def redact(self, raw: bytes, place: str) -> bytes:
         """Redact a line; its line end stays as it is. A line that is not JSON is redacted as text."""
@@ -164,7 +170,7 @@ class LineRedactor:
         end = match[0] if (match := _LINE_END.search(raw)) else b""
         if value is None:
             body = raw[: len(raw) - len(end)].decode(errors="replace")
-            return self._redactor.redact(body, place).encode(errors="replace") + end
+            return str(self._redactor.redact(body, place)).encode(errors="replace") + end
         redacted = self._redactor.redact(strip_media(value), f"{place}$")
         return _encode_line(restore_images(redacted, value) if self._images else redacted) + end
 

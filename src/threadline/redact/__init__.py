@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from threadline.redact.formats import Span
     from threadline.redact.heuristics import word_set
     from threadline.redact.personal import GENERIC_USER_NAMES
-    from threadline.redact.records import FormatWords, Leaf, format_vocabulary, join_leaves, join_seams, list_leaves
+    from threadline.redact.records import (
+        FormatWords,
+        Leaf,
+        RecordTexts,
+        format_vocabulary,
+        join_leaves,
+        join_seams,
+        list_leaves,
+    )
     from threadline.redact.redactor import Finding, Redactor
     from threadline.redact.scanner import (
         KINDS,
@@ -35,7 +43,7 @@ if TYPE_CHECKING:
         find_spans_in_bytes,
         merge_overlapping,
     )
-    from threadline.redact.session import RecordScanner, SessionRedactor
+    from threadline.redact.session import Match, RecordScanner, SessionRedactor
     from threadline.redact.settings import Level, Settings
 
 __getattr__ = lazy_exports(
@@ -44,7 +52,15 @@ __getattr__ = lazy_exports(
         "formats": ["Span"],
         "heuristics": ["word_set"],
         "personal": ["GENERIC_USER_NAMES"],
-        "records": ["FormatWords", "Leaf", "format_vocabulary", "join_leaves", "join_seams", "list_leaves"],
+        "records": [
+            "FormatWords",
+            "Leaf",
+            "RecordTexts",
+            "format_vocabulary",
+            "join_leaves",
+            "join_seams",
+            "list_leaves",
+        ],
         "redactor": ["Finding", "Redactor"],
         "scanner": [
             "KINDS",
@@ -54,7 +70,7 @@ __getattr__ = lazy_exports(
             "find_spans_in_bytes",
             "merge_overlapping",
         ],
-        "session": ["RecordScanner", "SessionRedactor"],
+        "session": ["Match", "RecordScanner", "SessionRedactor"],
         "settings": ["Level", "Settings"],
     },
 )

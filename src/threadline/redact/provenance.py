@@ -845,14 +845,26 @@ _PROMPT = re.compile(
 _PROMPT_SIGN = re.compile(r"[$#%\u276f>\u279c][ \t]+(?=[A-Za-z./~($\[])")
 _SESSION_END = re.compile(r"^[ \t]*(?:```|~~~|$)", re.MULTILINE)
 _MAX_SESSION = 16_384
+_MAX_PROMPT = 200
+
+
+def _find_prompts(text: str) -> Iterator[re.Match[str]]:
+    """The lines that are a prompt with a command, each searched by the sign of its prompt."""
+    done = 0
+    for sign in _PROMPT_SIGN.finditer(text):
+        start = text.rfind("\n", max(0, sign.start() - _MAX_PROMPT), sign.start()) + 1
+        if start < done or (start == 0 and sign.start() > _MAX_PROMPT):
+            continue
+        match = _PROMPT.match(text, start)
+        if match is not None:
+            done = match.end()
+            yield match
 
 
 def find_in_shell_sessions(text: str) -> list[Span]:
     """The secrets that commands print in shell sessions inside a text."""
-    if not _PROMPT_SIGN.search(text):
-        return []
     spans: list[Span] = []
-    prompts = list(_PROMPT.finditer(text))
+    prompts = list(_find_prompts(text))
     for at, match in enumerate(prompts):
         command = match[1]
         end_of_command = match.end()

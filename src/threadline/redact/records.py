@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -117,6 +118,75 @@ def list_leaves(value: Any, fixed: FormatWords) -> Iterator[Leaf]:
             pending += [((*path, at), key, node[at]) for at in range(len(node) - 1, -1, -1)]
 
 
+class RecordTexts:
+    """The texts of a record without their paths: all that is needed to see that nothing is in them.
+
+    `text` contains the same neighbours as `join_leaves` and `join_seams`, so that a search in it finds the same.
+    `is_telling` says that the names of fields may make values secret, which the text does not show.
+    """
+
+    __slots__ = ("_fixed", "_is_harmless_key", "_own", "is_telling", "text", "texts")
+
+    def __init__(self, record: Any, fixed: FormatWords, is_harmless_key: Callable[[str], bool]) -> None:
+        self.is_telling = False
+        self.texts: list[str] = []
+        self._own: list[str] = []
+        self._fixed = fixed
+        self._is_harmless_key = is_harmless_key
+        fields = record.items() if isinstance(record, dict) else [("content", record)]
+        for key, value in fields:
+            if type(value) is str and key not in _TEXT_FIELDS:
+                if value and not (key in ID_FIELDS and ID_VALUE.fullmatch(value)) and not fixed.is_fixed(key, value):
+                    self._own.append(value)
+            else:
+                self._collect(value, key)
+        if isinstance(record, dict):
+            self._note_keys(record)
+        texts = list(dict.fromkeys(self.texts))
+        self.text = "\n".join([*texts, "", OWN_SEPARATOR.join(dict.fromkeys(self._own)), "", *_seam_texts(texts)])
+        self.texts = [*texts, *self._own]
+
+    def _collect(self, node: Any, key: str, depth: int = 0) -> None:
+        """Collect the texts below a value."""
+        if type(node) is str:
+            if node and not (key in ID_FIELDS and ID_VALUE.fullmatch(node)) and not self._fixed.is_fixed(key, node):
+                self.texts.append(node)
+        elif type(node) is dict and depth < MAX_DEPTH:
+            self._note_keys(node)
+            for name, inner in node.items():
+                if type(inner) in _WITH_TEXT:
+                    self._collect(inner, name, depth + 1)
+        elif type(node) is list and depth < MAX_DEPTH:
+            if key == "lines":  # of a patch
+                self.texts += [line[1:] for line in node if type(line) is str]
+            for inner in node:
+                if type(inner) in _WITH_TEXT:
+                    self._collect(inner, key, depth + 1)
+
+    def _note_keys(self, node: dict[str, Any]) -> None:
+        others = node.keys() - self._fixed.keys
+        if others:
+            self._own += [name for name in node if name in others]
+            self.is_telling = self.is_telling or not all(map(self._is_harmless_key, others))
+        self.is_telling = self.is_telling or not _VALUE_NAMES.isdisjoint(node)
+
+
+_WITH_TEXT = (str, dict, list)
+OWN_SEPARATOR = '", "'
+"""Between texts that have nothing to do with each other: a secret does not continue after it."""
+_VALUE_NAMES = frozenset(("value", "val", "answer", "defaultValue", "new_value", "default", "answers"))
+
+
+def _seam_texts(texts: list[str]) -> Iterator[str]:
+    """The ends and starts of neighbours that may be two halves of one token, each with an empty line after it."""
+    for first, second in pairwise(texts):
+        if first[-1:].isalnum() and second[:1].isalnum():
+            tail = _TOKEN_END.search(first, max(0, len(first) - _SEAM_LENGTH))
+            head = _TOKEN_START.match(second) if tail else None
+            if tail and head and len(tail[0]) + len(head[0]) >= _MIN_SPLIT_TOKEN:
+                yield f"{tail[0]}{head[0]}\n"
+
+
 class Piece(NamedTuple):
     """A part of a leaf."""
 
@@ -182,7 +252,7 @@ def join_leaves(leaves: list[Leaf]) -> JoinedTexts:
     for leaf in own:
         if leaf.text not in seen:
             seen.add(leaf.text)
-            joined.add(leaf, 0, len(leaf.text), "\n\n")
+            joined.add(leaf, 0, len(leaf.text), OWN_SEPARATOR)
     return joined
 
 

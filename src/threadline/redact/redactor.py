@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -110,6 +110,10 @@ class Redactor:
         if not spans:
             self._clean_hashes.add(digest)
         return spans
+
+    def note_clean(self, texts: Iterable[str]) -> None:
+        """Note that the rules find nothing in these texts, so that they are not searched again."""
+        self._clean_hashes.update(map(hash, texts))
 
     def learn_span(self, text: str, span: Span) -> None:
         """Remember the value of a span that was found in a text."""

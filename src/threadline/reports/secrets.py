@@ -6,12 +6,15 @@ import os
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from threadline.errors import Error
@@ -20,7 +23,17 @@ from threadline.model.places import Place, Problem, ProblemKind, SessionId
 from threadline.model.times import parse_timestamp
 from threadline.parallel import map_transcripts
 from threadline.parse import read_chunks
-from threadline.redact import PERSONAL_KINDS, Leaf, Level, RecordScanner, Span, format_vocabulary, merge_overlapping
+from threadline.redact import (
+    PERSONAL_KINDS,
+    Leaf,
+    Level,
+    Match,
+    RecordScanner,
+    RecordTexts,
+    Span,
+    format_vocabulary,
+    merge_overlapping,
+)
 from threadline.shape import lenient_loads
 
 # Images are not text. The others are never opened, or contain no conversation.
@@ -114,6 +127,10 @@ def scan_file(transcript: Transcript, *, filter_: SecretFilter) -> ScanResult:
     return ScanResult(tuple(exposures))
 
 
+def _ignore_clean(_texts: RecordTexts) -> None:
+    """A scan does not need to know what is clean."""
+
+
 class _FileScanner:
     """Scans the lines of one file in order, since a line may reveal what a later line is."""
 
@@ -129,19 +146,21 @@ class _FileScanner:
     def scan_lines(self, lines: Sequence[bytes], first_line: int) -> Iterator[Exposure]:
         """Scan lines that follow each other. Lines that are not JSON are scanned together, as one text."""
         text_lines: list[tuple[int, str]] = []
+        records: list[tuple[int, Any]] = []
         for number, line in enumerate(lines, first_line):
             value = _decode_line(line)
             if value is None:
                 text_lines.append((number, line.decode(errors="replace")))
-                continue
-            yield from self._scan_text(text_lines)
-            text_lines = []
-            yield from self._scan_record(value, number)
-        yield from self._scan_text(text_lines)
+            else:
+                records.append((number, value))
+        for (number, value), matches in self._scanner.find_all(records, itemgetter(1), _ignore_clean):
+            if matches:
+                yield from self._report_record(value, number, matches)
+        for _block, group in groupby(enumerate(text_lines), lambda item: item[1][0] - item[0]):
+            yield from self._scan_text([line for _at, line in group])
 
-    def _scan_record(self, value: Any, number: int) -> Iterator[Exposure]:
-        matches = self._scanner.find(value)
-        timestamp = parse_timestamp(value.get("timestamp")) if matches and isinstance(value, dict) else None
+    def _report_record(self, value: Any, number: int, matches: list[Match]) -> Iterator[Exposure]:
+        timestamp = parse_timestamp(value.get("timestamp")) if isinstance(value, dict) else None
         if self._filter.since is not None and timestamp is not None and timestamp < self._filter.since:
             return
         session_id = value.get("sessionId") if isinstance(value, dict) else None
@@ -190,6 +209,8 @@ class _FileScanner:
 def _decode_line(line: bytes) -> Any:
     """Return the line's value if it is an object or a list; None for a line of text."""
     if line.lstrip()[:1] in {b"{", b"["}:
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return msgspec.json.decode(line)
         try:
             return lenient_loads(line).value
         except (ValueError, RecursionError):
