@@ -15,8 +15,8 @@ from tests.subtests import for_each
 from tools.demo import write
 
 from threadline.redact import Redactor, find_in_value
+from threadline.redact.formats import FORMATS
 from threadline.redact.scanner import WINDOW
-from threadline.redact.tokens import FORMATS
 
 ROOT = Path(__file__).parents[2]
 PASSWORDS = {

@@ -10,8 +10,8 @@ from tests.redact.credentials import seeded, token_value
 from tests.subtests import for_each
 
 from threadline.redact import Redactor, find_spans_in_bytes, word_set
-from threadline.redact.formats import TokenFormat
-from threadline.redact.tokens import FORMATS, MIN_RUN
+from threadline.redact.formats import FORMATS, TokenFormat
+from threadline.redact.tokens import MIN_RUN
 
 BREAKS: dict[str, Callable[[str, str], str]] = {
     "a line end": lambda head, tail: f"see {head}\n{tail} there",
@@ -37,7 +37,14 @@ LONGER_PIECE = word_set(
     "google-oauth-token scaleway-key alibaba-key-id flutterwave-secret gitlab-runner-registration"
     " vault-service-token vault-recovery-token vault-legacy-token twilio-key"
 )
-UNRECOGNISED = frozenset(("asana-token", "braintree-token"))
+# No prefix that ends with `-` or `_`, or several words that are joined by other signs.
+UNRECOGNISED = word_set(
+    "asana-token braintree-token azure-storage-account-key azure-batch-key azure-cosmos-key azure-iot-key"
+    " azure-service-bus-key azure-registry-key google-hmac-id alibaba-sts-key-id digitalocean-spaces-key backblaze-key"
+    " exoscale-key kubeadm-token k3s-token rancher-token bitwarden-secrets-token keeper-one-time-token baseten-key"
+    " brave-key fcm-server-key ripple-seed ripple-ed25519-seed circle-key salesforce-token near-private-key"
+    " ghost-admin-key flagsmith-key"
+)
 RECOGNISED = [rule for rule in FORMATS if rule.kind not in UNRECOGNISED]
 
 

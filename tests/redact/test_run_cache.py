@@ -7,7 +7,8 @@ import re
 from tests.redact.credentials import seeded, token_value
 
 from threadline.redact import find_spans_in_bytes
-from threadline.redact.tokens import FORMATS, MIN_RUN
+from threadline.redact.formats import FORMATS
+from threadline.redact.tokens import MIN_RUN
 
 RUN = re.compile(rb"[A-Za-z0-9_+/.~-]{%d,}" % MIN_RUN)
 

@@ -15,7 +15,7 @@ from tests.redact.credentials import password, private_key, seeded, token_value
 from tests.subtests import for_each
 
 from threadline.redact import Redactor
-from threadline.redact.tokens import FORMATS
+from threadline.redact.formats import FORMATS
 from threadline.redact.views import text_views
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 
-from threadline.redact.formats import SERVICES, Service
+from threadline.redact.formats import Service, find_services
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -102,8 +102,7 @@ def is_env_key_name(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def services_in_name(name: str) -> tuple[Service, ...]:
     """The services whose names occur in a name."""
-    joined = "".join(split_name(name))
-    return tuple(service for service in SERVICES if any(word in joined for word in service.names))
+    return find_services("".join(split_name(name)))
 
 
 PLACEHOLDER = re.compile(r"<(?:[a-z][a-z0-9_]*-[0-9]+|home)>")

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator
 from itertools import product
 
 from threadline.redact import prefilter
-from threadline.redact.formats import Span
+from threadline.redact.formats import FORMATS, Span
 from threadline.redact.prefilter import RareMarks, match_at_places, match_at_sign, trie_pattern
-from threadline.redact.tokens import FORMATS, MIN_RUN, find_token_uncached
+from threadline.redact.tokens import MIN_RUN, find_token_uncached
 
 PRIVATE_KEY = "private-key"
 _ARMOUR_LINE = re.compile(rb"-----(BEGIN|END)[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----")
@@ -208,8 +208,8 @@ _SHORT_REST = rb"[A-Za-z0-9_-]{0,%d}(?=%s)" % (MIN_RUN - 1, _MAY_JOIN.pattern)
 
 def _anchor_ends(sign: bytes) -> list[bytes]:
     """The last bytes of the anchors that end with a sign."""
-    fours = {rule.anchor[-4:].encode() for rule in FORMATS if len(rule.anchor) > 3}  # noqa: PLR2004 - the others are here
-    return [four for four in (*sorted(fours), b"sk-", b"hf_", b"re_") if four.endswith(sign)]
+    ends = {anchor[-4:].encode() for rule in FORMATS for anchor in rule.anchors if len(anchor) > 2}  # noqa: PLR2004 - in words
+    return [end for end in sorted(ends, key=lambda end: (-len(end), end)) if end.endswith(sign)]
 
 
 def _look_behind(ends: Collection[bytes]) -> bytes:
@@ -232,7 +232,7 @@ def broken_anchor_pattern(sign: bytes) -> bytes:
 # Anchors of tokens that are so short that both halves of a broken one can be shorter than a run.
 _DASH, _UNDERSCORE = (re.compile(sign + _look_behind(_anchor_ends(sign)) + _SHORT_REST) for sign in (b"-", b"_"))
 _AWS_ANCHOR = re.compile(rb"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]|C[0-9a-f]{4})" + _SHORT_REST)
-_MAX_ANCHOR = max(len(rule.anchor) for rule in FORMATS)
+_MAX_ANCHOR = max(len(anchor) for rule in FORMATS for anchor in rule.anchors)
 _ANCHOR_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]{0,%d}" % _MAX_ANCHOR)
 
 

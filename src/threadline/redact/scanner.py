@@ -22,7 +22,7 @@ from threadline.redact.assignments import (
     kind_of,
 )
 from threadline.redact.decoding import decode_run, may_be_encoded
-from threadline.redact.formats import SERVICES, Span
+from threadline.redact.formats import FORMATS, SERVICES, Span
 from threadline.redact.heuristics import is_secret_name, services_in_name, split_name, word_set
 from threadline.redact.multiline import (
     MAY_CONTINUE,
@@ -34,7 +34,7 @@ from threadline.redact.multiline import (
 from threadline.redact.personal import find_personal_data
 from threadline.redact.prefilter import RareMarks
 from threadline.redact.tokens import (
-    FORMATS,
+    CONTINUATIONS,
     JOINING_BYTES,
     candidate_runs,
     find_azure_secrets,
@@ -272,7 +272,7 @@ def _check_run_once(
     view: bytes, start: int, end: int, harmless_runs: dict[bytes, bool], *, decode: bool
 ) -> Span | None:
     # A run that is joined to a word before or after it cannot be judged by itself.
-    if view[end : end + 1] == b"=" or (start and view[start - 1] in JOINING_BYTES):
+    if view.startswith(CONTINUATIONS, end) or (start and view[start - 1] in JOINING_BYTES):
         return _check_run(view, start, end, decode=decode)[0]
     run = view[start:end]
     can_be_value = harmless_runs.get(run)

@@ -9,27 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from threadline.redact.formats import (
-    CLOUD_FORMATS,
-    CODE_FORMATS,
-    MESSAGING_FORMATS,
-    MODEL_FORMATS,
-    MONITORING_FORMATS,
-    PAYMENT_FORMATS,
-    Span,
-    TokenFormat,
-)
+from threadline.redact.checksums import has_checksum, is_filler, is_random
+from threadline.redact.formats import FORMATS, Span, TokenFormat
 from threadline.redact.prefilter import match_at_sign, trie_pattern
-
-FORMATS: tuple[TokenFormat, ...] = (
-    *CLOUD_FORMATS,
-    *CODE_FORMATS,
-    *MODEL_FORMATS,
-    *MESSAGING_FORMATS,
-    *PAYMENT_FORMATS,
-    *MONITORING_FORMATS,
-)
-"""All kinds that are recognized by their format, except private keys."""
 
 MIN_RUN = 18
 _WORD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.~"
@@ -37,14 +19,16 @@ _BASE64_BYTES = _WORD_BYTES.translate(None, b"_-.~")
 _WORD_TABLE = bytes(0x41 if byte in _WORD_BYTES else 0x20 for byte in range(256))
 # Spelled out instead of `A{18,}`: a literal prefix makes the search many times faster.
 _RUN = re.compile(b"A" * MIN_RUN + b"A*+")
-# Ids, and names and paths in lower case: no credential in the table looks like these. The group matches hex.
+# Ids, and names and paths in lower case: only Firecrawl's keys (`fc-…`) look like these. The group matches hex.
 # A run that is joined to a word before it cannot be judged by itself.
 _HARMLESS_RUN = re.compile(
-    rb"(?<![:|$])(?:([0-9a-f-]++)|[a-z_./+-]++|(?:toolu|srvtoolu|msg|req|agent)_[0-9A-Za-z]++)(?![A-Za-z0-9_./+-])"
+    rb"(?<![:|$])(?:((?!fc-)[0-9a-f-]++)|[a-z_./+-]++|(?:toolu|srvtoolu|msg|req|agent)_[0-9A-Za-z]++)(?![A-Za-z0-9_./+-])"
 )
 _MAX_JOINED = 80
-_JOINED_BACKWARDS = re.compile(rb"[\w.~:|$/+-]{1,80}")
-JOINING_BYTES = frozenset(b":|$")
+_JOINED_BACKWARDS = re.compile(rb"[\w.~:|$!/+-]{1,80}")
+JOINING_BYTES = frozenset(b":|$!")
+CONTINUATIONS = (b"=", b"::")
+"""What may join a run to the rest of a token after it."""
 _ANCHOR_ENDS = frozenset(b"_.~:|$-")
 _KEY_LENGTH = 3
 _AZURE = re.compile(rb"Q~[A-Za-z0-9_~.-]{31,34}")
@@ -55,62 +39,87 @@ _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
 class _CompiledRule:
-    """A rule with its anchor as bytes and its pattern, which is compiled when first needed."""
+    """A rule with an anchor as bytes, and its pattern, which is compiled when first needed."""
 
     __slots__ = ("_pattern", "alone", "anchor", "before", "kind", "rule")
 
-    def __init__(self, rule: TokenFormat) -> None:
+    def __init__(self, rule: TokenFormat, anchor: str, before: int = 0) -> None:
         self.rule = rule
         self.kind = rule.kind
-        self.anchor = rule.anchor.encode()
-        self.before = rule.before
-        self.alone = rule.alone
+        self.anchor = anchor.encode()
+        self.before = before
+        self.alone = not rule.is_distinctive
         self._pattern: re.Pattern[bytes] | None = None
 
     @property
     def pattern(self) -> re.Pattern[bytes]:
-        """The pattern of the whole token."""
+        """The pattern of the whole token. Without a distinctive prefix, no letter or digit may follow."""
         if self._pattern is None:
-            self._pattern = re.compile(self.rule.pattern.encode())
+            self._pattern = re.compile(self.rule.pattern.encode() + (b"(?![A-Za-z0-9])" if self.alone else b""))
         return self._pattern
+
+    def is_token(self, text: str) -> bool:
+        """Whether a text that has the format is a token, by its checksum and its characters."""
+        body = text[len(self.anchor) :] if not self.before else text
+        if is_filler(body):
+            return False
+        name = self.rule.checksum
+        if not name:
+            return any(map(str.isdigit, body)) or is_random(body)
+        if name.endswith("!"):
+            return has_checksum(name[:-1], text)
+        # A token with a wrong checksum may be mistyped or made up for a test. Words with a prefix are neither.
+        return (name != "random" and has_checksum(name, text)) or is_random(body)
 
 
 _RuleTable = dict[bytes, list[_CompiledRule]]
+_LengthTable = dict[int, list[_CompiledRule]]
 
 
-def _index_rules() -> tuple[_RuleTable, _RuleTable, dict[int, list[_CompiledRule]]]:
-    """Index rules by the end of an anchor that ends a word, by the start of any other anchor, and by length."""
+def _index_rules() -> tuple[_RuleTable, _RuleTable, _LengthTable, _LengthTable]:
+    """Index rules by the end of a distinctive anchor, by the start of any other anchor, and by length.
+
+    The lengths are those of a long word, and of a whole run if there is no long word.
+    """
     tails: _RuleTable = {}
     heads: _RuleTable = {}
-    lengths: dict[int, list[_CompiledRule]] = {}
-    for rule in map(_CompiledRule, FORMATS):
-        runs = rule.rule.runs
-        if runs is not None:
-            for length in range(runs[0], runs[1] + 1):
-                lengths.setdefault(length, []).append(rule)
-        elif rule.anchor[-1] in _ANCHOR_ENDS:
-            tails.setdefault(rule.anchor[-_KEY_LENGTH:], []).append(rule)
-        else:
-            heads.setdefault(rule.anchor[:_KEY_LENGTH], []).append(rule)
-    return tails, heads, lengths
+    words: _LengthTable = {}
+    runs: _LengthTable = {}
+    for rule in FORMATS:
+        inner_anchor, before = rule.inner_anchor if not rule.anchors else ("", 0)
+        for anchor in rule.anchors or ((inner_anchor,) if inner_anchor else ()):
+            compiled = _CompiledRule(rule, anchor, before)
+            if compiled.anchor[-1] in _ANCHOR_ENDS and (before or rule.is_distinctive):
+                tails.setdefault(compiled.anchor[-_KEY_LENGTH:], []).append(compiled)
+            else:
+                heads.setdefault(compiled.anchor[:_KEY_LENGTH], []).append(compiled)
+        if not rule.anchors and not inner_anchor:
+            stretch = rule.word or rule.run
+            compiled = _CompiledRule(rule, "", stretch.before)
+            for length in range(stretch.least, stretch.most + 1):
+                (words if rule.word else runs).setdefault(length, []).append(compiled)
+    return tails, heads, words, runs
 
 
-_TAILS, _HEADS, _LENGTHS = _index_rules()
+_TAILS, _HEADS, _WORD_LENGTHS, _RUN_LENGTHS = _index_rules()
+_PADDED_LENGTHS = {length for length, rules in _RUN_LENGTHS.items() if any(r.rule.token.endswith("=") for r in rules)}
 # One lookbehind at the end of a word decides whether an anchor may end there. One match at the start of a word decides
-# whether an anchor may start there.
-_TAIL = re.compile(
-    b"[_.~:|$-](?:"
-    + b"|".join(
-        b"(?<=" + trie_pattern(key for key in _TAILS if len(key) == length) + b")"
-        for length in sorted({*map(len, _TAILS)})
-    )
+# whether an anchor starts there.
+_TAIL = re.compile(b"[_.~:|$-](?<=" + trie_pattern(_TAILS) + b")")
+_HEAD_ANCHORS = sorted({rule.anchor for rules in _HEADS.values() for rule in rules})
+_HEAD = re.compile(
+    b"(?:[A-Za-z0-9]*+[_.~:|$!/+-])*?(?=["
+    + b"".join(sorted({re.escape(anchor[:1]) for anchor in _HEAD_ANCHORS}))
+    + b"])("
+    + trie_pattern(_HEAD_ANCHORS)
     + b")"
 )
-_HEAD = re.compile(b"(?:[A-Za-z0-9]*+[_.~:|$/+-])*?(" + trie_pattern(_HEADS) + b")")
-_WORD_END = re.compile(rb"[A-Za-z0-9]*+[_.~:|$/+-]")
+_WORD_END = re.compile(rb"[A-Za-z0-9]*+[_.~:|$!/+-]")
 # The next long word and the words before it. It is matched at the start of a word, so each letter is read once.
 _LONG_WORD = re.compile(rb"(?:[A-Za-z0-9_-]{0,23}+[^A-Za-z0-9_-])*+([A-Za-z0-9_-]{24,}+)")
 _BACKSLASH, _PERCENT, _SPACE = b"\\% "
+_ESCAPE_SIGNS = frozenset((_BACKSLASH, _PERCENT))
+_DOT = b"."[0]
 _IN_BASE64 = frozenset(b"+/")
 _BASE64 = re.compile(rb"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{20}")
 
@@ -133,12 +142,14 @@ def candidate_runs(view: bytes) -> Iterator[tuple[int, int, bool]]:
             continue
         end = run.end()
         before = view[start - 1] if start else _SPACE
-        # What follows `\` or `%` is part of an escape and not of the word.
-        if before == _BACKSLASH:
-            start += 1 if view[start] in _ESCAPES else 5 if _UNICODE.match(view, start) else 0
-        elif before == _PERCENT and view[start] in _HEX and view[start + 1] in _HEX:
-            start += 2
-        yield start, end, False
+        yield (_skip_escape(view, start) if before in _ESCAPE_SIGNS else start), end, False
+
+
+def _skip_escape(view: bytes, start: int) -> int:
+    """The start of a word, without the end of an escape that a backslash or `%` begins."""
+    if view[start - 1] == _BACKSLASH:
+        return start + (1 if view[start] in _ESCAPES else 5 if _UNICODE.match(view, start) else 0)
+    return start + 2 * (view[start] in _HEX and view[start + 1] in _HEX)
 
 
 # Cache of runs that are not credentials, because the same names and paths recur.
@@ -152,11 +163,10 @@ def find_token(view: bytes, start: int, end: int) -> Span | None:
     before = view[start - 1] if start else _SPACE
     begin = start
     if before in JOINING_BYTES:
-        joined = _JOINED_BACKWARDS.match(view[max(0, start - _MAX_JOINED) : start][::-1])
-        begin = start - (joined.end() if joined else 0)
+        begin = _start_of_joined(view, start)
     run = view[begin:end]
     # A token may continue after this sign. Then the run is only a part of it, and the cache does not apply.
-    may_continue = view[end : end + 1] == b"="
+    may_continue = view.startswith(CONTINUATIONS, end)
     if run in _HARMLESS_CACHE and not may_continue:
         return None
     span = _find_token(view, begin, start, end)
@@ -175,11 +185,15 @@ def find_token(view: bytes, start: int, end: int) -> Span | None:
 
 def find_token_uncached(view: bytes, start: int, end: int) -> Span | None:
     """The credential in a part of a view, without the cache."""
-    joined = (
-        _JOINED_BACKWARDS.match(view[max(0, start - _MAX_JOINED) : start][::-1]) if view[start - 1 : start] else None
-    )
-    begin = start - (joined.end() if joined and view[start - 1] in JOINING_BYTES else 0)
+    begin = _start_of_joined(view, start) if start and view[start - 1] in JOINING_BYTES else start
     return _find_token(view, begin, start, end)
+
+
+def _start_of_joined(view: bytes, start: int) -> int:
+    """The start of the words that are joined to the run at `start`."""
+    joined = _JOINED_BACKWARDS.match(view[max(0, start - _MAX_JOINED) : start][::-1])
+    begin = start - (joined.end() if joined else 0)
+    return _skip_escape(view, begin) if 0 < begin < start and view[begin - 1] in _ESCAPE_SIGNS else begin
 
 
 def _find_token(view: bytes, begin: int, start: int, end: int) -> Span | None:
@@ -201,7 +215,7 @@ def _find_token(view: bytes, begin: int, start: int, end: int) -> Span | None:
         if word is None:
             break
         at = word.end()
-    return _find_by_length(view, start, end)
+    return _find_by_run(view, start, end) or _find_by_word(view, start, end)
 
 
 def find_azure_secrets(view: bytes) -> Iterator[Span]:
@@ -213,13 +227,12 @@ def find_azure_secrets(view: bytes) -> Iterator[Span]:
 
 
 def _find_by_anchor_end(view: bytes, at: int) -> Span | None:
-    for length in (_KEY_LENGTH, _KEY_LENGTH - 1):
-        for rule in _TAILS.get(view[max(0, at - length) : at], ()):
-            begin = at - len(rule.anchor)
-            if begin >= 0 and view.startswith(rule.anchor, begin):
-                span = _match_rule(rule, view, begin)
-                if span:
-                    return span
+    for rule in _TAILS.get(view[max(0, at - _KEY_LENGTH) : at], ()):
+        begin = at - len(rule.anchor)
+        if begin >= 0 and view.startswith(rule.anchor, begin):
+            span = _match_rule(rule, view, begin)
+            if span:
+                return span
     return None
 
 
@@ -233,11 +246,26 @@ def _find_by_anchor_start(view: bytes, at: int) -> Span | None:
     return None
 
 
-def _find_by_length(view: bytes, start: int, end: int) -> Span | None:
+def _find_by_run(view: bytes, start: int, end: int) -> Span | None:
+    """The credential that is a whole run, the last part of a path, or base64 with padding at the end of a path."""
+    while end > start and view[end - 1] == _DOT:
+        end -= 1
+    starts = {start, view.rfind(b"/", start, end) + 1}
+    if view[end : end + 1] == b"=":
+        starts.update(end - length for length in _PADDED_LENGTHS)
+    for first in starts:
+        for rule in _RUN_LENGTHS.get(end - first, ()) if first >= start else ():
+            span = _match_rule(rule, view, first)
+            if span:
+                return span
+    return None
+
+
+def _find_by_word(view: bytes, start: int, end: int) -> Span | None:
     at = start
     while word := _LONG_WORD.match(view, at, end):
         first, at = word.span(1)
-        rules = _LENGTHS.get(at - first)
+        rules = _WORD_LENGTHS.get(at - first)
         if rules is None:
             continue
         joined = first > 0 and view[first - 1] in JOINING_BYTES
@@ -257,6 +285,8 @@ def _match_rule(rule: _CompiledRule, view: bytes, at: int) -> Span | None:
         if match is None or not match.start() <= at < match.end():
             return None
     if match is None or (rule.alone and not is_standalone(view, match.start())):
+        return None
+    if not rule.is_token(match[0].decode("latin-1")):
         return None
     return Span(match.start(), match.end(), rule.kind)
 
