@@ -48,6 +48,7 @@ COMMANDS = {
     "todos": "Show todo and task lists, at any point in time.",
     "request": "Show what the model was sent.",
     "context": "Show how full the context window was, and why.",
+    "why": "Show what made a session expensive.",
     "prices": "List model prices and their sources.",
     "statusline": "Print one line for Claude Code's status line.",
     "doctor": "Check every transcript for damage and unknown fields.",

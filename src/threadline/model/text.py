@@ -354,3 +354,14 @@ _CURRENT_BY_LOWER_CASE = {old.casefold(): new.casefold() for old, new in TOOL_RE
 def _comparison_key(name: str) -> str:
     lower = name.casefold()
     return _CURRENT_BY_LOWER_CASE.get(lower, lower)
+
+
+def mcp_server(tool: str) -> str | None:
+    """The MCP server that provides a tool; None if no server does.
+
+    >>> mcp_server("mcp__github__list_issues"), mcp_server("Read")
+    ('github', None)
+    """
+    prefix, _, rest = tool.partition("__")
+    server, separator, _name = rest.partition("__")
+    return server if prefix == "mcp" and separator else None

@@ -49,8 +49,9 @@ if TYPE_CHECKING:
         result_blocks,
         verdict_without_result,
     )
-    from threadline.thread.context.report import analyze_context
-    from threadline.thread.context.windows import ContextLimits, find_requests
+    from threadline.thread.context.filling import Piece, WindowFiller, WindowStep, measured_scale, share_out
+    from threadline.thread.context.report import EntrySplitter, analyze_context, context_paths
+    from threadline.thread.context.windows import ContextLimits, SentRequest, find_requests
     from threadline.thread.continuations import OtherSession, detect_continuations
     from threadline.thread.evidence import Notification, agents_in_progress, find_notifications
     from threadline.thread.graph import Graph
@@ -107,8 +108,9 @@ __getattr__ = lazy_exports(
             "result_blocks",
             "verdict_without_result",
         ],
-        "context.report": ["analyze_context"],
-        "context.windows": ["ContextLimits", "find_requests"],
+        "context.filling": ["Piece", "WindowFiller", "WindowStep", "measured_scale", "share_out"],
+        "context.report": ["EntrySplitter", "analyze_context", "context_paths"],
+        "context.windows": ["ContextLimits", "SentRequest", "find_requests"],
         "continuations": ["OtherSession", "detect_continuations"],
         "evidence": ["Notification", "agents_in_progress", "find_notifications"],
         "graph": ["Graph"],

@@ -35,6 +35,7 @@ from threadline.model.blocks import (
 )
 from threadline.model.context import ContextCategory, ContextPart, ContextWindow
 from threadline.model.entries import AssistantEntry, AttachmentEntry, Entry, ToolResultEntry, UserEntry
+from threadline.model.places import Place
 
 # Text that Claude Code puts before a person's own in the same row.
 _PREFACE_TAG = re.compile(
@@ -49,13 +50,16 @@ _SIGNATURE_PER_TOKEN = 4
 class Piece(NamedTuple):
     """What one block puts into the window: its category, and an estimate of its tokens.
 
-    `reply` says that it is part of a reply, whose size the message's own usage has.
+    `reply` says that it is part of a reply, whose size the message's own usage has. `call` is the id of the call that a
+    call or a result belongs to. `place` is the row.
     """
 
     category: ContextCategory
     name: str | None
     weight: int
     reply: bool = False
+    call: str | None = None
+    place: Place | None = None
 
 
 def split_into_pieces(
@@ -67,6 +71,12 @@ def split_into_pieces(
 
     `agent` says that it is a subagent's, whose prompts no person wrote.
     """
+    place = entry.place
+    for piece in _split_entry(entry, tools, acts, agent=agent):
+        yield piece._replace(place=place)
+
+
+def _split_entry(entry: Entry, tools: Mapping[str, str], acts: Container[int], *, agent: bool) -> Iterator[Piece]:
     match entry:
         case AssistantEntry() if entry.message is not None:
             for block in entry.message.blocks:
@@ -101,7 +111,8 @@ def _reply_pieces(block: Any, tools: Mapping[str, str]) -> Iterator[Piece]:
         case RedactedThinkingBlock():
             yield Piece(ContextCategory.THINKING, None, len(block.data or "") // _SIGNATURE_PER_TOKEN, reply=True)
         case ToolUseBlock() | ServerToolUseBlock() | McpToolUseBlock():
-            yield Piece(ContextCategory.CALL, None, estimate_tokens((block.name, block.id, block.input)), reply=True)
+            weight = estimate_tokens((block.name, block.id, block.input))
+            yield Piece(ContextCategory.CALL, None, weight, reply=True, call=block.id)
         case ToolResultBlock() | ServerResultBlock() | McpToolResultBlock():
             yield from _result_pieces(block, tools)
         case FallbackBlock():
@@ -146,16 +157,16 @@ def _result_pieces(
     name = tools.get(block.tool_use_id or "") or "unknown tool"
     content = block.content
     if not isinstance(content, list):
-        yield Piece(ContextCategory.RESULT, name, estimate_tokens(content))
+        yield Piece(ContextCategory.RESULT, name, estimate_tokens(content), call=block.tool_use_id)
         return
     rest = []
     for item in content:
         if isinstance(item, ImageBlock | DocumentBlock):
-            yield _media_piece(item)
+            yield _media_piece(item)._replace(call=block.tool_use_id)
         else:
             rest.append(item.text if isinstance(item, TextBlock) else item)
     if rest:
-        yield Piece(ContextCategory.RESULT, name, estimate_tokens(rest))
+        yield Piece(ContextCategory.RESULT, name, estimate_tokens(rest), call=block.tool_use_id)
 
 
 def _media_piece(block: ImageBlock | DocumentBlock) -> Piece:
@@ -171,9 +182,9 @@ def _media_piece(block: ImageBlock | DocumentBlock) -> Piece:
     )
 
 
-FillingKey = tuple[ContextCategory, str | None]
-_SYSTEM: FillingKey = (ContextCategory.SYSTEM, None)
-_UNSEEN: FillingKey = (ContextCategory.UNSEEN, None)
+# What is in the window and not in the transcript.
+_SYSTEM = Piece(ContextCategory.SYSTEM, None, 0)
+_UNSEEN = Piece(ContextCategory.UNSEEN, None, 0)
 # An estimate is trusted within a factor of two, and within the size of a short reminder.
 _MAX_FACTOR, _SLACK = 2, 200
 # With fewer tokens, it cannot be determined how a model counts.
@@ -184,10 +195,14 @@ _DROP_ORDER = (ContextCategory.THINKING, ContextCategory.RESULT, ContextCategory
 
 
 class WindowStep(Struct, frozen=True):
-    """One request on the way to a place: its window, and the pieces added since the previous request."""
+    """One request on the way to a place: its window, and the pieces added since the previous request.
+
+    `is_restart` says that a compaction replaced everything before these pieces.
+    """
 
     window: ContextWindow
     pieces: Sequence[Piece]
+    is_restart: bool = False
 
 
 def measured_scale(steps: Sequence[WindowStep]) -> float:
@@ -197,83 +212,120 @@ def measured_scale(steps: Sequence[WindowStep]) -> float:
     """
     measured = expected = 0
     for before, step in pairwise(steps):
-        more, weight = step.window.prompt - before.window.prompt, sum(_weights_by_key(step.pieces).values())
+        more, weight = step.window.prompt - before.window.prompt, _total_weight(step.pieces)
         if weight < more * _MAX_FACTOR and more < weight * _MAX_FACTOR:
             measured, expected = measured + more, expected + weight
     return measured / expected if expected >= _MIN_SAMPLE else 1.0
 
 
-class _Amount(Struct):
-    tokens: int = 0
-    measured: int = 0
+def _total_weight(pieces: Iterable[Piece]) -> int:
+    return sum(max(1, piece.weight) for piece in pieces)
+
+
+class WindowSlice(Struct, eq=False):
+    """A piece in a window, and how many of the window's tokens it takes.
+
+    `is_measured`: the pieces of its category that were added with it are measured together. `is_exact`: it was added
+    alone, so its own size is measured.
+    """
+
+    piece: Piece
+    tokens: int
+    is_measured: bool = False
+    is_exact: bool = False
 
 
 class WindowFiller:
-    """Fills a window request by request, so that the amounts always add up to the measured size."""
+    """Fills a window request by request, so that its slices always add up to the measured size.
 
-    def __init__(self, scale: float = 1.0) -> None:
+    `slices` are in the order in which the model reads them. `before_change` is called before tokens of slices that are
+    already in the window change.
+    """
+
+    def __init__(self, scale: float = 1.0, before_change: Callable[[], None] | None = None) -> None:
         self._scale = scale
-        self._amounts: dict[FillingKey, _Amount] = {}
-        self._size = 0
+        self._before_change = before_change
         self._output = 0
+        self.size = 0
+        """How many tokens are in the window: the sum of its slices."""
+        self.slices: list[WindowSlice] = []
         self.dropped = 0
 
     def filling(self) -> tuple[ContextPart, ...]:
-        """Return what fills the window, largest first."""
-        parts = [
-            ContextPart(*key, amount.tokens, amount.measured) for key, amount in self._amounts.items() if amount.tokens
-        ]
-        return tuple(sorted(parts, key=lambda part: (-part.tokens, part.category, part.name or "")))
+        """Return what fills the window by category and name, largest first."""
+        parts: dict[tuple[ContextCategory, str | None], tuple[int, int]] = {}
+        for window_slice in self.slices:
+            key = window_slice.piece.category, window_slice.piece.name
+            tokens, measured = parts.get(key, (0, 0))
+            more = window_slice.tokens
+            parts[key] = tokens + more, measured + (more if window_slice.is_measured else 0)
+        filled = [ContextPart(*key, tokens, measured) for key, (tokens, measured) in parts.items() if tokens]
+        return tuple(sorted(filled, key=lambda part: (-part.tokens, part.category, part.name or "")))
 
     def guess(self, pieces: Iterable[Piece]) -> None:
         """Add pieces whose size no usage contains: each counts as estimated."""
-        for key, weight in self._weights(pieces).items():
-            self._add(key, weight)
+        for piece, weight in self._weights(pieces):
+            self._add(piece, weight)
 
     def step(self, step: WindowStep) -> None:
         """Add the next request: its prompt grew by what was added since the previous one."""
         size = step.window.prompt
-        if not self._size:
+        if not self.size:
             self._begin(size, step.pieces)
+        elif step.is_restart:
+            self._restart(size, step.pieces)
         else:
-            self._grow(size - self._size, step.pieces)
-        self._size, self._output = size, step.window.output
+            self._grow(size - self.size, step.pieces)
+        self.size, self._output = size, step.window.output
 
     def _begin(self, size: int, pieces: Sequence[Piece]) -> None:
         """Add the first request: what is not recorded of it is the system prompt and the tools."""
         weights = self._weights(pieces)
-        recorded = min(size, sum(weights.values()))
+        recorded = min(size, sum(weight for _, weight in weights))
+        self._add(_SYSTEM, size - recorded, measured=not recorded, exact=not recorded)
         self._share(weights, recorded)
-        self._add(_SYSTEM, size - recorded, measured=not recorded)
+
+    def _restart(self, size: int, pieces: Sequence[Piece]) -> None:
+        """Replace everything except what comes before the conversation."""
+        self._announce_change()
+        system = [part for part in self.slices if part.piece.category is ContextCategory.SYSTEM]
+        self.slices = system
+        recorded = max(0, size - sum(part.tokens for part in system))
+        if not pieces or recorded * _MAX_FACTOR < _total_weight(pieces):
+            self.slices = []
+            self._begin(size, pieces)
+        else:
+            self._share_or_mark_unseen(self._weights(pieces), recorded)
 
     def _grow(self, more: int, pieces: Sequence[Piece]) -> None:
         reply_weights = self._weights(piece for piece in pieces if piece.reply)
         other_weights = self._weights(piece for piece in pieces if not piece.reply)
-        expected = sum(reply_weights.values()) + sum(other_weights.values())
+        reply_total = sum(weight for _, weight in reply_weights)
+        expected = reply_total + sum(weight for _, weight in other_weights)
         if more * _MAX_FACTOR < expected:
             more += self._drop(expected - more, at_least=-more)
             self._share(self._weights(pieces), more)
             return
-        reply = self._reply(sum(reply_weights.values()), more)
+        reply = self._reply(reply_total, more)
         if reply is None:
             self._share_or_mark_unseen(self._weights(pieces), more)
         else:
-            self._share(reply_weights, reply, measured=len(reply_weights) == 1)
+            self._share(reply_weights, reply, measured=_is_uniform(reply_weights))
             self._share_or_mark_unseen(other_weights, more - reply)
 
-    def _weights(self, pieces: Iterable[Piece]) -> dict[FillingKey, int]:
-        return {key: max(1, round(weight * self._scale)) for key, weight in _weights_by_key(pieces).items()}
+    def _weights(self, pieces: Iterable[Piece]) -> list[tuple[Piece, int]]:
+        return [(piece, max(1, round(max(1, piece.weight) * self._scale))) for piece in pieces]
 
     def _reply(self, weight: int, more: int) -> int | None:
         """Return the size of the previous reply from its usage; None if that is a placeholder or does not fit."""
         output = self._output
         return output if weight and weight <= output * _MAX_FACTOR and output <= more else None
 
-    def _share_or_mark_unseen(self, weights: dict[FillingKey, int], more: int) -> None:
+    def _share_or_mark_unseen(self, weights: Sequence[tuple[Piece, int]], more: int) -> None:
         """Share out an amount, but no more than the estimates allow: the rest is not in the transcript."""
-        expected = sum(weights.values())
+        expected = sum(weight for _, weight in weights)
         recorded = min(more, expected * _MAX_FACTOR + _SLACK) if weights else 0
-        self._share(weights, recorded, measured=len(weights) == 1 and recorded == more)
+        self._share(weights, recorded, measured=recorded == more and _is_uniform(weights))
         self._add(_UNSEEN, more - recorded)
 
     def _drop(self, amount: int, at_least: int) -> int:
@@ -281,58 +333,58 @@ class WindowFiller:
 
         Thinking may have left at any time; of anything else, only what is certainly missing is removed.
         """
+        self._announce_change()
         taken = 0
         for category in _DROP_ORDER:
             most = amount if category is ContextCategory.THINKING else at_least
-            taken += self._take([key for key in self._amounts if key[0] is category], most - taken)
-        inner = [key for key in self._amounts if key != _SYSTEM]
+            taken += self._take([part for part in self.slices if part.piece.category is category], most - taken)
+        inner = [part for part in self.slices if part.piece is not _SYSTEM]
         taken += self._take(inner, at_least - taken)
-        taken += self._take([_SYSTEM], at_least - taken)
+        taken += self._take(self.slices, at_least - taken)
         self.dropped += taken
         return taken
 
-    def _take(self, keys: Sequence[FillingKey], needed: int) -> int:
-        tokens_by_key = {key: self._amounts[key].tokens for key in keys if key in self._amounts}
-        taken = max(0, min(needed, sum(tokens_by_key.values())))
-        for key, part in share_out(tokens_by_key, taken).items():
-            amount = self._amounts[key]
-            amount.tokens -= part
-            amount.measured = 0 if part else amount.measured
+    def _take(self, parts: Sequence[WindowSlice], needed: int) -> int:
+        taken = max(0, min(needed, sum(part.tokens for part in parts)))
+        for part, tokens in zip(parts, share_out([part.tokens for part in parts], taken), strict=True):
+            part.tokens -= tokens
+            part.is_measured = part.is_measured and not tokens
+            part.is_exact = part.is_exact and not tokens
         return taken
 
-    def _share(self, weights: dict[FillingKey, int], tokens: int, *, measured: bool = False) -> None:
-        for key, part in share_out(weights, tokens).items():
-            self._add(key, part, measured=measured)
+    def _share(self, weights: Sequence[tuple[Piece, int]], tokens: int, *, measured: bool = False) -> None:
+        shares = share_out([weight for _, weight in weights], tokens)
+        for (piece, _), part in zip(weights, shares, strict=True):
+            self._add(piece, part, measured=measured, exact=measured and len(weights) == 1)
 
-    def _add(self, key: FillingKey, tokens: int, *, measured: bool = False) -> None:
-        amount = self._amounts.setdefault(key, _Amount())
-        amount.tokens += tokens
-        amount.measured += tokens if measured else 0
+    def _add(self, piece: Piece, tokens: int, *, measured: bool = False, exact: bool = False) -> None:
+        if tokens:
+            self.slices.append(WindowSlice(piece, tokens, measured, exact))
 
-
-def _weights_by_key(pieces: Iterable[Piece]) -> dict[FillingKey, int]:
-    """Return the weight of each category, in order of appearance, without empty ones."""
-    weights: dict[FillingKey, int] = {}
-    for piece in pieces:
-        key = piece.category, piece.name
-        weights[key] = weights.get(key, 0) + max(1, piece.weight)
-    return weights
+    def _announce_change(self) -> None:
+        if self._before_change is not None:
+            self._before_change()
 
 
-def share_out(weights: dict[FillingKey, int], tokens: int) -> dict[FillingKey, int]:
+def _is_uniform(weights: Sequence[tuple[Piece, int]]) -> bool:
+    """Whether all pieces are of one category and name, so that their sum is measured even if each is estimated."""
+    return len({(piece.category, piece.name) for piece, _ in weights}) == 1
+
+
+def share_out(weights: Sequence[int], tokens: int) -> list[int]:
     """Share out a number in proportion to weights, in whole tokens that add up to it: by largest remainder.
 
-    >>> share_out({("reply", None): 2, ("call", None): 1}, 10)
-    {('reply', None): 7, ('call', None): 3}
+    >>> share_out([2, 1], 10)
+    [7, 3]
     """
-    total = sum(weights.values())
+    total = sum(weights)
     if not total:
-        return {}
-    parts = {key: divmod(tokens * weight, total) for key, weight in weights.items()}
-    shares = {key: quotient for key, (quotient, _) in parts.items()}
-    left = tokens - sum(shares.values())
-    for key in sorted(parts, key=lambda key: -parts[key][1])[:left]:
-        shares[key] += 1
+        return [0] * len(weights)
+    parts = [divmod(tokens * weight, total) for weight in weights]
+    shares = [quotient for quotient, _ in parts]
+    left = tokens - sum(shares)
+    for at in sorted(range(len(parts)), key=lambda at: -parts[at][1])[:left]:
+        shares[at] += 1
     return shares
 
 

@@ -103,22 +103,56 @@ def _window_steps(
 ) -> tuple[list[WindowStep], list[Piece]]:
     """Return the requests on the way, each with what was added since the previous one; and what came after the last."""
     by_row = {id(row): request.window for request in sent if request.window.has_usage for row in request.rows}
-    tools = {str(call.id): call.tool for call in agent.calls}
-    tools |= {str(call.answer.place): call.tool for call in agent.calls if isinstance(call.answer, ToolResultEntry)}
-    acts = {id(act.entry) for act in agent.acts}
+    splitter = EntrySplitter(agent)
+    compactions = {id(row): c for c in agent.compactions if (row := _compaction_start(c)) is not None}
     starting: set[int] = set()
     steps: list[WindowStep] = []
     waiting: list[Piece] = []
-    for entry in path:
-        if isinstance(entry, AssistantEntry):
-            window = by_row.get(id(entry))
-            if window is not None and window.number not in starting:
-                starting.add(window.number)
-                steps.append(WindowStep(window, waiting))
-                waiting = []
-            tools |= _tools_by_call(entry)
-        waiting.extend(split_into_pieces(entry, tools, acts, agent=agent.id is not None))
+    is_restart = False
+    for at, entry in enumerate(path):
+        compaction = compactions.get(id(entry))
+        if compaction is not None and at:
+            preserved = _preserved_entries(agent, compaction.preserved, path[at:])
+            waiting = [piece for kept in preserved for piece in splitter.split(kept)]
+            is_restart = True
+        window = by_row.get(id(entry))
+        if window is not None and window.number not in starting:
+            starting.add(window.number)
+            steps.append(WindowStep(window, waiting, is_restart))
+            waiting, is_restart = [], False
+        waiting.extend(splitter.split(entry))
     return steps, waiting
+
+
+def context_paths(agent: Agent, sent: Sequence[SentRequest]) -> Iterator[list[WindowStep]]:
+    """Return the requests of an agent with what each added to the window, along the conversation and each branch.
+
+    A branch begins with the requests before its fork, so these occur in several paths.
+    """
+    conversation = list(agent.conversation)
+    yield _window_steps(agent, sent, conversation)[0]
+    positions = {entry.uuid: at for at, entry in enumerate(conversation)}
+    for branch in agent.branches:
+        fork = positions.get(branch.fork, -1) if branch.fork is not None else -1
+        yield _window_steps(agent, sent, [*conversation[: fork + 1], *branch.entries])[0]
+
+
+class EntrySplitter:
+    """Splits the entries of one agent into pieces of its window."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._tools = {str(call.id): call.tool for call in agent.calls}
+        self._tools |= {
+            str(call.answer.place): call.tool for call in agent.calls if isinstance(call.answer, ToolResultEntry)
+        }
+        self._acts = {id(act.entry) for act in agent.acts}
+        self._is_subagent = agent.id is not None
+
+    def split(self, entry: Entry) -> list[Piece]:
+        """Return the pieces of an entry."""
+        if isinstance(entry, AssistantEntry):
+            self._tools |= _tools_by_call(entry)
+        return list(split_into_pieces(entry, self._tools, self._acts, agent=self._is_subagent))
 
 
 def _tools_by_call(entry: AssistantEntry) -> dict[str, str]:

@@ -1,0 +1,25 @@
+"""Answer what people ask after seeing the bill.
+
+`attribute_costs` distributes every dollar of a session over what caused it: each prompt, result, reply and the system
+prompt pays for being written to the cache, for every later request that carried it, and for being written again after
+a cache break. The rows of an `Attribution` sum to the session's amount exactly; `group_rows` adds them up by kind,
+tool, file, server, turn or agent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadline.insight.attribution import attribute_costs
+    from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "attribution": ["attribute_costs"],
+        "groups": ["CauseGroup", "GROUP_KEYS", "group_rows"],
+    },
+)

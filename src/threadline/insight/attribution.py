@@ -1,0 +1,413 @@
+"""Distribute the cost of a session over the pieces of its context, by position.
+
+A request's window is read from the cache up to `cache_read`, written up to `cache_read + cache_write`, and not cached
+after that. The pieces in the window have a known order, so each part of the cost falls on the pieces that it overlaps.
+The cost of the output falls on the blocks that the model wrote. Tokens are whole numbers and prices are exact, so
+nothing is lost.
+
+Most requests read nearly everything from the cache. Such a read is noted once for a prefix of the window and settled
+only when the window changes, so the time grows with the number of pieces and requests, not with their product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from itertools import pairwise
+
+from msgspec import Struct
+
+from threadline.account import Ledger
+from threadline.model.attribution import Attribution, CauseKind, CostCause
+from threadline.model.calls import Call
+from threadline.model.context import ContextCategory
+from threadline.model.ledger import EXACT, Charge, Rate
+from threadline.model.places import AgentId, Place
+from threadline.model.session import Agent, Session
+from threadline.model.text import mcp_server
+from threadline.render import one_line, summarize_call
+from threadline.thread import (
+    EntrySplitter,
+    Piece,
+    SentRequest,
+    WindowFiller,
+    WindowStep,
+    context_paths,
+    find_requests,
+    measured_scale,
+    share_out,
+)
+
+_ZERO = Decimal(0)
+_MILLION = Decimal(1_000_000)
+_MAX_LABEL = 80
+_FILE_KEYS = ("file_path", "notebook_path", "path")
+_Key = tuple[CauseKind, str | None, Place | None, str | None]
+
+
+def attribute_costs(session: Session, ledger: Ledger) -> Attribution:
+    """Distribute the charges of a session over what caused them. The ledger has the session's charges only."""
+    causes = _Causes(session)
+    locations = _RequestTable(session)
+    unpriced = 0
+    charges: dict[tuple[AgentId | None, int], list[Charge]] = {}
+    for charge in ledger:
+        if charge.rate is None:
+            unpriced += 1
+            continue
+        where = locations.locate(charge)
+        if where is None or charge.part:
+            causes.add_whole(charge)
+        else:
+            charges.setdefault(where, []).append(charge)
+    accuracy = _Accuracy()
+    for agent in (session.main, *session.agents):
+        own = {number: group for (id_, number), group in charges.items() if id_ == agent.id}
+        if own:
+            _AgentAttribution(agent, locations.requests[agent.id], causes, accuracy).attribute(own)
+    rows = sorted(causes.rows(), key=lambda row: (-row.amount, str(row.place), row.kind, row.label))
+    amount = _ZERO
+    for row in rows:
+        amount = EXACT.add(amount, row.amount)
+    return Attribution(session.id, amount, tuple(rows), accuracy.error, unpriced)
+
+
+class _RequestTable:
+    """The requests of every agent, and the request that a charge belongs to."""
+
+    def __init__(self, session: Session) -> None:
+        self.requests: dict[AgentId | None, list[SentRequest]] = {}
+        self._by_row: dict[str, tuple[AgentId | None, int]] = {}
+        for agent in (session.main, *session.agents):
+            sent = find_requests(agent.entries, agent.turns)
+            self.requests[agent.id] = sent
+            for request in sent:
+                where = agent.id, request.window.number
+                for row in request.rows:
+                    self._by_row.setdefault(row.uuid or str(row.place), where)
+
+    def locate(self, charge: Charge) -> tuple[AgentId | None, int] | None:
+        """The agent and the number of the request that a charge is for; None if the session does not contain it."""
+        for sighting in (charge.owner, *charge.sightings):
+            for uuid, line in zip(sighting.uuids, sighting.lines, strict=True):
+                where = self._by_row.get(uuid or f"{sighting.origin.transcript}:{line}")
+                if where is not None:
+                    return where
+        return None
+
+
+class _Accuracy:
+    """How far the estimates are from the measured growth of windows."""
+
+    def __init__(self) -> None:
+        self._measured = 0
+        self._missed = 0.0
+
+    def add(self, steps: Sequence[WindowStep], scale: float) -> None:
+        for before, step in pairwise(steps):
+            more = step.window.prompt - before.window.prompt
+            if more > 0 and step.pieces and not step.is_restart:
+                expected = sum(max(1, piece.weight) for piece in step.pieces) * scale
+                self._measured += more
+                self._missed += abs(more - expected)
+
+    @property
+    def error(self) -> float | None:
+        return self._missed / self._measured if self._measured else None
+
+
+class _Cause(Struct, eq=False):
+    """A cause while its costs are added up."""
+
+    kind: CauseKind
+    label: str
+    place: Place | None
+    agent: AgentId | None
+    turn: int | None
+    name: str | None = None
+    file: str | None = None
+    server: str | None = None
+    tokens: int = 0
+    requests: int = 0
+    write: Decimal = _ZERO
+    read: Decimal = _ZERO
+    output: Decimal = _ZERO
+    is_exact: bool = True
+
+
+class _Causes:
+    """All causes of a session, by what and where they are."""
+
+    def __init__(self, session: Session) -> None:
+        self._causes: dict[tuple[AgentId | None, _Key], _Cause] = {}
+        self._calls: dict[str, Call] = {str(call.id): call for call in session.calls}
+        self._turns: dict[str, int] = {}
+        for turn in session.main.turns:
+            self._turns |= {str(entry.place): turn.number for entry in turn.entries}
+        started = {call.id: call.turn for call in session.calls}
+        self._agent_turns = {
+            agent.id: started.get(agent.link.call) if agent.link.call is not None else None for agent in session.agents
+        }
+
+    def rows(self) -> Iterable[CostCause]:
+        for cause in self._causes.values():
+            if cause.write or cause.read or cause.output or cause.tokens:
+                yield CostCause(
+                    kind=cause.kind,
+                    label=cause.label,
+                    place=cause.place,
+                    tokens=cause.tokens,
+                    requests=cause.requests,
+                    write=cause.write,
+                    read=cause.read,
+                    output=cause.output,
+                    estimated=not cause.is_exact,
+                    agent=cause.agent,
+                    turn=cause.turn,
+                    name=cause.name,
+                    file=cause.file,
+                    server=cause.server,
+                )
+
+    def of_piece(self, agent: Agent, piece: Piece) -> _Cause:
+        """The cause that a piece of the window is."""
+        kind = CauseKind(piece.category)
+        key = kind, piece.name, piece.place, piece.call
+        cause = self._causes.get((agent.id, key))
+        if cause is None:
+            call = self._calls.get(piece.call or "")
+            cause = _Cause(
+                kind,
+                _label_of(piece, call),
+                piece.place,
+                agent.id,
+                self._turn(agent.id, piece.place),
+                piece.name if piece.category is not ContextCategory.CALL else call.tool if call is not None else None,
+                _file_of(call),
+                mcp_server(call.tool) if call is not None else None,
+            )
+            self._causes[agent.id, key] = cause
+        return cause
+
+    def of_request(self, agent: Agent | None, charge: Charge, kind: CauseKind, label: str) -> _Cause:
+        """The cause that a request is by itself."""
+        id_ = agent.id if agent is not None else None
+        key = kind, charge.part or charge.message, charge.place, None
+        turn = self._turn(id_, charge.place)
+        return self._causes.setdefault((id_, key), _Cause(kind, label, charge.place, id_, turn, is_exact=True))
+
+    def add_whole(self, charge: Charge) -> None:
+        """Attribute a charge to its request or agent, because the session does not contain what was sent."""
+        cause = self._missing_agent(charge) or self.of_request(
+            None, charge, CauseKind.OTHER, f"Request to {charge.model}{f', {charge.part}' if charge.part else ''}"
+        )
+        rate = charge.rate
+        if rate is not None:
+            cause.requests += 1
+            cause.tokens += charge.tokens
+            cause.read = EXACT.add(cause.read, _price(charge.cache_read, rate.cache_read))
+            written = rate.amount(
+                input=charge.input, cache_write_5m=charge.cache_write_5m, cache_write_1h=charge.cache_write_1h
+            )
+            fees = EXACT.multiply(rate.web_search, charge.web_searches)
+            cause.write = EXACT.add(cause.write, EXACT.add(written, fees))
+            cause.output = EXACT.add(cause.output, _price(charge.output, rate.output))
+
+    def _missing_agent(self, charge: Charge) -> _Cause | None:
+        """The cause that is an agent without a transcript. The rows of its progress report what it spent."""
+        if charge.agent is None or charge.agent in self._agent_turns:
+            return None
+        id_ = AgentId(charge.agent)
+        key = CauseKind.AGENT, None, None, None
+        turn = self._turns.get(f"{charge.place.transcript}:{charge.place.line}")
+        label = f"Agent {id_}, whose transcript is gone"
+        return self._causes.setdefault((id_, key), _Cause(CauseKind.AGENT, label, charge.place, id_, turn))
+
+    def _turn(self, agent: AgentId | None, place: Place | None) -> int | None:
+        return self._agent_turns.get(agent) if agent is not None else self._turns.get(str(place))
+
+
+def _price(tokens: int, per_million: Decimal) -> Decimal:
+    return EXACT.divide(EXACT.multiply(per_million, tokens), _MILLION)
+
+
+class _AgentAttribution:
+    """Distributes the charges of one agent's requests."""
+
+    def __init__(self, agent: Agent, sent: Sequence[SentRequest], causes: _Causes, accuracy: _Accuracy) -> None:
+        self._agent = agent
+        self._sent = {request.window.number: request for request in sent}
+        self._causes = causes
+        self._accuracy = accuracy
+        self._splitter = EntrySplitter(agent)
+
+    def attribute(self, charges: dict[int, list[Charge]]) -> None:
+        """Distribute the charges, by the number of their request."""
+        waiting = dict(charges)
+        for steps in context_paths(self._agent, list(self._sent.values())):
+            if any(step.window.number in waiting for step in steps):
+                self._walk(steps, waiting)
+        for group in waiting.values():  # requests that lead nowhere, and those whose size no row reports
+            for charge in group:
+                self._causes.add_whole(charge)
+
+    def _walk(self, steps: Sequence[WindowStep], waiting: dict[int, list[Charge]]) -> None:
+        """Follow a conversation, and distribute the charges of its requests that are still waiting."""
+        scale = measured_scale(steps)
+        self._accuracy.add(steps, scale)
+        window = _PricedWindow(self._agent, self._causes, scale)
+        for step in steps:
+            window.step(step)
+            for charge in waiting.pop(step.window.number, ()):
+                window.add_prompt(charge)
+                self._add_output(charge, self._sent[step.window.number])
+        window.settle()
+
+    def _add_output(self, charge: Charge, request: SentRequest) -> None:
+        """Distribute the cost of a reply over its blocks."""
+        rate = charge.rate
+        if rate is None:
+            return
+        if charge.web_searches:
+            cause = self._causes.of_request(self._agent, charge, CauseKind.SEARCH, "Fee for web searches")
+            cause.requests += charge.web_searches
+            cause.write = EXACT.add(cause.write, EXACT.multiply(rate.web_search, charge.web_searches))
+        if not charge.output:
+            return
+        pieces = [piece for row in request.rows for piece in self._splitter.split(row) if piece.reply]
+        if not pieces:
+            pieces = [Piece(ContextCategory.REPLY, None, 1, reply=True, place=request.window.place)]
+        shares = share_out([max(1, piece.weight) for piece in pieces], charge.output)
+        for piece, tokens in zip(pieces, shares, strict=True):
+            cause = self._causes.of_piece(self._agent, piece)
+            cause.output = EXACT.add(cause.output, _price(tokens, rate.output))
+            cause.tokens = max(cause.tokens, tokens)
+            cause.is_exact = cause.is_exact and len(pieces) == 1
+
+
+class _PricedWindow:
+    """A window whose slices pay for the requests that carry them."""
+
+    def __init__(self, agent: Agent, causes: _Causes, scale: float) -> None:
+        self._agent = agent
+        self._causes = causes
+        self._filler = WindowFiller(scale, self.settle)
+        self._owners: list[_Cause] = []
+        # What the first slices still have to pay for reading, per million tokens, by how many slices that is; and how
+        # many requests carried them.
+        self._reads: dict[int, Decimal] = {}
+        self._carried: dict[int, int] = {}
+
+    def step(self, step: WindowStep) -> None:
+        """Add what the next request sends."""
+        self._filler.step(step)
+        slices = self._filler.slices
+        for part in slices[len(self._owners) :]:
+            cause = self._causes.of_piece(self._agent, part.piece)
+            cause.tokens = max(cause.tokens, part.tokens)
+            cause.is_exact = cause.is_exact and part.is_exact
+            self._owners.append(cause)
+
+    def add_prompt(self, charge: Charge) -> None:
+        """Distribute the cost of a prompt, from the end of the window to its start."""
+        rate = charge.rate
+        slices = self._filler.slices
+        if rate is None or not slices:
+            return
+        # The counted row may report another size than the window; what does not fit falls on the last slice.
+        parts = _Segments(charge, rate)
+        self._pay(len(slices) - 1, parts.take(max(0, charge.prompt_tokens - self._filler.size)))
+        at, covered = len(slices), self._filler.size
+        while at and not parts.is_only_read:
+            at -= 1
+            covered -= slices[at].tokens
+            self._pay(at, parts.take(slices[at].tokens))
+        if covered == parts.cache_read:
+            self._reads[at] = EXACT.add(self._reads.get(at, _ZERO), rate.cache_read)
+        else:
+            for first in range(at - 1, -1, -1):
+                self._pay(first, parts.take(slices[first].tokens))
+            self._pay(0, parts.take(parts.left))
+        self._carried[len(slices)] = self._carried.get(len(slices), 0) + 1
+
+    def _pay(self, at: int, costs: tuple[Decimal, Decimal]) -> None:
+        cause = self._owners[at]
+        written, read = costs
+        cause.write = EXACT.add(cause.write, written)
+        cause.read = EXACT.add(cause.read, read)
+
+    def settle(self) -> None:
+        """Let the slices pay what was noted, before the window changes."""
+        slices = self._filler.slices
+        price, carried = _ZERO, 0
+        for at in range(len(self._owners), 0, -1):
+            price = EXACT.add(price, self._reads.get(at, _ZERO))
+            carried += self._carried.get(at, 0)
+            cause = self._owners[at - 1]
+            if price:
+                cause.read = EXACT.add(cause.read, _price(slices[at - 1].tokens, price))
+            cause.requests += carried
+        self._reads.clear()
+        self._carried.clear()
+        self._owners = []
+
+
+class _Segments:
+    """The parts of a prompt, taken from its end: not cached, written, read."""
+
+    def __init__(self, charge: Charge, rate: Rate) -> None:
+        self._written = [
+            [charge.input, rate.input],
+            [charge.cache_write_5m, rate.cache_write_5m],
+            [charge.cache_write_1h, rate.cache_write_1h],
+        ]
+        self.cache_read = charge.cache_read
+        self._read_price = rate.cache_read
+
+    @property
+    def is_only_read(self) -> bool:
+        """Whether only the part that was read from the cache is left."""
+        return not any(tokens for tokens, _ in self._written)
+
+    @property
+    def left(self) -> int:
+        """How many tokens are left."""
+        return sum(int(tokens) for tokens, _ in self._written) + self.cache_read
+
+    def take(self, tokens: int) -> tuple[Decimal, Decimal]:
+        """Take the last tokens, and return what was paid for writing and for reading them."""
+        written = _ZERO
+        for part in self._written:
+            taken = min(tokens, int(part[0]))
+            if taken:
+                part[0] -= taken
+                tokens -= taken
+                written = EXACT.add(written, _price(taken, Decimal(part[1])))
+        taken = min(tokens, self.cache_read)
+        self.cache_read -= taken
+        return written, _price(taken, self._read_price)
+
+
+_LABELS = {
+    ContextCategory.SYSTEM: "System prompt and tool definitions",
+    ContextCategory.SUMMARY: "Summary of a compaction",
+    ContextCategory.UNSEEN: "Not in the transcript",
+}
+
+
+def _label_of(piece: Piece, call: Call | None) -> str:
+    is_result = piece.category is ContextCategory.RESULT
+    if is_result or piece.category is ContextCategory.CALL:
+        what = f"{call.tool} {summarize_call(call.tool, call.input)}".strip() if call is not None else piece.name or ""
+        return one_line(f"{'Result' if is_result else 'Call'} of {what}", _MAX_LABEL)
+    if piece.category is ContextCategory.INJECTED:
+        return f"Injected: {piece.name}"
+    if piece.category is ContextCategory.IMAGE:
+        return (piece.name or "image").capitalize()
+    return _LABELS.get(piece.category) or str(piece.category).capitalize()
+
+
+def _file_of(call: Call | None) -> str | None:
+    inputs = call.input if call is not None and isinstance(call.input, dict) else {}
+    path = next((inputs[key] for key in _FILE_KEYS if isinstance(inputs.get(key), str)), None)
+    return str(path) if path is not None else None

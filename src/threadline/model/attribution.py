@@ -1,0 +1,80 @@
+"""What a session's cost is attributed to."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import StrEnum
+
+from msgspec import Struct
+
+from threadline.model.ledger import EXACT
+from threadline.model.places import AgentId, Place, SessionId
+
+
+class CauseKind(StrEnum):
+    """What a cost was caused by.
+
+    `agent` is a subagent without a transcript, `other` a request whose prompt is not in the transcript, and `unseen` what
+    is in the window and not in the transcript.
+    """
+
+    SYSTEM = "system"
+    SUMMARY = "summary"
+    PROMPT = "prompt"
+    REPLY = "reply"
+    THINKING = "thinking"
+    CALL = "call"
+    RESULT = "result"
+    INJECTED = "injected"
+    IMAGE = "image"
+    UNSEEN = "unseen"
+    SEARCH = "web-search"
+    AGENT = "agent"
+    OTHER = "other"
+
+
+class CostCause(Struct, frozen=True):
+    """A piece of the context and what it cost.
+
+    `tokens` is its size when it was added. `requests` is how many requests carried it. `amount` is the sum of `write`
+    (sent for the first time, or again after a cache break), `read` (carried from the cache) and `output` (the model
+    wrote it). `estimated` says that its size is an estimate, scaled to the measured window. `name` is the tool of a
+    result or the kind of an injected text; `file` and `server` are those of a tool call.
+    """
+
+    kind: CauseKind
+    label: str
+    place: Place | None
+    tokens: int
+    requests: int
+    write: Decimal
+    read: Decimal
+    output: Decimal
+    estimated: bool
+    agent: AgentId | None = None
+    turn: int | None = None
+    name: str | None = None
+    file: str | None = None
+    server: str | None = None
+
+    @property
+    def amount(self) -> Decimal:
+        """What it cost in USD, exact."""
+        return EXACT.add(EXACT.add(self.write, self.read), self.output)
+
+
+class Attribution(Struct, frozen=True):
+    """The cost of a session by cause, largest first. The rows sum to `amount` exactly.
+
+    `error` is the share by which the estimates miss the measured growth of the window, on average; None if nothing was
+    measured. `unpriced` counts the requests whose model has no price: they are not part of the amount.
+    """
+
+    session: SessionId | None
+    amount: Decimal
+    rows: tuple[CostCause, ...]
+    error: float | None = None
+    unpriced: int = 0
+
+    def __repr__(self) -> str:
+        return f"Attribution({self.session!r}, {len(self.rows)} causes, {self.amount} USD)"
