@@ -57,6 +57,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "request": ("request", REQUESTED),
     "request-one": ("request", REQUESTED, "1"),
     "context": ("context", BRANCHED),
+    "why": ("why", BRANCHED),
+    "why-by-kind": ("why", BRANCHED, "--by", "kind"),
     "doctor": ("doctor", "--check"),
     "doctor-session": ("doctor", DAMAGED),
     "scan": ("scan",),

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         SessionFacts,
     )
     from threadline.load import Session
+    from threadline.model.attribution import Attribution
     from threadline.model.calls import FileList, ListedCall
     from threadline.model.edits import FileLog
     from threadline.model.entries import Entry
@@ -570,6 +571,18 @@ class Archive:
         from threadline.load import read
 
         return read(self.path(name), homes=self.homes, links=self.links())
+
+    def attribution(self, name: str) -> Attribution:
+        """What the cost of a session was caused by. `name` is a prefix of its id, or `last`.
+
+        Raises:
+            NotFound: there is no such session.
+            Ambiguous: there are several; the message lists them.
+        """
+        from threadline.insight import attribute_costs
+
+        session = self.session(name)
+        return attribute_costs(session, session.ledger)
 
     def links(self) -> SummaryLinks:
         """All summaries, and the sessions that contain the entries they name, for `threadline.read`.

@@ -12,7 +12,7 @@ from threadline.cli import output as out
 from threadline.cli.options import complete_with, home_option, output_options
 from threadline.cli.resolve import read_session
 from threadline.insight import GROUP_KEYS, CauseGroup, attribute_costs, group_rows
-from threadline.model.attribution import Attribution, CostCause
+from threadline.model.attribution import Attribution, CauseKind, CostCause
 from threadline.model.session import Session
 from threadline.model.text import count, format_amount, format_tokens
 
@@ -48,8 +48,8 @@ def why(session: str, *, by: str | None, limit: int, homes: tuple[str, ...], out
     prompt pays for being sent, for every later request that carried it, and for being sent again after a cache break.
     Replies also pay for being written. The rows sum to the cost of the session exactly.
 
-    SESSION is the start of a session id, a transcript, or `last`. A size marked ~ is an estimate, scaled to the measured
-    window.
+    SESSION is the start of a session id, a transcript, or `last`. A size marked ~ is an estimate, scaled to the
+    measured window.
     """
     loaded = read_session(session, homes)
     attribution = attribute_costs(loaded, loaded.ledger)
@@ -120,18 +120,18 @@ def _table(session: Session, rows: Sequence[CostCause]) -> str:
             f"{row.requests:,}",
             str(row.turn) if row.turn is not None else "",
             out.format_place(session, row.place),
-            row.label + (f" (agent {row.agent[:8]})" if row.agent else ""),
+            row.label + (f" (agent {row.agent[:8]})" if row.agent and row.kind is not CauseKind.AGENT else ""),
         )
         for row in rows
     ]
-    return out.format_table(("cost", "tokens", "requests", "turn", "line", "cause"), cells, right=(0, 1, 2, 3, 4))
+    return out.format_table(("amount", "tokens", "requests", "turn", "line", "cause"), cells, right=(0, 1, 2, 3, 4))
 
 
 def _group_table(groups: Sequence[CauseGroup], by: str) -> str:
     cells = [
         (format_amount(group.amount), format_tokens(group.tokens), f"{group.causes:,}", group.key) for group in groups
     ]
-    return out.format_table(("cost", "tokens", "causes", by), cells, right=(0, 1, 2))
+    return out.format_table(("amount", "tokens", "causes", by), cells, right=(0, 1, 2))
 
 
 def _footer(attribution: Attribution, total: int, shown: int) -> str:

@@ -21,10 +21,11 @@ from threadline.account import Ledger
 from threadline.model.attribution import Attribution, CauseKind, CostCause
 from threadline.model.calls import Call
 from threadline.model.context import ContextCategory
+from threadline.model.entries import AttachmentEntry, Entry, UserEntry
 from threadline.model.ledger import EXACT, Charge, Rate
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Agent, Session
-from threadline.model.text import mcp_server
+from threadline.model.text import extract_text, mcp_server
 from threadline.render import one_line, summarize_call
 from threadline.thread import (
     EntrySplitter,
@@ -36,6 +37,7 @@ from threadline.thread import (
     find_requests,
     measured_scale,
     share_out,
+    system_pieces,
 )
 
 _ZERO = Decimal(0)
@@ -141,6 +143,12 @@ class _Causes:
     def __init__(self, session: Session) -> None:
         self._causes: dict[tuple[AgentId | None, _Key], _Cause] = {}
         self._calls: dict[str, Call] = {str(call.id): call for call in session.calls}
+        self._entries = {
+            str(entry.place): entry
+            for agent in (session.main, *session.agents)
+            for entry in agent.entries
+            if isinstance(entry, UserEntry | AttachmentEntry)
+        }
         self._turns: dict[str, int] = {}
         for turn in session.main.turns:
             self._turns |= {str(entry.place): turn.number for entry in turn.entries}
@@ -178,12 +186,12 @@ class _Causes:
             call = self._calls.get(piece.call or "")
             cause = _Cause(
                 kind,
-                _label_of(piece, call),
+                _label_of(piece, call, self._entries.get(str(piece.place))),
                 piece.place,
                 agent.id,
                 self._turn(agent.id, piece.place),
                 piece.name if piece.category is not ContextCategory.CALL else call.tool if call is not None else None,
-                _file_of(call),
+                _file_of(call, self._entries.get(str(piece.place))),
                 mcp_server(call.tool) if call is not None else None,
             )
             self._causes[agent.id, key] = cause
@@ -291,7 +299,7 @@ class _PricedWindow:
     def __init__(self, agent: Agent, causes: _Causes, scale: float) -> None:
         self._agent = agent
         self._causes = causes
-        self._filler = WindowFiller(scale, self.settle)
+        self._filler = WindowFiller(scale, system_pieces(agent.entries), self.settle)
         self._owners: list[_Cause] = []
         # What the first slices still have to pay for reading, per million tokens, by how many slices that is; and how
         # many requests carried them.
@@ -356,58 +364,65 @@ class _Segments:
     """The parts of a prompt, taken from its end: not cached, written, read."""
 
     def __init__(self, charge: Charge, rate: Rate) -> None:
-        self._written = [
-            [charge.input, rate.input],
-            [charge.cache_write_5m, rate.cache_write_5m],
-            [charge.cache_write_1h, rate.cache_write_1h],
-        ]
+        self._written = [charge.input, charge.cache_write_5m, charge.cache_write_1h]
+        self._prices = rate.input, rate.cache_write_5m, rate.cache_write_1h
         self.cache_read = charge.cache_read
         self._read_price = rate.cache_read
 
     @property
     def is_only_read(self) -> bool:
         """Whether only the part that was read from the cache is left."""
-        return not any(tokens for tokens, _ in self._written)
+        return not any(self._written)
 
     @property
     def left(self) -> int:
         """How many tokens are left."""
-        return sum(int(tokens) for tokens, _ in self._written) + self.cache_read
+        return sum(self._written) + self.cache_read
 
     def take(self, tokens: int) -> tuple[Decimal, Decimal]:
         """Take the last tokens, and return what was paid for writing and for reading them."""
-        written = _ZERO
-        for part in self._written:
-            taken = min(tokens, int(part[0]))
+        paid = _ZERO
+        for at, price in enumerate(self._prices):
+            taken = min(tokens, self._written[at])
             if taken:
-                part[0] -= taken
+                self._written[at] -= taken
                 tokens -= taken
-                written = EXACT.add(written, _price(taken, Decimal(part[1])))
+                paid = EXACT.add(paid, _price(taken, price))
         taken = min(tokens, self.cache_read)
         self.cache_read -= taken
-        return written, _price(taken, self._read_price)
+        return paid, _price(taken, self._read_price)
 
 
-_LABELS = {
-    ContextCategory.SYSTEM: "System prompt and tool definitions",
-    ContextCategory.SUMMARY: "Summary of a compaction",
-    ContextCategory.UNSEEN: "Not in the transcript",
-}
+_LABELS = {ContextCategory.SUMMARY: "Summary of a compaction", ContextCategory.UNSEEN: "Not in the transcript"}
 
 
-def _label_of(piece: Piece, call: Call | None) -> str:
-    is_result = piece.category is ContextCategory.RESULT
-    if is_result or piece.category is ContextCategory.CALL:
-        what = f"{call.tool} {summarize_call(call.tool, call.input)}".strip() if call is not None else piece.name or ""
-        return one_line(f"{'Result' if is_result else 'Call'} of {what}", _MAX_LABEL)
-    if piece.category is ContextCategory.INJECTED:
-        return f"Injected: {piece.name}"
-    if piece.category is ContextCategory.IMAGE:
-        return (piece.name or "image").capitalize()
-    return _LABELS.get(piece.category) or str(piece.category).capitalize()
+def _label_of(piece: Piece, call: Call | None, entry: Entry | None) -> str:
+    match piece.category:
+        case ContextCategory.SYSTEM:
+            label = f"System prompt: {piece.name}" if piece.name else "System prompt and tool definitions"
+        case ContextCategory.RESULT | ContextCategory.CALL:
+            what = f"{call.tool} {summarize_call(call.tool, call.input)}" if call is not None else piece.name or ""
+            label = f"{'Result' if piece.category is ContextCategory.RESULT else 'Call'} of {what}"
+        case ContextCategory.PROMPT:
+            label = f"Prompt: {extract_text(entry)}" if isinstance(entry, UserEntry) else "Prompt"
+        case ContextCategory.INJECTED:
+            path = _attached_file(entry)
+            label = f"Injected: {piece.name}" + (f" {path}" if path else "")
+        case ContextCategory.IMAGE:
+            label = (piece.name or "image").capitalize()
+        case _:
+            label = _LABELS.get(piece.category) or str(piece.category).capitalize()
+    return one_line(label, _MAX_LABEL)
 
 
-def _file_of(call: Call | None) -> str | None:
+def _attached_file(entry: Entry | None) -> str | None:
+    """The path of the file that an attachment contains."""
+    attachment = entry.attachment if isinstance(entry, AttachmentEntry) else None
+    paths = (getattr(attachment, name, None) for name in ("filename", "path", "plan_file_path"))
+    return next((path for path in paths if isinstance(path, str) and path), None)
+
+
+def _file_of(call: Call | None, entry: Entry | None) -> str | None:
     inputs = call.input if call is not None and isinstance(call.input, dict) else {}
     path = next((inputs[key] for key in _FILE_KEYS if isinstance(inputs.get(key), str)), None)
-    return str(path) if path is not None else None
+    return str(path) if path is not None else _attached_file(entry)

@@ -14,8 +14,8 @@ from threadline.model.places import AgentId, Place, SessionId
 class CauseKind(StrEnum):
     """What a cost was caused by.
 
-    `agent` is a subagent without a transcript, `other` a request whose prompt is not in the transcript, and `unseen` what
-    is in the window and not in the transcript.
+    `agent` is a subagent without a transcript, `other` a request whose prompt is not in the transcript, and `unseen`
+    what is in the window and not in the transcript.
     """
 
     SYSTEM = "system"

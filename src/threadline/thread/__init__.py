@@ -49,7 +49,14 @@ if TYPE_CHECKING:
         result_blocks,
         verdict_without_result,
     )
-    from threadline.thread.context.filling import Piece, WindowFiller, WindowStep, measured_scale, share_out
+    from threadline.thread.context.filling import (
+        Piece,
+        WindowFiller,
+        WindowStep,
+        measured_scale,
+        share_out,
+        system_pieces,
+    )
     from threadline.thread.context.report import EntrySplitter, analyze_context, context_paths
     from threadline.thread.context.windows import ContextLimits, SentRequest, find_requests
     from threadline.thread.continuations import OtherSession, detect_continuations
@@ -108,7 +115,7 @@ __getattr__ = lazy_exports(
             "result_blocks",
             "verdict_without_result",
         ],
-        "context.filling": ["Piece", "WindowFiller", "WindowStep", "measured_scale", "share_out"],
+        "context.filling": ["Piece", "WindowFiller", "WindowStep", "measured_scale", "share_out", "system_pieces"],
         "context.report": ["EntrySplitter", "analyze_context", "context_paths"],
         "context.windows": ["ContextLimits", "SentRequest", "find_requests"],
         "continuations": ["OtherSession", "detect_continuations"],

@@ -17,6 +17,7 @@ from threadline.model.attachments import (
     HookBlockingError,
     HookSuccess,
     OtherAttachment,
+    PromptSnapshot,
     QueuedCommand,
 )
 from threadline.model.blocks import (
@@ -34,8 +35,16 @@ from threadline.model.blocks import (
     ToolUseBlock,
 )
 from threadline.model.context import ContextCategory, ContextPart, ContextWindow
-from threadline.model.entries import AssistantEntry, AttachmentEntry, Entry, ToolResultEntry, UserEntry
+from threadline.model.entries import (
+    ApiRequestShapeEntry,
+    AssistantEntry,
+    AttachmentEntry,
+    Entry,
+    ToolResultEntry,
+    UserEntry,
+)
 from threadline.model.places import Place
+from threadline.model.text import mcp_server
 
 # Text that Claude Code puts before a person's own in the same row.
 _PREFACE_TAG = re.compile(
@@ -238,12 +247,18 @@ class WindowSlice(Struct, eq=False):
 class WindowFiller:
     """Fills a window request by request, so that its slices always add up to the measured size.
 
-    `slices` are in the order in which the model reads them. `before_change` is called before tokens of slices that are
-    already in the window change.
+    `slices` are in the order in which the model reads them. `system` are the parts of the system prompt, if they are
+    known. `before_change` is called before tokens of slices that are already in the window change.
     """
 
-    def __init__(self, scale: float = 1.0, before_change: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        scale: float = 1.0,
+        system: Sequence[Piece] = (),
+        before_change: Callable[[], None] | None = None,
+    ) -> None:
         self._scale = scale
+        self._system = system
         self._before_change = before_change
         self._output = 0
         self.size = 0
@@ -282,7 +297,10 @@ class WindowFiller:
         """Add the first request: what is not recorded of it is the system prompt and the tools."""
         weights = self._weights(pieces)
         recorded = min(size, sum(weight for _, weight in weights))
-        self._add(_SYSTEM, size - recorded, measured=not recorded, exact=not recorded)
+        if self._system:
+            self._share([(piece, max(1, piece.weight)) for piece in self._system], size - recorded)
+        else:
+            self._add(_SYSTEM, size - recorded, measured=not recorded, exact=not recorded)
         self._share(weights, recorded)
 
     def _restart(self, size: int, pieces: Sequence[Piece]) -> None:
@@ -338,7 +356,7 @@ class WindowFiller:
         for category in _DROP_ORDER:
             most = amount if category is ContextCategory.THINKING else at_least
             taken += self._take([part for part in self.slices if part.piece.category is category], most - taken)
-        inner = [part for part in self.slices if part.piece is not _SYSTEM]
+        inner = [part for part in self.slices if part.piece.category is not ContextCategory.SYSTEM]
         taken += self._take(inner, at_least - taken)
         taken += self._take(self.slices, at_least - taken)
         self.dropped += taken
@@ -364,6 +382,31 @@ class WindowFiller:
     def _announce_change(self) -> None:
         if self._before_change is not None:
             self._before_change()
+
+
+def system_pieces(entries: Iterable[Entry]) -> list[Piece]:
+    """Return the parts of the system prompt that a transcript contains: the prompt itself and the tools by server.
+
+    Transcripts contain it from 2.1.325 on. The first one counts.
+    """
+    for entry in entries:
+        if isinstance(entry, ApiRequestShapeEntry) and isinstance(entry.shape, dict):
+            return _split_system(entry.shape.get("system"), entry.shape.get("tools"))
+        attachment = entry.attachment if isinstance(entry, AttachmentEntry) else None
+        if isinstance(attachment, PromptSnapshot) and attachment.tools:
+            return _split_system(attachment.system_prompt, attachment.tools)
+    return []
+
+
+def _split_system(system: Any, tools: Any) -> list[Piece]:
+    weights: dict[str | None, int] = {}
+    for tool in tools if isinstance(tools, list) else ():
+        name = tool.get("name") if isinstance(tool, dict) else None
+        server = mcp_server(name) if isinstance(name, str) else None
+        key = f"tools of {server}" if server is not None else "tools"
+        weights[key] = weights.get(key, 0) + estimate_tokens(tool)
+    weights[None] = estimate_tokens(system, PROSE_BYTES_PER_TOKEN)
+    return [Piece(ContextCategory.SYSTEM, name, weight) for name, weight in weights.items() if weight]
 
 
 def _is_uniform(weights: Sequence[tuple[Piece, int]]) -> bool:

@@ -12,7 +12,14 @@ from threadline.model.places import AgentId, EntryId, Place
 from threadline.model.session import Agent, Compaction, CompactionKind, Session
 from threadline.model.text import no_such_number
 from threadline.thread.context.cache_breaks import find_cache_breaks
-from threadline.thread.context.filling import Piece, WindowFiller, WindowStep, measured_scale, split_into_pieces
+from threadline.thread.context.filling import (
+    Piece,
+    WindowFiller,
+    WindowStep,
+    measured_scale,
+    split_into_pieces,
+    system_pieces,
+)
 from threadline.thread.context.windows import ContextLimits, SentRequest, find_requests
 from threadline.thread.graph import Graph, ParallelReplies
 from threadline.thread.threads import thread_to
@@ -90,7 +97,7 @@ def _fill_window(
 ) -> tuple[ContextWindow | None, WindowFiller]:
     """Return the last request on the way to a place whose size is known, and what fills its window."""
     steps, after = _window_steps(agent, sent, path)
-    filler = WindowFiller(measured_scale(steps))
+    filler = WindowFiller(measured_scale(steps), system_pieces(agent.entries))
     for step in steps:
         filler.step(step)
     if not steps:

@@ -1,0 +1,180 @@
+"""Tests of what a session's cost is attributed to."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.thread.context_rows import cached_call, cached_reply, usage
+from tests.transcripts import SESSION, Part, chain, lines, prompt, reply, transcript
+
+from threadline import read
+from threadline.insight import GROUP_KEYS, attribute_costs, group_rows
+from threadline.model.attribution import Attribution, CauseKind, CostCause
+
+# Sonnet: USD per token.
+INPUT, WRITE, HOUR, READ, OUTPUT = (Decimal(price) / 1_000_000 for price in ("3", "3.75", "6", "0.3", "15"))
+
+
+def why(*parts: Part, agents: dict[str, list[Part]] | None = None) -> Attribution:
+    """Attribute the cost of a session of these parts."""
+    with TemporaryDirectory() as folder:
+        main = Path(folder) / f"{SESSION}.jsonl"
+        main.write_bytes(lines(*transcript(prompt("go"), *parts)))
+        for name, agent_parts in (agents or {}).items():
+            path = main.with_suffix("") / "subagents" / f"agent-{name}.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            rows = [
+                {**row, "agentId": name, "isSidechain": True}
+                for row in transcript(*agent_parts)
+                if isinstance(row, dict)
+            ]
+            path.write_bytes(lines(*rows))
+        session = read(main, continued=False)
+        attribution = attribute_costs(session, session.ledger)
+        assert attribution.amount == (session.ledger.total.amount or 0)
+        return attribution
+
+
+def only(attribution: Attribution, kind: str, name: str | None = None) -> CostCause:
+    """The only cause of a kind."""
+    (row,) = (row for row in attribution.rows if row.kind == kind and (name is None or row.name == name))
+    return row
+
+
+def test_result_pays_for_every_request_that_carries_it() -> None:
+    """Written once, then read by two requests."""
+    found = why(
+        cached_call(0, 20_000, "Read", {"file_path": "/a/data.json"}, "line\n" * 400, output=60),
+        cached_reply(20_000, 760, input_=0, output=40),
+        prompt("next"),
+        cached_reply(20_760, 50, input_=0, output=40),
+        prompt("next"),
+        cached_reply(20_810, 50, input_=0, output=40),
+    )
+    row = only(found, "result")
+    assert (row.tokens, row.requests, row.estimated) == (698, 3, False)
+    assert (row.write, row.read, row.output) == (698 * WRITE, 698 * READ * 2, Decimal(0))
+    assert (row.label, row.file, row.name, row.turn) == ("Result of Read /a/data.json", "/a/data.json", "Read", 1)
+
+
+def test_reply_pays_for_being_written_and_carried() -> None:
+    """Its output, then the cache."""
+    found = why(
+        prompt("a"), cached_reply(0, 20_000, "x" * 380, input_=0, output=100), prompt("b"),
+        cached_reply(20_000, 110, "y", input_=0, output=7),
+    )  # fmt: skip
+    first = next(row for row in found.rows if row.kind is CauseKind.REPLY and row.tokens == 100)
+    assert (first.output, first.write, first.requests) == (100 * OUTPUT, 100 * WRITE, 1)
+
+
+def test_everything_is_written_again_after_a_cache_break() -> None:
+    """The system prompt pays for both writes."""
+    found = why(cached_reply(0, 20_000, input_=0), prompt("next"), cached_reply(0, 20_100, input_=0, after=20))
+    system = only(found, "system")
+    assert system.write == system.tokens * 2 * WRITE
+    assert system.read == 0
+
+
+def test_writes_for_an_hour_cost_more() -> None:
+    """At their own price."""
+    found = why(cached_reply(0, 20_000, input_=0, hour=True))
+    system = only(found, "system")
+    assert system.write == system.tokens * HOUR
+
+
+def test_uncached_end_falls_on_the_last_pieces() -> None:
+    """What comes after the cached part pays the price of plain input."""
+    found = why(cached_reply(0, 20_000, input_=0, output=5), prompt("z" * 4_000), cached_reply(20_000, 5, input_=1_000))
+    late = max((row for row in found.rows if row.kind is CauseKind.PROMPT), key=lambda row: row.tokens)
+    assert late.write == late.tokens * INPUT
+
+
+def test_compaction_ends_what_it_replaces() -> None:
+    """After it, the summary is carried, not the result."""
+    found = why(
+        cached_call(0, 20_000, "Read", {"file_path": "/a"}, "line\n" * 400, output=60),
+        cached_reply(20_000, 760, input_=0),
+        chain(
+            "system", subtype="compact_boundary", content="", compactMetadata={"trigger": "auto", "preTokens": 20_770}
+        ),
+        prompt("s" * 3_800, isCompactSummary=True),
+        cached_reply(0, 19_000, input_=0),
+    )
+    assert only(found, "result").requests == 1
+    assert only(found, "summary").requests == 1
+
+
+def test_agents_pay_for_themselves() -> None:
+    """Their rows name the agent."""
+    found = why(
+        cached_call(0, 9_000, "Agent", {"prompt": "p"}, "done"),
+        agents={"a1": [prompt("p"), cached_reply(0, 3_000, input_=0)]},
+    )
+    assert {row.agent for row in found.rows} == {None, "a1"}
+    groups = {group.key: group.amount for group in group_rows(found.rows, "agent")}
+    assert sum(groups.values()) == found.amount
+
+
+def test_abandoned_branch_pays_for_its_requests() -> None:
+    """Both continuations carry what is before the fork."""
+    found = why(
+        cached_reply(0, 20_000, input_=0, uuid="r1"),
+        prompt("first", parentUuid="r1"),
+        cached_reply(20_000, 20, input_=0),
+        prompt("second", parentUuid="r1"),
+        cached_reply(20_000, 20, input_=0),
+    )
+    assert only(found, "system").requests == 3
+
+
+def test_request_without_a_known_prompt_is_a_cause_by_itself() -> None:
+    """Nothing is lost if the window's size is unknown."""
+    found = why(reply("a", message={"usage": {"input_tokens": 0, "output_tokens": 9}}))
+    assert found.amount == 9 * OUTPUT
+
+
+@pytest.mark.parametrize("by", list(GROUP_KEYS))
+def test_groups_sum_to_the_amount(by: str) -> None:
+    """Whatever they are grouped by."""
+    found = why(
+        cached_call(0, 20_000, "mcp__x__get", {"path": "/a"}, "line\n" * 400), cached_reply(20_000, 760), prompt("n")
+    )
+    assert sum(group.amount for group in group_rows(found.rows, by)) == found.amount
+
+
+_SIZES = st.integers(0, 30_000)
+_STEP = st.tuples(_SIZES, _SIZES, _SIZES, st.integers(0, 5_000), st.booleans(), st.text("ab \n", max_size=40))
+
+
+@given(steps=st.lists(_STEP, min_size=1, max_size=8))
+def test_rows_sum_to_the_amount(steps: list[Any]) -> None:
+    """For any sequence of requests, however little their counts agree with the transcript."""
+    parts: list[Part] = []
+    for read_, written, input_, output, hour, text in steps:
+        parts.append(cached_call(read_, written, "Read", {"file_path": "/a"}, text, output=output))
+        parts.append(
+            reply(text or "x", message={"usage": usage(read_, written, input_=input_, output=output, hour=hour)})
+        )
+        parts.append(prompt(text or "x"))
+    why(*parts)
+
+
+def test_rows_sum_to_the_amount_of_every_case() -> None:
+    """Every session of the case folders."""
+    mains = [
+        path
+        for folder in ("corpus", "sessions")
+        for path in sorted((Path(__file__).parents[1] / folder).rglob("*.jsonl"))
+        if "subagents" not in path.parts and not path.name.startswith(("agent-", "history"))
+    ]
+    assert len(mains) > 100
+    for path in mains:
+        session = read(path)
+        ledger = session.ledger
+        assert attribute_costs(session, ledger).amount == (ledger.total.amount or 0), path
