@@ -238,3 +238,109 @@ def test_views_of_ordinary_text_are_few() -> None:
         for at in range(200)
     )
     assert list(text_views(text)) == []
+
+
+def _box(rows: list[tuple[str, ...]], widths: tuple[int, ...], bar: str = "\u2502") -> str:
+    lines = [bar + bar.join(f" {cell:{width}} " for cell, width in zip(row, widths, strict=True)) + bar for row in rows]
+    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    return "\n".join([rule, *lines, rule])
+
+
+LAYOUTS: dict[str, Callable[[str, str], str]] = {
+    "a box": lambda a, b: _box([(a,), (b,)], (len(a),)),
+    "a box of three lines": lambda a, b: _box([(line,) for line in _wrap(a + b, 9).split("\n")], (9,), "\u2503"),
+    "a table with two columns": lambda a, b: _box([("name", a), ("", b), ("other", "plain")], (8, len(a))),
+    "a table with a column after it": lambda a, b: _box([("x", a, "note"), ("", b, "")], (4, len(a) + 1, 12), "|"),
+    "a table with blanks in it": lambda a, b: _box([("1", f"see {a}", "ok"), ("", b, "")], (3, len(a) + 4, 4)),
+    "cat -n": lambda a, b: f"     7\t{a}\n     8\t{b}\n     9\tend\n",
+    "line numbers and a bar": lambda a, b: f"  7 | {a}\n  8 | {b}\n",
+    "line numbers and an arrow": lambda a, b: f"     7\u2192{a}\n     8\u2192{b}\n",
+    "bat": lambda a, b: f"   7   \u2502 {a}\n   8   \u2502 {b}\n",
+    "grep -n": lambda a, b: f"7:{a}\n8:{b}\n",
+    "rg": lambda a, b: f"src/a.py:7:{a}\nsrc/a.py:8:{b}\n",
+    "rg with columns": lambda a, b: f"src/a.py:7:1:{a}\nsrc/a.py:8:1:{b}\n",
+    "less -N": lambda a, b: f"      7 {a}\n      8 {b}\n",
+    "git blame": lambda a, b: (
+        f"^1f3a9bc (Ann 2026-01-02 10:11:12 +0100 7) {a}\n^1f3a9bc (Ann 2026-01-02 10:11:12 +0100 8) {b}\n"
+    ),
+    "docker logs": lambda a, b: f"web-1  | {a}\nweb-1  | {b}\n",
+    "a comment": lambda a, b: f"# {a}\n# {b}\n",
+    "a comment of C": lambda a, b: f"/**\n * {a}\n * {b}\n */",
+    "a comment of SQL": lambda a, b: f"-- {a}\n-- {b}\n",
+    "a carriage return": lambda a, b: f"{a}\r{b}",
+    "a carriage return after a word": lambda a, b: f"loading\r{a}\r{b}\r\n",
+    "a line that is overwritten": lambda a, b: f"{'.' * len(a)}{b}\r{a}\n",
+    "a word diff": lambda a, b: f"key [-none-]{{+{a}+}}{{+{b}+}} end",
+    "a word diff inside": lambda a, b: f"key {a}[-9old-]{{+{b}+}} end",
+    "the old text of a word diff": lambda a, b: f"key {a}[-{b}-]{{+9+}} end",
+    "a diff of words in colours": lambda a, b: f"key {a}\x1b[31mxyz\x1b[m\x1b[32m{b}\x1b[m end",
+    "a diff": lambda a, b: f"@@ -1,2 +1,2 @@\n+{a}\n+{b}\n same",
+    "a sum of strings": lambda a, b: f'k = "{a}" + "{b}"',
+    "a sum over lines": lambda a, b: f"k = '{a}'\n  + '{b}'",
+    "strings of C": lambda a, b: f'char *k = "{a}" "{b}";',
+    "strings of C over lines": lambda a, b: f'char *k = "{a}"\n    "{b}";',
+    "strings of Lua": lambda a, b: f'k = "{a}" .. "{b}"',
+    "strings of Basic": lambda a, b: f'k = "{a}" & "{b}"',
+    "strings of Basic over lines": lambda a, b: f'k = "{a}" & _\n    "{b}"',
+    "strings of SQL": lambda a, b: f"SELECT '{a}' || '{b}'",
+    "strings of Haskell": lambda a, b: f'k = "{a}" ++ "{b}"',
+    "strings of Python over lines": lambda a, b: f"k = '{a}' \\\n    '{b}'",
+    "formatted strings": lambda a, b: f'k = f"{a}" f"{b}"',
+    "join": lambda a, b: f'k = "".join(["{a}", "{b}"])',
+    "join of JavaScript": lambda a, b: f"const k = ['{a}', '{b}'].join('')",
+    "join over lines": lambda a, b: f'k = [\n  "{a}",\n  "{b}",\n].join("")',
+    "Join of Go": lambda a, b: f'k := strings.Join([]string{{"{a}", "{b}"}}, "")',
+    "implode": lambda a, b: f"$k = implode('', ['{a}', '{b}']);",
+    "CONCAT": lambda a, b: f"SELECT CONCAT('{a}', '{b}')",
+    "a continued line": lambda a, b: f"export K={a}\\\n{b}\n",
+    "a continued line of PowerShell": lambda a, b: f"$k = {a}`\n{b}\n",
+    "a mail": lambda a, b: f"> {a}\n> {b}\n",
+    "a mail of a mail": lambda a, b: f">> {a}\n>> {b}\n",
+}
+
+
+@for_each("layout", LAYOUTS)
+def test_redacts_tokens_broken_by_layout(layout: str) -> None:
+    """A token in two pieces is redacted in every layout, and the text around it stays."""
+    for kind in ("github-token", "openai-key", "gitlab-token", "slack-bot-token"):
+        value = _token(kind)
+        middle = len(value) // 2 + 2
+        text = LAYOUTS[layout](value[:middle], value[middle:])
+        for before, after in (("", ""), ("the first line\n", "\nthe last line\n")):
+            redactor = Redactor()
+            redacted = redactor.redact(before + text + after)
+            assert value[:middle] not in redacted, redacted
+            assert value[middle:] not in redacted, redacted
+            assert redacted.startswith(before), redacted
+            assert redacted.endswith(after), redacted
+            assert redactor.check(redacted) == []
+
+
+@for_each("layout", ["a sum of strings", "strings of C", "join", "a continued line", "a word diff inside", "cat -n"])
+def test_redacts_named_values_broken_by_layout(layout: str) -> None:
+    """A password in two pieces is found by its name."""
+    secret = "q7Vn2xLp" + password(seeded(4))[:6].replace("=", "a")
+    text = LAYOUTS[layout](secret[:7], secret[7:])
+    text = (
+        text.replace("k = ", "db_password = ")
+        .replace("*k = ", "*db_password = ")
+        .replace("export K=", "export DB_PASSWORD=")
+        .replace("key ", "password: ")
+    )
+    if layout == "cat -n":
+        text = f"     7\tdb_password: |\n     8\t  {secret}\n     9\thost: db\n"
+    redacted = Redactor().redact(text)
+    assert secret[:7] not in redacted
+    assert secret[7:] not in redacted
+
+
+@for_each("margin", ["# ", "// ", " * ", "src/a.py:7:", "web-1  | ", "-- ", "\u2502 "])
+def test_redacts_private_keys_in_margins(margin: str) -> None:
+    """A private key is redacted with any margin before its lines."""
+    lines = private_key(seeded(5), lines=5).split("\n")
+    redactor = Redactor()
+    end = " \u2502" if margin == "\u2502 " else ""
+    redacted = redactor.redact("".join(f"{margin}{line:64}{end}\n" for line in ["before", *lines, "after"]))
+    assert all(line not in redacted for line in lines[1:-1])
+    assert "before" in redacted
+    assert "after" in redacted

@@ -168,7 +168,7 @@ def find_escapes(text: str) -> list[Part]:
     return _find_parts(text, _ESCAPES)
 
 
-def find_encoded(text: str, _foreign: str) -> list[Part]:
+def find_encoded(text: str) -> list[Part]:
     """Find all encoded parts other than escapes, sorted by position."""
     parts = _find_parts(text, _LISTS) if len(text) > _MIN_LIST else []
     parts += _find_encoded_runs(text)
@@ -385,46 +385,44 @@ _SPACED_HINTS = (
     r"I(?:(?<=A I)|(?<=A   I))(?= {1,3}z )",
 )
 _DUMP_HINTS = (r"00000[0-9a-fA-F]{0,10}:?[ \t]{1,3}(?:[0-9a-fA-F]{2,8}[ \t]|[ \t]{1,2}[!-~\\])",)
-_DECIMAL_HINT, _HEX_HINT, _CHARACTER_HINT, _SPACED_HINT, _DUMP_HINT = (
-    re.compile("|".join(hints)) for hints in (_DECIMAL_HINTS, _HEX_HINTS, _CHARACTER_HINTS, _SPACED_HINTS, _DUMP_HINTS)
-)
-
-
 _REACH = 512
 """How far before a hint a list may start."""
 
 
-def _near_hints(hint: re.Pattern[str], pattern: re.Pattern[str], text: str, at: int) -> Iterator[re.Match[str]]:
+def _near_hints(hints: tuple[str, ...], pattern: re.Pattern[str], text: str, at: int) -> Iterator[re.Match[str]]:
     """Matches of a slow pattern that include a hint. Only the text near a hint is searched."""
-    done = at
-    for place in hint.finditer(text, at):
-        if place.start() >= done:
-            match = pattern.search(text, max(done, place.start() - _REACH), place.start() + _MAX_DECODED)
-            is_here = match is not None and match.start() <= place.start()
-            done = match.end() if match is not None and is_here else place.end()
-            if match is not None and is_here:
+    done = at = max(0, at - _REACH)
+    # One search for each hint is faster than one for all.
+    for place in sorted(place.start() for hint in hints for place in re.finditer(hint, text)):
+        if place >= done:
+            match = pattern.search(text, max(done, place - _REACH), place + _REACH)
+            if match is not None and match.start() <= place:
+                match = pattern.match(text, match.start(), place + _MAX_DECODED) or match
                 yield match
+                done = match.end()
+            else:
+                done = place + 1
 
 
 def _decimals(text: str, at: int) -> Iterator[Part]:
-    for match in _near_hints(_DECIMAL_HINT, _DECIMALS, text, max(0, at - _REACH)):
+    for match in _near_hints(_DECIMAL_HINTS, _DECIMALS, text, at):
         decoded = "".join(chr(int(code)) for code in _ONE_DECIMAL.findall(match[0]))
         yield Part(*match.span(), decoded, _ONE_DECIMAL)
 
 
 def _hex_codes(text: str, at: int) -> Iterator[Part]:
-    for match in _near_hints(_HEX_HINT, _HEX_CODES, text, max(0, at - _REACH)):
+    for match in _near_hints(_HEX_HINTS, _HEX_CODES, text, at):
         decoded = "".join(chr(int(code[-2:], 16)) for code in _ONE_HEX.findall(match[0]))
         yield Part(*match.span(), decoded.replace("\0", ""), None if "\0" in decoded else _ONE_HEX)
 
 
 def _characters(text: str, at: int) -> Iterator[Part]:
-    for match in _near_hints(_CHARACTER_HINT, _CHARACTERS, text, max(0, at - _REACH)):
+    for match in _near_hints(_CHARACTER_HINTS, _CHARACTERS, text, at):
         yield Part(*match.span(), "".join(letter for _, letter in _ONE_CHARACTER.findall(match[0])), _ONE_CHARACTER)
 
 
 def _spaced(text: str, at: int) -> Iterator[Part]:
-    for match in _near_hints(_SPACED_HINT, _SPACED, text, max(0, at - _REACH)):
+    for match in _near_hints(_SPACED_HINTS, _SPACED, text, at):
         yield Part(*match.span(), "".join(_ONE_SPACED.findall(match[0])), _ONE_SPACED)
 
 
@@ -444,13 +442,12 @@ _LINE_SPLIT = re.compile(_BREAK)
 
 def _dumps(text: str, at: int) -> Iterator[Part]:
     """Find the output of xxd, hexdump and od. Their words may be of either byte order, or octal."""
-    at = max(0, at - _REACH)
-    for match in _near_hints(_DUMP_HINT, _DUMP, text, at):
+    for match in _near_hints(_DUMP_HINTS, _DUMP, text, at):
         rows = [m[1].split() for line in _LINE_SPLIT.split(match[0]) if (m := _DUMP_WORDS.match(line))]
         readings = [reading for reading in (_read_dump(rows, how) for how in _READINGS) if reading]
         if readings:
             yield Part(*match.span(), "\n".join(readings))
-    for match in _near_hints(_DUMP_HINT, _CHARACTER_DUMP, text, at):
+    for match in _near_hints(_DUMP_HINTS, _CHARACTER_DUMP, text, at):
         lines = [line.strip().partition(" ")[2] for line in _LINE_SPLIT.split(match[0])]
         yield Part(*match.span(), "".join(line[2::4] for line in lines))
 

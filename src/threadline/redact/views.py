@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
 from threadline.redact.decoding import Part, find_encoded, find_escapes, find_lookalikes, foreign_characters
+from threadline.redact.rejoining import find_broken
 
 # By the standard a sequence may also end with a backslash or a bracket. None does in practice, and another sequence may
 # start there.
@@ -119,19 +120,17 @@ def text_views(text: str) -> Iterator[TextView]:
     while pending:
         current, below, depth = pending.pop()
         foreign = foreign_characters(current)
-        for find in _TRANSFORMATIONS:
-            parts = find(current, foreign)
-            view = TextView(current, _keep_marked_lines(current, parts), below) if parts else None
-            if view is None or hash(view.text) in seen:
+        for added_depth, parts in _transform(current, foreign):
+            view = TextView(current, _keep_marked_lines(current, parts), below)
+            if hash(view.text) in seen:
                 continue
             budget -= len(view.text)
             if budget < 0:
                 return
             seen.add(hash(view.text))
             yield view
-            next_depth = depth + (1 if find is not find_hidden else _HIDDEN_DEPTH)
-            if next_depth <= _MAX_DEPTH:
-                pending.append((view.text, view, next_depth))
+            if depth + added_depth <= _MAX_DEPTH:
+                pending.append((view.text, view, depth + added_depth))
 
 
 _MAX_LINE = 2000
@@ -159,7 +158,14 @@ def _find_markup(text: str, foreign: str) -> list[Part]:
     return sorted(parts, key=itemgetter(0))
 
 
-_TRANSFORMATIONS: tuple[Callable[[str, str], list[Part]], ...] = (find_hidden, _find_markup, find_encoded)
+def _transform(text: str, foreign: str) -> Iterator[tuple[float, list[Part]]]:
+    """The parts to replace for each view, each with the depth that the view adds."""
+    hidden = find_hidden(text, foreign)
+    if hidden:
+        yield _HIDDEN_DEPTH, hidden
+    for parts in (_find_markup(text, foreign), find_encoded(text), *find_broken(text, foreign)):
+        if parts:
+            yield 1, parts
 
 
 def _keep_marked_lines(text: str, parts: list[Part]) -> Iterator[Part]:

@@ -1,0 +1,219 @@
+"""Find what separates the pieces of a word: table cells, line prefixes, carriage returns, word diffs, joined strings.
+
+Each function yields lists of parts to replace. Each list becomes one view of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from operator import itemgetter
+
+from threadline.redact.decoding import Part
+
+# Line ends inside words.
+
+_WORD = r"[\w+/=~.-]"
+_NUMBER_GUTTER = r"[0-9]{1,6}+(?:[ \t]{0,4}[:|\u2502\u2503\u2192)]|\t|[ ]{1,2})"
+_PLACE_GUTTER = r"[^\s:|]{1,160}+:[0-9]{1,6}+:(?:[0-9]{1,4}+:)?"
+_BLAME_GUTTER = r"\^?[0-9a-f]{7,40}+ (?:[^\s(]{1,120}+ ++)?\([^\n)]{8,100}+\)"
+_LOG_GUTTER = r"[\w.-]{2,40}+[ \t]{1,24}+[|\u2502]"
+_COMMENT = r"(?:#{1,4}|//+!?|--+|;{1,3}|\*{1,2}|%{1,2}|REM|rem|dnl|'|!|>+(?: ?>)*)"
+_PREFIX = rf"[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_COMMENT}|{_PLACE_GUTTER}|{_LOG_GUTTER}|{_BLAME_GUTTER})([ \t]{{0,16}})"
+# Before the line end is a word that may continue.
+_BROKEN_WORD = re.compile(rf"\n(?:(?<={_WORD}{{8}}\n)|(?<=[ \t\r]\n)){_PREFIX}(?={_WORD}{{4}})")
+_WORD_END = re.compile(rf"{_WORD}{{8}}[ \t\r]*\Z")
+_MAX_TRAILING = 80
+# Before the line end is a sign after which a value follows on the next line.
+_BROKEN_ASSIGNMENTS = tuple(
+    re.compile(rf"{sign}(?<=[\w\"' ]{sign})[ \t]?[|>]?[+-]?[ \t\r]{{0,2}}(\n(?:{_PREFIX}|[+-]))(?=[ \t]*[\"'\w-])")
+    for sign in ":="
+)
+_SECRET_WORD = re.compile(r"(?i)pass|secret|token|key|cred|pwd|auth")
+_NAME_REACH = 80
+_CONTINUED_LINES = tuple(re.compile(rf"{sign}\r?\n(?=\S)") for sign in (r"\\", "`", r"\^"))
+
+
+def find_line_breaks(text: str) -> Iterator[Part]:
+    """Find prefixes of lines (numbers, places, comments) after a piece of a word, and continued lines of a shell."""
+    if "\n" not in text:
+        return
+    for match in _BROKEN_WORD.finditer(text):
+        if _WORD_END.search(text, max(0, match.start() - _MAX_TRAILING), match.start()):
+            yield Part(*match.span(), "\n" + match[1])
+    for pattern in _BROKEN_ASSIGNMENTS:
+        for match in pattern.finditer(text):
+            if _SECRET_WORD.search(text, max(0, match.start() - _NAME_REACH), match.start()):
+                yield from _strip_prefixes(text, match.start(1))
+    for pattern in _CONTINUED_LINES:
+        yield from (Part(*match.span(), "") for match in pattern.finditer(text))
+
+
+_MAX_VALUE_LINES = 8
+_PREFIXED_LINE = re.compile(rf"\n(?:{_PREFIX}|[+-])")
+
+
+def _strip_prefixes(text: str, at: int) -> Iterator[Part]:
+    """Find the prefixes of the lines from a line end on."""
+    for _ in range(_MAX_VALUE_LINES):
+        match = _PREFIXED_LINE.match(text, at)
+        if match is None:
+            return
+        yield Part(*match.span(), "\n" + (match[1] or ""))
+        at = text.find("\n", match.end())
+        if at < 0:
+            return
+
+
+# Strings that are joined in code.
+
+_OPERATOR = r"(?:[+.&~]|\.\.|\|\||\+\+|<>|<<)"
+_LINE_BREAK = r"(?:[\\_]?(?:\r?\n|\\n)[ \t]{0,64})"
+_JOINT = (
+    rf"[ \t]{{0,8}}(?:{_OPERATOR}[ \t]{{0,8}}{_LINE_BREAK}?|{_LINE_BREAK}{_OPERATOR}?[ \t]{{0,8}}"
+    rf"|\\?{_LINE_BREAK}|[ \t])"
+)
+_JOINTS = tuple(
+    re.compile(rf"{quote}(?<=[\w+/=~.!#$%&*-]{quote}){_JOINT}[fbrFBRuU@$]{{0,2}}{quote}(?=[\w+/=~.!#$%&*-])")
+    for quote in ('"', "'", "`")
+)
+_JOIN_CALL = re.compile(
+    r"\((?:(?<=join\()|(?<=Join\()|(?<=concat\()|(?<=Concat\()|(?<=CONCAT\()|(?<=implode\()|(?<=paste0\()|(?<=sprintf\()"
+    r"|(?<=format\())"
+)
+_CALL_REACH = 600
+_LIST_START = re.compile(
+    r"[=:][ \t]{0,4}((?:[\"'`]{2}\.)?[\w.$]{0,40}\(?\s{0,8}(?:\[\]string)?[\[({]?\s{0,40})(?=[\"'`])"
+)
+_LIST_SEPARATOR = re.compile(r"([\"'`])[ \t]{0,8},(?:\s|\\n){0,40}\1")
+
+
+def find_joined_strings(text: str) -> Iterator[Part]:
+    """Find what is between two strings that are joined by an operator, by their position, or by a call."""
+    for pattern in _JOINTS:
+        yield from (Part(*match.span(), "") for match in pattern.finditer(text))
+    done = 0
+    for call in _JOIN_CALL.finditer(text):
+        end = call.end() + _CALL_REACH
+        for match in _LIST_SEPARATOR.finditer(text, max(done, call.start() - _CALL_REACH), end):
+            yield Part(*match.span(), "")
+        for match in _LIST_START.finditer(text, max(done, call.start() - _CALL_REACH), end):
+            yield Part(*match.span(1), "")
+        done = max(done, end)
+
+
+# Carriage returns.
+
+_CARRIAGE_RETURN = re.compile(r"\r(?!\n)")
+_OVERWRITTEN_LINE = re.compile(r"[^\n]*\r(?!\n)[^\n]*")
+
+
+def find_carriage_returns(text: str) -> Iterator[list[Part]]:
+    """Find carriage returns: as line ends, as nothing, and lines of which the terminal shows a mixture."""
+    places = [match.start() for match in _CARRIAGE_RETURN.finditer(text)]
+    if not places:
+        return
+    yield [Part(at, at + 1, "\n") for at in places]
+    yield [Part(at, at + 1, "") for at in places]
+    shown = [Part(*line.span(), _shown_line(line[0])) for line in _OVERWRITTEN_LINE.finditer(text)]
+    yield [part for part in shown if part.text]
+
+
+def _shown_line(line: str) -> str:
+    """What a terminal shows of a line, if that is a mixture of its texts."""
+    shown = ""
+    for text in line.rstrip("\r").split("\r"):
+        is_mixture = len(text) < len(shown.rstrip())
+        shown = text + shown[len(text) :]
+    return shown if is_mixture else ""
+
+
+# Word diffs.
+
+_CHANGE = re.compile(r"\[-([^\n]{0,2000}?)-\]|\{\+([^\n]{0,2000}?)\+\}")
+_CHANGE_HINT = re.compile(r"\{(?=\+)")
+_REMOVAL_HINT = re.compile(r"\[(?=-[^\n\]]{1,200}-\])")
+# With colours, what is red was removed and what is green was added.
+_COLOURED_CHANGE = re.compile(
+    "\x1b\\[(?:[01];)?(?:31(m[^\x1b\n]{0,2000}\x1b\\[0?m)(?=\x1b\\[(?:[01];)?32m)|32(m[^\x1b\n]{0,2000}\x1b\\[0?m))"
+)
+
+
+def find_changes(text: str) -> Iterator[list[Part]]:
+    """Find the changes of a word diff: once without what was removed, and once without what was added."""
+    changes = list(_CHANGE.finditer(text)) if _CHANGE_HINT.search(text) or _REMOVAL_HINT.search(text) else []
+    for kept in (2, 1) if changes else ():
+        yield [part for change in changes for part in _unwrap(change, is_kept=change[kept] is not None)]
+    coloured = list(_COLOURED_CHANGE.finditer(text)) if "\x1b" in text else []
+    if any(change[1] for change in coloured):
+        yield [Part(*change.span(), "") for change in coloured if change[1]]
+
+
+def _unwrap(change: re.Match[str], *, is_kept: bool) -> list[Part]:
+    start, end = change.span()
+    return [Part(start, start + 2, ""), Part(end - 2, end, "")] if is_kept else [Part(start, end, "")]
+
+
+# Tables and boxes.
+
+_BARS = "|\u2502\u2503\u2551"
+_ROW = re.compile(rf"^[ \t]*([{_BARS}])([^\n]*)\1[ \t\r]*$", re.MULTILINE)
+_ASCII_TABLE = re.compile(r"\|(?=[ \t]*\r?\n[ \t]*\|)")
+_ANY_BAR = re.compile("[\u2502\u2503\u2551]")
+_CELL_END = re.compile(r"[^\s|]{6}[ \t]*\Z")
+_MAX_COLUMNS = 12
+_MAX_PADDING = 2
+_Cell = tuple[int, int]
+
+
+def find_wrapped_cells(text: str, foreign: str) -> Iterator[list[Part]]:
+    """Find what is between the pieces of a word that is wrapped inside a cell. Each column is a view."""
+    if not (_ASCII_TABLE.search(text) or (foreign and _ANY_BAR.search(foreign))):
+        return
+    by_column: dict[int, list[Part]] = {}
+    above: list[_Cell] = []
+    end = -1
+    for row in _ROW.finditer(text):
+        cells = _split_cells(text, row)
+        if above and text.count("\n", end, row.start()) == 1 and len(cells) == len(above):
+            for column, (upper, lower) in enumerate(zip(above, cells, strict=True)):
+                part = _wrapped_gap(text, upper, lower, is_alone=_is_alone(text, cells, column))
+                if part is not None:
+                    by_column.setdefault(column, []).append(part)
+        above = cells if len(cells) <= _MAX_COLUMNS else []
+        end = row.end()
+    yield from by_column.values()
+
+
+def _split_cells(text: str, row: re.Match[str]) -> list[_Cell]:
+    """The positions of a row's cells."""
+    start, end = row.span(2)
+    ends = [match.start() for match in re.finditer(re.escape(row[1]), text[start:end])]
+    starts = [0, *(at + 1 for at in ends)]
+    return [(start + first, start + last) for first, last in zip(starts, [*ends, end - start], strict=True)]
+
+
+def _is_alone(text: str, cells: list[_Cell], column: int) -> bool:
+    """Whether a row continues only this column, or another cell of it is empty."""
+    return len(cells) == 1 or any(not text[start:end].strip() for start, end in cells[:column] + cells[column + 1 :])
+
+
+def _wrapped_gap(text: str, upper: _Cell, lower: _Cell, *, is_alone: bool) -> Part | None:
+    """The gap between two cells if the lower one can continue a word of the upper one."""
+    first, second = text[slice(*upper)], text[slice(*lower)]
+    if not is_alone or not second.strip() or not _CELL_END.search(first):
+        return None
+    is_full = len(first) - len(first.rstrip()) <= _MAX_PADDING
+    if not is_full and len(first.split()) > 1:
+        return None
+    return Part(upper[0] + len(first.rstrip()), lower[0] + len(second) - len(second.lstrip()), "")
+
+
+def find_broken(text: str, foreign: str) -> Iterator[list[Part]]:
+    """Find everything that separates the pieces of words."""
+    parts = [*find_line_breaks(text), *find_joined_strings(text)]
+    if parts:
+        yield sorted(parts, key=itemgetter(0))
+    yield from find_carriage_returns(text)
+    yield from find_changes(text)
+    yield from find_wrapped_cells(text, foreign)
