@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.homes import generated
@@ -130,13 +131,16 @@ class Contender:
                 line = process.stdout.readline().decode()
             opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
             url = match.group() if match else ""
-            opener.open(url).read()
-            origin = re.match(r"http://[^/]+", url)
+            parts = urlsplit(url)
 
             def fetch(path: str) -> Measured:
+                # Python does not resolve names under .localhost like browsers.
+                request = urllib.request.Request(f"http://127.0.0.1:{parts.port}{path}", headers={"Host": parts.netloc})
                 start = time.perf_counter()
-                opener.open(f"{origin.group() if origin else ''}{path}").read()
+                opener.open(request).read()
                 return Measured(time.perf_counter() - start, 0)
+
+            fetch(f"/?{parts.query}")
 
             yield fetch
         finally:

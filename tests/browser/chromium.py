@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-_FLAGS = (
+FLAGS = (
     "--no-sandbox",  # root, as in CI, cannot use it
     "--disable-gpu",
     "--no-first-run",
@@ -19,7 +19,8 @@ _FLAGS = (
     "--disable-sync",
     "--disable-dev-shm-usage",  # containers have little of it
     "--disable-smooth-scrolling",  # a wheel event scrolls at once
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # pages reach no other host
+    # Pages reach no other host.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.*, EXCLUDE localhost, EXCLUDE *.localhost",
 )
 
 
@@ -42,7 +43,7 @@ def is_needed() -> bool:
 def launch(*flags: str) -> Iterator[Browser]:
     """Start the browser."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program(), args=[*_FLAGS, *flags])
+        browser = playwright.chromium.launch(executable_path=program(), args=[*FLAGS, *flags])
         try:
             yield browser
         finally:

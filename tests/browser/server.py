@@ -33,7 +33,7 @@ class Server:
 
     def client(self) -> httpx.Client:
         """A client with the cookie."""
-        return httpx.Client(base_url=self.address, cookies=self.cookies, timeout=MAX_SECONDS, trust_env=False)
+        return client_for(self.address, self.cookies)
 
     def get(self, path: str) -> httpx.Response:
         """The response to one request."""
@@ -92,7 +92,17 @@ def _read_address(process: subprocess.Popen[bytes], errors: Path) -> str:
 def _log_in(address: str, home: Path, process: int) -> Server:
     """Send the token once, like a person who opens the address, and keep the cookie."""
     parts = urlsplit(address)
-    with httpx.Client(timeout=MAX_SECONDS, trust_env=False) as client:
-        answer = client.get(address, follow_redirects=True)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    with client_for(origin) as client:
+        answer = client.get(f"{parts.path}?{parts.query}", follow_redirects=True)
         assert answer.status_code == 200, (answer.status_code, answer.text[:300])
-        return Server(f"{parts.scheme}://{parts.netloc}", dict(client.cookies), home, process)
+        return Server(origin, dict(client.cookies), home, process)
+
+
+def client_for(origin: str, cookies: dict[str, str] | None = None) -> httpx.Client:
+    """A client for an origin. Python does not resolve names under `.localhost` like browsers, so it gets an address."""
+    parts = urlsplit(origin)
+    is_name = (parts.hostname or "").endswith(".localhost")
+    base = f"http://127.0.0.1:{parts.port}" if is_name else origin
+    headers = {"Host": parts.netloc}
+    return httpx.Client(base_url=base, headers=headers, cookies=cookies, timeout=MAX_SECONDS, trust_env=False)

@@ -13,11 +13,11 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.server import Server
 from tests.browser.visitor import Visitor
 from tests.transcripts import SESSION
-from tests.web.client import TOKEN
+from tests.web.client import NAME, log_in
 from tests.web.conftest import session_rows, write_home
 
 from threadline.find import homes
-from threadline.web import App, ArchivePool, cookie_name
+from threadline.web import Access, App, ArchivePool, cookie_name
 from threadline.web.session import view
 
 _PAGE = f"/session/{SESSION}"
@@ -32,13 +32,14 @@ def visit_parts(
     home = write_home(tmp_path_factory.mktemp("parts") / "home", session_rows(turns=400))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        app = App(ArchivePool(tuple(homes(home))), token=TOKEN, port=port)
+        access = Access(f"http://{NAME}:{port}")
+        app = App(ArchivePool(tuple(homes(home))), access, host=NAME, port=port)
         uvicorn_server = uvicorn.Server(
             uvicorn.Config(app.asgi, log_level="error", ws="none", timeout_graceful_shutdown=1)
         )
         thread = threading.Thread(target=uvicorn_server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
-        visitor = Visitor(browser, Server(f"http://127.0.0.1:{port}", {cookie_name(port): TOKEN}, home, 0))
+        visitor = Visitor(browser, Server(access.origin, {cookie_name(port): log_in(access)}, home, 0))
         try:
             yield visitor
         finally:

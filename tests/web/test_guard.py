@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.transcripts import SESSION
-from tests.web.client import HOST, PORT, TOKEN, Client
+from tests.web.client import API_TOKEN, HOST, NAME, PORT, Client
 
 from threadline.web import guard
 
@@ -31,20 +31,55 @@ def test_shows_the_page_with_the_cookie(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", f"127.0.0.1:{PORT + 1}", "", f"{HOST}.evil.example"]
+    "host",
+    [
+        "evil.example",
+        f"evil.example:{PORT}",
+        "127.0.0.1",
+        f"127.0.0.1:{PORT + 1}",
+        "",
+        f"{HOST}.evil.example",
+        f"{NAME}.evil.example:{PORT}",
+        f"evil.{HOST}",
+        f"{NAME}.:{PORT}",
+        f"{HOST}:{PORT}",
+        f"{NAME}:",
+        f"evil@{HOST}",
+        f"{HOST}, evil.example",
+        f"0.0.0.0:{PORT}",
+        f"[::ffff:127.0.0.1]:{PORT}",
+    ],
 )
 def test_refuses_other_hosts(client: Client, host: str) -> None:
     """A name that leads here by DNS rebinding is refused: 403, and no content."""
     _check_refused(client, host=host)
 
 
-@pytest.mark.parametrize("host", [HOST, f"localhost:{PORT}", f"LOCALHOST:{PORT}", f"[::1]:{PORT}"])
-def test_accepts_the_names_of_this_machine(client: Client, host: str) -> None:
-    """The names of this machine are accepted in upper and lower case."""
+@pytest.mark.parametrize("host", [f"127.0.0.1:{PORT}", f"localhost:{PORT}", f"LOCALHOST:{PORT}", f"[::1]:{PORT}"])
+def test_names_that_other_servers_share_get_an_explanation_and_no_cookie(client: Client, host: str) -> None:
+    """Even with the cookie and a link: the answer says which URL to open, but not the secret name in it."""
+    _check_refused(client, host=host)
+    link = client.access.new_url().partition(HOST)[2]
+    answer = client.get(link, host=host)
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers
+    assert "Open the URL that `threadline serve` printed" in answer.text
+    assert "--host-name" in answer.text
+    assert NAME not in answer.text
+    assert client.get(link).status_code == 303  # it was not used up
+
+
+@pytest.mark.parametrize("host", [HOST, HOST.upper(), f"{NAME}:8900", NAME])
+def test_accepts_its_own_name_on_every_port(client: Client, host: str) -> None:
+    """The port may be forwarded, for example by `ssh -L 8900:127.0.0.1:PORT`."""
     assert client.get(_PAGE, host=host).status_code == 200
+    assert client.get(_PAGE, host=host, origin=f"http://{host}".lower()).status_code == 200
 
 
-@pytest.mark.parametrize("origin", ["null", "http://evil.example", f"https://{HOST}", f"http://127.0.0.1:{PORT + 1}"])
+@pytest.mark.parametrize(
+    "origin",
+    ["null", "http://evil.example", f"https://{HOST}", f"http://{NAME}:{PORT + 1}", f"http://localhost:{PORT}"],
+)
 def test_refuses_other_origins(client: Client, origin: str) -> None:
     """A script from another site, or without an origin, gets nothing."""
     _check_refused(client, origin=origin)
@@ -74,29 +109,37 @@ def test_head_has_no_body(client: Client) -> None:
     assert answer.content == b""
 
 
-@pytest.mark.parametrize("cookie", [None, "", "wrong", TOKEN[:-1], f"{TOKEN}x", '"', "ü"])
+@pytest.mark.parametrize("cookie", [None, "", "wrong", "{cookie:.42}", "{cookie}x", '"', "ü", API_TOKEN])
 def test_refuses_requests_without_a_valid_cookie(client: Client, cookie: str | None) -> None:
-    """Without a valid cookie the answer says where to find the token."""
-    client.cookie = cookie
+    """Without a valid cookie the answer says how to get one."""
+    client.cookie = cookie and cookie.format(cookie=client.cookie)
     _check_refused(client)
     assert "threadline serve" in client.get(_PAGE).text
 
 
 def test_refuses_the_cookie_of_another_port(client: Client) -> None:
     """Browsers share cookies between ports, so the name of the cookie contains the port."""
-    client.cookie = None
-    _check_refused(client, cookie=f"{guard.cookie_name(PORT + 1)}={TOKEN}")
+    _check_refused(client, cookie=f"{guard.cookie_name(PORT + 1)}={client.cookie}")
 
 
 def test_replaces_the_token_in_the_url_by_a_cookie(client: Client) -> None:
-    """The URL with the token redirects to the one without, and sets a cookie that no script can read."""
+    """The URL with the token redirects to the one without, and sets a cookie that no script can read.
+
+    The cookie has a value of its own, and no Domain: the browser sends it to this host only.
+    """
     client.cookie = None
-    answer = client.get(f"{_PAGE}?thinking=full&token={TOKEN}&tool=Bash")
+    token = client.access.new_url().partition("token=")[2]
+    answer = client.get(f"{_PAGE}?thinking=full&token={token}&tool=Bash")
     assert answer.status_code == 303
     assert answer.headers["location"] == f"{_PAGE}?thinking=full&tool=Bash"
     cookie = answer.headers["set-cookie"]
-    assert cookie.startswith(f"threadline-{PORT}={TOKEN};")
-    assert {"HttpOnly", "Path=/", "SameSite=strict"} <= {part.strip() for part in cookie.split(";")}
+    value, *attributes = (part.strip() for part in cookie.split(";"))
+    assert value.startswith(f"threadline-{PORT}=")
+    assert len(value) > 50
+    assert token not in cookie
+    assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=strict"]
+    client.cookie = value.partition("=")[2]
+    assert client.get(_PAGE).status_code == 200
     assert "pixel" not in answer.text
 
 
@@ -116,7 +159,7 @@ def test_the_redirect_stays_on_this_host(client: Client, path: str) -> None:
         "method": "GET",
         "path": path,
         "raw_path": path.encode(),
-        "query_string": f"token={TOKEN}".encode(),
+        "query_string": client.access.new_url().partition("?")[2].encode(),
         "headers": [(b"host", HOST.encode())],
     }
     sent: list[Any] = []
@@ -143,9 +186,13 @@ def test_tokens_are_compared_in_constant_time(client: Client, monkeypatch: pytes
         return real(first, second)
 
     monkeypatch.setattr(hmac, "compare_digest", compare)
-    client.cookie = "wrong"
+    cookie, client.cookie = client.cookie or "", "wrong"
+    token = client.access.new_url().partition("token=")[2]
     assert client.get(_PAGE).status_code == 403
-    assert comparisons == [(b"wrong", TOKEN.encode())]
+    assert client.get(f"{_PAGE}?token=wrong").status_code == 403
+    assert client.get(_PAGE, authorization="Bearer wrong").status_code == 403
+    assert {first for first, _second in comparisons} == {b"wrong"}
+    assert {second for _first, second in comparisons} >= {cookie.encode(), token.encode(), API_TOKEN.encode()}
 
 
 def test_refuses_websockets(client: Client) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from tests.transcripts import SESSION
-from tests.web.client import PORT, TOKEN, Client
+from tests.web.client import Client
 from tests.web.conftest import session_rows, write_home
 
 import threadline
 from threadline.find import homes
 from threadline.keep import Catalogue, Store, run_keep, this_machine
-from threadline.web import App, ArchivePool
+from threadline.web import ArchivePool
 from threadline.web import archive_pool as module
 
 OTHER = "bbbbbbbb-2222-4222-8222-222222222222"
@@ -35,11 +35,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _client(home: Path) -> Client:
     archive = threadline.open(home)
     client = Client(home)
-    client.app = App(
-        ArchivePool(archive.homes, reload_homes=archive.reload_kept_homes, without_keep=archive.without_keep),
-        token=TOKEN,
-        port=PORT,
-    )
+    client.use(ArchivePool(archive.homes, reload_homes=archive.reload_kept_homes, without_keep=archive.without_keep))
     return client
 
 

@@ -10,12 +10,12 @@ from tempfile import mkdtemp
 
 import pytest
 from tests.transcripts import SESSION
-from tests.web.client import PORT, TOKEN, Client
+from tests.web.client import Client
 from tests.web.conftest import session_rows, write_home
 
 from threadline.errors import BadQuery, Unreadable
 from threadline.find import homes
-from threadline.web import App, ArchivePool, archive_pool
+from threadline.web import ArchivePool, archive_pool
 from threadline.web import archive_pool as module
 
 _PAGES = ("/", "/sessions", "/search?q=pixel", "/usage", "/calls", "/files", "/doctor", f"/session/{SESSION}")
@@ -59,7 +59,7 @@ def _mkdtemp_in(folder: Path) -> Callable[..., str]:
 
 def _client(pool: ArchivePool) -> Client:
     client = Client(pool.homes[0].path)
-    client.app = App(pool, token=TOKEN, port=PORT)
+    client.use(pool)
     return client
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 from tests.transcripts import SESSION
-from tests.web.client import HOST, PORT, TOKEN, Client
+from tests.web.client import HOST, PORT, Client
 from tests.web.conftest import session_rows, write_home
 
-from threadline.web import App, Ticket, cookie_name
+from threadline.web import cookie_name
 
 _NAVIGATION = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
 
@@ -28,26 +28,18 @@ def _address(page: Path) -> str:
 
 
 @pytest.fixture
-def ticket() -> Iterator[Ticket]:
-    """A ticket for the server of the tests."""
-    ticket_ = Ticket(f"http://{HOST}/")
-    yield ticket_
-    ticket_.invalidate()
-
-
-@pytest.fixture
-def stranger(client: Client, ticket: Ticket) -> Client:
-    """A browser without the cookie, for a server that has issued a ticket."""
-    client.app = App(client.pool, token=TOKEN, port=PORT, ticket=ticket)
+def stranger(client: Client) -> Iterator[Client]:
+    """A browser without the cookie."""
     client.cookie = None
-    return client
+    yield client
+    client.access.log_out_all()  # removes the files
 
 
-def test_only_the_owner_can_read_the_file(ticket: Ticket) -> None:
+def test_only_the_owner_can_read_the_file(stranger: Client) -> None:
     """The folder and the file are private, whatever the umask."""
     before = os.umask(0)
     try:
-        page = ticket.write_page()
+        page = stranger.access.write_file()
     finally:
         os.umask(before)
     assert page.stat().st_mode & 0o777 == 0o600
@@ -55,26 +47,33 @@ def test_only_the_owner_can_read_the_file(ticket: Ticket) -> None:
     assert "<script" not in page.read_text()
 
 
-def test_a_ticket_works_once(stranger: Client, ticket: Ticket) -> None:
+def test_a_file_works_once(stranger: Client) -> None:
     """The browser gets the cookie and continues. The file is deleted, and its token is refused from then on."""
-    page = ticket.write_page()
+    page = stranger.access.write_file()
     path = _address(page).removeprefix(f"http://{HOST}")
     answer = stranger.get(path, **_NAVIGATION)
     assert answer.status_code == 200
-    assert answer.headers["set-cookie"].startswith(f"{cookie_name(PORT)}={TOKEN};")
+    assert answer.headers["set-cookie"].startswith(f"{cookie_name(PORT)}=")
     assert "SameSite=strict" in answer.headers["set-cookie"]
     assert 'content="0; url=/"' in answer.text
-    assert TOKEN not in answer.text
+    assert path.partition("token=")[2] not in answer.text + answer.headers["set-cookie"]
     assert not page.parent.exists()
     assert stranger.get(path, **_NAVIGATION).status_code == 403
     assert stranger.get(path).status_code == 403
 
 
-def test_the_printed_token_stays_valid_but_not_from_other_sites(stranger: Client, ticket: Ticket) -> None:
-    """The printed URL works as long as the server runs, but another site may not link to it."""
-    ticket.invalidate()
-    assert stranger.get(f"/session/{SESSION}?token={TOKEN}").status_code == 303
-    assert stranger.get(f"/session/{SESSION}?token={TOKEN}", **_NAVIGATION).status_code == 403
+def test_other_sites_may_not_link_to_the_printed_url(stranger: Client) -> None:
+    """The printed URL is for the person who sees it: another site may not link to it. That does not use it up."""
+    query = stranger.access.new_url().partition("/?")[2]
+    assert stranger.get(f"/session/{SESSION}?{query}", **_NAVIGATION).status_code == 403
+    assert stranger.get(f"/session/{SESSION}?{query}").status_code == 303
+
+
+def test_the_files_are_removed_at_the_end(stranger: Client) -> None:
+    """When the server stops, files that were not used are deleted."""
+    page = stranger.access.write_file()
+    stranger.access.log_out_all()
+    assert not page.parent.exists()
 
 
 @pytest.mark.parametrize(
@@ -83,15 +82,20 @@ def test_the_printed_token_stays_valid_but_not_from_other_sites(stranger: Client
         ("HEAD", {}),
         ("GET", {"sec_fetch_dest": "iframe"}),
         ("GET", {"sec_fetch_dest": "empty"}),
+        ("GET", {"sec_purpose": "prefetch"}),
+        ("GET", {"sec_purpose": "prefetch;prerender"}),
+        ("GET", {"purpose": "prefetch"}),
+        ("GET", {"purpose": "preview"}),
+        ("GET", {"x_moz": "prefetch"}),
         ("GET", {"origin": "http://evil.example"}),
         ("GET", {"host": "evil.example"}),
     ],
 )
-def test_requests_without_navigation_do_not_use_up_the_ticket(
-    stranger: Client, ticket: Ticket, method: str, headers: dict[str, str]
+def test_requests_without_navigation_do_not_use_up_the_link(
+    stranger: Client, method: str, headers: dict[str, str]
 ) -> None:
-    """A frame, a script or another host gets no cookie, and the ticket stays valid."""
-    path = _address(ticket.write_page()).removeprefix(f"http://{HOST}")
+    """A frame, a script or another host gets no cookie, and the link stays valid."""
+    path = _address(stranger.access.write_file()).removeprefix(f"http://{HOST}")
     answer = stranger.get(path, method, **headers)
     assert answer.status_code == 403
     assert "set-cookie" not in answer.headers

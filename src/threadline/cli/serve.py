@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import sys
+import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -26,9 +29,24 @@ Examples:
   threadline serve                    open the page in a browser
   threadline serve --no-open          only print its address
   threadline serve --home demo-home --port 8900
-  threadline serve --no-open --json   for a program: address, port, token
+  threadline serve --no-open --json --api-token   for a program
 """
 _REQUIRED_PACKAGES = ("starlette", "uvicorn", "markupsafe", "markdown_it", "pygments", "anyio")
+
+
+_BACKGROUND_SECONDS = 1.0
+"""How often a server in the background checks whether it has its terminal again."""
+_TIME = re.compile(r"([1-9][0-9]{0,5})\s*([mhd])")
+_UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400}
+MAX_EXPIRY = 7 * 86400
+
+
+def _parse_expiry(_context: click.Context, _option: click.Parameter, text: str) -> float:
+    match = _TIME.fullmatch(text.strip().lower())
+    seconds = int(match[1]) * _UNIT_SECONDS[match[2]] if match is not None else 0
+    if not 0 < seconds <= MAX_EXPIRY:
+        raise click.BadParameter(f"{text!r} is not a time from 1m to 7d. Write 30m, 12h or 2d.")
+    return seconds
 
 
 @click.command(epilog=_EPILOG)
@@ -38,24 +56,51 @@ _REQUIRED_PACKAGES = ("starlette", "uvicorn", "markupsafe", "markdown_it", "pygm
     type=click.Choice(("127.0.0.1", "::1")),
     default="127.0.0.1",
     show_default=True,
-    help="Loopback address to bind to, IPv4 or IPv6.",
+    help="Loopback address to bind to, IPv4 or IPv6. The same port of the other one is taken, too.",
 )
+@click.option(
+    "--host-name",
+    metavar="NAME",
+    help="Host name in the URL: NAME.localhost, an address like 127.34.5.6, or `address` for a random one. Default: a "
+    "random name under .localhost.",
+)
+@click.option(
+    "--expire",
+    "idle_seconds",
+    metavar="TIME",
+    default="12h",
+    callback=_parse_expiry,
+    help="Log out a browser after this time without a request: 30m, 12h, 7d. Default: 12h.",
+)
+@click.option("--api-token", "with_api_token", is_flag=True, help="Also print a token for scripts.")
 @click.option(
     "--open/--no-open", "is_opened", default=True, help="Open a browser if there is a display. Default: open."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
 @home_option
 @jobs_option
-def serve(*, port: int, host: str, is_opened: bool, as_json: bool, homes: tuple[str, ...], jobs: int | None) -> int:
+def serve(
+    *,
+    port: int,
+    host: str,
+    host_name: str | None,
+    idle_seconds: float,
+    with_api_token: bool,
+    is_opened: bool,
+    as_json: bool,
+    homes: tuple[str, ...],
+    jobs: int | None,
+) -> int:
     """Browse all sessions in a local web page.
 
-    Binds to localhost, is read-only, and requires the token in the URL it prints. Anyone with that URL can read what
-    you can read. The index is refreshed first. Stop with Ctrl-C.
+    Binds to localhost and is read-only. The URL it prints works once and lets one browser in, which can then read what
+    you can read. Press Enter for another URL. The index is refreshed first. Stop with Ctrl-C.
     """
     _require_web()
-    from threadline.web import ArchivePool  # noqa: PLC0415 - needs the packages just checked for
+    from threadline.web import ArchivePool, choose_host_name  # noqa: PLC0415 - needs the packages just checked for
     from threadline.web import serve as run  # noqa: PLC0415 - likewise
 
+    host_name = choose_host_name(host_name)
     archive = open_archive(homes, jobs, require_home=True)
     index = archive.index if uses_index() else False
     pool = ArchivePool(
@@ -64,12 +109,23 @@ def serve(*, port: int, host: str, is_opened: bool, as_json: bool, homes: tuple[
 
     def ready(served: Served) -> None:
         _print_address(served, sessions, as_json=as_json)
-        if is_opened and not as_json and _has_display():
-            _open_browser(served)
+        if not as_json:
+            if is_opened and _has_display():
+                _open_browser(served)
+            if _has_terminal():
+                _print_urls_on_enter(served)
 
     try:
         sessions = _prepare_index(pool, jobs)
-        run(pool, host, port, ready)
+        run(
+            pool,
+            host,
+            port,
+            ready,
+            host_name=host_name,
+            idle_seconds=idle_seconds,
+            with_api_token=with_api_token,
+        )
     finally:
         pool.close()
     return EXIT_OK
@@ -105,28 +161,60 @@ def _print_address(served: Served, sessions: int, *, as_json: bool) -> None:
             "host": served.host,
             "port": served.port,
             "token": served.token,
+            "api_token": served.api_token,
             "sessions": sessions,
         }
         click.echo(out.json_text(address))
         sys.stdout.flush()
         return
     click.echo(served.url)
+    if served.api_token is not None:
+        click.echo(f"API token: {served.api_token}")
     sys.stdout.flush()
-    out.print_message(f"Serving {count(sessions, 'session')}. Press Ctrl-C to stop.")
+    advice = "Press Enter for another URL, Ctrl-C to stop." if _has_terminal() else "Press Ctrl-C to stop."
+    out.print_message(f"Serving {count(sessions, 'session')}. The URL works once. {advice}")
 
 
 def _open_browser(served: Served) -> None:
-    """Open a browser on a private file that redirects: other users can read its command line, and so the token."""
+    """Open a browser on a private file that redirects: other users can read its command line, and so the URL."""
     import webbrowser  # noqa: PLC0415 - only if there is a display
     from threading import Thread  # noqa: PLC0415 - likewise
 
     try:
-        page = served.ticket.write_page()
+        page = served.access.write_file()
     except OSError as error:
         out.print_message(f"Could not open a browser ({error.strerror or error}). Open the address above.")
         return
     # Some browsers block until they are closed; the server must answer meanwhile.
     Thread(target=webbrowser.open, args=(page.as_uri(),), name="threadline-browser", daemon=True).start()
+
+
+def _has_terminal() -> bool:
+    """Whether somebody can press Enter, and sees what is printed."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _print_urls_on_enter(served: Served) -> None:
+    """Print another URL whenever Enter is pressed in the terminal."""
+    from threading import Thread  # noqa: PLC0415 - only for a terminal
+
+    terminal = sys.stdin.fileno()
+
+    def follow() -> None:
+        if sys.platform != "win32":  # in the background, reading fails instead of stopping the server
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTIN})
+        while True:
+            try:
+                # Not sys.stdin: its lock would be held when Python ends.
+                if not os.read(terminal, 4096):
+                    return  # Ctrl-D
+            except OSError:
+                time.sleep(_BACKGROUND_SECONDS)
+                continue
+            click.echo(served.access.new_url())
+            sys.stdout.flush()
+
+    Thread(target=follow, name="threadline-terminal", daemon=True).start()
 
 
 def _has_display() -> bool:

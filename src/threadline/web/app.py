@@ -21,9 +21,11 @@ from starlette.routing import Route
 from threadline.errors import BadQuery, Error, NotFound
 from threadline.model.times import parse_zone
 from threadline.web import urls
+from threadline.web.access import LINK_SECONDS
 from threadline.web.errors import add_notice, error_response, gone_page, orphan_page
-from threadline.web.guard import Guard
+from threadline.web.guard import BROWSER_KEY, Guard, cookie_name
 from threadline.web.live import Live
+from threadline.web.pages.access import access_page, link_page, logged_out_page
 from threadline.web.pages.doctor import doctor_page
 from threadline.web.pages.file_log import file_log_page
 from threadline.web.pages.home import home_page
@@ -55,8 +57,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from threadline.archive import Archive
+    from threadline.web.access import Access, Browser
     from threadline.web.archive_pool import ArchivePool
-    from threadline.web.guard import Ticket
 
 _MAX_CONCURRENT = 6
 """How many requests are answered at the same time; more would only compete for the same cores."""
@@ -108,16 +110,20 @@ ROUTES: tuple[PageRoute, ...] = (
 
 
 class App:
-    """The application. `asgi` is what a server runs; `live` sends events to open pages."""
+    """The application. `asgi` is what a server runs; `live` sends events to open pages.
 
-    def __init__(self, pool: ArchivePool, *, token: str, port: int, ticket: Ticket | None = None) -> None:
+    `host` and `port` are those that it is reached at. The host gives the page cookies of its own.
+    """
+
+    def __init__(self, pool: ArchivePool, access: Access, *, host: str, port: int) -> None:
         self.live = Live(pool.homes)
         self._pool = pool
-        self._ticket = ticket
+        self._access = access
+        self._cookie = cookie_name(port)
         self._session_cache = SessionCache(on_reread=self.live.notify)
         self._limiter = CapacityLimiter(_MAX_CONCURRENT)
         router = Starlette(routes=list(self._routes()), lifespan=self._lifespan)
-        self.asgi = Guard(router, token=token, port=port, ticket=ticket)
+        self.asgi = Guard(router, access, host=host, port=port)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -126,11 +132,15 @@ class App:
         finally:
             self.live.stop()
             self._pool.close()
-            if self._ticket is not None:
-                self._ticket.invalidate()
+            self._access.log_out_all()
 
     def _routes(self) -> Iterator[Route]:
-        yield Route(urls.LIVE, self.live.respond)
+        yield Route(urls.LIVE, self._stream_events)
+        yield Route(urls.ACCESS, self._show_access)
+        for path in (urls.NEW_LINK, urls.json_path(urls.NEW_LINK)):
+            yield Route(path, self._issue_link, methods=["POST"])
+        for path in (urls.LOG_OUT, urls.LOG_OUT_ALL):
+            yield Route(path, self._log_out, methods=["POST"])
         yield Route(f"{urls.ASSETS}/{{name}}", _asset)
         yield Route("/favicon.ico", _no_icon)
         for route in ROUTES:
@@ -139,6 +149,29 @@ class App:
             yield Route(urls.json_path(route.path), endpoint)
             yield Route(route.path, endpoint)
         yield Route("/{rest:path}", _unknown_path)
+
+    async def _stream_events(self, request: Request) -> Response:
+        browser = _browser_of(request)
+        return await self.live.respond(request, lambda: browser is None or self._access.is_allowed(browser))
+
+    async def _show_access(self, request: Request) -> Response:
+        return build_response(access_page(self._access, _browser_of(request)), request.url.path)
+
+    async def _issue_link(self, request: Request) -> Response:
+        """Issue a link to the address that the browser uses, whose port may be forwarded."""
+        origin = None if _browser_of(request) is None else f"http://{request.headers['host'].lower()}"
+        url = self._access.new_url(origin=origin, seconds=LINK_SECONDS)
+        return build_response(link_page(url), request.url.path)
+
+    async def _log_out(self, request: Request) -> Response:
+        browser = _browser_of(request)
+        if request.url.path == urls.LOG_OUT_ALL:
+            self._access.log_out_all()
+        elif browser is not None:
+            self._access.log_out(browser)
+        response = logged_out_page()
+        response.delete_cookie(self._cookie, path="/", httponly=True, samesite="strict")
+        return response
 
     def _endpoint(self, route: PageRoute) -> _Endpoint:
         async def endpoint(request: Request) -> Response:
@@ -179,6 +212,11 @@ class App:
                 return build_response(add_notice(result, notice) if notice else result, path, bare=is_bare)
             except Exception as error:  # noqa: BLE001 - no error may stop the server
                 return error_response(error, path)
+
+
+def _browser_of(request: Request) -> Browser | None:
+    browser: Browser | None = request.scope[BROWSER_KEY]
+    return browser
 
 
 def _carried_zone(request: Request) -> list[tuple[str, str]]:

@@ -1,33 +1,33 @@
-"""Access control: token, cookie, Host, Origin and Sec-Fetch checks, and security headers on every response.
+"""Access control: host, cookie, Origin and Sec-Fetch checks, and security headers on every response.
 
-Other users of this machine lack the token. Other sites shown in the same browser lack it too, because the cookie is
-SameSite=strict; if they had it, their `Origin`, `Sec-Fetch-Site` or (after DNS rebinding) `Host` would give them
-away.
+Other users of this machine have no cookie. Browsers send a host's cookies to all its ports, so each run of the server
+has a host name of its own that nobody else knows: other servers on this machine do not get the cookie. Other sites
+shown in the same browser lack it, too, because it is SameSite=strict; if they had it, their `Origin`, `Sec-Fetch-Site`
+or (after DNS rebinding) `Host` would give them away.
 
-A browser's command line can be read by every user of the machine. So `serve` opens a private file instead of a URL
-with the token; the file leads to the server with a ticket that works once.
+Only `POST_PATHS` accept POST, and only from our own origin. Scripts send a token of their own instead of the cookie.
 """
 
 from __future__ import annotations
 
-import hmac
-import secrets
+import re
 from collections.abc import Iterable
-from contextlib import suppress
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from threadline.json_values import encode_json
 from threadline.render.html import el, join, render_page
+from threadline.web import urls
+from threadline.web.access import redirect_page
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from threadline.web.access import Access, Browser
 
 MAX_URL_BYTES = 8192
 """The longest URL that is accepted, in bytes."""
@@ -46,20 +46,40 @@ HEADERS: tuple[tuple[str, str], ...] = (
 )
 """The headers of every response, including refusals."""
 _ENCODED_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS]
-_OWN_SITE = frozenset({"same-origin", "none"})
-_OPEN_PRINTED_URL = "Open the URL that `threadline serve` printed. It contains the token for this page."
+_OWN_SITE = frozenset({b"same-origin", b"none"})
+_LOOPBACK_NAMES = frozenset({b"127.0.0.1", b"localhost", b"[::1]"})
+_HOST = re.compile(rb"([^:\[\]]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?\Z")
+POST_PATHS = frozenset({urls.NEW_LINK, urls.LOG_OUT, urls.LOG_OUT_ALL, urls.json_path(urls.NEW_LINK)})
+"""The paths that accept POST. They change who may use the page, and nothing else."""
+BROWSER_KEY = "threadline.browser"
+"""Under this key, the ASGI scope has the browser that sends the request; None if a script does."""
+
+_NEW_LINK = "Press Enter in the terminal where `threadline serve` runs to get a new link."
+_OPEN_PRINTED_URL = f"Open the URL that `threadline serve` printed. {_NEW_LINK}"
+_USED_LINK = (
+    f"This link was used before, or has expired. {_NEW_LINK} Or create one in a browser that is still logged in: "
+    "Access, in the bar at the top."
+)
+_OTHER_HOST = (
+    "This is not the address of the page. Each run of `threadline serve` has a host name of its own, so that no other "
+    f"server on this machine gets its cookie. {_OPEN_PRINTED_URL} If the browser cannot find that host, start "
+    "`threadline serve --host-name address` instead. Scripts can use this address with a token (`--api-token`)."
+)
+
+_Headers = dict[bytes, list[bytes]]
 
 
 class Guard:
-    """Passes on requests of the person who started the server, and refuses all others with a page without content."""
+    """Passes on requests of the person who started the server, and refuses all others with a page without content.
 
-    def __init__(self, app: ASGIApp, *, token: str, port: int, ticket: Ticket | None = None) -> None:
+    `host` is the only host name that browsers may use. Its port may differ, because it may be forwarded.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, *, host: str, port: int) -> None:
         self._app = app
-        self._token = token.encode()
-        self._ticket = ticket
+        self._access = access
+        self._host = host.lower().encode()
         self._cookie = cookie_name(port)
-        self._hosts = frozenset(f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost", "[::1]"))
-        self._origins = frozenset(b"http://" + host for host in self._hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on to the application."""
@@ -75,63 +95,82 @@ class Guard:
 
     def _check(self, scope: Scope) -> Response | None:
         """Return a refusal, or the redirect that sets the cookie; None if the request may pass."""
-        headers: dict[bytes, list[bytes]] = {}
+        headers: _Headers = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
+        is_data = scope["path"].endswith(".json")
+        is_script = self._has_api_token(headers)
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         token = next((value for name, value in query if name == "token"), None)
-        fault = self._find_fault(scope, headers)
-        if fault is None and token is not None and self._ticket is not None and self._ticket.accepts(token):
-            return self._redeem_ticket(scope, headers)
-        fault = fault or _find_cross_site_fault(headers)
-        if fault is not None:
-            return refusal(fault, HTTPStatus.FORBIDDEN)
+        if fault := self._find_fault(scope, headers, is_script=is_script):
+            return refusal(fault, HTTPStatus.FORBIDDEN, is_data=is_data)
         if len(scope.get("raw_path") or scope["path"].encode()) + len(scope["query_string"]) > MAX_URL_BYTES:
-            return refusal("This URL is too long.", HTTPStatus.REQUEST_URI_TOO_LONG)
-        if token is not None and self._is_token(token):
-            return self._redirect_without_token(scope, query)
-        cookies = _cookie_values(headers.get(b"cookie", ()), self._cookie)
-        if token is not None or not any(map(self._is_token, cookies)):
-            return refusal(_OPEN_PRINTED_URL, HTTPStatus.FORBIDDEN)
+            return refusal("This URL is too long.", HTTPStatus.REQUEST_URI_TOO_LONG, is_data=is_data)
+        if token is not None:
+            return self._open_link(scope, headers, query, token)
+        if fault := _find_cross_site_fault(headers):
+            return refusal(fault, HTTPStatus.FORBIDDEN, is_data=is_data)
+        browser = self._find_browser(headers)
+        if browser is None and not is_script:
+            return refusal(_OPEN_PRINTED_URL, HTTPStatus.FORBIDDEN, is_data=is_data)
+        scope[BROWSER_KEY] = browser
         return None
 
-    def _find_fault(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> str | None:
-        if scope["method"] not in {"GET", "HEAD"}:
+    def _find_fault(self, scope: Scope, headers: _Headers, *, is_script: bool) -> str | None:
+        """Check method, Host and Origin."""
+        is_post = scope["method"] == "POST" and scope["path"] in POST_PATHS
+        if scope["method"] not in {"GET", "HEAD"} and not is_post:
             return "This page is read-only. Only GET and HEAD are allowed."
-        hosts = headers.get(b"host", [])
-        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+        hosts = [host.lower() for host in headers.get(b"host", ())]
+        match = _HOST.match(hosts[0]) if len(hosts) == 1 else None
+        if match is None or match[1] not in {self._host, *_LOOPBACK_NAMES}:
             return f"The Host header names another host. {_OPEN_PRINTED_URL}"
-        if any(origin.lower() not in self._origins for origin in headers.get(b"origin", ())):
+        if match[1] != self._host and not is_script:
+            return _OTHER_HOST
+        origins = headers.get(b"origin", [])
+        is_own = all(origin.lower() == b"http://" + hosts[0] for origin in origins)
+        if not is_own or (is_post and not origins and not is_script):
             return "Requests from other sites are not allowed."
         return None
 
-    def _is_token(self, text: str) -> bool:
-        return hmac.compare_digest(text.encode(errors="replace"), self._token)
+    def _has_api_token(self, headers: _Headers) -> bool:
+        """Whether a script sends its token. Browsers never send it by themselves."""
+        values = headers.get(b"authorization", [])
+        scheme, _, token = values[0].decode("latin-1").partition(" ") if len(values) == 1 else ("", "", "")
+        return scheme.lower() == "bearer" and self._access.is_api_token(token.strip())
 
-    def _redeem_ticket(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> Response:
-        """Set the cookie for a browser that comes from our own file, which it treats as another site.
+    def _find_browser(self, headers: _Headers) -> Browser | None:
+        cookies = _cookie_values(headers.get(b"cookie", ()), self._cookie)
+        return next(filter(None, map(self._access.find_browser, cookies)), None)
 
-        A browser does not store a strict cookie during a redirect that another site began. So a page of ours is sent,
-        and that page goes on.
+    def _open_link(self, scope: Scope, headers: _Headers, query: Iterable[tuple[str, str]], token: str) -> Response:
+        """Let a browser in by a link, and redirect to the same URL without the token.
+
+        Only a navigation uses the link up: not HEAD, not a request made in advance, not a frame or a script. In the
+        browser that used it, the link still leads to the page.
         """
-        is_document = headers.get(b"sec-fetch-dest", [b"document"]) == [b"document"]
-        if scope["method"] != "GET" or self._ticket is None or not is_document:
+        link = self._access.find_link(token)
+        cross_site_fault = _find_cross_site_fault(headers)
+        if cross_site_fault is not None and not (link is not None and link.is_from_file):
+            return refusal(cross_site_fault, HTTPStatus.FORBIDDEN)
+        if link is None and not self._access.is_spent(token):
             return refusal(_OPEN_PRINTED_URL, HTTPStatus.FORBIDDEN)
-        self._ticket.invalidate()
-        response = HTMLResponse(redirect_page("/"))
-        self._set_cookie(response)
-        return response
-
-    def _set_cookie(self, response: Response) -> None:
-        response.set_cookie(self._cookie, self._token.decode(), path="/", httponly=True, samesite="strict")
-
-    def _redirect_without_token(self, scope: Scope, query: Iterable[tuple[str, str]]) -> Response:
-        """Redirect to the same URL without the token, and set the cookie."""
-        query_string = urlencode([(name, value) for name, value in query if name != "token"])
-        raw = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1").partition("?")[0]
-        path = "/" + raw.lstrip("/\\")  # two slashes, or `/\\`, which browsers read the same, would name another host
-        response = RedirectResponse(f"{path}?{query_string}" if query_string else path, HTTPStatus.SEE_OTHER)
-        self._set_cookie(response)
+        browser = self._find_browser(headers)
+        if link is not None:
+            if scope["method"] != "GET" or not _is_navigation(headers):
+                return refusal(_OPEN_PRINTED_URL, HTTPStatus.FORBIDDEN)
+            browser = self._access.redeem(link, browser)
+        if browser is None:
+            return refusal(_USED_LINK, HTTPStatus.FORBIDDEN)
+        url = _url_without_token(scope, query)
+        response: Response
+        if cross_site_fault is None:
+            response = RedirectResponse(url, HTTPStatus.SEE_OTHER)
+        else:
+            # A browser does not store a strict cookie during a redirect that another site began, and for it our own
+            # file is another site. So a page of ours is sent, and that page goes on.
+            response = HTMLResponse(redirect_page(url))
+        response.set_cookie(self._cookie, browser.cookie, path="/", httponly=True, samesite="strict")
         return response
 
 
@@ -157,18 +196,33 @@ def cookie_name(port: int) -> str:
     return f"threadline-{port}"
 
 
-def refusal(reason: str, status: HTTPStatus) -> Response:
-    """Build a page that contains only the reason."""
+def refusal(reason: str, status: HTTPStatus, *, is_data: bool = False) -> Response:
+    """Build a page, or a JSON object, that contains only the reason."""
+    if is_data:
+        return Response(encode_json({"error": reason}), status, media_type="application/json")
     main = join((el("h1", status.phrase), el("p", reason)))
     return HTMLResponse(str(render_page(f"{status.phrase} · threadline", main, kind="refused")), status)
 
 
-def _find_cross_site_fault(headers: dict[bytes, list[bytes]]) -> str | None:
+def _find_cross_site_fault(headers: _Headers) -> str | None:
     """Check where the browser says that the request comes from."""
-    sites = headers.get(b"sec-fetch-site", ())
-    if any(site.decode("latin-1").strip().lower() not in _OWN_SITE for site in sites):
+    if any(site.strip().lower() not in _OWN_SITE for site in headers.get(b"sec-fetch-site", ())):
         return f"Links from other sites are not allowed. {_OPEN_PRINTED_URL}"
     return None
+
+
+def _is_navigation(headers: _Headers) -> bool:
+    """Whether somebody opens a page. A browser may also load a page in advance, which nobody may ever see."""
+    purposes = [*headers.get(b"sec-purpose", ()), *headers.get(b"purpose", ()), *headers.get(b"x-moz", ())]
+    is_document = headers.get(b"sec-fetch-dest", [b"document"]) == [b"document"]
+    return is_document and not any(b"pre" in purpose.lower() for purpose in purposes)  # prefetch, prerender, preview
+
+
+def _url_without_token(scope: Scope, query: Iterable[tuple[str, str]]) -> str:
+    query_string = urlencode([(name, value) for name, value in query if name != "token"])
+    raw = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1").partition("?")[0]
+    path = "/" + raw.lstrip("/\\")  # two slashes, or `/\\`, which browsers read the same, would name another host
+    return f"{path}?{query_string}" if query_string else path
 
 
 def _cookie_values(lines: Iterable[bytes], name: str) -> Iterable[str]:
@@ -181,46 +235,3 @@ def _cookie_values(lines: Iterable[bytes], name: str) -> Iterable[str]:
                     continue
                 if name in cookie:
                     yield cookie[name].value
-
-
-_FILE_NAME = "open.html"
-
-
-class Ticket:
-    """A token that works once, in a private file that leads a browser to the server."""
-
-    def __init__(self, origin: str) -> None:
-        self._origin = origin
-        self._token: str | None = secrets.token_urlsafe(24)
-        self._folder: Path | None = None
-
-    def write_page(self) -> Path:
-        """Write the file, in a folder of its own; no other user may read either.
-
-        Raises:
-            OSError: it cannot be written.
-        """
-        self._folder = Path(mkdtemp(prefix="threadline-"))  # private, whatever the umask is
-        page = self._folder / _FILE_NAME
-        page.touch(mode=0o600)
-        page.write_text(redirect_page(f"{self._origin}?token={self._token}"), encoding="utf-8")
-        return page
-
-    def accepts(self, text: str) -> bool:
-        """Whether a text is the token, and the token is still valid."""
-        return self._token is not None and hmac.compare_digest(text.encode(errors="replace"), self._token.encode())
-
-    def invalidate(self) -> None:
-        """Make the token invalid and remove the file."""
-        self._token = None
-        if self._folder is not None:
-            with suppress(OSError):
-                rmtree(self._folder)
-            self._folder = None
-
-
-def redirect_page(url: str) -> str:
-    """A page that redirects to a URL without a script. It has a link for browsers that do not follow the redirect."""
-    refresh = el("meta", http_equiv="refresh", content=f"0; url={url}")
-    main = join((el("p", "threadline is at this address."), el("p", el("a", "Continue", href=url))))
-    return str(render_page("threadline", main, kind="way", head=refresh))

@@ -10,8 +10,8 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.2
 """Seconds between two polls, and between two events for the same session."""
 _KEEPALIVE_SECONDS = 15.0
+_LOGGED_OUT = "event: logged-out\ndata: \n\n"
 _MAX_HEADS = 40
 """How many entries of a transcript may come before the first that names its session."""
 _LOG = logging.getLogger("threadline")
@@ -94,12 +95,25 @@ class Live:
         self._worker: threading.Thread | None = None
         self._is_stopped = False
 
-    async def respond(self, request: Request) -> Response:
-        """The stream of events for a page; the parameter `session` limits it to one session."""
+    async def respond(self, request: Request, is_allowed: Callable[[], bool]) -> Response:
+        """The stream of events for a page; the parameter `session` limits it to one session.
+
+        The stream ends once `is_allowed` says that the browser has lost access.
+        """
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
         session = (request.query_params.get("session") or "").lower() or None
-        return StreamingResponse(self.listen(session), media_type="text/event-stream")
+        stream = self.listen_while(is_allowed, session)
+        return StreamingResponse(stream, media_type="text/event-stream")
+
+    async def listen_while(self, is_allowed: Callable[[], bool], session: str | None) -> AsyncGenerator[str]:
+        """The events until the browser has lost access; then it is told so, even if nothing else happens."""
+        async with aclosing(self.listen(session)) as events:
+            async for event in events:
+                if not is_allowed():
+                    yield _LOGGED_OUT
+                    return
+                yield event
 
     @property
     def is_following(self) -> bool:

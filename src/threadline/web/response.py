@@ -116,7 +116,16 @@ def navigation_bar(path: str) -> Markup:
         _script_button("menu", "palette", "Go to a session or page (Ctrl K)"),
         _script_button("moon", "theme", "Theme: light, dark, system (d)"),
     )
-    return el("header", brand, el("nav", pages, aria_label="Pages"), search, *buttons, keys, class_="top")
+    access = el(
+        "a",
+        icon("lock"),
+        href=urls.build_url(urls.ACCESS),
+        class_="keys",
+        title="Access: other browsers, log out",
+        aria_label="Access",
+        aria_current=_aria_current(path, urls.ACCESS),
+    )
+    return el("header", brand, el("nav", pages, aria_label="Pages"), search, *buttons, keys, access, class_="top")
 
 
 def _script_button(icon_name: str, action: str, label: str) -> Markup:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import errno
+import re
 import secrets
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 import uvicorn
 from msgspec import Struct
 
-from threadline.errors import Unreadable
+from threadline.errors import BadQuery, Unreadable
+from threadline.web.access import IDLE_SECONDS, Access
 from threadline.web.app import App
-from threadline.web.guard import Ticket
 from threadline.web.timeouts import HeaderTimeout
 
 if TYPE_CHECKING:
@@ -20,30 +26,56 @@ if TYPE_CHECKING:
 
     from threadline.web.archive_pool import ArchivePool
 
+RANDOM_ADDRESS = "address"
+"""As a host name, it means a random address of this machine."""
+_LOOPBACK = ("127.0.0.1", "::1")
+_NAME = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+localhost")
+_MAX_ATTEMPTS = 50
+"""How many ports to try until one is free for IPv4 and for IPv6."""
+_NO_SUCH_ADDRESS = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+
 
 class Served(Struct, frozen=True):
-    """Where the server listens. `url` contains the token; `ticket` is for a browser that `serve` opens."""
+    """Where the server listens. `url` is a link that works once; `access` issues others."""
 
     url: str
     host: str
     port: int
-    token: str
-    ticket: Ticket
+    api_token: str | None
+    access: Access
+
+    @property
+    def token(self) -> str:
+        """The token in the URL."""
+        return self.url.partition("token=")[2]
 
 
-def serve(pool: ArchivePool, host: str, port: int, ready: Callable[[Served], None]) -> None:
+def serve(
+    pool: ArchivePool,
+    host: str,
+    port: int,
+    ready: Callable[[Served], None],
+    *,
+    host_name: str,
+    idle_seconds: float = IDLE_SECONDS,
+    with_api_token: bool = False,
+) -> None:
     """Answer requests until Ctrl-C. `ready` is called once the server listens. Port 0 is any free port.
+
+    `host_name` is the host of its URLs, see `choose_host_name`. Browsers resolve names under `.localhost` themselves.
 
     Raises:
         Unreadable: the port is in use, or not allowed.
     """
-    with _bind_socket(host, port) as listener:
-        port = listener.getsockname()[1]
-        token = secrets.token_urlsafe(24)
-        origin = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-        ticket = Ticket(origin)
-        app = App(pool, token=token, port=port, ticket=ticket)
-        served = Served(f"{origin}?token={token}", host, port, token, ticket)
+    with ExitStack() as stack:
+        listeners = _bind_sockets(_listen_addresses(host, host_name), port)
+        for listener in listeners:
+            stack.enter_context(listener)
+        host, port = listeners[0].getsockname()[:2]
+        api_token = secrets.token_urlsafe(32) if with_api_token else None
+        access = Access(f"http://{host_name}:{port}", idle_seconds=idle_seconds, api_token=api_token)
+        app = App(pool, access, host=host_name, port=port)
+        served = Served(access.new_url(), host, port, api_token, access)
         settings = uvicorn.Config(
             app.asgi,
             log_level="error",
@@ -56,7 +88,7 @@ def serve(pool: ArchivePool, host: str, port: int, ready: Callable[[Served], Non
             timeout_graceful_shutdown=1,
             h11_max_incomplete_event_size=32 * 1024,
         )
-        _Server(settings, app, lambda: ready(served)).run(sockets=[listener])
+        _Server(settings, app, lambda: ready(served)).run(sockets=listeners)
 
 
 class _Server(uvicorn.Server):
@@ -79,15 +111,89 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _bind_socket(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+def choose_host_name(name: str | None) -> str:
+    """Check a host name, or choose a random one. None is a random name, `address` a random address.
+
+    The name must be secret: whoever knows it can start a server with the same name on another port, and gets the cookie
+    if the user opens that. An address is not secret, because every user of the machine can list open ports.
+
+    Raises:
+        BadQuery: browsers would not take it for this machine, or it would share its cookies.
+    """
+    if name is None:
+        return f"threadline-{base64.b32encode(secrets.token_bytes(10)).decode().lower()}.localhost"
+    name = name.lower()
+    if name == RANDOM_ADDRESS:
+        return ".".join(("127", *(str(secrets.randbelow(254) + 1) for _ in range(3))))
+    if name in {"127.0.0.1", "localhost"}:
+        raise BadQuery(
+            f"With the host name {name}, every server on this machine would get the cookie. "
+            "Use a name like me.localhost, or `address`."
+        )
+    if not _is_loopback_address(name) and not _NAME.fullmatch(name):
+        raise BadQuery(
+            f"{name!r} cannot be the host name. Use a name like me.localhost, an address like 127.34.5.6, or `address`."
+        )
+    return name
+
+
+def _is_loopback_address(text: str) -> bool:
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
+        return IPv4Address(text).is_loopback
+    except ValueError:
+        return False
+
+
+def _listen_addresses(host: str, host_name: str) -> list[str]:
+    """The addresses to listen at.
+
+    Browsers look for a name under `.localhost` at 127.0.0.1 and at ::1 (Chromium first at ::1). If another program
+    answered at the other one, on the same port, it would get the cookie. So the server listens at both.
+    """
+    if _is_loopback_address(host_name):
+        return [host_name]
+    return [host, *(address for address in _LOOPBACK if address != host)]
+
+
+def _bind_sockets(addresses: Sequence[str], port: int) -> list[socket.socket]:
+    """Bind all addresses to the same port. Many machines lack IPv6; there, nobody else can listen at its address."""
+    for attempt in range(_MAX_ATTEMPTS):
+        listeners: list[socket.socket] = []
+        for address in addresses:
+            shared_port = listeners[0].getsockname()[1] if listeners else port
+            try:
+                listeners.append(_bind_socket(address, shared_port))
+            except OSError as error:
+                if listeners and error.errno in _NO_SUCH_ADDRESS:
+                    continue
+                is_free_choice = listeners and not port and error.errno == errno.EADDRINUSE
+                for listener in listeners:
+                    listener.close()
+                if is_free_choice and attempt + 1 < _MAX_ATTEMPTS:
+                    break
+                raise Unreadable(_describe_failure(address, shared_port, error)) from None
+        else:
+            return listeners
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _bind_socket(address: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if sys.platform == "win32":  # where SO_REUSEADDR would let another program take the port over
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
         listener.listen(128)
-    except OSError as error:
+    except OSError:
         listener.close()
-        reason = error.strerror or error
-        raise Unreadable(f"Cannot listen on {host} port {port}: {reason}. Omit --port to use a free port.") from None
+        raise
     return listener
+
+
+def _describe_failure(address: str, port: int, error: OSError) -> str:
+    advice = "Omit --port to use a free port."
+    if address not in _LOOPBACK and error.errno in _NO_SUCH_ADDRESS:  # macOS has only 127.0.0.1
+        advice = f"Add the address first (sudo ifconfig lo0 alias {address}), or omit --host-name."
+    return f"Cannot listen on {address} port {port}: {error.strerror or error}. {advice}"

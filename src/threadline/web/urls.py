@@ -27,6 +27,7 @@ QueryValue = str | int | bool | None | Sequence[str]
 HOME, SESSIONS, SEARCH, USAGE = "/", "/sessions", "/search", "/usage"
 CALLS, FILES, FILE_LOG, DOCTOR, KEYS, PALETTE = "/calls", "/files", "/files/log", "/doctor", "/keys", "/palette"
 LIVE, ASSETS, SESSION = "/live", "/assets", "/session"
+ACCESS, NEW_LINK, LOG_OUT, LOG_OUT_ALL = "/access", "/access/link", "/access/logout", "/access/logout-all"
 _AGENT_PARAMETERS = frozenset({"branch", "from", "to"})
 """Parameters that apply to one agent only."""
 _CARRIED: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("carried", default=())

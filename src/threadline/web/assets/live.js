@@ -10,6 +10,7 @@ const MIN_RETRY_MS = 1000;
 const MAX_RETRY_MS = 30_000;
 /** Within this distance of the end, in pixels, the page follows what is added. */
 const END_MARGIN = 40;
+const LOGGED_OUT = "This browser is logged out. Press Enter in the terminal where `threadline serve` runs for a new link.";
 
 /** Updates the sections of a session. */
 export class Live {
@@ -195,6 +196,7 @@ function subscribe(url, onChange) {
   let source = null;
   let delay = MIN_RETRY_MS;
   let timer = 0;
+  let isLoggedOut = false;
   const stop = () => {
     clearTimeout(timer);
     source?.close();
@@ -202,9 +204,15 @@ function subscribe(url, onChange) {
   };
   const start = () => {
     stop();
+    if (isLoggedOut) return;
     source = new EventSource(url);
     source.addEventListener("open", () => (delay = MIN_RETRY_MS));
     source.addEventListener("message", (event) => onChange(JSON.parse(event.data).session));
+    source.addEventListener("logged-out", () => {
+      stop();
+      isLoggedOut = true;
+      setLastingStatus(LOGGED_OUT);
+    });
     source.addEventListener("error", () => {
       // The browser's own retries have no backoff, and stop for good after a response like 503.
       stop();

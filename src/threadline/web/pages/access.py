@@ -1,0 +1,89 @@
+"""The page about who may use the server: when access ends, a link for another browser, and logging out.
+
+Its forms work without scripts. The guard accepts them because of their `Origin`. From pages with the policy
+`no-referrer`, browsers send `Origin: null`; so this page relaxes it for requests to our own origin.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+from starlette.responses import HTMLResponse
+
+from threadline.model.text import count, format_duration
+from threadline.model.times import parse_zone
+from threadline.render.html import Child, el, join, render_page, time_element
+from threadline.web import urls
+from threadline.web.access import LINK_SECONDS, MAX_SECONDS
+from threadline.web.request import Page
+
+if TYPE_CHECKING:
+    from threadline.web.access import Access, Browser
+
+_TITLE, _KIND = "Access", "access"
+_SEND_ORIGIN = el("meta", name_="referrer", content="same-origin")
+
+
+def access_page(access: Access, browser: Browser | None) -> Page:
+    """When the access of this browser ends, with the forms that change it."""
+    others = access.count_browsers() - (browser is not None)
+    facts = [_describe_expiry(access, browser)] if browser is not None else []
+    facts.append(el("p", f"{count(others, 'other browser')} can use this page." if others else "No other browser can."))
+    return _page(
+        *facts,
+        _block(
+            "Another browser",
+            f"Create a link for another browser or profile. It works once, within {_minutes(LINK_SECONDS)}.",
+            _form(urls.NEW_LINK, "Create a link"),
+        ),
+        _block(
+            "Log out",
+            "This browser loses access. To come back, press Enter in the terminal where `threadline serve` runs, and "
+            "open the link that it prints.",
+            join((_form(urls.LOG_OUT, "Log out"), _form(urls.LOG_OUT_ALL, "Log out all browsers"))),
+        ),
+    )
+
+
+def link_page(url: str) -> Page:
+    """A link for another browser. It is not a link in this page, because it must not be opened here."""
+    text = el("p", f"Open this link in the other browser. It works once, within {_minutes(LINK_SECONDS)}.")
+    box = el("p", el("code", url))
+    return _page(text, box, el("p", el("a", "Back", href=urls.build_url(urls.ACCESS))), data={"address": url})
+
+
+def logged_out_page() -> HTMLResponse:
+    """What a browser sees after it has logged out."""
+    text = (
+        "This browser is logged out. To come back, press Enter in the terminal where `threadline serve` runs, and open "
+        "the link that it prints."
+    )
+    main = join((el("h1", "Logged out"), el("p", text)))
+    return HTMLResponse(str(render_page("Logged out · threadline", main, kind="refused")), HTTPStatus.OK)
+
+
+def _page(*content: Child, data: object = None) -> Page:
+    main = join((el("div", el("h1", _TITLE), class_="head"), *content))
+    return Page(_TITLE, _KIND, main, data, head=_SEND_ORIGIN)
+
+
+def _describe_expiry(access: Access, browser: Browser) -> Markup:
+    moment = datetime.fromtimestamp(access.expiry(browser), UTC)
+    idle, total = _minutes(access.idle_seconds), _minutes(MAX_SECONDS)
+    text = f" without a request. Each request extends this by {idle}, up to {total} after the first."
+    return el("p", "This browser can use the page until ", time_element(moment, parse_zone()), text)
+
+
+def _block(heading: str, text: str, forms: Markup) -> Markup:
+    return el("section", el("h2", heading), el("p", text), forms, class_="block")
+
+
+def _form(path: str, label: str) -> Markup:
+    return el("form", el("button", label), action=path, method="post")
+
+
+def _minutes(seconds: float) -> str:
+    return format_duration(timedelta(seconds=seconds), seconds=False)
