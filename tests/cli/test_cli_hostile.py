@@ -170,11 +170,13 @@ def test_json_escapes_hostile_text_and_round_trips(cli: CliRunner, tmp_path: Pat
 
 
 def test_csv_escapes_control_characters(cli: CliRunner, tmp_path: Path) -> None:
-    """Control characters in CSV cells are escaped. Tabs and other characters are kept."""
-    text = "a\x1b]52;c;eA==\x07\x9b31m\x00\x7f\tb\u200d"
+    """Control and hidden characters in CSV cells are escaped as in a table. Tabs and line ends are kept."""
+    text = "a\x1b]52;c;eA==\x07\x9b31m\x00\x7f\tb\u200d\u202ec\u2066d\u2069\n\u200fe\U000e0041 f\xe9"
     path = tmp_path / "x.jsonl"
     path.write_bytes(json.dumps({"type": "user", "message": {"content": text}}).encode() + b"\n")
-    assert cli("entries", path, "--csv").csv[0]["text"] == "a\\x1b]52;c;eA==\\x07\\x9b31m\\x00\\x7f\tb\u200d"
+    assert cli("entries", path, "--csv").csv[0]["text"] == (
+        "a\\x1b]52;c;eA==\\x07\\x9b31m\\x00\\x7f\tb\\u200d\\u202ec\\u2066d\\u2069\n\\u200fe\\U000e0041 f\xe9"
+    )
 
 
 def test_csv_quotes_commas_quotes_and_newlines(cli: CliRunner, tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ _WIDTH_WHEN_PIPED = 160
 # The least width of the last column and of others, and of both if that is still too much.
 _MIN_LAST_COLUMN, _MIN_COLUMN = 20, 10
 _MIN_NARROW_LAST, _MIN_NARROW, _MIN_HEADING = 12, 5, 4
-# Control characters that a terminal obeys and a CSV cell has no use for.
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+# CSV quotes cells with tabs and line ends; everything else in a cell is escaped as in a table.
+_WITHIN_LINE = re.compile(r"[^\t\n\r]+")
 # Control and format characters beyond ASCII, private use, invisible selectors: what `plain` escapes, too.
 _TERMINAL_CONTROLS = re.compile(
     "[\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
@@ -251,7 +251,7 @@ def _csv_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for row in rows:
         if names is None:
             names = list(row)
-            yield format_line(names)
+            yield format_line(list(map(_escape_csv, names)))
         yield format_line([_csv_cell(row[name]) for name in names])
 
 
@@ -259,8 +259,12 @@ def _csv_cell(value: Any) -> str:
     text = json_text(value) if not isinstance(value, Decimal) else format_decimal(value)
     if not text.startswith('"'):
         return "" if text == "null" else text
-    cell: str = msgspec.json.decode(text)
-    cell = _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", cell)
+    return _escape_csv(msgspec.json.decode(text))
+
+
+def _escape_csv(text: str) -> str:
+    """Text for a cell that neither controls a terminal, hides anything, nor is a formula."""
+    cell = text if text.isascii() and text.isprintable() else _WITHIN_LINE.sub(lambda part: plain(part[0]), text)
     return "'" + cell if cell.startswith(_FORMULA_PREFIXES) else cell
 
 

@@ -252,7 +252,7 @@ SESSIONS = TableGroup(
 
 # An integer is the usual time, in milliseconds; text is any other, as it was written.
 _TIME_SQL = """CASE typeof({0}) WHEN 'integer'
-            THEN strftime('%Y-%m-%dT%H:%M:%S', {0} / 1000, 'unixepoch') || printf('.%03dZ', {0} % 1000)
+            THEN strftime('%Y-%m-%dT%H:%M:%S.', {0} / 1000, 'unixepoch') || substr('00' || ({0} % 1000), -3) || 'Z'
             ELSE {0} END"""
 
 SPENDING = TableGroup(

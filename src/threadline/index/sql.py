@@ -94,6 +94,8 @@ class QueryResult:
             return timeout_message(self._seconds)
         if any(sign in message for sign in _REFUSAL_SIGNS):
             return f"The index is read-only ({message}). Only SELECT statements are allowed."
+        if "too big" in message:
+            return f"SQL: a value of the query is larger than {_MAX_VALUE_BYTES // 2**20} MB. Select less of it."
         if "one statement" in message:
             return "Write one statement, not several."
         name = _NAME_IN_ERROR.search(message)
@@ -117,8 +119,32 @@ def open_for_sql(index: Path, heap: int | None = None) -> Iterator[sqlite3.Conne
         connection.execute("BEGIN")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        connection.set_authorizer(_authorize)
-        yield connection
+        with closing(_add_checked_format(connection)):
+            connection.set_authorizer(_authorize)
+            yield connection
+
+
+def _add_checked_format(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """Make `printf` and `format` raise an error if their result is too big, like other functions; return what they use.
+
+    SQLite's own return NULL then, which looks like an answer.
+    """
+    formatter = sqlite3.connect(":memory:", check_same_thread=False)
+    formatter.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+
+    def format_values(*values: Any) -> Any:
+        marks = "".join(", ?" for _ in values[1:])
+        (text,) = formatter.execute(f"SELECT printf(?{marks})", values or (None,)).fetchone()
+        if text is None and values and values[0] is not None:
+            # Some versions return NULL for an empty text, too.
+            (prefixed,) = formatter.execute(f"SELECT printf('x' || ?{marks})", values).fetchone()
+            if prefixed is None:
+                raise OverflowError  # which SQLite reports as `string or blob too big`
+        return text
+
+    for name in ("printf", "format"):
+        connection.create_function(name, -1, format_values, deterministic=True)
+    return formatter
 
 
 def _authorize(action: int, first: str | None, second: str | None, _database: str | None, _within: str | None) -> int:

@@ -312,7 +312,8 @@ class ActionGroup(click.Group):
 @click.option(
     "--encrypt",
     is_flag=True,
-    help="Create an encrypted keep, with a passphrase (you are asked for it) or the key in --key-file.",
+    help="Create an encrypted keep, with a passphrase (you are asked for it) or the key in --key-file. The index and"
+    " files unpacked from the keep are in plain text in the cache folder (docs/keep.md says how to avoid that).",
 )
 @click.option("--begin", is_flag=True, help="Create a new keep although the previous one is missing.")
 @keep_options
