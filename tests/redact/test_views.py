@@ -344,3 +344,25 @@ def test_redacts_private_keys_in_margins(margin: str) -> None:
     assert all(line not in redacted for line in lines[1:-1])
     assert "before" in redacted
     assert "after" in redacted
+
+
+def test_redacts_ssh2_keys() -> None:
+    """A private key in the format of SSH2 is redacted, also in base64, and a public one stays."""
+    body = private_key(seeded(6), lines=4).split("\n")[1:-1]
+    lines = ["Subject: ann", 'Comment: "2048-bit rsa"', *body]
+    key = "\n".join(["---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----", *lines, "---- END SSH2 ENCRYPTED PRIVATE KEY ----"])
+    for text in (f"see\n{key}\nend", f"see\n{_base64(key)}\nend", f"see\n{quote(key)}\nend"):
+        redactor = Redactor()
+        assert redactor.redact(text) == "see\n<secret-1>\nend"
+    public = key.replace("ENCRYPTED PRIVATE", "PUBLIC")
+    assert body[1] in Redactor().redact(public)
+
+
+@for_each(
+    "start", ["MHcCAQEEI", "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0w", "MC4CAQAwBQYDK2VwBCIEI", "MIIEvQIBADANBgkq"]
+)
+def test_redacts_bodies_of_private_keys(start: str) -> None:
+    """The body of a private key is recognised by its first bytes, without its armour."""
+    body = start + "".join(seeded(3).choices("ABCDEFGHabcdefgh01234567+/", k=64 - len(start)))
+    redacted = Redactor().redact(f"it is\n{body}\nend")
+    assert redacted == "it is\n<secret-1>\nend"

@@ -106,7 +106,7 @@ def _to_ascii(character: str) -> str:
 
 # Escapes: each spells one character, and they may be mixed with plain characters.
 
-_ASCII_HEX = "[2-7][0-9a-fA-F]"
+_ASCII_HEX = "(?:[2-7][0-9a-fA-F]|0[9aAdD])"
 _BACKSLASH_ESCAPE = re.compile(
     rf"\\+(?:x\{{?0{{0,4}}({_ASCII_HEX})\}}?|u00({_ASCII_HEX})|u\{{0{{0,4}}({_ASCII_HEX})\}}|U000000({_ASCII_HEX})"
     rf"|u([fF][fF][0-5][0-9a-fA-F])|0?([01][0-7][0-7])(?![0-9]))"
@@ -127,7 +127,7 @@ def _backslash_escapes(text: str, at: int) -> Iterator[Part]:
         group = match.lastindex or 1
         code = int(match[group], 8 if group == _OCTAL_GROUP else 16)
         code -= 0xFEE0 if code > 0xFF00 else 0  # noqa: PLR2004 - full-width letters
-        if 0x20 <= code < 0x7F or code in (9, 10):  # noqa: PLR2004 - printable
+        if 0x20 <= code < 0x7F or code in (9, 10, 13):  # noqa: PLR2004 - printable
             yield Part(*match.span(), chr(code))
 
 
@@ -157,7 +157,7 @@ _ESCAPES = (
         ),
         _backslash_escapes,
     ),
-    _Decoder(re.compile(rf"%(?={_ASCII_HEX})"), _percent_escapes),
+    _Decoder(re.compile("%(?=[2-7][0-9a-fA-F])"), _percent_escapes),
     _Decoder(re.compile(r"&(?=#|[A-Za-z]{2,8};)"), _entities),
     _Decoder(re.compile(r"=(?=3D|[2-7][0-9A-F]=[2-7][0-9A-F])"), _quoted_printable),
 )

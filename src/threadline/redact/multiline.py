@@ -16,19 +16,24 @@ from threadline.redact.prefilter import RareMarks, match_at_places, match_at_sig
 from threadline.redact.tokens import MIN_RUN, find_token_uncached
 
 PRIVATE_KEY = "private-key"
-_ARMOUR_LINE = re.compile(rb"-----(BEGIN|END)[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----")
-_CUT_END = re.compile(rb"-----END[ A-Z0-9_-]{0,60}\Z|-----E?N?D?\Z|-{1,4}\Z")
-# How the body of a private key starts: OpenSSH's own format, and an ASN.1 sequence that starts with a version.
+_ARMOUR_LINE = re.compile(rb"----(?:-| )(BEGIN|END)[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?(?:-| )----")
+_ARMOUR_MARKS = frozenset((prefilter.BEGIN, prefilter.END, prefilter.SSH2_BEGIN, prefilter.SSH2_END))
+_CUT_END = re.compile(rb"----[- ]END[ A-Z0-9_-]{0,60}\Z|----[- ]E?N?D?\Z|-{1,4}\Z")
+# How the body of a private key starts: OpenSSH's own format, and an ASN.1 sequence that starts with a version (RSA,
+# DSA, PKCS 8, PKCS 12) or is the shorter one of an elliptic curve.
 _OPENSSH_PREFIX = b"b3BlbnNzaC1rZXktdj"
 _OPENSSH_BODY = re.compile(_OPENSSH_PREFIX + rb"[A-Za-z0-9+/=]{8,}")
-_ASN1_BODY = re.compile(rb"M(?:II)[A-Za-z0-9+/]{3,4}IBA[AD][A-Za-z0-9+/=]{20,}")
+_ASN1_BODY = re.compile(
+    rb"M(?:II[A-Za-z0-9+/]{3,4}IBA[ADz]|(?:HcCAQEEI|HQCAQEEI|GkAgEBBD|IHcAgEBBE|IGHAgEAM|IG[1-4]AgEAM|IHuAgEAM"
+    rb"|IGEAgEAM|C4CAQAwBQYDK2V|EcCAQAwBQYDK2V))[A-Za-z0-9+/=]{20,}"
+)
 _PUTTY_BODY = re.compile(rb"P(?:rivate-Lines: )[0-9]+")
 _MAX_KEY = 64 * 1024
 _LINE_BREAK = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
 # What may precede a line of a key: signs of a diff or quotation, a line number, and a separator.
 _LINE_MARGIN = re.compile(rb"[\s+>|:\-\"'\x80-\xff?]*(?:[0-9]{1,6}[\s|:\x80-\xff?]+)?[+\-]?[ \t\"']*")
-_BODY_LINE = re.compile(rb"[A-Za-z0-9+/=]{1,128}[\"',\s+\\]*\Z")
-_HEADER_LINE = re.compile(rb"(?:Proc-Type|DEK-Info|Version|Comment|Private-MAC|Hash|Charset)[: ]")
+_BODY_LINE = re.compile(rb"(?![A-Za-z]?[a-z]{0,15}\Z)[A-Za-z0-9+/=]{1,128}[\"',\s+\\]*\Z")
+_HEADER_LINE = re.compile(rb"(?:Proc-Type|DEK-Info|Version|Comment|Subject|Private-MAC|Hash|Charset|[Xx]-\w{1,40})[: ]")
 _BODY_WORD = re.compile(rb"[A-Za-z0-9+/=]{16,}")
 _MAX_BODY_LINE = 128
 _LINE_SAMPLE = 1024
@@ -38,11 +43,7 @@ _MIN_DISTINCT = 16
 
 def find_private_keys(view: bytes, rare_marks: RareMarks) -> Iterator[Span]:
     """Find private keys; `rare_marks` are the rare marks of the view."""
-    armour_lines = (
-        list(_ARMOUR_LINE.finditer(view))
-        if prefilter.BEGIN in rare_marks.words or prefilter.END in rare_marks.words
-        else []
-    )
+    armour_lines = list(_ARMOUR_LINE.finditer(view)) if not _ARMOUR_MARKS.isdisjoint(rare_marks.words) else []
     for index, mark in enumerate(armour_lines):
         is_begun = (
             index > 0

@@ -20,6 +20,7 @@ BEARER, BASIC, AIRTABLE, CONTRIBSYS, DROPBOX = b"bearer", b"basic", b"ble", b"bs
 AUTHORIZATION, CLOUDANT, CONFLUENT, SUMO = b"uthoriz", b"udant", b"uent", b"umo"
 IDENTIFIED_BY, SUDO, SECURE_STRING = b"by ", b"-s", b"-securestring"
 BEGIN, END, PRIVATE_LINES = b"-begin", b"-end", b"-lines: "
+SSH2_BEGIN, SSH2_END = b"- begin", b"- end"
 CHPASSWD, NETRC = b"asswd", b"assword"
 
 

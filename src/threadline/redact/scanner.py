@@ -221,6 +221,7 @@ KINDS: dict[str, str] = {
 _DASH = re.compile(
     rb"-(?:[panu](?<=[ \t]-.)|-(?=[a-z0-9])(?=" + LONG_OPTION + rb"|(?:proxy-)?user)"
     rb"|s(?<=sudo -s)()|s(?<=convertto-s)ecurestring()|b(?<=-----b)egin()|e(?<=-----e)nd()|l(?<=private-l)ines: ()"
+    rb"| (?<=---- )(?:begin()|end())"
     rb"|" + broken_anchor_pattern(b"-") + rb"(?P<anchor>))"
 )
 _ANCHOR_GROUP = _DASH.groupindex["anchor"]
