@@ -41,8 +41,28 @@ _OPEN_FLAGS = (
     | getattr(os, "O_BINARY", 0)
 )
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_ESCAPED_BYTE = re.compile(rb"\\x([89a-f][0-9a-f])")
 SMALL_FILE_LIMIT = 64 * 1024
 """How much of a file `read_file` returns by default: the files that threadline writes itself are smaller."""
+
+
+def escape_path(path: str | os.PathLike[str]) -> str:
+    r"""Return a path as valid text: bytes that are not UTF-8 become `\xff`. `find_escaped` finds the file again.
+
+    >>> escape_path("a/caf\udcff")
+    'a/caf\\xff'
+    """
+    return os.fspath(path).encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def find_escaped(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file, which may be written as `escape_path` does. A file with that very name comes first."""
+    text = os.fspath(path)
+    if "\\x" in text and not os.path.lexists(text):
+        unescaped = os.fsdecode(_ESCAPED_BYTE.sub(lambda match: bytes.fromhex(match[1].decode()), os.fsencode(text)))
+        if os.path.lexists(unescaped):
+            return Path(unescaped)
+    return Path(path)
 
 
 class NotRegularFileError(OSError):

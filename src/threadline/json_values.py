@@ -1,7 +1,7 @@
 """Encodes values as JSON for programs: the same for the command, the page and exports.
 
-Times are ISO 8601, paths are text, and decimals are numbers with all their digits. A reader that needs them exactly
-parses them as decimals: `json.loads(text, parse_float=Decimal)`.
+Times are ISO 8601, and paths are text: `files.escape_path` writes bytes that are not UTF-8. Decimals are numbers with
+all their digits. A reader that needs them exactly parses them as decimals: `json.loads(text, parse_float=Decimal)`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from threadline.files import escape_path
 from threadline.model.text import replace_surrogates
 
 
@@ -30,7 +31,7 @@ def encode_json(value: Any) -> bytes:
 
 def _encode_path(value: Any) -> Any:
     if isinstance(value, Path):
-        return str(value).encode(errors="surrogateescape").decode(errors="replace")
+        return escape_path(value)
     raise NotImplementedError(f"{type(value).__name__} has no JSON form")
 
 

@@ -18,14 +18,17 @@ from msgspec.structs import replace
 
 from threadline.account import AgentResults, Ledger, cost_by_turn, ledger_from_sightings, shipped_rates, with_origin
 from threadline.errors import Error
+from threadline.files import find_escaped
 from threadline.find import (
     DirectoryWalk,
     home_folder,
+    home_of_path,
     home_of_transcript,
     is_regular_file,
     list_project_folders,
     look,
     note_session_links,
+    other_folders,
     parse_agent_id,
     parse_session_id,
     path_change_time_ns,
@@ -81,6 +84,8 @@ _FIRST_HEADS = 40
 # The names of backups. A transcript may contain any name; no other file is opened.
 _BACKUP_NAME = re.compile(r"[0-9A-Za-z]{1,128}@v[0-9]{1,9}")
 _MAX_BACKUP_BYTES = 64 * 1024 * 1024
+_START_BYTES = 64 * 1024
+_ENTRY_IDS = re.compile(rb'"(?:id|uuid|requestId)"\s*:\s*"([^"\\]{1,200})"')
 
 
 class Session(model.Session, frozen=True):
@@ -119,7 +124,9 @@ class Session(model.Session, frozen=True):
     @property
     def costs(self) -> SessionCosts:
         """What each turn and each agent spent, from the session's ledger."""
-        return cost_by_turn(self, self.ledger)
+        charges = read_session_charges(self)
+        shared = {row.keys["session"]: row for row in charges.shared.by("session")}
+        return replace(cost_by_turn(self, charges.own), shared=shared)
 
     def context(
         self, *, agent: AgentId | str | None = None, at: Place | str | int | None = None, turn: int | None = None
@@ -153,7 +160,7 @@ def read(
         NotFound: the file does not exist.
         Unreadable: the file cannot be read.
     """
-    main_path = Path(path)
+    main_path = find_escaped(path)
     main_entries = tuple(entries(main_path))
     id_ = _session_id(main_path, main_entries)
     all_homes = Homes(homes)
@@ -211,38 +218,121 @@ def find_continuations(session: model.Session, links: SummaryLinks | None = None
 
 
 def session_ledger(session: model.Session) -> Ledger:
-    """Return the charges that a session owns.
+    """Return the charges that a session owns: those of its main transcript and its agents'.
 
-    They are counted over its transcripts and those of the sessions that it continues or that continue it.
+    A message that other transcripts contain as well belongs to one of them. Those are the sessions that it continues or
+    that continue it, and all transcripts of its homes that share messages with it.
     """
+    return read_session_charges(session).own
+
+
+class SessionCharges(Struct, frozen=True):
+    """The charges in a session's transcripts: its own, and those that other transcripts own."""
+
+    own: Ledger
+    shared: Ledger
+
+
+def read_session_charges(session: model.Session) -> SessionCharges:
+    """Count the messages in a session's transcripts, and say which of them are its own."""
     table = shipped_rates()
     if session.path is None:
-        return Ledger((), table)
+        return SessionCharges(Ledger((), table), Ledger((), table))
+    own = [transcript_at(session.path, homes=session.homes), *agent_transcripts(session.path, session.homes, session)]
+    own += _agents_elsewhere(session.path, {str(transcript.path) for transcript in own})
+    paths = {str(transcript.path) for transcript in own}
+    ranks = session.homes.ranks()
+    sightings: list[Sighting] = []
+    problems: list[Problem] = []
+    results = AgentResults()
+    for transcript in (*own, *_other_transcripts(session, paths)):
+        reading = read_sightings(transcript)
+        if reading.problem is not None:
+            place = Place(str(transcript.path))
+            problems.append(Problem(ProblemKind.UNREADABLE, place, reading.problem, recovered=False))
+        project = session.cwds[0] if session.cwds else transcript.folder
+        lines = LineNumbers(str(transcript.path))
+        if str(transcript.path) in paths:
+            results.add(reading, transcript, project, lines)
+        rank = next((rank for home, rank in ranks.items() if str(transcript.path).startswith(home + os.sep)), 0)
+        sightings.extend(with_origin(reading, transcript, project, lines, rank))
+    ledger = ledger_from_sightings(sightings, table, problems)
+    held = ledger.holding(None, paths)
+    return SessionCharges(
+        Ledger([charge for charge in held if charge.origin.transcript in paths], table, problems, missing=results),
+        Ledger([charge for charge in held if charge.origin.transcript not in paths], table),
+    )
+
+
+def _agents_elsewhere(main: Path, known: set[str]) -> list[Transcript]:
+    """Return agents' transcripts beside the sessions of other projects that name this session: see `SessionOwners`."""
+    id_ = session_of_path(main)
+    return [
+        replace(agent, session=id_)
+        for folder in other_folders(main)
+        for agent in sibling_transcripts(folder / main.name, agents_only=True)
+        if str(agent.path) not in known and _may_contain(agent.path, str(id_).encode())
+        if named_session(agent.path) == id_
+    ]
+
+
+def _may_contain(path: Path, text: bytes) -> bool:
+    return text in _read_start(path)
+
+
+def _other_transcripts(session: model.Session, own: set[str]) -> list[Transcript]:
+    """Return the transcripts outside of a session that contain some of its messages, in an order by path.
+
+    Who owns a message depends on all transcripts that share messages, directly or through others. A copy begins like
+    its original, so only the beginnings of transcripts are searched if they are not known.
+    """
+    if session.path is None:
+        return []
+    if session.sharing is not None:
+        paths = {path for path in session.sharing if os.path.isfile(path)}  # noqa: PTH113 - Path's raises
+        return [transcript_at(Path(path), homes=session.homes) for path in sorted(paths - own)]
     related = [
         path
         for continuation in session.continuations
         if continuation.session and continuation.kind is not model.ContinuationKind.SUMMARY  # that copies nothing
         for path in _transcripts_beside(session.path, continuation.session, session.homes)
     ]
-    sightings: list[Sighting] = []
-    problems: list[Problem] = []
-    results = AgentResults()
-    session_paths = [session.path, *_same_session_elsewhere(session.path)]
-    for path in (*session_paths, *related):
-        agents = agent_transcripts(path, session.homes, session if path == session.path else ())
-        for transcript in (transcript_at(path, homes=session.homes), *agents):
-            reading = read_sightings(transcript)
-            if reading.problem is not None:
-                place = Place(str(transcript.path))
-                problems.append(Problem(ProblemKind.UNREADABLE, place, reading.problem, recovered=False))
-            project = session.cwds[0] if session.cwds else transcript.folder
-            lines = LineNumbers(str(transcript.path))
-            results.add(reading, transcript, project, lines)
-            sightings.extend(with_origin(reading, transcript, project, lines))
-    ledger = ledger_from_sightings(sightings, table, problems)
-    id_ = session_of_path(session.path) or session.id
-    missing = [agent for agent in results if agent.session == id_]
-    return Ledger(ledger.of_sessions((id_,)), table, problems, missing=missing)
+    others = [
+        transcript
+        for main in (*_same_session_elsewhere(session.path), *related)
+        for transcript in (transcript_at(main, homes=session.homes), *agent_transcripts(main, session.homes, ()))
+    ]
+    ids = {id_.encode() for entry in session for id_ in _entry_ids(entry)}
+    remaining = [
+        (transcript, frozenset(_ENTRY_IDS.findall(_read_start(transcript.path))))
+        for transcript in _neighbours(session.path, session.homes)
+    ]
+    while sharing := [pair for pair in remaining if not ids.isdisjoint(pair[1])]:
+        others += [transcript for transcript, _ in sharing]
+        ids = ids.union(*(own_ids for _, own_ids in sharing))
+        remaining = [pair for pair in remaining if pair not in sharing]
+    by_path = {str(transcript.path): transcript for transcript in others}
+    return [by_path[path] for path in sorted(by_path.keys() - own)]
+
+
+def _neighbours(main: Path, homes: Homes) -> Iterator[Transcript]:
+    """Yield the transcripts of the homes, or of the home that a transcript is in, or of its folder."""
+    places: Sequence[Home] = homes
+    if not any(main.absolute().is_relative_to(home.path) for home in homes):
+        home = home_of_path(main)
+        if home is None:
+            yield from sibling_transcripts(main)
+            return
+        places = (Home(home, "path"),)
+    for place in places:
+        yield from look(place, side_files=False).transcripts
+
+
+def _read_start(path: Path) -> bytes:
+    """Return the first bytes of a transcript; none if it cannot be read."""
+    with suppress(Error, OSError):
+        return read_in_home(path, limit=_START_BYTES)
+    return b""
 
 
 def agent_transcripts(
@@ -408,8 +498,11 @@ def _session_id(path: Path, main_entries: tuple[Entry, ...]) -> SessionId | None
 def _read_agent_files(
     main: Path, session: SessionId | None, main_entries: Iterable[Entry], homes: Homes
 ) -> tuple[list[AgentFile], list[Entry], list[Problem]]:
-    """Read the agents' transcripts, and the entries of all others (workflow journals), with problems."""
-    files: list[AgentFile] = []
+    """Read the agents' transcripts, and the entries of all others (workflow journals), with problems.
+
+    Two transcripts of the same id, as in a copy, are one agent.
+    """
+    files: dict[AgentId, AgentFile] = {}
     journal: list[Entry] = []
     walk = DirectoryWalk()
     transcripts = agent_transcripts(main, homes, main_entries, walk)
@@ -418,13 +511,19 @@ def _read_agent_files(
     for transcript in transcripts:
         try:
             if transcript.agent is not None:
-                files.append(_read_agent_file(transcript))
+                file = _read_agent_file(transcript)
+                known = files.get(file.id)
+                files[file.id] = (
+                    file
+                    if known is None
+                    else replace(known, entries=known.entries + file.entries, meta=known.meta or file.meta)
+                )
             else:
                 journal.extend(entries(transcript.path))
         except Error as error:
             place = Place(str(transcript.path))
             problems.append(Problem(ProblemKind.UNREADABLE, place, str(error), recovered=False))
-    return files, journal, problems
+    return list(files.values()), journal, problems
 
 
 def _read_agent_file(transcript: Transcript) -> AgentFile:
@@ -498,7 +597,11 @@ def _related_sessions(main: Path, main_entries: tuple[Entry, ...], homes: Homes)
 
 def _entry_ids(entry: Entry) -> set[str]:
     message = getattr(entry, "message", None)
-    ids = (entry.uuid if isinstance(entry, ChainEntry) else None, getattr(message, "id", None))
+    ids = (
+        entry.uuid if isinstance(entry, ChainEntry) else None,
+        getattr(message, "id", None),
+        getattr(entry, "request_id", None),
+    )
     return {str(id_) for id_ in ids if id_}
 
 

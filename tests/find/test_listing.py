@@ -30,7 +30,7 @@ def only_transcript(home: Path) -> Transcript:
     ("path", "kind", "session", "agent", "run"),
     [
         (f"{SESSION}.jsonl", KIND.MAIN, SESSION, None, None),
-        (f"{SESSION.upper()}.jsonl", KIND.MAIN, SESSION, None, None),
+        (f"{SESSION.upper()}.jsonl", KIND.MAIN, SESSION.upper(), None, None),
         ("agent-1a2b3c4d.jsonl", KIND.AGENT, None, "1a2b3c4d", None),
         (f"{SESSION}/subagents/agent-a0.jsonl", KIND.AGENT, SESSION, "a0", None),
         (f"{SESSION}/subagents/agent-acompact-0f.jsonl", KIND.AGENT, SESSION, "acompact-0f", None),

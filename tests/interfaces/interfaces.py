@@ -6,7 +6,9 @@ that name and a value, because two transcripts may have the same session.
 
 from __future__ import annotations
 
+import os
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -44,7 +46,9 @@ _SQL = {
 def command_with_index(home: Path) -> Answers:
     """Ask `threadline COMMAND --json`."""
     return {
-        **_row_answers(_run_json(home, "list")),
+        **_row_answers(rows := _run_json(home, "list")),
+        "tokens of rows": _row_tokens(rows),
+        "tokens of sessions": _row_tokens(_listed_only(rows)),
         **_session_lists(home),
         **_overview_answers(_run_json(home)),
         **_usage_answers(_run_json(home, "usage", "--by", "session")),
@@ -73,7 +77,9 @@ def command_without_index(home: Path) -> Answers:
         for row in _run_json(home, "files", file, "--log", "--session", path, index=False)
     )
     return {
-        **_row_answers(_run_json(home, "list", index=False)),
+        **_row_answers(rows := _run_json(home, "list", index=False)),
+        "tokens of rows": _row_tokens(rows),
+        "tokens of sessions": _row_tokens(_listed_only(rows)),
         **_session_lists(home, index=False),
         **_overview_answers(_run_json(home, index=False)),
         **_usage_answers(_run_json(home, "usage", "--by", "session", index=False)),
@@ -86,14 +92,14 @@ def command_without_index(home: Path) -> Answers:
 
 def _session_lists(home: Path, *, index: bool = True) -> Answers:
     """Return lists of some sessions, in order."""
-    newest = _run_json(home, "list", "--limit", "2", index=index)
+    newest = _listed_only(_run_json(home, "list", "--limit", "2", index=index))
     later = _run_json(home, "list", "--since", "2026-06-01T12:00", index=index)
     return {"newest sessions": list(map(_session_name, newest)), "later sessions": list(map(_session_name, later))}
 
 
 def tree(home: Path) -> Answers:
     """Ask `threadline tree SESSION --json` and `todos`, which read the whole session."""
-    rows = _run_json(home, "list")
+    rows = _listed_only(_run_json(home, "list"))
     trees = [(_session_name(row), _run_json(home, "tree", row["path"])) for row in rows]
     return {
         **{name: sorted((session, data[name]) for session, data in trees) for name in ("agents", "turns")},
@@ -113,12 +119,16 @@ def web(home: Path) -> dict[str, Answers]:
     """Ask the data of the pages: `web` are lists, `session page` is the page of each session."""
     server = entry_points.WebClient(home)
     try:
-        rows = server.json(f"/sessions.json?limit={_LIMIT}")["sessions"]
+        all_rows = server.json(f"/sessions.json?limit={_LIMIT}")["sessions"]
+        rows = _listed_only(all_rows)
+        all_pages = [server.json(f"{row['address']}/about.json") for row in all_rows]
         pages = [(_session_name(row), server.json(f"{row['address']}/about.json")) for row in rows]
         activity = server.json("/index.json")["spans"][-1]["done"]
         calls = server.json(f"/calls.json?limit={_LIMIT}")["calls"]
         lists = {
             **_row_answers(rows, but=("entries",)),
+            "tokens of rows": _row_tokens(all_rows),
+            "tokens of sessions": _row_tokens(rows),
             **_usage_answers(server.json(f"/usage.json?since=all&by=session&limit={_LIMIT}")),
             "number of sessions": activity["sessions"],
             "number of agents": activity["agents"],
@@ -134,7 +144,17 @@ def web(home: Path) -> dict[str, Answers]:
         }
         states = [(_session_name(row), server.json(f"{row['address']}/state/end.json")) for row in rows]
         known = {"field problems": _field_problems(row["kind"] for row in examined["known"])}
-        return {"web": lists, "doctor page": known, "session page": {**_page_answers(pages), **_list_answers(states)}}
+        return {
+            "web": lists,
+            "doctor page": known,
+            "session page": {
+                **_page_answers(pages),
+                **_list_answers(states),
+                "tokens of rows": _row_tokens(
+                    {**row, "tokens": page["tokens"]} for row, page in zip(all_rows, all_pages, strict=True)
+                ),
+            },
+        }
     finally:
         server.close()
 
@@ -196,7 +216,8 @@ def _table_answers(archive: threadline.Archive) -> Answers:
     spent: dict[str, Decimal] = {}
     for charge in charges:
         if charge["amount"] is not None:
-            spent[charge["session"]] = spent.get(charge["session"], Decimal(0)) + charge["amount"]
+            name = charge["session"] or "(none)"
+            spent[name] = spent.get(name, Decimal(0)) + charge["amount"]
     entries = Counter(row["place"].rpartition(":")[0] for row in archive.entries().records())
     return {
         **_row_answers([{**row, "first": _iso_time(row["first"]), "last": _iso_time(row["last"])} for row in sessions]),
@@ -260,6 +281,7 @@ def _library_answers(archive: threadline.Archive) -> Answers:
         ),
         **{f"ledger by {', '.join(keys)}": ledger.by(*keys, zone="Asia/Kathmandu") for keys in _KEYS},
         **_row_answers(msgspec.to_builtins(archive.sessions().sessions, enc_hook=str)),
+        "tokens of rows": _spending_tokens(archive),
         "number of sessions": overview.sessions,
         "number of agents": overview.agents,
         "ledger": _spent_by_session((row.keys["session"], row) for row in ledger.by("session")),
@@ -310,8 +332,9 @@ def read_sessions(home: Path) -> Answers:
     }
     return {
         "sessions": sorted(name for name, _ in listed_sessions),
+        "tokens of sessions": _read_tokens(listed_sessions),
         "summarized sessions": _summary_pairs(session for _, session in all_sessions),
-        "number of sessions": len({name for name, _ in listed_sessions}),
+        "number of sessions": len({name if _is_uuid(name) else session.path for name, session in listed_sessions}),
         **answers,
         **(counts if is_complete else {}),
         "calls": _unique_calls(
@@ -342,6 +365,31 @@ def _main_transcripts(home: Path) -> list[Path]:
     )
 
 
+def _spending_tokens(archive: threadline.Archive) -> list[tuple[str, int]]:
+    """Return what each session and each transcript without one spent; the sum is the ledger's."""
+    spending = archive.spending()
+    sessions = archive.sessions()
+    unlisted = spending.unlisted({session.path for session in sessions})
+    tokens = [(str(session.id), spending.of(session.path).tokens) for session in sessions]
+    tokens += [(str(spent.session), spent.total.tokens) for spent in unlisted]
+    assert sum(number for _, number in tokens) == archive.ledger().total.tokens
+    return sorted(pair for pair in tokens if pair[1])
+
+
+def _read_tokens(sessions: Iterable[tuple[str, threadline.Session]]) -> list[tuple[str, int]]:
+    tokens = [(str(session.id), session.ledger.total.tokens) for _, session in sessions]
+    return sorted(pair for pair in tokens if pair[1])
+
+
+def _row_tokens(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, int]]:
+    return sorted((str(row["session"]), row["tokens"]) for row in rows if row["tokens"])
+
+
+def _listed_only(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows that are sessions: other transcripts in which something was spent are listed after them."""
+    return [row for row in rows if row.get("unlisted") is None]
+
+
 def _row_answers(rows: Iterable[Mapping[str, Any]], but: tuple[str, ...] = ()) -> Answers:
     """Return what a list says about each session.
 
@@ -357,7 +405,7 @@ def _row_answers(rows: Iterable[Mapping[str, Any]], but: tuple[str, ...] = ()) -
         "turns": lambda row: row["turns"],
         "entries": lambda row: row["entries"],
     }
-    named = [(_session_name(row), row) for row in rows]
+    named = [(_session_name(row), row) for row in _listed_only(rows)]
     answers = {
         name: sorted((session, value(row)) for session, row in named)
         for name, value in values.items()
@@ -375,8 +423,13 @@ def _usage_answers(usage: Mapping[str, Any]) -> Answers:
 
 
 def _spent_by_session(rows: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:
-    """Return what each session spent. One that spent nothing has no row, and one in two files has one."""
-    return sorted({(str(session), total) for session, row in rows if any((total := _sum_values(row))[:-1])})
+    """Return what each session spent. One that spent nothing has no row, and ids in two files are added up."""
+    totals: dict[str, list[Any]] = {}
+    for session, row in rows:
+        values = [*_sum_values(row)[:-1], Decimal(_sum_values(row)[-1] or 0)]
+        known = totals.get(str(session), [0] * len(values))
+        totals[str(session)] = [before + added for before, added in zip(known, values, strict=True)]
+    return sorted((session, (*counts, _plain(amount))) for session, (*counts, amount) in totals.items() if any(counts))
 
 
 def _sum_values(row: Any) -> tuple[Any, ...]:
@@ -435,7 +488,12 @@ def _session_name(row: Mapping[str, Any]) -> str:
 
 
 def _file_name(path: Path) -> str:
-    return path.name.removesuffix(".jsonl")
+    """Return the name of a session's file; bytes that are not text are escaped."""
+    return os.fsencode(path.name.removesuffix(".jsonl")).decode(errors="backslashreplace")
+
+
+def _is_uuid(name: str) -> bool:
+    return len(name) == len(str(uuid.UUID(int=0))) and name.count("-") == 4
 
 
 def _json_text(text: str) -> str:

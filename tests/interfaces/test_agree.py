@@ -21,6 +21,9 @@ The meaning of each answer, and the interface that others are compared with (`RE
   say. A summary is also the title of the session that it names, and of no other.
 - **number of calls**: a call that a fork copied counts once.
 - **prompts** are what people did in main transcripts, of any kind. The index has their first 2,000 characters.
+- **tokens of rows**: every charge is in exactly one row of the list: of the session whose transcripts own the message,
+  or of a transcript without a listed session. So the rows add up to the ledger. `docs/odd-homes.md` describes the cases
+  in `odd_homes.CASES`.
 - **sessions, ledger, problems** are what reading the transcripts gives.
 - **field problems** are required fields that are missing and timestamps that are not times. The index has them, too.
 """
@@ -33,7 +36,7 @@ from typing import Any
 
 import pytest
 from tests.golden import demo_home
-from tests.interfaces import entry_points
+from tests.interfaces import entry_points, odd_homes
 from tests.interfaces.cases import CORPORA, cases
 from tests.interfaces.interfaces import Answers, ask_all
 
@@ -43,6 +46,8 @@ LEDGER_KEYS = (
 )
 REFERENCE = {
     "sessions": "library without index",
+    "tokens of rows": "library without index",
+    "tokens of sessions": "read",
     "title": "read",
     "agents": "read",
     "started": "session page",
@@ -112,6 +117,13 @@ def test_interfaces_agree_about_every_case(name: str, tmp_path: Path) -> None:
 def test_interfaces_agree_about_the_demo_home(tmp_path: Path) -> None:
     """It has forks, agents, branches and compactions."""
     _check_answers(DEMO, demo_home.write(tmp_path / "home"))
+
+
+@pytest.mark.parametrize("name", [name for name in odd_homes.CASES if name != odd_homes.SEVERAL_HOMES])
+def test_interfaces_agree_about_odd_homes(name: str, tmp_path: Path) -> None:
+    """Copies, links, foreign ids, names that are no UUID, twins, impossible times."""
+    (home,) = odd_homes.CASES[name](tmp_path / "home")
+    _check_answers(name, home)
 
 
 def test_decided_answers_belong_to_existing_cases() -> None:

@@ -50,8 +50,10 @@ def _text(*arguments: str | Path) -> str:
 
 
 def test_sessions_have_a_conversation_of_their_own(home: Path) -> None:
-    """List, overview, page and SQL count two sessions; `usage` has a row for the third, and says why."""
-    assert len(_ask(home, "list")) == 2
+    """List, overview, page and SQL count two sessions; `usage` and `list` have a row for the third, and say why."""
+    assert [row["session"] for row in _ask(home, "list")] == [FORK, UUID, AGENTS_ONLY]
+    reasons = [row["unlisted"] for row in _ask(home, "list")]
+    assert reasons == [None, None, "the transcript of its session is missing"]
     overview = _ask(home)
     assert (overview["sessions"], overview["listed"]) == (2, 2)
     with threadline.open(home) as archive:
@@ -61,7 +63,7 @@ def test_sessions_have_a_conversation_of_their_own(home: Path) -> None:
     assert {row["session"] for row in usage["rows"]} == {UUID, AGENTS_ONLY}
     (note,) = (note for note in usage["notes"] if "list" in note)
     assert note == (
-        f"1 session has no transcript but those of agents, so `threadline list` does not show it: {AGENTS_ONLY[:8]}."
+        f"1 session has no transcript but those of agents, so `threadline list` shows it last: {AGENTS_ONLY[:8]}."
     )
     assert not [note for note in _ask(home, "usage")["notes"] if "threadline list" in note]
 
@@ -89,7 +91,8 @@ def test_session_in_two_homes_is_one_session_and_two_rows(home: Path, tmp_path: 
     assert (overview["sessions"], overview["listed"]) == (2, 4)
     expected = "2 in 2 projects; `list` has 4, because some are in several homes or projects"
     assert expected in " ".join(_text(*homes).split())
-    assert len(entry_points.run_command("list", "--json", *homes).json) == 4
+    rows = entry_points.run_command("list", "--json", *homes).json
+    assert [row["unlisted"] is None for row in rows] == [True] * 4 + [False]
     assert "Rows that are copies of a session in another home or project: 2." in _text("list", *homes)
     assert "Rows that are copies" not in _text("list", "--home", home)
 
@@ -104,7 +107,8 @@ def test_call_in_a_fork_counts_once(home: Path) -> None:
     server = entry_points.WebClient(home)
     try:
         done = [span["done"]["calls"] for span in server.json("/index.json")["spans"]]
-        by_session = {row["calls"] for row in server.json("/sessions.json")["sessions"]}
+        rows = server.json("/sessions.json")["sessions"]
+        by_session = {row["calls"] for row in rows if row["unlisted"] is None}
     finally:
         server.close()
     assert done[-1] == 1

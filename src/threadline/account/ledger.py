@@ -29,6 +29,7 @@ class ChargeFilter(Struct, frozen=True):
     """Selects charges by time, by parts of the project's and the model's name, and by the start of the session's id.
 
     Every part that is given has to match. Parts of names are case-folded. A charge without a time is in no time range.
+    `transcripts` are paths; one of them has to own the charge.
     """
 
     since: datetime | None = None
@@ -37,6 +38,7 @@ class ChargeFilter(Struct, frozen=True):
     models: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
     exact_sessions: tuple[str, ...] = ()
+    transcripts: frozenset[str] | None = None
 
     @property
     def has_time_range(self) -> bool:
@@ -45,8 +47,9 @@ class ChargeFilter(Struct, frozen=True):
 
     @property
     def has_names(self) -> bool:
-        """Whether it limits projects, models or sessions."""
-        return bool(self.projects or self.models or self.sessions or self.exact_sessions)
+        """Whether it limits projects, models, sessions or transcripts."""
+        is_named = self.projects or self.models or self.sessions or self.exact_sessions
+        return bool(is_named) or self.transcripts is not None
 
     def combine(self, other: ChargeFilter) -> ChargeFilter:
         """Return a filter for the charges that both select."""
@@ -57,12 +60,17 @@ class ChargeFilter(Struct, frozen=True):
             self.models + other.models,
             self.sessions + other.sessions,
             self.exact_sessions + other.exact_sessions,
+            self.transcripts & other.transcripts
+            if self.transcripts is not None and other.transcripts is not None
+            else self.transcripts
+            if other.transcripts is None
+            else other.transcripts,
         )
 
     def matches_session(self, id_: str | None) -> bool:
-        """Whether a session is selected: it has the exact ids, and starts with the others. Ignores case."""
+        """Whether a session is selected: it has the exact ids, and starts with the others in any case."""
         return all(starts_id(session, id_) for session in self.sessions) and all(
-            id_ is not None and id_.lower() == session.lower() for session in self.exact_sessions
+            id_ == session for session in self.exact_sessions
         )
 
     def matches(self, charge: Charge | MissingAgent) -> bool:
@@ -73,6 +81,7 @@ class ChargeFilter(Struct, frozen=True):
             and self.matches_session(charge.session)
             and all(project in charge.project.casefold() for project in self.projects)
             and all(model in name.casefold() for model in self.models)
+            and (self.transcripts is None or _transcript_of(charge) in self.transcripts)
         )
 
 
@@ -307,6 +316,7 @@ class Ledger(Table[Charge]):
         project: str | None = None,
         model: str | None = None,
         session: str | None = None,
+        transcripts: Collection[str] | None = None,
         tz: Zone | None = None,
     ) -> Ledger:
         """Return a ledger with the matching charges only.
@@ -315,28 +325,29 @@ class Ledger(Table[Charge]):
         `since` and `until` are inclusive: datetimes, dates, or text such as
         `2026-11-03` or `7d`. A day is the whole day; days and times without an offset are in the time zone `tz`, by
         default the ledger's. `project` and `model` match names that contain the text. `session` is an id or the
-        start of ids, in any case. Charges that are left out still count against copies: a message that another session
-        owns does not come back when that session is left out.
+        start of ids. `transcripts` are paths: only what these files own. Charges that are left out still count against
+        copies: a message that another session owns does not come back when that session is left out.
 
         Raises:
             BadQuery: a time cannot be understood, or `since` is after `until`.
         """
         if predicate is not None:
-            matching = self.where(since=since, until=until, project=project, model=model, session=session, tz=tz)
+            matching = self.where(
+                since=since, until=until, project=project, model=model, session=session, transcripts=transcripts, tz=tz
+            )
             return self._with_source(ChargeList(filter(predicate, matching), self.rates, matching.missing_agents))
-        if all(value is None for value in (since, until, project, model, session)):
+        if all(value is None for value in (since, until, project, model, session, transcripts)):
             return self
         time = TimeRange.parse(since, until, tz=self._zone_of(tz))
-        is_exact = session is not None and (
-            is_uuid(session) or session.lower() in map(str.lower, match_ids(session, self.sessions))
-        )
+        exact = _exact_id(session, self.sessions) if session is not None else None
         selection = ChargeFilter(
             time.since,
             time.until,
             (project.casefold(),) if project is not None else (),
             (model.casefold(),) if model is not None else (),
-            (session,) if session is not None and not is_exact else (),
-            (session,) if session is not None and is_exact else (),
+            (session,) if session is not None and exact is None else (),
+            (exact,) if exact is not None else (),
+            frozenset(transcripts) if transcripts is not None else None,
         )
         return self._with_source(self._source.select(selection))
 
@@ -436,6 +447,18 @@ class Ledger(Table[Charge]):
         if "tool" in names and not exact_tools:
             rows = merge_renamed_tools(rows)
         return Rows(names, tuple(sort_rows(rows, names)))
+
+
+def _exact_id(session: str, sessions: Iterable[str]) -> str | None:
+    """Return the id that a text is, as it is written or else in another case; None if it is only the start of ids."""
+    matches = match_ids(session, sessions)
+    if len(matches) == 1 and matches[0].lower() == session.lower():
+        return matches[0]
+    return session if is_uuid(session) and not matches else None
+
+
+def _transcript_of(charge: Charge | MissingAgent) -> str:
+    return charge.origin.transcript if isinstance(charge, Charge) else charge.place.transcript
 
 
 def _has_sighting_in(charge: Charge, session: str | None, transcripts: Collection[str]) -> bool:

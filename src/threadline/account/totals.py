@@ -42,6 +42,7 @@ KEY_DESCRIPTIONS = {
     "month": "the month",
     "hour": "the hour of the day",
     "session": "the session, including its agents",
+    "transcript": "the file that the message was counted in; of a copied message, the original's",
     "project": "the directory the session was started in",
     "model": "the model, as in the transcript",
     "agent": "the agent's id; `main` for the main agent",
@@ -116,6 +117,7 @@ def _part_of(charge: Charge) -> str:
 
 _KEY_FUNCTIONS: dict[str, Key] = {
     "session": lambda charge: charge.origin.session or NONE,
+    "transcript": lambda charge: charge.origin.transcript or NONE,
     "project": lambda charge: charge.origin.project or NONE,
     "model": lambda charge: charge.counted.model or NONE,
     "agent": lambda charge: charge.origin.agent or MAIN,

@@ -25,6 +25,7 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.archive.entries import EntryStream
+    from threadline.archive.session_sums import SharedSpending, SpendingBySession, UnlistedSpending
 
 __all__ = [
     "AUTO_REFRESH_BYTES",
@@ -32,9 +33,15 @@ __all__ = [
     "EntryStream",
     "HomePresence",
     "ProgressDisplay",
+    "SharedSpending",
+    "SpendingBySession",
+    "UnlistedSpending",
     "is_keep_ignored",
     "open",
     "purge_caches",
 ]
 
-__getattr__ = lazy_exports(__name__, {"entries": ["EntryStream"]})
+__getattr__ = lazy_exports(
+    __name__,
+    {"entries": ["EntryStream"], "session_sums": ["SharedSpending", "SpendingBySession", "UnlistedSpending"]},
+)

@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime, tzinfo
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from threadline.account import Ledger, Rates
     from threadline.archive.entries import EntryStream
+    from threadline.archive.session_sums import SpendingBySession
     from threadline.index import (
         AgentList,
         CallFilter,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from threadline.model.edits import FileLog
     from threadline.model.entries import Entry
     from threadline.model.homes import Found, Transcript
-    from threadline.model.ledger import Charge, Sum
+    from threadline.model.ledger import Sum
     from threadline.model.places import SessionId
     from threadline.model.summaries import SummaryLinks
     from threadline.model.tables import Hit, Hits
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         SessionRef,
     )
     from threadline.search import Sort
-    from threadline.summary import Overview, SessionFilter, SessionList, SessionSummary
+    from threadline.summary import AgentHead, Overview, SessionFilter, SessionList, SessionSummary
     from threadline.watch import Follower
 
 AUTO_REFRESH_BYTES = 64 * 1024 * 1024
@@ -130,6 +130,7 @@ class Archive:
         self._open_index: Index | None = None
         self._is_index_compared = False
         self._found: list[Found] | None = None
+        self._spending: SpendingBySession | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -150,6 +151,7 @@ class Archive:
             "_open_index": None,
             "_is_index_compared": False,
             "_found": None,
+            "_spending": None,
             "_progress": _no_progress,
         }
 
@@ -157,7 +159,7 @@ class Archive:
         """Close the index. The next question compares it with the transcripts again."""
         if self._open_index is not None:
             self._open_index.close()
-        self._open_index, self._is_index_compared, self._found = None, False, None
+        self._open_index, self._is_index_compared, self._found, self._spending = None, False, None, None
 
     # --- the index
 
@@ -290,7 +292,7 @@ class Archive:
             return None
 
     def _set_index(self, index: Index) -> None:
-        self._open_index, self._is_index_compared, self._found = index, True, None
+        self._open_index, self._is_index_compared, self._found, self._spending = index, True, None, None
 
     # --- the keep
 
@@ -536,30 +538,39 @@ class Archive:
     def session_costs(self, sessions: Iterable[SessionSummary]) -> dict[Path, Sum]:
         """What sessions and their agents spent, by the path of the main transcript. Empty without an index.
 
-        Without one, every transcript would have to be read: use `ledger().by("session")`.
+        Without one, every transcript has to be read: `spending` does that.
         """
-        from threadline.model.ledger import Sum
+        if self._source() is None:
+            return {}
+        spending = self.spending()
+        return {session.path: spending.of(session.path) for session in sessions}
+
+    def spending(self) -> SpendingBySession:
+        """What each session spent, by its main transcript, and what was spent in transcripts without a session.
+
+        Every charge is in exactly one of them, so that they add up to the total of `ledger`. What a session shares with
+        another one, as a copy or a fork does, is counted for one of them, and `shared` says how much it is.
+        """
+        from threadline.archive.session_sums import SharedTokens, build_spending, shared_tokens
+        from threadline.summary import read_agent_head
 
         index = self._source()
-        if index is None:
-            return {}
-        ledger = index.ledger()
-        costs: dict[str, Sum] = {row.keys["session"]: row for row in ledger.by("session")}
-        shared = self._shared_names()
-        return {
-            session.path: _cost_in_folder(ledger, session)
-            if session.id in shared
-            else costs.get(session.id or "", Sum())
-            for session in sessions
-        }
-
-    def _shared_names(self) -> set[str]:
-        """The ids that sessions of several projects have: names that are not UUIDs."""
-        mains = (transcript for home in self.found for transcript in home.transcripts if transcript.is_main)
-        paths: dict[str, set[str]] = {}
-        for main in mains:
-            paths.setdefault(str(main.session), set()).add(main.session_key)
-        return {name for name, keys in paths.items() if len(keys) > 1}
+        if index is not None:
+            return index.cached(
+                "session sums",
+                lambda: build_spending(
+                    index.ledger(),
+                    self.found,
+                    _session_in_head(index.summaries().agent_head),
+                    (SharedTokens(*row) for row in index.shared_tokens()),
+                ),
+            )
+        if self._spending is None:
+            ledger = self._whole_ledger(None, calls=False)
+            self._spending = build_spending(
+                ledger, self.found, _session_in_head(read_agent_head), shared_tokens(ledger)
+            )
+        return self._spending
 
     def session(self, name: str) -> Session:
         """Read a session, by a prefix of its id, or `last`.
@@ -568,9 +579,27 @@ class Archive:
             NotFound: there is none.
             Ambiguous: there are several; the message lists them.
         """
+        return self.session_at(self.path(name))
+
+    def session_at(self, path: str | Path) -> Session:
+        """Read the session of a main transcript, by its path.
+
+        Raises:
+            NotFound: there is no such file.
+            Unreadable: it cannot be read.
+        """
         from threadline.load import read
 
-        return read(self.path(name), homes=self.homes, links=self.links())
+        session = read(path, homes=self.homes, links=self.links())
+        index = self._source()
+        if index is None:
+            return session
+        transcripts = {entry.line.transcript for entry in session}
+        return replace(session, sharing=tuple(index.transcripts_sharing(transcripts)))
+
+    def has_path(self, path: Path) -> bool:
+        """Whether a transcript is in one of the homes."""
+        return any(path.absolute().is_relative_to(home.path / PROJECTS) for home in self.homes)
 
     def attribution(self, name: str) -> Attribution:
         """What the cost of a session was caused by. `name` is a prefix of its id, or `last`.
@@ -1348,11 +1377,5 @@ class HomePresence:
         return len(homes) == len(self._folders)
 
 
-def _is_owned_in(folder: str, charge: Charge) -> bool:
-    return str(charge.owner.origin.transcript).startswith(folder)
-
-
-def _cost_in_folder(ledger: Ledger, session: SessionSummary) -> Sum:
-    """What a session spent, if other projects have a session of the same name."""
-    folder = f"{session.path.parent}{os.sep}"
-    return ledger.where(partial(_is_owned_in, folder), session=session.id).total
+def _session_in_head(read_head: Callable[[Transcript], AgentHead]) -> Callable[[Transcript], SessionId | None]:
+    return lambda transcript: read_head(transcript).session

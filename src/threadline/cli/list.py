@@ -6,14 +6,14 @@ The command function is called `list` and hides the builtin in this module. Do n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import tzinfo
-from pathlib import Path
+from itertools import chain
 from typing import Any
 
 import click
 
-from threadline.archive import Archive
+from threadline.archive import Archive, SpendingBySession, UnlistedSpending
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import (
@@ -29,6 +29,7 @@ from threadline.cli.options import (
     until_option,
 )
 from threadline.cli.resolve import open_archive
+from threadline.files import escape_path
 from threadline.json_values import to_json_value
 from threadline.model.ledger import Sum
 from threadline.model.places import is_uuid
@@ -38,6 +39,7 @@ from threadline.model.text import (
     format_amount,
     format_size,
     format_time,
+    format_tokens,
     join_some,
     short_model_name,
 )
@@ -111,22 +113,70 @@ def list(  # noqa: A001 - a command has the name that people type
         if not archive.homes:
             out.report_no_home()
         listing = archive.sessions(criteria)
-        costs = archive.session_costs(listing)
-        if output != "table":
-            out.print_rows((_session_row(session, costs) for session in listing), output)
+        # A table reads few transcripts. Without an index, amounts would need all of them.
+        spending = archive.spending() if output != "table" or archive.is_indexed else None
+        unlisted = _find_unlisted(archive, spending, criteria, listing) if spending is not None else ()
+        if output != "table" and spending is not None:
+            rows = (_session_row(session, spending) for session in listing)
+            out.print_rows(chain(rows, map(_unlisted_row, unlisted)), output)
         else:
             colour = out.use_colour(enabled=colour)
-            for line in _page_lines(listing, costs, zone, colour=colour):
+            for line in _page_lines(listing, spending, unlisted, zone, colour=colour):
                 click.echo(line, color=colour)
-        if listing.sessions or not archive.homes:
-            return EXIT_OK if listing.sessions else EXIT_NOTHING
+        if listing.sessions or unlisted or not archive.homes:
+            return EXIT_OK if listing.sessions or unlisted else EXIT_NOTHING
         return out.report_nothing(_explain_nothing(archive, criteria, zone))
 
 
-def _session_row(session: SessionSummary, costs: Mapping[Path, Sum]) -> dict[str, Any]:
-    cost = costs.get(session.path)
-    tokens, amount = (cost.tokens, cost.amount) if cost is not None else (None, None)
-    return {**to_json_value(session), "tokens": tokens, "amount": amount}
+def _session_row(session: SessionSummary, spending: SpendingBySession) -> dict[str, Any]:
+    cost = spending.of(session.path)
+    shared = [
+        {"session": part.session, "path": to_json_value(part.transcript), "tokens": part.tokens}
+        for part in spending.shared.get(session.path, ())
+    ]
+    return {
+        **to_json_value(session),
+        "tokens": cost.tokens,
+        "amount": cost.amount,
+        "shared": shared,
+        "unlisted": None,
+    }
+
+
+def _unlisted_row(spent: UnlistedSpending) -> dict[str, Any]:
+    """What was spent without a session, with the keys of a session."""
+    row = SessionSummary(
+        id=spent.session,
+        title="",
+        title_source="none",
+        project=spent.project,
+        first=None,
+        last=None,
+        turns=0,
+        agents=0,
+        agents_started=0,
+        agent_types={},
+        model=None,
+        entries=0,
+        size=0,
+        running=False,
+        path=spent.transcripts[0],
+    )
+    tokens = {"tokens": spent.total.tokens, "amount": spent.total.amount}
+    return {**to_json_value(row), **tokens, "shared": [], "unlisted": spent.reason}
+
+
+def _find_unlisted(
+    archive: Archive, spending: SpendingBySession, criteria: SessionFilter, listing: SessionList
+) -> tuple[UnlistedSpending, ...]:
+    """What was spent in no session. Filters that need a session leave it out."""
+    if any((criteria.title, criteria.agent_type, criteria.since, criteria.until, criteria.machine)):
+        return ()
+    is_whole = not listing.more and criteria.project is None
+    sessions = listing if is_whole else archive.sessions(SessionFilter())
+    part = (criteria.project or "").casefold()
+    unlisted = spending.unlisted({session.path for session in sessions})
+    return tuple(spent for spent in unlisted if part in spent.project.casefold())
 
 
 def _explain_nothing(archive: Archive, criteria: SessionFilter, zone: tzinfo) -> str:
@@ -163,17 +213,26 @@ def _suggest_filter(
     return f"The newest is titled {sessions[0].title!r}."
 
 
-def _page_lines(listing: SessionList, costs: Mapping[Path, Sum], zone: tzinfo, *, colour: bool) -> Iterator[str]:
+def _page_lines(
+    listing: SessionList,
+    spending: SpendingBySession | None,
+    unlisted: Sequence[UnlistedSpending],
+    zone: tzinfo,
+    *,
+    colour: bool,
+) -> Iterator[str]:
     style = Style(colour=colour)
     width = out.page_width()
     has_machines = len({session.machine for session in listing.sessions}) > 1
     for session in listing.sessions:
-        for line in _session_lines(session, costs.get(session.path), width, zone, has_machines=has_machines):
+        for line in _session_lines(session, spending, width, zone, has_machines=has_machines):
             yield style.line(line)
+    if unlisted:
+        yield from map(style.line, wrap((Span(_unlisted_note(unlisted), Role.FAINT),), width))
     if listing.sessions:
         yield ""
         yield style.line((Span(f"Times are {zone_name(zone)}.", Role.FAINT),))
-    if listing.sessions and not costs:
+    if listing.sessions and spending is None:
         note = "Amounts need an index. To build one: threadline index refresh"
         yield from map(style.line, wrap((Span(note, Role.FAINT),), width))
     if number := _count_repeated(listing.sessions):
@@ -190,10 +249,32 @@ def _count_repeated(sessions: Sequence[SessionSummary]) -> int:
     return len(ids) - len(set(ids))
 
 
+def _unlisted_note(unlisted: Sequence[UnlistedSpending]) -> str:
+    """One sentence about what was spent in no session, with the first file."""
+    total = Sum.of(spent.total for spent in unlisted)
+    files = [path for spent in unlisted for path in spent.transcripts]
+    amount = format_amount(total.amount)
+    more = f" and {count(len(files) - 1, 'more file')}" if len(files) > 1 else ""
+    spent = f"{total.tokens:,} tokens{f' ({amount})' if amount else ''}"
+    return f"Spent in no listed session: {spent}, in {escape_path(files[0])}{more} ({unlisted[0].reason})."
+
+
+def _shared_note(session: SessionSummary, spending: SpendingBySession) -> str:
+    """`copy of 5eed0000` if a session only has messages of another one; else how much of it is a copy."""
+    shared = spending.shared.get(session.path, ())
+    if not shared:
+        return ""
+    other = str(shared[0].session or shared[0].transcript.name)[:8]
+    if not spending.of(session.path).charges:
+        return f"copy of {plain(other)}"
+    return f"{format_tokens(sum(part.tokens for part in shared))} tokens copied from {plain(other)}"
+
+
 def _session_lines(
-    session: SessionSummary, cost: Sum | None, width: int, zone: tzinfo, *, has_machines: bool
+    session: SessionSummary, spending: SpendingBySession | None, width: int, zone: tzinfo, *, has_machines: bool
 ) -> Iterator[Spans]:
     """Two lines per session: title and figures; the machine only if there are several."""
+    cost = spending.of(session.path) if spending is not None else None
     mark = "running  " if session.running else "kept  " if session.kept else ""
     title = one_line(session.title or "(no title)", max(20, width - 10 - len(mark)))
     yield (
@@ -207,6 +288,7 @@ def _session_lines(
         count_agents(session.agents, session.agents_started),
         short_model_name(session.model),
         format_amount(cost.amount if cost is not None else None),
+        _shared_note(session, spending) if spending is not None else "",
         format_size(session.size),
         f"on {plain(session.machine)}" if has_machines else "",
         f"not read: {session.problem}" if session.problem else "",

@@ -18,6 +18,7 @@ from threadline.cli import NoHome
 from threadline.cli import output as out
 from threadline.cli.options import NO_KEEP
 from threadline.errors import Ambiguous, BadQuery, IndexBusy, NotFound
+from threadline.files import find_escaped
 from threadline.model.homes import Found, Home
 from threadline.model.places import Place, ProblemKind, match_ids
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _MAX_MESSAGES = 3
 _DESKTOP_APP_FOLDER = "local-agent-mode-sessions"
+_PROJECTS = "projects"
 _OFF_WORDS = frozenset({"0", "off", "no", "false"})
 
 
@@ -138,8 +140,8 @@ def program_words() -> list[str]:
 
 
 def expand_path(text: str) -> Path:
-    """A path, with `~` expanded."""
-    return Path(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser raises if there is no such user
+    """A path, with `~` expanded, and bytes that are not text as `--json` writes them."""
+    return find_escaped(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser raises if there is no such user
 
 
 def is_file(path: str | Path) -> bool:
@@ -238,13 +240,20 @@ def read_session(name: str, homes: Sequence[str] = ()) -> Session:
     from threadline.load import read  # noqa: PLC0415 - loads the reader, which `list` and `usage` do without
 
     path = transcript_path(name)
-    if path is not None:
-        session = read(path)
-    else:
-        with open_archive(homes) as archive:
-            session = archive.session(name)
+    session = _read_in_archive(name, path, homes) or read(path or name)
     _print_skipped(session)
     return session
+
+
+def _read_in_archive(name: str, path: Path | None, homes: Sequence[str]) -> Session | None:
+    """Read a session of the homes by its id or path; None for a path that is in none of them."""
+    if path is None:
+        with open_archive(homes) as archive:
+            return archive.session(name)
+    if _PROJECTS not in path.absolute().parts:
+        return None
+    with open_archive(homes) as archive:  # others may share messages with it
+        return archive.session_at(path) if archive.has_path(path) else None
 
 
 def _print_skipped(session: SessionData) -> None:

@@ -34,6 +34,7 @@ from threadline.render import (
     describe_cost,
     describe_tokens,
     leading_entries,
+    plain,
     session_to_text,
 )
 from threadline.thread import find_notifications
@@ -105,6 +106,10 @@ def show(
     if output == "table":
         costs = loaded.costs
         facts = [f"{describe_tokens(costs.total)} · {describe_cost(costs.total)}"]
+        facts += [
+            f"{describe_tokens(shared)} · {describe_cost(shared)} more in copies, counted in session {plain(name[:8])}"
+            for name, shared in costs.shared.items()
+        ]
         facts += [f"turn {turn} is on the abandoned branch {abandoned}"] if abandoned is not None else []
         lines = session_to_text(loaded, options, find_notifications(loaded), facts, costs)
         out.print_lines(lines, colour=colour, pager=pager)
@@ -147,6 +152,9 @@ def _session_document(session: Session, options: TextOptions) -> dict[str, Any]:
         "platform": environment.platform if environment is not None else None,
         "os_version": environment.os_version if environment is not None else None,
         "spent": {"tokens": costs.total.tokens, **sum_fields(costs.total)},
+        "shared": [
+            {"session": name, "tokens": shared.tokens, "amount": shared.amount} for name, shared in costs.shared.items()
+        ],
         "turns": [turn_row(turn, calls.get(turn.number, ()), session, costs.turn(turn.number)) for turn in turns],
     }
 

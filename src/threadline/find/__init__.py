@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         TRANSCRIPT_SUFFIX,
         folder_matches,
         folder_name,
+        home_of_path,
         home_of_transcript,
         is_transcript_name,
         is_transcript_path,
@@ -55,9 +56,11 @@ if TYPE_CHECKING:
     from threadline.find.lookup import find_by_id, find_by_slug, look_at_path
     from threadline.find.project_paths import decode_or_none
     from threadline.find.session_files import (
+        SessionOwners,
         find_main_transcript,
         home_folder,
         note_session_links,
+        other_folders,
         recent_transcripts,
         session_task_files,
         session_todo_files,
@@ -79,6 +82,7 @@ __getattr__ = lazy_exports(
             "TRANSCRIPT_SUFFIX",
             "folder_matches",
             "folder_name",
+            "home_of_path",
             "home_of_transcript",
             "is_transcript_name",
             "is_transcript_path",
@@ -108,9 +112,11 @@ __getattr__ = lazy_exports(
         "lookup": ["find_by_id", "find_by_slug", "look_at_path"],
         "project_paths": ["decode_or_none"],
         "session_files": [
+            "SessionOwners",
             "find_main_transcript",
             "home_folder",
             "note_session_links",
+            "other_folders",
             "recent_transcripts",
             "session_task_files",
             "session_todo_files",

@@ -31,9 +31,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from threadline.files import escape_path
 from threadline.home_files import PROJECTS_DIR, is_secret_path
 from threadline.model.homes import Home, SideFileKind, Transcript, TranscriptKind
-from threadline.model.places import AgentId, SessionId, is_uuid
+from threadline.model.places import AgentId, SessionId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,6 +61,12 @@ def home_of_transcript(main: Path) -> Path | None:
     """Return the home that a main transcript is in, by its path; None if it is not in a home."""
     parents = main.absolute().parents
     return parents[2] if len(parents) > _HOME_DEPTH and parents[1].name == PROJECTS else None
+
+
+def home_of_path(path: Path) -> Path | None:
+    """Return the home that a transcript of any kind is in, by its path; None if it is not in a home."""
+    parents = path.absolute().parents
+    return next((parent.parent for parent in parents if parent.name == PROJECTS and parent != parents[0]), None)
 
 
 def parse_transcript_name(parts: Sequence[str]) -> TranscriptName:
@@ -120,19 +127,17 @@ def make_transcript(
 
 
 def parse_session_id(name: str) -> SessionId | None:
-    """Return the UUID that a file or directory name begins with, in lower case as entries have it."""
+    """Return the UUID that a file or directory name begins with. Ids that differ in case are different sessions."""
     match = _STARTS_WITH_UUID.match(name)
-    return SessionId(match[1].lower()) if match else None
+    return SessionId(match[1]) if match else None
 
 
 def session_id_from_name(name: str) -> SessionId:
     """Return the session's id for the name of its file (without the suffix) or its directory.
 
-    A UUID is in lower case, as entries have it. Bytes that are not text are replaced.
+    It is the name itself: ids that differ in case are different sessions. `escape_path` writes bytes that are not text.
     """
-    if is_uuid(name):
-        return SessionId(name.lower())
-    return SessionId(name if name.isascii() else os.fsencode(name).decode(errors="replace"))
+    return SessionId(name if name.isascii() else escape_path(name))
 
 
 def transcript_stem(name: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound, Unreadable
+from threadline.files import escape_path, find_escaped
 from threadline.find.home_dirs import homes as find_homes
 from threadline.find.layout import (
     HOME_MARKERS,
@@ -40,7 +41,7 @@ def look_at_path(path: str | Path) -> Found:
         Unreadable: it cannot be looked at.
         BadQuery: it is a file of a home, but not a transcript.
     """
-    place = Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises if there is no such user
+    place = find_escaped(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises if there is no such user
     if os.path.isdir(place):  # noqa: PTH112 - Path.is_dir raises if a parent may not be entered
         try:
             return look(find_homes(place)[0])
@@ -74,6 +75,7 @@ def find_by_id(prefix: str, found: Iterable[Found]) -> Transcript:
     stem = prefix[: -len(TRANSCRIPT_SUFFIX)] if prefix.lower().endswith(TRANSCRIPT_SUFFIX) else prefix
     folder, _, start = stem.rpartition("/")
     transcripts = [t for home in found for t in home.transcripts if t.folder.lower().endswith(folder.lower())]
+    transcripts = [t for t in transcripts if escape_path(t.folder) == folder] or transcripts
     of_session = [t for t in transcripts if starts_id(start, t.session)]
     ids = match_ids(start, (t.session for t in of_session if t.is_main))
     matches = [t for t in of_session if t.is_main and t.session in ids]

@@ -20,7 +20,6 @@ from threadline.find.layout import (
     make_transcript,
     meta_path,
     parse_agent_id,
-    parse_session_id,
     parse_transcript_name,
     parts_below_project,
 )
@@ -35,9 +34,48 @@ from threadline.find.listing import (
 )
 from threadline.home_files import real_projects_dir
 from threadline.model.homes import NO_HOMES, Home, Homes, Transcript, TranscriptKind
-from threadline.model.places import AgentId
+from threadline.model.places import AgentId, SessionId, is_uuid
 
 _PROJECT_DEPTH = 1
+
+
+class SessionOwners:
+    """Decides which main transcript each transcript of some homes belongs to.
+
+    A session is its main transcript: several folders or homes may have one of the same name, and each is a session of
+    its own. An agent's transcript belongs to the session that its path names, or else its entries, in the same folder.
+    A UUID has no second meaning, so if the folder has no such session, one elsewhere in the home is meant: the first by
+    path. `named` returns the session that the entries of an agent's transcript beside the sessions name.
+    """
+
+    def __init__(
+        self, transcripts: Iterable[Transcript], named: Callable[[Transcript], SessionId | None] = lambda _agent: None
+    ) -> None:
+        self._named = named
+        self._in_folder: dict[tuple[str, str, str], Transcript] = {}
+        self._in_home: dict[tuple[str, str], Transcript] = {}
+        for transcript in sorted(transcripts, key=_living_first):
+            if transcript.is_main:
+                session = str(transcript.session)
+                self._in_folder.setdefault((transcript.home.name, transcript.folder, session), transcript)
+                self._in_home.setdefault((transcript.home.name, session), transcript)
+
+    def main_of(self, transcript: Transcript) -> Transcript | None:
+        """Return the main transcript of the session that a transcript belongs to; None if there is none."""
+        if transcript.is_main:
+            return transcript
+        if transcript.kind is TranscriptKind.OTHER:
+            return None
+        session = transcript.session or self._named(transcript)
+        if session is None:
+            return None
+        main = self._in_folder.get((transcript.home.name, transcript.folder, str(session)))
+        return main or (self._in_home.get((transcript.home.name, str(session))) if is_uuid(session) else None)
+
+
+def _living_first(transcript: Transcript) -> tuple[bool, str]:
+    """Sort key: what only the keep has comes last."""
+    return transcript.home.is_kept, str(transcript.path)
 
 
 def session_transcripts(
@@ -105,14 +143,30 @@ def session_directories(main: Path, homes: Homes = NO_HOMES) -> Iterator[Path]:
     for beside in (main.with_suffix(""), *homes.counterparts(main.with_suffix(""))):
         if is_directory(beside):
             yield beside
-    folder = main.absolute().parent
-    if folder.parent.name != PROJECTS or parse_session_id(main.stem) is None:  # other names are not unique
-        return
-    for name in list_project_folders(folder.parent):
-        elsewhere = folder.parent / name / main.stem
-        has_own_transcript = os.path.exists(f"{elsewhere}{TRANSCRIPT_SUFFIX}")  # noqa: PTH110 - Path.exists may raise
-        if name != folder.name and is_directory(elsewhere) and not has_own_transcript:
+    for folder in other_folders(main):
+        elsewhere = folder / main.stem
+        if is_directory(elsewhere):
             yield elsewhere
+
+
+def other_folders(main: Path) -> list[Path]:
+    """Return the other project folders in which files of a session may be, without those that have its transcript.
+
+    If several folders have a transcript of that name, files elsewhere belong to the first of them: see `SessionOwners`.
+    """
+    folder = main.absolute().parent
+    if folder.parent.name != PROJECTS or not is_uuid(main.stem):  # other names are not unique
+        return []
+    others: list[Path] = []
+    for name in sorted(list_project_folders(folder.parent)):
+        if name == folder.name:
+            continue
+        other = folder.parent / name
+        if not os.path.exists(other / main.name):  # noqa: PTH110 - Path.exists may raise
+            others.append(other)
+        elif name < folder.name:
+            return []
+    return others
 
 
 def session_todo_files(main: Path, homes: Homes = NO_HOMES) -> Iterator[tuple[AgentId | None, Path]]:

@@ -269,6 +269,18 @@ class Index:
 
         return message_amounts(self._connection, session)
 
+    def shared_tokens(self) -> list[tuple[str, str, int]]:
+        """The paths of two transcripts, and the tokens of messages that both contain and the second one owns."""
+        from threadline.index.queries import shared_tokens
+
+        return shared_tokens(self._connection)
+
+    def transcripts_sharing(self, transcripts: Collection[str]) -> list[str]:
+        """The paths of other transcripts that contain messages of these, or of those that do, and so on."""
+        from threadline.index.queries import transcripts_sharing
+
+        return transcripts_sharing(self._connection, transcripts)
+
     def sessions(self) -> tuple[SessionBrief, ...]:
         """All sessions, newest first."""
         from threadline.index.summaries import list_sessions

@@ -80,9 +80,12 @@ _COUNT_PROMPTS = """SELECT COUNT(*) FROM session_rows s
 # Tool by tool, because the SQL index orders the calls of each tool by time.
 _COUNT_CALLS = """SELECT COUNT(DISTINCT c.call) FROM tools t
     CROSS JOIN call_rows c ON c.tool_id = t.tool_id AND c.moment >= ?"""
-_COUNT_ALL_AGENTS = f"""SELECT COUNT(*) FROM agent_rows a JOIN transcripts t USING(transcript_id)
-    WHERE {WORKING_AGENT_SQL.format(transcript="t")}"""
-_COUNT_AGENTS = f"{_COUNT_ALL_AGENTS} AND a.first >= ?"
+# Two transcripts of the same agent, as in a copy, are one agent.
+_COUNT_AGENTS_WHERE = f"""SELECT COUNT(*) FROM (SELECT DISTINCT a.agent, COALESCE(t.session, a.session), t.project_id
+    FROM agent_rows a JOIN transcripts t USING(transcript_id)
+    WHERE {WORKING_AGENT_SQL.format(transcript="t")}{{0}})"""
+_COUNT_ALL_AGENTS = _COUNT_AGENTS_WHERE.format("")
+_COUNT_AGENTS = _COUNT_AGENTS_WHERE.format(" AND a.first >= ?")
 _COUNT_EVERYTHING = (
     _COUNT_ALL_SESSIONS,
     "SELECT COUNT(*) FROM prompt_rows WHERE kind <> 'interrupt'",
@@ -153,6 +156,40 @@ def message_amounts(connection: sqlite3.Connection, session: str) -> dict[str, D
     for message, amount in connection.execute(_SELECT_AMOUNTS, (session,)):
         amounts[message] = EXACT.add(amounts[message], Decimal(amount)) if message in amounts else Decimal(amount)
     return amounts
+
+
+# An id that several calls have in common does not say which of them a transcript contains.
+_SELECT_SHARED = """SELECT h.path, w.path, SUM(tokens) FROM (
+    SELECT DISTINCT c.message_id, c.number, s.transcript_id AS holder, o.transcript_id AS owner,
+        c.input + c.output + c.cache_write_5m + c.cache_write_1h + c.cache_read AS tokens
+    FROM charged c JOIN origins o USING(origin_id) JOIN sightings s ON s.message_id = c.message_id
+    WHERE c.copied AND s.transcript_id <> o.transcript_id
+    AND 1 = (SELECT COUNT(*) FROM charged d WHERE d.message_id = c.message_id AND d.part IS NULL))
+JOIN transcripts h ON h.transcript_id = holder JOIN transcripts w ON w.transcript_id = owner GROUP BY holder, owner"""
+
+
+def shared_tokens(connection: sqlite3.Connection) -> list[tuple[str, str, int]]:
+    """The paths of two transcripts, and the tokens of messages that both contain and the second one owns."""
+    rows = connection.execute(_SELECT_SHARED)
+    return [(decode_path(holder), decode_path(owner), tokens) for holder, owner, tokens in rows]
+
+
+_SELECT_SHARING = """SELECT DISTINCT o.path FROM transcripts t
+CROSS JOIN sightings s ON s.transcript_id = t.transcript_id
+CROSS JOIN sightings u ON u.message_id = s.message_id AND u.transcript_id <> s.transcript_id
+CROSS JOIN transcripts o ON o.transcript_id = u.transcript_id WHERE t.path IN ({0})"""
+
+
+def transcripts_sharing(connection: sqlite3.Connection, transcripts: Collection[str]) -> list[str]:
+    """The paths of other transcripts that contain messages of these, or of those that do, and so on."""
+    known = set(transcripts)
+    added = known
+    while added:
+        paths = [encode_path(path) for path in added]
+        rows = connection.execute(_SELECT_SHARING.format(", ".join("?" * len(paths))), paths)
+        added = {decode_path(path) for (path,) in rows} - known
+        known |= added
+    return sorted(known.difference(transcripts))
 
 
 _SELECT_PROBLEMS = """SELECT p.kind, p.message, p.recovered, t.path, p.line,

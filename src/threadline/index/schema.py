@@ -126,6 +126,13 @@ ENTRIES = TableGroup(
 )
 
 
+# Whether a transcript `o` belongs to the session of a main transcript `t` of the same name, as `find.SessionOwners`
+# decides: it is in the same folder, or in one that has no such session, and this is the first one in the home.
+_BELONGS_SQL = """(o.transcript_id = t.transcript_id OR (o.kind <> 'main' AND (o.project_id = t.project_id
+                OR (t.session LIKE '________-____-____-____-____________'
+                    AND NOT EXISTS(SELECT 1 FROM transcripts m WHERE m.session = t.session AND m.kind = 'main'
+                        AND m.home_id = t.home_id AND (m.project_id = o.project_id OR m.path < t.path))))))"""
+
 SESSIONS = TableGroup(
     tables={
         "session_rows": """CREATE TABLE session_rows(
@@ -211,10 +218,11 @@ SESSIONS = TableGroup(
             (SELECT COUNT(*) FROM (
                 SELECT a.agent FROM transcripts o JOIN agent_rows a ON a.transcript_id = o.transcript_id
                 WHERE o.session = s.session AND o.home_id = t.home_id AND {WORKING_AGENT_SQL.format(transcript="o")}
+                AND {_BELONGS_SQL}
                 UNION
                 SELECT a.agent FROM agent_rows a JOIN transcripts o ON o.transcript_id = a.transcript_id
                 WHERE a.session = s.session AND o.session IS NULL AND o.home_id = t.home_id
-                AND {WORKING_AGENT_SQL.format(transcript="o")})),
+                AND {WORKING_AGENT_SQL.format(transcript="o")} AND {_BELONGS_SQL})),
             s.model, s.entries + (t.read_to < t.size), t.size, t.path, t.transcript_id, s.slug,
             s.platform, s.os_version
         FROM session_rows s

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
-from msgspec.structs import replace
 
 from threadline.errors import Error
-from threadline.files import read_at
+from threadline.files import escape_path, read_at
+from threadline.find import transcript_stem
 from threadline.home_files import opened_in_home
 from threadline.index.store import SIDE_SQL, WORKING_AGENT_SQL, decode_path
 from threadline.index.summary_queries import read_summary_titles
@@ -206,12 +206,16 @@ def _unread_entries(transcript: Transcript, row: _TranscriptRow) -> Iterator[Ent
 
 _SELECT_SESSIONS = """SELECT
     s.session, s.title, COALESCE(s.cwd, p.path, p.folder), s.first, s.last, s.turns, s.model,
-        s.entries + (t.read_to < t.size), t.size, t.path, t.mtime_ns
-    FROM session_rows s JOIN transcripts t USING(transcript_id) JOIN projects p USING(project_id)"""
+        s.entries + (t.read_to < t.size), t.size, t.path, t.mtime_ns, h.path, p.folder
+    FROM session_rows s JOIN transcripts t USING(transcript_id) JOIN projects p USING(project_id)
+    JOIN homes h ON h.home_id = t.home_id"""
 # Older versions stored agents beside the sessions; only their entries name the session.
-_COUNT_AGENTS = f"""SELECT COALESCE(t.session, a.session), COUNT(DISTINCT a.agent)
-    FROM agent_rows a JOIN transcripts t USING(transcript_id)
-    WHERE {WORKING_AGENT_SQL.format(transcript="t")} GROUP BY 1"""
+_SELECT_AGENTS = f"""SELECT a.agent, COALESCE(t.session, a.session), h.path, p.folder, t.kind
+    FROM agent_rows a JOIN transcripts t USING(transcript_id) JOIN projects p USING(project_id)
+    JOIN homes h ON h.home_id = t.home_id
+    WHERE {WORKING_AGENT_SQL.format(transcript="t")}"""
+_SELECT_NAMES = """SELECT t.session, p.folder FROM transcripts t JOIN projects p USING(project_id)
+    WHERE t.kind = 'main' AND t.size > 0"""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -237,41 +241,81 @@ class SessionBrief(Struct, frozen=True):
     path: str
     kept: bool = False
     shares_name: bool = False
+    ended: datetime | None = None
+    """The last time of the main conversation. `last` is when the file was modified if there is none."""
+    name: str = ""
+    """Its name in URLs: its id. If other sessions have the same, `FOLDER/ID`, or the path if that is not unique."""
 
-    @property
-    def name(self) -> str:
-        """Its name in URLs: its id, or `FOLDER/ID` if a session of another project has the same."""
-        *_, folder, file = self.path.replace("\\", "/").split("/")
-        id_ = self.id or file.removesuffix(".jsonl")
-        return f"{folder}/{id_}" if self.shares_name else id_
+
+_SessionKey = tuple[str, str, str | None]
 
 
 def list_sessions(connection: sqlite3.Connection, homes: Homes) -> tuple[SessionBrief, ...]:
     """All sessions, newest first: the same as `Archive.sessions` lists, in the same order."""
-    agents: dict[str | None, int] = dict(connection.execute(_COUNT_AGENTS).fetchall())
-    sessions = [
-        SessionBrief(
-            id=session,
-            title=title,
-            project=decode_path(project),
-            first=parse_timestamp(first),
-            last=parse_timestamp(last) or _mtime(mtime),
-            turns=turns,
-            agents=agents.get(session, 0) if session is not None else 0,
-            model=model,
-            entries=entries,
-            size=size,
-            path=decode_path(path),
-            kept=homes.is_kept(decode_path(path)),
+    rows = sorted(connection.execute(_SELECT_SESSIONS), key=lambda row: decode_path(row[9]))
+    keys: list[_SessionKey] = [(homes.name_of(decode_path(row[11])), decode_path(row[12]), row[0]) for row in rows]
+    agents = _count_agents(connection, homes, keys)
+    # A transcript that is not listed, because nobody spoke in it, has a name as well.
+    mains = [(decode_path(folder), session) for session, folder in connection.execute(_SELECT_NAMES)]
+    ids = Counter(session for _, session in mains)
+    names = Counter(mains)
+    sessions: list[SessionBrief] = []
+    for key, row in zip(keys, rows, strict=True):
+        session, title, project, first, last, turns, model, entries, size, stored_path, mtime, *_ = row
+        path = decode_path(stored_path)
+        folder = key[1]
+        id_ = session or transcript_stem(os.path.basename(path))  # noqa: PTH119 - text
+        shares_name = ids[session] > 1
+        sessions.append(
+            SessionBrief(
+                id=session,
+                title=title,
+                project=decode_path(project),
+                first=parse_timestamp(first),
+                last=parse_timestamp(last) or _mtime(mtime),
+                ended=parse_timestamp(last),
+                turns=turns,
+                agents=len(agents.get(key, ())) if session is not None else 0,
+                model=model,
+                entries=entries,
+                size=size,
+                path=path,
+                kept=homes.is_kept(path),
+                shares_name=shares_name,
+                name=id_
+                if not shares_name
+                else f"{escape_path(folder)}/{id_}"
+                if names[folder, session] == 1
+                else escape_path(path),
+            )
         )
-        for session, title, project, first, last, turns, model, entries, size, path, mtime in connection.execute(
-            _SELECT_SESSIONS
-        )
-    ]
-    numbers = Counter(brief.id for brief in sessions if brief.id is not None and not is_uuid(brief.id))
-    shared = {id_ for id_, number in numbers.items() if number > 1}
-    sessions = [replace(brief, shares_name=True) if brief.id in shared else brief for brief in sessions]
     return tuple(sorted(sessions, key=lambda brief: (brief.last or _NEVER, brief.path), reverse=True))
+
+
+def _url_name(id_: str, folder: str, path: str, *, shared: tuple[int, int]) -> str:
+    """The name of a session in URLs. `shared` counts the sessions with this id, and those in folders of that name."""
+    with_id, with_folder = shared
+    if with_id <= 1:
+        return id_
+    return f"{escape_path(folder)}/{id_}" if with_folder <= 1 else escape_path(path)
+
+
+def _count_agents(
+    connection: sqlite3.Connection, homes: Homes, sessions: Iterable[_SessionKey]
+) -> dict[_SessionKey, set[str]]:
+    """The working agents of each session, by the rule of `find.SessionOwners`."""
+    in_folder = set(sessions)
+    in_home: dict[tuple[str, str | None], _SessionKey] = {}
+    for key in sorted(in_folder, key=lambda key: (key[0], key[1])):
+        in_home.setdefault((key[0], key[2]), key)
+    agents: dict[_SessionKey, set[str]] = {}
+    for agent, session, home, folder, kind in connection.execute(_SELECT_AGENTS):
+        name = homes.name_of(decode_path(home))
+        key = name, decode_path(folder), session
+        if key not in in_folder and kind != "main" and session is not None and is_uuid(session):
+            key = in_home.get((name, session), key)
+        agents.setdefault(key, set()).add(agent)
+    return agents
 
 
 def _mtime(mtime_ns: int) -> datetime | None:

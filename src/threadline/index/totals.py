@@ -40,6 +40,10 @@ def sql_conditions(connection: sqlite3.Connection, selection: ChargeFilter) -> l
         sessions = connection.execute("SELECT DISTINCT session FROM origins").fetchall()
         matches = [quote_sql(session) for (session,) in sessions if selection.matches_session(session)]
         conditions.append(f"o.session IN ({', '.join(matches)})")
+    if selection.transcripts is not None:
+        rows = connection.execute("SELECT transcript_id, path FROM transcripts")
+        numbers = [str(number) for number, path in rows if decode_path(path) in selection.transcripts]
+        conditions.append(f"o.transcript_id IN ({', '.join(numbers)})")
     return conditions
 
 
@@ -55,6 +59,7 @@ _AGENT_KIND_SQL = "CASE WHEN o.agent IS NULL THEN 0 WHEN o.agent = '' THEN 1 ELS
 _MIXED_SHARE_SQL = "CASE WHEN c.share_id IN ({0})"
 KEY_COLUMNS = {
     "session": ("o.session",),
+    "transcript": ("o.transcript_id",),
     "project": ("t.project_id",),
     "model": (),
     "agent": ("o.agent",),
@@ -90,6 +95,8 @@ class GroupLabels:
         self._paths: dict[str, dict[int | None, str]] = {}
         if "project" in names:
             self._paths["project"] = _load_paths(connection, "SELECT project_id, COALESCE(path, folder) FROM projects")
+        if "transcript" in names:
+            self._paths["transcript"] = _load_paths(connection, "SELECT transcript_id, path FROM transcripts")
         # The index has only the paths of homes.
         for name, label in (("home", homes.name_of), ("machine", homes.machine_of)):
             if name in names:

@@ -536,11 +536,14 @@ class SessionCosts(Struct, frozen=True):
     """What a session spent, by turn and by agent.
 
     What an agent spent is part of the turn in which it was started. The turn None has charges whose turn is not known.
+    `shared` is what its transcripts also contain of messages that are counted for other sessions, by their ids. It is
+    not in the total.
     """
 
     total: Sum
     turns: dict[int | None, Sum]
     agents: dict[AgentId, Sum]
+    shared: dict[str, Sum] = {}
 
     def turn(self, number: int | None) -> Sum:
         """What a turn spent."""

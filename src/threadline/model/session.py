@@ -363,7 +363,8 @@ class Continuation(Struct, frozen=True):
 class Session(Struct, frozen=True):
     """One session: the main agent and the others, each with its own entries, and facts about the whole session.
 
-    Every entry of every transcript is in exactly one agent's `entries`.
+    Every entry of every transcript is in exactly one agent's `entries`. `sharing` are the paths of other transcripts
+    that contain some of its messages, if they are known.
     """
 
     id: SessionId | None
@@ -376,6 +377,7 @@ class Session(Struct, frozen=True):
     pr_links: tuple[PrLinkEntry, ...] = ()
     file_problems: tuple[Problem, ...] = ()
     homes: Homes = NO_HOMES
+    sharing: tuple[str, ...] | None = None
 
     @property
     def kept(self) -> bool:

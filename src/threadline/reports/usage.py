@@ -187,7 +187,7 @@ def usage_notes(report: UsageReport) -> Iterator[str]:
         names = join_some(session[:8] for session in report.agents_only)
         has, it = ("has", "it") if len(report.agents_only) == 1 else ("have", "them")
         sessions = count(len(report.agents_only), "session")
-        yield f"{sessions} {has} no transcript but those of agents, so `threadline list` does not show {it}: {names}."
+        yield f"{sessions} {has} no transcript but those of agents, so `threadline list` shows {it} last: {names}."
     if report.ledger.problems:
         transcripts = count(len(report.ledger.problems), "transcript")
         yield f"{transcripts} could not be read completely. What was spent there is missing."

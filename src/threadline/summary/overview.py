@@ -14,7 +14,7 @@ from threadline.model.homes import Found, Home, Project, Transcript, TranscriptK
 from threadline.model.places import Problem
 from threadline.model.times import parse_timestamp
 from threadline.model.versions import version_key
-from threadline.summary.sessions import FileSource, SessionAgents, SessionKey, TranscriptSource
+from threadline.summary.sessions import FileSource, SessionAgents, SessionKey, TranscriptSource, session_key
 from threadline.summary.transcripts import TranscriptStats
 
 _MAX_LARGEST = 5
@@ -130,11 +130,11 @@ class _AgentCounts:
         mains = [
             transcript
             for transcript, stats in read
-            if transcript.kind is TranscriptKind.MAIN and (stats.inline_agents or _session_key(transcript) in unclear)
+            if transcript.kind is TranscriptKind.MAIN and (stats.inline_agents or session_key(transcript) in unclear)
         ]
         started: dict[SessionKey, set[str]] = {}
         for transcript, summary in source.summaries(mains) if mains else ():
-            session = _session_key(transcript)
+            session = session_key(transcript)
             started.setdefault(session, set()).update(summary.started)
             if summary.spoken:
                 self.inline += len(summary.inline)
@@ -154,10 +154,6 @@ class _AgentCounts:
     def of_project(self, key: _ProjectKey) -> int:
         """Return the number of agents in a project."""
         return len(self._by_project.get(key, ()))
-
-
-def _session_key(transcript: Transcript) -> SessionKey:
-    return transcript.home.name, transcript.session
 
 
 def _project_key(transcript: Transcript) -> _ProjectKey:

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from threadline.errors import Error
 from threadline.files import read_at
-from threadline.find import drop_shared_transcripts, list_live_session_files
+from threadline.find import SessionOwners, drop_shared_transcripts, list_live_session_files
 from threadline.home_files import opened_in_home
 from threadline.model.homes import (
     Found,
@@ -37,8 +37,8 @@ from threadline.summary.transcripts import TranscriptStats, TranscriptSummary, r
 _TAIL_BYTES = 16 * 1024
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
-SessionKey = tuple[str, SessionId | None]
-"""A session across a home and what the keep has of it: the home's name and the session's id."""
+SessionKey = tuple[str, str, SessionId | None]
+"""A session across a home and what the keep has of it: the home's name, its folder and the session's id."""
 
 
 class AgentHead(Struct, frozen=True):
@@ -56,10 +56,11 @@ class AgentHead(Struct, frozen=True):
 class SessionSummary(Struct, frozen=True, rename={"id": "session"}):
     """A session in one line.
 
-    `first` and `last` are the times of the main conversation. `agents` counts the agents that worked for the session
-    and have a transcript; `agents_started` adds those whose transcripts are missing. `size` is that of the main
-    transcript. `problem` says why it could not be read. A session that is `kept` exists only in the keep, possibly from
-    another `machine`. `index.SessionBrief` has the fields that need only one query.
+    `started` and `ended` are the first and the last time of the main conversation, None if no row has a time. `first`
+    and `last` are the same, but `last` is when the file was modified if no row has a time. `agents` counts the agents
+    that worked for the session and have a transcript; `agents_started` adds those whose transcripts are missing. `size`
+    is that of the main transcript. `problem` says why it could not be read. A session that is `kept` exists only in the
+    keep, possibly from another `machine`. `index.SessionBrief` has the fields that need only one query.
     """
 
     id: SessionId | None
@@ -83,6 +84,8 @@ class SessionSummary(Struct, frozen=True, rename={"id": "session"}):
     slug: str | None = None
     platform: str | None = None
     os_version: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
 
     def __repr__(self) -> str:
         last = f", last used {self.last:%Y-%m-%d %H:%M} UTC" if self.last is not None else ""
@@ -304,6 +307,8 @@ class _SummaryBuilder:
             slug=read.slug,
             platform=read.platform,
             os_version=read.os_version,
+            started=read.first,
+            ended=read.last,
         )
         return summary if self._matches(summary) else None
 
@@ -320,18 +325,22 @@ class _SummaryBuilder:
 class SessionAgents:
     """The agents that have a transcript of their own, by session, in every layout.
 
-    The session is the one in the path, or else the one in the file's entries. Side agents are left out when the agents
-    of a session are requested: only then are the beginnings of its agents' transcripts read.
+    `SessionOwners` decides which session that is. Side agents are left out when the agents of a session are requested:
+    only then are the beginnings of its agents' transcripts read.
     """
 
     def __init__(self, transcripts: Iterable[Transcript], source: TranscriptSource) -> None:
         self._source = source
         self._heads: dict[Path, AgentHead] = {}
         self._by_session: dict[SessionKey, dict[str, Transcript]] = {}
+        transcripts = list(transcripts)
+        owners = SessionOwners(transcripts, lambda agent: self._head(agent).session)
         for transcript in transcripts:
             if transcript.is_agent and transcript.agent is not None:
+                main = owners.main_of(transcript)
                 session = transcript.session or self._head(transcript).session
-                self._by_session.setdefault(_session_key(transcript, session), {})[transcript.agent] = transcript
+                key = session_key(main) if main is not None else (transcript.home.name, transcript.folder, session)
+                self._by_session.setdefault(key, {})[transcript.agent] = transcript
 
     def sessions(self) -> list[SessionKey]:
         """Return the sessions that have agents."""
@@ -339,7 +348,7 @@ class SessionAgents:
 
     def of_session(self, main: Transcript, started: Iterable[str]) -> dict[str, Transcript]:
         """Return a session's working agents by id. `started` are the agents that results of its calls name."""
-        return self.working(_session_key(main, main.session), started)
+        return self.working(session_key(main), started)
 
     def working(self, session: SessionKey, started: Iterable[str]) -> dict[str, Transcript]:
         """Return the agents of a session that are not side agents."""
@@ -364,8 +373,9 @@ class SessionAgents:
         return head.side is not None or (head.is_single_reply and not is_started)
 
 
-def _session_key(transcript: Transcript, session: SessionId | None) -> SessionKey:
-    return transcript.home.name, session  # some transcripts of a home may be only in the keep
+def session_key(main: Transcript) -> SessionKey:
+    """Return what identifies the session of a main transcript."""
+    return main.home.name, main.folder, main.session  # some transcripts of a home may be only in the keep
 
 
 def _types_in_meta(agents: Iterable[Transcript], homes: Homes) -> Iterator[str]:

@@ -31,11 +31,12 @@ from msgspec import Struct
 
 from threadline.archive import Archive
 from threadline.errors import Error, NotFound
+from threadline.files import escape_path
 from threadline.find import change_time_ns, path_change_time_ns, session_transcripts
 from threadline.load import Session, find_continuations, read
 from threadline.model.homes import Homes
 from threadline.model.ledger import EXACT
-from threadline.model.places import MessageId, is_uuid
+from threadline.model.places import MessageId
 from threadline.model.text import no_such_number
 from threadline.model.times import zone_name
 from threadline.render import agent_slug, foreign_transcript_slug, parse_anchor
@@ -45,6 +46,7 @@ from threadline.web.session.view import PositionIndex
 from threadline.web.urls import SessionLinks, entry_anchor
 
 if TYPE_CHECKING:
+    from threadline.archive import SharedSpending
     from threadline.model.attachments import Environment
     from threadline.model.calls import Call
     from threadline.model.context import ContextLimit, ContextWindow
@@ -99,19 +101,26 @@ class SessionFacts(Struct, frozen=True):
 
 
 class SessionSpending(Struct, frozen=True):
-    """What a session and its agents spent in total, and the cost of each message whose price is known."""
+    """What a session and its agents spent in total, and the cost of each message whose price is known.
+
+    `shared` is what they contain of messages that are counted for other sessions.
+    """
 
     total: Sum
     costs: Mapping[MessageId, Decimal]
+    shared: tuple[SharedSpending, ...] = ()
 
     @classmethod
     def of(cls, session: Session, archive: Archive) -> SessionSpending:
         """Ask the index; without one, compute it from the session's own entries."""
-        # Other projects may have a session of the same name, unless it is a UUID.
-        if session.id is not None and is_uuid(session.id) and archive.is_indexed:
-            total = archive.ledger().where(session=str(session.id)).total
+        if session.path is not None and session.id is not None and archive.is_indexed:
+            spending = archive.spending()
             amounts = archive.open_index().message_amounts(str(session.id))
-            return cls(total, {MessageId(message): amount for message, amount in amounts.items()})
+            return cls(
+                spending.of(session.path),
+                {MessageId(message): amount for message, amount in amounts.items()},
+                spending.shared.get(session.path, ()),
+            )
         ledger = session.ledger
         costs: dict[MessageId, Decimal] = {}
         for charge in ledger:
@@ -460,12 +469,11 @@ class SessionCache:
 
 def _find_session(name: str, archive: Archive) -> SessionPlace:
     """Find a session in the archive: nothing that the archive does not list is ever opened."""
-    listed = [
-        transcript
-        for home in archive.found
-        for transcript in home.transcripts
-        if transcript.is_main and str(transcript.session).lower() == name.lower()
-    ]
+    transcripts = [transcript for home in archive.found for transcript in home.transcripts]
+    for transcript in transcripts:
+        if escape_path(transcript.path) == name:
+            return SessionPlace(name, transcript.path, archive.homes, archive.links())
+    listed = [transcript for transcript in transcripts if transcript.is_main and transcript.session == name]
     if len({transcript.session_key for transcript in listed}) > 1:  # in several projects, and not a UUID
         listed = []
     exact = min(listed, key=_largest_first, default=None)

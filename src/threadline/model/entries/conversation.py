@@ -33,6 +33,9 @@ from threadline.model.times import parse_timestamp
 from threadline.model.usage import ModelUsage
 from threadline.shape import OTHER_TAG, OWN_PREFIX, Shape, lenient_loads
 
+_POSSIBLE_YEARS = range(2020, 2101)
+"""Claude Code is younger than these, and so are all of its clocks that are right."""
+
 
 class Entry(Shape, frozen=True, tag_field="type"):
     """A decoded line. Each kind has its own class; all have these fields.
@@ -67,14 +70,17 @@ class Entry(Shape, frozen=True, tag_field="type"):
 
     @property
     def all_problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the line, including missing required fields and a timestamp that is not a time."""
+        """What is wrong with the line, including missing required fields and impossible timestamps."""
         missing = missing_fields(self)
-        is_time = self.timestamp_text is None or self.timestamp is not None
-        if is_time and not missing:
+        timestamp = self.timestamp
+        is_time = self.timestamp_text is None or timestamp is not None
+        is_possible = is_time and (timestamp is None or timestamp.year in _POSSIBLE_YEARS)
+        if is_possible and not missing:
             return self.problems
         problems = [*self.problems]
-        if not is_time:
-            message = f"{str(self.timestamp_text)[:40]!r} is not a time"
+        if not is_possible:
+            reason = "is not a time" if not is_time else "is not when a session was written; it is shown as it is"
+            message = f"{str(self.timestamp_text)[:40]!r} {reason}"
             problems.append(Problem(ProblemKind.BAD_TIMESTAMP, self.place.within("$.timestamp"), message))
         problems += (
             Problem(ProblemKind.MISSING_FIELD, self.place.within(f"$.{rule.field}"), describe_rule(rule))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
+from typing import Any
 
 from markupsafe import Markup
 from msgspec import Struct
@@ -76,7 +77,11 @@ _MAX_TITLE = 160
 
 
 class SessionRow(Struct, frozen=True, rename={"id": "session"}):
-    """The facts about a session in a list. `address` is the URL of its page."""
+    """The facts about a session in a list. `address` is the URL of its page.
+
+    `shared` is what it shares with other sessions, which it is counted for. `unlisted` says why a row is not a session.
+    `started` and `ended` are the times of the conversation; `last` is when the file was modified if it has no times.
+    """
 
     id: str | None
     title: str
@@ -93,6 +98,10 @@ class SessionRow(Struct, frozen=True, rename={"id": "session"}):
     tokens: int
     running: bool = False
     kept: bool = False
+    shared: tuple[dict[str, Any], ...] = ()
+    unlisted: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
 
     @property
     def duration(self) -> timedelta | None:

@@ -31,7 +31,7 @@ from threadline.render.html import (
     weekday_hour_map,
 )
 from threadline.web import urls
-from threadline.web.pages.sessions import all_sessions, project_url, session_costs, session_rows
+from threadline.web.pages.sessions import all_sessions, project_url, session_cost, session_rows
 from threadline.web.pages.usage import parse_date
 from threadline.web.request import Page
 
@@ -139,15 +139,13 @@ def _work_calendar(request: PageRequest, zone: tzinfo) -> WorkCalendar:
 
 
 def _most_expensive(request: PageRequest) -> list[SessionBrief]:
-    costs = session_costs(request)
-    briefs = {brief.id: brief for brief in all_sessions(request) if brief.id is not None}
-    ids = sorted(costs, key=lambda id_: (-(costs[id_].amount or 0), -costs[id_].tokens, id_))
-    return [briefs[id_] for id_ in ids if id_ in briefs][:_MAX_EXPENSIVE]
+    costs = [(session_cost(request, brief), brief) for brief in all_sessions(request)]
+    costs.sort(key=lambda pair: (-(pair[0].amount or 0), -pair[0].tokens, pair[1].name))
+    return [brief for cost, brief in costs if cost.charges][:_MAX_EXPENSIVE]
 
 
 def _project_rows(request: PageRequest) -> list[ProjectRow]:
     """Projects by the names that sessions have for them, so that each row links to exactly the sessions it sums up."""
-    costs = session_costs(request)
     projects: dict[str, list[SessionBrief]] = {}
     for brief in all_sessions(request):
         projects.setdefault(brief.project, []).append(brief)
@@ -156,7 +154,7 @@ def _project_rows(request: PageRequest) -> list[ProjectRow]:
             name,
             len(briefs),
             max((brief.last for brief in briefs if brief.last is not None), default=None),
-            Sum.of(costs.get(brief.id or "", Sum()) for brief in briefs),
+            Sum.of(session_cost(request, brief) for brief in briefs),
         )
         for name, briefs in projects.items()
     ]

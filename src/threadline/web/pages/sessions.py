@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from threadline.files import escape_path
 from threadline.model.ledger import Sum
 from threadline.model.text import count, format_time
 from threadline.render import shorten
@@ -17,6 +19,7 @@ from threadline.web.pages.forms import FormField, PageRange, filter_form, form_o
 from threadline.web.request import Page
 
 if TYPE_CHECKING:
+    from threadline.archive import SharedSpending
     from threadline.index import SessionBrief
     from threadline.web.request import PageRequest
 
@@ -51,6 +54,8 @@ def sessions_page(request: PageRequest) -> Page:
     rows, total = _page_rows(request, shown, sort)
     more = len(rows) > shown.limit
     rows = rows[: shown.limit]
+    if not more:
+        rows += _unlisted_rows(request)
     main = join(
         (
             el("div", el("h1", count(total, "session")), time_zone_note(zone), class_="head"),
@@ -61,6 +66,34 @@ def sessions_page(request: PageRequest) -> Page:
     )
     data = {"sessions": rows, "total": total, "after": shown.after, "more": more, "sort": sort}
     return Page("Sessions", "sessions", main, data)
+
+
+def _unlisted_rows(request: PageRequest) -> list[SessionRow]:
+    """What was spent in no session, as rows. Filters that need a session leave it out."""
+    if any(request.text(name) is not None for name in ("grep", "model", "branch", "since", "until")):
+        return []
+    part = (request.text("project") or "").casefold()
+    listed = {Path(brief.path) for brief in all_sessions(request)}
+    return [
+        SessionRow(
+            id=spent.session,
+            title=f"Not a session: {spent.reason}",
+            address=urls.session_url(escape_path(spent.transcripts[0])),
+            project=spent.project,
+            first=None,
+            last=None,
+            model=None,
+            turns=0,
+            calls=0,
+            agents=0,
+            amount=spent.total.amount,
+            unpriced=spent.total.unpriced,
+            tokens=spent.total.tokens,
+            unlisted=spent.reason,
+        )
+        for spent in request.archive.spending().unlisted(listed)
+        if part in spent.project.casefold()
+    ]
 
 
 def _page_rows(request: PageRequest, shown: PageRange, sort: str) -> tuple[list[SessionRow], int]:
@@ -128,10 +161,9 @@ def _explain_nothing(request: PageRequest) -> str:
     return f"There are no sessions in {homes}." if homes else "No home found. Name one with --home."
 
 
-def session_costs(request: PageRequest) -> Mapping[str, Sum]:
-    """What each session spent, its agents included."""
-    archive = request.archive
-    return request.cached("costs", lambda: {row.keys["session"]: row for row in archive.ledger().by("session")})
+def session_cost(request: PageRequest, brief: SessionBrief) -> Sum:
+    """What a session spent, its agents included."""
+    return request.archive.spending().of(Path(brief.path))
 
 
 def all_sessions(request: PageRequest) -> tuple[SessionBrief, ...]:
@@ -148,26 +180,28 @@ def session_rows(
 ) -> list[SessionRow]:
     """Build table rows of sessions. Calls are counted unless `call_counts` is given."""
     briefs = list(briefs)
-    costs = session_costs(request)
     running = request.archive.running()
     if call_counts is None:
         call_counts = request.archive.open_index().call_counts([brief.id for brief in briefs if brief.id is not None])
     rows: list[SessionRow] = []
     for brief in briefs:
-        cost, calls = costs.get(brief.id or "", Sum()), call_counts.get(brief.id or "", 0)
-        if brief.shares_name:
-            cost, calls = _spending_in_folder(request, brief)
-        rows.append(_session_row(brief, cost, calls, is_running=brief.id in running))
+        calls = _count_own_calls(request, brief) if brief.shares_name else call_counts.get(brief.id or "", 0)
+        shared = tuple(shared_record(part) for part in request.archive.spending().shared.get(Path(brief.path), ()))
+        cost = session_cost(request, brief)
+        rows.append(_session_row(brief, cost, calls, shared, is_running=brief.id in running))
     return rows
 
 
-def _spending_in_folder(request: PageRequest, brief: SessionBrief) -> tuple[Sum, int]:
-    """The spending and the number of calls of a session, without those of the same name in other projects."""
+def shared_record(shared: SharedSpending) -> dict[str, Any]:
+    """What a session shares with another one, as data."""
+    return {"session": shared.session, "path": shared.transcript, "tokens": shared.tokens}
+
+
+def _count_own_calls(request: PageRequest, brief: SessionBrief) -> int:
+    """The number of calls of a session, without those of sessions of the same name."""
     folder = brief.path[: -len(brief.path.replace("\\", "/").rpartition("/")[2])]
-    archive = request.archive
-    spent = archive.ledger().where(lambda charge: charge.owner.origin.transcript.startswith(folder), session=brief.id)
-    calls = archive.calls(session=brief.id, limit=None)
-    return spent.total, sum(call.place.transcript.startswith(folder) for call in calls)
+    calls = request.archive.calls(session=brief.id, limit=None)
+    return sum(call.place.transcript.startswith(folder) for call in calls)
 
 
 def project_url(path: str) -> str:
@@ -175,7 +209,9 @@ def project_url(path: str) -> str:
     return urls.build_url(urls.SESSIONS, project=path)
 
 
-def _session_row(brief: SessionBrief, cost: Sum, calls: int, *, is_running: bool) -> SessionRow:
+def _session_row(
+    brief: SessionBrief, cost: Sum, calls: int, shared: tuple[dict[str, Any], ...], *, is_running: bool
+) -> SessionRow:
     return SessionRow(
         id=brief.id,
         title=brief.title,
@@ -192,6 +228,9 @@ def _session_row(brief: SessionBrief, cost: Sum, calls: int, *, is_running: bool
         tokens=cost.tokens,
         running=is_running,
         kept=brief.kept,
+        shared=shared,
+        started=brief.first,
+        ended=brief.ended,
     )
 
 

@@ -44,13 +44,13 @@ from threadline.web import urls
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from threadline.archive import Archive
+    from threadline.archive import Archive, SharedSpending
     from threadline.model.context import ContextLimit
     from threadline.model.session import Agent, Continuation, Session
     from threadline.web.session_cache import CachedSession
     from threadline.web.urls import SessionLinks
 
-_MAX_TITLE, _MAX_NAME = 200, 120
+_MAX_TITLE, _MAX_NAME, _MAX_SHARED = 200, 120, 3
 _CONTINUED = {
     ContinuationKind.FORK: ("Forked from ", "Forked as "),
     ContinuationKind.BRANCH: ("Branched from ", "Branched as "),
@@ -61,7 +61,8 @@ _CONTINUED = {
 class SessionHead(Struct, frozen=True):
     """What the head shows about a session, or about one of its agents.
 
-    `continuations` is None if they were not looked up. `amount` is the cost of an agent; `total` is the session's.
+    `continuations` is None if they were not looked up. `amount` is the cost of an agent; `total` is the session's,
+    and `shared` is what it contains of messages that are counted for other sessions.
     """
 
     session: CachedSession
@@ -74,6 +75,7 @@ class SessionHead(Struct, frozen=True):
     zone: tzinfo
     cwd: str | None
     amount: Decimal | None = None
+    shared: tuple[SharedSpending, ...] = ()
 
     @property
     def title(self) -> str:
@@ -111,6 +113,7 @@ def build_head(
         zone=zone,
         cwd=archive.directory_of(session.path, session.facts.cwds),
         amount=sum_amounts(costs) if costs else None,
+        shared=spending.shared,
     )
 
 
@@ -182,6 +185,8 @@ def _figures(head: SessionHead) -> Iterator[Child]:
     if agent.id is None:
         yield [number_element(head.total.tokens), " tokens"]
         yield describe_cost(head.total)
+        if head.shared:
+            yield from _shared_figures(head)
     elif head.amount is not None:
         yield format_amount(head.amount)
     if head.context is not None and head.limit is not None:
@@ -189,6 +194,18 @@ def _figures(head: SessionHead) -> Iterator[Child]:
         share = head.context / head.limit.tokens
         yield el("span", f"ended at {context} of {limit} context ({format_percent(share)})", title=head.limit.why)
     yield el("a", "context and cost", href=head.links.below("along", agent=head.links.agent_name))
+
+
+def _shared_figures(head: SessionHead) -> Iterator[Child]:
+    """What the session contains of messages that are counted for other sessions, and for which."""
+    for shared in head.shared[:_MAX_SHARED]:
+        has_own_id = shared.session is not None and shared.session != head.session.session.id
+        name = str(shared.session if has_own_id else shared.transcript)
+        label = name[:8] if has_own_id else shared.transcript.parent.name
+        link = el("a", shorten(label, 80), href=urls.session_url(name))
+        yield [number_element(shared.tokens), " more tokens are copies, counted in ", link]
+    if len(head.shared) > _MAX_SHARED:
+        yield f"and in {len(head.shared) - _MAX_SHARED:,} more sessions"
 
 
 def _resume_block(head: SessionHead) -> Markup:
@@ -272,7 +289,8 @@ def head_record(head: SessionHead) -> dict[str, Any]:
     session, facts = head.session.session, head.session.facts
     environment = facts.environment
     return {
-        "session": head.session.id,
+        "session": session.id if "/" in head.session.id else head.session.id,
+        "name": head.session.id,
         "path": head.session.path,
         "kept": session.kept,
         "version": head.session.version,
@@ -302,6 +320,7 @@ def head_record(head: SessionHead) -> dict[str, Any]:
         "tokens": head.total.tokens,
         "amount": head.total.amount,
         "unpriced": head.total.unpriced,
+        "shared": [{"session": part.session, "path": part.transcript, "tokens": part.tokens} for part in head.shared],
         "context": head.context,
         "limit": head.limit.tokens if head.limit is not None else None,
         "resume": resume_command(session, head.cwd, home_for_resume(head.session.path)),

@@ -132,7 +132,8 @@ def usage_table(session: CachedSession, view: SessionView, archive: Archive) -> 
     if view.agent is None and spending.total.amount is not None:
         rest = EXACT.subtract(spending.total.amount, total["amount"] or Decimal(0))
         if abs(rest) >= _MIN_AMOUNT:
-            cells.append(("not in any turn or agent", "", "", "", "", format_amount(rest, exact=True)))
+            label = "copies, counted in other sessions" if spending.shared else "not in any turn or agent"
+            cells.append((label, "", "", "", "", format_amount(rest, exact=True)))
         total["amount"] = spending.total.amount
     table = render_table("Context and cost by turn", _COLUMNS, cells, foot=_row_cells("Total", total))
     return join((table, *(el("p", note, class_="note") for note in _table_notes(rows, spending, total)))), rows

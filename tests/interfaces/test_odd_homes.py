@@ -1,0 +1,221 @@
+"""The rows of the list add up to the totals of every home, with an index or without: see `docs/odd-homes.md`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.interfaces import entry_points, odd_homes
+from tests.interfaces.odd_homes import FIRST, NOWHERE, SECOND, UPPER
+
+import threadline
+
+SEEDS = 12
+MORE_SEEDS = 150
+
+
+@pytest.fixture(autouse=True)
+def _isolated(tmp_path: Path) -> Iterator[None]:
+    with entry_points.isolated(tmp_path / "environment", frozen=False):
+        yield
+
+
+@pytest.mark.parametrize("name", odd_homes.CASES)
+def test_rows_add_up_in_every_case(tmp_path: Path, name: str) -> None:
+    """`list`, `usage`, `show`, the pages and the library say the same about each file."""
+    _check_sums(odd_homes.CASES[name](tmp_path / "homes"))
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_rows_add_up_in_random_homes(tmp_path: Path, seed: int) -> None:
+    """Copies, links, foreign ids, twins, odd names and agents without sessions, in one or two homes."""
+    _check_sums(odd_homes.write_random(tmp_path / "homes", seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(SEEDS, MORE_SEEDS))
+def test_rows_add_up_in_more_random_homes(tmp_path: Path, seed: int) -> None:
+    """The same for many more."""
+    _check_sums(odd_homes.write_random(tmp_path / "homes", seed))
+
+
+def _check_sums(homes: list[Path]) -> None:
+    rows = {index: _run(homes, "list", index=index).json or [] for index in ("on", "off")}
+    keys = ("session", "path", "tokens", "agents", "shared", "unlisted", "started", "ended")
+    by_index = [sorted(str([row[key] for key in keys]) for row in rows[index]) for index in ("on", "off")]
+    assert by_index[0] == by_index[1]
+    for index in ("on", "off"):
+        usage = _run(homes, "usage", "--by", "session", index=index).json or {"rows": []}
+        spent = {row["session"]: _tokens(row) for row in usage["rows"]}
+        by_id: Counter[str] = Counter()
+        for row in rows[index]:
+            by_id[row["session"] or "(none)"] += row["tokens"]
+        assert +by_id == spent
+        for row in rows[index]:
+            shown = _run(homes, "show", row["path"], index=index).json
+            assert (row["path"], shown["spent"]["tokens"]) == (row["path"], row["tokens"])
+        with threadline.open(homes, index=index == "on") as archive:
+            assert archive.ledger().total.tokens == sum(spent.values())
+            for session in archive.sessions():
+                (tokens,) = (row["tokens"] for row in rows[index] if row["path"] == _escaped(session.path))
+                assert archive.session_at(session.path).ledger.total.tokens == tokens
+    _check_pages(homes, rows["on"])
+
+
+def _check_pages(homes: list[Path], rows: list[Any]) -> None:
+    server = entry_points.WebClient(*homes)
+    try:
+        listed = server.json("/sessions.json?limit=500")["sessions"]
+        assert sorted(row["tokens"] for row in listed) == sorted(row["tokens"] for row in rows)
+        for row in listed:
+            page = server.json(f"{row['address']}/about.json")
+            assert (row["address"], page["tokens"]) == (row["address"], row["tokens"])
+        assert len({row["address"] for row in listed}) == len(listed)
+    finally:
+        server.close()
+
+
+def test_copy_says_what_it_is_a_copy_of(tmp_path: Path) -> None:
+    """The copy spent nothing; the list, `show` and the page say how much it shares, and with which session."""
+    homes = odd_homes.CASES["copy under another id"](tmp_path / "homes")
+    copy, original = _run(homes, "list").json
+    assert [(row["session"], row["tokens"]) for row in (copy, original)] == [(SECOND, 0), (FIRST, 1000)]
+    assert [(part["session"], part["tokens"]) for part in copy["shared"]] == [(FIRST, 1000)]
+    assert original["shared"] == []
+    arguments = [argument for home in homes for argument in ("--home", home)]
+    assert b"copy of 5eed0000" in entry_points.run_command("list", *arguments).out
+    shown = _run(homes, "show", SECOND).json
+    assert [(part["session"], part["tokens"]) for part in shown["shared"]] == [(FIRST, 1000)]
+    server = entry_points.WebClient(*homes)
+    try:
+        page = server.json(f"/session/{SECOND}/about.json")
+        (fact,) = (part for part in page["shared"])
+    finally:
+        server.close()
+    assert (page["tokens"], fact["session"], fact["tokens"]) == (0, FIRST, 1000)
+
+
+@pytest.mark.parametrize("name", ["the same id in two folders", odd_homes.SEVERAL_HOMES])
+def test_ambiguous_id_lists_names_that_work(tmp_path: Path, name: str) -> None:
+    """`show ID` fails with exit code 2, and each name in its message shows one of the sessions."""
+    homes = odd_homes.CASES[name](tmp_path / "homes")
+    failed = _run(homes, "show", FIRST)
+    assert failed.code == 2
+    names = [line.strip() for line in failed.err.decode().splitlines() if line.startswith("  ")]
+    assert len(names) == 2
+    assert [_run(homes, "show", name).json["path"] for name in names] == names
+
+
+def test_agents_belong_to_the_session_in_their_folder(tmp_path: Path) -> None:
+    """Sessions of the same name in two projects do not share agents, in any list."""
+    homes = odd_homes.CASES["agents of sessions of the same name"](tmp_path / "homes")
+    for index in ("on", "off"):
+        assert sorted((row["agents"], row["tokens"]) for row in _run(homes, "list", index=index).json) == [
+            (1, 11),
+            (2, 422),
+        ]
+    with threadline.open(homes) as archive:
+        assert sorted(row["agents"] for row in archive.sql("SELECT agents FROM sessions")) == [1, 2]
+        assert sorted(brief.agents for brief in archive.open_index().sessions()) == [1, 2]
+
+
+def test_two_transcripts_of_an_agent_are_one_agent(tmp_path: Path) -> None:
+    """Its amount is in the tree once."""
+    homes = odd_homes.CASES["an agent in two files"](tmp_path / "homes")
+    tree = _run(homes, "tree", FIRST).json
+    agents = [child["tokens"] for child in tree["children"] if child["kind"] == "agent"]
+    assert (tree["tokens"], tree["agents"], agents) == (1020, 1, [20])
+
+
+def test_transcripts_without_a_session_are_listed_with_the_reason(tmp_path: Path) -> None:
+    """Nothing that was spent is missing from the list, and each file can be shown."""
+    homes = odd_homes.CASES["names that are no UUID"](tmp_path / "homes")
+    rows = _run(homes, "list").json
+    assert {Path(row["path"]).name: row["unlisted"] for row in rows} == {
+        "notes.jsonl": None,
+        "helper.jsonl": "the transcript contains only an agent's messages",
+        f"{SECOND}.jsonl": "the transcript contains only an agent's messages",
+        f"._{FIRST}.jsonl": "the file is not a session's or an agent's transcript",
+        "agent-.jsonl": "the file is not a session's or an agent's transcript",
+        "deep.jsonl": "the file is not a session's or an agent's transcript",
+    }
+    homes = odd_homes.CASES["agents without a session"](tmp_path / "agents")
+    rows = _run(homes, "list").json
+    assert {row["session"]: row["tokens"] for row in rows} == {None: 300, NOWHERE: 20}
+    text = entry_points.run_command("list", "--home", homes[0]).out.decode()
+    assert "Spent in no listed session: 320 tokens" in " ".join(text.split())
+
+
+def test_ids_that_differ_in_case_are_two_sessions(tmp_path: Path) -> None:
+    """In lists, in the ledger, by id and by address."""
+    homes = odd_homes.CASES["ids that differ in case"](tmp_path / "homes")
+    expected = {FIRST: 1000, UPPER: 20, "Notes": 300, "notes": 4000}
+    assert {row["session"]: row["tokens"] for row in _run(homes, "list").json} == expected
+    server = entry_points.WebClient(*homes)
+    try:
+        for name, tokens in expected.items():
+            assert _run(homes, "show", name).json["spent"]["tokens"] == tokens
+            assert server.json(f"/session/{name}/about.json")["tokens"] == tokens
+            with threadline.open(homes) as archive:
+                assert archive.ledger(session=name).total.tokens == tokens
+    finally:
+        server.close()
+
+
+def test_impossible_times_are_shown_as_written_and_reported(tmp_path: Path) -> None:
+    """1999 is 1999 everywhere; the year 99999 is no time. Both are problems."""
+    homes = odd_homes.CASES["impossible times"](tmp_path / "homes")
+    rows = {row["session"]: row for row in _run(homes, "list").json}
+    assert rows[FIRST]["started"] == rows[FIRST]["first"] == _run(homes, "show", FIRST).json["started"]
+    assert rows[FIRST]["started"].startswith("1999-01-01")
+    assert rows[SECOND]["ended"] == rows[SECOND]["started"] == "2026-03-01T10:00:00Z"
+    assert _run(homes, "doctor").json["problems"]["bad-timestamp"]["count"] == 3
+    with threadline.open(homes) as archive:
+        assert len(archive.problems(kinds="bad-timestamp")) == 3
+
+
+def test_session_without_times_has_no_start_and_no_end(tmp_path: Path) -> None:
+    """`last` is the file's mtime, so that the list has an order; `started` and `ended` are null everywhere."""
+    rows = [{**row, "timestamp": "99999-01-01T00:00:00Z"} for row in odd_homes.conversation("a", 7, session=FIRST)]
+    odd_homes.write(tmp_path / f"home/projects/-work-app/{FIRST}.jsonl", rows)
+    homes = [tmp_path / "home"]
+    for index in ("on", "off"):
+        (row,) = _run(homes, "list", index=index).json
+        assert (row["first"], row["started"], row["ended"]) == (None, None, None)
+    shown = _run(homes, "show", FIRST).json
+    assert (shown["started"], shown["ended"]) == (None, None)
+    server = entry_points.WebClient(*homes)
+    try:
+        (row,) = server.json("/sessions.json")["sessions"]
+        page = server.json(f"{row['address']}/about.json")
+    finally:
+        server.close()
+    assert [row["started"], row["ended"], page["started"], page["ended"]] == [None] * 4
+
+
+def test_paths_that_are_no_text_can_be_used_again(tmp_path: Path) -> None:
+    """`list --json` escapes bytes that are not text; `show`, `read` and the page accept that."""
+    homes = odd_homes.CASES["folder that is no text"](tmp_path / "homes")
+    rows = _run(homes, "list").json
+    assert [row["session"] for row in rows] == ["n\\xfe", FIRST]
+    for row in rows:
+        assert "\\xff" in row["path"]
+        assert threadline.read(row["path"]).id == row["session"]
+        assert _run(homes, "show", row["path"]).json["path"] == row["path"]
+        assert _run(homes, "show", row["session"]).json["session"] == row["session"]
+
+
+def _run(homes: list[Path], *arguments: str | Path, index: str = "on") -> entry_points.CommandResult:
+    options = [argument for home in homes for argument in ("--home", home)]
+    return entry_points.run_command(*arguments, "--json", *options, environment={"THREADLINE_INDEX": index})
+
+
+def _tokens(row: Any) -> int:
+    return int(row["input"] + row["output"] + row["cache_write"] + row["cache_read"])
+
+
+def _escaped(path: Path) -> str:
+    return str(path).encode(errors="surrogateescape").decode(errors="backslashreplace")
