@@ -72,13 +72,18 @@ def home(tmp_path: Path) -> Path:
 
 
 def list_ids(cli: CliRunner, home: Path, *options: str) -> list[str]:
-    """The ids that `list` prints."""
-    return [row["session"] for row in cli("list", "--home", home, "--json", *options).json]
+    """The ids of the sessions that `list` prints."""
+    return [row["session"] for row in list_rows(cli, home, *options)]
+
+
+def list_rows(cli: CliRunner, home: Path, *options: str) -> list[dict[str, Any]]:
+    """The rows of `list` that are sessions."""
+    return [row for row in cli("list", "--home", home, "--json", *options).json if row["unlisted"] is None]
 
 
 def test_list_counts_agents_of_sessions(cli: CliRunner, home: Path) -> None:
     """Agents are never listed as sessions, in any layout. Side agents are not counted."""
-    rows = {row["session"]: row for row in cli("list", "--home", home, "--json").json}
+    rows = {row["session"]: row for row in list_rows(cli, home)}
     assert set(rows) == {SESSION, OTHER, OLD}
     assert [rows[id_]["agents"] for id_ in (SESSION, OTHER, OLD)] == [1, 1, 1]
     assert rows[SESSION]["title"] == "The parser"
@@ -119,8 +124,9 @@ def test_list_has_two_lines_per_session(cli: CliRunner, home: Path) -> None:
     assert lines[0] == "5e551011  The parser"
     facts = r"2026-01-05 09:00 · 2 turns · 1 agent · sonnet-4-5 · \$[\d.]+ · [\d.]+ kB"
     assert re.fullmatch(rf" {{10}}{facts} · /work/app", lines[1])
-    assert len(lines) == 6 + 2
+    assert lines[6].startswith("Spent in no listed session: ")
     assert lines[-2:] == ["", "Times are UTC."]
+    assert " ".join(lines[6:-2]).endswith("(the transcript contains only an agent's messages).")
 
 
 @pytest.mark.parametrize(
@@ -301,7 +307,7 @@ def test_running_sessions_are_marked(cli: CliRunner, home: Path, pid: str, start
         start = process_start(number) if Path("/proc/self/stat").exists() else None
     registration = {"pid": number, "sessionId": OTHER, "procStart": start}
     (registry / f"{number}.json").write_text(json.dumps(registration))
-    rows = {row["session"]: row["running"] for row in cli("list", "--home", home, "--json").json}
+    rows = {row["session"]: row["running"] for row in list_rows(cli, home)}
     assert rows == {SESSION: False, OLD: False, OTHER: running}
     assert ("running  日本語" in cli("list", "--home", home).out) is running
 

@@ -39,7 +39,6 @@ from threadline.model.text import (
     format_amount,
     format_size,
     format_time,
-    format_tokens,
     join_some,
     short_model_name,
 )
@@ -115,7 +114,7 @@ def list(  # noqa: A001 - a command has the name that people type
         listing = archive.sessions(criteria)
         # A table reads few transcripts. Without an index, amounts would need all of them.
         spending = archive.spending() if output != "table" or archive.is_indexed else None
-        unlisted = _find_unlisted(archive, spending, criteria, listing) if spending is not None else ()
+        unlisted = _find_unlisted(archive, spending, criteria, listing, limit) if spending is not None else ()
         if output != "table" and spending is not None:
             rows = (_session_row(session, spending) for session in listing)
             out.print_rows(chain(rows, map(_unlisted_row, unlisted)), output)
@@ -167,10 +166,14 @@ def _unlisted_row(spent: UnlistedSpending) -> dict[str, Any]:
 
 
 def _find_unlisted(
-    archive: Archive, spending: SpendingBySession, criteria: SessionFilter, listing: SessionList
+    archive: Archive,
+    spending: SpendingBySession,
+    criteria: SessionFilter,
+    listing: SessionList,
+    limit: int | None,
 ) -> tuple[UnlistedSpending, ...]:
-    """What was spent in no session. Filters that need a session leave it out."""
-    if any((criteria.title, criteria.agent_type, criteria.since, criteria.until, criteria.machine)):
+    """What was spent in no session. A limit, and filters that need a session, leave it out."""
+    if any((criteria.title, criteria.agent_type, criteria.since, criteria.until, criteria.machine, limit)):
         return ()
     is_whole = not listing.more and criteria.project is None
     sessions = listing if is_whole else archive.sessions(SessionFilter())
@@ -259,15 +262,12 @@ def _unlisted_note(unlisted: Sequence[UnlistedSpending]) -> str:
     return f"Spent in no listed session: {spent}, in {escape_path(files[0])}{more} ({unlisted[0].reason})."
 
 
-def _shared_note(session: SessionSummary, spending: SpendingBySession) -> str:
-    """`copy of 5eed0000` if a session only has messages of another one; else how much of it is a copy."""
+def _copy_note(session: SessionSummary, spending: SpendingBySession) -> str:
+    """`copy of 5eed0000` if a session spent nothing itself and has messages of another one."""
     shared = spending.shared.get(session.path, ())
-    if not shared:
+    if not shared or spending.of(session.path).charges:
         return ""
-    other = str(shared[0].session or shared[0].transcript.name)[:8]
-    if not spending.of(session.path).charges:
-        return f"copy of {plain(other)}"
-    return f"{format_tokens(sum(part.tokens for part in shared))} tokens copied from {plain(other)}"
+    return f"copy of {plain(str(shared[0].session or shared[0].transcript.name)[:8])}"
 
 
 def _session_lines(
@@ -288,7 +288,7 @@ def _session_lines(
         count_agents(session.agents, session.agents_started),
         short_model_name(session.model),
         format_amount(cost.amount if cost is not None else None),
-        _shared_note(session, spending) if spending is not None else "",
+        _copy_note(session, spending) if spending is not None else "",
         format_size(session.size),
         f"on {plain(session.machine)}" if has_machines else "",
         f"not read: {session.problem}" if session.problem else "",
