@@ -29,7 +29,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from tests.browser import chromium, firefox
 from tests.browser.server import SOURCE, client_for
-from tests.transcripts import SESSION, prompt, reply, transcript
+from tests.transcripts import SESSION, Pen, lines, prompt, reply, transcript
 from tests.web.conftest import write_home
 
 pytestmark = pytest.mark.slow
@@ -292,6 +292,21 @@ def test_a_person_can_add_a_browser_and_log_out(browser_kind: Installed, home: P
             tab.open(match[0])
             tab.open(f"{origin}{_PAGE}")
             tab.wait_for_text(_CONTENT)
+
+
+def test_an_open_page_says_that_it_was_logged_out(browser_kind: Installed, home: Path, tmp_path: Path) -> None:
+    """A page that is open when its access ends says so at the next event, and what to do."""
+    with _serve(home, "--api-token") as info, browser_kind.launch(tmp_path / "profile") as tab:
+        origin = info["address"].partition("/?")[0]
+        tab.open(info["address"])
+        tab.open(f"{origin}{_PAGE}")
+        tab.wait_for_text(_CONTENT)
+        with client_for(origin) as client:
+            answer = client.post("/access/logout-all", headers={"Authorization": f"Bearer {info['api_token']}"})
+            assert answer.status_code == 200
+        with next(home.glob(f"projects/*/{SESSION}.jsonl")).open("ab") as file:
+            file.write(lines(*transcript(prompt("Another word"), pen=Pen())))
+        tab.wait_for_text("This browser is logged out")
 
 
 def test_the_private_file_opens_the_page(browser_kind: Installed, home: Path, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def _serving(home: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes
 
 
 def _host(info: dict[str, Any]) -> str:
-    return urlsplit(info["address"]).netloc
+    return str(urlsplit(info["address"]).netloc)
 
 
 def _client(info: dict[str, Any]) -> httpx.Client:

@@ -202,18 +202,25 @@ function subscribe(url, onChange) {
     source?.close();
     source = null;
   };
+  const endAccess = () => {
+    stop();
+    isLoggedOut = true;
+    setLastingStatus(LOGGED_OUT);
+  };
+  /** An event stream does not tell why it was refused. */
+  const checkAccess = async () => {
+    const response = await fetch(url, { method: "HEAD" }).catch(() => null);
+    if (response?.status === 403) endAccess();
+  };
   const start = () => {
     stop();
     if (isLoggedOut) return;
     source = new EventSource(url);
     source.addEventListener("open", () => (delay = MIN_RETRY_MS));
     source.addEventListener("message", (event) => onChange(JSON.parse(event.data).session));
-    source.addEventListener("logged-out", () => {
-      stop();
-      isLoggedOut = true;
-      setLastingStatus(LOGGED_OUT);
-    });
+    source.addEventListener("logged-out", endAccess);
     source.addEventListener("error", () => {
+      if (source.readyState === EventSource.CLOSED) checkAccess();
       // The browser's own retries have no backoff, and stop for good after a response like 503.
       stop();
       timer = setTimeout(start, delay);
