@@ -17,7 +17,7 @@ from threadline.errors import Error
 from threadline.export.redacted_copies import strip_media
 from threadline.export.redaction_settings import OWN_WORDS
 from threadline.model.text import count
-from threadline.redact import Finding, Redactor, format_vocabulary, join_leaves, join_seams, list_leaves
+from threadline.redact import Finding, Redactor, format_vocabulary, join_leaves, join_lines, join_seams, list_leaves
 
 _STYLE_OR_SCRIPT = re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL)
 _JSON_SCRIPT = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
@@ -142,5 +142,5 @@ def _json_texts(value: Any) -> Iterator[str]:
     Media are left out by the same rule that removes them from copies.
     """
     leaves = list(list_leaves(strip_media(value), format_vocabulary()))
-    yield join_leaves(leaves).text
-    yield join_seams(leaves).text
+    for join in (join_leaves, join_seams, join_lines):
+        yield join(leaves).text

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         RecordTexts,
         format_vocabulary,
         join_leaves,
+        join_lines,
         join_seams,
         list_leaves,
     )
@@ -58,6 +59,7 @@ __getattr__ = lazy_exports(
             "RecordTexts",
             "format_vocabulary",
             "join_leaves",
+            "join_lines",
             "join_seams",
             "list_leaves",
         ],

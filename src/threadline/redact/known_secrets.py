@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode, urlsafe_b64encode
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
@@ -24,6 +25,7 @@ class KnownSecrets:
         self._words: dict[str, tuple[str, str, bool]] = {}
         self._pattern: re.Pattern[str] | None = None
         self._short: set[str] = set()
+        self._bare: dict[bytes, str] = {}
         self.changes = 0
         """How often something new was added."""
 
@@ -36,6 +38,9 @@ class KnownSecrets:
                 self._secrets.setdefault(form, secret)
                 if len(form) < _WHOLE_WORD_LENGTH:
                     self._short.add(form)
+            bare = _bare_letters(secret)
+            if len(bare) >= _MIN_BARE and _DIGIT.search(bare):
+                self._bare.setdefault(bare, secret)
             self._pattern = None
 
     def add_word(self, word: str, kind: str, *, whole_word: bool) -> None:
@@ -67,6 +72,20 @@ class KnownSecrets:
             else:
                 at = match.start() + 1
 
+    def broken_secrets_in(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Find secrets whose letters are separated: wrapped over lines, joined in code, or with a sign between them."""
+        bare = _bare_letters(text) if self._bare else b""
+        places: list[tuple[int, int]] | None = None
+        for letters, secret in self._bare.items():
+            at = bare.find(letters)
+            while at >= 0:
+                if places is None:
+                    places = _letter_places(text)
+                start, end = _place_of(places, at), _place_of(places, at + len(letters) - 1) + 1
+                if end - start <= len(secret) * _MAX_SPREAD + _MAX_INDENT:
+                    yield start, end, secret
+                at = bare.find(letters, at + len(letters))
+
     def words_in(self, text: str) -> Iterator[tuple[int, int, str, str]]:
         """Find words in a text, as (start, end, word, kind)."""
         if not self._words:
@@ -87,6 +106,39 @@ class KnownSecrets:
         return form not in self._short or _is_whole_word(text, at, at + len(form))
 
 
+_MIN_BARE = 10
+_MAX_SPREAD = 4
+_MAX_INDENT = 160
+_DIGIT = re.compile(rb"[0-9]")
+_LETTERS = re.compile(rb"[A-Za-z0-9]+")
+_TO_LOWER = bytes(range(256)).lower()
+_NO_LETTERS = bytes(byte for byte in range(256) if not chr(byte).isascii() or not chr(byte).isalnum())
+
+
+def _bare_letters(text: str) -> bytes:
+    """Only the letters and digits of a text, in lower case."""
+    return text.encode("ascii", "replace").translate(_TO_LOWER, _NO_LETTERS)
+
+
+def _letter_places(text: str) -> list[tuple[int, int]]:
+    """Where runs of letters start: in the bare letters, and in the text."""
+    places = []
+    count = 0
+    for match in _LETTERS.finditer(text.encode("ascii", "replace")):
+        places.append((count, match.start()))
+        count += match.end() - match.start()
+    return places
+
+
+def _place_of(places: list[tuple[int, int]], at: int) -> int:
+    """The position in the text of a letter."""
+    first, start = places[bisect_right(places, (at, _END)) - 1]
+    return start + at - first
+
+
+_END = 1 << 62
+
+
 def _occurrences(text: str, word: str) -> list[tuple[int, int]]:
     spans = []
     at = text.find(word)
@@ -105,19 +157,25 @@ def _is_whole_word(text: str, start: int, end: int) -> bool:
 
 
 _MIN_ENCODED = 8
+_MIN_CORE = 14
+_CUT = 2
 
 
 def encoded_forms(secret: str) -> set[str]:
-    """The secret and its encodings: URL, JSON, HTML, hex and base64."""
+    """The secret and its encodings: URL, JSON, HTML, hex and base64. Other encodings are decoded by `text_views`."""
     forms = {secret, quote(secret, safe=""), quote(secret), quote_plus(secret)}
     escaped = json.dumps(secret)[1:-1]
     forms |= {escaped, json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(escaped)[1:-1]}
     forms |= {quote(secret, safe="").lower(), secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")}
     raw = secret.encode(errors="surrogatepass")
     if len(raw) >= _MIN_ENCODED:
-        forms |= {raw.hex(), raw.hex().upper()}
+        digits = {raw.hex(), *(raw.hex(separator) for separator in (" ", ":", "-"))}
+        forms |= digits | {form.upper() for form in digits}
         for encode in (b64encode, urlsafe_b64encode):
             forms |= _base64_forms(raw, encode)
+    if len(secret) >= _MIN_CORE:
+        # Encodings of a larger text that is cut may lose a letter or two at either end.
+        forms.add(secret[_CUT:-_CUT])
     return {form for form in forms if form}
 
 

@@ -67,9 +67,7 @@ def _reduce_object(
             reduced[name] = {}
         elif is_call and name == "name" and isinstance(item, str):
             reduced[name] = item if _is_plain_word(item) else describe_text(item)
-        elif (
-            isinstance(name, str) and (name in fixed.keys or is_priced) and (name in fixed.keys or _is_plain_word(name))
-        ):
+        elif name in fixed.keys or (is_priced and _is_plain_word(name)):
             reduced[name] = _reduce(item, name, fixed, depth + 1, in_conversation=in_conversation)
     return reduced
 

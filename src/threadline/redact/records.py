@@ -121,7 +121,7 @@ def list_leaves(value: Any, fixed: FormatWords) -> Iterator[Leaf]:
 class RecordTexts:
     """The texts of a record without their paths: all that is needed to see that nothing is in them.
 
-    `text` contains the same neighbours as `join_leaves` and `join_seams`, so that a search in it finds the same.
+    `text` contains the same neighbours as `join_leaves`, `join_seams` and `join_lines`, so that a search in it finds the same.
     `is_telling` says that the names of fields may make values secret, which the text does not show.
     """
 
@@ -143,7 +143,8 @@ class RecordTexts:
         if isinstance(record, dict):
             self._note_keys(record)
         texts = list(dict.fromkeys(self.texts))
-        self.text = "\n".join([*texts, "", OWN_SEPARATOR.join(dict.fromkeys(self._own)), "", *_seam_texts(texts)])
+        own = OWN_SEPARATOR.join(dict.fromkeys(self._own))
+        self.text = "\n".join([*texts, "", own, "", *_seam_texts(texts), *_flat_texts(texts)])
         self.texts = [*texts, *self._own]
 
     def _collect(self, node: Any, key: str, depth: int = 0) -> None:
@@ -185,6 +186,13 @@ def _seam_texts(texts: list[str]) -> Iterator[str]:
             head = _TOKEN_START.match(second) if tail else None
             if tail and head and len(tail[0]) + len(head[0]) >= _MIN_SPLIT_TOKEN:
                 yield f"{tail[0]}{head[0]}\n"
+
+
+def _flat_texts(texts: list[str]) -> Iterator[str]:
+    """The beginnings of texts with several lines as one line, each with an empty line after it."""
+    for text in texts:
+        if "\n" in text[:_FLAT_LENGTH]:
+            yield " ".join(text[:_FLAT_LENGTH].split()) + "\n"
 
 
 class Piece(NamedTuple):
@@ -276,6 +284,24 @@ def join_seams(leaves: list[Leaf]) -> JoinedTexts:
                 joined.add(last, tail.start(), len(last.text), "")
                 joined.add(leaf, 0, head.end(), "\n\n")
         last = leaf
+    return joined
+
+
+_FLAT_LENGTH = 400
+_LINE = re.compile(r"[^\s](?:[^\n]*[^\s])?")
+
+
+def join_lines(leaves: list[Leaf]) -> JoinedTexts:
+    """Join the first lines of each text by blanks, as titles and summaries show them."""
+    joined = JoinedTexts()
+    seen: set[str] = set()
+    for leaf in leaves:
+        if leaf.is_own_field or leaf.is_patch_line or leaf.text in seen or "\n" not in leaf.text[:_FLAT_LENGTH]:
+            continue
+        seen.add(leaf.text)
+        lines = [match.span() for match in _LINE.finditer(leaf.text, 0, _FLAT_LENGTH)]
+        for at, (start, end) in enumerate(lines, 1):
+            joined.add(leaf, start, end, " " if at < len(lines) else "\n\n")
     return joined
 
 

@@ -177,6 +177,10 @@ class Redactor:
         self._counts.clear()
         return self._known.changes != before
 
+    def contains_known(self, text: str) -> bool:
+        """Whether a text contains a known secret or word."""
+        return any(True for _span in self._find_known(text))
+
     def find_leftovers(self, text: str) -> list[tuple[int, int, Span]]:
         """Find what a redacted text still contains, as `merge_overlapping` returns it, and learn from it."""
         views = list(text_views(text))
@@ -239,6 +243,8 @@ class Redactor:
     def _find_known(self, text: str) -> Iterator[Span]:
         """Find known secrets and words, and matches of the user's patterns."""
         for start, end, value in self._known.secrets_in(text):
+            yield Span(start, end, "known-secret", value=value)
+        for start, end, value in self._known.broken_secrets_in(text):
             yield Span(start, end, "known-secret", value=value)
         for start, end, word, kind in self._known.words_in(text):
             yield Span(start, end, kind, value=word)

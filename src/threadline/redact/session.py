@@ -25,6 +25,7 @@ from threadline.redact.records import (
     Leaf,
     RecordTexts,
     join_leaves,
+    join_lines,
     join_seams,
     list_leaves,
     replace_pieces,
@@ -126,6 +127,9 @@ class RecordScanner:
         if seams.leaves:
             by_format = [span for span in self._find(seams.text) if span.kind not in CONTEXT_KINDS]
             yield from _pieces_across(seams, by_format)
+        lines = join_lines(leaves)
+        if lines.leaves:
+            yield from _pieces_across(lines, self._find(lines.text), min_pieces=1)
         yield from find_named_fields(record)
         for leaf in leaves:
             if not leaf.is_key and not leaf.is_patch_line:
@@ -151,16 +155,16 @@ class RecordScanner:
                 yield from (Match(leaf, span) for span in self._find(leaf.text))
 
 
-def _pieces_across(joined: JoinedTexts, spans: list[Span]) -> Iterator[Match]:
+def _pieces_across(joined: JoinedTexts, spans: list[Span], min_pieces: int = 2) -> Iterator[Match]:
     """The parts of spans that extend over several texts."""
     for span in spans:
         pieces = joined.pieces(span.start, span.end)
-        if len(pieces) > 1:
+        if len(pieces) >= min_pieces:
             value = span.value or "".join(piece.leaf.text[piece.start : piece.end] for piece in pieces)
             for piece in pieces:
-                yield Match(
-                    piece.leaf, Span(piece.start, piece.end, span.kind, local_only=True, value=value), is_local=True
-                )
+                is_part = len(pieces) > 1 or span.local_only
+                found = Span(piece.start, piece.end, span.kind, local_only=is_part, value=value)
+                yield Match(piece.leaf, found, is_local=True)
 
 
 @lru_cache(maxsize=4096)
@@ -382,8 +386,10 @@ class SessionRedactor:
         if isinstance(record, str):
             return self.redactor.redact(record, place)
         redacted = self.redactor.redact_value(record, place, is_learned=True)
-        if redacted == record and hash(RecordTexts(record, self._fixed, is_harmless_key).text) in self._clean_records:
-            return redacted
+        if redacted == record:
+            text = RecordTexts(record, self._fixed, is_harmless_key).text
+            if hash(text) in self._clean_records and not self.redactor.contains_known(text):
+                return redacted
         for _round in range(_MAX_ROUNDS):
             again = self._redact_across(redacted, place)
             if again is redacted:
@@ -401,18 +407,16 @@ class SessionRedactor:
     def _views(self, record: Any) -> Iterator[JoinedTexts]:
         leaves = list(list_leaves(record, self._fixed))
         yield join_leaves(leaves)
-        seams = join_seams(leaves)
-        if seams.leaves:
-            yield seams
+        for joined in (join_seams(leaves), join_lines(leaves)):
+            if joined.leaves:
+                yield joined
 
     def _redact_across(self, record: Any, place: str) -> Any:
         """Replace what the joined texts of a redacted record still contain; the record itself if that is nothing."""
         replaced: dict[Leaf, list[tuple[int, int, str]]] = {}
-        for number, joined in enumerate(self._views(record)):
+        for joined in self._views(record):
             text = joined.text
             for start, end, span in self.redactor.find_leftovers(text):
-                if number and span.kind in CONTEXT_KINDS:  # the texts are only next to each other
-                    continue
                 placeholder = self.redactor.count_placeholder(span, text, place)
                 for piece in joined.pieces(start, end):
                     replaced.setdefault(piece.leaf, []).append((piece.start, piece.end, placeholder))
