@@ -17,7 +17,7 @@ from threadline.errors import Error
 from threadline.export.redacted_copies import strip_media
 from threadline.export.redaction_settings import OWN_WORDS
 from threadline.model.text import count
-from threadline.redact import Finding, Redactor, format_vocabulary, join_leaves, join_lines, join_seams, list_leaves
+from threadline.redact import Finding, Redactor, format_vocabulary, join_leaves, join_lines, list_leaves
 
 _STYLE_OR_SCRIPT = re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL)
 _JSON_SCRIPT = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
@@ -137,10 +137,10 @@ def _html_texts(text: str) -> Iterator[str]:
 
 
 def _json_texts(value: Any) -> Iterator[str]:
-    """The texts of a JSON value as `SessionRedactor` sees them: joined in reading order, and halves of tokens joined.
+    """The texts of a JSON value as `SessionRedactor` sees them: joined in reading order, and the lines of each joined.
 
     Media are left out by the same rule that removes them from copies.
     """
     leaves = list(list_leaves(strip_media(value), format_vocabulary()))
-    for join in (join_leaves, join_seams, join_lines):
-        yield join(leaves).text
+    yield join_leaves(leaves).text
+    yield join_lines(leaves).text

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         format_vocabulary,
         join_leaves,
         join_lines,
-        join_seams,
         list_leaves,
     )
     from threadline.redact.redactor import Finding, Redactor
@@ -60,7 +59,6 @@ __getattr__ = lazy_exports(
             "format_vocabulary",
             "join_leaves",
             "join_lines",
-            "join_seams",
             "list_leaves",
         ],
         "redactor": ["Finding", "Redactor"],

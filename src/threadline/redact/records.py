@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -80,6 +80,11 @@ class Leaf(NamedTuple):
         return len(self.path) > 1 and self.path[-2] == "lines" and "structuredPatch" in self.path
 
     @property
+    def is_block(self) -> bool:
+        """Whether it is the text of a content block."""
+        return self.key == "text" and len(self.path) > 1 and isinstance(self.path[-2], int)
+
+    @property
     def is_own_field(self) -> bool:
         """Whether it is a field of the record itself, such as `cwd`, and not part of the conversation."""
         return self.is_key or (len(self.path) == 1 and self.path[0] not in _TEXT_FIELDS)
@@ -121,7 +126,7 @@ def list_leaves(value: Any, fixed: FormatWords) -> Iterator[Leaf]:
 class RecordTexts:
     """The texts of a record without their paths: all that is needed to see that nothing is in them.
 
-    `text` contains the same neighbours as `join_leaves`, `join_seams` and `join_lines`, so that a search in it finds the same.
+    `text` contains the same neighbours as `join_leaves`, `join_seams` and `join_lines`: a search in it finds the same.
     `is_telling` says that the names of fields may make values secret, which the text does not show.
     """
 
@@ -189,10 +194,12 @@ def _seam_texts(texts: list[str]) -> Iterator[str]:
 
 
 def _flat_texts(texts: list[str]) -> Iterator[str]:
-    """The beginnings of texts with several lines as one line, each with an empty line after it."""
+    """The beginnings of texts as one line: those with several lines, and the first texts together."""
     for text in texts:
         if "\n" in text[:_FLAT_LENGTH]:
             yield " ".join(text[:_FLAT_LENGTH].split()) + "\n"
+    if len(texts) > 1:
+        yield " ".join(word for text in texts[:_FLAT_TEXTS] for word in text[:_FLAT_LENGTH].split()) + "\n"
 
 
 class Piece(NamedTuple):
@@ -223,6 +230,11 @@ class JoinedTexts:
     def text(self) -> str:
         """The joined text."""
         return "".join(self._parts)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the last part was joined to the next by a blank."""
+        return bool(self._parts) and self._parts[-1] == " "
 
     @property
     def leaves(self) -> list[Leaf]:
@@ -288,20 +300,23 @@ def join_seams(leaves: list[Leaf]) -> JoinedTexts:
 
 
 _FLAT_LENGTH = 400
+_FLAT_TEXTS = 8
 _LINE = re.compile(r"[^\s](?:[^\n]*[^\s])?")
 
 
 def join_lines(leaves: list[Leaf]) -> JoinedTexts:
-    """Join the first lines of each text by blanks, as titles and summaries show them."""
+    """Join the first lines of each text by blanks, and text blocks that follow each other, as titles show them."""
     joined = JoinedTexts()
     seen: set[str] = set()
-    for leaf in leaves:
-        if leaf.is_own_field or leaf.is_patch_line or leaf.text in seen or "\n" not in leaf.text[:_FLAT_LENGTH]:
+    shown = [leaf for leaf in leaves if not (leaf.is_own_field or leaf.is_patch_line)]
+    for leaf, following in zip_longest(shown, shown[1:]):
+        is_joined = following is not None and leaf.is_block and following.is_block
+        if leaf.text in seen or not (is_joined or joined.is_open or "\n" in leaf.text[:_FLAT_LENGTH]):
             continue
         seen.add(leaf.text)
         lines = [match.span() for match in _LINE.finditer(leaf.text, 0, _FLAT_LENGTH)]
         for at, (start, end) in enumerate(lines, 1):
-            joined.add(leaf, start, end, " " if at < len(lines) else "\n\n")
+            joined.add(leaf, start, end, " " if at < len(lines) or is_joined else "\n\n")
     return joined
 
 

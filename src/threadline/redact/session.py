@@ -38,6 +38,7 @@ _MAX_ROUNDS = 4
 _MAX_COMMANDS = 4096
 _GROUP_SIZE = 256 * 1024
 _GROUP_SEPARATOR = "\n\n\n\n"
+_CONTEXT_KINDS = frozenset(CONTEXT_KINDS)
 _Record = TypeVar("_Record")
 
 
@@ -125,7 +126,7 @@ class RecordScanner:
         yield from _pieces_across(joined, spans)
         seams = join_seams(leaves)
         if seams.leaves:
-            by_format = [span for span in self._find(seams.text) if span.kind not in CONTEXT_KINDS]
+            by_format = [span for span in self._find(seams.text) if span.kind not in _CONTEXT_KINDS]
             yield from _pieces_across(seams, by_format)
         lines = join_lines(leaves)
         if lines.leaves:
@@ -400,23 +401,27 @@ class SessionRedactor:
     def check(self, record: Any, place: str = "", own_words: frozenset[str] = frozenset()) -> list[Finding]:
         """Find what a redacted record still contains, in each text and in texts that are next to each other."""
         findings: list[Finding] = []
-        for joined in self._views(record):
-            findings += self.redactor.check(joined.text, place, own_words)
+        for joined, ignored in self._views(record):
+            checked = self.redactor.check(joined.text, place, own_words)
+            findings += [finding for finding in checked if finding.kind not in ignored]
         return findings
 
-    def _views(self, record: Any) -> Iterator[JoinedTexts]:
+    def _views(self, record: Any) -> Iterator[tuple[JoinedTexts, frozenset[str]]]:
+        """The joined texts of a record, each with the kinds that do not count in it."""
         leaves = list(list_leaves(record, self._fixed))
-        yield join_leaves(leaves)
-        for joined in (join_seams(leaves), join_lines(leaves)):
-            if joined.leaves:
-                yield joined
+        yield join_leaves(leaves), frozenset()
+        # Two halves are joined without anything between them, which says nothing about a value and its name.
+        yield join_seams(leaves), _CONTEXT_KINDS
+        yield join_lines(leaves), frozenset()
 
     def _redact_across(self, record: Any, place: str) -> Any:
         """Replace what the joined texts of a redacted record still contain; the record itself if that is nothing."""
         replaced: dict[Leaf, list[tuple[int, int, str]]] = {}
-        for joined in self._views(record):
+        for joined, ignored in self._views(record):
             text = joined.text
-            for start, end, span in self.redactor.find_leftovers(text):
+            for start, end, span in self.redactor.find_leftovers(text) if text else ():
+                if span.kind in ignored:
+                    continue
                 placeholder = self.redactor.count_placeholder(span, text, place)
                 for piece in joined.pieces(start, end):
                     replaced.setdefault(piece.leaf, []).append((piece.start, piece.end, placeholder))
