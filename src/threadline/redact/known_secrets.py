@@ -82,7 +82,8 @@ class KnownSecrets:
                 if places is None:
                     places = _letter_places(text)
                 start, end = _place_of(places, at), _place_of(places, at + len(letters) - 1) + 1
-                if end - start <= len(secret) * _MAX_SPREAD + _MAX_INDENT:
+                is_near = end - start <= len(secret) * _MAX_SPREAD + _MAX_INDENT
+                if is_near and not _SYNTAX.intersection(text[start:end]).difference(secret):
                     yield start, end, secret
                 at = bare.find(letters, at + len(letters))
 
@@ -109,6 +110,8 @@ class KnownSecrets:
 _MIN_BARE = 10
 _MAX_SPREAD = 4
 _MAX_INDENT = 160
+_SYNTAX = frozenset("=:;(){}<")
+"""Signs between different values. A secret does not continue after them."""
 _DIGIT = re.compile(rb"[0-9]")
 _LETTERS = re.compile(rb"[A-Za-z0-9]+")
 _TO_LOWER = bytes(range(256)).lower()
