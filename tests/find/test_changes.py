@@ -12,6 +12,7 @@ import pytest
 from tests.find.home_files import OTHER_SESSION, SESSION, write
 from tests.find.line_store import SECOND, LineStore, whole_lines
 
+from threadline.find import changes as changes_module
 from threadline.find import detect_changes, fingerprint, look, make_fingerprint, stat_transcripts
 from threadline.find.fingerprint import END, hash_ends
 from threadline.find.listing import TranscriptWalk
@@ -658,3 +659,64 @@ def test_checksum_does_not_depend_on_block_size(tmp_path: Path, monkeypatch: pyt
     checksum = read_home(tmp_path).fingerprints[str(file)].checksum
     monkeypatch.setattr(fingerprint, "_BLOCK", 999)
     assert read_home(tmp_path).fingerprints[str(file)].checksum == checksum
+
+
+def scrub(file: Path) -> None:
+    """Overwrite a byte in the middle, and set the mtime back."""
+    status = file.stat()
+    with file.open("r+b") as stream:
+        stream.seek(status.st_size // 2)
+        stream.write(b"~")
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (status.st_size, status.st_mtime_ns)
+
+
+def test_edit_in_place_that_keeps_size_and_mtime_is_seen(tmp_path: Path) -> None:
+    """Nothing but the ctime tells."""
+    file = put(tmp_path, MAIN, LINES)
+    store = read_home(tmp_path)
+    scrub(file)
+    changes = store.refresh(LATER)
+    assert [change.kind for change in changes.changed] == [ChangeKind.REWRITTEN]
+    assert is_up_to_date(store)
+
+
+def test_new_ctimes_alone_do_not_cause_reading(tmp_path: Path) -> None:
+    """Other permissions give all files other ctimes. Their checksums are compared once; no line is read again."""
+    for number in range(3):
+        put(tmp_path, f"projects/-a/{SESSION[:-1]}{number}.jsonl", LINES)
+    store = read_home(tmp_path)
+    for file in tmp_path.glob("projects/-a/*.jsonl"):
+        file.chmod(0o600 if file.stat().st_mode & 0o077 else 0o640)
+    changes = store.refresh(LATER)
+    assert (changes.changed, len(changes.touched)) == ((), 3)
+    changes = store.refresh(LATER)
+    assert (changes.changed, changes.touched, changes.unchanged) == ((), (), 3)
+
+
+def test_copied_home_is_not_read_again(tmp_path: Path) -> None:
+    """A home that was deleted and restored with `cp -a` has other inodes and ctimes, and the same mtimes."""
+    home = tmp_path / "home"
+    put(home, MAIN, LINES)
+    put(home, OTHER, LINES + LINES)
+    store = read_home(home)
+    shutil.copytree(home, tmp_path / "backup", copy_function=shutil.copy2)
+    shutil.rmtree(home)
+    shutil.copytree(tmp_path / "backup", home, copy_function=shutil.copy2)
+    changes = store.refresh(LATER)
+    assert (changes.changed, len(changes.touched)) == ((), 2)
+
+
+@pytest.mark.parametrize("at", [0, -2])
+def test_without_ctimes_both_ends_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """Where the system has no ctime, an edit at either end is seen, and unchanged files stay unchanged."""
+    for module in (fingerprint, changes_module):
+        monkeypatch.setattr(module, "HAS_CHANGE_TIME", False)
+    file = put(tmp_path, MAIN, LINES)
+    store = read_home(tmp_path)
+    assert store.refresh(LATER).unchanged == 1
+    data = bytearray(LINES)
+    data[at] = ord("~")
+    overwrite(file, bytes(data), at=THEN)
+    assert [change.kind for change in store.refresh(LATER).changed] == [ChangeKind.REWRITTEN]
+    assert is_up_to_date(store)

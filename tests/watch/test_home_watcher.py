@@ -85,6 +85,16 @@ def test_second_name_of_a_file_is_new(watcher: HomeWatcher, path: Path) -> None:
     assert sorted(kinds(watcher)) == ["new", "vanished"]  # the inode is known by its other name
 
 
+def test_edit_that_keeps_size_and_mtime_is_detected(watcher: HomeWatcher, path: Path) -> None:
+    """Only the ctime of an old file tells that it was overwritten in place."""
+    status = path.stat()
+    with path.open("r+b") as file:
+        file.write(b"~")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert kinds(watcher) == ["rewritten"]
+    assert kinds(watcher) == []
+
+
 @pytest.mark.parametrize("at", [0, -5])
 def test_change_within_the_mtime_resolution_is_detected(watcher: HomeWatcher, path: Path, at: int) -> None:
     """A recently written file is compared by its ends, because its size and mtime may stay equal."""

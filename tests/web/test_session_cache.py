@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
@@ -77,6 +78,19 @@ def test_reads_a_session_again_only_if_it_changed(archive: Archive, reads: list[
     agent.write_bytes(agent.read_bytes() * 2)
     assert cache.get(SESSION, archive).version not in {first.version, second.version}
     assert len(reads) == 3
+
+
+@pytest.mark.parametrize("pattern", [f"projects/*/{SESSION}.jsonl", "projects/*/*/subagents/*.jsonl"])
+def test_reads_a_scrubbed_session_again(archive: Archive, pattern: str) -> None:
+    """Text that was overwritten in place is not shown, even if size and mtime are as before."""
+    cache = SessionCache()
+    first = cache.get(SESSION, archive)
+    path = next(archive.homes[0].path.glob(pattern))
+    status = path.stat()
+    path.write_bytes(path.read_bytes().replace(b"the", b"xxx"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (status.st_size, status.st_mtime_ns)
+    assert cache.get(SESSION, archive).version != first.version
 
 
 def test_serves_a_slow_session_as_it_was_and_reads_it_later(
