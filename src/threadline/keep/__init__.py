@@ -17,9 +17,9 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.keep.cache import open_damaged_packs
-    from threadline.keep.catalogue import Catalogue, Version
+    from threadline.keep.catalogue import Catalogue, ForgottenFiles, Version
     from threadline.keep.encryption import KEY_FILE_VARIABLE, PASSPHRASE_VARIABLE
-    from threadline.keep.forget import forget_session, repack
+    from threadline.keep.forget import accept_forgotten, forget_session, repack
     from threadline.keep.keep import KeepResult, recognise_machine, run_keep
     from threadline.keep.kept_home import clear_kept_homes, kept_homes
     from threadline.keep.machine import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         missing_keep_message,
         this_machine,
     )
-    from threadline.keep.merge import merge_keeps
+    from threadline.keep.merge import MergeResult, merge_keeps
     from threadline.keep.restore import RestoreResult, restore_files
     from threadline.keep.retention import LINKED_SETTINGS, RetentionPeriod, own_homes, read_retention_period
     from threadline.keep.sessions import (
@@ -65,9 +65,9 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "cache": ["open_damaged_packs"],
-        "catalogue": ["Catalogue", "Version"],
+        "catalogue": ["Catalogue", "ForgottenFiles", "Version"],
         "encryption": ["KEY_FILE_VARIABLE", "PASSPHRASE_VARIABLE"],
-        "forget": ["forget_session", "repack"],
+        "forget": ["accept_forgotten", "forget_session", "repack"],
         "keep": ["KeepResult", "recognise_machine", "run_keep"],
         "kept_home": ["clear_kept_homes", "kept_homes"],
         "machine": [
@@ -79,7 +79,7 @@ __getattr__ = lazy_exports(
             "missing_keep_message",
             "this_machine",
         ],
-        "merge": ["merge_keeps"],
+        "merge": ["MergeResult", "merge_keeps"],
         "restore": ["RestoreResult", "restore_files"],
         "retention": ["LINKED_SETTINGS", "RetentionPeriod", "own_homes", "read_retention_period"],
         "sessions": [

@@ -8,6 +8,7 @@ sizes and hashes are checked when bytes are read.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
@@ -131,18 +132,22 @@ class ForgottenFiles:
 
     def __init__(self, rows: Iterable[ForgetRow] = ()) -> None:
         self.rows: list[ForgetRow] = []
-        self._paths: set[str] = set()
-        self._sessions: set[str] = set()
+        self._paths: dict[str, ForgetRow] = {}
+        self._sessions: dict[str, ForgetRow] = {}
         for row in rows:
             self.add(row)
 
     def add(self, row: ForgetRow) -> None:
         """Add a forgotten session."""
         self.rows.append(row)
-        self._paths.update(row.paths)
+        self._paths.update(dict.fromkeys(row.paths, row))
         # Only a UUID cannot be in a path by accident: a merged keep may contain anything.
         if _UUID_PATTERN.fullmatch(row.session):
-            self._sessions.add(row.session)
+            self._sessions[row.session] = row
+
+    def covers(self, row: ForgetRow) -> bool:
+        """Whether everything that a row forgets is forgotten."""
+        return any(known.session == row.session for known in self.rows) and all(map(self.has, row.paths))
 
     def matches_row(self, row: FileRow) -> bool:
         """Whether the file of a manifest's row was forgotten."""
@@ -150,10 +155,84 @@ class ForgottenFiles:
 
     def has(self, path: str) -> bool:
         """Whether the file with this path was forgotten, in any home."""
+        return self.find(path) is not None
+
+    def find(self, path: str) -> ForgetRow | None:
+        """The row by which the file with this path was forgotten, in any home."""
         if not self.rows:
-            return False
+            return None
         text = path_to_json(path)[0]
-        return text in self._paths or any(match[0] in self._sessions for match in _UUID_PATTERN.finditer(text))
+        if (row := self._paths.get(text)) is not None:
+            return row
+        sessions = (self._sessions.get(match[0]) for match in _UUID_PATTERN.finditer(text))
+        return next((row for row in sessions if row is not None), None)
+
+
+class ForgetRules:
+    """Which files of which manifests of a keep were forgotten.
+
+    A merge imports manifests with what another keep has forgotten. It lists them in the `held` of a manifest that it
+    writes: `groups` are the hashes of such manifests, by merge. What they have forgotten does not apply to this keep,
+    only to themselves: the bytes of those files never came here.
+    """
+
+    def __init__(self, manifests: Sequence[Manifest]) -> None:
+        rows = {
+            manifest.hash: forget_rows
+            for manifest in manifests
+            if (forget_rows := [row for row in manifest.rows if isinstance(row, ForgetRow)])
+        }
+        self.groups = _find_held_manifests(manifests)
+        self.held = {hash_ for group in self.groups for hash_ in group}
+        self.applied = ForgottenFiles(row for hash_ in rows if hash_ not in self.held for row in rows[hash_])
+        self._held_rows = [row for hash_ in rows if hash_ in self.held for row in rows[hash_]]
+        self._missing: dict[str, list[ForgottenFiles]] = {}
+        for group in self.groups:
+            forgotten = ForgottenFiles(row for hash_ in group for row in rows.get(hash_, ()))
+            for hash_ in group:
+                self._missing.setdefault(hash_, []).append(forgotten)
+
+    def is_missing(self, manifest: Manifest, row: FileRow) -> bool:
+        """Whether the keep that a manifest was imported from has forgotten this file of it."""
+        return any(forgotten.matches_row(row) for forgotten in self._missing.get(manifest.hash, ()))
+
+    def is_forgotten(self, manifest: Manifest, row: FileRow) -> bool:
+        """Whether a file of a manifest was forgotten, here or where the manifest was imported from."""
+        return self.applied.matches_row(row) or self.is_missing(manifest, row)
+
+    def pending(self) -> list[ForgetRow]:
+        """What applies only where it was imported from; each session once."""
+        pending: dict[str, ForgetRow] = {}
+        for row in self._held_rows:
+            if not self.applied.covers(row):
+                known = pending.get(row.session)
+                paths = tuple(sorted({*row.paths, *(known.paths if known is not None else ())}))
+                pending[row.session] = ForgetRow(row.session, row.reason, paths)
+        return list(pending.values())
+
+
+def _find_held_manifests(manifests: Sequence[Manifest]) -> list[set[str]]:
+    """The hashes of the manifests that merges imported and that manifests of this keep hold, by merge.
+
+    What a held manifest holds does not count: another keep could undo what was forgotten here. A manifest can only name
+    older ones, since it contains their hashes, so those that nobody names decide first.
+    """
+    held_by = {manifest.hash: manifest.run.held for manifest in manifests if manifest.run.held}
+    waiting = Counter(hash_ for hashes in held_by.values() for hash_ in set(hashes))
+    ready = [hash_ for hash_ in held_by if not waiting[hash_]]
+    held: set[str] = set()
+    groups = []
+    while ready:
+        name = ready.pop()
+        group = set(held_by[name])
+        if name not in held:
+            held |= group
+            groups.append(group)
+        for hash_ in group:
+            waiting[hash_] -= 1
+            if not waiting[hash_] and hash_ in held_by:
+                ready.append(hash_)
+    return groups
 
 
 class Catalogue:
@@ -170,7 +249,7 @@ class Catalogue:
         self.versions: dict[FileKey, list[Version]] = {}
         """The versions of every file, oldest first."""
         self.forgotten_versions: list[Version] = []
-        self.forgotten = ForgottenFiles()
+        self.rules = ForgetRules(())
         self.memo: dict[Any, Any] = {}
         """Results that other modules derived from this catalogue; cleared whenever it changes."""
         self.cache: KeepCache | None = None
@@ -260,7 +339,9 @@ class Catalogue:
         """The newest manifest of a machine."""
         return next((manifest for manifest in reversed(self.manifests) if manifest.run.machine == machine), None)
 
-    def next_run(self, machine: str, label: str, began: str, homes: Sequence[str] = ()) -> RunRow:
+    def next_run(
+        self, machine: str, label: str, began: str, homes: Sequence[str] = (), held: Sequence[str] = ()
+    ) -> RunRow:
         """The first row of a machine's next manifest."""
         last = self.last_run(machine)
         return RunRow(
@@ -271,6 +352,7 @@ class Catalogue:
             last.hash if last is not None else None,
             began,
             tuple(path_to_json(home)[0] for home in homes),
+            tuple(sorted(held)),
         )
 
     def newest(self) -> Iterator[Version]:
@@ -285,6 +367,11 @@ class Catalogue:
     def located(self) -> dict[str, PieceLocation]:
         """Where every piece is stored, by its hash."""
         return self._locate_all()
+
+    def piece_length(self, hash_: str) -> int | None:
+        """The length of a piece; None if it is not stored."""
+        location = self.located.get(hash_)
+        return location.length if location is not None else None
 
     def pieces_outside(self, packs: AbstractSet[str]) -> set[str]:
         """The hashes of the pieces that are stored in packs other than these, given by name."""
@@ -417,16 +504,24 @@ class Catalogue:
             return
         self.versions, self.forgotten_versions, self._piece_lists = {}, [], {}
         self._orphan_problems = []
-        self.forgotten = ForgottenFiles(
-            row for manifest in self.manifests for row in manifest.rows if isinstance(row, ForgetRow)
-        )
+        self.rules = ForgetRules(self.manifests)
         self._derive_versions(self.manifests)
 
+    @property
+    def forgotten(self) -> ForgottenFiles:
+        """What was forgotten here."""
+        return self.rules.applied
+
+    @property
+    def pending(self) -> list[ForgetRow]:
+        """What keeps that were merged have forgotten, and was not accepted here; each session once."""
+        return self.rules.pending()
+
     def _is_newest(self, manifest: Manifest) -> bool:
-        """Whether a manifest forgets nothing and comes after all others of its machine that were there before."""
+        """Whether a manifest is only about files and comes after all others of its machine that were there before."""
         last = self.last_run(manifest.run.machine)
         is_after = last is None or _manifest_order(last) < _manifest_order(manifest)
-        return is_after and not any(isinstance(row, ForgetRow) for row in manifest.rows)
+        return is_after and not manifest.run.held and not any(isinstance(row, ForgetRow) for row in manifest.rows)
 
     def _derive_versions(self, added: Sequence[Manifest]) -> None:
         """Turn rows into versions. A version may continue one that another machine's manifest lists further down."""
@@ -438,6 +533,8 @@ class Catalogue:
                     self._mark_gone(manifest.run, row)
                 elif isinstance(row, FileRow):
                     pieces = self._piece_lists.get(next(row_ids))
+                    if self.rules.is_missing(manifest, row):
+                        continue
                     if pieces is not None:
                         self._add_version(make_version(manifest.run, row, pieces))
                     else:

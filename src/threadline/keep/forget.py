@@ -10,7 +10,7 @@ the next run finishes the work.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -77,8 +77,33 @@ def forget_session(
     return ForgetResult(session, reason, count, len(versions), freed, result.problems)
 
 
+def accept_forgotten(
+    catalogue: Catalogue,
+    machine: Machine,
+    rows: Sequence[ForgetRow],
+    *,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> RepackResult:
+    """Forget here what other keeps have forgotten: some of `Catalogue.pending`. The catalogue must not trust the cache.
+
+    Raises:
+        IndexBusy: another process is writing.
+        Unreadable: the keep cannot be written, or is encrypted and its key is not available.
+    """
+    store = catalogue.store
+    store.require_key()
+    with store.removing(machine.id):
+        catalogue.refresh()
+        moment = format_timestamp(now())
+        run = catalogue.next_run(machine.id, machine.label, moment)
+        catalogue.add_run(*store.put_run([run, *rows, EndRow(moment, 0, 0)]))
+        result = purge_forgotten(catalogue, machine)
+        catalogue.save_complete_cache()
+    return result
+
+
 def finish_forgetting(catalogue: Catalogue, machine: Machine) -> None:
-    """Finish a `forget` that was killed, or that a merged manifest asks for. If another process writes, do it later."""
+    """Finish a `forget` that was killed, or that a merge accepted. If another process writes, do it later."""
     store = catalogue.store
     if not catalogue.forgotten.rows or store.is_key_missing or not has_unpurged_pieces(catalogue):
         return

@@ -29,7 +29,7 @@ from threadline.keep.catalogue import Catalogue, PieceList, Version
 from threadline.keep.machine import MACHINE_FILE, Machine, save_last_run, save_machine_id
 from threadline.keep.manifest import AnyRow, EndRow, FileRow, GoneRow, format_timestamp, path_to_json
 from threadline.keep.pack import Chunker, DictionaryTrainer, PackWriter, Piece
-from threadline.keep.sessions import SourceFile, find_source_files
+from threadline.keep.sessions import LeftOut, SourceFile, find_source_files, list_left_out
 from threadline.model.homes import Home
 from threadline.model.places import Place, Problem, ProblemKind
 
@@ -39,7 +39,10 @@ _MAX_RETRIES = 2
 
 
 class KeepResult(Struct, frozen=True):
-    """What a run did: the files it saw, how many were new, grown, changed or gone, and how many bytes that took."""
+    """What a run did: the files it saw, how many were new, grown, changed or gone, and how many bytes that took.
+
+    `left_out` lists the files in the homes that it did not store.
+    """
 
     run: int
     files: int = 0
@@ -51,6 +54,7 @@ class KeepResult(Struct, frozen=True):
     read: int = 0
     stored: int = 0
     problems: tuple[Problem, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def run_keep(
@@ -116,12 +120,8 @@ class _KeepRun:
         """Keep what is new, and write the manifest last; return None if packs were removed meanwhile."""
         began = now()
         last = self._catalogue.last_run(self._machine.id)
-        sources = [
-            source
-            for home in homes
-            for source in find_source_files(home, self._problems)
-            if not self._catalogue.forgotten.has(source.path)
-        ]
+        candidates = [source for home in homes for source in find_source_files(home, self._problems)]
+        sources = [source for source in candidates if not self._catalogue.forgotten.has(source.path)]
         readable = [(source, status) for source in sources if (status := self._stat_source(source)) is not None]
         changed = [(source, status) for source, status in readable if not self._is_kept(source, status)]
         if planned is not None:
@@ -146,6 +146,7 @@ class _KeepRun:
             read=self._bytes_read,
             stored=stored,
             problems=(*self._problems, *self._keep_problems()),
+            left_out=list_left_out(self._catalogue.forgotten, candidates, self._problems),
         )
 
     def _keep_problems(self) -> list[Problem]:

@@ -34,7 +34,8 @@ class ManifestRow(Struct, frozen=True, tag_field="kind", omit_defaults=True):
 class RunRow(ManifestRow, frozen=True, tag="run"):
     """The first line: which run of which machine, and the hash of the manifest before it (None for the first).
 
-    `machine` is the machine's id; `label` is its host name.
+    `machine` is the machine's id; `label` is its host name. `held` are the hashes of manifests that a merge imported:
+    what they say about forgetting applies to nothing here, unless it was accepted.
     """
 
     version: int
@@ -44,6 +45,7 @@ class RunRow(ManifestRow, frozen=True, tag="run"):
     before: Hash | None
     began: _Timestamp
     homes: tuple[str, ...]
+    held: tuple[Hash, ...] = ()
 
 
 class FileRow(ManifestRow, frozen=True, tag="file"):

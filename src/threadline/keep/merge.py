@@ -6,6 +6,7 @@ Dictionaries and packs are taken first, so no manifest refers to bytes that are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from threadline.files import AtomicFile
 from threadline.keep import forget, repair
 from threadline.keep.catalogue import (
     Catalogue,
+    ForgetRules,
     ForgottenFiles,
     PieceList,
     PieceLocation,
@@ -25,7 +27,7 @@ from threadline.keep.catalogue import (
     resolve_piece_lists,
 )
 from threadline.keep.machine import Machine
-from threadline.keep.manifest import FileRow, ForgetRow, Manifest, parse_manifest
+from threadline.keep.manifest import EndRow, FileRow, ForgetRow, Manifest, format_timestamp, parse_manifest
 from threadline.keep.pack import Frame, PackReader, PackWriter, Piece
 from threadline.keep.store import Store, hash_in_name, is_damaged, read_error
 
@@ -35,9 +37,10 @@ _COPY_SIZE = 1024 * 1024
 
 
 class MergeResult(Struct, frozen=True):
-    """How many packs, manifests and bytes were imported, and which sessions had been forgotten there.
+    """How many packs, manifests and bytes were imported, and which sessions were forgotten here, too.
 
     `refused` says what was not imported and why; `mended` counts other files of this keep that were repaired.
+    `pending` are sessions that were forgotten there, which applies here only after it is accepted.
     """
 
     packs: int = 0
@@ -46,6 +49,7 @@ class MergeResult(Struct, frozen=True):
     forgotten: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     mended: int = 0
+    pending: tuple[str, ...] = ()
 
 
 def merge_keeps(
@@ -60,9 +64,9 @@ def merge_keeps(
 ) -> MergeResult:
     """Import what other keeps have. Nothing in them is trusted: every byte is compared with its hash first.
 
-    A keep that has forgotten sessions which are kept here is skipped, unless `forgets`: then they are forgotten here,
-    too. With `even_damaged`, runs are imported although some of their bytes are lost. The catalogue must not trust the
-    cache.
+    What other keeps have forgotten is forgotten here only with `forgets`. Otherwise it is recorded as pending, and a
+    keep that has forgotten sessions which are kept here is skipped. With `even_damaged`, runs are imported although
+    some of their bytes are lost. The catalogue must not trust the cache.
 
     Raises:
         IndexBusy: another process of this machine is writing.
@@ -102,7 +106,13 @@ class _Merger:
 
     def result(self) -> MergeResult:
         return MergeResult(
-            self._packs, self._runs, self._bytes, tuple(self._forgotten), tuple(self._refused), self.repaired
+            self._packs,
+            self._runs,
+            self._bytes,
+            tuple(self._forgotten),
+            tuple(self._refused),
+            self.repaired,
+            tuple(sorted(row.session for row in self._catalogue.pending)),
         )
 
     def merge(self, other: Store, *, forgets: bool) -> None:
@@ -110,8 +120,10 @@ class _Merger:
         catalogue = self._catalogue
         catalogue.refresh()
         hashes = {manifest.hash for manifest in catalogue.manifests}
-        new = [(path, manifest) for path, manifest in self._read_manifests(other) if manifest.hash not in hashes]
-        rows = [row for _path, manifest in new for row in manifest.rows if isinstance(row, ForgetRow)]
+        manifests = list(self._read_manifests(other))
+        theirs = ForgetRules([manifest for _path, manifest in manifests])
+        new = [(path, manifest) for path, manifest in manifests if manifest.hash not in hashes]
+        rows = _new_forget_rows(catalogue, theirs, new, accepts=forgets)
         common = next((path for row in rows for path in row.paths if "/" not in path), None)
         if common is not None:
             self._refuse(other, f"it says to forget {common!r}, which belongs to no session")
@@ -125,16 +137,41 @@ class _Merger:
             )
             return
         self._forgotten += sorted(lost)
-        forgotten = ForgottenFiles((*catalogue.forgotten.rows, *rows))
-        manifests = [*catalogue.manifests, *(manifest for _path, manifest in new)]
+        accepted = rows if forgets else []
+        forgotten = _ForgottenRows(catalogue, theirs, {manifest.hash for _path, manifest in new}, accepted)
+        files = [
+            (row, forgotten.has(manifest, row))
+            for manifest in (*catalogue.manifests, *(manifest for _path, manifest in new))
+            for row in manifest.rows
+            if isinstance(row, FileRow)
+        ]
         piece_lists: dict[str, PieceList] = {}
-        resolve_piece_lists(
-            [row for manifest in manifests for row in manifest.rows if isinstance(row, FileRow)], piece_lists
-        )
-        self._import_packs(other, _forgotten_pieces(forgotten, manifests, piece_lists))
+        resolve_piece_lists([row for row, _is_forgotten in files], piece_lists)
+        self._import_packs(other, _forgotten_pieces(files, piece_lists))
+        self._hold_manifests([manifest for _path, manifest in manifests], theirs, accepted)
         catalogue.refresh()
         self._import_runs(other, new, forgotten, piece_lists)
         catalogue.refresh()
+
+    def _hold_manifests(self, manifests: list[Manifest], theirs: ForgetRules, accepted: list[ForgetRow]) -> None:
+        """Record which of their manifests may forget nothing here, before they are imported; and what is accepted.
+
+        Each group contains what was forgotten, and the manifests that may lack bytes because of it.
+        """
+        known = {manifest.hash for manifest in self._catalogue.manifests}
+        own = {
+            manifest.hash
+            for manifest in manifests
+            if manifest.hash not in theirs.held and (manifest.run.held or _is_about_forgotten(manifest, theirs.applied))
+        }
+        held = self._catalogue.rules.held
+        groups = [{hash_ for hash_ in group if hash_ not in known or hash_ in held} for group in (own, *theirs.groups)]
+        groups = [group for group in groups if not group <= known]
+        for number, group in enumerate(groups or ([set[str]()] if accepted else [])):
+            moment = format_timestamp(datetime.now(UTC))
+            run = self._catalogue.next_run(self._machine.id, self._machine.label, moment, held=sorted(group))
+            rows = accepted if number == 0 else []
+            self._catalogue.add_run(*self._store.put_run([run, *rows, EndRow(moment, 0, 0)]))
 
     def _read_manifests(self, other: Store) -> Iterator[tuple[Path, Manifest]]:
         for path in other.run_files():
@@ -245,7 +282,7 @@ class _Merger:
         self,
         other: Store,
         new: list[tuple[Path, Manifest]],
-        forgotten: ForgottenFiles,
+        forgotten: _ForgottenRows,
         piece_lists: dict[str, PieceList],
     ) -> None:
         """Import the manifests whose files, and whose predecessors, are all here now."""
@@ -277,6 +314,40 @@ class _Merger:
         self._refused.append(message if message.endswith(".") else f"{message}.")
 
 
+def _is_about_forgotten(manifest: Manifest, forgotten: ForgottenFiles) -> bool:
+    """Whether a manifest forgets something, or lists a file that was forgotten later and may lack bytes."""
+    return any(
+        isinstance(row, ForgetRow) or (isinstance(row, FileRow) and forgotten.matches_row(row)) for row in manifest.rows
+    )
+
+
+def _new_forget_rows(
+    catalogue: Catalogue, theirs: ForgetRules, new: list[tuple[Path, Manifest]], *, accepts: bool
+) -> list[ForgetRow]:
+    """What the other keep has forgotten: according to new manifests; to accept it, all that is not forgotten here."""
+    if accepts:
+        return [row for row in theirs.applied.rows if not catalogue.forgotten.covers(row)]
+    manifests = (manifest for _path, manifest in new if manifest.hash not in theirs.held)
+    return [row for manifest in manifests for row in manifest.rows if isinstance(row, ForgetRow)]
+
+
+class _ForgottenRows:
+    """Which files of the manifests of two keeps were forgotten, here or in the keep that they come from."""
+
+    def __init__(self, catalogue: Catalogue, theirs: ForgetRules, new: set[str], accepted: Sequence[ForgetRow]) -> None:
+        self._ours = catalogue.rules
+        self._accepted = ForgottenFiles((*catalogue.forgotten.rows, *accepted))
+        self._theirs = theirs
+        self._new = new
+
+    def has(self, manifest: Manifest, row: FileRow) -> bool:
+        """Whether a file of a manifest was forgotten."""
+        if self._accepted.matches_row(row):
+            return True
+        rules = self._theirs if manifest.hash in self._new else self._ours
+        return rules.is_forgotten(manifest, row)
+
+
 def _sessions_to_forget(catalogue: Catalogue, rows: list[ForgetRow]) -> set[str]:
     """The sessions in these rows that are kept here."""
     sessions = set()
@@ -287,31 +358,27 @@ def _sessions_to_forget(catalogue: Catalogue, rows: list[ForgetRow]) -> set[str]
     return sessions
 
 
-def _forgotten_pieces(
-    forgotten: ForgottenFiles, manifests: list[Manifest], piece_lists: dict[str, PieceList]
-) -> set[str]:
-    """The pieces that only forgotten files need."""
-    if not forgotten.rows:
-        return set()
+def _forgotten_pieces(files: Sequence[tuple[FileRow, bool]], piece_lists: dict[str, PieceList]) -> set[str]:
+    """The pieces that only forgotten files need. Each file comes with whether it was forgotten."""
     live: set[str] = set()
     gone: set[str] = set()
-    for manifest in manifests:
-        for row in manifest.rows:
-            if isinstance(row, FileRow) and (pieces := piece_lists.get(piece_list_id(row))) is not None:
-                (gone if forgotten.matches_row(row) else live).update(pieces)
+    if any(is_forgotten for _row, is_forgotten in files):
+        for row, is_forgotten in files:
+            if (pieces := piece_lists.get(piece_list_id(row))) is not None:
+                (gone if is_forgotten else live).update(pieces)
     return gone - live
 
 
 def _count_incomplete_files(
     manifest: Manifest,
-    forgotten: ForgottenFiles,
+    forgotten: _ForgottenRows,
     piece_lists: dict[str, PieceList],
     located: Mapping[str, PieceLocation],
 ) -> int:
     """How many files of a manifest are missing pieces, or are not as long as it says."""
     count = 0
     for row in manifest.rows:
-        if isinstance(row, FileRow) and not forgotten.matches_row(row):
+        if isinstance(row, FileRow) and not forgotten.has(manifest, row):
             pieces = piece_lists.get(piece_list_id(row))
             locations = [located.get(hash_) for hash_ in pieces] if pieces is not None else [None]
             size = sum(location.length for location in locations if location is not None)

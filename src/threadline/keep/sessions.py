@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID, uuid5
 
 import msgspec
@@ -34,9 +34,9 @@ from threadline.find import (
     side_file_kind,
     transcript_stem,
 )
-from threadline.keep.catalogue import Catalogue, FileKey, Version
+from threadline.keep.catalogue import Catalogue, FileKey, ForgottenFiles, Version
 from threadline.model.homes import Home, SideFileKind, TranscriptKind
-from threadline.model.places import Problem, is_uuid, match_ids, starts_id
+from threadline.model.places import Problem, ProblemKind, is_uuid, match_ids, starts_id
 
 if TYPE_CHECKING:
     from threadline.model.entries import Entry
@@ -84,6 +84,43 @@ class SourceFile(Struct, frozen=True):
     home: Home
     file: Path
     path: str
+
+
+LeftOutReason = Literal["forgotten", "skipped", "unreadable"]
+_LEFT_OUT_KINDS: dict[ProblemKind, LeftOutReason] = {
+    ProblemKind.SKIPPED: "skipped",
+    ProblemKind.UNREADABLE: "unreadable",
+}
+
+
+class LeftOut(Struct, frozen=True):
+    """A file in a home that is not stored, and why.
+
+    It belongs to a forgotten session, was skipped (a link, or not a regular file), or cannot be read.
+    """
+
+    path: str
+    reason: LeftOutReason
+    message: str
+    session: str | None = None
+
+
+def list_left_out(
+    forgotten: ForgottenFiles, sources: Iterable[SourceFile], problems: Iterable[Problem]
+) -> tuple[LeftOut, ...]:
+    """What is not stored of these files, and of what could not be listed; each path once, sorted."""
+    left_out = {
+        str(problem.place.transcript): LeftOut(str(problem.place.transcript), reason, problem.message)
+        for problem in problems
+        if (reason := _LEFT_OUT_KINDS.get(problem.kind)) is not None
+    }
+    for source in sources:
+        row = forgotten.find(source.path)
+        if row is not None:
+            session = session_in_path(source.path.split("/")) or row.session
+            path = str(source.file)
+            left_out[path] = LeftOut(path, "forgotten", f"forgotten: {row.reason}", session)
+    return tuple(left_out[path] for path in sorted(left_out))
 
 
 def find_source_files(home: Home, problems: list[Problem]) -> Iterator[SourceFile]:

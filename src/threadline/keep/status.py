@@ -1,6 +1,7 @@
 """The status of a keep: what is kept, what is at risk, and what changed between runs.
 
-Of a home, only the settings are read; everything else follows from names, sizes and times.
+Of a home, only the settings are read; everything else follows from names, sizes and times. If only the ctime of a file
+is not the one that was kept, its content is compared.
 """
 
 from __future__ import annotations
@@ -11,23 +12,27 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from threadline.errors import NotFound
-from threadline.find import session_in_path
+from threadline.files import open_regular
+from threadline.find import change_time_ns, session_in_path
 from threadline.keep.catalogue import Catalogue, FileKey, ForgottenFiles, Version
-from threadline.keep.manifest import EndRow, FileRow, GoneRow, Manifest, path_from_json
+from threadline.keep.manifest import EndRow, FileRow, ForgetRow, GoneRow, Manifest, path_from_json
 from threadline.keep.retention import RetentionPeriod, is_cleaned_up, read_retention_period
 from threadline.keep.sessions import (
     KeptSession,
+    LeftOut,
     SourceFile,
     file_owners,
     find_source_files,
     is_kept_only,
     is_session_transcript,
+    list_left_out,
     list_sessions,
     mtime_to_datetime,
     session_of_main_transcript,
@@ -91,7 +96,8 @@ class Status(Struct, frozen=True):
 
     `only` counts the sessions that Claude Code has deleted. `bytes` is the size of the kept files, `all_bytes` that of
     all their versions, and `stored` what the keep takes on disk. `unseen` lists what could not be read in the homes.
-    `agents_only` counts the sessions without a transcript of their own.
+    `agents_only` counts the sessions without a transcript of their own. `left_out` lists the files in the homes that a
+    run does not store. `pending` are sessions that a merged keep has forgotten, which applies here only if accepted.
     """
 
     sessions: int
@@ -108,6 +114,8 @@ class Status(Struct, frozen=True):
     problems: tuple[str, ...]
     unseen: tuple[Problem, ...] = ()
     agents_only: int = 0
+    left_out: tuple[LeftOut, ...] = ()
+    pending: tuple[ForgetRow, ...] = ()
 
 
 def read_status(
@@ -142,6 +150,8 @@ def read_status(
         problems=(*catalogue.problems, *_damage_messages(catalogue, damaged_packs)),
         unseen=tuple(unseen),
         agents_only=sum(session.main is None for session in sessions),
+        left_out=list_left_out(catalogue.forgotten, (source for scan in scans for source in scan.sources), unseen),
+        pending=tuple(catalogue.pending),
     )
 
 
@@ -151,7 +161,8 @@ def status_without_keep(homes: Sequence[Home]) -> Status:
     scans = [_HomeScan(home, _EmptyCatalogue(), "", unseen) for home in homes]
     risks = sorted((risk for scan in scans for risk in scan.at_risk()), key=_urgency)
     living = tuple(scan.home() for scan in scans)
-    return Status(0, 0, 0, 0, 0, 0, 0, 0, (), living, tuple(risks), (), tuple(unseen))
+    left_out = list_left_out(ForgottenFiles(), (), unseen)
+    return Status(0, 0, 0, 0, 0, 0, 0, 0, (), living, tuple(risks), (), tuple(unseen), left_out=left_out)
 
 
 def list_forgotten_in_homes(catalogue: Catalogue, homes: Sequence[Home]) -> set[str]:
@@ -169,12 +180,18 @@ class _CatalogueLike(Protocol):
     @property
     def forgotten(self) -> ForgottenFiles: ...
 
+    def piece_length(self, hash_: str) -> int | None: ...
+
 
 class _EmptyCatalogue:
     """An empty keep."""
 
     versions: Mapping[FileKey, Sequence[Version]] = {}
     forgotten = ForgottenFiles()
+
+    def piece_length(self, hash_: str) -> int | None:
+        del hash_
+        return None
 
 
 def _damage_messages(catalogue: Catalogue, damaged_packs: AbstractSet[str]) -> Iterator[str]:
@@ -215,12 +232,12 @@ class _HomeScan:
         self._period = read_retention_period(home.path)
         self._catalogue = catalogue
         self._machine = machine
+        self.sources = list(find_source_files(home, unseen))
         self._files = [
             (source, status)
-            for source in find_source_files(home, unseen)
+            for source in self.sources
             if (status := _stat_file(source)) is not None and not catalogue.forgotten.has(source.path)
         ]
-
         paths = (source.path for source, _status in self._files)
         self._sessions = {session for path in paths if is_session_transcript(path) and (session := _session_in(path))}
 
@@ -264,17 +281,31 @@ class _HomeScan:
         )
 
     def _compare(self, source: SourceFile, status: os.stat_result) -> _UnkeptFile | None:
-        """What is not kept of a file, as far as its size and mtime show; None if it is unchanged."""
+        """What is not kept of a file, as far as its size and times show; None if it is unchanged."""
         size, mtime_ns = status.st_size, status.st_mtime_ns
         versions = self._catalogue.versions.get((self._machine, str(self._home.path), source.path))
         if not versions:
             return _UnkeptFile(source.path, mtime_ns, "new", size)
         kept = versions[-1]
-        if (kept.size, kept.mtime_ns) == (size, mtime_ns) and not kept.torn:
+        if (kept.size, kept.mtime_ns) == (size, mtime_ns) and not kept.torn and self._has_content(source, status, kept):
             return None
         if size > kept.size:
             return _UnkeptFile(source.path, mtime_ns, "grown", size - kept.size)
         return _UnkeptFile(source.path, mtime_ns, "changed", size)
+
+    def _has_content(self, source: SourceFile, status: os.stat_result, kept: Version) -> bool:
+        """Whether a file with the size and mtime of a version has its content: surely if the ctime is the same."""
+        if kept.ctime_ns in (0, change_time_ns(status)) or not change_time_ns(status):
+            return True
+        lengths = [self._catalogue.piece_length(hash_) for hash_ in kept.pieces]
+        try:
+            with open_regular(source.file, follow_symlinks=False) as file:
+                return all(
+                    length is not None and sha256(file.read(length)).hexdigest() == hash_
+                    for length, hash_ in zip(lengths, kept.pieces, strict=True)
+                )
+        except OSError:
+            return False
 
 
 class _UnkeptFile(Struct, frozen=True):

@@ -26,6 +26,19 @@ if TYPE_CHECKING:
 _MAX_PROBLEMS = 5
 
 
+def pending_message(sessions: Sequence[str]) -> str:
+    """Say which sessions a merged keep has forgotten, and how to accept that."""
+    from threadline.model.text import count
+    from threadline.render import plain
+
+    ids = ", ".join(plain(session[:8]) or "-" for session in sessions[:8])
+    more = ", …" if len(sessions) > 8 else ""  # noqa: PLR2004 - as many as fit into a line
+    return (
+        f"A merged keep has forgotten {count(len(sessions), 'session')} ({ids}{more}). Nothing is forgotten here until"
+        " you accept that: `threadline keep accept-forgotten`."
+    )
+
+
 class FolderPath(click.Path):
     """A folder. An empty name, as an unset variable gives, is an error rather than the current folder."""
 
@@ -231,6 +244,7 @@ ACTIONS = {
     "verify": ("maintenance:verify", "Check every byte of the keep against its hash."),
     "forget": ("maintenance:forget", "Delete a session from the keep permanently."),
     "merge": ("maintenance:merge", "Import from other keeps."),
+    "accept-forgotten": ("maintenance:accept", "Forget what a merged keep has forgotten."),
     "pack": ("maintenance:pack", "Combine small packs into large ones."),
     "install": ("install:install", "Print how to run keep automatically."),
     "uninstall": ("install:uninstall", "Print how to stop running it automatically."),

@@ -12,15 +12,25 @@ import click
 from threadline.archive import purge_caches
 from threadline.cli import EXIT_FAILED, EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.keep.group import deferred_progress_bar, keep_options, keep_path, open_catalogue, open_keep
+from threadline.cli.keep.group import (
+    deferred_progress_bar,
+    keep_options,
+    keep_path,
+    open_catalogue,
+    open_keep,
+    pending_message,
+)
 from threadline.cli.options import complete_with, jobs_option, output_options
 from threadline.cli.output import print_message, report_nothing
 from threadline.errors import BadQuery, NotFound
 from threadline.json_values import to_json_value
 from threadline.keep import (
     Catalogue,
+    ForgottenFiles,
+    MergeResult,
     Store,
     VerifyResult,
+    accept_forgotten,
     file_owners,
     find_sessions,
     forget_session,
@@ -35,7 +45,7 @@ from threadline.keep import (
     verify_keep,
 )
 from threadline.model.text import count, format_size
-from threadline.render import plain
+from threadline.render import one_line, plain
 
 _VERIFY_EPILOG = """
 \b
@@ -126,6 +136,7 @@ Examples:
   threadline keep merge a b --keep all            two keeps into a third
   threadline keep merge COPY                      repair from a copy
   threadline keep merge COPY --accept-forgotten   forget what it forgot
+  threadline keep accept-forgotten                the same, later
 
 \b
 Exit codes: 0 done; 2 something was not imported, or another error.
@@ -157,7 +168,8 @@ def merge(
     """Import everything from other keeps: those of other machines, or copies of this one.
 
     Every byte is compared with its hash first. The other keeps are not changed. Merging again changes nothing, and the
-    order does not matter. Each machine keeps its name: see `keep list --machine`.
+    order does not matter. Each machine keeps its name: see `keep list --machine`. What another keep has forgotten stays
+    here, and is still stored, until you accept it.
     """
     where = keep_path(folder)
     missing = [other for other in others if not is_keep(other)]
@@ -181,12 +193,18 @@ def merge(
         )
     if not store.is_encrypted and any(source.is_encrypted for source in sources) and (result.packs or result.runs):
         print_message("The other keep is encrypted and this one is not: the imported files are not encrypted here.")
-    for refusal in result.refused:
-        print_message(refusal)
-    code = EXIT_FAILED if result.refused else EXIT_OK
+    problems = [*result.refused, *(purge_caches(store.folder) if result.forgotten else ())]
+    for problem in problems:
+        print_message(problem)
+    code = EXIT_FAILED if problems else EXIT_OK
     if output != "table":
         out.print_record(to_json_value(result), output)
         return code
+    _print_merged(result, store)
+    return code
+
+
+def _print_merged(result: MergeResult, store: Store) -> None:
     if result.packs or result.runs:
         runs, packs = count(result.runs, "run"), count(result.packs, "pack")
         click.echo(f"Imported {runs} and {packs} ({format_size(result.bytes)}) into {plain(str(store.folder))}.")
@@ -197,7 +215,70 @@ def merge(
     if result.forgotten:
         ids = ", ".join(session[:8] for session in result.forgotten[:8])
         click.echo(f"Forgotten in the other keep: {count(len(result.forgotten), 'session')} ({plain(ids)}).")
-    return code
+    if result.pending:
+        click.echo(pending_message(result.pending))
+
+
+_ACCEPT_EPILOG = """
+\b
+Examples:
+  threadline keep accept-forgotten --list        what was forgotten elsewhere
+  threadline keep accept-forgotten               forget all of it here, too
+  threadline keep accept-forgotten 55604662      only this session
+  threadline keep accept-forgotten --yes         without asking
+
+\b
+Exit codes: 0 forgotten, or listed; 1 nothing is pending, or you said no; 2 an error.
+"""
+
+
+@click.command("accept-forgotten", epilog=_ACCEPT_EPILOG)
+@click.argument("sessions", nargs=-1, metavar="[SESSION]...")
+@click.option("--list", "only_list", is_flag=True, help="Only list what is pending.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@keep_options
+@output_options
+def accept(
+    sessions: tuple[str, ...],
+    *,
+    only_list: bool,
+    yes: bool,
+    folder: Path | None,
+    key_file: Path | None,
+    output: str,
+) -> int:
+    """Forget here what keeps that were merged have forgotten: all of it, or these sessions.
+
+    Until then it stays in this keep, and is still stored. Afterwards it is deleted here and not stored again, as if you
+    had used `keep forget`. SESSION may be a prefix.
+    """
+    catalogue, machine = open_catalogue(folder, key_file, trust_cache=False)
+    rows = [row for row in catalogue.pending if not sessions or any(row.session.startswith(id_) for id_ in sessions)]
+    if not rows:
+        return report_nothing("Nothing is pending: no merged keep has forgotten anything else.")
+    kept = [sum(map(ForgottenFiles([row]).has, (version.path for version in catalogue.newest()))) for row in rows]
+    records = [{**to_json_value(row), "files": number} for row, number in zip(rows, kept, strict=True)]
+    if only_list and output != "table":
+        out.print_rows(records, output)
+        return EXIT_OK
+    if output == "table":
+        for row, number in zip(rows, kept, strict=True):
+            click.echo(
+                f"{plain(row.session or '-')}  {count(number, 'file')} in this keep  {one_line(row.reason, 200)}"
+            )
+    if only_list:
+        return EXIT_OK
+    if not yes and not _confirm(f"Delete {count(sum(kept), 'file')} of {count(len(rows), 'session')} permanently?"):
+        return report_nothing("Nothing was deleted. Use --yes to delete without asking.")
+    result = accept_forgotten(catalogue, machine, rows)
+    problems = [*result.problems, *purge_caches(catalogue.store.folder)]
+    for problem in problems:
+        print_message(problem)
+    if output == "table":
+        click.echo(f"Forgotten: {count(len(rows), 'session')}, {count(sum(kept), 'file')}.")
+    else:
+        out.print_rows(records, output)
+    return EXIT_FAILED if problems else EXIT_OK
 
 
 _FORGET_EPILOG = """

@@ -21,6 +21,7 @@ from threadline.cli.keep.group import (
     kept_homes_option,
     machine_option,
     open_catalogue,
+    pending_message,
     print_problems,
 )
 from threadline.cli.options import output_options, timezone_option
@@ -181,8 +182,9 @@ def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[
     if not current.homes:
         yield "No Claude home was found here, so nothing is at risk."
         return
+    yield from _left_out_lines(current, everything=everything)
     if not current.at_risk:
-        yield "Nothing is at risk: everything is stored."
+        yield "Everything else is stored." if current.left_out else "Nothing is at risk: everything is stored."
         return
     numbers = Counter((risk.session is not None, risk.has_transcript) for risk in current.at_risk)
     sessions, side_files, files = numbers[True, True], numbers[True, False], numbers[False, False]
@@ -201,6 +203,24 @@ def _risk_lines(current: Status, zone: tzinfo, *, everything: bool) -> Iterator[
     )
     if len(shown) < len(current.at_risk):
         yield f"  … and {len(current.at_risk) - len(shown):,} more: --all."
+
+
+def _left_out_lines(current: Status, *, everything: bool) -> Iterator[str]:
+    """What a run does not store, and what a merged keep has forgotten."""
+    if current.pending:
+        yield out.wrap_text(pending_message([row.session for row in current.pending]), "")
+    if not current.left_out:
+        return
+    yield out.format_heading(f"Not stored: {count(len(current.left_out), 'file')} that `threadline keep` leaves out.")
+    shown = current.left_out if everything else current.left_out[:_MAX_RISKS]
+    yield out.format_table(
+        ("REASON", "PATH", "DETAILS"),
+        [(file.reason, file.path, one_line(file.message, 200)) for file in shown],
+        shrink=(1, 2),
+        ends=True,
+    )
+    if len(shown) < len(current.left_out):
+        yield f"  … and {len(current.left_out) - len(shown):,} more: --all."
 
 
 def _risk_cells(risk: AtRisk, zone: tzinfo) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from threadline.cli.keep.group import deferred_progress_bar, keep_path
 from threadline.cli.output import print_message, report_no_home
 from threadline.errors import BadQuery, Unreadable
 from threadline.find import homes as find_homes
+from threadline.json_values import to_json_value
 from threadline.keep import (
     PASSPHRASE_VARIABLE,
     Catalogue,
@@ -166,12 +167,19 @@ def _result_row(catalogue: Catalogue, result: KeepResult, machine: Machine, seco
         "bytes": sum(version.size for version in catalogue.newest()) if is_known else None,
         "stored": stored_size(catalogue.store.folder),
         "problems": [{"place": str(problem.place), "message": problem.message} for problem in result.problems],
+        "left_out": to_json_value(result.left_out),
         "seconds": round(seconds, 3),
     }
 
 
 def _result_lines(row: dict[str, Any]) -> list[str]:
     lines = [_changes_line(row)]
+    if row["left_out"]:
+        reasons = Counter(file["reason"] for file in row["left_out"])
+        counts = ", ".join(f"{number:,} {reason}" for reason, number in sorted(reasons.items()))
+        lines.append(
+            f"Not stored: {count(len(row['left_out']), 'file')} ({counts}). `threadline keep status` lists them."
+        )
     folder, stored = plain(row["keep"]), format_size(row["stored"])
     if row["gone"]:
         lines.append(f"{count(row['gone'], 'session')} deleted by Claude Code since the last run, still in the keep.")
