@@ -145,6 +145,9 @@ def test_the_access_page_creates_links(client: Client) -> None:
     """The link has the host and port of the request, which may be forwarded. It works once."""
     host = f"{NAME}:8900"
     page = client.get("/access", host=host).text
+    data = client.get("/access.json").json()
+    assert data["browsers"] == 1
+    assert data["expires"].endswith("Z")
     assert '<meta name="referrer" content="same-origin">' in page  # else browsers would send no origin
     assert re.findall(r'<form action="([^"]+)" method="post"', page) == [
         "/access/link",

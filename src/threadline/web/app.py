@@ -136,9 +136,9 @@ class App:
 
     def _routes(self) -> Iterator[Route]:
         yield Route(urls.LIVE, self._stream_events)
-        yield Route(urls.ACCESS, self._show_access)
-        for path in (urls.NEW_LINK, urls.json_path(urls.NEW_LINK)):
-            yield Route(path, self._issue_link, methods=["POST"])
+        for suffix in ("", JSON_SUFFIX):
+            yield Route(urls.ACCESS + suffix, self._show_access)
+            yield Route(urls.NEW_LINK + suffix, self._issue_link, methods=["POST"])
         for path in (urls.LOG_OUT, urls.LOG_OUT_ALL):
             yield Route(path, self._log_out, methods=["POST"])
         yield Route(f"{urls.ASSETS}/{{name}}", _asset)

@@ -29,7 +29,9 @@ _SEND_ORIGIN = el("meta", name_="referrer", content="same-origin")
 
 def access_page(access: Access, browser: Browser | None) -> Page:
     """When the access of this browser ends, with the forms that change it."""
-    others = access.count_browsers() - (browser is not None)
+    browsers = access.count_browsers()
+    others = browsers - (browser is not None)
+    data = {"browsers": browsers, "expires": _expiry(access, browser) if browser is not None else None}
     facts = [_describe_expiry(access, browser)] if browser is not None else []
     facts.append(el("p", f"{count(others, 'other browser')} can use this page." if others else "No other browser can."))
     return _page(
@@ -45,6 +47,7 @@ def access_page(access: Access, browser: Browser | None) -> Page:
             "open the link that it prints.",
             join((_form(urls.LOG_OUT, "Log out"), _form(urls.LOG_OUT_ALL, "Log out all browsers"))),
         ),
+        data=data,
     )
 
 
@@ -71,10 +74,13 @@ def _page(*content: Child, data: object = None) -> Page:
 
 
 def _describe_expiry(access: Access, browser: Browser) -> Markup:
-    moment = datetime.fromtimestamp(access.expiry(browser), UTC)
     idle, total = _minutes(access.idle_seconds), _minutes(MAX_SECONDS)
     text = f" without a request. Each request extends this by {idle}, up to {total} after the first."
-    return el("p", "This browser can use the page until ", time_element(moment, parse_zone()), text)
+    return el("p", "This browser can use the page until ", time_element(_expiry(access, browser), parse_zone()), text)
+
+
+def _expiry(access: Access, browser: Browser) -> datetime:
+    return datetime.fromtimestamp(round(access.expiry(browser)), UTC)
 
 
 def _block(heading: str, text: str, forms: Markup) -> Markup:
