@@ -279,6 +279,23 @@ def test_rows_without_times_follow_each_other(tmp_path: Path) -> None:
     assert converted[0]["timestamp"].startswith("2023-11-14T22:13:20")
 
 
+def test_sessions_whose_ids_are_no_uuids_stay_apart(tmp_path: Path) -> None:
+    """Each id of a file becomes a UUID of its own, and the report says why."""
+    rows = [
+        {"type": "user", "sessionId": name, "message": {"role": "user", "content": f"Ask {name}"}}
+        for name in ("one", "two", "one", SESSION)
+    ]
+    conversion = convert_files([write(tmp_path / "source.jsonl", *rows)], cwd=CWD)
+    texts = {
+        session.id: [act.text for act in session.acts]
+        for session in map(threadline.read, write_conversion(conversion, tmp_path / "converted"))
+    }
+    assert sorted(texts.values()) == [[f"Ask {SESSION}"], ["Ask one", "Ask one"], ["Ask two"]]
+    assert texts[SESSION] == [f"Ask {SESSION}"]
+    reasons = {finding.reason for finding in conversion.all_findings if finding.field == "session"}
+    assert reasons == {"'one' is not a UUID", "'two' is not a UUID"}
+
+
 def test_several_runs_of_a_session_become_one_transcript(tmp_path: Path) -> None:
     """Files are read in order. Each run has a cost, and the last one counts."""
     rows, later = stream_without_agents(), stream_without_agents()

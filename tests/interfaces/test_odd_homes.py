@@ -109,6 +109,42 @@ def test_ambiguous_id_lists_names_that_work(tmp_path: Path, name: str) -> None:
     assert [_run(homes, "show", name).json["path"] for name in names] == names
 
 
+def test_page_of_an_ambiguous_id_lists_the_sessions(tmp_path: Path) -> None:
+    """Each has an address of its own, which hits and lists lead to."""
+    homes = odd_homes.CASES["the same id in two folders"](tmp_path / "homes")
+    server = entry_points.WebClient(*homes)
+    try:
+        choice = server.json(f"/session/{FIRST}.json")
+        pages = {page["path"]: page["tokens"] for page in _choices(server, choice)}
+        hits = server.json("/search?q=prompt&every=1")["text"]
+    finally:
+        server.close()
+    assert {Path(path).parent.name: tokens for path, tokens in pages.items()} == {"-work-app": 1000, "-work-other": 20}
+    for folder in ("-work-app", "-work-other"):
+        assert f"/session/{folder}~2F{FIRST}?at=L1" in hits
+
+
+def _choices(server: entry_points.WebClient, choice: Any) -> list[Any]:
+    return [server.json(f"{row['address']}/about.json") for row in choice["choices"]]
+
+
+def test_named_session_includes_what_it_copied(tmp_path: Path) -> None:
+    """`calls` and `errors` of a session have its copies, in the command and in the library; lists over all do not."""
+    rows = odd_homes.conversation("a", 1_000, session=FIRST)
+    use = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "false"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "boom", "is_error": True}
+    rows[1]["message"]["content"].append(use)
+    answer = {**rows[0], "uuid": "a-r", "parentUuid": "a-a", "message": {"role": "user", "content": [result]}}
+    for name in (FIRST, SECOND):
+        odd_homes.write(tmp_path / f"home/projects/-work-app/{name}.jsonl", [*rows, answer])
+    homes = [tmp_path / "home"]
+    with threadline.open(homes) as archive:
+        for name in (FIRST, SECOND):
+            assert len(_run(homes, "calls", name).json) == len(archive.calls(session=name)) == 1
+            assert len(_run(homes, "errors", name).json) == len(archive.errors(session=name)) == 1
+        assert len(archive.calls()) == len(archive.errors()) == 1
+
+
 def test_agents_belong_to_the_session_in_their_folder(tmp_path: Path) -> None:
     """Sessions of the same name in two projects do not share agents, in any list."""
     homes = odd_homes.CASES["agents of sessions of the same name"](tmp_path / "homes")

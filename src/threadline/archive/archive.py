@@ -830,6 +830,7 @@ class Archive:
     ) -> FailureList:
         """Failed calls and requests of all sessions, oldest first, each once. Reads the transcripts.
 
+        With `session`, everything that its transcripts contain is listed, also what a fork copied, as in `calls`.
         `tools` are names of tools, old or new: `Read` includes `View`, unless `exact_tools`. `outcomes` are `error`,
         `denied`, `interrupted`, `lost` or `api-error`. With a limit, the newest are returned. A `selection` may be
         given as well; keywords replace its fields.
@@ -853,8 +854,8 @@ class Archive:
             "limit": check_limit(limit),
         }
         chosen = replace(selection or FailureFilter(), **_without_none(keywords))
-        # Of copies of a session, the original counts: so a filter does not limit what is read, except for the time.
-        sources = [source for source in self._sources(None, None, chosen.since) if source.transcript.size]
+        # Of copies of a session, the original counts: so a project does not limit what is read, but a session does.
+        sources = [source for source in self._sources(chosen.session, None, chosen.since) if source.transcript.size]
         transcripts = [source.transcript for source in sources]
         with self._progress("Reading", sum(transcript.size for transcript in transcripts)) as advance:
             failures = find_failures(transcripts, summarize_input, jobs=self._jobs, progress=advance)

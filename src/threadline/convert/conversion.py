@@ -119,16 +119,23 @@ _DROPPED = "a transcript has no such row"
 
 
 def _group_by_session(path: Path, rows: list[SourceRow]) -> Iterator[tuple[str, list[SourceRow]]]:
-    """Yield the rows of each session. The file's name is the id if it is a UUID, otherwise what the rows say."""
+    """Yield the rows of each session. The file's name is the id if it is a UUID, otherwise what the rows say.
+
+    Claude Code only resumes a UUID, so each other id gets one that depends on it and on the file's content.
+    """
     if _UUID.fullmatch(path.stem):
         yield path.stem, rows
         return
     named = [row.fields.get("sessionId") for row in rows]
-    first = next((name for name in named if _is_uuid(name)), None)
-    current: str = first or _make_uuid("session", [row.fields for row in rows])
+    names = list(dict.fromkeys(name for name in named if isinstance(name, str) and name))
+    content = [row.fields for row in rows]
+    ids = {name: name if _is_uuid(name) else _make_uuid("session", name, content) for name in names}
+    if len(names) == 1 and not _is_uuid(names[0]):
+        ids[names[0]] = _make_uuid("session", content)
+    current = ids[names[0]] if names else _make_uuid("session", content)
     groups: dict[str, list[SourceRow]] = {}
     for row, name in zip(rows, named, strict=True):
-        current = str(name) if _is_uuid(name) else current
+        current = ids.get(name, current) if isinstance(name, str) else current
         groups.setdefault(current, []).append(row)
     yield from groups.items()
 
@@ -236,7 +243,10 @@ class _SessionBuilder:
         times = (parse_timestamp(row.fields.get("timestamp")) for row in rows)
         self._next_time = self._next_time or next(filter(None, times), modified)
         if not _UUID.fullmatch(path.stem) and not any(_is_uuid(row.fields.get("sessionId")) for row in rows):
-            self._findings.add("invented", "session", self._session, "the source names no session", rows[0])
+            names = (row.fields.get("sessionId") for row in rows)
+            name = next((name for name in names if isinstance(name, str) and name), None)
+            reason = f"{name!r} is not a UUID" if name is not None else "the source names no session"
+            self._findings.add("invented", "session", self._session, reason, rows[0])
         for result in rows:
             self._note_agent_ids(result)
         for row in rows:

@@ -130,7 +130,9 @@ def _has_slug(transcript: Transcript, slug: str) -> bool:
 
 def _check_single_match(matches: list[Transcript], part: str, name: str) -> None:
     if len(matches) > 1:
-        shown = "\n".join(f"  {match.path}" for match in matches[:_MAX_SHOWN])
+        import shlex  # noqa: PLC0415 - only a message needs it
+
+        shown = "\n".join(f"  {shlex.quote(escape_path(match.path))}" for match in matches[:_MAX_SHOWN])
         more = f"\n  and {len(matches) - _MAX_SHOWN} more" if len(matches) > _MAX_SHOWN else ""
         raise Ambiguous(f"{len(matches)} transcripts have {part} {name!r}:\n{shown}{more}")
 

@@ -287,6 +287,17 @@ class Index:
 
         return list_sessions(self._connection, self._homes)
 
+    def shared_names(self) -> dict[str | None, list[tuple[str, str]]]:
+        """The sessions that have the same id, by that id: the path and the name in URLs of each."""
+        return self.cached("shared names", self._shared_names)
+
+    def _shared_names(self) -> dict[str | None, list[tuple[str, str]]]:
+        names: dict[str | None, list[tuple[str, str]]] = {}
+        for brief in self.sessions():
+            if brief.shares_name:
+                names.setdefault(brief.id, []).append((brief.path, brief.name))
+        return names
+
     def titles(self, sessions: Collection[str]) -> dict[str, str]:
         """The titles of these sessions, without those that have none."""
         from threadline.index.queries import find_titles

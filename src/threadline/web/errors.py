@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from threadline.errors import BadQuery, Error, IndexBusy, NotFound, Unreadable
+from threadline.errors import Ambiguous, BadQuery, Error, IndexBusy, NotFound, Unreadable
+from threadline.files import escape_path
 from threadline.model.homes import TranscriptKind
 from threadline.render import agent_slug, shorten, visible
 from threadline.render.html import el, join
@@ -63,8 +64,13 @@ def gone_page(request: PageRequest, error: NotFound) -> PageResult | None:
     return Page("Gone", "gone", el("p", visible(str(error))), {"gone": message})
 
 
-def orphan_page(request: PageRequest, _error: NotFound) -> PageResult | None:
-    """For a session whose main transcript is gone, list its agents; with one agent, redirect to it."""
+def orphan_page(request: PageRequest, error: NotFound) -> PageResult | None:
+    """For a session whose main transcript is gone, list its agents; with one agent, redirect to it.
+
+    For an id that several sessions have, list them.
+    """
+    if isinstance(error, Ambiguous):
+        return _choice_page(request)
     session, agent = request.path_values["session"].lower(), request.path_values.get("agent")
     transcripts = [
         transcript
@@ -88,3 +94,20 @@ def orphan_page(request: PageRequest, _error: NotFound) -> PageResult | None:
     title = f"Session {shorten(session, 80)}"
     main = join((el("h1", title), note, el("ul", *(el("li", link) for link in links))))
     return Page(title, "left", main, {"session": session, "agents": agents})
+
+
+def _choice_page(request: PageRequest) -> PageResult | None:
+    """List the sessions that have the requested id, in several folders or homes."""
+    name = request.path_values["session"]
+    briefs = [brief for brief in request.archive.open_index().sessions() if brief.id == name]
+    if not briefs:
+        return None
+    at = request.text("at")
+    items = [
+        el("li", el("a", shorten(escape_path(brief.path), 300), href=urls.session_url(brief.name, at=at)))
+        for brief in briefs
+    ]
+    title = f"{len(briefs):,} sessions have the id {shorten(name, 80)}"
+    choices = [{"address": urls.session_url(brief.name), "path": escape_path(brief.path)} for brief in briefs]
+    main = join((el("h1", title), el("ul", *items)))
+    return Page(title, "left", main, {"session": name, "choices": choices}, status=HTTPStatus.MULTIPLE_CHOICES)

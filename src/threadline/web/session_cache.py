@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from threadline.model.calls import Call
     from threadline.model.context import ContextLimit, ContextWindow
     from threadline.model.entries import Entry
-    from threadline.model.homes import Transcript
     from threadline.model.ledger import Sum
     from threadline.model.session import Agent, Continuation
     from threadline.model.summaries import SummaryLinks
@@ -474,10 +473,9 @@ def _find_session(name: str, archive: Archive) -> SessionPlace:
         if escape_path(transcript.path) == name:
             return SessionPlace(name, transcript.path, archive.homes, archive.links())
     listed = [transcript for transcript in transcripts if transcript.is_main and transcript.session == name]
-    if len({transcript.session_key for transcript in listed}) > 1:  # in several projects, and not a UUID
-        listed = []
-    exact = min(listed, key=_largest_first, default=None)
-    if exact is None and (path := _find_by_content(name, archive)) is not None:
+    listed = [transcript for transcript in listed if transcript.size] or listed
+    exact = listed[0] if len(listed) == 1 else None  # with several, the archive says that the name is ambiguous
+    if not listed and (path := _find_by_content(name, archive)) is not None:
         return SessionPlace(name, path, archive.homes, archive.links())
     transcript = exact or archive.transcript(name)
     if transcript.is_main and transcript.session is not None:
@@ -492,11 +490,6 @@ def _find_by_content(name: str, archive: Archive) -> Path | None:
     if not archive.is_indexed:
         return None
     return archive.open_index().find_transcript_naming(name)
-
-
-def _largest_first(transcript: Transcript) -> tuple[int, int, str]:
-    """Sort key: of several transcripts of one session, the smaller ones are copies of a part of it."""
-    return -transcript.size, -transcript.mtime_ns, str(transcript.path)
 
 
 def _fingerprint(place: SessionPlace) -> tuple[str, int] | None:

@@ -5,6 +5,7 @@ The `tz` parameter of a request is carried over to every URL built while it is a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -90,7 +91,14 @@ def place_url(archive: Archive, transcript: str, line: int) -> str | None:
     if owner is None or not line:
         return None
     session, agent = owner
-    return entry_url(session, agent, line)
+    return entry_url(session_name(archive, session, transcript), agent, line)
+
+
+def session_name(archive: Archive, session: str | None, transcript: str) -> str | None:
+    """The name of the session of a transcript in URLs: its id, unless sessions in other folders or homes have it."""
+    shared = archive.open_index().shared_names().get(session, ())
+    folder = transcript.partition(f"{os.sep}subagents{os.sep}")[0].rpartition(os.sep)[0]
+    return next((name for path, name in shared if path.rpartition(os.sep)[0] == folder), session)
 
 
 def json_path(path: str) -> str:

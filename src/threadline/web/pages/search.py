@@ -140,7 +140,8 @@ def _result_head(request: PageRequest, hits: Hits, options: _SearchOptions, zone
 
 
 def _hit_item(request: PageRequest, hit: Hit, zone: tzinfo) -> Child:
-    url = None if hit.gone else urls.entry_url(hit.session, hit.agent, hit.place.line)
+    name = urls.session_name(request.archive, hit.session, hit.place.transcript)
+    url = None if hit.gone else urls.entry_url(name, hit.agent, hit.place.line)
     title = shorten(hit.title or "(no title)", 160)
     facts = [
         time_element(hit.timestamp, zone),
