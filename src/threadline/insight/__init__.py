@@ -4,6 +4,8 @@
 prompt pays for being written to the cache, for every later request that carried it, and for being written again after
 a cache break. The rows of an `Attribution` sum to the session's amount exactly; `group_rows` adds them up by kind,
 tool, file, server, turn or agent.
+
+`find_waste` runs the `DETECTORS` of what a session spent without need, such as reading an unchanged file again.
 """
 
 from __future__ import annotations
@@ -15,11 +17,15 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.insight.attribution import attribute_costs
     from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows
+    from threadline.insight.waste import DETECTORS, find_waste
+    from threadline.insight.waste.facts import SessionFacts
 
 __getattr__ = lazy_exports(
     __name__,
     {
         "attribution": ["attribute_costs"],
         "groups": ["CauseGroup", "GROUP_KEYS", "group_rows"],
+        "waste": ["DETECTORS", "find_waste"],
+        "waste.facts": ["SessionFacts"],
     },
 )

@@ -18,6 +18,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from threadline.account import Ledger
+from threadline.insight.requests import SessionRequests
 from threadline.model.attribution import Attribution, CauseKind, CostCause
 from threadline.model.calls import Call
 from threadline.model.context import ContextCategory
@@ -34,7 +35,6 @@ from threadline.thread import (
     WindowFiller,
     WindowStep,
     context_paths,
-    find_requests,
     measured_scale,
     share_out,
     system_pieces,
@@ -50,52 +50,19 @@ _Key = tuple[CauseKind, str | None, Place | None, str | None]
 def attribute_costs(session: Session, ledger: Ledger) -> Attribution:
     """Distribute the charges of a session over what caused them. The ledger has the session's charges only."""
     causes = _Causes(session)
-    locations = _RequestTable(session)
-    unpriced = 0
-    charges: dict[tuple[AgentId | None, int], list[Charge]] = {}
-    for charge in ledger:
-        if charge.rate is None:
-            unpriced += 1
-            continue
-        where = locations.locate(charge)
-        if where is None or charge.part:
-            causes.add_whole(charge)
-        else:
-            charges.setdefault(where, []).append(charge)
+    requests = SessionRequests(session, ledger)
+    for charge in requests.unlocated:
+        causes.add_whole(charge)
     accuracy = _Accuracy()
     for agent in (session.main, *session.agents):
-        own = {number: group for (id_, number), group in charges.items() if id_ == agent.id}
-        if own:
-            _AgentAttribution(agent, locations.requests[agent.id], causes, accuracy).attribute(own)
+        charges = requests.charges(agent.id)
+        if charges:
+            _AgentAttribution(agent, requests.of_agent(agent.id), causes, accuracy).attribute(charges)
     rows = sorted(causes.rows(), key=lambda row: (-row.amount, str(row.place), row.kind, row.label))
     amount = _ZERO
     for row in rows:
         amount = EXACT.add(amount, row.amount)
-    return Attribution(session.id, amount, tuple(rows), accuracy.error, unpriced)
-
-
-class _RequestTable:
-    """The requests of every agent, and the request that a charge belongs to."""
-
-    def __init__(self, session: Session) -> None:
-        self.requests: dict[AgentId | None, list[SentRequest]] = {}
-        self._by_row: dict[str, tuple[AgentId | None, int]] = {}
-        for agent in (session.main, *session.agents):
-            sent = find_requests(agent.entries, agent.turns)
-            self.requests[agent.id] = sent
-            for request in sent:
-                where = agent.id, request.window.number
-                for row in request.rows:
-                    self._by_row.setdefault(row.uuid or str(row.place), where)
-
-    def locate(self, charge: Charge) -> tuple[AgentId | None, int] | None:
-        """The agent and the number of the request that a charge is for; None if the session does not contain it."""
-        for sighting in (charge.owner, *charge.sightings):
-            for uuid, line in zip(sighting.uuids, sighting.lines, strict=True):
-                where = self._by_row.get(uuid or f"{sighting.origin.transcript}:{line}")
-                if where is not None:
-                    return where
-        return None
+    return Attribution(session.id, amount, tuple(rows), accuracy.error, requests.unpriced)
 
 
 class _Accuracy:
@@ -129,6 +96,7 @@ class _Cause(Struct, eq=False):
     name: str | None = None
     file: str | None = None
     server: str | None = None
+    call: str | None = None
     tokens: int = 0
     requests: int = 0
     write: Decimal = _ZERO
@@ -175,6 +143,7 @@ class _Causes:
                     name=cause.name,
                     file=cause.file,
                     server=cause.server,
+                    call=cause.call,
                 )
 
     def of_piece(self, agent: Agent, piece: Piece) -> _Cause:
@@ -193,6 +162,7 @@ class _Causes:
                 piece.name if piece.category is not ContextCategory.CALL else call.tool if call is not None else None,
                 _file_of(call, self._entries.get(str(piece.place))),
                 mcp_server(call.tool) if call is not None else None,
+                piece.call,
             )
             self._causes[agent.id, key] = cause
         return cause

@@ -39,7 +39,8 @@ class CostCause(Struct, frozen=True):
     `tokens` is its size when it was added. `requests` is how many requests carried it. `amount` is the sum of `write`
     (sent for the first time, or again after a cache break), `read` (carried from the cache) and `output` (the model
     wrote it). `estimated` says that its size is an estimate, scaled to the measured window. `name` is the tool of a
-    result or the kind of an injected text; `file` and `server` are those of a tool call.
+    result or the kind of an injected text; `file`, `server` and `call` (its id) are those of a tool
+    call.
     """
 
     kind: CauseKind
@@ -56,6 +57,7 @@ class CostCause(Struct, frozen=True):
     name: str | None = None
     file: str | None = None
     server: str | None = None
+    call: str | None = None
 
     @property
     def amount(self) -> Decimal:

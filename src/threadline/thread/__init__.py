@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         result_blocks,
         verdict_without_result,
     )
+    from threadline.thread.context.cache_breaks import find_cache_breaks
     from threadline.thread.context.filling import (
         Piece,
         WindowFiller,
@@ -115,6 +116,7 @@ __getattr__ = lazy_exports(
             "result_blocks",
             "verdict_without_result",
         ],
+        "context.cache_breaks": ["find_cache_breaks"],
         "context.filling": ["Piece", "WindowFiller", "WindowStep", "measured_scale", "share_out", "system_pieces"],
         "context.report": ["EntrySplitter", "analyze_context", "context_paths"],
         "context.windows": ["ContextLimits", "SentRequest", "find_requests"],

@@ -1,0 +1,76 @@
+"""Cache breaks: a request had to send again what the previous one left in the cache.
+
+Counts the difference between writing the tokens and reading them, at the prices of the request. A break without a
+known cause counts as well, since the tokens were paid for. Breaks by a compaction are left out if the window became
+smaller by more than what was sent again: then the compaction saved more than the break cost with the next request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from threadline.insight.waste.facts import SessionFacts
+from threadline.model.context import BreakCause, CacheBreak
+from threadline.model.ledger import EXACT, Charge
+from threadline.model.text import format_tokens
+from threadline.model.waste import Waste, WasteLimits
+from threadline.thread import find_cache_breaks
+
+_MILLION = Decimal(1_000_000)
+_ADVICE = {
+    BreakCause.IDLE: "Compact or finish before a break that is longer than the cache's lifetime.",
+    BreakCause.MODEL: "Change the model at the start of a session, or hand the task to an agent with the other model.",
+    BreakCause.TOOLS: "Connect MCP servers and change tools before the first prompt.",
+    BreakCause.SETTINGS: "Set thinking, effort and speed before the first prompt.",
+    BreakCause.COMPACTION: "Compact between tasks, while the window is small.",
+    BreakCause.BRANCH: "Rewind soon: the cache keeps only what was sent within its lifetime.",
+    BreakCause.RESTART: "Resume within the cache's lifetime, or start a new session with a short summary.",
+    BreakCause.UNKNOWN: "The transcript does not show the cause. Compare the requests before and after it.",
+}
+
+
+def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Waste]:
+    """Yield each cache break that made a request more expensive."""
+    for agent in facts.agents:
+        requests = facts.requests.of_agent(agent.id)
+        charges = facts.requests.charges(agent.id)
+        for cache_break in find_cache_breaks(agent, requests):
+            if _is_worthwhile_compaction(cache_break):
+                continue
+            for charge in charges.get(cache_break.request, ())[:1]:
+                yield Waste(
+                    detector="cache-break",
+                    session=facts.session.id,
+                    label=f"{format_tokens(cache_break.rewritten)} tokens sent again: {cache_break.cause}",
+                    evidence=cache_break.evidence,
+                    places=(cache_break.place,),
+                    tokens=cache_break.rewritten,
+                    amount=_price_of_break(charge, cache_break.rewritten),
+                    estimated=False,
+                    advice=_ADVICE[cache_break.cause],
+                    agent=agent.id,
+                    turn=cache_break.turn if agent.id is None else None,
+                )
+
+
+def _is_worthwhile_compaction(cache_break: CacheBreak) -> bool:
+    removed = cache_break.shortfall - cache_break.rewritten
+    return cache_break.cause is BreakCause.COMPACTION and removed > cache_break.rewritten
+
+
+def _price_of_break(charge: Charge, tokens: int) -> Decimal:
+    """What writing the tokens cost more than reading them. Writes come before uncached input in the window."""
+    rate = charge.rate
+    if rate is None:
+        return Decimal(0)
+    total = Decimal(0)
+    for size, price in (
+        (charge.cache_write_1h, rate.cache_write_1h),
+        (charge.cache_write_5m, rate.cache_write_5m),
+        (charge.input, rate.input),
+    ):
+        taken = min(tokens, size)
+        tokens -= taken
+        total = EXACT.add(total, EXACT.multiply(EXACT.subtract(price, rate.cache_read), taken))
+    return EXACT.divide(total, _MILLION)
