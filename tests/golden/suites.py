@@ -59,6 +59,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "context": ("context", BRANCHED),
     "why": ("why", BRANCHED),
     "why-by-kind": ("why", BRANCHED, "--by", "kind"),
+    "waste": ("waste", BRANCHED, "--min", "0"),
     "doctor": ("doctor", "--check"),
     "doctor-session": ("doctor", DAMAGED),
     "scan": ("scan",),

@@ -49,6 +49,7 @@ COMMANDS = {
     "request": "Show what the model was sent.",
     "context": "Show how full the context window was, and why.",
     "why": "Show what made a session expensive.",
+    "waste": "Show what a session spent without need.",
     "prices": "List model prices and their sources.",
     "statusline": "Print one line for Claude Code's status line.",
     "doctor": "Check every transcript for damage and unknown fields.",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from threadline.insight.attribution import attribute_costs
     from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows
     from threadline.insight.waste import DETECTORS, find_waste
-    from threadline.insight.waste.facts import SessionFacts
+    from threadline.insight.waste.facts import SessionFacts, add_amounts
 
 __getattr__ = lazy_exports(
     __name__,
@@ -26,6 +26,6 @@ __getattr__ = lazy_exports(
         "attribution": ["attribute_costs"],
         "groups": ["CauseGroup", "GROUP_KEYS", "group_rows"],
         "waste": ["DETECTORS", "find_waste"],
-        "waste.facts": ["SessionFacts"],
+        "waste.facts": ["SessionFacts", "add_amounts"],
     },
 )
