@@ -63,7 +63,9 @@ COMMANDS = {
     "schema": "Print JSON Schema or TypeScript types of Claude Code's files.",
     "demo": "Write a small example Claude home to try things on.",
 }
-"""Every command with its one-line help, in help order. A module of this package with the same name defines it."""
+"""Every command with its one-line help, in help order. A module with the same name defines it, see `_PACKAGES`."""
+_PACKAGES = {"why": "insight", "waste": "insight"}
+"""The packages of commands that are not modules of this package."""
 _CCUSAGE_REPORTS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session"}
 _KEEP_COMMANDS = frozenset({"restore", "verify", "merge", "forget", "pack", "install", "status", "diff", "repair"})
 # Commands create objects by the hundred thousand and no cycles; frequent collections only cost time.
@@ -192,7 +194,8 @@ class CommandGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"threadline.cli.{cmd_name}"), cmd_name)
+        module = ".".join(filter(None, ("threadline.cli", _PACKAGES.get(cmd_name), cmd_name)))
+        command: click.Command = getattr(import_module(module), cmd_name)
         return command
 
     def resolve_command(

@@ -9,7 +9,7 @@ neither is one of the last calls, after which the agent wrote nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from threadline.insight.waste.facts import SessionFacts, waste_of_calls
 from threadline.model.blocks import ThinkingBlock, ToolUseBlock
@@ -75,7 +75,7 @@ class _WordsByLine:
 
 def _words_of(entry: Entry) -> set[str]:
     if isinstance(entry, AssistantEntry):
-        blocks: Sequence[object] = entry.message.blocks if entry.message is not None else ()
+        blocks = list(entry.message.blocks) if entry.message is not None else []
         texts = [
             block.thinking or "" if isinstance(block, ThinkingBlock) else repr(block.input)
             for block in blocks
