@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from threadline.redact import find_spans_in_bytes
+from threadline.redact import find_spans, find_spans_in_bytes
 
 SIZE = 100_000
 TIMES = 1500
@@ -38,3 +38,51 @@ def test_hostile_text_is_scanned_in_bounded_time(unit: bytes) -> None:
     """Hostile text is compared with plain words of the same length, in the same process."""
     plain = _measure_seconds(b"some plain words of a text that nobody would look at twice. " * (20 * SIZE // 60)) / 20
     assert _measure_seconds((unit * (SIZE // len(unit) + 1))[:SIZE]) < TIMES * plain
+
+
+ENCODED = {
+    "escapes": "\\x73",
+    "percent signs": "%2573",
+    "entities": "&#115;",
+    "quoted-printable": "=73",
+    "base64": "cGFzc3dvcmQ9aHVudGVyMjIy ",
+    "lines of base64": "cGFzc3dvcmQ9aHVudGVyMjJkc2ZkZmRzZmRzZmRzZmRzZmRz\n",
+    "pairs of hex": "73:6b:",
+    "codes": "115, 107, 45, 110, 111, 112, 999 ",
+    "codes that end at once": "72, 900, ",
+    "calls": "chr(115)+chr(107)+chr(1)+",
+    "letters": "'s'+'k'+",
+    "dumps": "00000000: 736b 2d61 6e74 2d61\n",
+    "spaced letters": "s - k _ ",
+    "carriage returns": "abc\rde\n",
+    "word diffs that never end": "{+",
+    "tables": "|abcdefgh| |\n",
+    "boxes": "\u2502 abcdefgh \u2502\n",
+    "line numbers": "abcdefgh\n 12 | abcdefgh",
+    "names before line numbers": "key:\n 1 |",
+    "strings": '"ab" + ',
+    "calls of join": '"".join(["a","b"',
+    "lookalikes": "\u0430b",
+    "addresses in codes": ", ".join(str(ord(letter)) for letter in "ann@corp.test ") + ", ",
+    "addresses in escapes": "".join(f"%{ord(letter):02x}" for letter in "ann@corp.test "),
+}
+SMALL = 40_000
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("unit", ENCODED.values(), ids=ENCODED)
+def test_hostile_encodings_are_scanned_in_bounded_time(unit: str) -> None:
+    """Twice as much encoded text takes about twice as long, and not much longer than plain words."""
+    plain = _measure_text("some plain words of a text that nobody would look at twice. " * (20 * SMALL // 60)) / 20
+    text = unit * (SMALL // len(unit) + 1)
+    assert _measure_text(text) < TIMES * plain
+    assert _measure_text(text) < 4 * _measure_text(text[: len(text) // 2]) + 20 * plain
+
+
+def _measure_text(text: str) -> float:
+    best = float("inf")
+    for _ in range(2):
+        started = time.process_time()
+        find_spans(text)
+        best = min(best, time.process_time() - started)
+    return best

@@ -13,7 +13,6 @@ from base64 import b32decode
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator
 from html import unescape
-from itertools import islice
 from operator import itemgetter
 from typing import NamedTuple
 from unicodedata import normalize
@@ -30,13 +29,11 @@ class Part(NamedTuple):
     text: str
     unit: re.Pattern[str] | None = None
 
-    def position_of(self, source: str, index: int) -> tuple[int, int]:
-        """The position in the source of the decoded character with this index."""
-        if self.unit is not None:
-            match = next(islice(self.unit.finditer(source, self.start, self.end), index, None), None)
-            if match is not None:
-                return match.span()
-        return self.start, self.end
+    def unit_positions(self, source: str) -> list[tuple[int, int]]:
+        """The position in the source of each decoded character, if they can be told apart."""
+        if self.unit is None:
+            return []
+        return [match.span() for match in self.unit.finditer(source, self.start, self.end)]
 
 
 class _Decoder(NamedTuple):
@@ -56,6 +53,7 @@ _LOOKALIKE = re.compile(
     "[\u00aa\u00ba\u02b0-\u02b8\u02e0-\u02e4\u1d2c-\u1d6a\u1d9c-\u1dbf\u2070-\u209c\u2100-\u2149\u2460-\u24ea"
     "\ufe50-\ufe6b\uff01-\uff5e\U0001d400-\U0001d7ff\U0001f110-\U0001f149]+"
 )
+_ANY_DASH = re.compile("[\u2010-\u2015\u2212\u00b7]")
 _DASH = re.compile("[\u2010-\u2015\u2212\u00b7](?<=[A-Za-z0-9].)(?=[A-Za-z0-9])")
 _QUOTE_HINT = re.compile("[\u201c\u201e\u2018\u00ab](?:(?<=[:=(,].)|(?<=[:=(,] .))")
 _QUOTE = re.compile("[\u201c-\u201f\u00ab\u00bb]|[\u2018-\u201b]")
@@ -67,10 +65,8 @@ _HOMOGLYPHS = dict(
         strict=True,
     )
 )
+_ANY_HOMOGLYPH = re.compile(f"[{''.join(_HOMOGLYPHS)}]")
 _HOMOGLYPH = re.compile(f"[{''.join(_HOMOGLYPHS)}](?:(?<=[A-Za-z0-9_-].)|(?=[A-Za-z0-9_-]))")
-_ANY_LOOKALIKE = re.compile(
-    rf"{_LOOKALIKE.pattern[:-2]}\u2010-\u2015\u2212\u00b7\u2018-\u201f\u00ab\u00bb{''.join(_HOMOGLYPHS)}]"
-)
 _ANY = re.compile(".", re.DOTALL)
 
 
@@ -86,17 +82,16 @@ def foreign_characters(text: str) -> str:
 
 def find_lookalikes(text: str, foreign: str) -> Iterator[Part]:
     """Find characters that are not ASCII but look like it; `foreign` are the characters that are not ASCII."""
-    if not _ANY_LOOKALIKE.search(foreign):
-        return
-    for match in _LOOKALIKE.finditer(text):
-        yield Part(*match.span(), "".join(map(_to_ascii, match[0])), _ANY)
-    for match in _DASH.finditer(text):
-        yield Part(*match.span(), "-")
-    if _QUOTE_HINT.search(text):
+    if _LOOKALIKE.search(foreign):
+        for match in _LOOKALIKE.finditer(text):
+            yield Part(*match.span(), "".join(map(_to_ascii, match[0])), _ANY)
+    if _ANY_DASH.search(foreign):
+        yield from (Part(*match.span(), "-") for match in _DASH.finditer(text))
+    if _QUOTE.search(foreign) and _QUOTE_HINT.search(text):
         for match in _QUOTE.finditer(text):
             yield Part(*match.span(), "'" if "\u2018" <= match[0] <= "\u201b" else '"')
-    for match in _HOMOGLYPH.finditer(text):
-        yield Part(*match.span(), _HOMOGLYPHS[match[0]])
+    if _ANY_HOMOGLYPH.search(foreign):
+        yield from (Part(*match.span(), _HOMOGLYPHS[match[0]]) for match in _HOMOGLYPH.finditer(text))
 
 
 def _to_ascii(character: str) -> str:
@@ -339,18 +334,19 @@ def _to_text(data: bytes) -> str | None:
 
 # Lists of character codes and of single characters, and dumps.
 
-_SPACE = rf"(?:[ \t]|{_BREAK}){{0,40}}"
+# Groups are atomic, so that the time stays linear.
+_SPACE = rf"(?>(?:[ \t]|{_BREAK}){{0,40}})"
 _DECIMAL = "(?:3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6]|10|13|9)"
 _CODE_END = "(?:u8|i8|[uUlL])?"
 _KEY = r"(?:\\*\"[0-9]{1,5}\\*\"[ \t]*:[ \t]*)?"
-_SEPARATOR = rf"(?:{_SPACE}[,;:+&|.-]{{1,2}}{_SPACE}|(?:[ \t]|{_BREAK}){{1,40}})"
+_SEPARATOR = rf"(?>{_SPACE}[,;:+&|.-]{{1,2}}{_SPACE}|(?:[ \t]|{_BREAK}){{1,40}})"
 _CALL = r"(?:\[(?:char|byte)\]|[\w.]{0,24}(?:[cC][hH][aA]?[rR]|CodePoint|CharCode)\w{0,4}\()?[ \t]?"
 _MIN_UNITS = 10
 
 
 def _list_pattern(unit: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Patterns of a list of character codes and of one of its items."""
-    item = rf"{_KEY}{_CALL}{unit}{_CODE_END}(?:[ \t]?\))?"
+    item = rf"(?>{_KEY}{_CALL}{unit}{_CODE_END}(?:[ \t]?\))?)"
     return (
         re.compile(rf"(?<![\w.]){item}(?:{_SEPARATOR}{item}){{{_MIN_UNITS - 1},}}(?![\w])"),
         re.compile(rf"{_KEY}{_CALL}({unit}){_CODE_END}(?:[ \t]?\))?{_SEPARATOR}?"),
@@ -361,7 +357,7 @@ _DECIMALS, _ONE_DECIMAL = _list_pattern(_DECIMAL)
 _HEX_CODE = rf"(?:0[xX]|&[hH]|\\*[xX]|%|\$|#|U\+00)?(?:{_ASCII_HEX}|0[9aAdD]|00)"
 _HEX_CODES, _ONE_HEX = _list_pattern(_HEX_CODE)
 _CHARACTERS = re.compile(
-    rf"(?<![\w\\])(\\*[\"'`])[!-~]\1(?:{_SPACE}[,+.&|]{{0,2}}{_SPACE}\1(?:[ -~])\1){{{_MIN_UNITS - 1},}}"
+    rf"(?<![\w\\])(\\*[\"'`])[!-~]\1(?>{_SPACE}[,+.&|]{{0,2}}{_SPACE}\1[ -~]\1){{{_MIN_UNITS - 1},}}"
 )
 _ONE_CHARACTER = re.compile(rf"(\\*[\"'`])([ -~])\1(?:{_SPACE}[,+.&|]{{0,2}}{_SPACE})?")
 _SPACED = re.compile(r"(?<![!-~])[!-~](?:( {1,3}|\t)[!-~]){15,}(?![!-~])")
@@ -370,7 +366,7 @@ _ONE_SPACED = re.compile(r"([!-~])(?: {1,3}|\t)?")
 
 # Hints of lists. Each starts with a rare character, and several items must follow.
 _FOLLOWING = (
-    r"(?=(?:[^\w.]{1,12}(?:[0-9]{1,5}\\*\"[: ]{1,4}|[\w.]{0,24}[(\]])?(?:0[xX]|[xX])?[0-9a-fA-F]{2,3}(?:u8|[uU])?){5}"
+    r"(?=(?>[^\w.]{1,12}(?:[0-9]{1,5}\\*\"[: ]{1,4}|[\w.]{0,24}[(\]])?(?:0[xX]|[xX])?[0-9a-fA-F]{2,3}(?:u8|[uU])?){5}"
     r"(?![0-9a-zA-Z]))"
 )
 _DECIMAL_HINTS = (r"1(?<=[^\w.]1)[01][0-9](?:u8)?" + _FOLLOWING, r"7(?<=[^\w.]7)[0-9](?:u8)?" + _FOLLOWING)
@@ -391,17 +387,19 @@ _REACH = 512
 
 def _near_hints(hints: tuple[str, ...], pattern: re.Pattern[str], text: str, at: int) -> Iterator[re.Match[str]]:
     """Matches of a slow pattern that include a hint. Only the text near a hint is searched."""
-    done = at = max(0, at - _REACH)
+    done = max(0, at - _REACH)
     # One search for each hint is faster than one for all.
     for place in sorted(place.start() for hint in hints for place in re.finditer(hint, text)):
         if place >= done:
             match = pattern.search(text, max(done, place - _REACH), place + _REACH)
-            if match is not None and match.start() <= place:
+            if match is None:
+                done = place + _REACH // 2
+            elif match.start() > place:
+                done = match.start()
+            else:
                 match = pattern.match(text, match.start(), place + _MAX_DECODED) or match
                 yield match
                 done = match.end()
-            else:
-                done = place + 1
 
 
 def _decimals(text: str, at: int) -> Iterator[Part]:
@@ -426,17 +424,13 @@ def _spaced(text: str, at: int) -> Iterator[Part]:
         yield Part(*match.span(), "".join(_ONE_SPACED.findall(match[0])), _ONE_SPACED)
 
 
-_DUMP_LINE = (
-    r"[ \t]{0,8}[0-9a-fA-F]{4,16}:?[ \t]{1,3}(?:(?:[0-9a-fA-F]{2,8}[ \t]{1,3}){0,31}[0-9a-fA-F]{2,8})[^\r\n\\]{0,80}"
-)
-_DUMP = re.compile(rf"(?:(?<=[\n])|(?<=\\n)|\A){_DUMP_LINE}(?:{_BREAK}{_DUMP_LINE}){{1,65536}}")
-_DUMP_WORDS = re.compile(
-    r"[ \t]{0,8}[0-9a-fA-F]{4,16}:?[ \t]{1,3}((?:[0-9a-fA-F]{2,8}[ \t]{1,2}){0,31}[0-9a-fA-F]{2,8})(?![^\s|])"
-)
-_CHARACTER_DUMP_LINE = r"[ \t]{0,4}[0-7]{7}(?:[ \t]{2,3}(?:[!-~]|\\[0nrtabfv]|[0-7]{3}|[ ])){1,16}[ \t]*"
-_CHARACTER_DUMP = re.compile(
-    rf"(?:(?<=[\n])|(?<=\\n)|\A){_CHARACTER_DUMP_LINE}(?:{_BREAK}{_CHARACTER_DUMP_LINE}){{1,65536}}"
-)
+_DUMP_OFFSET = r"[ \t]{0,8}[0-9a-fA-F]{4,16}+:?[ \t]{1,3}"
+_DUMP_LINE = rf"(?>{_DUMP_OFFSET}(?:[0-9a-fA-F]{{2,8}}+(?:[ \t]{{1,3}}|(?=[\r\n\\]|\Z))){{1,32}}[^\r\n\\]{{0,80}})"
+_LINE_START = r"(?:(?<=\n)|(?<=\\n)|\A)"
+_DUMP = re.compile(rf"{_LINE_START}{_DUMP_LINE}(?:{_BREAK}{_DUMP_LINE}){{1,65536}}")
+_DUMP_WORDS = re.compile(rf"{_DUMP_OFFSET}((?:[0-9a-fA-F]{{2,8}}[ \t]{{1,2}}){{0,31}}[0-9a-fA-F]{{2,8}})(?![^\s|])")
+_CHARACTER_DUMP_LINE = r"(?>[ \t]{0,4}[0-7]{7}(?: {3}[ -~]| {2}\\[0nrtabfv]| [0-7]{3}){1,16}[ \t]*)"
+_CHARACTER_DUMP = re.compile(rf"{_LINE_START}{_CHARACTER_DUMP_LINE}(?:{_BREAK}{_CHARACTER_DUMP_LINE}){{1,65536}}")
 _LINE_SPLIT = re.compile(_BREAK)
 
 

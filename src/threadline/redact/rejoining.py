@@ -20,13 +20,14 @@ _BLAME_GUTTER = r"\^?[0-9a-f]{7,40}+ (?:[^\s(]{1,120}+ ++)?\([^\n)]{8,100}+\)"
 _LOG_GUTTER = r"[\w.-]{2,40}+[ \t]{1,24}+[|\u2502]"
 _COMMENT = r"(?:#{1,4}|//+!?|--+|;{1,3}|\*{1,2}|%{1,2}|REM|rem|dnl|'|!|>+(?: ?>)*)"
 _PREFIX = rf"[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_COMMENT}|{_PLACE_GUTTER}|{_LOG_GUTTER}|{_BLAME_GUTTER})([ \t]{{0,16}})"
+_MARGIN = rf"[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_PLACE_GUTTER}|{_LOG_GUTTER})([ \t]{{0,16}})"
 # Before the line end is a word that may continue.
 _BROKEN_WORD = re.compile(rf"\n(?:(?<={_WORD}{{8}}\n)|(?<=[ \t\r]\n)){_PREFIX}(?={_WORD}{{4}})")
 _WORD_END = re.compile(rf"{_WORD}{{8}}[ \t\r]*\Z")
 _MAX_TRAILING = 80
 # Before the line end is a sign after which a value follows on the next line.
 _BROKEN_ASSIGNMENTS = tuple(
-    re.compile(rf"{sign}(?<=[\w\"' ]{sign})[ \t]?[|>]?[+-]?[ \t\r]{{0,2}}(\n(?:{_PREFIX}|[+-]))(?=[ \t]*[\"'\w-])")
+    re.compile(rf"{sign}(?<=[\w\"' ]{sign})[ \t]?[|>]?[+-]?[ \t\r]{{0,2}}(\n(?:{_MARGIN}|[+-]))(?=[ \t]*[\"'\w-])")
     for sign in ":="
 )
 _SECRET_WORD = re.compile(r"(?i)pass|secret|token|key|cred|pwd|auth")
@@ -50,7 +51,7 @@ def find_line_breaks(text: str) -> Iterator[Part]:
 
 
 _MAX_VALUE_LINES = 8
-_PREFIXED_LINE = re.compile(rf"\n(?:{_PREFIX}|[+-])")
+_PREFIXED_LINE = re.compile(rf"\n(?:{_MARGIN}|[+-])")
 
 
 def _strip_prefixes(text: str, at: int) -> Iterator[Part]:
@@ -77,9 +78,10 @@ _JOINTS = tuple(
     re.compile(rf"{quote}(?<=[\w+/=~.!#$%&*-]{quote}){_JOINT}[fbrFBRuU@$]{{0,2}}{quote}(?=[\w+/=~.!#$%&*-])")
     for quote in ('"', "'", "`")
 )
+# Calls that join the strings of a list with nothing between them. The list is in the call or before it.
 _JOIN_CALL = re.compile(
-    r"\((?:(?<=join\()|(?<=Join\()|(?<=concat\()|(?<=Concat\()|(?<=CONCAT\()|(?<=implode\()|(?<=paste0\()|(?<=sprintf\()"
-    r"|(?<=format\())"
+    r"\((?:(?<=\"\"\.join\()|(?<=''\.join\()|(?<=s\.Join\()|(?<=g\.Join\()|(?<=concat\()|(?<=Concat\()|(?<=CONCAT\()"
+    r"|(?<=implode\()|(?<=paste0\()|(?<=[\])]\.join\()(?=[\"'`]{2}\)))"
 )
 _CALL_REACH = 600
 _LIST_START = re.compile(
@@ -94,11 +96,9 @@ def find_joined_strings(text: str) -> Iterator[Part]:
         yield from (Part(*match.span(), "") for match in pattern.finditer(text))
     done = 0
     for call in _JOIN_CALL.finditer(text):
-        end = call.end() + _CALL_REACH
-        for match in _LIST_SEPARATOR.finditer(text, max(done, call.start() - _CALL_REACH), end):
-            yield Part(*match.span(), "")
-        for match in _LIST_START.finditer(text, max(done, call.start() - _CALL_REACH), end):
-            yield Part(*match.span(1), "")
+        start, end = max(done, call.start() - _CALL_REACH), call.end() + _CALL_REACH
+        yield from (Part(*match.span(), "") for match in _LIST_SEPARATOR.finditer(text, start, end))
+        yield from (Part(*match.span(1), "") for match in _LIST_START.finditer(text, start, end))
         done = max(done, end)
 
 
@@ -130,7 +130,7 @@ def _shown_line(line: str) -> str:
 
 # Word diffs.
 
-_CHANGE = re.compile(r"\[-([^\n]{0,2000}?)-\]|\{\+([^\n]{0,2000}?)\+\}")
+_CHANGE = re.compile(r"\[-([^\n]{0,500}?)-\]|\{\+([^\n]{0,500}?)\+\}")
 _CHANGE_HINT = re.compile(r"\{(?=\+)")
 _REMOVAL_HINT = re.compile(r"\[(?=-[^\n\]]{1,200}-\])")
 # With colours, what is red was removed and what is green was added.

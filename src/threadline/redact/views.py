@@ -63,6 +63,7 @@ class TextView:
         self._source = text
         self._parts: list[Part] = []
         self._starts: list[int] = []
+        self._units: dict[int, list[tuple[int, int]]] = {}
         pieces: list[str] = []
         last = length = 0
         for part in parts:
@@ -89,7 +90,10 @@ class TextView:
         part = self._parts[index]
         offset = position - self._starts[index]
         if offset < len(part.text):
-            return part.position_of(self._source, offset)
+            if index not in self._units:
+                self._units[index] = part.unit_positions(self._source)
+            units = self._units[index]
+            return units[offset] if offset < len(units) else (part.start, part.end)
         at = part.end + offset - len(part.text)
         return at, at + 1
 
