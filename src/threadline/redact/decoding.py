@@ -53,8 +53,9 @@ _LOOKALIKE = re.compile(
     "[\u00aa\u00ba\u02b0-\u02b8\u02e0-\u02e4\u1d2c-\u1d6a\u1d9c-\u1dbf\u2070-\u209c\u2100-\u2149\u2460-\u24ea"
     "\ufe50-\ufe6b\uff01-\uff5e\U0001d400-\U0001d7ff\U0001f110-\U0001f149]+"
 )
-_ANY_DASH = re.compile("[\u2010-\u2015\u2212\u00b7]")
-_DASH = re.compile("[\u2010-\u2015\u2212\u00b7](?<=[A-Za-z0-9].)(?=[A-Za-z0-9])")
+_DASHES = frozenset("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u00b7")
+_MAX_DISTINCT = 64
+_OPENING_QUOTE = re.compile("[\u201c\u201e\u2018\u00ab]")
 _QUOTE_HINT = re.compile("[\u201c\u201e\u2018\u00ab](?:(?<=[:=(,].)|(?<=[:=(,] .))")
 _QUOTE = re.compile("[\u201c-\u201f\u00ab\u00bb]|[\u2018-\u201b]")
 _HOMOGLYPHS = dict(
@@ -65,8 +66,6 @@ _HOMOGLYPHS = dict(
         strict=True,
     )
 )
-_ANY_HOMOGLYPH = re.compile(f"[{''.join(_HOMOGLYPHS)}]")
-_HOMOGLYPH = re.compile(f"[{''.join(_HOMOGLYPHS)}](?:(?<=[A-Za-z0-9_-].)|(?=[A-Za-z0-9_-]))")
 _ANY = re.compile(".", re.DOTALL)
 
 
@@ -82,16 +81,22 @@ def foreign_characters(text: str) -> str:
 
 def find_lookalikes(text: str, foreign: str) -> Iterator[Part]:
     """Find characters that are not ASCII but look like it; `foreign` are the characters that are not ASCII."""
-    if _LOOKALIKE.search(foreign):
-        for match in _LOOKALIKE.finditer(text):
-            yield Part(*match.span(), "".join(map(_to_ascii, match[0])), _ANY)
-    if _ANY_DASH.search(foreign):
-        yield from (Part(*match.span(), "-") for match in _DASH.finditer(text))
-    if _QUOTE.search(foreign) and _QUOTE_HINT.search(text):
+    characters = {*foreign}
+    if len(characters) > _MAX_DISTINCT and _LOOKALIKE.search(foreign):
+        yield from (Part(*match.span(), "".join(map(_to_ascii, match[0])), _ANY) for match in _LOOKALIKE.finditer(text))
+    for character in characters:
+        if len(characters) <= _MAX_DISTINCT and _LOOKALIKE.match(character):
+            plain = _to_ascii(character)
+            yield from (Part(*match.span(), plain) for match in re.finditer(re.escape(character), text))
+        elif character in _HOMOGLYPHS:
+            pattern = f"{character}(?:(?<=[A-Za-z0-9_-].)|(?=[A-Za-z0-9_-]))"
+            yield from (Part(*match.span(), _HOMOGLYPHS[character]) for match in re.finditer(pattern, text))
+        elif character in _DASHES:
+            pattern = f"{character}(?<=[A-Za-z0-9].)(?=[A-Za-z0-9])"
+            yield from (Part(*match.span(), "-") for match in re.finditer(pattern, text))
+    if _OPENING_QUOTE.search(foreign) and _QUOTE_HINT.search(text):
         for match in _QUOTE.finditer(text):
             yield Part(*match.span(), "'" if "\u2018" <= match[0] <= "\u201b" else '"')
-    if _ANY_HOMOGLYPH.search(foreign):
-        yield from (Part(*match.span(), _HOMOGLYPHS[match[0]]) for match in _HOMOGLYPH.finditer(text))
 
 
 def _to_ascii(character: str) -> str:
@@ -103,7 +108,7 @@ def _to_ascii(character: str) -> str:
 
 _ASCII_HEX = "(?:[2-7][0-9a-fA-F]|0[9aAdD])"
 _BACKSLASH_ESCAPE = re.compile(
-    rf"\\+(?:x\{{?0{{0,4}}({_ASCII_HEX})\}}?|u00({_ASCII_HEX})|u\{{0{{0,4}}({_ASCII_HEX})\}}|U000000({_ASCII_HEX})"
+    rf"\\\\*(?:x\{{?0{{0,4}}({_ASCII_HEX})\}}?|u00({_ASCII_HEX})|u\{{0{{0,4}}({_ASCII_HEX})\}}|U000000({_ASCII_HEX})"
     rf"|u([fF][fF][0-5][0-9a-fA-F])|0?([01][0-7][0-7])(?![0-9]))"
 )
 _PERCENT_ESCAPE = re.compile(rf"%(?:25)*({_ASCII_HEX})")
@@ -172,10 +177,12 @@ def find_encoded(text: str) -> list[Part]:
 
 def _find_parts(text: str, decoders: tuple[_Decoder, ...]) -> list[Part]:
     parts: list[Part] = []
+    done: set[Callable[[str, int], Iterator[Part]]] = set()
     for hint, find in decoders:
-        match = hint.search(text)
+        match = hint.search(text) if find not in done else None
         if match is not None:
-            parts += find(text, match.start())
+            done.add(find)
+            parts += find(text, 0)
     return sorted(parts, key=itemgetter(0))
 
 
@@ -369,16 +376,17 @@ _FOLLOWING = (
     r"(?=(?>[^\w.]{1,12}(?:[0-9]{1,5}\\*\"[: ]{1,4}|[\w.]{0,24}[(\]])?(?:0[xX]|[xX])?[0-9a-fA-F]{2,3}(?:u8|[uU])?){5}"
     r"(?![0-9a-zA-Z]))"
 )
-_DECIMAL_HINTS = (r"1(?<=[^\w.]1)[01][0-9](?:u8)?" + _FOLLOWING, r"7(?<=[^\w.]7)[0-9](?:u8)?" + _FOLLOWING)
-_HEX_HINTS = tuple(rf"{digit}(?<=[^A-WYZa-wyz0-9_.]{digit})[0-9a-fA-F]u?{_FOLLOWING}" for digit in (7, 4))
+_CODE_HINTS = (
+    r"1(?<=[^\w.]1)[01][0-9](?:u8)?" + _FOLLOWING,
+    *(rf"{digit}(?<=[^A-WYZa-wyz0-9_.]{digit})[0-9a-fA-F](?:u8|[uU])?{_FOLLOWING}" for digit in (7, 4)),
+)
 _CHARACTER_HINTS = (
     r",(?<=[\"'`],)(?:[ \t\r\n]{0,24}\\{0,8}[\"'`][!-~]\\{0,8}[\"'`],){4}",
     r"\+(?<=[\"'` ]\+)(?:[ \t]?[\"'`][!-~][\"'`][ \t]?\+){4}",
 )
 _SPACED_HINTS = (
     *(rf"{sign}(?:(?<=[!-~] {sign})|(?<=[!-~]   {sign}))(?=(?: {{1,3}}[!-~]){{4}} )" for sign in "-_"),
-    r"I(?:(?<=A [KS] I)|(?<=A   [KS]   I))(?= {1,3}A )",
-    r"I(?:(?<=A I)|(?<=A   I))(?= {1,3}z )",
+    r"I(?:(?<=[AKS] I)|(?<=[AKS]   I))(?= {1,3}[Az] {1,3}[!-~] )",
 )
 _DUMP_HINTS = (r"00000[0-9a-fA-F]{0,10}:?[ \t]{1,3}(?:[0-9a-fA-F]{2,8}[ \t]|[ \t]{1,2}[!-~\\])",)
 _REACH = 512
@@ -403,15 +411,20 @@ def _near_hints(hints: tuple[str, ...], pattern: re.Pattern[str], text: str, at:
 
 
 def _decimals(text: str, at: int) -> Iterator[Part]:
-    for match in _near_hints(_DECIMAL_HINTS, _DECIMALS, text, at):
+    for match in _near_hints(_CODE_HINTS, _DECIMALS, text, at):
         decoded = "".join(chr(int(code)) for code in _ONE_DECIMAL.findall(match[0]))
         yield Part(*match.span(), decoded, _ONE_DECIMAL)
 
 
 def _hex_codes(text: str, at: int) -> Iterator[Part]:
-    for match in _near_hints(_HEX_HINTS, _HEX_CODES, text, at):
+    for match in _near_hints(_CODE_HINTS, _HEX_CODES, text, at):
         decoded = "".join(chr(int(code[-2:], 16)) for code in _ONE_HEX.findall(match[0]))
         yield Part(*match.span(), decoded.replace("\0", ""), None if "\0" in decoded else _ONE_HEX)
+
+
+def _codes(text: str, at: int) -> Iterator[Part]:
+    yield from _decimals(text, at)
+    yield from _hex_codes(text, at)
 
 
 def _characters(text: str, at: int) -> Iterator[Part]:
@@ -471,8 +484,7 @@ def _read_dump(rows: list[list[str]], read: Callable[[str], bytes]) -> str | Non
 _LISTS = tuple(
     _Decoder(re.compile(hint), find)
     for hints, find in (
-        (_DECIMAL_HINTS, _decimals),
-        (_HEX_HINTS, _hex_codes),
+        (_CODE_HINTS, _codes),
         (_CHARACTER_HINTS, _characters),
         (_SPACED_HINTS, _spaced),
         (_DUMP_HINTS, _dumps),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from operator import itemgetter
 
 from threadline.redact.decoding import Part
@@ -14,50 +15,44 @@ from threadline.redact.decoding import Part
 # Line ends inside words.
 
 _WORD = r"[\w+/=~.-]"
-_NUMBER_GUTTER = r"[0-9]{1,6}+(?:[ \t]{0,4}[:|\u2502\u2503\u2192)]|\t|[ ]{1,2})"
+_NUMBER_GUTTER = r"[0-9]{1,6}+(?:[ \t]{0,4}[:|?)]|\t|[ ]{1,2})"
 _PLACE_GUTTER = r"[^\s:|]{1,160}+:[0-9]{1,6}+:(?:[0-9]{1,4}+:)?"
 _BLAME_GUTTER = r"\^?[0-9a-f]{7,40}+ (?:[^\s(]{1,120}+ ++)?\([^\n)]{8,100}+\)"
-_LOG_GUTTER = r"[\w.-]{2,40}+[ \t]{1,24}+[|\u2502]"
+_LOG_GUTTER = r"[\w.-]{2,40}+[ \t]{1,24}+[|?]"
 _COMMENT = r"(?:#{1,4}|//+!?|--+|;{1,3}|\*{1,2}|%{1,2}|REM|rem|dnl|'|!|>+(?: ?>)*)"
 _PREFIX = rf"[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_COMMENT}|{_PLACE_GUTTER}|{_LOG_GUTTER}|{_BLAME_GUTTER})([ \t]{{0,16}})"
-_MARGIN = rf"[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_PLACE_GUTTER}|{_LOG_GUTTER})([ \t]{{0,16}})"
-# Before the line end is a word that may continue.
-_BROKEN_WORD = re.compile(rf"\n(?:(?<={_WORD}{{8}}\n)|(?<=[ \t\r]\n)){_PREFIX}(?={_WORD}{{4}})")
-_WORD_END = re.compile(rf"{_WORD}{{8}}[ \t\r]*\Z")
-_MAX_TRAILING = 80
-# Before the line end is a sign after which a value follows on the next line.
-_BROKEN_ASSIGNMENTS = tuple(
-    re.compile(rf"{sign}(?<=[\w\"' ]{sign})[ \t]?[|>]?[+-]?[ \t\r]{{0,2}}(\n(?:{_MARGIN}|[+-]))(?=[ \t]*[\"'\w-])")
-    for sign in ":="
+_MARGIN = re.compile(rf"\n(?:[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_PLACE_GUTTER}|{_LOG_GUTTER})([ \t]{{0,16}})|[+-])")
+# Before the line end is the sign of a continued line, a word that may continue, or a sign that a value follows.
+_LINE_END = re.compile(
+    rf"\n(?:(?<=[\\`^]\n)(?=\S)|(?<=\\\r\n)(?=\S)"
+    rf"|(?:(?<={_WORD}{{8}}\n)|(?<=[ \t\r]\n)){_PREFIX}(?={_WORD}{{4}})|(?<=[:=|>]\n){_PREFIX}|(?<=[:=|>]\n)[+-])"
 )
+_CONTINUATION_SIGNS = frozenset("\\`^")
+_LONG_WORD = re.compile(rf"{_WORD}{{8}}")
+_OPEN_END = re.compile(r"[:=][ \t]?[|>]?[+-]?[ \t\r]*\Z")
 _SECRET_WORD = re.compile(r"(?i)pass|secret|token|key|cred|pwd|auth")
-_NAME_REACH = 80
-_CONTINUED_LINES = tuple(re.compile(rf"{sign}\r?\n(?=\S)") for sign in (r"\\", "`", r"\^"))
+_REACH = 80
+_MAX_VALUE_LINES = 8
 
 
 def find_line_breaks(text: str) -> Iterator[Part]:
     """Find prefixes of lines (numbers, places, comments) after a piece of a word, and continued lines of a shell."""
-    if "\n" not in text:
-        return
-    for match in _BROKEN_WORD.finditer(text):
-        if _WORD_END.search(text, max(0, match.start() - _MAX_TRAILING), match.start()):
-            yield Part(*match.span(), "\n" + match[1])
-    for pattern in _BROKEN_ASSIGNMENTS:
-        for match in pattern.finditer(text):
-            if _SECRET_WORD.search(text, max(0, match.start() - _NAME_REACH), match.start()):
-                yield from _strip_prefixes(text, match.start(1))
-    for pattern in _CONTINUED_LINES:
-        yield from (Part(*match.span(), "") for match in pattern.finditer(text))
+    for match in _LINE_END.finditer(text):
+        start = match.start()
+        sign = text[start - 2 : start].rstrip("\r")[-1:]
+        near = max(0, start - _REACH)
+        if sign in _CONTINUATION_SIGNS and match.end() == start + 1:
+            yield Part(text.rindex(sign, near, start), match.end(), "")
+        elif _LONG_WORD.fullmatch(text[near:start].rstrip(" \t\r")[-8:]):
+            yield Part(*match.span(), "\n" + (match[1] or ""))
+        elif _OPEN_END.search(text, near, start) and _SECRET_WORD.search(text, near, start):
+            yield from _strip_margins(text, start)
 
 
-_MAX_VALUE_LINES = 8
-_PREFIXED_LINE = re.compile(rf"\n(?:{_MARGIN}|[+-])")
-
-
-def _strip_prefixes(text: str, at: int) -> Iterator[Part]:
-    """Find the prefixes of the lines from a line end on."""
+def _strip_margins(text: str, at: int) -> Iterator[Part]:
+    """Find the margins of the lines from a line end on."""
     for _ in range(_MAX_VALUE_LINES):
-        match = _PREFIXED_LINE.match(text, at)
+        match = _MARGIN.match(text, at)
         if match is None:
             return
         yield Part(*match.span(), "\n" + (match[1] or ""))
@@ -74,8 +69,9 @@ _JOINT = (
     rf"[ \t]{{0,8}}(?:{_OPERATOR}[ \t]{{0,8}}{_LINE_BREAK}?|{_LINE_BREAK}{_OPERATOR}?[ \t]{{0,8}}"
     rf"|\\?{_LINE_BREAK}|[ \t])"
 )
+_LITERAL = r"[\w+/=~.!#$%&*-]"
 _JOINTS = tuple(
-    re.compile(rf"{quote}(?<=[\w+/=~.!#$%&*-]{quote}){_JOINT}[fbrFBRuU@$]{{0,2}}{quote}(?=[\w+/=~.!#$%&*-])")
+    re.compile(rf"{quote}(?=[ \t+.&~|<\\\r\n])(?<={_LITERAL}{quote}){_JOINT}[fbrFBRuU@$]{{0,2}}{quote}(?={_LITERAL})")
     for quote in ('"', "'", "`")
 )
 # Calls that join the strings of a list with nothing between them. The list is in the call or before it.
@@ -105,7 +101,6 @@ def find_joined_strings(text: str) -> Iterator[Part]:
 # Carriage returns.
 
 _CARRIAGE_RETURN = re.compile(r"\r(?!\n)")
-_OVERWRITTEN_LINE = re.compile(r"[^\n]*\r(?!\n)[^\n]*")
 
 
 def find_carriage_returns(text: str) -> Iterator[list[Part]]:
@@ -115,7 +110,14 @@ def find_carriage_returns(text: str) -> Iterator[list[Part]]:
         return
     yield [Part(at, at + 1, "\n") for at in places]
     yield [Part(at, at + 1, "") for at in places]
-    shown = [Part(*line.span(), _shown_line(line[0])) for line in _OVERWRITTEN_LINE.finditer(text)]
+    shown: list[Part] = []
+    end = -1
+    for at in places:
+        if at > end:
+            start = text.rfind("\n", 0, at) + 1
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            shown.append(Part(start, end, _shown_line(text[start:end])))
     yield [part for part in shown if part.text]
 
 
@@ -156,41 +158,45 @@ def _unwrap(change: re.Match[str], *, is_kept: bool) -> list[Part]:
 
 # Tables and boxes.
 
-_BARS = "|\u2502\u2503\u2551"
-_ROW = re.compile(rf"^[ \t]*([{_BARS}])([^\n]*)\1[ \t\r]*$", re.MULTILINE)
-_ASCII_TABLE = re.compile(r"\|(?=[ \t]*\r?\n[ \t]*\|)")
-_ANY_BAR = re.compile("[\u2502\u2503\u2551]")
+_ROW_END = re.compile(r"\|(?=[ \t]*\r?\n[ \t]*\|)")
+_BOX_BARS = "\u2502\u2503\u2551"
 _CELL_END = re.compile(r"[^\s|]{6}[ \t]*\Z")
 _MAX_COLUMNS = 12
 _MAX_PADDING = 2
 _Cell = tuple[int, int]
 
 
-def find_wrapped_cells(text: str, foreign: str) -> Iterator[list[Part]]:
+def find_wrapped_cells(text: str, plain: str, foreign: str) -> Iterator[list[Part]]:
     """Find what is between the pieces of a word that is wrapped inside a cell. Each column is a view."""
-    if not (_ASCII_TABLE.search(text) or (foreign and _ANY_BAR.search(foreign))):
-        return
     by_column: dict[int, list[Part]] = {}
-    above: list[_Cell] = []
-    end = -1
-    for row in _ROW.finditer(text):
-        cells = _split_cells(text, row)
-        if above and text.count("\n", end, row.start()) == 1 and len(cells) == len(above):
+    ends = [("|", match.start()) for match in _ROW_END.finditer(plain)]
+    for bar in _BOX_BARS:
+        if bar in foreign:
+            ends += ((bar, match.start()) for match in re.finditer(rf"{bar}(?=[ \t]*\r?\n[ \t]*{bar})", text))
+    for bar, at in ends:
+        next_line = text.index("\n", at) + 1
+        above = _split_cells(text, text.rfind("\n", max(0, at - _MAX_ROW), at) + 1, at, bar)
+        end = text.find("\n", next_line, next_line + _MAX_ROW)
+        last = text.rfind(bar, next_line, end if end >= 0 else next_line + _MAX_ROW)
+        cells = _split_cells(text, next_line, last, bar)
+        if above and len(cells) == len(above):
             for column, (upper, lower) in enumerate(zip(above, cells, strict=True)):
                 part = _wrapped_gap(text, upper, lower, is_alone=_is_alone(text, cells, column))
                 if part is not None:
                     by_column.setdefault(column, []).append(part)
-        above = cells if len(cells) <= _MAX_COLUMNS else []
-        end = row.end()
     yield from by_column.values()
 
 
-def _split_cells(text: str, row: re.Match[str]) -> list[_Cell]:
-    """The positions of a row's cells."""
-    start, end = row.span(2)
-    ends = [match.start() for match in re.finditer(re.escape(row[1]), text[start:end])]
-    starts = [0, *(at + 1 for at in ends)]
-    return [(start + first, start + last) for first, last in zip(starts, [*ends, end - start], strict=True)]
+_MAX_ROW = 2000
+
+
+def _split_cells(text: str, start: int, end: int, bar: str) -> list[_Cell]:
+    """The positions of a row's cells. The row ends with a bar at `end`; it must also start with one."""
+    row = text[start:end]
+    if not row.lstrip().startswith(bar):
+        return []
+    bars = [start + match.start() for match in re.finditer(re.escape(bar), row)] + [end]
+    return [(first + 1, last) for first, last in pairwise(bars)][: _MAX_COLUMNS + 1]
 
 
 def _is_alone(text: str, cells: list[_Cell], column: int) -> bool:
@@ -209,11 +215,14 @@ def _wrapped_gap(text: str, upper: _Cell, lower: _Cell, *, is_alone: bool) -> Pa
     return Part(upper[0] + len(first.rstrip()), lower[0] + len(second) - len(second.lstrip()), "")
 
 
-def find_broken(text: str, foreign: str) -> Iterator[list[Part]]:
-    """Find everything that separates the pieces of words."""
-    parts = [*find_line_breaks(text), *find_joined_strings(text)]
+def find_broken(text: str, plain: str, foreign: str) -> Iterator[list[Part]]:
+    """Find everything that separates the pieces of words.
+
+    `plain` is the text with a question mark for each character that is not ASCII, and `foreign` are these characters.
+    """
+    parts = [*find_line_breaks(plain), *find_joined_strings(plain)]
     if parts:
         yield sorted(parts, key=itemgetter(0))
-    yield from find_carriage_returns(text)
-    yield from find_changes(text)
-    yield from find_wrapped_cells(text, foreign)
+    yield from find_carriage_returns(plain)
+    yield from find_changes(plain)
+    yield from find_wrapped_cells(text, plain, foreign)

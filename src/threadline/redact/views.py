@@ -18,37 +18,39 @@ _SEQUENCE = re.compile(f"\x1b(?:\\[{_SEQUENCE_END}|\\][^\x07\x1b]{{0,512}}(?:\x0
 _SEQUENCE_8_BIT = re.compile(f"\x9b{_SEQUENCE_END}")
 # The same escaped, in JSON, in JSON within JSON, and in programs.
 _MAYBE_ESCAPED_SEQUENCE = re.compile(r"\[(?<=(?:1b|1B|33|\\e)\[)")
-_ESCAPED_SEQUENCE = re.compile(rf"\\{{1,16}}(?:u001[bB]|x1[bB]|033|e)\[{_SEQUENCE_END}")
+_ESCAPED_SEQUENCE = re.compile(rf"\\\\{{0,15}}(?:u001[bB]|x1[bB]|033|e)\[{_SEQUENCE_END}")
 # Invisible characters, unescaped and escaped; backspace; NUL.
 # All that Unicode calls default-ignorable; a variation selector counts only inside a word, because emoji have one.
 _INVISIBLE = re.compile(
     "[\u200b-\u200f\u2060-\u206f\ufeff\u00ad\u202a-\u202e\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0"
-    "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-    "|[\ufe00-\ufe0f](?<=[!-~].)(?=[!-~])"
+    "\ufff0-\ufff8\ufe00-\ufe0f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_ANY_INVISIBLE = re.compile(_INVISIBLE.pattern.partition("|")[0][:-1] + "\u009b\ufe00-\ufe0f]")
+_SELECTOR_IN_WORD = re.compile("[\ufe00-\ufe0f](?<=[!-~].)(?=[!-~])")
 _ESCAPED_INVISIBLE = re.compile(
-    r"\\{1,16}(?:u(?:0000|200[b-fB-F]|202[a-eA-E]|206[0-9a-fA-F]|[fF][eE][fF][fF]|00[aA][dD]|034[fF]|061[cC]|115[fF]|1160"
-    r"|17[bB][45]|180[b-fB-F]|3164|[fF][fF][aA]0|[fF][eE]0[0-9a-fA-F])|x00|0(?![0-9]))|\^@"
+    r"\\\\{0,15}(?:u(?:0000|200[b-fB-F]|202[a-eA-E]|206[0-9a-fA-F]|[fF][eE][fF][fF]|00[aA][dD]|034[fF]|061[cC]|115[fF]|1160"
+    r"|17[bB][45]|180[b-fB-F]|3164|[fF][fF][aA]0|[fF][eE]0[0-9a-fA-F])|x00|0(?![0-9]))"
 )
-_MAYBE_ESCAPED_INVISIBLE = re.compile(
-    r"\\(?=u(?:200|206|202|[fF][eE][fF0]|00[aA0]|034|061|11[56]|17[bB]|180|316|[fF][fF][aA])|x00|0(?![0-9]))"
-)
-_CARET_NUL = re.compile(r"\^(?=@)")
 _BACKSPACE = re.compile("\x08")
 _NUL = re.compile("\0")
+_CARET_NUL = re.compile(r"\^@")
 
 
-def find_hidden(text: str, foreign: str) -> list[Part]:
-    """Find hidden characters and sequences; `foreign` are the characters that are not ASCII."""
-    spans = [match.span() for pattern in (_SEQUENCE, _BACKSPACE, _NUL) for match in pattern.finditer(text)]
-    if _MAYBE_ESCAPED_SEQUENCE.search(text):
-        spans += [match.span() for match in _ESCAPED_SEQUENCE.finditer(text)]
-    if _MAYBE_ESCAPED_INVISIBLE.search(text) or _CARET_NUL.search(text):
-        spans += [match.span() for match in _ESCAPED_INVISIBLE.finditer(text)]
-    if foreign and _ANY_INVISIBLE.search(foreign):
-        spans += [match.span() for pattern in (_SEQUENCE_8_BIT, _INVISIBLE) for match in pattern.finditer(text)]
-    return [Part(start, end, "") for start, end in sorted(spans)]
+def find_hidden(text: str, plain: str, foreign: str) -> list[Part]:
+    """Find hidden characters and sequences.
+
+    `plain` is the text with a question mark for each character that is not ASCII, and `foreign` are these characters.
+    """
+    spans = [match.span() for pattern in (_SEQUENCE, _BACKSPACE, _NUL) for match in pattern.finditer(plain)]
+    if _MAYBE_ESCAPED_SEQUENCE.search(plain):
+        spans += [match.span() for match in _ESCAPED_SEQUENCE.finditer(plain)]
+    spans += [match.span() for pattern in (_ESCAPED_INVISIBLE, _CARET_NUL) for match in pattern.finditer(plain)]
+    if "\x9b" in foreign:
+        spans += [match.span() for match in _SEQUENCE_8_BIT.finditer(text)]
+    for character in {*_INVISIBLE.findall(foreign)} if foreign else ():
+        is_selector = "\ufe00" <= character <= "\ufe0f"
+        pattern = _SELECTOR_IN_WORD if is_selector else re.compile(re.escape(character))
+        spans += [match.span() for match in pattern.finditer(text)]
+    return [Part(start, end, "") for start, end in sorted({*spans})]
 
 
 class TextView:
@@ -123,8 +125,7 @@ def text_views(text: str) -> Iterator[TextView]:
     pending: list[tuple[str, TextView | None, float]] = [(text, None, 0)]
     while pending:
         current, below, depth = pending.pop()
-        foreign = foreign_characters(current)
-        for added_depth, parts in _transform(current, foreign):
+        for added_depth, parts in _transform(current):
             view = TextView(current, _keep_marked_lines(current, parts), below)
             if hash(view.text) in seen:
                 continue
@@ -153,21 +154,24 @@ _EMPHASIS = tuple(
 )
 
 
-def _find_markup(text: str, foreign: str) -> list[Part]:
+def _find_markup(text: str, plain: str, foreign: str) -> list[Part]:
     """Find Markdown and HTML markup inside words, and escapes."""
-    parts = [Part(*match.span(), "") for pattern in (_MARKDOWN_ESCAPE, *_EMPHASIS) for match in pattern.finditer(text)]
-    parts += find_escapes(text)
+    parts = [Part(*match.span(), "") for pattern in (_MARKDOWN_ESCAPE, *_EMPHASIS) for match in pattern.finditer(plain)]
+    parts += find_escapes(plain)
     if foreign:
         parts += find_lookalikes(text, foreign)
     return sorted(parts, key=itemgetter(0))
 
 
-def _transform(text: str, foreign: str) -> Iterator[tuple[float, list[Part]]]:
+def _transform(text: str) -> Iterator[tuple[float, list[Part]]]:
     """The parts to replace for each view, each with the depth that the view adds."""
-    hidden = find_hidden(text, foreign)
+    foreign = foreign_characters(text)
+    # A text of ASCII characters takes less memory and is searched faster.
+    plain = text.encode("ascii", "replace").decode() if foreign else text
+    hidden = find_hidden(text, plain, foreign)
     if hidden:
         yield _HIDDEN_DEPTH, hidden
-    for parts in (_find_markup(text, foreign), find_encoded(text), *find_broken(text, foreign)):
+    for parts in (_find_markup(text, plain, foreign), find_encoded(plain), *find_broken(text, plain, foreign)):
         if parts:
             yield 1, parts
 
