@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -280,3 +281,107 @@ def test_deleted_file_is_still_the_same_file(tmp_path: Path, monkeypatch: pytest
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", open_and_delete)
         assert read_in_home(path, limit=10, home=tmp_path / "home") == b"[]"
+
+
+class _Audit:
+    """Records which files below a folder are opened or listed, by any means."""
+
+    def __init__(self) -> None:
+        self.folder = ""
+        self.paths: list[str] = []
+        sys.addaudithook(self._record)  # for good: Python cannot remove it
+
+    def _record(self, event: str, arguments: tuple[object, ...]) -> None:
+        if (
+            self.folder
+            and event in {"open", "os.scandir", "os.listdir"}
+            and isinstance(arguments[0], str | os.PathLike)
+        ):
+            folder, self.folder = self.folder, ""
+            path = os.path.realpath(os.fspath(arguments[0]))
+            if path.startswith(folder + os.sep):
+                self.paths.append(path)
+            self.folder = folder
+
+
+@pytest.fixture(scope="module")
+def audit() -> _Audit:
+    """One hook for all tests."""
+    return _Audit()
+
+
+COMMANDS: tuple[list[str], ...] = (
+    [],
+    ["list", "--no-index"],
+    ["usage", "--no-index"],
+    ["usage", "--mode", "both"],
+    ["search", "the"],
+    ["history"],
+    ["doctor"],
+    ["doctor", "--check"],
+    ["errors"],
+    ["calls"],
+    ["show", "last"],
+    ["files", "last"],
+    ["todos", "last"],
+    ["tree", "last"],
+    ["context", "last"],
+    ["export", "last", "--out", "-", "--format", "md"],
+    ["scan"],
+    ["entries"],
+    ["keep"],
+    ["keep", "status"],
+    ["keep", "uninstall"],
+    ["index", "refresh"],
+    ["sql", "SELECT * FROM said LIMIT 3"],
+)
+
+
+@pytest.fixture(params=["files", "folders", "all but one transcript"])
+def linked_home(
+    request: pytest.FixtureRequest, demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A home whose files, or folders, are links to another place."""
+    linked = request.param
+    home, outside = tmp_path / "home", tmp_path / "outside"
+    shutil.copytree(demo_home, outside)
+    monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (home / "projects").mkdir(parents=True)
+    for path in sorted(outside.rglob("*")):
+        below = path.relative_to(outside)
+        is_linked = len(below.parts) == (2 if below.parts[0] == "projects" else 1) or not path.is_dir()
+        link = home / below
+        if linked != "folders":
+            is_linked = path.is_file()
+        if is_linked and not any(parent.is_symlink() for parent in link.parents) and below.parts != ("projects",):
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
+    if linked == "all but one transcript":
+        mains = sorted((home / "projects").glob("*/*.jsonl"), key=lambda path: path.stat().st_size)
+        data = mains[-1].read_bytes()
+        mains[-1].unlink()
+        mains[-1].write_bytes(data)
+    return home
+
+
+@pytest.mark.slow
+def test_no_command_or_page_opens_anything_outside(cli: CliRunner, linked_home: Path, audit: _Audit) -> None:
+    """Nothing at the other place is opened or listed."""
+    home = linked_home
+    names = [path.stem for path in (home / "projects").glob("*/*.jsonl")]
+    audit.paths.clear()
+    audit.folder = str(home.with_name("outside"))
+    try:
+        for command in COMMANDS:
+            result = cli(*command, "--home", home)
+            assert "Traceback" not in result.err, command
+            assert audit.paths == [], command
+        client = Client(home)
+        pages = ["/", "/sessions.json", "/usage", "/search?q=the", "/doctor", *(f"/session/{name}" for name in names)]
+        for page in (*pages, *(f"/session/{name}/state/end" for name in names)):
+            assert client.get(page).status_code in {200, 404}
+            assert audit.paths == [], page
+    finally:
+        audit.folder = ""

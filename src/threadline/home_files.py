@@ -55,7 +55,16 @@ _MAX_PATH: Final = 1024
 _DELETED: Final = " (deleted)"
 # Claude Code names the folders of projects after paths: `-home-you-app`, `C--Users-you-app`.
 _PROJECT_FOLDER: Final = re.compile(r"-|[A-Za-z]--")
-_HOME_NAMES: Final = ("history.jsonl", "todos", "file-history", "shell-snapshots", "settings.json", "statsig")
+_HOME_NAMES: Final = frozenset(
+    {
+        "history.jsonl",
+        "stats-cache.json",
+        "settings.json",
+        *("todos", "tasks", "teams", "file-history", "plans", "shell-snapshots", "session-env", "sessions", "jobs"),
+        *("daemon", "ide", "paste-cache", "image-cache", "debug", "usage-data", "backups", "statsig", "plugins"),
+    }
+)
+"""What else a home contains, beside `projects`."""
 _SECRET_LAST_LETTERS: Final = frozenset("yY")
 
 
@@ -89,8 +98,8 @@ def is_secret_path(parts: Sequence[str]) -> bool:
 def open_in_home(path: StrPath, *, home: StrPath | None = None) -> int:
     """Open a regular file of a home for reading and return its descriptor.
 
-    `home` is the home that the file must be in. By default it is the home that the path names: the directory above the
-    last `projects`. With `home`, no link at all is followed below it, except `projects`.
+    `home` is the home that the file must be in. By default it is the home that the path names: the directory above
+    `projects`, `todos` or the like. With `home`, no link at all is followed below it, except `projects`.
 
     Raises:
         OutsideHomeError: a link or `..` leads out of the home.
@@ -261,8 +270,9 @@ def _check_real_path(path: str, real: str, home: StrPath | None) -> None:
             continue
         if tuple(map(_fold, parts)) == target:  # only the home, or `projects`, is a link
             return
-        # A link within the home may not lead to its settings, nor to anything else beside `projects`.
-        if home is None and (root is not roots[0][0] or len(target) > 1) and not is_secret_path(target):
+        # A transcript may be a link within the home, but not to its settings, nor to other files directly in it.
+        is_transcript = home is None and below is not None and below[0] == PROJECTS_DIR
+        if is_transcript and (root is not roots[0][0] or len(target) > 1) and not is_secret_path(target):
             return
     if not is_allowed_target(real):
         raise OutsideHomeError(path, real)
@@ -297,9 +307,11 @@ def _find_home(path: str) -> str | None:
     Claude Code are beside it.
     """
     parts = Path(path).parts
-    for at in range(len(parts) - 2, 0, -1):
-        if parts[at] == PROJECTS_DIR:
-            home = Path(*parts[:at])
+    for at in range(len(parts) - 1, 0, -1):
+        home = Path(*parts[:at])
+        if parts[at] in _HOME_NAMES and os.path.lexists(home / PROJECTS_DIR):
+            return os.fspath(home)
+        if parts[at] == PROJECTS_DIR and at + 1 < len(parts):
             is_home = _PROJECT_FOLDER.match(parts[at + 1]) or home.name.startswith(".claude")
             if is_home or any(os.path.lexists(home / name) for name in _HOME_NAMES):
                 return os.fspath(home)

@@ -158,9 +158,9 @@ def _record_calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[object]:
     real = getattr(documents, name)
     calls: list[object] = []
 
-    def wrapper(*args: object) -> Any:
+    def wrapper(*args: object, **keywords: object) -> Any:
         calls.append(args)
-        return real(*args)
+        return real(*args, **keywords)
 
     monkeypatch.setattr(documents, name, wrapper)
     return calls

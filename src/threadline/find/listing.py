@@ -610,7 +610,8 @@ def list_live_session_files(home: Home) -> Iterator[SideFile]:
     """Yield the files of a home that name its running sessions, sorted by path."""
     walk = DirectoryWalk()
     folder = os.path.join(os.path.realpath(home.path), _LIVE_SESSIONS)  # noqa: PTH118 - paths are text
-    for entry in sorted(walk.scan(folder).files, key=lambda entry: entry.name):
+    entries = walk.scan(folder).files if is_directory(folder) else []
+    for entry in sorted(entries, key=lambda entry: entry.name):
         status = walk.stat(entry)
         if status is not None and side_file_kind((_LIVE_SESSIONS, entry.name)) is SideFileKind.LIVE_SESSION:
             yield SideFile(Path(entry.path), home, SideFileKind.LIVE_SESSION, status.st_size)

@@ -402,7 +402,7 @@ def _may_fold(lowered: bytes) -> bool:
 def _load_history(index: Index, path: Path) -> _HistoryRows:
     """The rows of a history, read once for several queries of an index: if nothing is found, others are tried."""
     with suppress(OSError, Error):
-        status = path.stat()
+        status = path.lstat()
         read = partial(_read_history, path, status.st_size, index)
         return index.cached(("history", path), read, (status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     return _HistoryRows(path, [], set(), is_whole=True)
@@ -410,7 +410,7 @@ def _load_history(index: Index, path: Path) -> _HistoryRows:
 
 def _read_history(path: Path, size: int, index: Index) -> _HistoryRows:
     sessions = index.session_ids()
-    with os.fdopen(open_transcript(path), "rb") as file:
+    with os.fdopen(open_transcript(path, home=path.parent), "rb") as file:
         begin = file.seek(max(0, size - MAX_HISTORY_BYTES))
         data = file.read(MAX_HISTORY_BYTES)
     cut = data.find(b"\n") + 1 if begin else 0
