@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -13,17 +14,28 @@ from tests.profiles import scale_examples
 
 from threadline.errors import NotFound
 from threadline.find import homes
-from threadline.keep import Catalogue, Machine, Store, Version, forget_session, merge_keeps, repack, run_keep
+from threadline.keep import (
+    Catalogue,
+    Machine,
+    Store,
+    Version,
+    accept_forgotten,
+    forget_session,
+    merge_keeps,
+    repack,
+    run_keep,
+)
 from threadline.keep import catalogue as catalogue_module
 from threadline.keep.catalogue import PieceList
 from threadline.keep.manifest import FileRow, RunRow
 
-STEPS = ("keep", "keep", "keep", "other", "forget", "merge", "pack", "vanish")
+STEPS = ("keep", "keep", "keep", "other", "forget", "merge", "merge", "accept", "pack", "vanish")
 
 
 def _assert_equal(refreshed: Catalogue, built: Catalogue) -> None:
     assert [manifest.hash for manifest in refreshed.manifests] == [manifest.hash for manifest in built.manifests]
     assert refreshed.versions == built.versions
+    assert (refreshed.pending, refreshed.forgotten.rows) == (built.pending, built.forgotten.rows)
     assert sorted(map(repr, refreshed.forgotten_versions)) == sorted(map(repr, built.forgotten_versions))
     assert refreshed.located.keys() == built.located.keys()
     assert refreshed.problems == built.problems
@@ -54,6 +66,10 @@ class Keeps:
     def _keep(self, store: Store, machine: Machine) -> None:
         run_keep(Catalogue(store), homes(str(self._change(machine))), machine)
 
+    def _forget(self, catalogue: Catalogue, machine: Machine) -> None:
+        with suppress(NotFound):
+            forget_session(catalogue, machine, session_id(self.random.randrange(4)), [], "a test")
+
     def do(self, step: str) -> None:
         """Do something to the keep with another catalogue."""
         fresh = Catalogue(self.store, trust_cache=False)
@@ -63,14 +79,15 @@ class Keeps:
             self._keep(self.store, THERE)
         elif step == "merge":
             self._keep(self.other, THERE)
-            merge_keeps(fresh, HERE, [self.other], forgets=True)
+            if self.random.random() < 0.5:
+                self._forget(Catalogue(self.other, trust_cache=False), THERE)
+            merge_keeps(fresh, HERE, [self.other], forgets=self.random.random() < 0.5)
+        elif step == "accept":
+            accept_forgotten(fresh, HERE, fresh.pending)
         elif step == "pack":
             repack(fresh, HERE)
         elif step == "forget":
-            try:
-                forget_session(fresh, HERE, session_id(self.random.randrange(4)), [], "a test")
-            except NotFound:
-                return
+            self._forget(fresh, HERE)
         elif self.store.run_files():  # lose a manifest
             self.random.choice(self.store.run_files()).unlink()
 

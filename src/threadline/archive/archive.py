@@ -1325,10 +1325,12 @@ def purge_caches(keep: Path, *, progress: ProgressDisplay | None = None) -> list
     Unpacked sessions are deleted and unpacked again. The index of this machine's homes is refreshed; other indexes that
     contain sessions which are gone are deleted, and built again when they are needed.
     """
-    from threadline.index import cache_folder, remove_stale_indexes
+    from threadline.index import cache_folder, list_indexes, remove_stale_indexes
     from threadline.keep import clear_kept_homes
 
     clear_kept_homes(keep, cache_folder())
+    if not list_indexes(cache_folder()):
+        return []
     problems: list[str] = []
     refreshed: Path | None = None
     try:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from threadline.index.refresh import RefreshResult, rebuild_index, refresh_index
     from threadline.index.schema import PRIVATE, TABLES, VIEWS
     from threadline.index.sql import QueryResult, error_position, timeout_message, unique_names
-    from threadline.index.store import FIELDS, DamagedIndex, cache_folder, index_path, open_read_only
+    from threadline.index.store import FIELDS, DamagedIndex, cache_folder, index_path, list_indexes, open_read_only
     from threadline.index.summaries import SessionBrief
     from threadline.index.text import extract_fields
     from threadline.index.vocabulary import Vocabulary, normalize_text, strip_escapes, tokenize
@@ -64,7 +64,7 @@ __getattr__ = lazy_exports(
         "refresh": ["RefreshResult", "rebuild_index", "refresh_index"],
         "schema": ["PRIVATE", "TABLES", "VIEWS"],
         "sql": ["QueryResult", "error_position", "timeout_message", "unique_names"],
-        "store": ["DamagedIndex", "FIELDS", "cache_folder", "index_path", "open_read_only"],
+        "store": ["DamagedIndex", "FIELDS", "cache_folder", "index_path", "list_indexes", "open_read_only"],
         "summaries": ["SessionBrief"],
         "text": ["extract_fields"],
         "vocabulary": ["Vocabulary", "normalize_text", "strip_escapes", "tokenize"],

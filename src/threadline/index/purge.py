@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from secrets import token_hex
-from time import monotonic, time
+from time import process_time, time
 
 from threadline import locks
 from threadline.errors import Error
@@ -42,8 +42,9 @@ MAX_BYTES_AT_ONCE = 256 * 1024 * 1024
 """A larger index is not purged in passing, by a command that only wants an answer: that would take long."""
 _MERGE_PAGES = 2_000
 _BUSY_MS = 300
-# A purge that takes long is not repeated at once if an answer is waiting: it may take this share of the time.
-_LONG_SECONDS = 1.0
+# A purge that takes long (in CPU seconds) is not repeated at once if an answer is waiting: it may take this
+# share of the time.
+_LONG_SECONDS = 3.0
 _TIME_SHARE = 0.05
 _DELETE_WORDS = (
     f"INSERT INTO text(text, rowid, {', '.join(FIELDS)}) VALUES('delete', ?, {', '.join('?' * len(FIELDS))})"
@@ -88,7 +89,7 @@ def purge(connection: sqlite3.Connection, *, in_passing: bool = False) -> bool:
     meta = dict(connection.execute("SELECT name, value FROM meta"))
     if not is_purge_due(connection, meta, in_passing=in_passing):
         return True
-    start = monotonic()
+    start = process_time()
     try:
         if meta["unpurged"] == _WORDS_STEP:
             _remove_words(connection)
@@ -98,7 +99,7 @@ def purge(connection: sqlite3.Connection, *, in_passing: bool = False) -> bool:
         if meta["unpurged"] != _LOG_STEP:
             connection.execute("VACUUM")
             _set_step(connection, _LOG_STEP)
-        _empty_log(connection, monotonic() - start)
+        _empty_log(connection, process_time() - start)
     except _UnstableWords:
         return False
     except sqlite3.OperationalError:

@@ -220,8 +220,9 @@ class _KeepRun:
                 pieces, size = self._read_pieces(file, start, status.st_size, writer, trainer)
                 after = os.fstat(file.fileno())
             # A file that is written while it is read may mix two states, unless it reads the same twice.
-            is_unchanged = (after.st_mtime_ns, after.st_size, size) == (
+            is_unchanged = (after.st_mtime_ns, after.st_ctime_ns, after.st_size, size) == (
                 status.st_mtime_ns,
+                status.st_ctime_ns,
                 status.st_size,
                 status.st_size,
             )

@@ -228,7 +228,7 @@ Examples:
   threadline keep accept-forgotten --yes         without asking
 
 \b
-Exit codes: 0 forgotten, or listed; 1 nothing is pending, or you said no; 2 an error.
+Exit codes: 0 done; 1 nothing is pending, or you said no; 2 an error.
 """
 
 
