@@ -20,14 +20,17 @@ _WORD_FIELDS = word_set(
     " kind"
 )
 _WORD = re.compile(r"[A-Za-z<][A-Za-z0-9_.:@/\[\]>-]{0,127}|[0-9]{1,4}(?:\.[0-9]{1,4}){1,3}(?:-[a-z0-9.]{1,16})?")
+_KIND = re.compile(r"[a-z]{2,16}(?:[_-][a-z]{2,16}){0,3}")
 # Texts and numbers in these are the conversation's; only their sizes are metrics.
 _CONVERSATION_FIELDS = word_set("input toolUseResult attachment data mcpMeta snapshot trackedFileBackups")
 _RESULT_NUMBERS = word_set(
-    "durationMs durationSeconds totalDurationMs totalTokens totalToolUseCount numFiles numLines numMatches totalLines"
+    "searchCount durationMs durationSeconds totalDurationMs totalTokens totalToolUseCount numFiles numLines numMatches"
+    " totalLines"
     " startLine bytes code exitCode interrupted isImage truncated isAsync"
 )
-_RESULT_OBJECTS = word_set("usage file cache_creation server_tool_use toolStats")
 _PRICED_FIELDS = frozenset(("usage", "modelUsage", "cache_creation", "server_tool_use", "iterations"))
+# A message inside of a result is one of the model's, and has usage.
+_MESSAGE_FIELDS = frozenset(("message", *_PRICED_FIELDS))
 _BLOCK_KINDS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
 
 
@@ -59,7 +62,7 @@ def _reduce_object(
     value: dict[str, Any], key: str, fixed: FormatWords, depth: int, *, in_conversation: bool
 ) -> dict[str, Any]:
     reduced: dict[str, Any] = {}
-    in_conversation = (in_conversation or key in _CONVERSATION_FIELDS) and key not in _PRICED_FIELDS
+    in_conversation = (in_conversation or key in _CONVERSATION_FIELDS) and key not in _MESSAGE_FIELDS
     is_priced = key in _PRICED_FIELDS
     is_call = value.get("type") in _BLOCK_KINDS
     for name, item in value.items():
@@ -67,7 +70,7 @@ def _reduce_object(
             reduced[name] = {}
         elif is_call and name == "name" and isinstance(item, str):
             reduced[name] = item if _is_plain_word(item) else describe_text(item)
-        elif name in fixed.keys or (is_priced and _is_plain_word(name)):
+        elif name in fixed.keys or name in _RESULT_NUMBERS or (is_priced and _is_plain_word(name)):
             reduced[name] = _reduce(item, name, fixed, depth + 1, in_conversation=in_conversation)
     return reduced
 
@@ -76,6 +79,8 @@ def _reduce_text(value: str, key: str, fixed: FormatWords, *, in_conversation: b
     if key in ID_FIELDS and ID_VALUE.fullmatch(value):
         return value
     if fixed.is_fixed(key, value):
+        return value
+    if in_conversation and key == "type" and _KIND.fullmatch(value):
         return value
     if not in_conversation and key in _WORD_FIELDS and _is_plain_word(value):
         return value
