@@ -113,7 +113,7 @@ def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: st
 )
 @click.option(
     "--level",
-    type=click.Choice(list(Level)),
+    type=click.Choice([level.value for level in Level]),
     help="How much to redact: standard; strict, also random values, paths and URLs; metrics, all text."
     " Default: standard.",
 )

@@ -62,8 +62,8 @@ Exit codes: 0 secrets found; 1 none found; 2 an error.
 )
 @click.option(
     "--level",
-    type=click.Choice([Level.STANDARD, Level.STRICT]),
-    default=Level.STANDARD,
+    type=click.Choice([Level.STANDARD.value, Level.STRICT.value]),
+    default=Level.STANDARD.value,
     show_default=True,
     help="strict: also random values, paths, URLs and all addresses, as `export --level strict` removes them.",
 )
