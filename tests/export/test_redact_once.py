@@ -243,10 +243,10 @@ def test_staging_folders_of_killed_exports_are_removed(tmp_path: Path, monkeypat
     killed, running = tmp_path / f"threadline-export-{process.pid}-a", tmp_path / f"threadline-export-{os.getppid()}-b"
     for folder in (killed, running):
         (folder / "copies").mkdir(parents=True)
-    with make_staging_folder() as folder:
+    with make_staging_folder() as own:
         assert not killed.exists()
         assert running.exists()
-        assert Path(folder).name.startswith(f"threadline-export-{os.getpid()}-")
+        assert Path(own).name.startswith(f"threadline-export-{os.getpid()}-")
 
 
 @pytest.mark.slow
