@@ -283,7 +283,8 @@ _TRIGGER = re.compile(
     r"(?i)(?<![\w.])(?:"
     + "|".join(sorted({re.escape(name) for name in _BY_PROGRAM}, key=len, reverse=True))
     + r")(?![\w-])"
-    r"|read -\w*s|pass|secret|token|key|cred|auth|pwd|pem\b|urandom|environ|\.env|netrc|npmrc|pypirc|pgpass|id_|printenv|getenv"
+    r"|read -\w*s|pass|secret|token|key|cred|auth|pwd|pem\b|urandom|environ|\.env|netrc|npmrc|pypirc|pgpass|id_"
+    r"|printenv|getenv"
     r"|p12"
     r"|kube|tfvars|cookie|dsn|salt|random|sid\b|\.cnf|sha\d+sum|md5sum|consul|genkey"
 )
