@@ -111,7 +111,7 @@ _BACKSLASH_ESCAPE = re.compile(
     rf"\\\\*(?:x\{{?0{{0,4}}({_ASCII_HEX})\}}?|u00({_ASCII_HEX})|u\{{0{{0,4}}({_ASCII_HEX})\}}|U000000({_ASCII_HEX})"
     rf"|u([fF][fF][0-5][0-9a-fA-F])|0?([01][0-7][0-7])(?![0-9]))"
 )
-_PERCENT_ESCAPE = re.compile(rf"%(?:25)*({_ASCII_HEX})")
+_PERCENT_ESCAPE = re.compile(rf"%(?:25)*(?:u00)?({_ASCII_HEX})")
 _ENTITY = re.compile(
     r"&(?:amp;)*(?:#(?:0{0,4}[0-9]{1,6}|[xX]0{0,5}[0-9a-fA-F]{1,5});?"
     r"|(?:quot|QUOT|amp|AMP|lt|LT|gt|GT|apos|lowbar|UnderBar|period|hyphen|dash|equals|plus|sol|colon|comma|semi|num"
@@ -157,7 +157,7 @@ _ESCAPES = (
         ),
         _backslash_escapes,
     ),
-    _Decoder(re.compile("%(?=[2-7][0-9a-fA-F])"), _percent_escapes),
+    _Decoder(re.compile("%(?=[2-7][0-9a-fA-F]|u00[2-7])"), _percent_escapes),
     _Decoder(re.compile(r"&(?=#|[A-Za-z]{2,8};)"), _entities),
     _Decoder(re.compile(r"=(?=3D|[2-7][0-9A-F]=[2-7][0-9A-F])"), _quoted_printable),
 )
@@ -353,7 +353,7 @@ _MIN_UNITS = 10
 
 def _list_pattern(unit: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Patterns of a list of character codes and of one of its items."""
-    item = rf"(?>{_KEY}{_CALL}{unit}{_CODE_END}(?:[ \t]?\))?)"
+    item = rf"(?>{_KEY}{_CALL}(?:{unit}){_CODE_END}(?:[ \t]?\))?)"
     return (
         re.compile(rf"(?<![\w.]){item}(?:{_SEPARATOR}{item}){{{_MIN_UNITS - 1},}}(?![\w])"),
         re.compile(rf"{_KEY}{_CALL}({unit}){_CODE_END}(?:[ \t]?\))?{_SEPARATOR}?"),
@@ -363,12 +363,14 @@ def _list_pattern(unit: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 _DECIMALS, _ONE_DECIMAL = _list_pattern(_DECIMAL)
 _HEX_CODE = rf"(?:0[xX]|&[hH]|\\*[xX]|%|\$|#|U\+00)?(?:{_ASCII_HEX}|0[9aAdD]|00)"
 _HEX_CODES, _ONE_HEX = _list_pattern(_HEX_CODE)
+_OCTALS, _ONE_OCTAL = _list_pattern("(?:0o|0)?(?:0[4-7]|1[0-7])[0-7]|0o[4-7][0-7]")
+_BINARIES, _ONE_BINARY = _list_pattern("(?:0b)?0[01]{7}")
 _CHARACTERS = re.compile(
     rf"(?<![\w\\])(\\*[\"'`])[!-~]\1(?>{_SPACE}[,+.&|]{{0,2}}{_SPACE}\1[ -~]\1){{{_MIN_UNITS - 1},}}"
 )
 _ONE_CHARACTER = re.compile(rf"(\\*[\"'`])([ -~])\1(?:{_SPACE}[,+.&|]{{0,2}}{_SPACE})?")
-_SPACED = re.compile(r"(?<![!-~])[!-~](?:( {1,3}|\t)[!-~]){15,}(?![!-~])")
-_ONE_SPACED = re.compile(r"([!-~])(?: {1,3}|\t)?")
+_SPACED = re.compile(r"(?<![!-~])[!-~](?:(?: {1,3}|\t|\r?\n)[!-~]){15,}(?![!-~])")
+_ONE_SPACED = re.compile(r"([!-~])(?: {1,3}|\t|\r?\n)?")
 
 
 # Hints of lists. Each starts with a rare character, and several items must follow.
@@ -377,15 +379,20 @@ _FOLLOWING = (
     r"(?![0-9a-zA-Z]))"
 )
 _CODE_HINTS = (
-    r"1(?<=[^\w.]1)[01][0-9](?:u8)?" + _FOLLOWING,
+    r"1(?<=[^\w.]1)[0-7][0-9](?:u8)?" + _FOLLOWING,
     *(rf"{digit}(?<=[^A-WYZa-wyz0-9_.]{digit})[0-9a-fA-F](?:u8|[uU])?{_FOLLOWING}" for digit in (7, 4)),
 )
 _CHARACTER_HINTS = (
     r",(?<=[\"'`],)(?:[ \t\r\n]{0,24}\\{0,8}[\"'`][!-~]\\{0,8}[\"'`],){4}",
     r"\+(?<=[\"'` ]\+)(?:[ \t]?[\"'`][!-~][\"'`][ \t]?\+){4}",
 )
+_OCTAL_HINT = r"o(?<=0o)[0-7]{2,3}(?=[^\w]{1,4}0o[0-7]{2,3}[^\w]{1,4}0o)"
+_BINARY_HINTS = (r"01[01]{6}(?=[^\w]{1,4}(?:0b)?0[01]{7}[^\w]{1,4}(?:0b)?0[01]{7}(?![01]))",)
 _SPACED_HINTS = (
-    *(rf"{sign}(?:(?<=[!-~] {sign})|(?<=[!-~]   {sign}))(?=(?: {{1,3}}[!-~]){{4}} )" for sign in "-_"),
+    *(
+        rf"{sign}(?:(?<=[!-~][ \n]{sign})|(?<=[!-~]   {sign}))(?=(?:(?: {{1,3}}|\r?\n)[!-~]){{4}}[ \r\n])"
+        for sign in "-_"
+    ),
     r"I(?:(?<=[AKS] I)|(?<=[AKS]   I))(?= {1,3}[Az] {1,3}[!-~] )",
 )
 _DUMP_HINTS = (r"00000[0-9a-fA-F]{0,10}:?[ \t]{1,3}(?:[0-9a-fA-F]{2,8}[ \t]|[ \t]{1,2}[!-~\\])",)
@@ -425,6 +432,19 @@ def _hex_codes(text: str, at: int) -> Iterator[Part]:
 def _codes(text: str, at: int) -> Iterator[Part]:
     yield from _decimals(text, at)
     yield from _hex_codes(text, at)
+    for match in _near_hints((*_CODE_HINTS, _OCTAL_HINT), _OCTALS, text, at):
+        yield Part(
+            *match.span(),
+            "".join(chr(int(code.lstrip("0o") or "0", 8)) for code in _ONE_OCTAL.findall(match[0])),
+            _ONE_OCTAL,
+        )
+
+
+def _binaries(text: str, at: int) -> Iterator[Part]:
+    for match in _near_hints(_BINARY_HINTS, _BINARIES, text, at):
+        yield Part(
+            *match.span(), "".join(chr(int(code[-8:], 2)) for code in _ONE_BINARY.findall(match[0])), _ONE_BINARY
+        )
 
 
 def _characters(text: str, at: int) -> Iterator[Part]:
@@ -484,7 +504,8 @@ def _read_dump(rows: list[list[str]], read: Callable[[str], bytes]) -> str | Non
 _LISTS = tuple(
     _Decoder(re.compile(hint), find)
     for hints, find in (
-        (_CODE_HINTS, _codes),
+        ((*_CODE_HINTS, _OCTAL_HINT), _codes),
+        (_BINARY_HINTS, _binaries),
         (_CHARACTER_HINTS, _characters),
         (_SPACED_HINTS, _spaced),
         (_DUMP_HINTS, _dumps),

@@ -20,9 +20,10 @@ _SEQUENCE_8_BIT = re.compile(f"\x9b{_SEQUENCE_END}")
 _MAYBE_ESCAPED_SEQUENCE = re.compile(r"\[(?<=(?:1b|1B|33|\\e)\[)")
 _ESCAPED_SEQUENCE = re.compile(rf"\\\\{{0,15}}(?:u001[bB]|x1[bB]|033|e)\[{_SEQUENCE_END}")
 # Invisible characters, unescaped and escaped; backspace; NUL.
-# All that Unicode calls default-ignorable; a variation selector counts only inside a word, because emoji have one.
+# All that Unicode calls default-ignorable, and marks that are drawn over a letter. A variation selector counts only
+# inside a word, because emoji have one.
 _INVISIBLE = re.compile(
-    "[\u200b-\u200f\u2060-\u206f\ufeff\u00ad\u202a-\u202e\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0"
+    "[\u200b-\u200f\u2060-\u206f\ufeff\u00ad\u202a-\u202e\u0300-\u036f\u20d0-\u20e2\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0"
     "\ufff0-\ufff8\ufe00-\ufe0f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _SELECTOR_IN_WORD = re.compile("[\ufe00-\ufe0f](?<=[!-~].)(?=[!-~])")
@@ -149,7 +150,7 @@ _EMPHASIS = tuple(
         (r"\*", r"\*{0,2}"),
         ("~", "~"),
         ("`", "`?"),
-        ("<", "/?(?:b|i|em|strong|code|span|wbr|mark|u|s)/?>"),
+        ("<", r"/?[a-z][a-z0-9]{0,9}(?:[ ][^<>\n]{0,200})?/?>(?:</?[a-z][a-z0-9]{0,9}(?:[ ][^<>\n]{0,200})?/?>){0,4}"),
     )
 )
 
