@@ -24,6 +24,7 @@ LISTS = {
     "files-log": "/files/log?path=a.py",
     "doctor": "/doctor",
     "keys": "/keys",
+    "access": "/access",
 }
 SESSIONS = {
     "short": SHORT,
