@@ -20,6 +20,17 @@ HOSTILE = {
     "other anchors": b"re_a\n",
     "halves of strings": b'sk-a1B2c3D4e5"\n+ "',
     "names of names": b'password: "token": ',
+    "records": b'"name":"password","value":',
+    "header lines": b"a|password|b\n",
+    "aligned columns": b"name    password    x\n",
+    "column lists": b"insert into t (" + b"password," * 80 + b") values (1,2,3)\n",
+    "pipes": b"echo abcdef1 | docker login --password-stdin ",
+    "options": b" -p abc1 -w abc2 -P x ",
+    "expected prompts": b'expect "password" { send ',
+    "calls": b'login("a", "b", ',
+    "objects without a brace": b'"kty":',
+    "a name without an end": b"password....................",
+    "lines of sentences": b"use abc1 as the password for the user ann is ",
 }
 
 

@@ -18,7 +18,26 @@ def word_set(text: str) -> frozenset[str]:
 
 
 _NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_PASSWORD_WORDS = frozenset(("password", "passwd", "passwort", "pwd", "passphrase", "passcode", "pass", "pw", "pin"))
+_PASSWORD_WORDS = word_set(
+    "password passwd passwort pwd passphrase passcode pass pw pin psk kennwort wachtwoord senha contrasena contrasenya"
+    " clave haslo heslo losenord parola sifre salasana adgangskode jelszo motdepasse mdp passe passord sandi"
+    " passwords passphrases"
+    " rootpw bindpw dbpw userpw adminpw olcrootpw userpwd dbpwd keymaterial"
+)
+_PASSWORD_ENDS = ("password", "passwd", "passphrase", "passwort")
+# Other words that end with `pass` are no passwords: compass, bypass.
+_PASS_PREFIXES = word_set(
+    "db user admin root smtp mail email ssh sql mysql pg redis require store key trust my login ftp imap wifi http"
+    " proxy"
+    " auth srcstore deststore srckey destkey keystore truststore master sudo become vault ldap bind rabbit mongo app"
+    " svc"
+    " service client server api enable ansible ks stdin sftp smb vpn vnc rdp su mqtt basic host net new old pg"
+)
+# Words after the one that decides. The name denotes the same kind of value without them.
+_NAME_SUFFIXES = word_set(
+    "plain value again old new confirm confirmation confirmed current crypted encrypted raw clear cleartext plaintext"
+    " repeat verify prod dev staging live backup v string b64 base64 test sandbox txt"
+)
 _SECRET_WORDS = word_set(
     "secret secrets token credential credentials creds cred jwt bearer apikey secretkey accesskey privatekey accountkey"
     " authkey authtoken sharedaccesskey auth authorization cookie"
@@ -28,11 +47,13 @@ _KEY_QUALIFIERS = word_set(
     "api access secret private auth account subscription encryption signing master shared storage license"
     " licence service app application client consumer session admin deploy webhook ssh gpg hmac aes rsa"
     " server project integration ingest instrumentation primary secondary stream push root jwt cipher"
-    " crypto anthropic openai"
+    " crypto anthropic openai isakmp host digest"
 )
 # A name that ends with one of these words is about a secret and does not contain it.
 _METADATA_WORDS = word_set(
-    "id ids name names type types file files path paths url uri urls source length len size count counts"
+    "timeout days attempts interval iterations rounds minutes seconds hours retries history minlen maxlen minimum"
+    " maximum"
+    " id ids name names type types file files path paths url uri urls source length len size count counts"
     " limit limits prefix suffix pattern regex env var field fields format kind label title description"
     " hint version expiry expires expired expiration ttl at age policy strength rule rules manager"
     " provider store class index lookup helper usage budget used total max min rate price prices cost"
@@ -64,8 +85,42 @@ def split_name(name: str) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def is_password_name(name: str) -> bool:
     """Whether the name denotes a password, which may be short and a plain word."""
+    parts = _main_words(name)
+    if not parts:
+        return False
+    last = parts[-1]
+    if last in _PASSWORD_WORDS or last.endswith(_PASSWORD_ENDS):
+        return True
+    return last.endswith("pass") and last[:-4] in _PASS_PREFIXES
+
+
+def _main_words(name: str) -> tuple[str, ...]:
+    """The words of a name without a number or qualifier at its end: `password_old`, `API_KEY_2`, `tokenProd`."""
     parts = split_name(name)
-    return bool(parts) and (parts[-1] in _PASSWORD_WORDS or parts[-1].endswith(("password", "passwd", "passphrase")))
+    end = len(parts)
+    while end > 1 and (parts[end - 1] in _NAME_SUFFIXES or parts[end - 1].isdigit()):
+        end -= 1
+    return parts if parts[-2:] in _NAMES_WITH_SUFFIX else parts[:end]
+
+
+_NAMES_WITH_SUFFIX = {("connection", "string"), ("public", "key")}
+
+
+@lru_cache(maxsize=4096)
+def has_password_word(name: str) -> bool:
+    """Whether a word of the name means password or credentials."""
+    return any(part in _PASSWORD_WORDS or part in {"credentials", "credential"} for part in split_name(name))
+
+
+@lru_cache(maxsize=4096)
+def is_getter(name: str) -> bool:
+    """Whether a name is that of a function that reads, checks or asks."""
+    return bool(_GETTER_WORDS & set(split_name(name)))
+
+
+_GETTER_WORDS = word_set(
+    "get read load ask prompt find fetch input field is has test by query select resolve lookup label"
+)
 
 
 @lru_cache(maxsize=4096)
@@ -75,7 +130,7 @@ def is_secret_name(name: str) -> bool:
     >>> [is_secret_name(name) for name in ("DB_PASSWORD", "apiKey", "input_tokens", "primary_key")]
     [True, True, False, False]
     """
-    parts = split_name(name)
+    parts = _main_words(name)
     if parts[-2:] == ("key", "base"):  # Rails derives all other keys from this one
         parts = parts[:-1]
     if not parts or parts[-1] in _METADATA_WORDS:
@@ -88,7 +143,9 @@ def is_secret_name(name: str) -> bool:
     if last in {"key", "keys"}:
         return len(parts) > 1 and parts[-2] in _KEY_QUALIFIERS and not (set(parts) & _HARMLESS_KEY_QUALIFIERS)
     return (
-        last in _SECRET_WORDS or last.endswith("secret") or parts[-2:] in {("connection", "string"), ("set", "cookie")}
+        last in _SECRET_WORDS
+        or last.endswith("secret")
+        or parts[-2:] in {("connection", "string"), ("set", "cookie"), ("key", "material")}
     )
 
 
@@ -108,22 +165,91 @@ def services_in_name(name: str) -> tuple[Service, ...]:
 PLACEHOLDER = re.compile(r"<(?:[a-z][a-z0-9_]*-[0-9]+|home)>")
 """Matches a placeholder that replaced something."""
 
+# A value that is a reference as a whole: to a variable, a template field, a store of secrets, or a part of a program.
 _REFERENCE = re.compile(
-    r"\$[\w{(]|%\w+%\Z|\{\{|\{[\w.]*\}|@\w+@\Z|<[^>]*>?\Z|\[[^\]]*\]\Z|\w+\(|(?:process|os|import\.meta|self|this|config|settings"
-    r"|env|req|request|args|options|ctx|context|props|data|secrets|vars|var|local|module|params|credentials|response|res|user)\."
+    r"\$\{.*\}\Z|\$\(.*\)?\Z|\{\{.*\}\}\Z|\{[\w.\[\]:!>'-]*\}\Z|[#%@]\{.*\}\Z|%\w+%\Z|%\(\w+\)s\Z|%[srdvq]\Z|@\w+@\Z"
+    r"|<[^<>]*>?\Z|\[[^\[\]]*\]\Z|__\w+__\Z|[A-Za-z_][\w.]*\([^()]*\)?\Z|\$[0-9@*#?!$-]\Z"
+    r"|(?:process|os|import\.meta|self|this|config|settings|env|req|request|args|options|ctx|context|props|data|secrets"
+    r"|vars|var|local|module|params|credentials|response|res|user|each|steps|inputs|github|values|builtins)"
+    r"(?:\.[A-Za-z_][\w-]*|\[[^\]]*\]|\([^)]*\))+\Z"
+    r"|(?:vault|ref\+\w+|arn|ssm|env|file|awssm|keyvault|keyring|keychain|secretsmanager|projects)[:/]\S*[a-z/]\S*\Z"
+    r"|(?:ENC|DEC)\[.*\]\Z|--?[A-Za-z][A-Za-z-]*\Z|![A-Za-z]+\Z"
 )
-_FILLER = re.compile(r"(.)\1*\Z|[*.xX#?_-]+\Z|[xX*.]{4,}|\.\.\.|…|\\u2026")
+_VARIABLE = re.compile(r"\$\$?([A-Za-z_]\w*)\Z")
+_EMBEDDED_REFERENCE = re.compile(
+    r"\$\{[^{}]*\}|\$\([^()]*\)|\{\{[^{}]*\}\}|\{[\w.!:]*\}|\$[A-Z_][A-Z0-9_]*\b|<[a-z_-]+>|%s|%\(\w+\)s"
+)
+# Characters that stand for others: a value of only these, or masked except for a few characters at its ends.
+_FILLER = re.compile(
+    r"(.)\1*\Z|[*.xX#?_\u2022-]+\Z|.{0,12}[*\u2022]{3,}.{0,8}\Z|[\w-]{0,12}(?:\.{3,}|\u2026|\\u2026)[\w-]{0,6}\Z"
+    r"|(?:[A-Za-z]{1,8}[_-]){0,3}[xX]{3,}(?:[._-]?[xX]{2,})*(?:[._-]?[A-Za-z0-9]{0,4})\Z"
+)
 _PLACEHOLDER_WORDS = word_set(
     "true false null none nil undefined string str int integer bool boolean number object array any"
     " unknown void bytes optional required default example sample test changeme change-me secret password"
     " passwd token key value your yours here redacted hidden masked empty todo tbd foo bar baz foobar"
     " dummy fake placeholder username user admin name id type auto yes no on off self this new return"
     " await async function const let var public private static final if else in is not and or with from"
-    " import as for while hash plain plaintext basic bearer digest cookie session"
+    " import as for while hash plain plaintext basic bearer digest cookie session varchar text char"
+    " n/a missing invalid incorrect expired prompt stdin env file encrypted asplaintext"
 )
-_EXAMPLE_TEXT = re.compile(
-    r"(?i)your|my[-_]|example|placeholder|changeme|change[-_]me|insert|replace|redacted|dummy|<|>|\bxxx"
+_EXAMPLE_MARKS = word_set(
+    "your my the our some example placeholder changeme change insert replace redacted dummy fake sample here enter put"
+    " paste todo add fill xxx mock foo bar baz foobar any hidden masked removed deleted omitted whatever goes actual"
 )
+_EXAMPLE_WORDS = _EXAMPLE_MARKS | word_set(
+    "a an api key keys password passwd pass pw token tokens secret secrets access private public client auth bearer id"
+    " name user username admin root db database app application service server account email login credential"
+    " credentials value string text with this that is in to of for me it strong secure super very long random real new"
+    " old test testing dev prod production staging local development only not used set sk pk pat jwt ssh aws azure gcp"
+    " google github gitlab openai anthropic slack stripe redis mysql postgres postgresql mongo mongodb smtp mail"
+    " project"
+    " org host url uri please provide use must be generate generated hash salt signing encryption passphrase session"
+    " cookie webhook default empty null none personal oauth refresh one two unsafe insecure demo fixture"
+)
+_EXAMPLE_ENDS = word_set(
+    "here key password passwd token secret id name value username user string credential credentials"
+)
+_SMALL_NUMBERS = word_set("0 1 2 3 00 01 12 123 1234 12345 123456 42")
+_NOT_WORD = re.compile(r"[^A-Za-z0-9]+")
+_MAX_EXAMPLE = 80
+
+
+def is_example(value: str) -> bool:
+    """Whether the whole value is words that say that a real value belongs here.
+
+    >>> [is_example(value) for value in ("your-api-key-here", "my_secret_token", "my-dog-Rex-2019", "password77")]
+    [True, True, False, False]
+    """
+    if len(value) > _MAX_EXAMPLE:
+        return False
+    lower = value.lower()
+    if lower.endswith(("example", "examplekey")):
+        return True
+    words = [word for word in _NOT_WORD.split(lower) if word]
+    words = words if len(words) > 1 else list(split_name(value))
+    if not words:
+        return False
+    if words[0] in {"your", "my", "insert", "replace", "enter"} and words[-1] in _EXAMPLE_ENDS:
+        return all(map(str.isalpha, words))
+    return any(word in _EXAMPLE_MARKS for word in words) and all(
+        word in _EXAMPLE_WORDS or word in _SMALL_NUMBERS for word in words
+    )
+
+
+def _is_variable(value: str) -> bool:
+    """Whether the value is the name of a variable after a dollar sign, and not a password that starts with one."""
+    match = _VARIABLE.match(value)
+    if match is None:
+        return False
+    name = match[1]
+    if name.isupper() or not any(map(str.isdigit, name)):
+        return True
+    words = split_name(name)
+    # In a name, numbers come last. In a password they replace letters, or follow what is no word of names.
+    return all(map(str.isalpha, words[:-1])) and bool(_EXAMPLE_WORDS & set(words))
+
+
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*(?:[.:/-][A-Za-z_]+)*\Z")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 _CODE = re.compile(r"[A-Za-z_][\w.]*(?:\(|\[|\)|;|\Z)")
@@ -139,6 +265,12 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MIN_ENTROPY = 3.4
 _MIN_ENTROPY_LONG = 4.0
 _LONG_VALUE = 24
+_SYMBOLS = frozenset("!@#$%^&*+=~?")
+_VERSION_RANGE = re.compile(r"[~^<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][\w.]+)?\Z")
+_LETTERS = re.compile(r"[A-Za-z_-]+\Z")
+_SNAKE_CASE = re.compile(r"[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+\Z|[A-Z]+[0-9]{0,2}(?:_[A-Z]+[0-9]{0,2})+\Z")
+_MIN_TEMPLATE_REST = 4
+_MIN_WORD_LENGTH = 3.5  # on average, in a name of several words
 
 
 def entropy(value: str) -> float:
@@ -157,20 +289,72 @@ def is_path(value: str) -> bool:
 
 
 def is_literal(value: str) -> bool:
-    """Whether a value can be real, and not a placeholder, reference, filler or type."""
+    """Whether a value can be real, and not a placeholder, reference, filler or type.
+
+    The whole value decides: a password may contain the signs and words of placeholders.
+
+    >>> [is_literal(value) for value in ("$DB_PASSWORD", "<your-password>", "${X}", "$uperS3cret!9", "pa<ss>w0rd77")]
+    [False, False, False, True, True]
+    """
     bare = PLACEHOLDER.sub("", value)
     if bare != value and not any(map(str.isalnum, bare)):
         return False
-    if value.lower() in _PLACEHOLDER_WORDS or _REFERENCE.match(value):
+    if value.lower() in _PLACEHOLDER_WORDS or _REFERENCE.match(value) or _is_variable(value) or _FILLER.match(value):
         return False
-    return not _FILLER.match(value)
+    rest = _EMBEDDED_REFERENCE.sub("", value) if "$" in value or "{" in value or "<" in value or "%" in value else value
+    return rest == value or sum(map(str.isalnum, rest)) >= _MIN_TEMPLATE_REST
 
 
 def can_be_password(value: str, *, quoted: bool) -> bool:
     """Whether the value of a password name can be a password. If it is not quoted, it needs more than letters."""
-    if len(value) < 4 or not is_literal(value) or _EXAMPLE_TEXT.search(value):  # noqa: PLR2004 - nobody's password is shorter
+    if len(value) < 4 or not is_literal(value) or is_example(value):  # noqa: PLR2004 - nobody's password is shorter
         return False
-    return quoted or not _CODE.match(value) or any(map(str.isdigit, value))
+    if _VERSION_RANGE.match(value) or (_LETTERS.match(value) and len(split_name(value)) > 1 and is_secret_name(value)):
+        return False
+    return quoted or _has(value, str.isdigit) or (not _CODE.match(value) and any(sign in value for sign in _SYMBOLS))
+
+
+@lru_cache(maxsize=4096)
+def is_variable_name(name: str) -> bool:
+    """Whether a name is that of a variable or property in a file of settings, and not an attribute in a program."""
+    if name.isupper() or name.startswith(_PROPERTY_PREFIXES):
+        return True
+    return "_" in name and "." not in name
+
+
+_PROPERTY_PREFIXES = (
+    "spring.", "javax.", "hibernate.", "mail.", "db.", "jdbc.", "quarkus.", "ldap.", "redis.", "smtp.", "datasource.",
+    "ssl.",
+)  # fmt: skip
+
+
+_NOT_IN_PROSE = re.compile(
+    r"v?[0-9]+(?:[._:/-][0-9]+)*[A-Za-z]{0,3}\Z|[a-z]+(?:[-_/.][a-z]+)+\Z|\w+\.[a-z]{2,5}\Z|[a-z]+[A-Z][a-z]+(?:[A-Z]"
+    r"[a-z]+)*\Z"
+    r"|[A-Za-z_][\w.]*[\(=]|[A-Z_]+[0-9]?\Z|.*(?:://|\\[nrt])|[a-z]+='|--?[A-Za-z]|[\w.+-]+@[\w-]+\.\w|[\w.-]+/"
+    r"[\w.-]+/|[a-z0-9.-]+/[a-z][a-z0-9./-]*\Z|[A-Za-z_-]+\.[a-z0-9]{1,5}\Z|#[0-9]+\Z"
+)
+_TECHNICAL_WORDS = word_set(
+    "sha1 sha224 sha256 sha384 sha512 md5 base64 base32 oauth2 oauth1 utf8 utf16 utf-8 utf-16 http2 http3 ipv4 ipv6"
+    " x509"
+    " argon2 argon2id argon2i bcrypt2 pbkdf2 python2 python3 pkcs8 pkcs12 pkcs1 s3 ec2 k8s win32 win64 x64 x86 2fa mfa2"
+    " totp2 log4j ed25519 p12 p256 secp256k1 aes128 aes256 aes-128 aes-256 hs256 rs256 es256 i18n l10n web3 neo4j"
+    " psycopg2"
+    " mp3 mp4 h264 h265 ext4 ntfs3 fat32 crc32 iso8601 ss7 wpa2 wpa3 wpa2-psk a11y e2e sql2 db2 o365 m365 auth0 d-i u2f"
+)
+
+
+def is_password_in_prose(value: str) -> bool:
+    """Whether a word of a sentence or an unquoted argument looks like a password: letters with digits or symbols."""
+    if not 5 <= len(value) <= 128 or not is_literal(value) or is_example(value) or is_path(value):  # noqa: PLR2004 - a word
+        return False
+    if value.lower() in _TECHNICAL_WORDS or _NOT_IN_PROSE.match(value) or _UUID.match(value) or _DATE.match(value):
+        return False
+    letters = _has(value, str.isalpha)
+    if letters and _has(value, str.isdigit):
+        return True
+    inside = value[1:-1]
+    return letters and len(value) >= 8 and any(symbol in inside for symbol in _SYMBOLS)  # noqa: PLR2004 - longer than a word with a sign
 
 
 def can_be_key(value: str, *, quoted: bool) -> bool:
@@ -180,14 +364,48 @@ def can_be_key(value: str, *, quoted: bool) -> bool:
     # First because it is cheap: without a digit, only a random value can be a key.
     if not _has(value, str.isdigit) and entropy(value) <= _MIN_ENTROPY:
         return False
-    if _EXAMPLE_TEXT.search(value) and entropy(value) < _MIN_ENTROPY_LONG:
+    if is_example(value) or is_test_name(value):
         return False
-    if not quoted and _DOTTED.match(value.lstrip("*&")):
+    if not quoted and (_DOTTED.match(value.lstrip("*&")) or _SNAKE_CASE.match(value)):
         return False
     if _IDENTIFIER.match(value):
         # Only letters: random if upper and lower case are mixed as in no name.
         return quoted and len(value) >= 16 and entropy(value) > _MIN_ENTROPY and _is_mixed_case(value)  # noqa: PLR2004 - a short token
     return any(map(str.isdigit, value)) or entropy(value) > _MIN_ENTROPY
+
+
+def is_symbol_name(value: str) -> bool:
+    """Whether a value is the name of a function or constant: words with underscores.
+
+    >>> [is_symbol_name(value) for value in ("XXH3_128bits_withSecret", "q5tNzCiJVIdqaU_Z2")]
+    [True, False]
+    """
+    words = [word for word in split_name(value) if word.isalpha()]
+    return "_" in value and bool(words) and sum(map(len, words)) >= _MIN_WORD_LENGTH * len(words)
+
+
+def is_test_name(value: str) -> bool:
+    """Whether a key is words of tests and examples with a small number, such as `test-token-1`."""
+    words = [word for word in _NOT_WORD.split(value.lower()) if word]
+    return len(words) > 1 and all(word in _EXAMPLE_WORDS or word in _SMALL_NUMBERS for word in words)
+
+
+def is_distinctive(value: str) -> bool:
+    """Whether a value is distinctive enough to be replaced everywhere, and not only after its name."""
+    if len(value) < 6:  # noqa: PLR2004 - shorter ones are in many words
+        return False
+    kinds = any(map(str.isalpha, value)) + any(map(str.isdigit, value)) + (not value.isalnum())
+    return kinds > 1 and entropy(value) > 2  # noqa: PLR2004 - bits a character
+
+
+def kind_of(name: str, value: str) -> str:
+    """The kind of a value by its name: that of a service, or a general one."""
+    for service in services_in_name(name):
+        if re.fullmatch(service.pattern, value):
+            return service.kind
+    if is_password_name(name):
+        return "password"
+    return "assigned-secret"
 
 
 def is_random(value: str) -> bool:
@@ -222,3 +440,45 @@ def _is_mixed_case(value: str) -> bool:
 
 def _has(value: str, is_it: Callable[[str], bool]) -> bool:
     return any(map(is_it, value))
+
+
+# Words for passwords in other languages, in lower case, each with a letter that is not ASCII.
+_FOREIGN_NAMES = word_set(
+    "contraseña hasło lösenord şifre jelszó lykilorð slaptažodis parolă пароль парола гасло κωδικός συνθηματικό"
+    " סיסמה סיסמא"
+    " المرور السر عبور पासवर्ड รหัสผ่าน khẩu 密码 密碼 口令 パスワード 暗証番号 비밀번호 암호 løsenord"
+)
+_FOREIGN_FORMS = tuple(
+    (form, next(letter for letter in form if not letter.isascii()))
+    for name in sorted(_FOREIGN_NAMES)
+    for form in dict.fromkeys((name, name.capitalize(), name.upper()))
+    if not form.isascii()
+)
+_FOREIGN_SIGNS = {
+    "\uff1a": ":",
+    "\uff1d": "=",
+    "\u2502": "|",
+    "\u2503": "|",
+    "\u2551": "|",
+    "\u201c": '"',
+    "\u201d": '"',
+}
+_ASCII_NAMES = {2: "pw", 3: "pwd", 4: "pass", 5: "_pass", 6: "passwd", 7: "_passwd"}
+
+
+def translate_names(text: str, foreign: str) -> str:
+    """Replace words for passwords in other languages by English ones of the same length, and their signs by ASCII.
+
+    `foreign` are the characters of the text that are not ASCII.
+
+    >>> translate_names("пароль=x", "пароль")
+    'passwd=x'
+    """
+    letters = set(foreign)
+    for form, letter in _FOREIGN_FORMS:
+        if letter in letters and form in text:
+            text = text.replace(form, _ASCII_NAMES.get(len(form)) or "password".rjust(len(form), "_"))
+    for sign, ascii_sign in _FOREIGN_SIGNS.items():
+        if sign in letters:
+            text = text.replace(sign, ascii_sign)
+    return text

@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.redact import heuristics
-from threadline.redact.assignments import is_credible, is_distinctive, kind_of
+from threadline.redact.assignments import is_credible
 from threadline.redact.formats import Span
-from threadline.redact.heuristics import is_secret_name
+from threadline.redact.heuristics import is_distinctive, is_secret_name, kind_of
 from threadline.redact.known_secrets import KnownSecrets, Placeholders, placeholder_family
 from threadline.redact.multiline import PRIVATE_KEY, body_lines
 from threadline.redact.personal import GENERIC_USER_NAMES, find_personal_data

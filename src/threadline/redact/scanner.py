@@ -12,18 +12,24 @@ from functools import lru_cache
 from typing import Any
 
 from threadline.redact import heuristics, prefilter
+from threadline.redact.arguments import find_call_passwords, find_command_passwords
 from threadline.redact.assignments import (
     ENV_WORDS,
     LONG_OPTION,
     find_assigned_values,
-    find_command_passwords,
     find_named_values,
     is_credible,
-    kind_of,
 )
-from threadline.redact.decoding import decode_run, may_be_encoded
+from threadline.redact.decoding import decode_run, foreign_characters, may_be_encoded
 from threadline.redact.formats import FORMATS, SERVICES, Span
-from threadline.redact.heuristics import is_secret_name, services_in_name, split_name, word_set
+from threadline.redact.heuristics import (
+    is_secret_name,
+    kind_of,
+    services_in_name,
+    split_name,
+    translate_names,
+    word_set,
+)
 from threadline.redact.multiline import (
     MAY_CONTINUE,
     MAY_HAVE_STARTED,
@@ -72,7 +78,7 @@ def find_spans_in_bytes(view: bytes, *, personal: bool = False) -> list[Span]:
 
 def _to_bytes(text: str) -> bytes:
     """The text as bytes, one per character, so that offsets are the same."""
-    return text.encode("ascii", "replace")
+    return (text if text.isascii() else translate_names(text, foreign_characters(text))).encode("ascii", "replace")
 
 
 def _scan_windows(view: bytes, *, personal: bool, decode_runs: bool) -> Iterator[Span]:
@@ -125,7 +131,8 @@ def _scan_window(view: bytes, *, personal: bool, decode_runs: bool) -> Iterator[
     yield from find_short_credentials(view, lower, marks)
     yield from named_values
     yield from find_assigned_values(view, lower, marks)
-    yield from find_command_passwords(view, marks)
+    yield from find_command_passwords(view, lower, marks)
+    yield from find_call_passwords(view, lower, marks)
     if personal:
         yield from find_personal_data(view)
 
@@ -219,9 +226,10 @@ KINDS: dict[str, str] = {
 # In lower case, so that one search serves names and formats; rules that depend on case check again. Alternatives that
 # begin with a letter fail at once. Lookbehinds are slower and come last.
 _DASH = re.compile(
-    rb"-(?:[panu](?<=[ \t]-.)|-(?=[a-z0-9])(?=" + LONG_OPTION + rb"|(?:proxy-)?user)"
-    rb"|s(?<=sudo -s)()|s(?<=convertto-s)ecurestring()|b(?<=-----b)egin()|e(?<=-----e)nd()|l(?<=private-l)ines: ()"
-    rb"| (?<=---- )(?:begin()|end())"
+    rb"-(?:s(?<=sudo -s)()|stdin()|[acekhnprsuwx](?<=[ \t]-.)|-(?=[a-z0-9])(?="
+    + (LONG_OPTION + rb"|(?:proxy-)?user|(?:src-|dest-)?creds|auth )")
+    + rb"|with-token()|literal(?<=from-literal)(?=[= ])()|s(?<=convertto-s)ecurestring()"
+    rb"|b(?<=-----b)egin()|e(?<=-----e)nd()|l(?<=private-l)ines: ()| (?<=---- )(?:begin()|end())"
     rb"|" + broken_anchor_pattern(b"-") + rb"(?P<anchor>))"
 )
 _ANCHOR_GROUP = _DASH.groupindex["anchor"]
@@ -241,7 +249,7 @@ def find_rare_marks(lower: bytes) -> RareMarks:
         if match.lastindex is None:
             marks.options.append(match.start())
         elif match.lastindex != _ANCHOR_GROUP:
-            marks.words.add(match[0])
+            marks.add_word(match[0], match.start())
     marks.underscores = [match.start() for match in _UNDERSCORE.finditer(lower)]
     return marks
 

@@ -15,9 +15,9 @@ from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 from threadline.redact import provenance
-from threadline.redact.assignments import is_credible, is_distinctive, kind_of
+from threadline.redact.assignments import is_credible
 from threadline.redact.formats import Span
-from threadline.redact.heuristics import is_secret_name
+from threadline.redact.heuristics import is_distinctive, is_secret_name, kind_of
 from threadline.redact.metrics import keep_metrics
 from threadline.redact.records import (
     FormatWords,

@@ -1,0 +1,335 @@
+"""Find passwords among the arguments of common programs and functions, where only the position or a letter says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from threadline.redact import heuristics, prefilter
+from threadline.redact.contexts import find_piped_value, literal_span, word_span
+from threadline.redact.formats import Span
+from threadline.redact.heuristics import is_distinctive
+from threadline.redact.prefilter import RareMarks, match_at_places
+
+# Options of one or two letters, with a value that follows or is attached. The program precedes them on its line.
+_SEPARATE_OPTION = re.compile(rb"-(?<=[ \t]-)([a-zA-Z]{1,2})[ \t=:]{1,2}(\\*[\"'])?([^\s\"'\\]{3,256})")
+_ATTACHED_OPTION = re.compile(rb"-(?<=[ \t]-)(hp|[a-zA-Z])(\\*[\"'])?([^\s\"'\\=:-][^\s\"'\\]{2,256})")
+_LOGIN_OPTION = re.compile(rb"-(?<=[ \t]-)([a-zA-Z])[ \t=]{0,2}\\*[\"']?([^\s\"']{4,256})")
+_SEPARATE_PROGRAMS = {
+    "p": "sshpass useradd usermod mongo mongosh mongodump mongorestore mongoexport mongoimport mongotop mongostat"
+    " login psexec"
+    " psexec64 rdesktop ncftp ncftpput ncftpget rabbitmqadmin az cqlsh influx beeline crackmapexec netexec nxc"
+    " evil-winrm"
+    " hydra medusa twine security winrs gsutil kubeadm couchbase-cli nodetool sqlplus mssql-cli ncrack wmiexec pwsh"
+    " vncviewer"
+    " htdigest smbmap kcadm.sh kcadm asadmin neo4j-admin cypher-shell psftp freerdp proxychains arangosh arangodump",
+    "P": "zip unzip zipcloak sqlcmd bcp osql tsql isql ipmitool mosquitto_pub mosquitto_sub mosquitto_rr security"
+    " ssh-keygen"
+    " fcrackzip certutil pktool tftp sqsh freebcp defncopy wg-quick",
+    "w": "ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami ldappasswd ldapmodrdn ldapcompare ldapexop kadmin"
+    " security dsadd dsmod",
+    "s": "ldappasswd",
+    "a": "redis-cli ldappasswd valkey-cli keydb-cli",
+    "A": "snmpwalk snmpget snmpset snmpbulkwalk snmpgetnext snmptrap",
+    "X": "snmpwalk snmpget snmpset snmpbulkwalk snmpgetnext snmptrap",
+    "c": "snmpwalk snmpget snmpset snmpbulkwalk snmpbulkget snmpgetnext snmptable snmptrap onesixtyone",
+    "k": "openssl nuget",
+    "N": "ssh-keygen",
+    "pw": "plink pscp psftp puttygen kitty addprinc cpw kadmin kadmin.local",
+    "rp": "schtasks",
+}
+_ATTACHED_PROGRAMS = {
+    "p": "sshpass mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mysqlbinlog mysqlpump mysqlsh"
+    " mysqlslap mariadb"
+    " mariadb-dump mariadb-admin mycli xtrabackup mysqlhotcopy 7z 7za 7zr 7zz rar unrar",
+    "hp": "rar",
+    "P": "sqlcmd bcp osql isql",
+    "U": "",
+}
+# Options with a login: a name, a sign and the password.
+_LOGIN_PROGRAMS = {
+    "U": (b"%", "smbclient rpcclient net winexe smbget smbtree smbcacls smbcquotas wmic nmblookup pth-winexe cifsdd"),
+    "u": (b",", "lftp"),
+    "E": (b":", "curl"),
+    "a": (b":", "http https xh xhs httpie ab hey"),
+    "b": (b"=", "curl wget"),
+}
+
+
+def _program_pattern(programs: str) -> re.Pattern[bytes]:
+    names = b"|".join(re.escape(name.encode()) for name in sorted(programs.split(), key=len, reverse=True))
+    return re.compile(rb"(?:\A|[\s/\"'`(\\$])(?:" + names + rb")(?:\.exe)?(?=[\s\"'])")
+
+
+_SEPARATE = {letter.encode(): _program_pattern(names) for letter, names in _SEPARATE_PROGRAMS.items()}
+_ATTACHED = {letter.encode(): _program_pattern(names) for letter, names in _ATTACHED_PROGRAMS.items() if names}
+_LOGINS = {letter.encode(): (sign, _program_pattern(names)) for letter, (sign, names) in _LOGIN_PROGRAMS.items()}
+_COMMAND_REACH = 300
+_COMMAND_START = re.compile(rb"(?<!\\)\r?\n|(?<!\\)\\n|[|;]|&&")
+_PLACEHOLDER_ARGUMENT = re.compile(rb"[A-Z_]+\Z|[<\[{$(-]|/dev/|\d{1,5}\Z")
+
+
+def find_command_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
+    """Find passwords that are passed to commands; `marks` are the rare marks of the view."""
+    for at in marks.options:
+        span = _option_password(view, at)
+        if span is not None:
+            yield span
+    if marks.places:
+        yield from _find_by_words(view, lower, marks)
+    for match in _PGPASS.finditer(view) if any(sign.search(view) for sign in _PGPASS_LINE) else ():
+        span = literal_span("password", match.start(1), match[1])
+        if span is not None:
+            yield span
+    for match in _HASH.finditer(view):
+        if match.end() - match.start() >= _MIN_HASH:
+            yield Span(*match.span(), "password-hash")
+
+
+def _option_password(view: bytes, at: int) -> Span | None:
+    for pattern, programs in ((_SEPARATE_OPTION, _SEPARATE), (_ATTACHED_OPTION, _ATTACHED)):
+        match = pattern.match(view, at)
+        if match is None:
+            continue
+        letters = match[1]
+        program = programs.get(letters)
+        if program is not None and _is_run_by(view, at, program):
+            return _argument_span(match)
+    login = _LOGIN_OPTION.match(view, at)
+    known = _LOGINS.get(login[1]) if login else None
+    if login is None or known is None or known[0] not in login[2] or not _is_run_by(view, at, known[1]):
+        return None
+    offset = login[2].index(known[0]) + 1
+    return word_span("password", login.start(2) + offset, login[2][offset:])
+
+
+def _is_run_by(view: bytes, at: int, program: re.Pattern[bytes]) -> bool:
+    """Whether a program of the pattern starts the command that has an option at this position."""
+    begin = max(0, at - _COMMAND_REACH)
+    for separator in _COMMAND_START.finditer(view, begin, at):
+        begin = separator.end()
+    return program.search(view, begin, at) is not None
+
+
+_PROSE_WORD = re.compile(rb"[a-z]{3,5}\Z")
+
+
+def _argument_span(match: re.Match[bytes]) -> Span | None:
+    value = match[3]
+    if not match[2] and (_PLACEHOLDER_ARGUMENT.match(value) or _PROSE_WORD.match(value)):
+        return None
+    return literal_span("password", match.start(3), value)
+
+
+# Programs and files that a rare word announces. Each pattern starts at that word, in lower case.
+_QUOTED = rb"\\*[\"']([^\s\"'\\]{4,128})\\*[\"']"
+_WORD = rb"\\*[\"']?([^\s\"'\\|;&<>]{4,128})"
+_BLANK = rb"[ \t]+"
+_NAME = rb"[\w.@$#-]{1,64}"
+_BREAK = rb"(?:\s|\\n)"
+_IDENTIFIED = rb"by (?:password |values )?(?:" + _QUOTED + rb"|(?=[^\s0-9`]{0,64}[0-9])" + _WORD + rb")"
+_SECURE_STRING = rb"-securestring (?:-string )?(?:-asplaintext )?(?:-force )?(?:-string )?" + _QUOTED
+_ORACLE = (
+    rb"(?:plus|pdp|bc:oracle:thin:)[ \t]*(?:-\S+[ \t]+){0,3}\\*[\"']?"
+    + _NAME
+    + rb"/([^\s\"'\\/@]{3,128})(?=[@\s\"'\\]|\Z)"
+)
+_EXPECT = (
+    rb"pect [^\n\\]{0,20}" + _BREAK + rb"{0,20}[^\n]{0,60}(?:assword|assphrase|asscode|pin)\b[^\n]{0,20}?" + _BREAK
+) + (rb"{0,20}\{?" + _BREAK + rb"{0,40}send(?:_user)?[ \t]+(?:--[ \t]+)?\\*\"([^\s\"\\]{4,128})(?:\\+[rn]|\r|\n)")
+_NET_USER = rb"user[ \t]+(?:\\*\"[^\"\n]{1,40}\\*\"|[\w.\\-]{1,64})[ \t]+\\*\"?([^\s\"/\\*-][^\s\"\\]{3,128})"
+_NET_USE = (
+    rb"use[ \t][^\n]{0,120}?(?:\\\\[\w.$-]{1,64}(?:\\+[\w.$-]{1,64}){1,3}[ \t]+|/user:[\w.\\@-]{1,64}[ \t]+)"
+    rb"\\*\"?([^\s\"/\\*][^\s\"\\]{3,128})"
+)
+_ADD_USER = rb"(?:bbitmqctl(?:[ \t]+-\S+)* (?:add_user|authenticate_user)|ba-tool user (?:create|add|setpassword))" + (
+    _BLANK + rb"\\*[\"']?" + _NAME + rb"\\*[\"']?" + _BLANK + _WORD
+)
+_BCRYPT = rb"bcrypt\w{0,12}[.:]{1,2}(?:hash|hashpw|hashsync|compare|comparesync|checkpw|hashpassword)\([bn]?" + _QUOTED
+_PGP_SYM = rb"pgp_sym_(?:en|de)crypt\w{0,8}\([^()\n]{1,200}?,[ \t]{0,4}\\*'([^\s'\\]{4,128})\\*'"
+_WORD_PATTERNS = tuple(
+    (words, re.compile(pattern))
+    for words, pattern in (
+        ((prefilter.IDENTIFIED_BY,), _IDENTIFIED),
+        ((prefilter.SECURE_STRING,), _SECURE_STRING),
+        (prefilter.ORACLE, _ORACLE),
+        ((prefilter.EXPECT,), _EXPECT),
+        ((prefilter.NET_USER,), _NET_USER),
+        ((prefilter.NET_USE,), _NET_USE),
+        ((prefilter.SLASH_P,), rb"p:\\*[\"']?([^\s\"'\\]{4,128})"),
+        (prefilter.ADD_USER, _ADD_USER),
+        ((prefilter.FROM_LITERAL,), rb"-literal[= ]\\*[\"']?[\w.-]{1,80}=" + _WORD),
+        ((prefilter.PGP_SYM,), _PGP_SYM),
+        ((prefilter.PRAGMA,), rb"pragma (?:re)?key[ \t]{0,4}=[ \t]{0,4}" + _QUOTED),
+        ((prefilter.BCRYPT,), _BCRYPT),
+    )
+)
+# The same for words of everyday text, after which only what looks like a password is one.
+_TEXT_PATTERNS = tuple(
+    (words, re.compile(pattern))
+    for words, pattern in (
+        ((b"ult ",), rb"ult (?:login|encrypt_string)" + _BLANK + rb"(?:-\S+[ \t]+){0,2}" + _WORD),
+        (
+            (b"bscure ", b"unity ", b"uth "),
+            rb"(?:bscure|unity|uth(?<![a-z]auth))" + _BLANK + rb"(?:" + _NAME + rb"[ \t]+)??" + _WORD,
+        ),
+        ((prefilter.BASIC,), rb"basic(?:auth \S{1,60}|\.[\w.-]{1,40})[ \t]+" + _NAME + _BLANK + _WORD),
+    )
+)
+# Programs that read a password from their input.
+_PIPED_WORDS = (prefilter.SUDO, prefilter.STDIN, prefilter.WITH_TOKEN, *prefilter.PIPED_TO, prefilter.CHPASSWD)
+_CHPASSWD_LIST = re.compile(
+    rb"passwd\b(?:[^\n\\]{0,60}<<-?[ \t]*\\*[\"']?\w{1,20}\\*[\"']?|:"
+    + _BREAK
+    + rb"{1,40}(?:expire:[^\n\\]{0,20}"
+    + _BREAK
+    + rb"{1,40})?(?:list|users):[ \t]*\|?)"
+)
+_CHPASSWD_LINE = re.compile(rb"(?:\r?\n|\\n)[ \t]{0,40}(?:-[ \t]+)?\\*[\"']?[a-z_][\w.-]{0,31}:([^\s\"'\\]{4,128})")
+_VAULT_FIELDS = re.compile(
+    rb"ult (?:kv put|write)[ \t]+[\w./-]{1,200}"
+    rb"((?:[ \t]+[\w.-]{1,60}=(?:\\*[\"'][^\"'\n]{0,256}\\*[\"']|[^\s\"'|;&]{1,256})){1,20})"
+)
+_VAULT_FIELD = re.compile(rb"=\\*[\"']?([^\s\"'\\]{4,256})")
+_JWK_FIELD = re.compile(
+    rb"\"(?:d|k|p|q|dp|dq|qi)\\*\"" + _BREAK + rb"{0,20}:" + _BREAK + rb"{0,20}\\*\"([A-Za-z0-9_-]{10,4096})\\*\""
+)
+_OBJECT_VALUE = re.compile(
+    rb"\"[vV]alue\\*\"" + _BREAK + rb"{0,20}:" + _BREAK + rb"{0,20}\\*\"([^\s\"\\]{6,4096})\\*\""
+)
+_OBJECT_REACH = 2048
+_COOKIE_JAR = re.compile(
+    rb"(?:#HttpOnly_)?[\w.-]{3,253}(?:\t|\\t)(?:TRUE|FALSE)(?:\t|\\t)/[^\s\\]{0,200}(?:\t|\\t)(?:TRUE|FALSE)(?:\t|\\t)[0-9]{1,12}(?:\t|\\t)[^\s\\]{1,128}(?:\t|\\t)([^\s\\\"]{4,4096})"
+)
+_COOKIE_JAR_REACH = 280
+# A search for a few signs is faster than one for a whole line.
+_PGPASS_LINE = (re.compile(rb"5(?:43[0-9]:)(?<=:543.:)"), re.compile(rb"\*(?::)(?<=:\*:)"))
+_PGPASS = re.compile(
+    rb"(?<![\w.*/:-])(?:\*|[\w.-]{1,253}):(?:\*|[0-9]{2,5}):[\w*-]{1,64}:[\w.*@-]{1,64}:([^\s'\"\\:]{4,128})(?=\s|\\n|\\?\"|\Z)"
+)
+_HASH = re.compile(rb"\$(?:apr1|1|5|6|y|2[abxy]|argon2(?:id|i|d))\$(?:[\w=,./+]{1,64}\$){0,3}[\w./+]{16,128}")
+_MIN_HASH = 28
+
+
+def _find_by_words(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
+    for patterns, make_span in ((_WORD_PATTERNS, literal_span), (_TEXT_PATTERNS, word_span)):
+        for words, pattern in patterns:
+            for match in match_at_places(pattern, lower, marks.places_of(words)):
+                start, end = match.span(match.lastindex or 0)
+                span = make_span("password", start, view[start:end].rstrip(b"\"'`);"))
+                if span is not None:
+                    yield span
+    for at in marks.places_of(_PIPED_WORDS):
+        span = find_piped_value(view, lower, at, "password")
+        if span is not None:
+            yield span
+    for match in match_at_places(_VAULT_FIELDS, view, marks.places_of((prefilter.VAULT,))):
+        for field in _VAULT_FIELD.finditer(view, *match.span(1)):
+            span = word_span("password", field.start(1), field[1])
+            if span is not None:
+                yield span
+    yield from _find_in_objects(view, marks.places_of(prefilter.JWK), _JWK_FIELD, "private-key")
+    yield from _find_in_objects(view, marks.places_of((prefilter.COOKIE_OBJECT,)), _OBJECT_VALUE, "cookie")
+    yield from _find_chpasswd_lists(view, marks.places_of((prefilter.CHPASSWD,)))
+    yield from _find_cookie_jar_lines(view, marks.places_of(prefilter.COOKIE_JAR))
+
+
+def _find_in_objects(view: bytes, places: list[int], field: re.Pattern[bytes], kind: str) -> Iterator[Span]:
+    """The fields of the JSON objects around these places."""
+    done = 0
+    for place in places:
+        if place < done:
+            continue
+        floor = max(done, place - _OBJECT_REACH)
+        begin = max(view.rfind(b"{", floor, place), floor)
+        end = view.find(b"}", place, place + _OBJECT_REACH)
+        done = end if end >= 0 else min(len(view), place + _OBJECT_REACH)
+        for item in field.finditer(view, begin, done):
+            value = item[1].decode("latin-1")
+            if heuristics.is_literal(value) and not heuristics.is_example(value):
+                yield Span(*item.span(1), kind, local_only=kind == "cookie" and not is_distinctive(value))
+
+
+def _find_chpasswd_lists(view: bytes, places: list[int]) -> Iterator[Span]:
+    """Find the lines `user:password` that follow `chpasswd` in cloud-init's configuration and in shell scripts."""
+    for mark in match_at_places(_CHPASSWD_LIST, view, places):
+        at = mark.end()
+        while line := _CHPASSWD_LINE.match(view, at):
+            at = line.end()
+            span = literal_span("password", line.start(1), line[1])
+            if span is not None:
+                yield span
+
+
+def _find_cookie_jar_lines(view: bytes, places: list[int]) -> Iterator[Span]:
+    """Find the values in a cookie file of curl, wget or a browser."""
+    done = 0
+    for place in places:
+        floor = max(done, place - _COOKIE_JAR_REACH)
+        line, escaped = view.rfind(b"\n", floor, place), view.rfind(b"\\n", floor, place)
+        match = (
+            _COOKIE_JAR.match(view, max(line + 1, escaped + 2 if escaped >= 0 else floor)) if place >= done else None
+        )
+        if match is not None:
+            done = match.end()
+            if heuristics.is_literal(match[1].decode("latin-1")):
+                yield Span(*match.span(1), "cookie", local_only=not is_distinctive(match[1].decode("latin-1")))
+
+
+# Calls: which string of the arguments is the password depends on the function.
+_CALLS = re.compile(
+    rb"\((?=[\\\"'n])(?:(?<=login\()|(?<=nnect\()|(?<=nection\()|(?<=ntial\()|(?<=tials\()|(?<=lient\()|(?<=mysqli\()|(?<=pdo\()"
+    rb"|(?<=_user\()|(?<=teuser\()|(?<=ftp\()|(?<=_driver\()|(?<=sign_in\()|(?<=signin\()|(?<=authenticate\())"
+)
+_AUTH_CALL = re.compile(rb"uth[a-z_]{0,24}[ \t]{0,2}(?:[=:][ \t]{0,2}[\w.]{0,40})?[\(\[](?=[ \t]{0,2}[bru]?\\*[\"'])")
+_ARGUMENTS = re.compile(
+    rb"[ \t\n]{0,20}(?:[bru]?(\\*[\"'`])([^\"'`\\\r\n]{0,256})\1[\w.()]{0,30}|([\w.]{1,60}))[ \t\n]{0,20}(,|[\)\]])"
+)
+_HOST_FIRST = (b"nnect", b"nection", b"mysqli", b"pdo", b"ftp", b"_user", b"teuser")
+_MAX_ARGUMENTS = 6
+
+
+def find_call_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
+    """Find passwords among the positional arguments of functions that log in or connect."""
+    for match in _CALLS.finditer(lower):
+        span = _call_password(view, match.end(), host_first=lower.endswith(_HOST_FIRST, 0, match.start()))
+        if span is not None:
+            yield span
+    places = marks.places_of((prefilter.AUTH,))
+    for match in match_at_places(_AUTH_CALL, lower, places):
+        span = _call_password(view, match.end(), host_first=False)
+        if span is not None:
+            yield span
+    for match in match_at_places(_AUTH_LOGIN, lower, places):
+        start, end = match.span(1)
+        span = word_span("password", start, view[start:end])
+        if span is not None:
+            yield span
+
+
+_AUTH_LOGIN = re.compile(
+    rb"uth(?:entication)?(?:_users?)?\\*[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\*[\"']?[\w.@-]{1,64}:([^\s\"'\\/]{4,128})"
+)
+
+
+def _call_password(view: bytes, at: int, *, host_first: bool) -> Span | None:
+    """The password among the arguments from `at` on: the second string, or the third after a host."""
+    strings: list[tuple[int, bytes]] = []
+    count = 0
+    for _argument in range(_MAX_ARGUMENTS):
+        match = _ARGUMENTS.match(view, at)
+        if match is None:
+            break
+        count += 1
+        if match[2] is not None:
+            strings.append((match.start(2), match[2]))
+        at = match.end()
+        if match[4] != b",":
+            break
+    index = 2 if host_first and len(strings) > 2 else 1  # noqa: PLR2004 - host, name and password
+    if len(strings) == 1 and count == 1 and not host_first:
+        index = 0
+    if index >= len(strings) or b" " in strings[index][1]:
+        return None
+    start, value = strings[index]
+    return word_span("password", start, value)

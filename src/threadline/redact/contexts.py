@@ -1,0 +1,534 @@
+"""Find the value of a name that has no assignment sign: in records, tables, statements, sentences and command lines.
+
+Every search starts at a mention, the name of a secret that was found before. A text without such names costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from threadline.redact import heuristics
+from threadline.redact.formats import Span
+from threadline.redact.heuristics import is_password_name, kind_of
+
+
+class Mention(NamedTuple):
+    """The name of a secret at a position of a text."""
+
+    start: int
+    end: int
+    name: str
+    is_assigned: bool = False
+    """An assignment sign follows, but what comes after it is not a value by itself."""
+
+
+def find_values_near_names(view: bytes, lower: bytes, mentions: list[Mention]) -> Iterator[Span]:
+    """Find the values of mentioned names; `lower` is the view in lower case."""
+    tables = _Tables(view, lower)
+    for mention in mentions:
+        # Words of everyday text are names only if they are quoted.
+        if mention.name.lower() in _VERBS and view[mention.start - 1 : mention.start] not in _QUOTES:
+            continue
+        for find in _FINDERS_AFTER_SIGN if mention.is_assigned else _FINDERS:
+            span = find(view, lower, mention)
+            if span is not None:
+                yield span
+                break
+        else:
+            if not mention.is_assigned:
+                tables.add(mention)
+    yield from tables.find_values()
+
+
+def literal_span(name: str, start: int, value: bytes) -> Span | None:
+    """The span of a value that is quoted or in a field of its own, if it can be the secret that its name denotes."""
+    text = value.decode("latin-1")
+    if is_password_name(name):
+        if not heuristics.can_be_password(text, quoted=True) or _is_label(text) or heuristics.is_path(text):
+            return None
+    elif " " in text or not heuristics.can_be_key(text, quoted=True):
+        return None
+    return Span(start, start + len(value), kind_of(name, text), local_only=not heuristics.is_distinctive(text))
+
+
+def word_span(name: str, start: int, value: bytes) -> Span | None:
+    """The same for a word of a sentence or a command, which must look like a password by itself."""
+    value = value.rstrip(_SENTENCE_ENDS)
+    text = value.decode("latin-1")
+    if not heuristics.is_password_in_prose(text):
+        return None
+    if not is_password_name(name) and (
+        not heuristics.can_be_key(text, quoted=False) or heuristics.is_symbol_name(text)
+    ):
+        return None
+    return Span(start, start + len(value), kind_of(name, text), local_only=not heuristics.is_distinctive(text))
+
+
+_SENTENCE_ENDS = b".,;:!?)]}>\"'`*\\|"
+
+
+def _is_label(value: str) -> bool:
+    """Whether a value is a word or sentence for people, such as the translation of `Password`."""
+    return (value.isalpha() and value.istitle()) or (" " in value and not any(map(str.isdigit, value)))
+
+
+# Records: one field names, and another contains.
+
+_NAME_FIELDS = (
+    b"name", b"key", b"label", b"header", b"field", b"variable", b"var", b"title", b"property", b"parameter", b"param",
+    b"setting", b"option", b"attribute", b"env", b"id", b"item", b'"k', b'"n', b"'k", b"'n",
+)  # fmt: skip
+_NAME_OPTIONS = (b"--name", b"--key", b"--field", b"--item", b"--label")
+_PATH_PREFIX = re.compile(rb"[\w./:-]*\Z")
+_VALUE_FIELDS = (
+    rb"(?:value|val|content|contents|data|default|string|secret|text|v|plaintext|body"
+    rb"|(?:parameter|option|secret|header|field|string|default|new|current|property|config|plain)_?(?:value|string|te"
+    rb"xt))"
+)
+_VALUE_KEY = re.compile(
+    rb"(?:\A|[\s,;{\"'\\(-]|\\n)"
+    + _VALUE_FIELDS
+    + rb"(?:\\*[\"'])?(?:(?:\s|\\n){0,20}(?:=>|[:=])(?:\s|\\n){0,20}|[ \t]{1,2}(?=\\*[\"']|\S{6}))"
+)
+_NEXT_RECORD = re.compile(rb"[{}]|(?:\n|\\n)[ \t]{0,40}-[ \t]|(?:\n|\\n)[ \t]{0,40}(?:\n|\\n)")
+_RECORD_REACH = 400
+_LITERAL = re.compile(rb"(?:[bnNrf@$]?(\\*[\"'`])([^\r\n]{4,512}?)\1|([^\s\"'`,;(){}\[\]<>\\|]{4,512}))")
+
+
+def _is_in_name_field(lower: bytes, start: int) -> bool:
+    """Whether what starts here is the value of a field such as `name`, or of the option `--name`."""
+    head = lower[max(0, start - 80) : start]
+    if head.endswith((b"/", b":")):
+        head = head[: _PATH_PREFIX.search(head).start()]  # type: ignore[union-attr]
+    head = head.rstrip(b"\\\"'` \t")
+    if head.endswith((b":", b"=", b"=>")):
+        head = head.rstrip(b">=: \t")
+        return head.endswith(_NAME_FIELDS) or head.rstrip(b"\\\"'").endswith(_NAME_FIELDS)
+    return head.endswith(_NAME_OPTIONS)
+
+
+def _find_in_record(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    """The value in another field of the record in which a field contains the name."""
+    start, end, name, _ = mention
+    if not _is_in_name_field(lower, start):
+        return None
+    stop = _NEXT_RECORD.search(lower, end, end + _RECORD_REACH)
+    for key in _VALUE_KEY.finditer(lower, end, stop.start() if stop else min(len(lower), end + _RECORD_REACH)):
+        span = _literal_at(view, name, key.end())
+        if span is not None:
+            return span
+    begin = max(0, start - _RECORD_REACH)
+    for separator in _NEXT_RECORD.finditer(lower, begin, start):
+        begin = separator.end()
+    for key in reversed(list(_VALUE_KEY.finditer(lower, max(0, begin - 1), start))):
+        span = _literal_at(view, name, key.end())
+        if span is not None and span.end <= start:
+            return span
+    return None
+
+
+def _literal_at(view: bytes, name: str, at: int) -> Span | None:
+    match = _LITERAL.match(view, at)
+    if match is None:
+        return None
+    group = 2 if match[2] is not None else 3
+    return literal_span(name, match.start(group), match[group])
+
+
+# Elements: `<key>Password</key><string>value</string>`.
+_NEXT_ELEMENT = re.compile(
+    rb"[^<>\n]{0,20}</[\w:.-]{1,40}>(?:\s|\\n){0,40}<[\w:.-]{1,40}[^<>]{0,80}>(?:\s|\\n){0,20}([^<>\s]{4,256})(?:\s|"
+    rb"\\n){0,20}</"
+)
+
+
+def _find_in_next_element(view: bytes, _lower: bytes, mention: Mention) -> Span | None:
+    match = _NEXT_ELEMENT.match(view, mention.end) if view.find(b"</", mention.end, mention.end + 24) >= 0 else None
+    return literal_span(mention.name, match.start(1), match[1]) if match else None
+
+
+# Calls: the name is the function, or selects a field that is then filled.
+_FILLED = re.compile(
+    rb"\\*[\"']?\]?\\*[\"'`]?(?:,[ \t]{0,4}|\){1,2}(?:\.(?:first|last|clear|click|focus)\([^()]{0,20}\)){0,2}"
+    rb"\.(?:fill|type|send_?keys|press_?sequentially|set_?value|val|input|value|enter_?text|type_?text)\([ \t]{0,2})"
+    rb"[bnr]?(\\*[\"'`])([^\s\"'`\\]{4,128})\1"
+)
+_CALL = re.compile(rb"\\*[\"']?\([ \t]{0,4}((?:[\w.$:]{1,40}[ \t]{0,2},[ \t]{0,4}){0,3}[bnr]?\\*[\"'][^()\r\n]{0,400})")
+_STRING = re.compile(rb"\\*([\"'`])([^\"'`\\\r\n]{0,128})\\*\1")
+
+
+def _find_filled(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    """The text that a program types into the field that the name selects."""
+    match = _FILLED.match(lower, mention.end) if view[mention.end : mention.end + 1] in _AFTER_SELECTOR else None
+    if match is None:
+        return None
+    # In a list, the name is a word. In a selector, a sign comes before it.
+    is_selector = _SELECTOR.search(view, max(0, mention.start - 3), mention.start) is not None
+    is_filled = match[0].lstrip(b"\\\"'`]")[:1] == b")"
+    return literal_span(mention.name, *_view_group(view, match, 2)) if is_selector or is_filled else None
+
+
+def _find_in_call(view: bytes, _lower: bytes, mention: Mention) -> Span | None:
+    match = _CALL.match(view, mention.end) if view.find(b"(", mention.end, mention.end + 3) >= 0 else None
+    if match is None:
+        return None
+    strings = list(_STRING.finditer(view, match.start(1), match.end(1)))[:4]
+    for text in reversed(strings):
+        span = word_span(mention.name, text.start(2), text[2]) if b" " not in text[2] else None
+        if span is not None:
+            return span
+    return None
+
+
+_AFTER_SELECTOR = frozenset((b'"', b"'", b"]", b"`", b"\\", b")"))
+_SELECTOR = re.compile(rb"[#.]\Z|=\\*[\"']?\Z")
+
+
+def _view_group(view: bytes, match: re.Match[bytes], group: int) -> tuple[int, bytes]:
+    return match.start(group), view[match.start(group) : match.end(group)]
+
+
+# Command lines: the name is that of an option, a variable or a program that reads or stores a password.
+_ARGUMENT = rb"(?:(\\*[\"'])([^\r\n\"'\\]{4,256})(?:\\+[nr]){0,2}[^\r\n\"']{0,256}?\1|([^\s\"'`|;&<>\\]{4,256}))"
+_PIPED = re.compile(
+    rb"(?:\A|[\s;&(\"'`$])(?:echo|printf|print|write-output)[ \t]+(?:-[a-z]{1,3}[ \t]+|(?:\\*[\"'])?%s(?:\\+n)?(?:\\*"
+    rb"[\"'])?[ \t]+){0,3}" + (_ARGUMENT + rb"[ \t]*(\||>{1,2})[ \t]*([^|\r\n;]{0,240})\Z")
+)
+_HERE_STRING = re.compile(rb"[^\r\n|;<]{0,200}<<<[ \t]*" + _ARGUMENT)
+_OPTION_VALUE = re.compile(
+    rb"[\"']?(?:[ \t]+[^\s|;]{1,60}){0,4}?[ \t]+(?:-b|--body|--value|--text|--string-value|--plaintext|--secret-strin"
+    rb"g|--data)(?:[ \t]+|=|(?=[\"']))" + _ARGUMENT
+)
+_FILTERS = re.compile(
+    rb"(?:sudo )?(?:e?grep|rg|ag|jq|yq|sed|awk|cut|tr|head|tail|sort|uniq|less|wc|xargs|fold|column)\b"
+)
+_REDIRECTED_PATH = re.compile(rb"\\*[\"']?[\w./~$\{\}-]{0,120}\Z")
+_LINE_REACH = 400
+_LOGIN_PREFIX = re.compile(rb"[\w.@-]{1,64}:(?=[^\s:]{4})")
+
+
+def _find_in_command_line(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    """A value that is piped to a program, stored in a file, or passed by a here-string or an option after the name."""
+    match = _OPTION_VALUE.match(view, mention.end) if view.find(b" -", mention.end, mention.end + 240) >= 0 else None
+    if match is not None:
+        return _argument_span(view, mention.name, match)
+    return find_piped_value(view, lower, mention.start, mention.name)
+
+
+def find_piped_value(view: bytes, lower: bytes, at: int, name: str) -> Span | None:
+    """The value that the command line with a program at `at` gives to it, by a here-string or a pipe."""
+    here = _HERE_STRING.match(view, at) if view.find(b"<<<", at, at + 240) >= 0 else None
+    if here is not None:
+        return _argument_span(view, name, here)
+    begin = max(view.rfind(b"\n", max(0, at - _LINE_REACH), at) + 1, at - _LINE_REACH, 0)
+    if view.find(b"|", begin, at) < 0 and view.find(b">", begin, at) < 0:
+        return None
+    match = _PIPED.search(lower, begin, at)
+    if match is None or _FILTERS.match(match[5]) or (match[4] != b"|" and not _REDIRECTED_PATH.match(match[5])):
+        return None
+    return _argument_span(view, name, match)
+
+
+def _argument_span(view: bytes, name: str, match: re.Match[bytes]) -> Span | None:
+    group = 2 if match[2] is not None else 3
+    start, value = _view_group(view, match, group)
+    login = _LOGIN_PREFIX.match(value)
+    if login is not None:
+        start, value = start + login.end(), value[login.end() :]
+    if b" " in value:
+        return None
+    return literal_span(name, start, value) if group == 2 else word_span(name, start, value)  # noqa: PLR2004 - the quoted one
+
+
+# Positions after a program: `htpasswd -b FILE USER PASSWORD`, `wpa_passphrase SSID PASSWORD`.
+_POSITIONAL = {
+    "htpasswd": re.compile(
+        rb"[ \t]+-[a-z]*b[a-z]*(?:[ \t]+-\S+)*(?:[ \t]+[^\s-]\S*){1,2}?[ \t]+\\*[\"']?([^\s\"'\\|;&>]{4,128})\\*"
+        rb"[\"']?(?:[ \t]*(?:$|[\n|;&>)\"'`]|\\n)|\Z)",
+        re.IGNORECASE,
+    ),
+    "wpa_passphrase": re.compile(
+        rb"[ \t]+(?:\\*[\"'][^\"'\n]{1,32}\\*[\"']|\S{1,32})[ \t]+\\*[\"']?([^\s\"'\\|;&>]{8,63})"
+    ),
+    "-passwd": re.compile(rb"[ \t]+/\S{1,60}[ \t]+\\*[\"']?([^\s\"'\\|;&>]{4,128})"),
+    "change_password": re.compile(rb"[ \t]+[\w.@-]{1,64}[ \t]+\\*[\"']?([^\s\"'\\|;&>]{4,128})"),
+}
+_POSITIONAL["mosquitto_passwd"] = _POSITIONAL["htpasswd"]
+# Configuration of devices and installers: a type or number may come before the value.
+_LINE_QUALIFIERS = (
+    rb"(?:[0-9]|1[0-5]|ascii|hex|text|md5|sha|sha-?[0-9]{1,3}|encrypted|encryption|string|password|secret|plaintext|p"
+    rb"lain-text|clear"
+    rb"|cipher|simple|irreversible-cipher|hash|type|level [0-9]{1,2}|--[a-z]+|-[0-9a-z]|(?:by|as)(?=[ \t]+\\*[\"']))"
+)
+_CONFIG_LINE = re.compile(rb"(?:[ \t]+" + _LINE_QUALIFIERS + rb"){0,3}[ \t]+\\*[\"'`(]{0,2}([^\s\"'`<>]{4,256})")
+_LAST_ON_LINE = re.compile(
+    rb"[\"'`)]{0,2}[ \t]{0,8}(?:\r?\n|\\+n|\\*\"|[;,|&#!]|\Z|address\b|ro\b|rw\b|group\b|role\b|to\b|encrypted\b)"
+)
+
+
+def _find_after_name(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    """A value after the name and blanks, in a command or in a line of configuration."""
+    name = mention.name
+    if view[mention.end : mention.end + 1] not in (b" ", b"\t"):
+        return None
+    pattern = _POSITIONAL.get(name)
+    match = pattern.match(view, mention.end) if pattern else None
+    if match is not None:
+        return literal_span(name, match.start(1), match[1])
+    match = _CONFIG_LINE.match(lower, mention.end)
+    if match is None:
+        return None
+    start, value = _view_group(view, match, 1)
+    span = word_span(name, start, value)
+    if span is None or is_password_name(name):
+        return span
+    return span if _LAST_ON_LINE.match(lower, span.end) else None
+
+
+# Sentences.
+_SENTENCE = re.compile(
+    rb"(?:[ \t]+(?:for|of|to|on|in|at)[ \t]+(?:the[ \t]+)?[\w@.'/`-]{1,40}(?:[ \t][\w@.'`-]{1,30})?)??(?:[ \t]+"
+    rb"\([^()\n]{0,40}\))?[*`\"']{0,3}[ \t]*"
+    rb"(?:(?:is|was|has been|be) (?:now )?(?:set|changed|updated|reset) to|:|=|->|-{1,2}|\?|\.{3,40}|(?:is|was)(?: no"
+    rb"w| still| just| simply)?|(?:will|should|must|can) be|to|as):?[ \t]+[`\"'*(]{0,3}([^\s`\"'<>]{4,128})"
+)
+_AS_PASSWORD = re.compile(
+    rb"(?:\A|[\s`\"'(])([^\s`\"'()]{5,128})[`\"')]{0,2}[ \t]+(?:as|for)[ \t]+(?:(?:the|your|a|an|my|its|his|her|their"
+    rb"|our|root|admin|user|db"
+    rb"|database|default|initial|new|login|sudo|master)[ \t]+){0,3}\Z"
+)
+_LOGIN_PAIR = re.compile(
+    rb"[`\"'*]{0,3}(?:[ \t]+(?:for|of|to)[ \t]+[\w.-]{1,40})?(?:[ \t]*(?::|=|->)|[ \t]+(?:are|is|with|as))?[ \t]+"
+    rb"[`\"'(*]{0,3}[\w.@+-]{1,64}[`\"']?"
+    rb"(?:[ \t]*/[ \t]*|:[ \t]?|[ \t]+and[ \t]+|,[ \t]?)[`\"']?([^\s`\"'<>()]{5,128})"
+)
+_NEXT_LINE = re.compile(
+    rb"[\"'`*]{0,3}:?[\"'`*]{0,3}[ \t]{0,4}(?:\r?\n|\\n)[ \t]{0,40}(?:-[ \t]{1,4})?[\"'`]?([^\s\"'`,:;(){}\[\]<>\\"
+    rb"]{5,128})[\"'`]?[ \t]{0,4}(?=\r?\n|\\n|\Z|\")"
+)
+_KEY_VALUE_LINE = re.compile(rb"[ \t]{0,40}\|[ \t]{0,40}([^\s|]{4,128})[ \t]{0,40}(?=\r?\n|\\n|\Z|\|)")
+_LINE_BEGIN = re.compile(rb"(?:\A|\n|\\n)[#>*|+\- \t]{0,12}(?:[\w-]{1,24}[ \t]){0,3}\Z")
+
+
+_SENTENCE_SIGNS = frozenset((b" ", b"\t", b":", b"=", b"*", b"`", b'"', b"'", b".", b"?", b"-"))
+
+
+def _find_in_sentence(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    start, end, name, _ = mention
+    match = _SENTENCE.match(lower, end) if view[end : end + 1] in _SENTENCE_SIGNS else None
+    if match is not None:
+        span = word_span(name, *_view_group(view, match, 1))
+        if span is not None:
+            return span
+    if view[start - 1 : start] == b" " and is_password_name(name):
+        match = _AS_PASSWORD.search(lower, max(0, start - 180), start)
+        if match is not None:
+            return word_span(name, *_view_group(view, match, 1))
+    return None
+
+
+def _find_login_pair(view: bytes, _lower: bytes, mention: Mention) -> Span | None:
+    """A name and a password after the word credentials."""
+    match = _LOGIN_PAIR.match(view, mention.end) if mention.name.lower().startswith("cred") else None
+    return word_span("password", match.start(1), match[1]) if match else None
+
+
+def _find_on_next_line(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    """A value on a line of its own below its name, or in the next column of a narrow table."""
+    if not is_password_name(mention.name):
+        return None
+    for pattern in (_NEXT_LINE, _KEY_VALUE_LINE):
+        match = pattern.match(view, mention.end)
+        if match is not None and _LINE_BEGIN.search(lower, max(0, mention.start - 60), mention.start):
+            return word_span(mention.name, match.start(1), match[1])
+    return None
+
+
+# Words that are rather verbs or nouns of everyday text.
+_VERBS = frozenset(("pass", "pin", "passe", "pwd"))
+_QUOTES = frozenset((b'"', b"'", b"`"))
+_Finder = Callable[[bytes, bytes, Mention], Span | None]
+_FINDERS_AFTER_SIGN: tuple[_Finder, ...] = (
+    _find_in_record,
+    _find_in_next_element,
+    _find_filled,
+    _find_login_pair,
+    _find_on_next_line,
+)
+_FINDERS: tuple[_Finder, ...] = (
+    _find_in_record,
+    _find_in_next_element,
+    _find_filled,
+    _find_in_call,
+    _find_in_command_line,
+    _find_after_name,
+    _find_in_sentence,
+    _find_login_pair,
+    _find_on_next_line,
+)
+
+
+# Tables and column lists: the name is that of a column.
+
+_MAX_LINE = 1000
+_MAX_ROWS = 1000
+_LINE_BREAK = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
+_INTO = re.compile(rb"(?:into|copy|table)[ \t]+(?:if not exists )?[\w.`\"\[\]\\-]{1,80}(?:\s|\\n){0,8}\Z")
+_VALUES = re.compile(rb"\)(?:\s|\\n){0,20}(?:[a-z ]{0,40}(?:\s|\\n){1,20})?values?(?:\s|\\n){0,20}")
+_COPY = re.compile(rb"\)[ \t]+from[ \t]+stdin[^\n\\]{0,60}(?:;|\n|\\n)(?:\r?\n|\\n)?")
+_ROW_START = re.compile(rb"(?:\s|\\n|,){0,40}\(")
+_ROW_ITEM = re.compile(
+    rb"(?:\s|\\n){0,20}(?:[\w.]{1,40}\(\s{0,4}'([^'\\]*+)'(?:[^()']|'[^'\\]{0,80}'|\([^()]{0,80}\)){0,80}\)"
+    rb"|[nbexNBEX]?'((?:[^'\\]|''|\\[^n\"])*+)'|[nN]?\\*\"([^\"\\\r\n]*+)\\*\"|[^,()'\"]{0,200}(?:\([^()]{0,80}\))?)"
+    rb"(?:\s|\\n){0,20}([,)]|\Z)?"
+)
+_RULE_LINE = re.compile(rb"[-+|:=_ \t?\\]*\Z")
+_COLUMN_NAME = re.compile(rb"[ \t]*\\*[\"'`*]{0,2}(?:[A-Za-z_#][\w .()/#-]{0,40})?\\*[\"'`*]{0,2}[ \t]*\Z")
+_ALIGNED_HEADER = re.compile(
+    rb"[ \t]*[A-Za-z][\w.()/#-]*(?: [\w.()/#-]+){0,2}(?: {2,}[A-Za-z][\w.()/#-]*(?: [\w.()/#-]+){0,2})+[ \t]*\Z"
+)
+_SQL_SIGNS_BEFORE, _SQL_SIGNS_AFTER = b' \t\r\n`"[\\n', b'`"] \t\r\n\\n'
+_CELL_SIGNS = b" \t\"'`*\\"
+_COLUMN_LIST_REACH = 800
+
+
+class _Tables:
+    """The columns that mentions name, each table read once."""
+
+    def __init__(self, view: bytes, lower: bytes) -> None:
+        self._view = view
+        self._lower = lower
+        self._column_lists: dict[int, list[Mention]] = {}
+        self._header_lines: dict[int, list[Mention]] = {}
+
+    def add(self, mention: Mention) -> None:
+        """Add a mention that may be the name of a column."""
+        view, start, end = self._view, mention.start, mention.end
+        before = view[max(0, start - 8) : start].rstrip(_SQL_SIGNS_BEFORE)[-1:]
+        after = view[end : end + 8].lstrip(_SQL_SIGNS_AFTER)[:1]
+        if before in (b",", b"(") and after in (b",", b")"):
+            opening = view.rfind(b"(", max(0, start - _COLUMN_LIST_REACH), start)
+            if opening >= 0 and _INTO.search(self._lower, max(0, opening - 120), opening):
+                self._column_lists.setdefault(opening, []).append(mention)
+                return
+        begin = self._line_begin(start)
+        if begin is not None:
+            self._header_lines.setdefault(begin, []).append(mention)
+
+    def find_values(self) -> Iterator[Span]:
+        """Find the cells of all columns."""
+        for opening, mentions in self._column_lists.items():
+            yield from self._find_in_rows(opening, mentions)
+        done = 0
+        for begin in sorted(self._header_lines):
+            if begin >= done:
+                spans, done = self._find_in_table(begin, self._header_lines[begin])
+                yield from spans
+
+    def _line_begin(self, at: int) -> int | None:
+        floor = max(0, at - _MAX_LINE)
+        line, escaped = self._view.rfind(b"\n", floor, at), self._view.rfind(b"\\n", floor, at)
+        if line < 0 and escaped < 0:
+            return None if floor else 0
+        return max(line + 1, escaped + 2 if escaped >= 0 else 0)
+
+    def _find_in_rows(self, opening: int, mentions: list[Mention]) -> Iterator[Span]:
+        """The values of an INSERT statement or a COPY block whose column list starts at `opening`."""
+        view = self._view
+        closing = view.find(b")", mentions[-1].end, mentions[-1].end + _COLUMN_LIST_REACH)
+        if closing < 0:
+            return
+        columns = {view.count(b",", opening, mention.start): mention.name for mention in mentions}
+        copy = _COPY.match(self._lower, closing)
+        if copy is not None:
+            yield from self._find_in_lines(copy.end(), b"\t", view.count(b",", opening, closing) + 1, columns)[0]
+            return
+        values = _VALUES.match(self._lower, closing)
+        at = values.end() if values else -1
+        for _row in range(_MAX_ROWS):
+            row = _ROW_START.match(view, at) if at >= 0 else None
+            if row is None:
+                return
+            at, column = row.end(), 0
+            while item := _ROW_ITEM.match(view, at):
+                group = next((group for group in (1, 2, 3) if item[group]), 0)
+                if column in columns and group:
+                    span = literal_span(columns[column], item.start(group), item[group])
+                    if span is not None:
+                        yield span
+                at, column = item.end(), column + 1
+                if item[4] != b",":
+                    break
+
+    def _find_in_table(self, begin: int, mentions: list[Mention]) -> tuple[list[Span], int]:
+        """The cells below the names in the header line at `begin`, and where the table ends."""
+        line_break = _LINE_BREAK.search(self._view, mentions[-1].end, mentions[-1].end + _MAX_LINE)
+        if line_break is None:
+            return [], begin
+        header = self._view[begin : line_break.start()]
+        for delimiter in (b"|", b"\t", b"\\t", b",", b";"):
+            if delimiter not in header or (delimiter in b",;" and delimiter + b" " in header):
+                continue
+            cells = header.split(delimiter)
+            # In a program, such a line is part of a list.
+            is_list = delimiter in b",;" and (not all(map(bytes.strip, cells)) or header[:1].isspace())
+            if is_list or not all(map(_COLUMN_NAME.match, cells)):
+                return [], begin
+            columns = {header.count(delimiter, 0, mention.start - begin): mention.name for mention in mentions}
+            return self._find_in_lines(line_break.end(), delimiter, len(cells), columns)
+        return self._find_in_aligned_columns(begin, header, line_break.end(), mentions)
+
+    def _find_in_lines(self, at: int, delimiter: bytes, width: int, columns: dict[int, str]) -> tuple[list[Span], int]:
+        spans: list[Span] = []
+        end = at
+        for start, line in self._lines(at):
+            is_rule = _RULE_LINE.match(line) is not None
+            cells = line.split(delimiter)
+            if (is_rule and not line.strip()) or (not is_rule and len(cells) != width):
+                break
+            end = start + len(line)
+            for column, name in () if is_rule else columns.items():
+                cell = cells[column]
+                value = cell.strip(_CELL_SIGNS)
+                offset = sum(map(len, cells[:column])) + column * len(delimiter) + cell.find(value)
+                span = literal_span(name, start + offset, value) if value and b" " not in value else None
+                if span is not None:
+                    spans.append(span)
+        return spans, end
+
+    def _find_in_aligned_columns(
+        self, begin: int, header: bytes, at: int, mentions: list[Mention]
+    ) -> tuple[list[Span], int]:
+        """The same for columns that blanks align."""
+        spans: list[Span] = []
+        if not _ALIGNED_HEADER.match(header):
+            return spans, begin
+        end = at
+        for start, line in self._lines(at):
+            if not line.strip():
+                break
+            end = start + len(line)
+            for mention in mentions:
+                column = mention.start - begin
+                if not is_password_name(mention.name) or header[max(0, column - 2) : column].strip():
+                    continue
+                if line[column - 1 : column] not in (b"", b" ") or line[column : column + 1] in (b"", b" "):
+                    continue
+                value = line[column:].split(b" ", 1)[0]
+                span = word_span(mention.name, start + column, value)
+                if span is not None:
+                    spans.append(span)
+        return spans, end
+
+    def _lines(self, at: int) -> Iterator[tuple[int, bytes]]:
+        for _row in range(_MAX_ROWS):
+            if at >= len(self._view):
+                return
+            line_break = _LINE_BREAK.search(self._view, at, at + _MAX_LINE)
+            end = line_break.start() if line_break else min(len(self._view), at + _MAX_LINE)
+            yield at, self._view[at:end]
+            if line_break is None:
+                return
+            at = line_break.end()

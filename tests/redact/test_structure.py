@@ -1,0 +1,149 @@
+"""Redacts values by the structure around them, and keeps references, placeholders and code."""
+
+from __future__ import annotations
+
+import pytest
+from tests.redact.credentials import seeded
+from tests.redact.structures import STRUCTURES
+from tests.subtests import for_each
+
+from threadline.redact import Redactor, find_spans_in_bytes
+
+PLAIN = "abcdefghijkmnpqrstuvwxyz"
+FULL_WIDTH_COLON = "\uff1a"
+
+
+def _secret(seed: int) -> str:
+    """A password of letters and digits, such as every structure can contain."""
+    random = seeded(seed)
+    return "q7" + "".join(random.choices(PLAIN + PLAIN.upper(), k=7)) + str(random.randint(1000, 9999))
+
+
+@for_each("structure", STRUCTURES)
+def test_redacts_a_value_by_its_structure(structure: str) -> None:
+    """A value is found by its name wherever both may be: fields, columns, lines, options, arguments, sentences."""
+    secret = _secret(len(structure))
+    assert secret not in Redactor().redact(structure.replace("{}", secret))
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "pa<ss>w0rd77",
+        "<a8Kd93>kq",
+        "my-dog-Rex-2019",
+        "myself-Kx83",
+        "yourselfX93k",
+        "$uperS3cret!9",
+        "$w0rdf1sh77",
+        "{abc}Xy77zq",
+        "xxxxR3alPass!",
+        "x9>k2<q7ww",
+        "replace8Kd2",
+        "20431977",
+        "471182",
+        "insert-coin-88x",
+    ],
+)
+@pytest.mark.parametrize("form", ["DB_PASSWORD={}", 'password: "{}"', '{{"password": "{}"}}', "password = '{}'"])
+def test_redacts_passwords_with_signs_and_words_of_placeholders(form: str, password: str) -> None:
+    """Whether a value is a placeholder is decided by its whole form: a password may contain the same signs."""
+    assert password not in Redactor().redact(form.format(password))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "<your-password>",
+        "<password>",
+        "$DB_PASSWORD",
+        "$dbPassword1",
+        "${DB_PASSWORD}",
+        "${{ secrets.DB_PASSWORD }}",
+        "{{ vault_password }}",
+        "{password}",
+        "%DB_PASSWORD%",
+        "@DB_PASSWORD@",
+        "$(cat /run/secret)",
+        "xxxxxxxx",
+        "xxxx-xxxx-1234",
+        "********",
+        "your-password-here",
+        "YOUR_PASSWORD",
+        "my-secret-password",
+        "changeme",
+        "change-me-please",
+        "example-password",
+        "process.env.DB_PASSWORD",
+        "settings.SECRET_KEY",
+        "vault:secret/data/db#password",
+        "arn:aws:secretsmanager:eu-west-1:123456789012:secret:db",
+    ],
+)
+@pytest.mark.parametrize("form", ["DB_PASSWORD={}", 'password: "{}"', '{{"name": "DB_PASSWORD", "value": "{}"}}'])
+def test_keeps_references_and_placeholders(form: str, value: str) -> None:
+    """A reference to a variable, a template or a store, and a text that says what belongs there, stay."""
+    assert value in Redactor().redact(form.format(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = get_password(); token: str; secret_key=settings.SECRET_KEY; tool --password PASSWORD",
+        "max_tokens: 1234, password_length: 1234, password_timeout=3600, pass: 1234, if len(password) > 3:",
+        "def connect(host, user, password): pass  # pass timeout=3 to it; pass `check=True`",
+        "the password for the account is required; reset the password to continue; enter the password again",
+        "| name | password |\n|---|---|\n| required | string |\n",
+        "INSERT INTO users (name, password) VALUES (?, ?), (%s, %s), (:name, :password), ($1, $2);",
+        "names = [\n    'password',\n    'username',\n    'token2_name',\n]\n",
+        '{"name": "password", "type": "password", "label": "Password", "required": true}',
+        '{"key": "password", "value": "Passwort"}, {"key": "password", "value": "Enter the password"}',
+        "echo $PASSWORD | docker login --password-stdin; docker login --password-stdin <<< $TOKEN",
+        "mysql -u root -p; ssh -p 2222 host; mkdir -p a/b1; docker run -p 8080:80 x; cp -a x1 y; tar -P a.tgz",
+        "curl -u $USER:$PASS https://h.example; smtp.login(user, password); requests.get(url, auth=(user, token))",
+        'client.connect("localhost", 8080); log("a", "b2"); login("ann", password); page.fill("#name", "ann")',
+        'password: !secret db_password\npassword: !vault "x"\npassword: !Ref DbPassword\n',
+        'Password\n\n## 2. Next\n"minipass": "^7.0.3", "compass": "4.11", AttributeOID.PASSWORD: "challengePassword"',
+        "#  define  XXH3_withSecret  XXH3_128bits_withSecret\n#  define  XXH3_64bits_reset  XXH_NAME2\n",
+        "password.encode('utf-8'); hashed by sha256; password hash argon2id; key 7 of 9; token v1.2.3",
+        "OAuth 2.0 RFC6749; a community of 1200x; an item identified by `key2`; expect 3x of it; net user time",
+    ],
+)
+def test_keeps_code_and_prose_about_passwords(text: str) -> None:
+    """Calls, types, counters, versions, labels, placeholders of SQL and sentences stay."""
+    assert [text[span.start : span.end] for span in find_spans_in_bytes(text.encode())] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["contraseña", "Пароль", "hasło", "şifre", "密码", "パスワード", "비밀번호", "סיסמה", "lösenord", "κωδικός"]
+)
+def test_redacts_after_names_in_other_languages(name: str) -> None:
+    """The word for password is known in other languages, also with their own colon."""
+    secret = _secret(len(name))
+    for form in (f"{name}: {secret}", f'"{name}": "{secret}"', f"{name}{FULL_WIDTH_COLON}{secret}"):
+        assert secret not in Redactor().redact(form)
+
+
+def test_redacts_every_row_of_a_column() -> None:
+    """All cells below a name are secret, in every layout, and the other cells stay."""
+    secrets = [_secret(seed) for seed in range(3)]
+    rows = [("ann", secrets[0], "x1"), ("bob", secrets[1], "x2"), ("eve", secrets[2], "x3")]
+    layouts = {
+        "CSV": ("user,password,group\n", "{},{},{}\n"),
+        "psql": (" user | password | group \n------+----------+------\n", " {} | {} | {} \n"),
+        "Markdown": ("| user | password | group |\n|---|---|---|\n", "| {} | `{}` | {} |\n"),
+        "TSV": ("user\tpassword\tgroup\n", "{}\t{}\t{}\n"),
+        "SQL": ("INSERT INTO t (`user`, `password`, `group`) VALUES ", "('{}', '{}', '{}'),\n"),
+        "COPY": ("COPY t (user, password, group) FROM stdin;\n", "{}\t{}\t{}\n"),
+    }
+    for layout, (head, line) in layouts.items():
+        text = Redactor().redact(head + "".join(line.format(*row) for row in rows))
+        assert not [secret for secret in secrets if secret in text], layout
+        assert all(user in text and group in text for user, _secret, group in rows), layout
+
+
+def test_redacts_every_value_of_a_list() -> None:
+    """The values of a list after a name are all secret."""
+    secrets = [_secret(seed) for seed in range(3)]
+    text = Redactor().redact(f'passwords: ["{secrets[0]}", "{secrets[1]}", "{secrets[2]}"], other: ["harmless12"]')
+    assert text == 'passwords: ["<secret-1>", "<secret-2>", "<secret-3>"], other: ["harmless12"]'
