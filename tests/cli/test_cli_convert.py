@@ -287,7 +287,7 @@ def test_sessions_whose_ids_are_no_uuids_stay_apart(tmp_path: Path) -> None:
     ]
     conversion = convert_files([write(tmp_path / "source.jsonl", *rows)], cwd=CWD)
     texts = {
-        session.id: [act.text for act in session.acts]
+        str(session.id): [act.text for act in session.acts]
         for session in map(threadline.read, write_conversion(conversion, tmp_path / "converted"))
     }
     assert sorted(texts.values()) == [[f"Ask {SESSION}"], ["Ask one", "Ask one"], ["Ask two"]]

@@ -13,7 +13,7 @@ from tests.interfaces.odd_homes import FIRST, NOWHERE, SECOND, UPPER
 
 import threadline
 
-SEEDS = 12
+SEEDS = 4
 MORE_SEEDS = 150
 
 
