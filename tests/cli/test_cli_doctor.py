@@ -35,6 +35,7 @@ KEYS = {
     "problems",
     "missing_fields",
     "drift",
+    "unlisted",
 }
 NAME = "5e551011-0000-4000-8000-000000000001.jsonl"
 

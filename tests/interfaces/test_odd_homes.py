@@ -178,7 +178,15 @@ def test_transcripts_without_a_session_are_listed_with_the_reason(tmp_path: Path
         "agent-.jsonl": "the file is not a session's or an agent's transcript",
         "deep.jsonl": "the file is not a session's or an agent's transcript",
     }
+    unlisted = _run(homes, "doctor").json["unlisted"]
+    assert {reason: row["count"] for reason, row in unlisted.items()} == {
+        "the file is not a session's or an agent's transcript": 3,
+        "the transcript has no conversation of its own": 2,
+    }
     homes = odd_homes.CASES["agents without a session"](tmp_path / "agents")
+    assert (
+        _run(homes, "doctor").json["unlisted"]["the transcript of its session is missing or not listed"]["count"] == 2
+    )
     rows = _run(homes, "list").json
     assert {row["session"]: row["tokens"] for row in rows} == {None: 300, NOWHERE: 20}
     text = entry_points.run_command("list", "--home", homes[0]).out.decode()

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         ScanResult,
         SecretFilter,
         SessionRef,
+        UnlistedCount,
     )
     from threadline.search import Sort
     from threadline.summary import AgentHead, Overview, SessionFilter, SessionList, SessionSummary
@@ -870,9 +871,27 @@ class Archive:
         """
         from threadline.reports import examine_homes
 
-        found = found if found is not None else self.look()
-        with self._progress("Reading", total_size(found)) as advance:
-            return examine_homes(found, check=check, jobs=self._jobs, progress=advance)
+        files = found if found is not None else self.look()
+        with self._progress("Reading", total_size(files)) as advance:
+            examination = examine_homes(files, check=check, jobs=self._jobs, progress=advance)
+        is_whole = all(home.home in self.homes for home in files)
+        return replace(examination, unlisted=self._count_unlisted(files)) if is_whole else examination
+
+    def _count_unlisted(self, found: Sequence[Found]) -> dict[str, UnlistedCount]:
+        from threadline.find import SessionOwners, drop_shared_transcripts
+        from threadline.reports import count_unlisted
+        from threadline.summary import list_sessions, read_agent_head
+
+        homes = list(drop_shared_transcripts(found))
+        transcripts = (transcript for home in homes for transcript in home.transcripts)
+        owners = SessionOwners(transcripts, _session_in_head(read_agent_head))
+        listed = {session.path for session in list_sessions(homes, jobs=self._jobs)}
+
+        def owner(transcript: Transcript) -> Path | None:
+            main = owners.main_of(transcript)
+            return main.path if main is not None else None
+
+        return count_unlisted(homes, listed, owner)
 
     def scan(self, selection: SecretFilter | None = None, found: Sequence[Found] | None = None) -> list[ScanResult]:
         """The secrets in each file of the homes, or of what was `found` elsewhere."""

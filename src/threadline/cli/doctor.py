@@ -14,7 +14,8 @@ from threadline.cli.resolve import find_by_name, open_archive
 from threadline.json_values import to_json_value
 from threadline.model.homes import Found
 from threadline.model.places import Place
-from threadline.model.text import count, format_size
+from threadline.model.text import count, format_size, join_some
+from threadline.render import plain
 from threadline.reports import Examination
 
 _EPILOG = """
@@ -165,6 +166,11 @@ def _summary_lines(examination: Examination) -> Iterator[str]:
     if examination.bytes:
         yield out.wrap_text(
             f"Understood {format_share(examination.understood)} of bytes{damaged}{pending}", indent="  "
+        )
+    for reason, unlisted in examination.unlisted.items():
+        names = join_some(plain(place) for place in unlisted.places)
+        yield out.wrap_text(
+            f"Not a listed session: {count(unlisted.count, 'transcript')}, because {reason}: {names}", indent="  "
         )
     if examination.round_trip is not None:
         subject = "every readable transcript" if "unreadable" in examination.problems else "every transcript"

@@ -17,7 +17,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.reports.branches import thread_key
     from threadline.reports.ccusage import ccusage_blocks, ccusage_report
-    from threadline.reports.doctor import Examination, examine_homes
+    from threadline.reports.doctor import Examination, UnlistedCount, count_unlisted, examine_homes
     from threadline.reports.failures import (
         FAILURES,
         Failure,
@@ -68,7 +68,7 @@ __getattr__ = lazy_exports(
     {
         "branches": ["thread_key"],
         "ccusage": ["ccusage_blocks", "ccusage_report"],
-        "doctor": ["Examination", "examine_homes"],
+        "doctor": ["Examination", "UnlistedCount", "count_unlisted", "examine_homes"],
         "failures": ["FAILURES", "Failure", "FailureFilter", "FailureList", "find_failures", "session_failures"],
         "history": ["PromptFilter", "PromptHistory", "TypedPrompt"],
         "ledger": ["build_ledger", "read_ledger"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from threadline.errors import Error
+from threadline.files import escape_path
 from threadline.home_files import open_transcript
 from threadline.model.blocks import ToolResultBlock, ToolUseBlock
 from threadline.model.entries import (
@@ -25,7 +26,7 @@ from threadline.model.entries import (
     SystemEntry,
     UserEntry,
 )
-from threadline.model.homes import Found, SideFile, Transcript
+from threadline.model.homes import Found, SideFile, Transcript, TranscriptKind
 from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.results import SIGNATURES, TOOL_RESULTS, ToolResult, result_type
 from threadline.model.versions import version_key
@@ -67,8 +68,18 @@ class DriftItem(Struct, frozen=True):
     place: str
 
 
+class UnlistedCount(Struct, frozen=True):
+    """How many transcripts are not part of a listed session for one reason, and some of their paths."""
+
+    count: int
+    places: tuple[str, ...]
+
+
 class Examination(Struct, frozen=True):
-    """The result of reading transcripts and side files."""
+    """The result of reading transcripts and side files.
+
+    `unlisted` has the transcripts that are not part of a listed session, by reason, if a whole archive was examined.
+    """
 
     transcripts: int = 0
     lines: int = 0
@@ -84,12 +95,36 @@ class Examination(Struct, frozen=True):
     problems: dict[str, ProblemCount] = {}
     missing_fields: tuple[MissingField, ...] = ()
     drift: tuple[DriftItem, ...] = ()
+    unlisted: dict[str, UnlistedCount] = {}
 
     @property
     def understood(self) -> float:
         """The share of bytes in entries, and parts of entries, that the model knows."""
         complete = self.bytes - self.pending_bytes
         return self.understood_bytes / complete if complete else 1.0
+
+
+def count_unlisted(
+    found: Iterable[Found], listed: Collection[Path], owner: Callable[[Transcript], Path | None]
+) -> dict[str, UnlistedCount]:
+    """Count the transcripts that are not part of a listed session. `owner` returns the main transcript of each."""
+    paths: dict[str, list[str]] = {}
+    for transcript in (transcript for home in found for transcript in home.transcripts):
+        if transcript.path in listed or transcript.kind is TranscriptKind.JOURNAL:
+            continue
+        if transcript.is_main:
+            reason = "the transcript has no conversation of its own" if transcript.size else "the file is empty"
+        elif transcript.kind is TranscriptKind.OTHER:
+            reason = "the file is not a session's or an agent's transcript"
+        elif owner(transcript) not in listed:
+            reason = "the transcript of its session is missing or not listed"
+        else:
+            continue
+        paths.setdefault(reason, []).append(escape_path(transcript.path))
+    return {
+        reason: UnlistedCount(len(group), tuple(sorted(group)[:_MAX_EXAMPLES]))
+        for reason, group in sorted(paths.items())
+    }
 
 
 def examine_homes(
