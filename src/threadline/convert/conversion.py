@@ -244,8 +244,8 @@ class _SessionBuilder:
         self._next_time = self._next_time or next(filter(None, times), modified)
         if not _UUID.fullmatch(path.stem) and not any(_is_uuid(row.fields.get("sessionId")) for row in rows):
             names = (row.fields.get("sessionId") for row in rows)
-            name = next((name for name in names if isinstance(name, str) and name), None)
-            reason = f"{name!r} is not a UUID" if name is not None else "the source names no session"
+            own_id = next((id_ for id_ in names if isinstance(id_, str) and id_), None)
+            reason = f"{own_id!r} is not a UUID" if own_id is not None else "the source names no session"
             self._findings.add("invented", "session", self._session, reason, rows[0])
         for result in rows:
             self._note_agent_ids(result)
