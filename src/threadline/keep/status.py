@@ -19,8 +19,8 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from threadline.errors import NotFound
-from threadline.files import open_regular
 from threadline.find import change_time_ns, session_in_path
+from threadline.home_files import open_in_home
 from threadline.keep.catalogue import Catalogue, FileKey, ForgottenFiles, Version
 from threadline.keep.manifest import EndRow, FileRow, ForgetRow, GoneRow, Manifest, path_from_json
 from threadline.keep.retention import RetentionPeriod, is_cleaned_up, read_retention_period
@@ -299,7 +299,7 @@ class _HomeScan:
             return True
         lengths = [self._catalogue.piece_length(hash_) for hash_ in kept.pieces]
         try:
-            with open_regular(source.file, follow_symlinks=False) as file:
+            with os.fdopen(open_in_home(source.file, home=self._home.path), "rb") as file:
                 return all(
                     length is not None and sha256(file.read(length)).hexdigest() == hash_
                     for length, hash_ in zip(lengths, kept.pieces, strict=True)
