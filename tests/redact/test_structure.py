@@ -142,6 +142,22 @@ def test_redacts_every_row_of_a_column() -> None:
         assert all(user in text and group in text for user, _secret, group in rows), layout
 
 
+def test_redacts_the_secret_next_to_an_aws_key_id() -> None:
+    """The secret has no mark of its own. It is found on the line of its id and on the next one; a git hash stays."""
+    random = seeded(4)
+    key_id = "AKIA" + "".join(random.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=16))
+    secret = "".join(random.choices(PLAIN + PLAIN.upper() + "0123456789/+", k=37)) + "9aB"
+    for form in (
+        f"{key_id}\n{secret}\n",
+        f"{key_id} {secret}",
+        f"{key_id},{secret}",
+        f"id: {key_id}\nthe other: {secret}",
+    ):
+        assert secret not in Redactor().redact(form)
+    commit = "3f786850e387550fdab836ed7e6dc881de23001b"
+    assert commit in Redactor().redact(f"{key_id} in {commit}")
+
+
 def test_redacts_every_value_of_a_list() -> None:
     """The values of a list after a name are all secret."""
     secrets = [_secret(seed) for seed in range(3)]

@@ -333,3 +333,18 @@ def _call_password(view: bytes, at: int, *, host_first: bool) -> Span | None:
         return None
     start, value = strings[index]
     return word_span("password", start, value)
+
+
+PAIRED_KINDS = frozenset(("aws-access-key-id", "aws-temporary-key-id"))
+"""Kinds of ids that are usually followed by their secret, which has no mark of its own."""
+_PAIRED_SECRET = re.compile(rb"(?<![A-Za-z0-9/+=_-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
+_PAIR_REACH = 240
+
+
+def find_paired_secrets(view: bytes, key_id: Span) -> Iterator[Span]:
+    """Find the secret key of AWS that precedes or follows its id, in the same line, in the next one or in a table."""
+    begin, end = max(0, key_id.start - _PAIR_REACH), min(len(view), key_id.end + _PAIR_REACH)
+    for match in _PAIRED_SECRET.finditer(view, begin, end):
+        value = match[0].decode()
+        if any(map(str.isdigit, value)) and any(map(str.isupper, value)) and any(map(str.islower, value)):
+            yield Span(*match.span(), "aws-secret-key")

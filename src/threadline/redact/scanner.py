@@ -12,7 +12,12 @@ from functools import lru_cache
 from typing import Any
 
 from threadline.redact import heuristics, prefilter
-from threadline.redact.arguments import find_call_passwords, find_command_passwords
+from threadline.redact.arguments import (
+    PAIRED_KINDS,
+    find_call_passwords,
+    find_command_passwords,
+    find_paired_secrets,
+)
 from threadline.redact.assignments import (
     ENV_WORDS,
     LONG_OPTION,
@@ -125,6 +130,8 @@ def _scan_window(view: bytes, *, personal: bool, decode_runs: bool) -> Iterator[
         if span is not None:
             done = span.end
             yield span
+            if span.kind in PAIRED_KINDS:
+                yield from find_paired_secrets(view, span)
     yield from broken.short(marks)
     yield from find_azure_secrets(view)
     named_values = find_named_values(view, lower, marks)
