@@ -6,14 +6,14 @@ Its forms work without scripts. The guard accepts them because of their `Origin`
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from threadline.model.text import count, format_duration
+from threadline.model.text import count
 from threadline.model.times import parse_zone
 from threadline.render.html import Child, el, join, render_page, time_element
 from threadline.web import urls
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from threadline.web.access import Access, Browser
 
 _TITLE, _KIND = "Access", "access"
+_UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 _SEND_ORIGIN = el("meta", name_="referrer", content="same-origin")
 
 
@@ -33,12 +34,12 @@ def access_page(access: Access, browser: Browser | None) -> Page:
     others = browsers - (browser is not None)
     data = {"browsers": browsers, "expires": _expiry(access, browser) if browser is not None else None}
     facts = [_describe_expiry(access, browser)] if browser is not None else []
-    facts.append(el("p", f"{count(others, 'other browser')} can use this page." if others else "No other browser can."))
+    facts.append(el("p", f"{count(others, 'other browser') if others else 'No other browser'} can use this page."))
     return _page(
         *facts,
         _block(
             "Another browser",
-            f"Create a link for another browser or profile. It works once, within {_minutes(LINK_SECONDS)}.",
+            f"Create a link for another browser or profile. It works once, within {_describe_time(LINK_SECONDS)}.",
             _form(urls.NEW_LINK, "Create a link"),
         ),
         _block(
@@ -53,7 +54,7 @@ def access_page(access: Access, browser: Browser | None) -> Page:
 
 def link_page(url: str) -> Page:
     """A link for another browser. It is not a link in this page, because it must not be opened here."""
-    text = el("p", f"Open this link in the other browser. It works once, within {_minutes(LINK_SECONDS)}.")
+    text = el("p", f"Open this link in the other browser. It works once, within {_describe_time(LINK_SECONDS)}.")
     box = el("p", el("code", url))
     return _page(text, box, el("p", el("a", "Back", href=urls.build_url(urls.ACCESS))), data={"address": url})
 
@@ -74,9 +75,9 @@ def _page(*content: Child, data: object = None) -> Page:
 
 
 def _describe_expiry(access: Access, browser: Browser) -> Markup:
-    idle, total = _minutes(access.idle_seconds), _minutes(MAX_SECONDS)
-    text = f" without a request. Each request extends this by {idle}, up to {total} after the first."
-    return el("p", "This browser can use the page until ", time_element(_expiry(access, browser), parse_zone()), text)
+    idle, total = _describe_time(access.idle_seconds), _describe_time(MAX_SECONDS)
+    text = f". Each request extends this to {idle} from then, but to no more than {total} after the first."
+    return el("p", "This browser can use this page until ", time_element(_expiry(access, browser), parse_zone()), text)
 
 
 def _expiry(access: Access, browser: Browser) -> datetime:
@@ -91,5 +92,6 @@ def _form(path: str, label: str) -> Markup:
     return el("form", el("button", label), action=path, method="post")
 
 
-def _minutes(seconds: float) -> str:
-    return format_duration(timedelta(seconds=seconds), seconds=False)
+def _describe_time(seconds: float) -> str:
+    unit = next(unit for unit in _UNITS if seconds >= _UNITS[unit] and seconds % _UNITS[unit] == 0)
+    return count(round(seconds / _UNITS[unit]), unit)
