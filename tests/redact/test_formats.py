@@ -12,7 +12,7 @@ from tests.profiles import scale_examples
 from tests.redact.credentials import private_key, seeded, service_value, token_value
 from tests.subtests import for_each
 
-from threadline.redact import KINDS, Redactor
+from threadline.redact import KINDS, Redactor, find_spans_in_bytes
 from threadline.redact.checksums import CHECKSUMS, has_checksum
 from threadline.redact.formats import FORMATS, SERVICES, Service, TokenFormat
 
@@ -189,7 +189,7 @@ def test_every_row_of_the_tables_is_complete() -> None:
 
 @for_each("rule", [rule for rule in FORMATS if rule.checksum.rstrip("!") in CHECKSUMS], ids=lambda rule: rule.kind)
 def test_checksums_tell_tokens_from_other_text(rule: TokenFormat) -> None:
-    """A generated token has a right checksum. One with another character has not; if it must have one, it stays."""
+    """A generated token has a right checksum. One with another character has not, and may not be of this kind."""
     name = rule.checksum.rstrip("!")
     for seed in range(5):
         value = token_value(rule, seeded(seed))
@@ -201,7 +201,8 @@ def test_checksums_tell_tokens_from_other_text(rule: TokenFormat) -> None:
         wrong = f"{value[:-2]}{value[-1]}{value[-2]}" if value[-1] != value[-2] else f"{value[:-1]}3"
         assert not has_checksum(name, wrong), wrong
         if rule.checksum.endswith("!"):
-            assert Redactor().redact(f"see {wrong} there") == f"see {wrong} there"
+            # It may still be removed as a random value.
+            assert rule.kind not in {span.kind for span in find_spans_in_bytes(f"see {wrong} there".encode())}
 
 
 @pytest.mark.parametrize(

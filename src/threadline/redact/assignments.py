@@ -71,11 +71,10 @@ LONG_OPTION = (
 )
 """The rest of an option that takes a secret, after its two dashes."""
 _OPTION = re.compile(rb"--" + LONG_OPTION)
-# The words of `… | chpasswd` and of a line of netrc.
+# The words of `… | chpasswd`, of a line of netrc and of programs, and of a wallet's seed phrase.
 _P_WORDS = (
-    rb"(asswd(?<=chpasswd)|assword(?<=[\sn]password)(?=[ \t])|lus(?<=sqlplus)|dp (?<=[mx]pdp )|ect (?<=expect )|:(?<="
-    rb"/p:)"
-    rb"|only(?<=httponly)|tsetup(?<=cryptsetup)|gp_sym(?<=pgp_sym)|ragma (?<=pragma ))"
+    rb"(asswd(?<=chpasswd)|assword(?<=[\sn]password)(?=[ \t])|hrase|lus(?<=sqlplus)|dp (?<=[mx]pdp )"
+    rb"|ect (?<=expect )|:(?<=/p:)|only(?<=httponly)|tsetup(?<=cryptsetup)|gp_sym(?<=pgp_sym)|ragma (?<=pragma ))"
 )
 # Without an assignment sign, an everyday word is a name only if it is quoted or part of a longer name.
 _PASS_WORD = re.compile(

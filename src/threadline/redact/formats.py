@@ -59,6 +59,12 @@ _COMMON_WORDS = re.compile(
 )
 
 
+# Prefixes of ids, of which only some forms are secret.
+_ID_PREFIXES = frozenset(
+    ("pi_", "seti_", "p.", "s.", "t1.", "st.", "sl.", "v1.0-", "as-", "al-", "pa-", "web_", "pk_", "pk.")
+)
+
+
 class Part(NamedTuple):
     """A part of a token: a literal, characters of an alphabet, a named shape, or alternatives."""
 
@@ -258,6 +264,14 @@ class TokenFormat(Struct, frozen=True, dict=True):
             sum(map(str.isalnum, prefix)) >= _DISTINCTIVE_PREFIX + 2 * (prefix[-1:] not in _ANCHOR_SIGNS)
             and _COMMON_WORDS.fullmatch(prefix.strip(_ANCHOR_SIGNS).lower()) is None
             for prefix in _prefixes_of(self.parts)
+        )
+
+    @cached_property
+    def has_own_prefix(self) -> bool:
+        """Whether no anchor is a common word or the prefix of public ids."""
+        return not any(
+            _COMMON_WORDS.fullmatch(anchor.strip(_ANCHOR_SIGNS).lower()) or anchor in _ID_PREFIXES
+            for anchor in self.anchors
         )
 
     @cached_property

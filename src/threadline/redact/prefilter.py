@@ -29,7 +29,7 @@ AUTHORIZATION, CLOUDANT, CONFLUENT, SUMO = b"uthoriz", b"udant", b"uent", b"umo"
 IDENTIFIED_BY, SUDO, SECURE_STRING = b"by ", b"-s", b"-securestring"
 BEGIN, END, PRIVATE_LINES = b"-begin", b"-end", b"-lines: "
 SSH2_BEGIN, SSH2_END = b"- begin", b"- end"
-CHPASSWD, NETRC = b"asswd", b"assword"
+CHPASSWD, NETRC, PHRASE = b"asswd", b"assword", b"hrase"
 # Programs and files with passwords.
 ORACLE, ADD_USER, NET_USER, NET_USE = (b"lus", b"dp ", b"bc:oracle"), (b"bbitmqctl", b"ba-tool"), b"user ", b"use "
 AUTH, EXPECT, SLASH_P, COOKIE_JAR = b"uth", b"ect ", b":", (b"ue\t", b"ue\\t")

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from threadline.redact import heuristics
 from threadline.redact.assignments import is_credible
+from threadline.redact.entropy import find_random_values
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_distinctive, is_secret_name, kind_of
 from threadline.redact.known_secrets import KnownSecrets, Placeholders, placeholder_family
@@ -374,7 +375,7 @@ def _texts_with_keys(value: Any, fixed: frozenset[str]) -> Iterator[tuple[str, s
 def find_strictly(text: str) -> list[Span]:
     """What only the level `strict` removes: random-looking values, paths, URLs and all addresses."""
     view = text.encode("ascii", "replace")
-    return list(find_personal_data(view, strict=True))
+    return [*find_personal_data(view, strict=True), *find_random_values(view)]
 
 
 class Finding(Struct, frozen=True):

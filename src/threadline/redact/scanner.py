@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from threadline.redact import heuristics, prefilter
+from threadline.redact import prefilter
 from threadline.redact.arguments import (
     PAIRED_KINDS,
     find_call_passwords,
@@ -26,6 +26,7 @@ from threadline.redact.assignments import (
     is_credible,
 )
 from threadline.redact.decoding import decode_run, foreign_characters, may_be_encoded
+from threadline.redact.entropy import find_random_hex, find_random_value, is_random_run
 from threadline.redact.formats import FORMATS, SERVICES, Span
 from threadline.redact.heuristics import (
     is_secret_name,
@@ -50,6 +51,7 @@ from threadline.redact.tokens import (
     candidate_runs,
     find_azure_secrets,
     find_token,
+    find_wallet_keys,
 )
 from threadline.redact.views import TextView, text_views
 
@@ -135,6 +137,7 @@ def _scan_window(view: bytes, *, personal: bool, decode_runs: bool) -> Iterator[
     yield from broken.short(marks)
     yield from find_azure_secrets(view)
     named_values = find_named_values(view, lower, marks)
+    yield from find_wallet_keys(view, lower, marks)
     yield from find_short_credentials(view, lower, marks)
     yield from named_values
     yield from find_assigned_values(view, lower, marks)
@@ -192,10 +195,12 @@ def texts_with_paths(value: Any) -> Iterator[tuple[str, str, str]]:
 CONTEXT_KINDS = {
     "private-key": "private key: PEM, OpenSSH, PGP, PuTTY",
     "azure-client-secret": "Azure client secret",
+    "seed-phrase": "seed phrase of a wallet, after a label",
+    "wallet-key-bytes": "private key of a wallet as a list of 64 numbers",
     "password": "value assigned to a name that means password",
     "password-hash": "password hash: crypt, htpasswd, bcrypt",
     "assigned-secret": "value assigned to a name that means key, token, secret or credential",
-    "random-value": "random value of a variable or key with a neutral name",
+    "random-value": "random value of a variable or argument, alone on a line, or in a text",
     "authorization-header": "value of an Authorization header",
     "bearer-token": "token after the word Bearer",
     "basic-authorization": "base64 login after the word Basic",
@@ -261,10 +266,12 @@ def find_rare_marks(lower: bytes) -> RareMarks:
     return marks
 
 
-# Caches of runs that are not secrets by themselves, because the same names and paths recur. The value is whether the
-# run can be an assigned value, which depends on the text before it.
-_HARMLESS_RUNS: dict[bytes, bool] = {}
-_HARMLESS_DECODED_RUNS: dict[bytes, bool] = {}
+# Caches of runs that are not secrets by themselves, because the same names and paths recur. The value tells what may
+# make one of them a secret: that it can be an assigned value (1), or that it looks random (2). Both depend on the text
+# around it.
+_HARMLESS_RUNS: dict[bytes, int] = {}
+_HARMLESS_DECODED_RUNS: dict[bytes, int] = {}
+_CAN_BE_ASSIGNED, _LOOKS_RANDOM = 1, 2
 _MAX_HARMLESS_RUNS = 16384
 _MAX_CACHED_RUN = 128
 
@@ -272,45 +279,57 @@ _MAX_CACHED_RUN = 128
 def _find_at_run(view: bytes, start: int, end: int, is_hex: bool) -> Span | None:
     """The credential that a run is or starts with."""
     if is_hex:
-        return find_assigned_run(view, start, end) if can_be_assigned(view, start, end) else None
+        return _find_hex(view, start, end)
     return _check_run_once(view, start, end, _HARMLESS_RUNS, decode=False)
 
 
 def _find_at_run_and_decode(view: bytes, start: int, end: int, is_hex: bool) -> Span | None:
     """The credential that a run is or starts with, or that is encoded in it."""
     if is_hex:
-        span = find_assigned_run(view, start, end) if can_be_assigned(view, start, end) else None
-        return span or find_in_encoded(view, start, end)
+        return _find_hex(view, start, end) or find_in_encoded(view, start, end)
     return _check_run_once(view, start, end, _HARMLESS_DECODED_RUNS, decode=True)
 
 
-def _check_run_once(
-    view: bytes, start: int, end: int, harmless_runs: dict[bytes, bool], *, decode: bool
-) -> Span | None:
+def _find_hex(view: bytes, start: int, end: int) -> Span | None:
+    """The credential that a hexadecimal run is by the name or the words before it."""
+    if not can_be_assigned(view, start, end):
+        return None
+    return find_assigned_run(view, start, end) or find_random_hex(view, start, end)
+
+
+def _check_run_once(view: bytes, start: int, end: int, harmless_runs: dict[bytes, int], *, decode: bool) -> Span | None:
     # A run that is joined to a word before or after it cannot be judged by itself.
     if view.startswith(CONTINUATIONS, end) or (start and view[start - 1] in JOINING_BYTES):
         return _check_run(view, start, end, decode=decode)[0]
     run = view[start:end]
-    can_be_value = harmless_runs.get(run)
-    if can_be_value is not None:
-        return find_assigned_run(view, start, end) if can_be_value else None
-    span, can_be_value = _check_run(view, start, end, decode=decode)
+    traits = harmless_runs.get(run)
+    if traits is not None:
+        return _find_in_context(view, start, end, traits) if traits else None
+    span, traits = _check_run(view, start, end, decode=decode)
     if span is None and end - start < _MAX_CACHED_RUN:
         if len(harmless_runs) > _MAX_HARMLESS_RUNS:
             harmless_runs.clear()
-        harmless_runs[run] = can_be_value
+        harmless_runs[run] = traits
     return span
 
 
-def _check_run(view: bytes, start: int, end: int, *, decode: bool) -> tuple[Span | None, bool]:
-    """The credential, and whether the run can be a value."""
-    can_be_value = can_be_assigned(view, start, end)
+def _check_run(view: bytes, start: int, end: int, *, decode: bool) -> tuple[Span | None, int]:
+    """The credential, and what may make the run one in another context."""
+    traits = _CAN_BE_ASSIGNED if can_be_assigned(view, start, end) else 0
+    if is_random_run(view[start:end]):
+        traits |= _LOOKS_RANDOM
     span = (
         find_token(view, start, end)
-        or (find_assigned_run(view, start, end) if can_be_value else None)
+        or _find_in_context(view, start, end, traits)
         or (find_in_encoded(view, start, end) if decode else None)
     )
-    return span, can_be_value
+    return span, traits
+
+
+def _find_in_context(view: bytes, start: int, end: int, traits: int) -> Span | None:
+    """The credential that a run is by the name it is assigned to, or by its randomness and the text around it."""
+    span = find_assigned_run(view, start, end) if traits & _CAN_BE_ASSIGNED else None
+    return find_random_value(view, start, end) if span is None and traits & _LOOKS_RANDOM else span
 
 
 # Keys of ids in JSON and in JSON within JSON. Nearly every run follows one of these.
@@ -370,6 +389,8 @@ _HARMLESS_NAMES = word_set(
     " alg kid thumbprint publickey modulus address tx block chunk asset bundle"
 )
 
+_DIGEST_NAME = re.compile(r"(?i)(?:.*[_.-])?(?:sha-?[0-9]{1,3}|md5|h1|crc32c?|blake[23][a-z]?|integrity|etag)")
+
 _Services = tuple[tuple[re.Pattern[str], str], ...]
 
 
@@ -406,9 +427,14 @@ def _check_value(view: bytes, start: int, end: int, services: _Services, *, harm
     for pattern, kind in services:
         if pattern.fullmatch(value):
             return Span(start, start + len(value), kind)
-    if harmless or (stop < len(view) and view[stop] not in _VALUE_ENDS) or not heuristics.is_random(value):
+    if harmless or (stop < len(view) and view[stop] not in _VALUE_ENDS) or not _is_random_value(value):
         return None
     return Span(start, start + len(value), "random-value")
+
+
+def _is_random_value(value: str) -> bool:
+    """Whether a value, or one of its parts between dots, looks random."""
+    return any(is_random_run(part.encode()) for part in value.rstrip("=").split("."))
 
 
 def find_short_credentials(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
@@ -428,9 +454,11 @@ def _classify_name(backwards: bytes) -> tuple[_Services, bool]:
 
     The name is reversed, as it was matched.
     """
-    name = backwards[::-1].decode("latin-1")
+    name = backwards[::-1].decode("latin-1").removeprefix("X-").removeprefix("x-")
     services = tuple((re.compile(service.pattern), service.kind) for service in services_in_name(name))
     words = split_name(name)
+    if _DIGEST_NAME.fullmatch(name):
+        return (), True
     if name and name.upper() == name:
         return services, False
     harmless = (

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from threadline.redact.checksums import has_checksum, is_filler, is_random
 from threadline.redact.formats import FORMATS, Span, TokenFormat
-from threadline.redact.prefilter import match_at_sign, trie_pattern
+from threadline.redact.prefilter import MAX_SIGNS, PHRASE, RareMarks, match_at_sign, trie_pattern
 
 MIN_RUN = 18
 _WORD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.~"
@@ -31,6 +31,9 @@ CONTINUATIONS = (b"=", b"::")
 """What may join a run to the rest of a token after it."""
 _ANCHOR_ENDS = frozenset(b"_.~:|$-")
 _KEY_LENGTH = 3
+_LOOSE_ENDS = frozenset(("_", "-", "."))
+_LOOSE_BODY = re.compile(rb"[A-Za-z0-9_-]{20,400}(?![A-Za-z0-9_-])")
+_ALL_CLASSES = re.compile(rb"(?=(?:[^0-9]*[0-9]){2})(?:(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])|[0-9a-f_]{32,}\Z)")
 _AZURE = re.compile(rb"Q~[A-Za-z0-9_~.-]{31,34}")
 _AZURE_PREFIX = 4
 _ESCAPES = frozenset(b"nrtbf")
@@ -44,7 +47,7 @@ _MIN_LETTERS = 11
 class _CompiledRule:
     """A rule with an anchor as bytes, and its pattern, which is compiled when first needed."""
 
-    __slots__ = ("_pattern", "alone", "anchor", "before", "kind", "rule")
+    __slots__ = ("_pattern", "alone", "anchor", "before", "is_loose", "kind", "rule")
 
     def __init__(self, rule: TokenFormat, anchor: str, before: int = 0) -> None:
         self.rule = rule
@@ -52,6 +55,8 @@ class _CompiledRule:
         self.anchor = anchor.encode()
         self.before = before
         self.alone = not rule.is_distinctive
+        # Prefixes of ids and common words need the exact format.
+        self.is_loose = anchor[-1:] in _LOOSE_ENDS and not before and rule.has_own_prefix
         self._pattern: re.Pattern[bytes] | None = None
 
     @property
@@ -230,24 +235,99 @@ def find_azure_secrets(view: bytes) -> Iterator[Span]:
             yield Span(start, mark.end(), "azure-client-secret")
 
 
+# Wallets: the words of a seed phrase after a label, and Solana's list of 64 numbers.
+_SEED_LABELS = (b"phrase", b"mnemonic")
+_SEED_QUALIFIER = re.compile(rb"(?:mnemonic|seed|recovery|secret|backup|wallet|bip-?39)[ _-]?\Z")
+_AFTER_SEED_LABEL = re.compile(
+    rb"s?(?:[ _-](?:phrase|words?|code|seed)s?)?(?:[ \t]{1,2}(?:is|are|was|were|for|of|my|the|our|wallet|account)){0,4}"
+    rb"(?:[\s\"'`:=>|*(\[-]|\\+[nrt\"]){1,40}"
+)
+_SEED_SEPARATOR = rb"(?:[\s,;|\"'`]|\\+[nrt\"]){1,12}"
+_SEED_NUMBER = rb"(?:[0-9]{1,2}[.):]?[ \t]{0,3})?"
+_SEED_WORDS = re.compile(
+    _SEED_NUMBER + rb"[a-z]{3,8}(?![a-z])(?:" + _SEED_SEPARATOR + _SEED_NUMBER + rb"[a-z]{3,8}(?![a-z])){11,23}"
+)
+_SEED_WORD = re.compile(rb"(?<![a-z\\])[a-z]{3,8}(?![a-z])|(?<=\\[nrt])[a-z]{3,8}(?![a-z])")
+_SEED_LENGTHS = (24, 21, 18, 15, 12)
+# Frequent words that are not in the list of BIP 39.
+_NOT_SEED_WORDS = frozenset(
+    b"the and for are but not was with from has its his her our your who how which been were their them these those"
+    b" would should could here because did does had may might must need needs each both between through before being"
+    b" file files using used uses see via per let get set new old null none true false".split()
+)
+_WALLET_LABEL = re.compile(rb"solana|keypair|wallet|secret_?key|private_?key|id\.json")
+_WALLET_REACH = 400
+_WALLET_BYTES = re.compile(rb"\[\s{0,4}(?:[0-9]{1,3}\s{0,4},\s{0,8}){63}[0-9]{1,3}\s{0,4}\]")
+_NUMBER = re.compile(rb"[0-9]+")
+_MIN_DISTINCT_WORDS, _MIN_DISTINCT_NUMBERS, _MAX_BYTE = 10, 24, 255
+
+
+def find_wallet_keys(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
+    """Find seed phrases after a label, and private keys of Solana as lists of numbers."""
+    for label in _SEED_LABELS if PHRASE in marks.words else _SEED_LABELS[1:]:
+        at = lower.find(label)
+        for _ in range(MAX_SIGNS):
+            if at < 0:
+                break
+            is_label = label == b"mnemonic" or _SEED_QUALIFIER.search(lower, max(0, at - 12), at)
+            start = _AFTER_SEED_LABEL.match(lower, at + len(label)) if is_label else None
+            words = _SEED_WORDS.match(lower, start.end()) if start else None
+            end = _end_of_phrase(words) if words else 0
+            if start and end:
+                yield Span(start.end(), end, "seed-phrase")
+            at = lower.find(label, max(at + 1, end))
+    for match in _WALLET_BYTES.finditer(view):
+        numbers = {*map(int, _NUMBER.findall(match[0]))}
+        is_key = len(numbers) >= _MIN_DISTINCT_NUMBERS and max(numbers) <= _MAX_BYTE
+        if is_key and _WALLET_LABEL.search(lower, max(0, match.start() - _WALLET_REACH), match.start()):
+            yield Span(*match.span(), "wallet-key-bytes")
+
+
+def _end_of_phrase(match: re.Match[bytes]) -> int:
+    """The end of the longest phrase that has a length of BIP 39 and no other frequent words; 0 if there is none."""
+    words = list(_SEED_WORD.finditer(match.string, *match.span()))
+    for length in _SEED_LENGTHS:
+        phrase = {word[0] for word in words[:length]}
+        if len(words) >= length and len(phrase) >= _MIN_DISTINCT_WORDS and not phrase & _NOT_SEED_WORDS:
+            return words[length - 1].end()
+    return 0
+
+
 def _find_by_anchor_end(view: bytes, at: int) -> Span | None:
-    for rule in _TAILS.get(view[max(0, at - _KEY_LENGTH) : at], ()):
-        begin = at - len(rule.anchor)
-        if begin >= 0 and view.startswith(rule.anchor, begin):
-            span = _match_rule(rule, view, begin)
-            if span:
-                return span
-    return None
+    rules = [
+        rule
+        for rule in _TAILS.get(view[max(0, at - _KEY_LENGTH) : at], ())
+        if view.startswith(rule.anchor, at - len(rule.anchor)) and at >= len(rule.anchor)
+    ]
+    for rule in rules:
+        span = _match_rule(rule, view, at - len(rule.anchor))
+        if span:
+            return span
+    return _match_loosely(rules[0], view, at - len(rules[0].anchor)) if rules else None
 
 
 def _find_by_anchor_start(view: bytes, at: int) -> Span | None:
-    for length in (_KEY_LENGTH, _KEY_LENGTH - 1):
-        for rule in _HEADS.get(view[at : at + length], ()):
-            if view.startswith(rule.anchor, at):
-                span = _match_rule(rule, view, at)
-                if span:
-                    return span
-    return None
+    rules = [
+        rule
+        for length in (_KEY_LENGTH, _KEY_LENGTH - 1)
+        for rule in _HEADS.get(view[at : at + length], ())
+        if view.startswith(rule.anchor, at)
+    ]
+    for rule in rules:
+        span = _match_rule(rule, view, at)
+        if span:
+            return span
+    return _match_loosely(rules[0], view, at) if rules else None
+
+
+def _match_loosely(rule: _CompiledRule, view: bytes, at: int) -> Span | None:
+    """The random text after a prefix at `at`. Services change the length and alphabet of their tokens."""
+    if not rule.is_loose or not is_standalone(view, at):
+        return None
+    body = _LOOSE_BODY.match(view, at + len(rule.anchor))
+    if body is None or _ALL_CLASSES.match(view, *body.span()) is None or not is_random(body[0].decode()):
+        return None
+    return Span(at, body.end(), rule.kind)
 
 
 def _find_by_run(view: bytes, start: int, end: int) -> Span | None:
