@@ -94,9 +94,9 @@ Examples:
   threadline usage --by month --shape ccusage     as ccusage monthly --json
 
 \b
-Keys for --by: day, week, month, hour, session, project, model, agent,
-agent-type, tool, skill, branch, version, home, machine, part,
-service-tier, turn, thread.
+Keys for --by: day, week, month, hour, session, transcript, project,
+model, agent, agent-type, tool, skill, branch, version, home, machine,
+part, service-tier, turn, thread.
 """
 
 
@@ -578,7 +578,7 @@ class _LabelFormatter:
     def line(self, row: Row, depth: int, role: Role) -> _TableLine:
         name = self._by[depth]
         label = self._turn_label(row.keys) if name == "turn" else self._label(name, row.keys[name])
-        return _TableLine(label, depth, row, role, ends=name in {"project", "home"})
+        return _TableLine(label, depth, row, role, ends=name in {"project", "home", "transcript"})
 
     def _turn_label(self, keys: Mapping[str, str]) -> str:
         if not keys["turn"].isdecimal():
@@ -590,7 +590,7 @@ class _LabelFormatter:
         if name == "session":
             title = self._titles.get(value, "")
             return f"{plain(value)[:_ID_LENGTH]}{GAP if title else ''}{one_line(title, _MAX_LABEL)}"
-        if name in {"project", "home"}:
+        if name in {"project", "home", "transcript"}:
             return shorten_path(value, _MAX_LABEL)
         if name == "day" and self._weekdays:
             return f"{value}{_weekday_suffix(value)}"
