@@ -60,7 +60,7 @@ _ASSIGNMENT = (
 # Each pattern matches a name. Its odd groups are empty, and match if the name is assigned a value. The even ones are
 # the text between the name and its value if there is no assignment sign. The last is a rare word with the same letter.
 # Literals come first because they fail fastest.
-_K_WORDS = rb"(ie(?<=cookie)|edin(?<=linkedin)|[sb](?<=hook.)|ty\\?\"(?<=\"kty.)|init(?<=kinit))"
+_K_WORDS = rb"(ie(?<=cookie)|edin(?<=linkedin)|[sb](?<=hook.)(?=[./2])|ty\\?\"(?<=\"kty.)|init(?<=kinit))"
 _TOKEN_WORD = re.compile(
     rb"k(?:(?:en(?<=token)(?!s)|ey(?!w|b)|ennwort|ode(?<=adgangskode))(?:"
     + (_REST + _ASSIGNMENT + rb"|(?<=[a-z0-9_ -]k..)(?![a-z])" + _REST + rb")|" + _K_WORDS + rb")")
