@@ -7,7 +7,7 @@ from tests.redact.credentials import seeded
 from tests.redact.structures import STRUCTURES
 from tests.subtests import for_each
 
-from threadline.redact import Redactor, find_spans_in_bytes
+from threadline.redact import Redactor, SessionRedactor, find_spans_in_bytes
 
 PLAIN = "abcdefghijkmnpqrstuvwxyz"
 FULL_WIDTH_COLON = "\uff1a"
@@ -156,6 +156,23 @@ def test_redacts_the_secret_next_to_an_aws_key_id() -> None:
         assert secret not in Redactor().redact(form)
     commit = "3f786850e387550fdab836ed7e6dc881de23001b"
     assert commit in Redactor().redact(f"{key_id} in {commit}")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("name", "value"), ("Key", "Value"), ("ParameterKey", "ParameterValue"), ("label", "content"), ("header", "text")],
+)
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_redacts_a_value_that_another_field_names(name: str, value: str, is_reversed: bool) -> None:
+    """In a tool's input, the name and the secret may be in two fields, in any order."""
+    secret = _secret(7)
+    fields = {name: "DB_PASSWORD", "type": "string", value: secret}
+    arguments = dict(reversed(fields.items())) if is_reversed else fields
+    block = {"type": "tool_use", "id": "toolu_1", "name": "set", "input": {"items": [arguments]}}
+    record = {"type": "assistant", "message": {"role": "assistant", "content": [block]}}
+    redactor = SessionRedactor()
+    redactor.learn_all([record])
+    assert secret not in str(redactor.redact(record))
 
 
 def test_redacts_every_value_of_a_list() -> None:

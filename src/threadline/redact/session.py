@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from threadline.redact import provenance
 from threadline.redact.assignments import is_credible
 from threadline.redact.formats import Span
-from threadline.redact.heuristics import is_distinctive, is_secret_name, kind_of
+from threadline.redact.heuristics import is_distinctive, is_secret_name, kind_of, word_set
 from threadline.redact.metrics import keep_metrics
 from threadline.redact.records import (
     FormatWords,
@@ -174,8 +174,14 @@ def is_harmless_key(key: str) -> bool:
     return not is_secret_name(key)
 
 
-_NAME_KEYS = frozenset(("name", "key", "variable", "field", "header", "label", "id", "k", "question", "setting", "env"))
-_VALUE_KEYS = frozenset(("value", "val", "answer", "v", "default", "content", "data", "new_value", "defaultValue"))
+_NAME_KEYS = word_set(
+    "name key variable field header label id k question setting env title property parameter param attribute var option"
+    " Name Key ParameterKey OptionName Header Label parameterKey optionName headerName secretName secret_name variable_name"
+)
+_VALUE_KEYS = word_set(
+    "value val answer v default content data text new_value defaultValue default_value Value ParameterValue OptionValue"
+    " parameterValue optionValue headerValue secretValue SecretString secret_value string plaintext stringValue"
+)
 
 
 def find_named_fields(record: Any) -> Iterator[Match]:
