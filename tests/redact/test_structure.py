@@ -160,7 +160,7 @@ def test_redacts_the_secret_next_to_an_aws_key_id() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("name", "value"), ("Key", "Value"), ("ParameterKey", "ParameterValue"), ("label", "content"), ("header", "text")],
+    [("name", "value"), ("Key", "Value"), ("ParameterKey", "ParameterValue"), ("label", "value"), ("header", "val")],
 )
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_redacts_a_value_that_another_field_names(name: str, value: str, is_reversed: bool) -> None:

@@ -180,7 +180,13 @@ class RecordTexts:
 _WITH_TEXT = (str, dict, list)
 OWN_SEPARATOR = '", "'
 """Between texts that have nothing to do with each other: a secret does not continue after it."""
-_VALUE_NAMES = frozenset(("value", "val", "answer", "defaultValue", "new_value", "default", "answers"))
+_VALUE_NAMES = frozenset(
+    (
+        *("value", "val", "answer", "defaultValue", "new_value", "default", "answers", "Value", "ParameterValue"),
+        *("OptionValue", "parameterValue", "optionValue", "headerValue", "secretValue", "SecretString", "secret_value"),
+        *("default_value", "stringValue", "plaintext"),
+    )
+)
 
 
 def _seam_texts(texts: list[str]) -> Iterator[str]:

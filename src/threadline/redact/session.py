@@ -176,7 +176,7 @@ def is_harmless_key(key: str) -> bool:
 
 _NAME_KEYS = word_set(
     "name key variable field header label id k question setting env title property parameter param attribute var option"
-    " Name Key ParameterKey OptionName Header Label parameterKey optionName headerName secretName secret_name variable_name"
+    " Name Key ParameterKey OptionName Header Label parameterKey optionName headerName secretName secret_name"
 )
 _VALUE_KEYS = word_set(
     "value val answer v default content data text new_value defaultValue default_value Value ParameterValue OptionValue"
