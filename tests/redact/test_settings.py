@@ -125,3 +125,11 @@ def test_time_grows_linearly_with_the_text(unit: str) -> None:
 def test_every_kind_has_a_short_description() -> None:
     """Every kind has a description that fits into a table."""
     assert all(description and len(description) < 80 for description in KINDS.values())
+
+
+def test_formats_of_the_user_are_redacted() -> None:
+    """A format in the notation of the table is redacted under its name. A wrong one is refused with an example."""
+    redactor = Redactor(Settings(formats={"acme": "acme_{hex:8}(-{digit:2})?"}))
+    assert redactor.redact("see acme_0badf00d-42 and acme_beef") == "see <acme-1> and acme_beef"
+    with pytest.raises(BadQuery, match=r"acme_\{alnum:32\}"):
+        Redactor(Settings(formats={"acme": "acme_{letters:8}"}))

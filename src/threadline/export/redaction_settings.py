@@ -57,6 +57,7 @@ def load_settings(
     settings = Settings(
         level=level or (levels[-1] if levels else Level.STANDARD),
         patterns={name: pattern for part in parts for name, pattern in part.patterns.items()},
+        formats={name: text for part in parts for name, text in part.formats.items()},
         words=tuple(dict.fromkeys(hidden)),
         keep=tuple(word for part in parts for word in part.keep),
         users=tuple(dict.fromkeys([*(name for part in parts for name in part.users), *_user_names()])),
@@ -71,10 +72,10 @@ def _read_settings(path: Path) -> Settings:
         values = tomllib.loads(_read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise BadQuery(f"{str(path)!r} is not TOML: {error}.") from None
-    unknown = sorted(set(values) - {*_LIST_KEYS, "patterns", "level"})
+    unknown = sorted(set(values) - {*_LIST_KEYS, "patterns", "formats", "level"})
     if unknown:
         keys = ", ".join((*_LIST_KEYS, "level"))
-        raise BadQuery(f"Unknown key {unknown[0]!r} in {str(path)!r}. Keys: {keys} and [patterns].")
+        raise BadQuery(f"Unknown key {unknown[0]!r} in {str(path)!r}. Keys: {keys}, [patterns] and [formats].")
     level = values.get("level", Level.STANDARD)
     if level not in list(Level):
         raise BadQuery(f"Unknown level {level!r} in {str(path)!r}. Levels: {', '.join(Level)}.")
@@ -82,7 +83,10 @@ def _read_settings(path: Path) -> Settings:
     patterns = values.get("patterns", {})
     if not isinstance(patterns, dict) or not all(isinstance(pattern, str) for pattern in patterns.values()):
         raise BadQuery(f"[patterns] in {str(path)!r} must be names and regular expressions: ticket = 'TICK-[0-9]+'.")
-    return Settings(patterns=patterns, level=Level(level), **lists)
+    formats = values.get("formats", {})
+    if not isinstance(formats, dict) or not all(isinstance(text, str) for text in formats.values()):
+        raise BadQuery(f"[formats] in {str(path)!r} must be names and token formats: acme = 'acme_{{alnum:32}}'.")
+    return Settings(patterns=patterns, formats=formats, level=Level(level), **lists)
 
 
 def _check_strings(value: Any, path: Path, name: str) -> list[str]:

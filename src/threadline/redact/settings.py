@@ -8,6 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from threadline.errors import BadQuery
+from threadline.redact.formats import token_pattern
 from threadline.regex_syntax import (
     SINGLE_CHARACTER,
     Atomic,
@@ -45,12 +46,14 @@ class Level(StrEnum):
 class Settings(Struct, frozen=True):
     """What to redact in addition to the rules, and what to keep.
 
-    `patterns` are regular expressions by name: their matches become `<name-1>`. `words` are hidden everywhere, in any
-    case. `keep` are exact texts that are not hidden even if a rule matches them. `users` and `hosts` are
+    `patterns` are regular expressions by name: their matches become `<name-1>`. `formats` are the same in the
+    notation of the table of formats: `acme_{alnum:32}`. `words` are hidden everywhere, in any case.
+    `keep` are exact texts that are not hidden even if a rule matches them. `users` and `hosts` are
     additional names of users and machines. `level` is how much the rules remove.
     """
 
     patterns: dict[str, str] = {}
+    formats: dict[str, str] = {}
     words: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
@@ -61,9 +64,19 @@ class Settings(Struct, frozen=True):
         """Compile the patterns.
 
         Raises:
-            BadQuery: a pattern is not a valid regular expression, or its search could take too long.
+            BadQuery: a pattern or format is not valid, or its search could take too long.
         """
-        return {name: _compile_pattern(name, pattern) for name, pattern in self.patterns.items()}
+        patterns = {name: _compile_pattern(name, pattern) for name, pattern in self.patterns.items()}
+        return patterns | {
+            name: _compile_pattern(name, _format_pattern(name, text)) for name, text in self.formats.items()
+        }
+
+
+def _format_pattern(name: str, text: str) -> str:
+    try:
+        return token_pattern(text)
+    except ValueError as error:
+        raise BadQuery(f"The format {name!r} is invalid: {error}. Example: acme_{{alnum:32}}.") from None
 
 
 def _compile_pattern(name: str, pattern: str) -> re.Pattern[str]:
