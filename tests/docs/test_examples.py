@@ -154,6 +154,8 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
         "explain": [["last", "--json"], ["last", "--jsonl"]],
         "entries": [[str(home), "--jsonl", "--data", "--limit", "1"]],
         "context": [["last", "--json"], ["last", "--jsonl"]],
+        "why": [["last", "--json"], ["last", "--jsonl"]],
+        "waste": [["last", "--min", "0", "--jsonl"]],
         "watch": [["--since", "99999d", "--limit", "1", "--jsonl"]],
         "search": [["the", "--jsonl"]],
         "sql": [["--schema", "--jsonl"], ["--export", str(tmp_path / "tables"), "--jsonl"]],

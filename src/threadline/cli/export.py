@@ -57,7 +57,7 @@ Examples:
   threadline export last --tools none --thinking none --format txt --out -
   threadline export --project app --site app-site      a static site
   threadline export last --hide Acme --report hidden.json
-  threadline export last --level metrics --format jsonl   no text, the same usage
+  threadline export last --level metrics --format jsonl    no text
   threadline export last --format jsonl --no-redact    the unchanged lines
 
 \b

@@ -21,10 +21,10 @@ _DEFAULTS = WasteLimits()
 _EPILOG = """
 \b
 Examples:
-  threadline waste                             the newest session
-  threadline waste 55604662 --only cache-break
-  threadline waste last --min 0.50             only what cost at least 50 cents
-  threadline waste last --json                 with places, evidence and advice
+  threadline waste                    the newest session
+  threadline waste last --only cache-break
+  threadline waste last --min 0.50    only what cost at least 50 cents
+  threadline waste last --json        with places, evidence and advice
 """
 
 
@@ -34,8 +34,9 @@ Examples:
     "--only",
     "detectors",
     multiple=True,
+    metavar="DETECTOR",
     type=click.Choice(list(DETECTORS)),
-    help="Run only this detector. May be used several times. Default: all.",
+    help=f"Run only this detector; may be used several times. Default: all of {', '.join(DETECTORS)}.",
 )
 @click.option(
     "--min",

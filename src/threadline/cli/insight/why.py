@@ -21,7 +21,7 @@ _EPILOG = """
 \b
 Examples:
   threadline why                      the newest session
-  threadline why 55604662 --by tool   what each tool cost, results carried along included
+  threadline why 55604662 --by tool   what each tool cost, with its results
   threadline why last --by file       which files were expensive to read
   threadline why last --limit 0       every cause
   threadline why last --json          rows that sum to the amount exactly
