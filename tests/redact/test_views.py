@@ -11,6 +11,8 @@ import quopri
 from collections.abc import Callable
 from urllib.parse import quote
 
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.redact.credentials import password, private_key, seeded, token_value
 from tests.subtests import for_each
 
@@ -235,6 +237,21 @@ def test_redacts_encoded_private_keys(form: str, label: str) -> None:
     assert "<secret-1>" in redacted
     assert len(redacted) < len(text) / 3 + 60, redacted
     assert redactor.check(redacted) == []
+
+
+def test_redacts_hex_before_another_word() -> None:
+    """A line after hex that is not hex is not part of it."""
+    for following in ("VGhpcyBpcyBub3QgaGV4", "nothing-of-it", "zz" * 30):
+        encoded = _token("github-token").encode().hex()
+        assert Redactor().redact(f"see\n{encoded}\n{following}\n") == f"see\n<secret-1>\n{following}\n"
+
+
+@given(st.text(alphabet="0123456789abcdefxXuU\\%&#;=+/-_'\", \n\r|()[]{}\u200b\u2502\uff41", max_size=300))
+def test_any_text_has_views(text: str) -> None:
+    """No text is too odd to decode, and every view maps into the text."""
+    for view in text_views(text * 3):
+        start, end = view.where(0, max(1, len(view.text)))
+        assert 0 <= start <= end <= 3 * len(text)
 
 
 def test_views_of_ordinary_text_are_few() -> None:

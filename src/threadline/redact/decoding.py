@@ -276,6 +276,7 @@ def _decode_wrapped(text: str, start: int, end: int, decode: Callable[[str], str
     """Decode a run and the lines that continue it."""
     sign = text[start - 1 : start]
     end += len(text[end : end + 8]) - len(text[end : end + 8].lstrip("="))
+    first_end = end
     pieces = [text[start:end]]
     length = len(pieces[0])
     while length >= _MIN_WRAP and not pieces[-1].endswith("=") and len(pieces) < _MAX_DECODED // _MIN_WRAP:
@@ -291,8 +292,18 @@ def _decode_wrapped(text: str, start: int, end: int, decode: Callable[[str], str
         if len(piece[1]) < length:
             break
         length = len(piece[1])
-    decoded = decode("".join(pieces))
+    decoded = _try(decode, "".join(pieces))
+    if decoded is None and len(pieces) > 1:
+        # The next line is not part of it.
+        decoded, end = _try(decode, pieces[0]), first_end
     return None if decoded is None else Part(start, end, decoded)
+
+
+def _try(decode: Callable[[str], str | None], digits: str) -> str | None:
+    try:
+        return decode(digits)
+    except ValueError:
+        return None
 
 
 def _continues(pieces: list[str], piece: str, length: int) -> bool:
@@ -320,10 +331,7 @@ def _decode_base64(digits: str) -> str | None:
 
 def _decode_base32(digits: str) -> str | None:
     digits = digits.rstrip("=")
-    try:
-        return _to_text(b32decode(digits + "=" * (-len(digits) % 8)))
-    except ValueError:
-        return None
+    return _to_text(b32decode(digits + "=" * (-len(digits) % 8)))
 
 
 def _to_text(data: bytes) -> str | None:
