@@ -105,10 +105,10 @@ def _option_password(view: bytes, at: int) -> Span | None:
 
 def _is_run_by(view: bytes, at: int, program: re.Pattern[bytes]) -> bool:
     """Whether a program of the pattern starts the command that has an option at this position."""
-    begin = max(0, at - _COMMAND_REACH)
-    for separator in _COMMAND_START.finditer(view, begin, at):
-        begin = separator.end()
-    return program.search(view, begin, at) is not None
+    floor = max(0, at - _COMMAND_REACH)
+    starts = [separator.end() for separator in _COMMAND_START.finditer(view, floor, at)]
+    # A copy starts with the command: the pattern does not know the separator before it.
+    return (program.search(view[starts[-1] : at]) if starts else program.search(view, floor, at)) is not None
 
 
 _PROSE_WORD = re.compile(rb"[a-z]{3,5}\Z")
