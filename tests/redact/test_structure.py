@@ -23,7 +23,9 @@ def _secret(seed: int) -> str:
 def test_redacts_a_value_by_its_structure(structure: str) -> None:
     """A value is found by its name wherever both may be: fields, columns, lines, options, arguments, sentences."""
     secret = _secret(len(structure))
-    assert secret not in Redactor().redact(structure.replace("{}", secret))
+    text = structure.replace("{}", secret)
+    assert secret not in Redactor().redact(text)
+    assert secret not in Redactor().redact(f"set -eu\n{text}\nls\n")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ _ASSIGNMENT = (
     + (_QUOTE_FOLLOWS + rb")(?:\*\*)?[ \t]{0,8}")
     # A type before the value, or the anchor and tag of a YAML value.
     + (rb"(?:&?[a-z_][a-z0-9_\[\]|.]{0,30}[ \t]{0,2}=[ \t]{0,2}" + _QUOTE_FOLLOWS)
-    + (rb"|(?:[&!](?!secret|ref|sub|env|getatt|include|vault|important)[a-z0-9!_.:/-]{1,40}[ \t]{1,4}){1,3})?")
+    + (rb"|(?:[&!](?!(?:secret|ref|sub|env|getatt|include|vault)[ \t])[a-z0-9!_.:/-]{1,40}[ \t]{1,4}){1,3})?")
     # A function around the value.
     + rb"(?:(?:new )?(?:[a-z0-9_]{1,24}(?:\.|::)){0,2}(?:md5|sha[0-9]{1,3}|crypt|password|string|str|bytes|bytestring"
     rb"|secretstr"

@@ -225,7 +225,7 @@ def find_piped_value(view: bytes, lower: bytes, at: int, name: str) -> Span | No
     begin = max(view.rfind(b"\n", max(0, at - _LINE_REACH), at) + 1, at - _LINE_REACH, 0)
     if view.find(b"|", begin, at) < 0 and view.find(b">", begin, at) < 0:
         return None
-    match = _PIPED.search(lower, begin, at)
+    match = _PIPED.search(lower, max(0, begin - 1), at)
     if match is None or _FILTERS.match(match[5]) or (match[4] != b"|" and not _REDIRECTED_PATH.match(match[5])):
         return None
     return _argument_span(view, name, match)

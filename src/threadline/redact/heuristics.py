@@ -205,12 +205,13 @@ _EXAMPLE_WORDS = _EXAMPLE_MARKS | word_set(
     " google github gitlab openai anthropic slack stripe redis mysql postgres postgresql mongo mongodb smtp mail"
     " project"
     " org host url uri please provide use must be generate generated hash salt signing encryption passphrase session"
-    " cookie webhook default empty null none personal oauth refresh one two unsafe insecure demo fixture"
+    " cookie webhook default empty null none personal oauth refresh one two unsafe insecure demo fixture base"
+    " minimum bytes enough"
 )
 _EXAMPLE_ENDS = word_set(
     "here key password passwd token secret id name value username user string credential credentials"
 )
-_SMALL_NUMBERS = word_set("0 1 2 3 00 01 12 123 1234 12345 123456 42")
+_SMALL_NUMBERS = word_set("0 1 2 3 00 01 12 123 1234 12345 123456 42 16 32 64 128 256")
 _NOT_WORD = re.compile(r"[^A-Za-z0-9]+")
 _MAX_EXAMPLE = 80
 
