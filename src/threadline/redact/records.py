@@ -195,7 +195,7 @@ def _seam_texts(texts: list[str]) -> Iterator[str]:
         if first[-1:].isalnum() and second[:1].isalnum():
             tail = _TOKEN_END.search(first, max(0, len(first) - _SEAM_LENGTH))
             head = _TOKEN_START.match(second) if tail else None
-            if tail and head and len(tail[0]) + len(head[0]) >= _MIN_SPLIT_TOKEN:
+            if tail and head and _can_be_halves(tail[0], head[0]):
                 yield f"{tail[0]}{head[0]}\n"
 
 
@@ -288,6 +288,19 @@ _TOKEN_START = re.compile(r"[A-Za-z0-9_+/=.~-]{4,512}")
 _MIN_SPLIT_TOKEN = 16
 
 
+_ORDINARY_WORD = re.compile(r"[A-Za-z]?[a-z]{1,16}[.]?")
+
+
+def _can_be_halves(first: str, second: str) -> bool:
+    """Whether two texts can be halves of one token: not an id, an ordinary word, or too short."""
+    return (
+        len(first) + len(second) >= _MIN_SPLIT_TOKEN
+        and not _ORDINARY_WORD.fullmatch(first)
+        and not ID_VALUE.fullmatch(first)
+        and not ID_VALUE.fullmatch(second)
+    )
+
+
 def join_seams(leaves: list[Leaf]) -> JoinedTexts:
     """Join only the ends and starts of neighbours that may be two halves of one token, without a separator."""
     joined = JoinedTexts()
@@ -298,7 +311,7 @@ def join_seams(leaves: list[Leaf]) -> JoinedTexts:
         if last is not None and last.text != leaf.text and last.text[-1].isalnum() and leaf.text[0].isalnum():
             tail = _TOKEN_END.search(last.text, max(0, len(last.text) - _SEAM_LENGTH))
             head = _TOKEN_START.match(leaf.text)
-            if tail and head and len(tail[0]) + len(head[0]) >= _MIN_SPLIT_TOKEN:
+            if tail and head and _can_be_halves(tail[0], head[0]):
                 joined.add(last, tail.start(), len(last.text), "")
                 joined.add(leaf, 0, head.end(), "\n\n")
         last = leaf

@@ -36,6 +36,7 @@ from threadline.redact.settings import Level, Settings
 
 _MAX_ROUNDS = 4
 _MAX_COMMANDS = 4096
+_LONG_TEXT = 2048
 _GROUP_SIZE = 256 * 1024
 _GROUP_SEPARATOR = "\n\n\n\n"
 _CONTEXT_KINDS = frozenset(CONTEXT_KINDS)
@@ -383,7 +384,8 @@ class SessionRedactor:
             self.redactor.learn_projects(record)
 
     def _note_clean(self, texts: RecordTexts) -> None:
-        self.redactor.note_clean(texts.texts)
+        # Short texts are searched again by themselves, because a rule may depend on where a text starts or ends.
+        self.redactor.note_clean(text for text in texts.texts if len(text) > _LONG_TEXT)
         self._clean_records.add(hash(texts.text))
 
     def redact(self, record: Any, place: str = "") -> Any:
