@@ -208,8 +208,9 @@ _SHORT_REST = rb"[A-Za-z0-9_-]{0,%d}(?=%s)" % (MIN_RUN - 1, _MAY_JOIN.pattern)
 
 
 def _anchor_ends(sign: bytes) -> list[bytes]:
-    """The last bytes of the anchors that end with a sign."""
-    ends = {anchor[-4:].encode() for rule in FORMATS for anchor in rule.anchors if len(anchor) > 2}  # noqa: PLR2004 - in words
+    """The last bytes of the anchors that end with a sign, of formats with tokens shorter than two runs."""
+    anchors = {anchor for rule in FORMATS if rule.length[0] < 2 * MIN_RUN for anchor in rule.anchors}
+    ends = {anchor[-4:].encode() for anchor in anchors if len(anchor) > 2}  # noqa: PLR2004 - two letters are in words
     return [end for end in sorted(ends, key=lambda end: (-len(end), end)) if end.endswith(sign)]
 
 

@@ -25,6 +25,7 @@ _HARMLESS_RUN = re.compile(
     rb"(?<![:|$])(?:((?!fc-)[0-9a-f-]++)|[a-z_./+-]++|(?:toolu|srvtoolu|msg|req|agent)_[0-9A-Za-z]++)(?![A-Za-z0-9_./+-])"
 )
 _MAX_JOINED = 80
+_LONG_BASE64 = 400
 _JOINED_BACKWARDS = re.compile(rb"[\w.~:|$!/+-]{1,80}")
 JOINING_BYTES = frozenset(b":|$!")
 CONTINUATIONS = (b"=", b"::")
@@ -33,7 +34,7 @@ _ANCHOR_ENDS = frozenset(b"_.~:|$-")
 _KEY_LENGTH = 3
 _LOOSE_ENDS = frozenset(("_", "-", "."))
 _LOOSE_BODY = re.compile(rb"[A-Za-z0-9_-]{20,400}(?![A-Za-z0-9_-])")
-_ALL_CLASSES = re.compile(rb"(?=(?:[^0-9]*[0-9]){2})(?:(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])|[0-9a-f_]{32,}\Z)")
+_ALL_CLASSES = re.compile(rb"(?=[^0-9]*[0-9])(?:(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])|[0-9a-f_]{32,}\Z)")
 _AZURE = re.compile(rb"Q~[A-Za-z0-9_~.-]{31,34}")
 _AZURE_PREFIX = 4
 _ESCAPES = frozenset(b"nrtbf")
@@ -224,6 +225,9 @@ def _find_token(view: bytes, begin: int, start: int, end: int) -> Span | None:
         if word is None:
             break
         at = word.end()
+    # In a long run of base64, a word of the right length is a coincidence.
+    if only_base64 and end - start > _LONG_BASE64:
+        return None
     return _find_by_run(view, start, end) or _find_by_word(view, start, end)
 
 
