@@ -79,7 +79,7 @@ _P_WORDS = (
 # Without an assignment sign, an everyday word is a name only if it is quoted or part of a longer name.
 _PASS_WORD = re.compile(
     rb"p(?:(?:ass(?:w(?:or[dt]|d)|phrase|code|ord|(?<=[a-z0-9_\"'`-]pass)(?![a-z]))|w(?<![0-9]pw)(?![a-z])|wd(?<="
-    rb"[a-z0-9_\"'`-]pwd)(?![a-z])"
+    rb"[a-z0-9_\"'`,(|-]pwd)(?![a-z])"
     rb"|sk(?<![a-z]psk)(?![a-z])|arola)"
     + _REST
     + rb"(?:"

@@ -30,6 +30,8 @@ def find_values_near_names(view: bytes, lower: bytes, mentions: list[Mention]) -
     for mention in mentions:
         # Words of everyday text are names only if they are quoted.
         if mention.name.lower() in _VERBS and view[mention.start - 1 : mention.start] not in _QUOTES:
+            if not mention.is_assigned:
+                tables.add(mention)
             continue
         for find in _FINDERS_AFTER_SIGN if mention.is_assigned else _FINDERS:
             span = find(view, lower, mention)
@@ -83,9 +85,8 @@ _NAME_FIELDS = (
 _NAME_OPTIONS = (b"--name", b"--key", b"--field", b"--item", b"--label")
 _PATH_PREFIX = re.compile(rb"[\w./:-]*\Z")
 _VALUE_FIELDS = (
-    rb"(?:value|val|content|contents|data|default|string|secret|text|v|plaintext|body"
-    rb"|(?:parameter|option|secret|header|field|string|default|new|current|property|config|plain)_?(?:value|string|te"
-    rb"xt))"
+    rb"(?:(?:[a-z0-9]{1,24}_?)?value|val|content|contents|data|default|string|secret|text|v|plaintext|body"
+    rb"|(?:secret|default|new|current|plain)_?(?:string|text))"
 )
 _VALUE_KEY = re.compile(
     rb"(?:\A|[\s,;{\"'\\(-]|\\n)"
@@ -289,10 +290,11 @@ def _find_after_name(view: bytes, lower: bytes, mention: Mention) -> Span | None
 
 # Sentences.
 _SENTENCE = re.compile(
-    rb"(?:[ \t]+(?:for|of|to|on|in|at)[ \t]+(?:the[ \t]+)?[\w@.'/`-]{1,40}(?:[ \t][\w@.'`-]{1,30})?)??(?:[ \t]+"
-    rb"\([^()\n]{0,40}\))?[*`\"']{0,3}[ \t]*"
-    rb"(?:(?:is|was|has been|be) (?:now )?(?:set|changed|updated|reset) to|:|=|->|-{1,2}|\?|\.{3,40}|(?:is|was)(?: no"
-    rb"w| still| just| simply)?|(?:will|should|must|can) be|to|as):?[ \t]+[`\"'*(]{0,3}([^\s`\"'<>]{4,128})"
+    rb"(?:[ \t]+(?:for|of|to|on|in|at|do|da|de|del|von|para|pour|du|van)[ \t]+(?:the[ \t]+)?[\w@.'/`-]{1,40}"
+    rb"(?:[ \t][\w@.'`-]{1,30})?)??(?:[ \t]+\([^()\n]{0,40}\))?[*`\"']{0,3}[ \t]*"
+    rb"(?:(?:is|was|has been|be) (?:now )?(?:set|changed|updated|reset) to|:|=|->|-{1,2}|\?|\.{3,40}"
+    rb"|(?:is|was|ist|lautet|es|est)(?: now| still| just| simply)?|(?:will|should|must|can) be|to|as):?[ \t]+"
+    rb"[`\"'*(]{0,3}([^\s`\"'<>]{4,128})"
 )
 _AS_PASSWORD = re.compile(
     rb"(?:\A|[\s`\"'(])([^\s`\"'()]{5,128})[`\"')]{0,2}[ \t]+(?:as|for)[ \t]+(?:(?:the|your|a|an|my|its|his|her|their"
