@@ -131,7 +131,9 @@ class RecordScanner:
             yield from _pieces_across(seams, by_format)
         lines = join_lines(leaves)
         if lines.leaves:
-            yield from _pieces_across(lines, self._find(lines.text), min_pieces=1)
+            text = lines.text
+            spans = [span for span in self._find(text) if _counts_in_lines(span, text)]
+            yield from _pieces_across(lines, spans, min_pieces=1)
         yield from find_named_fields(record)
         for leaf in leaves:
             if not leaf.is_key and not leaf.is_patch_line:
@@ -155,6 +157,15 @@ class RecordScanner:
                 yield Match(leaf, whole)
             elif leaf.text in touched:
                 yield from (Match(leaf, span) for span in self._find(leaf.text))
+
+
+_LINES_VIEW = 2
+_DIGIT = re.compile("[0-9]")
+
+
+def _counts_in_lines(span: Span, text: str) -> bool:
+    """Whether a span of joined lines counts: the word after a name that ends a line is rarely its value."""
+    return span.kind not in _CONTEXT_KINDS or _DIGIT.search(text, span.start, span.end) is not None
 
 
 def _pieces_across(joined: JoinedTexts, spans: list[Span], min_pieces: int = 2) -> Iterator[Match]:
@@ -420,15 +431,15 @@ class SessionRedactor:
         yield join_leaves(leaves), frozenset()
         # Two halves are joined without anything between them, which says nothing about a value and its name.
         yield join_seams(leaves), _CONTEXT_KINDS
-        yield join_lines(leaves), frozenset()
+        yield join_lines(leaves), _CONTEXT_KINDS
 
     def _redact_across(self, record: Any, place: str) -> Any:
         """Replace what the joined texts of a redacted record still contain; the record itself if that is nothing."""
         replaced: dict[Leaf, list[tuple[int, int, str]]] = {}
-        for joined, ignored in self._views(record):
+        for number, (joined, ignored) in enumerate(self._views(record)):
             text = joined.text
             for start, end, span in self.redactor.find_leftovers(text) if text else ():
-                if span.kind in ignored:
+                if span.kind in ignored and not (number == _LINES_VIEW and _counts_in_lines(span, text)):
                     continue
                 placeholder = self.redactor.count_placeholder(span, text, place)
                 for piece in joined.pieces(start, end):
