@@ -172,11 +172,11 @@ def _find_unlisted(
     listing: SessionList,
     limit: int | None,
 ) -> tuple[UnlistedSpending, ...]:
-    """What was spent in no session. A limit, and filters that need a session, leave it out."""
-    if any((criteria.title, criteria.agent_type, criteria.since, criteria.until, criteria.machine, limit)):
+    """What was spent in no session. A limit, and filters that need a session, leave it out, and so does a cut table."""
+    filters = (criteria.title, criteria.agent_type, criteria.since, criteria.until, criteria.machine)
+    if any(filters) or limit or listing.more:
         return ()
-    is_whole = not listing.more and criteria.project is None
-    sessions = listing if is_whole else archive.sessions(SessionFilter())
+    sessions = listing if criteria.project is None else archive.sessions(SessionFilter())
     part = (criteria.project or "").casefold()
     unlisted = spending.unlisted({session.path for session in sessions})
     return tuple(spent for spent in unlisted if part in spent.project.casefold())
