@@ -437,7 +437,7 @@ STRUCTURES: dict[str, Builder] = {
     "ansible": _named("web1 ansible_host=web1 ansible_user=ann ansible_ssh_pass=SECRET\n"),
     "tfvars": _named('db_password = "SECRET"\n'),
     "terraform variable": _named('variable "admin_password" {\n  type    = string\n  default = "SECRET"\n}\n'),
-    "dockerfile": _named("FROM x\nENV APP_SECRET SECRET\n", lambda random: letters(random, 20)),
+    "dockerfile": _named("FROM x\nENV APP_TOKEN SECRET\n", lambda random: letters(random, 20)),
     "systemd": _named('[Service]\nEnvironment="API_TOKEN=SECRET"\n', lambda random: letters(random, 24)),
     "net user": _named("net user ann SECRET /add"),
     "setx": _named('setx DB_PASSWORD "SECRET"'),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from threadline.redact import heuristics, prefilter
 from threadline.redact.contexts import find_piped_value, literal_span, word_span
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_distinctive
-from threadline.redact.prefilter import RareMarks, match_at_places
+from threadline.redact.prefilter import RareMarks, match_at_places, trie_pattern
 
 # Options of one or two letters, with a value that follows or is attached. The program precedes them on its line.
 _SEPARATE_OPTION = re.compile(rb"-(?<=[ \t]-)([a-zA-Z]{1,2})[ \t=:]{1,2}(\\*[\"'])?([^\s\"'\\]{3,256})")
@@ -56,14 +57,26 @@ _LOGIN_PROGRAMS = {
 }
 
 
-def _program_pattern(programs: str) -> re.Pattern[bytes]:
-    names = b"|".join(re.escape(name.encode()) for name in sorted(programs.split(), key=len, reverse=True))
-    return re.compile(rb"(?:\A|[\s/\"'`(\\$])(?:" + names + rb")(?:\.exe)?(?=[\s\"'])")
+class _Programs(NamedTuple):
+    """Patterns of the names of programs: at the start of a command, and anywhere, which is a quick check."""
+
+    first: re.Pattern[bytes]
+    anywhere: re.Pattern[bytes]
+
+
+def _program_pattern(programs: str) -> _Programs:
+    names = rb"(?:" + trie_pattern(name.encode() for name in programs.split()) + rb")(?:\.exe)?(?=[\s\"'])"
+    return _Programs(re.compile(rb"(?:\A|[\s/\"'`(\\$])" + names), re.compile(names))
 
 
 _SEPARATE = {letter.encode(): _program_pattern(names) for letter, names in _SEPARATE_PROGRAMS.items()}
 _ATTACHED = {letter.encode(): _program_pattern(names) for letter, names in _ATTACHED_PROGRAMS.items() if names}
 _LOGINS = {letter.encode(): (sign, _program_pattern(names)) for letter, (sign, names) in _LOGIN_PROGRAMS.items()}
+# Options whose value may follow without a blank, and the first two bytes of all others.
+_ATTACHED_LETTERS = frozenset(letters[:1] for letters in (*_ATTACHED, b"u", b"U"))
+_OPTION_STARTS = frozenset(
+    (letters + bytes((sign,)))[:2] for letters in (*_SEPARATE, *_ATTACHED, *_LOGINS) for sign in b" \t=:\"'\\"
+)
 _COMMAND_REACH = 300
 _COMMAND_START = re.compile(rb"(?<!\\)\r?\n|(?<!\\)\\n|[|;]|&&")
 _PLACEHOLDER_ARGUMENT = re.compile(rb"[A-Z_]+\Z|[<\[{$(-]|/dev/|\d{1,5}\Z")
@@ -72,9 +85,12 @@ _PLACEHOLDER_ARGUMENT = re.compile(rb"[A-Z_]+\Z|[<\[{$(-]|/dev/|\d{1,5}\Z")
 def find_command_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
     """Find passwords that are passed to commands; `marks` are the rare marks of the view."""
     for at in marks.options:
-        span = _option_password(view, at)
-        if span is not None:
-            yield span
+        # Most dashes are those of other options, which two bytes show.
+        following = view[at + 1 : at + 3]
+        if following[:1] in _ATTACHED_LETTERS or following in _OPTION_STARTS:
+            span = _option_password(view, at)
+            if span is not None:
+                yield span
     if marks.places:
         yield from _find_by_words(view, lower, marks)
     for match in _PGPASS.finditer(view) if any(sign.search(view) for sign in _PGPASS_LINE) else ():
@@ -103,9 +119,12 @@ def _option_password(view: bytes, at: int) -> Span | None:
     return word_span("password", login.start(2) + offset, login[2][offset:])
 
 
-def _is_run_by(view: bytes, at: int, program: re.Pattern[bytes]) -> bool:
-    """Whether a program of the pattern starts the command that has an option at this position."""
+def _is_run_by(view: bytes, at: int, programs: _Programs) -> bool:
+    """Whether one of the programs starts the command that has an option at this position."""
     floor = max(0, at - _COMMAND_REACH)
+    if programs.anywhere.search(view, floor, at) is None:
+        return False
+    program = programs.first
     starts = [separator.end() for separator in _COMMAND_START.finditer(view, floor, at)]
     # A copy starts with the command: the pattern does not know the separator before it.
     return (program.search(view[starts[-1] : at]) if starts else program.search(view, floor, at)) is not None

@@ -73,7 +73,8 @@ LONG_OPTION = (
 _OPTION = re.compile(rb"--" + LONG_OPTION)
 # The words of `… | chpasswd`, of a line of netrc and of programs, and of a wallet's seed phrase.
 _P_WORDS = (
-    rb"(asswd(?<=chpasswd)|assword(?<=[\sn]password)(?=[ \t])|hrase|lus(?<=sqlplus)|dp (?<=[mx]pdp )"
+    rb"(asswd(?<=chpasswd)|assword(?<=[\sn]password)(?=[ \t])|hrase(?:(?<=(?:ic|ed|ry|et|up|39)[ _-]phrase)"
+    rb"|(?<=(?:ic|ed|ry|et|up|39)phrase))|lus(?<=sqlplus)|dp (?<=[mx]pdp )"
     rb"|ect (?<=expect )|:(?<=/p:)|only(?<=httponly)|tsetup(?<=cryptsetup)|gp_sym(?<=pgp_sym)|ragma (?<=pragma ))"
 )
 # Without an assignment sign, an everyday word is a name only if it is quoted or part of a longer name.
