@@ -62,7 +62,7 @@ _ASSIGNMENT = (
 # Literals come first because they fail fastest.
 _K_WORDS = rb"(ie(?<=cookie)|edin(?<=linkedin)|[sb](?<=hook.)(?=[./2])|ty\\?\"(?<=\"kty.)|init(?<=kinit))"
 _TOKEN_WORD = re.compile(
-    rb"k(?:(?:en(?<=token)(?!s)|ey(?!w|b)|ennwort|ode(?<=adgangskode))(?:"
+    rb"k(?=e[nyd]|ode|ie|[sb]|ty|init)(?:(?:en(?<=token)(?!s)|ey(?!w|b)|ennwort|ode(?<=adgangskode))(?:"
     + (_REST + _ASSIGNMENT + rb"|(?<=[a-z0-9_ -]k..)(?![a-z])" + _REST + rb")|" + _K_WORDS + rb")")
 )
 _RARE_K_WORD = re.compile(rb"k" + _K_WORDS)
@@ -79,7 +79,9 @@ _P_WORDS = (
 )
 # Without an assignment sign, an everyday word is a name only if it is quoted or part of a longer name.
 _PASS_WORD = re.compile(
-    rb"p(?:(?:ass(?:w(?:or[dt]|d)|phrase|code|ord|(?<=[a-z0-9_\"'`-]pass)(?![a-z]))|w(?<![0-9]pw)(?![a-z])|wd(?<="
+    # Few letters `p` start one of the words below, and this is the fastest way to see that.
+    rb"p(?=a(?:ss|ro)|w|sk|in|hrase|lus|dp |ect |:|only|tse|gp_|rag)"
+    rb"(?:(?:ass(?:w(?:or[dt]|d)|phrase|code|ord|(?<=[a-z0-9_\"'`-]pass)(?![a-z]))|w(?<![0-9]pw)(?![a-z])|wd(?<="
     rb"[a-z0-9_\"'`,(|-]pwd)(?![a-z])"
     rb"|sk(?<![a-z]psk)(?![a-z])|arola)"
     + _REST

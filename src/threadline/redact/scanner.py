@@ -238,7 +238,7 @@ KINDS: dict[str, str] = {
 # In lower case, so that one search serves names and formats; rules that depend on case check again. Alternatives that
 # begin with a letter fail at once. Lookbehinds are slower and come last.
 _DASH = re.compile(
-    rb"-(?:s(?<=sudo -s)()|stdin()|[acekhnprsuwx](?<=[ \t]-.)|-(?=[a-z0-9])(?="
+    rb"-(?:s(?<=sudo -s)()|stdin()|(?:[pu]|[abcekhnrswx](?=[ \t=:\"'\\pu]))(?<=[ \t]-.)|-(?=[a-z0-9])(?="
     + (LONG_OPTION + rb"|(?:proxy-)?user|(?:src-|dest-)?creds|auth )")
     + rb"|with-token()|literal(?<=from-literal)(?=[= ])()|s(?<=convertto-s)ecurestring()"
     rb"|b(?<=-----b)egin()|e(?<=-----e)nd()|l(?<=private-l)ines: ()| (?<=---- )(?:begin()|end())"
