@@ -23,6 +23,7 @@ from threadline.cli.commands import threadline as command
 ROOT = Path(__file__).parents[2]
 GUIDES = ("README.md", "docs/quickstart.md")
 LIBRARY = "docs/library.md"
+PYTHON_PAGES = (*GUIDES, LIBRARY, "docs/why.md")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
@@ -64,7 +65,11 @@ def test_every_command_works(page: str, environment: dict[str, str], tmp_path: P
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("page", "number"),
-    [(page, number) for page in (*GUIDES, LIBRARY) for number in range(len(code_blocks(page, "python")))],
+    [
+        (page, number)
+        for page in (*GUIDES, LIBRARY, "docs/why.md")
+        for number in range(len(code_blocks(page, "python")))
+    ],
 )
 def test_every_python_example_works(page: str, number: int, environment: dict[str, str], tmp_path: Path) -> None:
     """Every Python block runs by itself and prints something. A guide's block needs only the demo home."""

@@ -273,3 +273,21 @@ def test_other_indexes_are_cleaned(home: Path, tmp_path: Path, cached: Path) -> 
     assert len(list(_sessions(home))) == 1
     assert traces(cached) == set()
     assert len(list(cached.glob("index-*.sqlite"))) == 2  # that of `other` has nothing that is gone
+
+
+@pytest.mark.parametrize("keeps_times", [False, True])
+def test_other_indexes_with_scrubbed_text_are_cleaned(
+    home: Path, tmp_path: Path, cached: Path, keeps_times: bool
+) -> None:
+    """Text that was overwritten in place is also gone from the indexes of other sets of homes."""
+    other = tmp_path / "other"
+    write_session(other, KEPT, "heron", "egret")
+    assert len(list(_sessions(home))) == 2
+    assert len(list(_sessions(home, other))) == 3
+    path = gone_path(home)
+    status = path.stat()
+    path.write_bytes(SECRET.sub(lambda match: b"x" * len(match[0]), path.read_bytes()))
+    if keeps_times:
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert len(list(_sessions(home))) == 2
+    assert not [name for name in cached.glob("index-*.sqlite*") if b"platypusReply" in name.read_bytes()]

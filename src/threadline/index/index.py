@@ -32,7 +32,7 @@ from threadline.find import (
     parse_transcript_name,
     stat_transcripts,
 )
-from threadline.index.store import damaged_error, encode_path, open_read_only, read_transaction
+from threadline.index.store import KNOWN_COLUMNS, damaged_error, encode_path, open_read_only, read_transaction
 from threadline.model.homes import (
     Found,
     Home,
@@ -568,10 +568,6 @@ def _is_purge_due(connection: sqlite3.Connection, meta: dict[str, str], *, in_pa
 
 def _pending_bytes(changes: TranscriptChanges) -> int:
     return sum(change.stat.size - change.read_from for change in changes.changed if change.stat is not None)
-
-
-KNOWN_COLUMNS = "path, device, inode, size, mtime_ns, read_to, head_hash, tail_hash, checksum, racy, ctime_ns"
-"""The columns of a transcript's fingerprint, in the order of `TranscriptFingerprint`."""
 
 
 class PendingChanges(Struct, frozen=True):

@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from threadline.find import detect_changes, folder_matches, look, make_fingerprint
-from threadline.index.index import KNOWN_COLUMNS, IndexedTranscripts, indexed_homes
+from threadline.index.index import IndexedTranscripts, indexed_homes
 from threadline.index.state import TranscriptRows, has_cwd
-from threadline.index.store import encode_path, storable_text
+from threadline.index.store import KNOWN_COLUMNS, encode_path, storable_text
 from threadline.model.homes import (
     ChangeKind,
     Home,

@@ -17,6 +17,7 @@ pays nothing.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
@@ -26,8 +27,10 @@ from time import process_time, time
 
 from threadline import locks
 from threadline.errors import Error
+from threadline.find import change_time_ns, has_known_prefix
 from threadline.index.store import (
     FIELDS,
+    KNOWN_COLUMNS,
     NEW_SUFFIX,
     decode_path,
     is_older_version,
@@ -36,6 +39,7 @@ from threadline.index.store import (
     remove_index,
 )
 from threadline.index.vocabulary import rebuild_vocabulary, tokenize
+from threadline.model.homes import TranscriptFingerprint
 
 _WORDS_STEP, _FILE_STEP, _LOG_STEP = "words", "file", "log"
 MAX_BYTES_AT_ONCE = 256 * 1024 * 1024
@@ -216,7 +220,7 @@ def _empty_log(connection: sqlite3.Connection, seconds: float) -> None:
 
 
 def remove_stale_indexes(folder: Path, current: Path | None = None) -> None:
-    """Remove the indexes in a folder that contain transcripts which are gone, and those of older versions.
+    """Remove the indexes in a folder that contain transcripts or lines which are gone, and those of older versions.
 
     They are those of other sets of homes than the `current` index, and are built again when they are needed. An index
     that another process is refreshing stays: that refresh removes what is gone.
@@ -224,16 +228,32 @@ def remove_stale_indexes(folder: Path, current: Path | None = None) -> None:
     for path in list_indexes(folder):
         with suppress(OSError, locks.LockBusy), locks.hold_lock(Path(f"{path}.lock")):
             remove_index(path.with_name(path.name + NEW_SUFFIX))  # left by a process that was killed
-            if path != current and (is_older_version(path) or not path.exists() or _has_missing_transcripts(path)):
+            if path != current and (is_older_version(path) or not path.exists() or _has_old_content(path)):
                 remove_index(path)
 
 
-def _has_missing_transcripts(index: Path) -> bool:
+def _has_old_content(index: Path) -> bool:
+    """Whether an index contains transcripts that are gone, or lines that are no longer in them."""
+    select = f"SELECT {KNOWN_COLUMNS} FROM transcripts"  # noqa: S608 - our own names
     try:
         with closing(open_read_only(index)) as connection:
             if connection.execute("SELECT 1 FROM meta WHERE name = 'unpurged'").fetchone() is not None:
                 return True
-            paths = [decode_path(path) for (path,) in connection.execute("SELECT path FROM transcripts")]
-    except (Error, sqlite3.Error):
+            known = [
+                TranscriptFingerprint(decode_path(path), *columns) for path, *columns in connection.execute(select)
+            ]
+        return any(map(_is_rewritten, known))
+    except (Error, sqlite3.Error, OSError):
         return True
-    return not all(Path(path).exists() for path in paths)
+
+
+def _is_rewritten(known: TranscriptFingerprint) -> bool:
+    """Whether a transcript no longer starts with the lines that were read.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    status = os.stat(known.path)  # noqa: PTH116 - thousands of files
+    if (status.st_size, status.st_mtime_ns, change_time_ns(status)) == (known.size, known.mtime_ns, known.ctime_ns):
+        return False
+    return not has_known_prefix(known.path, status, known)

@@ -325,6 +325,10 @@ def remove_older_versions(path: Path) -> None:
                 other.unlink()
 
 
+KNOWN_COLUMNS = "path, device, inode, size, mtime_ns, read_to, head_hash, tail_hash, checksum, racy, ctime_ns"
+"""The columns of a transcript's fingerprint, in the order of `TranscriptFingerprint`."""
+
+
 def list_indexes(folder: Path) -> list[Path]:
     """The paths of all indexes in a folder, of any homes and version, including those of which only a part is left."""
     try:

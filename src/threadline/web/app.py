@@ -159,8 +159,9 @@ class App:
 
     async def _issue_link(self, request: Request) -> Response:
         """Issue a link to the address that the browser uses, whose port may be forwarded."""
-        origin = None if _browser_of(request) is None else f"http://{request.headers['host'].lower()}"
-        url = self._access.new_url(origin=origin, seconds=LINK_SECONDS)
+        browser = _browser_of(request)
+        origin = None if browser is None else f"http://{request.headers['host'].lower()}"
+        url = self._access.new_url(origin=origin, seconds=LINK_SECONDS, issuer=browser)
         return build_response(link_page(url), request.url.path)
 
     async def _log_out(self, request: Request) -> Response:
