@@ -109,8 +109,12 @@ def open_in_home(path: StrPath, *, home: StrPath | None = None) -> int:
     """
     text = os.fspath(path)
     _refuse_secret(text, text)
-    if home is not None and not _is_below(text, os.fspath(home)):
-        raise OutsideHomeError(text)
+    if home is not None:
+        if not _is_below(text, os.fspath(home)):
+            raise OutsideHomeError(text)
+        below = parts_below(os.path.abspath(text), os.path.abspath(home))  # noqa: PTH100 - paths are text
+        if below and is_secret_path(below):
+            raise SecretFileError(errno.EACCES, "a file with secrets is never opened", text)
     status = os.lstat(text)
     if stat.S_ISLNK(status.st_mode):
         return _open_link(text, home)

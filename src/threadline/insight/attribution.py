@@ -23,7 +23,7 @@ from threadline.model.attribution import Attribution, CauseKind, CostCause
 from threadline.model.calls import Call
 from threadline.model.context import ContextCategory
 from threadline.model.entries import AttachmentEntry, Entry, UserEntry
-from threadline.model.ledger import EXACT, Charge, Rate
+from threadline.model.ledger import EXACT, Charge, Rate, sum_amounts
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Agent, Session
 from threadline.model.text import extract_text, mcp_server
@@ -59,9 +59,7 @@ def attribute_costs(session: Session, ledger: Ledger) -> Attribution:
         if charges:
             _AgentAttribution(agent, requests.of_agent(agent.id), causes, accuracy).attribute(charges)
     rows = sorted(causes.rows(), key=lambda row: (-row.amount, str(row.place), row.kind, row.label))
-    amount = _ZERO
-    for row in rows:
-        amount = EXACT.add(amount, row.amount)
+    amount = sum_amounts(row.amount for row in rows)
     return Attribution(session.id, amount, tuple(rows), accuracy.error, requests.unpriced)
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from threadline.model.attribution import CauseKind, CostCause
-from threadline.model.ledger import EXACT
+from threadline.model.ledger import sum_amounts
 
 NONE = "(none)"
 _TOOL_KINDS = frozenset((CauseKind.CALL, CauseKind.RESULT))
@@ -46,16 +46,9 @@ def group_rows(rows: Iterable[CostCause], by: str) -> list[CauseGroup]:
             len(group),
             sum(row.tokens for row in group),
             max(row.requests for row in group),
-            _add_up(group),
+            sum_amounts(row.amount for row in group),
             any(row.estimated for row in group),
         )
         for name, group in groups.items()
     ]
     return sorted(summed, key=lambda group: (-group.amount, group.key))
-
-
-def _add_up(rows: Iterable[CostCause]) -> Decimal:
-    total = Decimal(0)
-    for row in rows:
-        total = EXACT.add(total, row.amount)
-    return total

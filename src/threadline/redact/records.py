@@ -174,19 +174,18 @@ class RecordTexts:
         if others:
             self._own += [name for name in node if name in others]
             self.is_telling = self.is_telling or not all(map(self._is_harmless_key, others))
-        self.is_telling = self.is_telling or not _VALUE_NAMES.isdisjoint(node)
+        self.is_telling = self.is_telling or not VALUE_KEYS.isdisjoint(node)
 
 
 _WITH_TEXT = (str, dict, list)
 OWN_SEPARATOR = '", "'
 """Between texts that have nothing to do with each other: a secret does not continue after it."""
-_VALUE_NAMES = frozenset(
-    (
-        *("value", "val", "answer", "defaultValue", "new_value", "default", "answers", "Value", "ParameterValue"),
-        *("OptionValue", "parameterValue", "optionValue", "headerValue", "secretValue", "SecretString", "secret_value"),
-        *("default_value", "stringValue", "plaintext"),
-    )
+VALUE_KEYS = word_set(
+    "value val answer answers v default content data text new_value defaultValue default_value Value ParameterValue"
+    " OptionValue parameterValue optionValue headerValue secretValue SecretString secret_value string plaintext"
+    " stringValue"
 )
+"""Fields that contain a value which another field of the same object may name."""
 
 
 def _seam_texts(texts: list[str]) -> Iterator[str]:

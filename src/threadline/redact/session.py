@@ -20,10 +20,12 @@ from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_distinctive, is_secret_name, kind_of, word_set
 from threadline.redact.metrics import keep_metrics
 from threadline.redact.records import (
+    VALUE_KEYS,
     FormatWords,
     JoinedTexts,
     Leaf,
     RecordTexts,
+    format_vocabulary,
     join_leaves,
     join_lines,
     join_seams,
@@ -39,7 +41,8 @@ _MAX_COMMANDS = 4096
 _LONG_TEXT = 2048
 _GROUP_SIZE = 256 * 1024
 _GROUP_SEPARATOR = "\n\n\n\n"
-_CONTEXT_KINDS = frozenset(CONTEXT_KINDS)
+# Kinds that need a name or a word before the value. Two halves that are joined say nothing about these.
+_CONTEXT_KINDS = frozenset(CONTEXT_KINDS) - {"private-key", "azure-client-secret", "webhook", "password-hash"}
 _Record = TypeVar("_Record")
 
 
@@ -190,10 +193,6 @@ _NAME_KEYS = word_set(
     "name key variable field header label id k question setting env title property parameter param attribute var option"
     " Name Key ParameterKey OptionName Header Label parameterKey optionName headerName secretName secret_name"
 )
-_VALUE_KEYS = word_set(
-    "value val answer v default content data text new_value defaultValue default_value Value ParameterValue OptionValue"
-    " parameterValue optionValue headerValue secretValue SecretString secret_value string plaintext stringValue"
-)
 
 
 def find_named_fields(record: Any) -> Iterator[Match]:
@@ -203,7 +202,7 @@ def find_named_fields(record: Any) -> Iterator[Match]:
         path, node = pending.pop()
         if isinstance(node, dict):
             names = [node[key] for key in node if key in _NAME_KEYS and isinstance(node[key], str)]
-            values = [key for key in node if key in _VALUE_KEYS and isinstance(node[key], str)] if names else []
+            values = [key for key in node if key in VALUE_KEYS and isinstance(node[key], str)] if names else []
             for key in values:
                 name = next((name for name in names if len(name) < 100 and is_secret_name(name)), None)  # noqa: PLR2004 - a name
                 if name is not None and is_credible(name, node[key], quoted=True):
@@ -366,7 +365,7 @@ class SessionRedactor:
     """
 
     def __init__(self, settings: Settings | None = None, fixed: FormatWords | None = None) -> None:
-        self._fixed = fixed or FormatWords()
+        self._fixed = format_vocabulary() if fixed is None else fixed
         self.redactor = Redactor(settings, self._fixed)
         self.level = self.redactor.level
         self._scanner = RecordScanner(self._fixed, find=self.redactor.find_spans)

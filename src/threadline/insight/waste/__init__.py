@@ -1,6 +1,6 @@
 """Find what a session spent without need: one detector in each file.
 
-A detector is a function that takes the `SessionCosts` of a session and the limits, and yields what it can show. Its
+A detector is a function that takes the `SessionFacts` of a session and the limits, and yields what it can show. Its
 module says what counts, and what does not.
 """
 

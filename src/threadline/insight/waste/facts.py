@@ -11,7 +11,7 @@ from threadline.insight.attribution import attribute_costs
 from threadline.insight.requests import SessionRequests
 from threadline.model.attribution import Attribution, CauseKind, CostCause
 from threadline.model.calls import Call
-from threadline.model.ledger import EXACT, Charge
+from threadline.model.ledger import Charge, sum_amounts
 from threadline.model.places import AgentId
 from threadline.model.session import Agent, Session
 from threadline.model.waste import Waste
@@ -92,8 +92,4 @@ def waste_of_calls(
 
 def add_amounts(amounts: Iterable[Decimal | None]) -> Decimal:
     """Add up amounts exactly. None counts as nothing."""
-    total = Decimal(0)
-    for amount in amounts:
-        if amount is not None:
-            total = EXACT.add(total, amount)
-    return total
+    return sum_amounts(amount for amount in amounts if amount is not None)

@@ -34,7 +34,9 @@ def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Waste]:
                 detector="unused-agent",
                 session=facts.session.id,
                 label=one_line(agent.description or agent.prompt or f"Agent {agent.id}", _MAX_LABEL),
-                evidence=f"its call ended as {call.outcome}" if is_lost and call is not None else f"it {agent.status}",
+                evidence=f"its call ended as {call.outcome}"
+                if is_lost and call is not None
+                else f"it ended as {agent.status}",
                 places=(call.place,) if call is not None else (agent.entries[0].place,),
                 tokens=sum(charge.tokens for charge in charges),
                 amount=amount,
