@@ -166,7 +166,8 @@ def _exposure_page(exposures: Sequence[Exposure], files: int, command: str) -> s
         different = len(frozenset().union(*(exposure.marks for exposure in kinds[kind])))
         rows.append([kind, f"{total:,}", f"{different:,}", f"{len(kinds[kind]):,}", KINDS[kind]])
     table = out.format_table(["kind", "found", "different", "places", "what"], rows, right=(1, 2, 3))
-    shown = [out.format_heading(f"Secrets in {count(files, 'file')}"), "", table, "", out.format_heading("Where")]
+    heading = out.format_heading(f"Secrets ({count(files, 'file')} scanned)")
+    shown = [heading, "", table, "", out.format_heading("Where")]
     return "\n".join([*shown, *_place_lines(kinds, command)])
 
 

@@ -373,9 +373,13 @@ def _texts_with_keys(value: Any, fixed: frozenset[str]) -> Iterator[tuple[str, s
 
 
 def find_strictly(text: str) -> list[Span]:
-    """What only the level `strict` removes: random-looking values, paths, URLs and all addresses."""
+    """What only the level `strict` removes: random-looking values, paths, URLs and all addresses.
+
+    Each is replaced where it is found and not learned: it may be a word of the format in another field.
+    """
     view = text.encode("ascii", "replace")
-    return [*find_personal_data(view, strict=True), *find_random_values(view)]
+    spans = [*find_personal_data(view, strict=True), *find_random_values(view)]
+    return [span._replace(local_only=True) for span in spans]
 
 
 class Finding(Struct, frozen=True):

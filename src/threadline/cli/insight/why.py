@@ -72,9 +72,12 @@ def why(session: str, *, by: str | None, limit: int, homes: tuple[str, ...], out
         table = (
             _group_table(groups[:shown], by or "") if groups is not None else _table(loaded, attribution.rows[:shown])
         )
-        out.print_text("\n".join([table, "", _footer(attribution, len(rows), min(shown, len(rows)))]))
+        footer = out.wrap_text(_footer(attribution, len(rows), min(shown, len(rows))))
+        out.print_text(f"{table}\n\n{footer}\n")
     if attribution.rows:
         return EXIT_OK
+    if loaded.sharing or loaded.continuations:
+        return out.report_nothing("No cost of its own: its messages are counted in the session that it is a copy of.")
     return out.report_nothing("No cost: no model with a known price replied in this session.")
 
 
