@@ -79,7 +79,39 @@ def plant(home: Path, *, with_demo: bool) -> list[Planted]:
     planter = Planter(planted)
     for path in sorted((home / "projects").rglob("*.jsonl")):
         path.write_bytes(b"\n".join(map(planter.line, path.read_bytes().split(b"\n"))))
+    _plant_rest(home, planted)
     return planted
+
+
+MIN_TIMES = 2
+_ROWS_PER_SESSION = 40
+
+
+def _plant_rest(home: Path, planted: list[Planted]) -> None:
+    """Plant the credentials for which the rows have too few fields, in prompts of further sessions."""
+    ways = cycle(FORMS_OF_TEXT.values())
+    texts = []
+    for secret in planted:
+        while secret.times < MIN_TIMES:
+            secret.times += 1
+            texts.append(next(ways)(secret.text))
+    for number, start in enumerate(range(0, len(texts), _ROWS_PER_SESSION)):
+        session = f"c0ffee01-0000-4000-8000-{number:012}"
+        rows = [
+            {
+                "type": "user",
+                "uuid": f"c0ffee02-0000-4000-8000-{start + at:012}",
+                "parentUuid": f"c0ffee02-0000-4000-8000-{start + at - 1:012}" if at else None,
+                "sessionId": session,
+                "timestamp": f"2026-03-01T10:{at:02}:00.000Z",
+                "cwd": "/work/rest",
+                "message": {"role": "user", "content": text},
+            }
+            for at, text in enumerate(texts[start : start + _ROWS_PER_SESSION])
+        ]
+        path = home / f"projects/-work-rest-{number}/{session}.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 class Planter:

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from tests.redact.credentials import seeded
 
-from threadline.redact import Level, Redactor, Settings, find_spans_in_bytes
+from threadline.redact import Level, Redactor, Settings, find_spans_in_bytes, provenance
 
 ALNUM = string.ascii_letters + string.digits
 
@@ -168,3 +168,26 @@ def test_redacts_keys_of_wallets_as_lists_of_numbers() -> None:
     numbers = list(seeded(4).randbytes(64))
     assert Redactor().redact(f"solana-keygen keypair\n{numbers}") == "solana-keygen keypair\n<secret-1>"
     assert Redactor().redact(f"pixels {numbers}") == f"pixels {numbers}"
+
+
+def test_redacts_lone_seed_phrases() -> None:
+    """A phrase is redacted if it is alone after the word wallet, or in a file whose name says what it is."""
+    assert WORDS not in Redactor().redact(f"please restore my test wallet: {WORDS}")
+    numbered = "\n".join(f"{number}. {word}" for number, word in enumerate(WORDS.split(), 1))
+    for content in (numbered, WORDS, "\n".join(f"     {n}\u2192{w}" for n, w in enumerate(WORDS.split(), 1))):
+        assert provenance.find_in_secret_file("/home/ann/seed.txt", content), content
+        assert provenance.find_printed_secrets("cat recovery-words.txt", content), content
+        assert not provenance.find_in_secret_file("/home/ann/words.txt", content), content
+    sentence = f"{WORDS} and then it goes on"
+    for text in (f"the wallet: {sentence}", f"wallet {WORDS}x"):
+        assert Redactor().redact(text) == text
+
+
+def test_redacts_lone_wallet_bytes() -> None:
+    """A list of 64 bytes is a key if it is the whole text, or follows a label."""
+    numbers = seeded(2).sample(range(256), 64)
+    array = str(numbers).replace(" ", "")
+    assert Redactor().redact(array) == "<secret-1>"
+    assert Redactor().redact(f"cat id.json\n{array}\nok") == "cat id.json\n<secret-1>\nok"
+    for text in (f"weights of the layer after the first round of training:\n{array}\n", str(list(range(63)))):
+        assert Redactor().redact(text) == text

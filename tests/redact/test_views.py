@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import codecs
 import gzip
 import html
@@ -392,3 +393,119 @@ def test_redacts_bodies_of_private_keys(start: str) -> None:
     body = start + "".join(seeded(3).choices("ABCDEFGHabcdefgh01234567+/", k=64 - len(start)))
     redacted = Redactor().redact(f"it is\n{body}\nend")
     assert redacted == "it is\n<secret-1>\nend"
+
+
+def _uuencode(text: str) -> str:
+    data = text.encode()
+    lines = [binascii.b2a_uu(data[at : at + 45]).decode().rstrip("\n") for at in range(0, len(data), 45)]
+    return "\n".join(["begin 644 key.txt", *lines, "`", "end"])
+
+
+@for_each("padding", ["", "the first line is longer than one line of the encoding can be\n"])
+def test_redacts_uuencoded_tokens(padding: str) -> None:
+    """A token in a block of uuencode is redacted, also if it starts on one line and ends on the next."""
+    encoded = _uuencode(padding + _token("github-token"))
+    redacted = Redactor().redact(f"see\n{encoded}\nend of it")
+    assert encoded.split("\n")[-3] not in redacted
+    assert redacted.startswith("see\nbegin 644 key.txt\n")
+    harmless = _uuencode("nothing but a few words of text in here")
+    assert Redactor().redact(harmless) == harmless
+
+
+@for_each("tag", ["b", "i", "code", "td"])
+def test_redacts_entities_in_tags(tag: str) -> None:
+    """A token of entities is redacted inside an element."""
+    for form in ("&#{};", "&#x{:x};"):
+        encoded = "".join(form.format(ord(c)) for c in _token("github-token"))
+        assert encoded[:40] not in Redactor().redact(f"<p>Use <{tag}>{encoded}</{tag}></p>")
+
+
+def test_redacts_values_after_carriage_returns() -> None:
+    """A value is redacted if a padded label and a carriage return precede it."""
+    secret = password(seeded(9))
+    assert secret not in Redactor().redact(f"working\rRoot password:{' ' * 20}\r{secret}\r\nready")
+
+
+JOINED_IN_CODE = {
+    "adjacent": 'KEY = ("{a}"\n       "{b}")\n',
+    "adjacent, numbered": '     3\u2192KEY = ("{a}"\n     4\u2192       "{b}")\n',
+    "plus, numbered": "    11\u2192let k = '{a}' +\n    12\u2192  '{b}';\n",
+    "PowerShell": '$key = "{a}" + `\n    "{b}"\n',
+    "append": 'new StringBuilder().append("{a}").append("{b}")',
+    "append in two statements": 'out.append("{a}");\n  out.append("{b}");\n',
+    "stream": 'out << "{a}" << "{b}";',
+    "concat": "const k = '{a}'.concat('{b}')",
+    "strcat": 'strcpy(key, "{a}");\nstrcat(key, "{b}");\n',
+    "appended in a shell": "K={a}\nK+={b}\n",
+    "appended in Python": 'key = "{a}"\nprint(1)\nkey += "{b}"\n',
+    "in itself": 'K="{a}"\nK="${{K}}{b}"\n',
+    "sum with itself": "k = '{a}'\nk = k + '{b}'\n",
+    "f-string": 'p = "{a}"\nq = "{b}"\nKEY = f"{{p}}{{q}}"\n',
+    "template": "const p = '{a}';\nconst q = '{b}';\nuse(`${{p}}${{q}}`)\n",
+    "sum of variables": 'q = "{b}"\np = "{a}"\nKEY = p + q\n',
+    "shell variables": 'P={a}\nQ={b}\ncurl -H "K: $P$Q" host\n',
+}
+
+
+@for_each("layout", JOINED_IN_CODE)
+def test_redacts_both_halves_of_joined_strings(layout: str) -> None:
+    """Both halves of a token that a program joins are redacted, also if it has only letters."""
+    letters = "hf_" + "".join(seeded(3).choices("abcdefghkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ", k=34))
+    for token in (_token("github-token"), _token("gitlab-token"), letters):
+        a, b = token[:15], token[15:]
+        redacted = Redactor().redact(JOINED_IN_CODE[layout].format(a=a, b=b))
+        assert a not in redacted
+        assert b not in redacted
+
+
+def test_keeps_joined_variables_that_are_no_token() -> None:
+    """Values of variables stay if they are no token together."""
+    for text in (
+        'prefix = "ghp_"\nname = "some_name"\nKEY = f"{prefix}{name}"\n',
+        "K=glpat-\nK+=documentation\n",
+        'a = "hf_hub"\nb = "download"\nc = a + b\n',
+    ):
+        assert Redactor().redact(text) == text
+
+
+def test_redacts_tokens_that_psql_wraps() -> None:
+    """Both halves of a token are redacted in a wrapped cell of psql, in the last column and before it."""
+    token = _token("github-token")
+    a, b = token[:18], token[18:]
+    for text in (
+        f" id |  value\n----+-----\n  3 | {a}.\n    |.{b}\n",
+        f"  value | id\n-----+----\n| {a}.| 3\n|.{b} |\n",
+        f" id |  value\n----+-----\n  3 | {a}+\n    | {b}\n",
+    ):
+        redacted = Redactor().redact(text)
+        assert a not in redacted
+        assert b not in redacted
+
+
+@for_each("side", ["left", "right"])
+def test_redacts_tokens_in_panes(side: str) -> None:
+    """Both halves of a token are redacted if one of two panes wraps it."""
+    token = _token("github-token")
+    a, b = token[:20], f"{token[20:]:20}"
+    rows = [("$ show key", "PID CMD"), (a, " 7 init"), (b, " 8 node")]
+    width = 20 if side == "left" else 8
+    text = "\n".join(
+        f"{(first if side == 'left' else second):{width}}\u2502{second if side == 'left' else first}"
+        for first, second in rows
+    )
+    redacted = Redactor().redact(text)
+    assert a not in redacted
+    assert b.strip() not in redacted
+
+
+def test_redacts_known_secrets_reversed_and_in_base32() -> None:
+    """A known secret is redacted reversed and in base32, also if it is short."""
+    secret = "".join(seeded(8).choices("abcdefghkmnp23456789", k=12))
+    redactor = Redactor()
+    redactor.learn(f"DB_PASSWORD={secret}")
+    for form in (
+        secret[::-1],
+        base64.b32encode(secret.encode()).decode(),
+        base64.b32encode(f"{secret}\n".encode()).decode(),
+    ):
+        assert form[:16].rstrip("=") not in redactor.redact(f"it prints {form} here")

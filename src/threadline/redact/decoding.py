@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from base64 import b32decode
-from binascii import a2b_base64
+from binascii import a2b_base64, a2b_uu
 from collections.abc import Callable, Iterator
 from html import unescape
 from operator import itemgetter
@@ -509,6 +509,26 @@ def _read_dump(rows: list[list[str]], read: Callable[[str], bytes]) -> str | Non
         return None
 
 
+_UU_HINTS = (r"begin (?=[0-7]{3,4} [^\s\\])",)
+_UU_BLOCK = re.compile(
+    rf"begin [0-7]{{3,4}} [^\r\n\\]{{1,200}}{_BREAK}((?:[!-M][ -`]{{2,84}}+{_BREAK}){{1,65536}}+)(?:[ `]?{_BREAK}end)?"
+)
+
+
+def _uu_blocks(text: str, at: int) -> Iterator[Part]:
+    """Find blocks of uuencode. A line has its length before it, and blanks at its end may be lost."""
+    for match in re.compile(_UU_HINTS[0]).finditer(text, at):
+        block = _UU_BLOCK.match(text, match.start())
+        if block is not None:
+            decoded = _try(_decode_uu, block[1])
+            if decoded is not None:
+                yield Part(*block.span(1), decoded + "\n")
+
+
+def _decode_uu(block: str) -> str | None:
+    return _to_text(b"".join(map(a2b_uu, filter(None, _LINE_SPLIT.split(block)))))
+
+
 _LISTS = tuple(
     _Decoder(re.compile(hint), find)
     for hints, find in (
@@ -517,6 +537,7 @@ _LISTS = tuple(
         (_CHARACTER_HINTS, _characters),
         (_SPACED_HINTS, _spaced),
         (_DUMP_HINTS, _dumps),
+        (_UU_HINTS, _uu_blocks),
     )
     for hint in hints
 )

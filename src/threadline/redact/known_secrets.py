@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b32encode, b64encode, urlsafe_b64encode
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
@@ -165,7 +165,10 @@ _CUT = 2
 
 
 def encoded_forms(secret: str) -> set[str]:
-    """The secret and its encodings: URL, JSON, HTML, hex and base64. Other encodings are decoded by `text_views`."""
+    """The secret, reversed and encoded: URL, JSON, HTML, hex, base32 and base64.
+
+    Other encodings are decoded by `text_views`.
+    """
     forms = {secret, quote(secret, safe=""), quote(secret), quote_plus(secret)}
     escaped = json.dumps(secret)[1:-1]
     forms |= {escaped, json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(escaped)[1:-1]}
@@ -176,6 +179,9 @@ def encoded_forms(secret: str) -> set[str]:
         forms |= digits | {form.upper() for form in digits}
         for encode in (b64encode, urlsafe_b64encode):
             forms |= _base64_forms(raw, encode)
+        # With the line end that `echo` adds, the last letters differ.
+        forms |= {b32encode(data).decode().rstrip("=") for data in (raw, raw + b"\n")}
+        forms.add(secret[::-1])
     if len(secret) >= _MIN_CORE:
         # Encodings of a larger text that is cut may lose a letter or two at either end.
         forms.add(secret[_CUT:-_CUT])

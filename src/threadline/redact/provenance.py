@@ -17,6 +17,7 @@ from threadline.redact import heuristics
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_env_key_name, is_secret_name, split_name, word_set
 from threadline.redact.shell import SUBSTITUTED, SimpleCommand, Word, parse_command, unwrap
+from threadline.redact.tokens import find_lone_phrase
 
 KIND = "command-output"
 """The kind of a secret that is recognised by the command that printed it."""
@@ -37,6 +38,7 @@ class Output(Enum):
     FIELDS = "named values; those with certain names are secret"
     DATA = "named values, all secret"
     CONTENT = "the content of a secret file: one value, or named values"
+    PHRASE = "the seed phrase of a wallet, alone"
 
 
 class Source(Struct, frozen=True):
@@ -286,7 +288,7 @@ _TRIGGER = re.compile(
     r"|read -\w*s|pass|secret|token|key|cred|auth|pwd|pem\b|urandom|environ|\.env|netrc|npmrc|pypirc|pgpass|id_"
     r"|printenv|getenv"
     r"|p12"
-    r"|kube|tfvars|cookie|dsn|salt|random|sid\b|\.cnf|sha\d+sum|md5sum|consul|genkey"
+    r"|kube|tfvars|seed|mnemonic|wallet|recovery|restore|cookie|dsn|salt|random|sid\b|\.cnf|sha\d+sum|md5sum|consul|genkey"
 )
 
 
@@ -525,6 +527,10 @@ _NAMED_FILE = re.compile(
     r"|k3s\.yaml|\.docker/config\.json|hosts\.yml|wp-config\.php|local\.settings\.json|[\w.-]*\.auto\.tfvars)$"
     r"|(?:^|[/\\])\.(?:aws|kube|docker)[/\\]\w+$"
 )
+_SEED_FILE = re.compile(
+    r"(?i)(?:^|[/\\._-])(?:seed|mnemonic|wallet|recovery|restore)(?:[_-]?(?:phrase|words|seed|key|backup))?"
+    r"(?:[_-]?[0-9]{1,4})?(?:\.(?:txt|seed|words|bak))?$"
+)
 _KEY_FILE = re.compile(
     r"(?i)(?:^|[/\\])id_(?:rsa|dsa|ecdsa|ed25519)$|\.(?:pem|key|p12|pfx|jks|keystore|ppk|kdbx|asc|gpg)$"
 )
@@ -537,6 +543,8 @@ def classify_file(path: str) -> Source | None:
         return None
     if _VALUE_FILE.search(path) or _KEY_FILE.search(path):
         return Source(_C)
+    if _SEED_FILE.search(path):
+        return Source(Output.PHRASE)
     return Source(_F) if _NAMED_FILE.search(path) else None
 
 
@@ -554,6 +562,8 @@ def _file_source(program: str, arguments: list[str]) -> Step | None:
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _GUTTER = re.compile(r"[ \t]*[0-9]{1,6}(?:\u2192|\t)")
+_NUMBERED_LINE = re.compile(r"(?m)^[ \t]*[0-9]{1,6}(?:\u2192|\t)")
+_MAX_PHRASE = 2000
 _MESSAGE_START = re.compile(
     r"(?i)\W*(?:error|err|fatal|warning|warn|usage|note|info|hint|debug|exception|traceback|exit code|e:|w:|(?:-?bash"
     r"|zsh|sh|gpg|age"
@@ -644,6 +654,10 @@ def _find_in_output(steps: list[Step], output: str) -> list[Span]:
             spans += _find_by_template(step.template, lines)
             continue
         if step.source is None:
+            continue
+        if step.source.output is Output.PHRASE:
+            phrase = find_lone_phrase(_NUMBERED_LINE.sub(lambda gutter: " " * len(gutter[0]), output[:_MAX_PHRASE]))
+            spans += [phrase] if phrase is not None else []
             continue
         visible = [item for item in steps if not item.is_silent and item.literal is None]
         is_first, is_last = visible[0] is step, visible[-1] is step

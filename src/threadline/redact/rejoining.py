@@ -64,7 +64,8 @@ def _strip_margins(text: str, at: int) -> Iterator[Part]:
 # Strings that are joined in code.
 
 _OPERATOR = r"(?:[+.&~]|\.\.|\|\||\+\+|<>|<<)"
-_LINE_BREAK = r"(?:[\\_]?(?:\r?\n|\\n)[ \t]{0,64})"
+# The next line may have a number, as in the output of Claude Code's Read.
+_LINE_BREAK = r"(?:[\\_`]?(?:\r?\n|\\n)[ \t]{0,64}(?:[0-9]{1,6}[ \t]{0,4}[?|:\t][ \t]{0,64})?)"
 _JOINT = (
     rf"[ \t]{{0,8}}(?:{_OPERATOR}[ \t]{{0,8}}{_LINE_BREAK}?|{_LINE_BREAK}{_OPERATOR}?[ \t]{{0,8}}"
     rf"|\\?{_LINE_BREAK}|[ \t])"
@@ -77,7 +78,12 @@ _JOINTS = tuple(
 # Calls that join the strings of a list with nothing between them. The list is in the call or before it.
 _JOIN_CALL = re.compile(
     r"\((?:(?<=\"\"\.join\()|(?<=''\.join\()|(?<=s\.Join\()|(?<=g\.Join\()|(?<=concat\()|(?<=Concat\()|(?<=CONCAT\()"
-    r"|(?<=implode\()|(?<=paste0\()|(?<=[\])]\.join\()(?=[\"'`]{2}\)))"
+    r"|(?<=implode\()|(?<=paste0\()|(?<=[\])]\.join\()(?=[\"'`]{2}\))"
+    r"|((?<=ppend\()|(?<=strcat\()|(?<=push_str\()|(?<=strncat\()|(?<=\.write\()|(?<=WriteString\()))"
+)
+_APPENDED = re.compile(
+    r"([\"'`])(?<=[\w-]{3}.)(?:[ \t]{0,4}\))?;?\s{0,64}(?:[0-9]{1,6}[ \t]{0,4}[?|:\t][ \t]{0,64})?"
+    r"[\w.>-]{0,48}(?:append|Append|concat|push_str|strn?cat|write|WriteString)\((?:\w{1,40},\s?)?\1(?=[\w-]{3})"
 )
 _CALL_REACH = 600
 _LIST_START = re.compile(
@@ -90,12 +96,20 @@ def find_joined_strings(text: str) -> Iterator[Part]:
     """Find what is between two strings that are joined by an operator, by their position, or by a call."""
     for pattern in _JOINTS:
         yield from (Part(*match.span(), "") for match in pattern.finditer(text))
-    done = 0
+    done = appended = 0
     for call in _JOIN_CALL.finditer(text):
-        start, end = max(done, call.start() - _CALL_REACH), call.end() + _CALL_REACH
-        yield from (Part(*match.span(), "") for match in _LIST_SEPARATOR.finditer(text, start, end))
-        yield from (Part(*match.span(1), "") for match in _LIST_START.finditer(text, start, end))
-        done = max(done, end)
+        if call.lastindex is None:
+            start, end = max(done, call.start() - _CALL_REACH), call.end() + _CALL_REACH
+            yield from (Part(*match.span(), "") for match in _LIST_SEPARATOR.finditer(text, start, end))
+            yield from (Part(*match.span(1), "") for match in _LIST_START.finditer(text, start, end))
+            done = max(done, end)
+        match = _APPENDED.search(text, max(appended, call.start() - _APPEND_REACH), call.end() + _APPEND_REACH // 2)
+        if match is not None:
+            yield Part(*match.span(), "")
+            appended = match.end()
+
+
+_APPEND_REACH = 200
 
 
 # Carriage returns.
@@ -109,7 +123,7 @@ def find_carriage_returns(text: str) -> Iterator[list[Part]]:
     if not places:
         return
     yield [Part(at, at + 1, "\n") for at in places]
-    yield [Part(at, at + 1, "") for at in places]
+    yield [_without_padding(text, at) for at in places]
     shown: list[Part] = []
     end = -1
     for at in places:
@@ -119,6 +133,13 @@ def find_carriage_returns(text: str) -> Iterator[list[Part]]:
             end = len(text) if end < 0 else end
             shown.append(Part(start, end, _shown_line(text[start:end])))
     yield [part for part in shown if part.text]
+
+
+def _without_padding(text: str, at: int) -> Part:
+    """A carriage return as nothing. After a label it is a blank, also with the padding before it."""
+    near = text[max(0, at - _REACH) : at]
+    label = near.rstrip(" \t")
+    return Part(at - len(near) + len(label), at + 1, " ") if label[-1:] in {":", "="} else Part(at, at + 1, "")
 
 
 def _shown_line(line: str) -> str:
@@ -215,6 +236,50 @@ def _wrapped_gap(text: str, upper: _Cell, lower: _Cell, *, is_alone: bool) -> Pa
     return Part(upper[0] + len(first.rstrip()), lower[0] + len(second) - len(second.lstrip()), "")
 
 
+# The marks of psql at the borders of cells: a dot where a value is wrapped, a plus where it has a line end.
+_PSQL_WRAP = re.compile(r"\|\.(?=[\w-])")
+_PSQL_WRAPPED = re.compile(r"\.[ ]?(?=\||\r?\n)")
+_PSQL_LINE_END = re.compile(r"\+(?<=[\w-]{6}\+)\r?\n[^\n|]{0,80}(?:\|[^\n|]{0,80}){0,8}\|[ ](?=[\w-]{4})")
+
+
+def find_psql_wraps(text: str) -> Iterator[Part]:
+    """Find what is between the pieces of a word that psql wraps inside a cell."""
+    for mark in _PSQL_WRAP.finditer(text):
+        line = text.rfind("\n", max(0, mark.start() - _MAX_ROW), mark.start()) + 1
+        above = text.rfind("\n", max(0, line - 1 - _MAX_ROW), max(0, line - 1)) + 1
+        at = above + mark.start() - line
+        if line and text[at : at + 1] == "|":
+            end = _PSQL_WRAPPED.search(text, at, line)
+            if end is not None and "|" not in text[at + 1 : end.start()]:
+                yield Part(end.start(), mark.end(), "")
+    yield from (Part(*match.span(), "") for match in _PSQL_LINE_END.finditer(text))
+
+
+def find_panes(text: str, foreign: str) -> Iterator[list[Part]]:
+    """Find what is between the pieces of a word that is wrapped inside the left or the right of two panes."""
+    for bar in _BOX_BARS:
+        if bar in foreign:
+            left = re.compile(rf"{bar}(?<=[\w.~+/=-]{{6}}{bar})[^\n{bar}]{{0,400}}\n(?=[\w.~+/=-]{{2}})")
+            yield [
+                Part(*match.span(), "") for match in left.finditer(text) if _is_same_column(text, match.start(), bar)
+            ]
+            right = re.compile(rf"\n(?<=[\w.~+/=-]{{6}}\n)[^\n{bar}]{{0,400}}{bar}[ ]?(?=[\w.~+/=-]{{2}})")
+            yield [
+                Part(*match.span(), "")
+                for match in right.finditer(text)
+                if _is_same_column(text, text.rfind(bar, max(0, match.start() - _MAX_ROW), match.start()), bar)
+            ]
+
+
+def _is_same_column(text: str, at: int, bar: str) -> bool:
+    """Whether the next line has its bar in the same column as the one at a position."""
+    if at < 0:
+        return False
+    column = at - text.rfind("\n", max(0, at - _MAX_ROW), at) - 1
+    next_line = text.find("\n", at, at + _MAX_ROW) + 1
+    return next_line > 0 and text[next_line + column : next_line + column + 1] == bar
+
+
 def find_broken(text: str, plain: str, foreign: str) -> Iterator[list[Part]]:
     """Find everything that separates the pieces of words.
 
@@ -226,3 +291,7 @@ def find_broken(text: str, plain: str, foreign: str) -> Iterator[list[Part]]:
     yield from find_carriage_returns(plain)
     yield from find_changes(plain)
     yield from find_wrapped_cells(text, plain, foreign)
+    wraps = sorted(find_psql_wraps(plain), key=itemgetter(0))
+    if wraps:
+        yield wraps
+    yield from find_panes(text, foreign)

@@ -53,6 +53,7 @@ from threadline.redact.tokens import (
     find_token,
     find_wallet_keys,
 )
+from threadline.redact.variables import find_joined_variables
 from threadline.redact.views import TextView, text_views
 
 WINDOW = 512 * 1024
@@ -136,6 +137,7 @@ def _scan_window(view: bytes, *, personal: bool, decode_runs: bool) -> Iterator[
                 yield from find_paired_secrets(view, span)
     yield from broken.short(marks)
     yield from find_azure_secrets(view)
+    yield from find_joined_variables(view)
     named_values = find_named_values(view, lower, marks)
     yield from find_wallet_keys(view, lower, marks)
     yield from find_short_credentials(view, lower, marks)

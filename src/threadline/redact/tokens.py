@@ -259,8 +259,15 @@ _NOT_SEED_WORDS = frozenset(
     b" would should could here because did does had may might must need needs each both between through before being"
     b" file files using used uses see via per let get set new old null none true false".split()
 )
+# After these words a phrase must be alone: on its line, or one numbered word on each line.
+_LOOSE_SEED_LABELS = (b"wallet", b"seed")
+_AFTER_LOOSE_LABEL = re.compile(
+    rb"s?(?:\.txt|[ _-](?:words?|backup|key)s?)?[\"'`*]{0,3}[ \t]{0,4}[:=](?:[\s\"'`>|*]|\\+[nrt\"]){0,40}"
+)
+_AFTER_SEED_WORDS = re.compile(rb"[ \t]{0,8}[.;,]?(?:[\r\n\"'`]|\\+[nr\"]|\Z)")
 _WALLET_LABEL = re.compile(rb"solana|keypair|wallet|secret_?key|private_?key|id\.json")
 _WALLET_REACH = 400
+_MARGIN, _MAX_MARGIN = b" \t\r\n0123456789?", 40
 _WALLET_BYTES = re.compile(rb"\[\s{0,4}(?:[0-9]{1,3}\s{0,4},\s{0,8}){63}[0-9]{1,3}\s{0,4}\]")
 _NUMBER = re.compile(rb"[0-9]+")
 _MIN_DISTINCT_WORDS, _MIN_DISTINCT_NUMBERS, _MAX_BYTE = 10, 24, 255
@@ -280,11 +287,44 @@ def find_wallet_keys(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Sp
             if start and end:
                 yield Span(start.end(), end, "seed-phrase")
             at = lower.find(label, max(at + 1, end))
+    for label in _LOOSE_SEED_LABELS:
+        for at in _places(lower, label):
+            start = _AFTER_LOOSE_LABEL.match(lower, at + len(label))
+            end = _end_of_lone_phrase(lower, start.end()) if start else 0
+            if start and end:
+                yield Span(start.end(), end, "seed-phrase")
     for match in _WALLET_BYTES.finditer(view):
         numbers = {*map(int, _NUMBER.findall(match[0]))}
         is_key = len(numbers) >= _MIN_DISTINCT_NUMBERS and max(numbers) <= _MAX_BYTE
-        if is_key and _WALLET_LABEL.search(lower, max(0, match.start() - _WALLET_REACH), match.start()):
+        around = match.start() + len(view) - match.end()
+        is_alone = around < _MAX_MARGIN and not (view[: match.start()] + view[match.end() :]).strip(_MARGIN)
+        if is_key and (is_alone or _WALLET_LABEL.search(lower, max(0, match.start() - _WALLET_REACH), match.start())):
             yield Span(*match.span(), "wallet-key-bytes")
+
+
+def _places(text: bytes, word: bytes) -> Iterator[int]:
+    """Where a word is, at most as often as a sign is searched."""
+    at = text.find(word)
+    for _ in range(MAX_SIGNS):
+        if at < 0:
+            return
+        yield at
+        at = text.find(word, at + 1)
+
+
+def _end_of_lone_phrase(lower: bytes, start: int) -> int:
+    """The end of a phrase of a length of BIP 39 that is followed by no other word of its line; 0 if there is none."""
+    words = _SEED_WORDS.match(lower, start)
+    end = _end_of_phrase(words) if words else 0
+    return end if end and _AFTER_SEED_WORDS.match(lower, end) else 0
+
+
+def find_lone_phrase(text: str) -> Span | None:
+    """The seed phrase that a text consists of."""
+    view = text.encode("ascii", "replace")
+    start = len(view) - len(view.lstrip(b" \t\r\n\"'"))
+    end = _end_of_lone_phrase(view, start)
+    return Span(start, end, "seed-phrase") if end and not view[end:].strip(b" \t\r\n\"'.;,") else None
 
 
 def _end_of_phrase(match: re.Match[bytes]) -> int:
