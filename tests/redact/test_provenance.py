@@ -77,6 +77,13 @@ PRINTING = (
     "echo $env:DB_PASSWORD",
     "TOKEN=$(gh auth token); echo $TOKEN",
     "read -s ANSWER; echo $ANSWER",
+    "psql -Atc \"select v from options where k = 'mail_password'\"",
+    "mysql -N -e \"SELECT option_value FROM options WHERE option_name='api_secret'\" shop",
+    "sqlite3 app.db 'select password from users limit 1'",
+    "redis-cli GET app:mail_password",
+    "etcdctl get --print-value-only /app/db_password",
+    "consul kv get app/db/password",
+    "kubectl get cm app -o jsonpath='{.data.SMTP_PASSWORD}'",
 )
 # What may be around a command without changing its output.
 WRAPPERS = (

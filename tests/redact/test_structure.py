@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from tests.redact.credentials import seeded
 from tests.redact.structures import STRUCTURES
@@ -182,3 +184,95 @@ def test_redacts_every_value_of_a_list() -> None:
     secrets = [_secret(seed) for seed in range(3)]
     text = Redactor().redact(f'passwords: ["{secrets[0]}", "{secrets[1]}", "{secrets[2]}"], other: ["harmless12"]')
     assert text == 'passwords: ["<secret-1>", "<secret-2>", "<secret-3>"], other: ["harmless12"]'
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "radius server office\n key {}\n",
+        "set psksecret {}\n",
+        "secret={}\n",
+        "Server=s;Uid=sa;Pwd={};Encrypt=true",
+        "AUTH_TOKEN={}",
+    ],
+)
+def test_redacts_words_with_a_number_in_configuration(form: str) -> None:
+    """Words with dots between them and a number at the end are no reference; names of programs and types are."""
+    for words in ("walnut.river.stone" + "47", "Walnut.river.Stone" + "48"):
+        assert words not in Redactor().redact(form.format(words))
+    for reference in ("config.settings.SECRET_KEY", "module.sub.value", "package.module.int32"):
+        assert form.startswith("radius") or reference in Redactor().redact(form.format(reference))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "\u6570\u636e\u5e93\u5bc6\u7801\u662f{}\uff0c\u8c22\u8c22",
+        "\u5bc6\u7801\u4e3a{}\u3002",
+        "\u30d1\u30b9\u30ef\u30fc\u30c9\u306f{}\u3067\u3059",
+        "\u30d1\u30b9\u30ef\u30fc\u30c9\u306f\u300c{}\u300d\u3067\u3059",
+    ],
+)
+def test_redacts_in_languages_without_blanks(form: str) -> None:
+    """The value directly follows the word for `is`."""
+    secret = _secret(5)
+    assert secret not in Redactor().redact(form.format(secret))
+
+
+def test_redacts_encoded_values_of_sql_and_of_the_registry() -> None:
+    """The bytes of a value are listed, and its name comes before or after it."""
+    secret = _secret(9)
+    digits = secret.encode().hex().upper()
+    statement = "UPDATE options SET v = 0x{} WHERE k = 'mail_password'"
+    assert digits not in Redactor().redact(statement.format(digits))
+    numbers = ",".join(f"{byte:02x}" for byte in secret.encode("utf-16-le"))
+    broken = f"{numbers[:29]},\\\n  {numbers[30:]}"
+    for listed in (numbers, broken):
+        assert numbers[30:] not in Redactor().redact(f'"DefaultPassword"=hex(2):{listed},00,00\n')
+
+
+def test_redacts_app_passwords_and_recovery_codes() -> None:
+    """Four groups of letters after `app password`, and lists of codes below a heading."""
+    groups = "qwzx ncmr" + " plok tyhg"
+    for form in ("mail app password: {}", "The app password is {}."):
+        assert groups not in Redactor().redact(form.format(groups))
+    random = seeded(3)
+    halves = ["".join(random.choices("0123456789abcdef", k=4)) + "7" for _ in range(8)]
+    numbers = [str(random.randint(10_000_000, 99_999_999)) for _ in range(4)]
+    for codes in (["-".join(pair) for pair in pairwise(halves)], numbers):
+        for form in ("Recovery codes:\n{}\n", "## Backup codes\n\n- {}\n", "my recovery codes: {}"):
+            text = Redactor().redact(form.format("\n".join(codes)))
+            assert not [code for code in codes if code in text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The backup codes are stored in the table. Recovery codes\nare shown once in 20240101.",
+        '{"title": "Reset password", "body": "Click below"}, {"label": "Forgot password", "text": "forgot"}',
+        "git clone git@example.com:team/repo1; [link] ann@example.com: hello12",
+        '{:password, "required"}, {:error, "password1 is wrong"}, {password, Value}',
+        "app password: must have four words or more; clave_primaria = 'id_cliente7'; senha_incorreta: 'texto1'",
+        "UPDATE t SET v = NULL WHERE k = 'password'; UPDATE t SET v = ? WHERE k = 'password'",
+        "Token\nsome_function_name1\n\nAPI key\nrequired1\n",
+        '{"type": "random_password", "result": null}, {"result": "harmless12"}',
+    ],
+)
+def test_keeps_texts_that_resemble_these_structures(text: str) -> None:
+    """Sentences, labels, messages, references and names stay."""
+    assert [text[span.start : span.end] for span in find_spans_in_bytes(text.encode())] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("title", "body"), ("label", "content"), ("subject", "text"), ("element", "text")]
+)
+def test_learns_a_value_that_a_title_names(name: str, value: str) -> None:
+    """A value below a title is learned, so that every format of an export removes it, also in other records."""
+    secret = _secret(11)
+    block = {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {name: "VPN password", value: secret}}
+    record = {"type": "assistant", "message": {"role": "assistant", "content": [block]}}
+    other = {"type": "user", "message": {"role": "user", "content": f"it was {secret} yesterday"}}
+    redactor = SessionRedactor()
+    redactor.learn_all([record, other])
+    assert secret not in str(redactor.redact(other))
+    assert secret not in str(redactor.redactor.redact_value(record, "", is_learned=True))

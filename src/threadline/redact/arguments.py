@@ -93,6 +93,7 @@ def find_command_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Itera
                 yield span
     if marks.places:
         yield from _find_by_words(view, lower, marks)
+    yield from _find_recovery_codes(lower, marks)
     for match in _PGPASS.finditer(view) if any(sign.search(view) for sign in _PGPASS_LINE) else ():
         span = literal_span("password", match.start(1), match[1])
         if span is not None:
@@ -100,6 +101,38 @@ def find_command_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Itera
     for match in _HASH.finditer(view):
         if match.end() - match.start() >= _MIN_HASH:
             yield Span(*match.span(), "password-hash")
+
+
+# Lists of codes below a heading such as `Recovery codes:`.
+_RECOVERY_CODES = b"recovery codes"
+_CODES_HEADING = re.compile(rb"codes\b[^\n\\]{0,60}?(?:[:*#`\[{(\"]|(?=\r?\n|\\n)|\Z)")
+_CODE = re.compile(
+    rb"(?:[\s,;*`\"'|>\[-]|\\+[nrt]|[0-9]{1,2}[.)][ \t]){1,40}"
+    rb"([a-z0-9]{4,6}(?:-[a-z0-9]{4,6}){1,4}|[0-9]{4}[ ][0-9]{4}|[0-9]{8,10}|[a-z0-9]{8,12})(?![\w-])"
+)
+_DIGIT = re.compile(rb"[0-9]")
+_MAX_HEADINGS = 64
+_MAX_CODES = 40
+
+
+def _find_recovery_codes(lower: bytes, marks: RareMarks) -> Iterator[Span]:
+    """Find the codes that replace a second factor: at least two, each with a digit, below a heading."""
+    places = [at + len(b"backup ") for at in marks.places_of(prefilter.BACKUP_CODES)[:_MAX_HEADINGS]]
+    at = lower.find(_RECOVERY_CODES)
+    while at >= 0 and len(places) < 2 * _MAX_HEADINGS:
+        places.append(at + len(b"recovery "))
+        at = lower.find(_RECOVERY_CODES, at + len(_RECOVERY_CODES))
+    for heading in match_at_places(_CODES_HEADING, lower, sorted(places)):
+        codes: list[re.Match[bytes]] = []
+        end = heading.end()
+        while len(codes) < _MAX_CODES and (code := _CODE.match(lower, end)):
+            codes.append(code)
+            end = code.end()
+        with_digit = [code for code in codes if _DIGIT.search(code[1])]
+        if len(with_digit) > 1 and len(with_digit) * 2 >= len(codes):
+            yield from (
+                Span(*code.span(1), "password", local_only=not is_distinctive(code[1].decode())) for code in codes
+            )
 
 
 def _option_password(view: bytes, at: int) -> Span | None:
@@ -181,6 +214,7 @@ _WORD_PATTERNS = tuple(
         ((prefilter.PGP_SYM,), _PGP_SYM),
         ((prefilter.PRAGMA,), rb"pragma (?:re)?key[ \t]{0,4}=[ \t]{0,4}" + _QUOTED),
         ((prefilter.BCRYPT,), _BCRYPT),
+        ((prefilter.PLAIN_SCHEME,), rb"plain\}(?<=[\w\"':= \t]\{plain\})([^\s\"'\\:]{4,128})"),
     )
 )
 # The same for words of everyday text, after which only what looks like a password is one.

@@ -11,7 +11,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator
 
 from threadline.redact import heuristics, prefilter
-from threadline.redact.contexts import Mention, find_values_near_names
+from threadline.redact.contexts import Mention, find_values_near_names, literal_span
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import (
     has_password_word,
@@ -75,12 +75,13 @@ _OPTION = re.compile(rb"--" + LONG_OPTION)
 _P_WORDS = (
     rb"(asswd(?<=chpasswd)|assword(?<=[\sn]password)(?=[ \t])|hrase(?:(?<=(?:ic|ed|ry|et|up|39)[ _-]phrase)"
     rb"|(?<=(?:ic|ed|ry|et|up|39)phrase))|lus(?<=sqlplus)|dp (?<=[mx]pdp )"
-    rb"|ect (?<=expect )|:(?<=/p:)|only(?<=httponly)|tsetup(?<=cryptsetup)|gp_sym(?<=pgp_sym)|ragma (?<=pragma ))"
+    rb"|lain\}(?<=\{plain\})|ect (?<=expect )|:(?<=/p:)|only(?<=httponly)|tsetup(?<=cryptsetup)"
+    rb"|gp_sym(?<=pgp_sym)|ragma (?<=pragma ))"
 )
 # Without an assignment sign, an everyday word is a name only if it is quoted or part of a longer name.
 _PASS_WORD = re.compile(
     # Few letters `p` start one of the words below, and this is the fastest way to see that.
-    rb"p(?=a(?:ss|ro)|w|sk|in|hrase|lus|dp |ect |:|only|tse|gp_|rag)"
+    rb"p(?=a(?:ss|ro)|w|sk|in|hrase|lus|lain\}|dp |ect |:|only|tse|gp_|rag)"
     rb"(?:(?:ass(?:w(?:or[dt]|d)|phrase|code|ord|(?<=[a-z0-9_\"'`-]pass)(?![a-z]))|w(?<![0-9]pw)(?![a-z])|wd(?<="
     rb"[a-z0-9_\"'`,(|-]pwd)(?![a-z])"
     rb"|sk(?<![a-z]psk)(?![a-z])|arola)"
@@ -145,6 +146,10 @@ _HEADERS = (
 # A login before a host: a name and a password, or only a token.
 _URL_LOGIN = re.compile(rb"://([^\s/@\"'`<>\\]{1,400})@")
 _MAX_LOGIN = 403
+# A line of a mail server's list of logins: `[host]:587 user@host:password`.
+_RELAY_LOGIN = re.compile(rb"@[\w.-]{1,64}:([^\s\"'`\\]{4,128})[ \t]*(?=\r?\n|\\n|\"|\Z)")
+_RELAY_HOST = re.compile(rb"(?:\A|[\s\"'n])\[[\w.-]{3,80}\](?::\w{1,12})?[ \t]+[\w.+-]{1,64}\Z")
+_MAX_RELAY = 200
 _URL_TOKEN = re.compile(r"[A-Za-z0-9_~.-]{16,255}\Z")
 _PARAMETER = (
     rb"(?:amp;)?(?:sig|signature|x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature|x-goog-creden"
@@ -246,8 +251,11 @@ _FOREIGN_WORDS = (
     b"kata sandi",
 )
 _FOREIGN_WORD = re.compile(
-    rb"(?<![a-z])(?:senha|wachtwoord|contrasen[y]?a|clave|heslo|haslo|salasana|sifre|losenord|sandi(?<=kata sandi))"
-    rb"(?![a-z])" + _REST + rb"(?:" + _ASSIGNMENT + rb")?"
+    rb"(?:senha|wachtwoord|contrasen[y]?a|clave|heslo|haslo|salasana|sifre|losenord|sandi(?<=kata sandi))"
+    + _REST
+    + rb"(?:"
+    + _ASSIGNMENT
+    + rb")?"
 )
 _MAX_FOREIGN = 8192
 
@@ -311,6 +319,8 @@ def _mention_at(view: bytes, position: int, end: int) -> Mention | None:
         return Mention(begin, stop, name)
     if name == "key" and _NUMBERED_KEY.match(view, stop):
         return Mention(begin, stop, "shared_key")
+    if name == "key" and _KEY_OF_SERVER.match(view, stop) and _SERVER_BLOCK.search(view, max(0, begin - 200), begin):
+        return Mention(begin, stop, "shared_password")
     # A function or an option that takes a password, such as `hash_password("…")` and `--passphrase-fd`.
     is_taking = (name.startswith("--") and name.endswith(("-fd", "-stdin"))) or _STRING_ARGUMENT.match(view, stop)
     return Mention(begin, stop, "password") if is_taking and not is_getter(name) and has_password_word(name) else None
@@ -318,6 +328,12 @@ def _mention_at(view: bytes, position: int, end: int) -> Mention | None:
 
 _OWN_PLACEHOLDER = re.compile(rb"[a-z][a-z0-9_]*-[0-9]+>")
 _NUMBERED_KEY = re.compile(rb" [0678] [0-9A-Za-z]")
+# The shared key in the block of a login server, in the configuration of a network device.
+_KEY_OF_SERVER = re.compile(rb" [^\s\"'\\=:]{6,128}[ \t]*(?:\r?\n|\\+[rn]|\\*\"|\Z)")
+_SERVER_BLOCK = re.compile(
+    rb"(?:radius|tacacs|aaa|ldap)[^\n]{0,60}(?:\n|\\n)"
+    rb"(?:[ \t]+[^\n]{1,60}(?:\n|\\n)){0,3}[ \t]+\Z"
+)
 _STRING_ARGUMENT = re.compile(rb"\([bn]?\\*[\"']")
 
 
@@ -522,7 +538,7 @@ def _is_basic_login(value: str) -> bool:
 
 def _find_in_urls(view: bytes, lower: bytes) -> Iterator[Span]:
     for match in _url_logins(view):
-        span = _login_span(match)
+        span = _login_span(match) if match.re is _URL_LOGIN else literal_span("password", match.start(1), match[1])
         if span is not None:
             yield span
     for sign, pattern in _PARAMETERS:
@@ -543,6 +559,9 @@ def _url_logins(view: bytes) -> Iterator[re.Match[bytes]]:
             return
         start = view.rfind(b"://", max(done, at - _MAX_LOGIN), at)
         match = _URL_LOGIN.match(view, start) if start >= 0 else None
+        if match is None:
+            match = _RELAY_LOGIN.match(view, at)
+            match = match if match and _RELAY_HOST.search(view, max(0, at - _MAX_RELAY), at) else None
         if match is not None:
             yield match
         done = at + 1

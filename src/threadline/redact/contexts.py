@@ -80,7 +80,7 @@ def _is_label(value: str) -> bool:
 
 _NAME_FIELDS = (
     b"name", b"key", b"label", b"header", b"field", b"variable", b"var", b"title", b"property", b"parameter", b"param",
-    b"setting", b"option", b"attribute", b"env", b"id", b"item", b'"k', b'"n', b"'k", b"'n",
+    b"setting", b"option", b"attribute", b"env", b"id", b"item", b"subject", b"element", b'"k', b'"n', b"'k", b"'n",
 )  # fmt: skip
 _NAME_OPTIONS = (b"--name", b"--key", b"--field", b"--item", b"--label")
 _PATH_PREFIX = re.compile(rb"[\w./:-]*\Z")
@@ -98,9 +98,14 @@ _RECORD_REACH = 400
 _LITERAL = re.compile(rb"(?:[bnNrf@$]?(\\*[\"'`])([^\r\n]{4,512}?)\1|([^\s\"'`,;(){}\[\]<>\\|]{4,512}))")
 
 
+_WORDS_OF_TITLE = re.compile(rb"(?<=[\"'])(?:[\w-]{1,24} ){1,3}\Z")
+
+
 def _is_in_name_field(lower: bytes, start: int) -> bool:
     """Whether what starts here is the value of a field such as `name`, or of the option `--name`."""
     head = lower[max(0, start - 80) : start]
+    if head.endswith(b" "):
+        head = _WORDS_OF_TITLE.sub(b"", head)
     if head.endswith((b"/", b":")):
         head = head[: _PATH_PREFIX.search(head).start()]  # type: ignore[union-attr]
     head = head.rstrip(b"\\\"'` \t")
@@ -115,16 +120,18 @@ def _find_in_record(view: bytes, lower: bytes, mention: Mention) -> Span | None:
     start, end, name, _ = mention
     if not _is_in_name_field(lower, start):
         return None
+    # A title of several words may also be a label or a question. What it names must look like a password.
+    literal_at = _word_at if lower[start - 1 : start] == b" " or _INPUT_FIELD.match(lower, end) else _literal_at
     stop = _NEXT_RECORD.search(lower, end, end + _RECORD_REACH)
     for key in _VALUE_KEY.finditer(lower, end, stop.start() if stop else min(len(lower), end + _RECORD_REACH)):
-        span = _literal_at(view, name, key.end())
+        span = literal_at(view, name, key.end())
         if span is not None:
             return span
     begin = max(0, start - _RECORD_REACH)
     for separator in _NEXT_RECORD.finditer(lower, begin, start):
         begin = separator.end()
     for key in reversed(list(_VALUE_KEY.finditer(lower, max(0, begin - 1), start))):
-        span = _literal_at(view, name, key.end())
+        span = literal_at(view, name, key.end())
         if span is not None and span.end <= start:
             return span
     return None
@@ -136,6 +143,17 @@ def _literal_at(view: bytes, name: str, at: int) -> Span | None:
         return None
     group = 2 if match[2] is not None else 3
     return literal_span(name, match.start(group), match[group])
+
+
+def _word_at(view: bytes, name: str, at: int) -> Span | None:
+    match = _LITERAL.match(view, at)
+    group = 2 if match is not None and match[2] is not None else 3
+    if match is None or b" " in match[group]:
+        return None
+    return word_span(name, match.start(group), match[group])
+
+
+_INPUT_FIELD = re.compile(rb" (?:input|field|textbox|text box|box|textfield)\b")
 
 
 # Elements: `<key>Password</key><string>value</string>`.
@@ -150,9 +168,116 @@ def _find_in_next_element(view: bytes, _lower: bytes, mention: Mention) -> Span 
     return literal_span(mention.name, match.start(1), match[1]) if match else None
 
 
+_INNER_ELEMENT = re.compile(
+    rb">(?:\s|\\n){0,40}<(?:[\w-]{1,20}:)?(?:value|plaintext|string|text|data|content)"
+    rb"(?: [^<>]{0,80})?>(?:\s|\\n){0,20}"
+    rb"([^<>\s]{4,256})(?:\s|\\n){0,20}</"
+)
+
+
+def _find_in_inner_element(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    """`<AdminPassword><Value>…`: the value in an element of its own."""
+    if view[mention.start - 1 : mention.start] != b"<":
+        return None
+    match = _INNER_ELEMENT.match(lower, mention.end)
+    return literal_span(mention.name, *_view_group(view, match, 1)) if match else None
+
+
+# Tuples of Erlang and Elixir: `{default_pass, <<"…">>}`, `{:password, "…"}`.
+_TUPLE = re.compile(rb"[ \t]{0,4},[ \t]{0,4}(<<)?\\*\"([^\s\"\\]{4,128})\\*\"(?:>>)?[ \t]{0,4}\}")
+_TUPLE_START = re.compile(rb"\{[ \t]{0,2}:?\Z")
+
+
+def _find_in_tuple(view: bytes, _lower: bytes, mention: Mention) -> Span | None:
+    match = _TUPLE.match(view, mention.end) if view[mention.end : mention.end + 1] in _AFTER_ATOM else None
+    if match is None or not _TUPLE_START.search(view, max(0, mention.start - 4), mention.start):
+        return None
+    return (literal_span if match[1] else word_span)(mention.name, match.start(2), match[2])
+
+
+_AFTER_ATOM = frozenset((b",", b" "))
+
+
+# Terraform's state: the resource says what its result is.
+_RESULT = re.compile(rb"result\\*\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\\*\"([^\s\"]{4,256}?)\\*\"")
+_RESOURCE_REACH = 2500
+_RANDOM_STRING = re.compile(rb"\"random_string\\*\",(?:\s|\\n){0,40}\\*\"name\\*\":[ \t]{0,4}\\*\"\Z")
+
+
+def _find_random_resource(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    start, end, name, _ = mention
+    if name != "random_password" and not _RANDOM_STRING.search(lower, max(0, start - 100), start):
+        return None
+    following = lower.find(b"random_", end, end + _RESOURCE_REACH)
+    at = lower.find(b"result", end, following if following >= 0 else end + _RESOURCE_REACH)
+    match = _RESULT.match(view, at) if at >= 0 else None
+    return literal_span(name, match.start(1), match[1]) if match else None
+
+
+# Statements that have the value before the name: `UPDATE settings SET v = '…' WHERE k = 'smtp_password'`.
+_CONDITION = re.compile(rb"(?:where|and)[ \t]+[\w.`\"\[\]\\]{1,60}[ \t]{0,4}(?:=|like)[ \t]{0,4}n?\\*'%?\Z")
+_SET_COLUMN = re.compile(
+    rb"\bset(?:\s|\\n){1,8}[\w.`\"\[\]\\]{1,60}[ \t]{0,4}=[ \t]{0,4}"
+    rb"(?:n?\\*'([^'\r\n\\]{4,256})\\*'|0x((?:[0-9a-f]{2}){4,256}))"
+)
+
+
+def _find_before_condition(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    if view[mention.start - 1 : mention.start] not in (b"'", b"%"):
+        return None
+    condition = _CONDITION.search(lower, max(0, mention.start - 90), mention.start)
+    if condition is None:
+        return None
+    begin = lower.rfind(b"update", max(0, condition.start() - _LINE_REACH), condition.start())
+    match = _SET_COLUMN.search(lower, begin, condition.start()) if begin >= 0 else None
+    if match is None:
+        return None
+    if match[1] is not None:
+        return literal_span(mention.name, *_view_group(view, match, 1))
+    return _encoded_span(mention.name, match.start(2), match.end(2), bytes.fromhex(match[2].decode()))
+
+
+# A value of the Windows registry as bytes.
+_REGISTRY_BYTES = re.compile(
+    rb"\\*\"=hex(?:\([0-9a-f]\))?:([0-9a-f]{2}(?:,(?:\\+(?:\r?\n|\\*n)[ \t]{0,8})?[0-9a-f]{2}){3,1023})"
+)
+_TWO_DIGITS = re.compile(rb"[0-9a-f]{2}")
+
+
+def _find_registry_bytes(_view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    match = _REGISTRY_BYTES.match(lower, mention.end)
+    if match is None:
+        return None
+    value = bytes(int(digits, 16) for digits in _TWO_DIGITS.findall(match[1]))
+    return _encoded_span(mention.name, *match.span(1), value)
+
+
+def _encoded_span(name: str, start: int, end: int, value: bytes) -> Span | None:
+    """The span of an encoded value, if the decoded one can be the secret that its name denotes."""
+    text = value.replace(b"\0", b"").decode("latin-1")
+    if not text.isprintable() or literal_span(name, start, text.encode("latin-1")) is None:
+        return None
+    return Span(start, end, kind_of(name, text), value=text)
+
+
+# A password that a service shows as four groups of four letters.
+_APP_PASSWORD = re.compile(
+    rb"[*`\"']{0,3}(?:[ \t]{0,4}(?::|=|-|->|is|was)){1,2}[ \t]{0,4}[*`\"']{0,3}([a-z]{4}(?:[ -][a-z]{4}){3})"
+    rb"(?=[*`\"'.,;)]|[ \t]*(?:\r?\n|\\n|\Z))"
+)
+
+
+def _find_app_password(_view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    if lower[max(0, mention.start - 4) : mention.start] not in (b"app ", b"app-"):
+        return None
+    match = _APP_PASSWORD.match(lower, mention.end)
+    return Span(*match.span(1), "password") if match else None
+
+
 # Calls: the name is the function, or selects a field that is then filled.
 _FILLED = re.compile(
-    rb"\\*[\"']?\]?\\*[\"'`]?(?:,[ \t]{0,4}|\){1,2}(?:\.(?:first|last|clear|click|focus)\([^()]{0,20}\)){0,2}"
+    rb"\\*[\"']?\]?\\*[\"'`]?(?:(?:,[ \t]{0,4}exact:[ \t]{0,2}\w{4,5})?[ \t]{0,4}\})?"
+    rb"(?:,[ \t]{0,4}|\){1,2}(?:\.(?:first|last|clear|click|focus)\([^()]{0,20}\)){0,2}"
     rb"\.(?:fill|type|send_?keys|press_?sequentially|set_?value|val|input|value|enter_?text|type_?text)\([ \t]{0,2})"
     rb"[bnr]?(\\*[\"'`])([^\s\"'`\\]{4,128})\1"
 )
@@ -167,7 +292,7 @@ def _find_filled(view: bytes, lower: bytes, mention: Mention) -> Span | None:
         return None
     # In a list, the name is a word. In a selector, a sign comes before it.
     is_selector = _SELECTOR.search(view, max(0, mention.start - 3), mention.start) is not None
-    is_filled = match[0].lstrip(b"\\\"'`]")[:1] == b")"
+    is_filled = b")." in lower[match.start() : match.start(1)]
     return literal_span(mention.name, *_view_group(view, match, 2)) if is_selector or is_filled else None
 
 
@@ -339,13 +464,19 @@ def _find_login_pair(view: bytes, _lower: bytes, mention: Mention) -> Span | Non
 
 def _find_on_next_line(view: bytes, lower: bytes, mention: Mention) -> Span | None:
     """A value on a line of its own below its name, or in the next column of a narrow table."""
-    if not is_password_name(mention.name):
-        return None
+    is_password = is_password_name(mention.name)
     for pattern in (_NEXT_LINE, _KEY_VALUE_LINE):
         match = pattern.match(view, mention.end)
         if match is not None and _LINE_BEGIN.search(lower, max(0, mention.start - 60), mention.start):
-            return word_span(mention.name, match.start(1), match[1])
+            value = match[1].decode("latin-1")
+            return word_span(mention.name, match.start(1), match[1]) if is_password or _is_key_line(value) else None
     return None
+
+
+def _is_key_line(value: str) -> bool:
+    """Whether a line below the name of a key or token can only be that key."""
+    is_mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
+    return len(value) >= 12 and (is_mixed or len(value) >= 20) and heuristics.entropy(value) > 3  # noqa: PLR2004 - no word
 
 
 # Words that are rather verbs or nouns of everyday text.
@@ -355,13 +486,22 @@ _Finder = Callable[[bytes, bytes, Mention], Span | None]
 _FINDERS_AFTER_SIGN: tuple[_Finder, ...] = (
     _find_in_record,
     _find_in_next_element,
+    _find_in_inner_element,
+    _find_random_resource,
+    _find_in_tuple,
+    _find_registry_bytes,
+    _find_app_password,
     _find_filled,
     _find_login_pair,
     _find_on_next_line,
 )
 _FINDERS: tuple[_Finder, ...] = (
+    _find_random_resource,
     _find_in_record,
     _find_in_next_element,
+    _find_in_tuple,
+    _find_before_condition,
+    _find_app_password,
     _find_filled,
     _find_in_call,
     _find_in_command_line,

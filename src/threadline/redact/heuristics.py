@@ -25,6 +25,17 @@ _PASSWORD_WORDS = word_set(
     " rootpw bindpw dbpw userpw adminpw olcrootpw userpwd dbpwd keymaterial"
 )
 _PASSWORD_ENDS = ("password", "passwd", "passphrase", "passwort")
+_FOREIGN_FIRST_WORDS = word_set(
+    "senha contrasena contrasenya wachtwoord heslo haslo salasana sifre losenord kennwort passwort parola motdepasse"
+    " mdp adgangskode jelszo passord"
+)
+# `clave` is also the key of a table.
+_CLAVE_QUALIFIERS = word_set("api db bd secreta acceso privada usuario admin smtp correo servidor app")
+_FOREIGN_METADATA = word_set(
+    "incorreta incorrecta invalida valida errada olvidada esquecida vergeten vergessen laenge lange lengte longitud"
+    " tamanho tamano minima maxima falsch feld campo regel aendern alterar cambiar wijzigen label test is not must"
+    " atual obrigatoria requerida requise invalide ungueltig onjuist"
+)
 # Other words that end with `pass` are no passwords: compass, bypass.
 _PASS_PREFIXES = word_set(
     "db user admin root smtp mail email ssh sql mysql pg redis require store key trust my login ftp imap wifi http"
@@ -90,6 +101,11 @@ def is_password_name(name: str) -> bool:
         return False
     last = parts[-1]
     if last in _PASSWORD_WORDS or last.endswith(_PASSWORD_ENDS):
+        return True
+    # In other languages, the word may come first: `SENHA_BANCO`, `wachtwoordDb`.
+    if parts[0] in _FOREIGN_FIRST_WORDS and 1 < len(parts) < 4:  # noqa: PLR2004 - a sentence
+        return not any(part in _METADATA_WORDS or part in _FOREIGN_METADATA for part in parts[1:])
+    if parts[0] == "clave" and last in _CLAVE_QUALIFIERS:
         return True
     return last.endswith("pass") and last[:-4] in _PASS_PREFIXES
 
@@ -367,12 +383,28 @@ def can_be_key(value: str, *, quoted: bool) -> bool:
         return False
     if is_example(value) or is_test_name(value):
         return False
-    if not quoted and (_DOTTED.match(value.lstrip("*&")) or _SNAKE_CASE.match(value)):
+    if not quoted and (_is_dotted_reference(value.lstrip("*&")) or _SNAKE_CASE.match(value)):
         return False
     if _IDENTIFIER.match(value):
         # Only letters: random if upper and lower case are mixed as in no name.
         return quoted and len(value) >= 16 and entropy(value) > _MIN_ENTROPY and _is_mixed_case(value)  # noqa: PLR2004 - a short token
     return any(map(str.isdigit, value)) or entropy(value) > _MIN_ENTROPY
+
+
+def _is_dotted_reference(value: str) -> bool:
+    """Whether a value is a dotted name of a program, and not a password of words with a number at its end."""
+    if not _DOTTED.match(value):
+        return False
+    words = _NUMBERED_WORDS.match(value)
+    return words is None or words[1].lower() in _NUMBERED_TYPES
+
+
+# Words such as in `river.stone.lamp47`, and the last words of types and functions that also end with a number.
+_NUMBERED_WORDS = re.compile(r"(?:[A-Za-z][a-z]{2,}\.){1,5}([A-Za-z][a-z]{2,})[0-9]{2,4}\Z")
+_NUMBERED_TYPES = word_set(
+    "int uint float double bfloat complex sha base utf aes crc uuid log exp rand fnv murmur xxh blake win md mp"
+    " simd vec"
+)
 
 
 def is_symbol_name(value: str) -> bool:
@@ -463,7 +495,15 @@ _FOREIGN_SIGNS = {
     "\u2551": "|",
     "\u201c": '"',
     "\u201d": '"',
+    "\uff0c": ",",
+    "\u3001": ",",
+    "\u3002": ".",
+    "\uff1b": ";",
+    "\u300c": '"',
+    "\u300d": '"',
 }
+# `is` in languages without blanks.
+_PARTICLES = frozenset("\u662f\u4e3a\u70ba\u306f\u304c")
 _ASCII_NAMES = {2: "pw", 3: "pwd", 4: "pass", 5: "_pass", 6: "passwd", 7: "_passwd"}
 
 
@@ -478,7 +518,10 @@ def translate_names(text: str, foreign: str) -> str:
     letters = set(foreign)
     for form, letter in _FOREIGN_FORMS:
         if letter in letters and form in text:
-            text = text.replace(form, _ASCII_NAMES.get(len(form)) or "password".rjust(len(form), "_"))
+            name = _ASCII_NAMES.get(len(form)) or "password".rjust(len(form), "_")
+            for particle in _PARTICLES & letters:
+                text = text.replace(form + particle, name + ":")
+            text = text.replace(form, name)
     for sign, ascii_sign in _FOREIGN_SIGNS.items():
         if sign in letters:
             text = text.replace(sign, ascii_sign)

@@ -13,7 +13,7 @@ from typing import Any, AnyStr
 # The letters after the shared one come first, because they fail fastest.
 _WORDS_BY_LETTER = (
     re.compile(
-        rb"b(?:earer|asic|le(?<=airtable)|sys(?<=contribsys)|ox(?<=dropbox)|y (?<=identified by )"
+        rb"b(?:earer|asic|ackup[ _-]codes|le(?<=airtable)|sys(?<=contribsys)|ox(?<=dropbox)|y (?<=identified by )"
         rb"|bitmqctl|a-tool(?<=samba-tool)|scure (?<=obscure )|c:oracle(?<=dbc:oracle)|crypt)"
     ),
     re.compile(
@@ -36,6 +36,7 @@ AUTH, EXPECT, SLASH_P, COOKIE_JAR = b"uth", b"ect ", b":", (b"ue\t", b"ue\\t")
 STDIN, WITH_TOKEN, FROM_LITERAL = b"-stdin", b"-with-token", b"-literal"
 JWK, PIPED_TO, COOKIE_OBJECT = (b'ty"', b'ty\\"'), (b"init", b"tsetup"), b"only"
 PGP_SYM, PRAGMA, BCRYPT, VAULT = b"gp_sym", b"ragma ", b"bcrypt", b"ult "
+PLAIN_SCHEME, BACKUP_CODES = b"lain}", (b"backup codes", b"backup_codes", b"backup-codes")
 _HOOKS = frozenset((b"ks", b"kb"))
 
 

@@ -416,7 +416,38 @@ def _selects_secret(program: str, arguments: list[str]) -> bool:
         return any(map(is_secret_variable, arguments))
     if program in {"terraform", "tofu", "terragrunt"} and arguments[:1] == ["output"]:
         return any(_has_secret_word(argument) for argument in arguments[1:] if not argument.startswith("-"))
+    if program in _DATABASE_CLIENTS:
+        return any(map(_selects_secret_row, arguments))
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    if program in _STORE_CLIENTS:
+        verb = next((at for at, word in enumerate(words) if word.lower() in {"get", "hget", "getex", "mget"}), -1)
+        return verb >= 0 and any(_has_secret_word(word.rsplit("/", 1)[-1]) for word in words[verb + 1 :])
+    if program in {"kubectl", "oc", "k"} and "get" in words:
+        return any("jsonpath" in argument and _JSON_PATH_END.search(argument) for argument in arguments) and any(
+            _has_secret_word(match[1]) for argument in arguments for match in _JSON_PATH_END.finditer(argument)
+        )
     return program in {"jq", "yq", "xq", "dasel"} and any(map(_selects_secret_field, arguments))
+
+
+_DATABASE_CLIENTS = word_set(
+    "psql mysql mariadb sqlite3 sqlite sqlcmd clickhouse-client cqlsh duckdb usql mycli pgcli litecli"
+)
+_STORE_CLIENTS = word_set("redis-cli valkey-cli keydb-cli etcdctl consul zkcli zkcli.sh")
+_JSON_PATH_END = re.compile(r"\.([A-Za-z_][\w-]*)\}?[\"']?\Z")
+_SELECT = re.compile(r"(?is)\bselect\s+(.{1,200}?)\s+from\s(.{0,400})")
+_CONDITION = re.compile(r"(?i)(?:=|\blike|\bin\s*\()\s*'%?([\w./:-]{3,80})%?'")
+_COLUMN = re.compile(r"[\w.\"`]{3,80}")
+
+
+def _selects_secret_row(query: str) -> bool:
+    """Whether a query is for a value whose column or whose name in another column is that of a secret."""
+    match = _SELECT.search(query)
+    if match is None:
+        return False
+    columns = [column.strip() for column in match[1].split(",")]
+    if any(_COLUMN.fullmatch(column) and is_secret_name(column.strip('"`')) for column in columns):
+        return True
+    return any(_has_secret_word(name[1].rsplit("/", 1)[-1]) for name in _CONDITION.finditer(match[2]))
 
 
 def _paths(arguments: list[str]) -> Iterator[str]:

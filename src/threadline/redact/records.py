@@ -181,9 +181,9 @@ _WITH_TEXT = (str, dict, list)
 OWN_SEPARATOR = '", "'
 """Between texts that have nothing to do with each other: a secret does not continue after it."""
 VALUE_KEYS = word_set(
-    "value val answer answers v default content data text new_value defaultValue default_value Value ParameterValue"
-    " OptionValue parameterValue optionValue headerValue secretValue SecretString secret_value string plaintext"
-    " stringValue"
+    "value val answer answers v default content data text body new_value defaultValue default_value Value"
+    " ParameterValue OptionValue parameterValue optionValue headerValue secretValue SecretString secret_value string"
+    " plaintext stringValue"
 )
 """Fields that contain a value which another field of the same object may name."""
 

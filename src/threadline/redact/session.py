@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from threadline.redact import provenance
 from threadline.redact.assignments import is_credible
 from threadline.redact.formats import Span
-from threadline.redact.heuristics import is_distinctive, is_secret_name, kind_of, word_set
+from threadline.redact.heuristics import is_distinctive, is_password_in_prose, is_secret_name, kind_of, word_set
 from threadline.redact.metrics import keep_metrics
 from threadline.redact.records import (
     VALUE_KEYS,
@@ -127,7 +127,10 @@ class RecordScanner:
         joined = join_leaves(leaves)
         spans = self._find(joined.text)
         yield from self._find_in_leaves(leaves, joined, spans)
-        yield from _pieces_across(joined, spans)
+        # The name of a value may be in the field before it, so that the value alone shows nothing.
+        by_context = [span for span in spans if span.kind in _CONTEXT_KINDS]
+        yield from _pieces_across(joined, by_context, min_pieces=1)
+        yield from _pieces_across(joined, [span for span in spans if span.kind not in _CONTEXT_KINDS])
         seams = join_seams(leaves)
         if seams.leaves:
             by_format = [span for span in self._find(seams.text) if span.kind not in _CONTEXT_KINDS]
@@ -191,8 +194,19 @@ def is_harmless_key(key: str) -> bool:
 
 _NAME_KEYS = word_set(
     "name key variable field header label id k question setting env title property parameter param attribute var option"
-    " Name Key ParameterKey OptionName Header Label parameterKey optionName headerName secretName secret_name"
+    " subject element Name Key ParameterKey OptionName Header Label parameterKey optionName headerName secretName"
+    " secret_name"
 )
+
+
+_TEXT_KEYS = frozenset(("content", "data", "text", "body"))
+_INPUT_FIELD = re.compile(r" (?:input|field|textbox|text box|box|textfield)\Z", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def _is_title(text: str) -> bool:
+    """Whether a text names a secret: `DB_PASSWORD`, `VPN password`, `Password input`."""
+    return is_secret_name(_INPUT_FIELD.sub("", text)) and text.count(" ") < 4  # noqa: PLR2004 - a sentence
 
 
 def find_named_fields(record: Any) -> Iterator[Match]:
@@ -204,8 +218,13 @@ def find_named_fields(record: Any) -> Iterator[Match]:
             names = [node[key] for key in node if key in _NAME_KEYS and isinstance(node[key], str)]
             values = [key for key in node if key in VALUE_KEYS and isinstance(node[key], str)] if names else []
             for key in values:
-                name = next((name for name in names if len(name) < 100 and is_secret_name(name)), None)  # noqa: PLR2004 - a name
-                if name is not None and is_credible(name, node[key], quoted=True):
+                name = next((name for name in names if len(name) < 100 and _is_title(name)), None)  # noqa: PLR2004 - a name
+                if name is None:
+                    continue
+                # A title of several words may also be a label. What it names must look like a password.
+                is_title = " " in name and key in _TEXT_KEYS
+                is_named = is_password_in_prose(node[key]) if is_title else is_credible(name, node[key], quoted=True)
+                if is_named:
                     leaf = Leaf((*path, key), key, node[key])
                     span = Span(0, len(leaf.text), kind_of(name, leaf.text), local_only=not is_distinctive(leaf.text))
                     yield Match(leaf, span, is_local=True)
