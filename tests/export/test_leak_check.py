@@ -103,3 +103,20 @@ def test_leak_check_of_lines_uses_little_memory(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert peak < session.stat().st_size / 3
+
+
+@pytest.mark.parametrize("form", [ExportFormat.MD, ExportFormat.JSON, ExportFormat.JSONL, ExportFormat.TXT])
+def test_formats_agree_on_the_item_after_a_name(tmp_path: Path, form: ExportFormat) -> None:
+    """Where lines are joined, the value of the next list item is not that of a name, in any format."""
+    text = "env:\n- name: DB_PASSWORD\n  valueFrom:\n    key: password\n- name: LEVEL\n  value: verbose\n"
+    session = write(tmp_path / "home/projects/-work-app" / f"{SESSION}.jsonl", *transcript(prompt(text)))
+    result = export_sessions([session], ExportOptions(form=form), tmp_path / "work")
+    assert "value: verbose" in result.files[0].path.read_text()
+
+
+def test_leak_check_counts_in_joined_lines_what_redaction_counts(tmp_path: Path) -> None:
+    """A plain word after a name that ends a line is not its value. A file that contains it is not refused."""
+    text = "env:\n- name: DB_PASSWORD\n  from:\n    key: password\n\n  value: verbose\n"
+    session = write(tmp_path / "home/projects/-work-app" / f"{SESSION}.jsonl", *transcript(prompt(text)))
+    result = export_sessions([session], ExportOptions(form=ExportFormat.JSONL), tmp_path / "work")
+    assert "value: verbose" in result.files[0].path.read_text()

@@ -295,3 +295,10 @@ def test_the_corpus_and_the_demo_contain_no_secrets(tmp_path: Path) -> None:
                 continue
             findings |= {(kind, path.parts[-3]) for _path, kind, _text in find_in_value(value)}
     assert {finding for finding in findings if finding[1] != "secrets-stay-out-of-problems"} == set()
+
+
+def test_account_names_that_are_words_stay_words() -> None:
+    """The home of an account such as `mark` is redacted, but the word is not hidden in other texts."""
+    for name in ("mark", "Grace", "hunter"):
+        text = Redactor().redact(f"cd /home/{name}/src; echo {name} it; id: uid=1000({name})")
+        assert text == f"cd <home>/src; echo {name} it; id: uid=1000(<user-1>)"

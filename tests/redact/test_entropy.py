@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from tests.redact.credentials import seeded
 
-from threadline.redact import Level, Redactor, Settings, find_spans_in_bytes, provenance
+from threadline.redact import Level, Redactor, SessionRedactor, Settings, find_spans_in_bytes, provenance
 
 ALNUM = string.ascii_letters + string.digits
 
@@ -191,3 +191,20 @@ def test_redacts_lone_wallet_bytes() -> None:
     assert Redactor().redact(f"cat id.json\n{array}\nok") == "cat id.json\n<secret-1>\nok"
     for text in (f"weights of the layer after the first round of training:\n{array}\n", str(list(range(63)))):
         assert Redactor().redact(text) == text
+
+
+def test_keeps_certificates() -> None:
+    """The lines of a certificate are no secrets, also where they are joined by blanks, indented, quoted or numbered."""
+    random = seeded(12)
+    for label, first in (("CERTIFICATE", "MIIB"), ("CERTIFICATE REQUEST", "MIIC"), ("PGP PUBLIC KEY BLOCK", "mQIN")):
+        body = first + base64.b64encode(random.randbytes(3 * 64)).decode()
+        lines = [body[at : at + 64] for at in range(0, len(body), 64)]
+        text = "\n".join([f"-----BEGIN {label}-----", *lines, f"-----END {label}-----"])
+        indented = text.replace("\n", "\n    ")
+        assert Redactor().redact(text.replace("\n", "\n> ")) == text.replace("\n", "\n> ")
+        numbered = "\n".join(f"{number:6}\t{line}" for number, line in enumerate(text.split("\n"), 1))
+        for content in (text, f"is it valid?\n{text}", indented, numbered, text.replace("\n", "\n+ ")):
+            record = {"type": "user", "message": {"role": "user", "content": content}}
+            redactor = SessionRedactor()
+            redactor.learn(record)
+            assert redactor.redact(record) == record

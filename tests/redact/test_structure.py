@@ -110,6 +110,15 @@ def test_keeps_references_and_placeholders(form: str, value: str) -> None:
         'Password\n\n## 2. Next\n"minipass": "^7.0.3", "compass": "4.11", AttributeOID.PASSWORD: "challengePassword"',
         "#  define  XXH3_withSecret  XXH3_128bits_withSecret\n#  define  XXH3_64bits_reset  XXH_NAME2\n",
         "password.encode('utf-8'); hashed by sha256; password hash argon2id; key 7 of 9; token v1.2.3",
+        "env:\n- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef: x\n- name: LEVEL\n  value: verbose\n",
+        "- name: DB_PASSWORD valueFrom: secretKeyRef: key: password - name: LEVEL value: verbose",
+        "DB_PASSWORD: ${DB_PASSWORD:?must be set}\nA=${DB_PASSWORD:+given99}; B=${API_TOKEN?no token7}",
+        'export DB_PASSWORD="${DB_PASSWORD:-not set yet}"',
+        '{"login.password": "Kennwort eingeben", "reset.password": "Erneuern", "password": "Mot de passe"}',
+        '{"login.token": "Best\u00e4tigungswort", "token": "Zugangsschl\u00fcssel", "password": "Contrase\u00f1a"}',
+        "- password\n- last_seen2\n",
+        "* name\n* hash_password\n* feature/8d7c6b5-3\n",
+        "1. password\n- last_seen2\n\npassword\n- last_seen3\n- password:\n- last_seen4\n",
         "OAuth 2.0 RFC6749; a community of 1200x; an item identified by `key2`; expect 3x of it; net user time",
     ],
 )
@@ -276,3 +285,12 @@ def test_learns_a_value_that_a_title_names(name: str, value: str) -> None:
     redactor.learn_all([record, other])
     assert secret not in str(redactor.redact(other))
     assert secret not in str(redactor.redactor.redact_value(record, "", is_learned=True))
+
+
+def test_redacts_values_that_resemble_texts_for_people() -> None:
+    """A phrase, a property of a program, a default of a variable and a list below a heading may be secret."""
+    secret = _secret(3)
+    for form in ("Password:\n- {}\n", "DB_PASSWORD=${{DB_PASSWORD:-{}}}", '"login.password": "{}"'):
+        assert secret not in Redactor().redact(form.format(secret))
+    for text in ('"password": "quiet horse battery"', '"spring.datasource.password": "Quiethorse"'):
+        assert "horse" not in Redactor().redact(text)

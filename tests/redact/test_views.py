@@ -18,7 +18,7 @@ from tests.profiles import is_long_run
 from tests.redact.credentials import password, private_key, seeded, token_value
 from tests.subtests import for_each
 
-from threadline.redact import Redactor
+from threadline.redact import Redactor, SessionRedactor
 from threadline.redact.formats import FORMATS
 from threadline.redact.views import text_views
 
@@ -509,3 +509,24 @@ def test_redacts_known_secrets_reversed_and_in_base32() -> None:
         base64.b32encode(f"{secret}\n".encode()).decode(),
     ):
         assert form[:16].rstrip("=") not in redactor.redact(f"it prints {form} here")
+
+
+def test_joined_lines_end_with_a_whole_word() -> None:
+    """The beginning of a text is also searched as one line. A path that is cut there would be another one."""
+    for length in range(380, 400):
+        content = "a\n" + "x " * (length // 2) + "/home/runner/work /home/runner"
+        record = {"type": "user", "message": {"role": "user", "content": content}}
+        redactor = SessionRedactor()
+        redactor.learn(record)
+        assert redactor.redact(record) == record
+
+
+def test_part_of_a_known_secret_is_not_found_in_another_word() -> None:
+    """A known secret is found without a letter or two at its ends, but not in a word that only resembles it."""
+    secret = "harbour/" + "41c07de-8"
+    redactor = Redactor()
+    redactor.redact(f"password={secret}")
+    for other in ("harbour/41c07de-9", "xarbour/41c07de-8", "harbour/41c07dea"):
+        assert redactor.redact(f"see {other} there") == f"see {other} there"
+    for cut in (secret, secret[1:], secret[:-1], secret[2:-2]):
+        assert "rbour" not in redactor.redact(f"see {cut} there")

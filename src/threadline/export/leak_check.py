@@ -62,8 +62,8 @@ def raise_if_unsafe(leftovers: list[Finding]) -> None:
 def find_leftovers(redactor: Redactor, form: str, text: str, place: str) -> list[Finding]:
     """Find what must not be shared in a file of this format, except threadline's own words."""
     findings: list[Finding] = []
-    for readable in _readable_texts(form, text):
-        findings += redactor.check(readable, place, OWN_WORDS)
+    for readable, is_joined in _readable_texts(form, text):
+        findings += redactor.check(readable, place, OWN_WORDS, joined_lines=is_joined)
     return findings
 
 
@@ -95,23 +95,23 @@ class StreamChecker:
         ]
 
     def _check(self) -> None:
-        *others, text = _html_texts("".join(self._pieces))
+        *others, (text, _is_joined) = _html_texts("".join(self._pieces))
         self._pieces, self._size = [], 0
-        for other in others:
-            self._counts.update(self._count(other))
+        for other, is_joined in others:
+            self._counts.update(self._count(other, joined_lines=is_joined))
         joined = self._overlap + text
         self._counts.update(self._count(joined))
         self._counts.subtract(self._count(self._overlap))
         cut = joined.find("\n", max(0, len(joined) - _OVERLAP))
         self._overlap = joined[cut + 1 :] if cut >= 0 else joined[-_OVERLAP:]
 
-    def _count(self, text: str) -> dict[tuple[str, str], int]:
-        findings = self._redactor.check(text, self._place, OWN_WORDS)
+    def _count(self, text: str, *, joined_lines: bool = False) -> dict[tuple[str, str], int]:
+        findings = self._redactor.check(text, self._place, OWN_WORDS, joined_lines=joined_lines)
         return {(finding.kind, finding.placeholder): finding.count for finding in findings}
 
 
-def _readable_texts(form: str, text: str) -> Iterator[str]:
-    """The texts that a reader of the file can see."""
+def _readable_texts(form: str, text: str) -> Iterator[tuple[str, bool]]:
+    """The texts that a reader of the file can see, and whether each is lines joined by blanks."""
     if form == "html":
         yield from _html_texts(text)
     elif form == "json":
@@ -121,26 +121,26 @@ def _readable_texts(form: str, text: str) -> Iterator[str]:
             try:
                 yield from _json_texts(json.loads(line))
             except (ValueError, RecursionError):
-                yield line
+                yield line, False
     elif form == "md":
-        yield html.unescape(text.replace("\\<", "<"))
+        yield html.unescape(text.replace("\\<", "<")), False
     else:
-        yield text
+        yield text, False
 
 
-def _html_texts(text: str) -> Iterator[str]:
+def _html_texts(text: str) -> Iterator[tuple[str, bool]]:
     for data in _JSON_SCRIPT.findall(text):
         yield from _json_texts(json.loads(data))
     bare = _INLINE_IMAGE.sub("", _STYLE_OR_SCRIPT.sub("", _JSON_SCRIPT.sub("", text)))
-    yield html.unescape("\n".join(sorted(set(_ATTRIBUTE_TEXT.findall(bare)))))
-    yield html.unescape(_TAG.sub("\n", _INLINE_TAG.sub("", bare)))
+    yield html.unescape("\n".join(sorted(set(_ATTRIBUTE_TEXT.findall(bare))))), False
+    yield html.unescape(_TAG.sub("\n", _INLINE_TAG.sub("", bare))), False
 
 
-def _json_texts(value: Any) -> Iterator[str]:
+def _json_texts(value: Any) -> Iterator[tuple[str, bool]]:
     """The texts of a JSON value as `SessionRedactor` sees them: joined in reading order, and the lines of each joined.
 
     Media are left out by the same rule that removes them from copies.
     """
     leaves = list(list_leaves(strip_media(value), format_vocabulary()))
-    yield join_leaves(leaves).text
-    yield join_lines(leaves).text
+    yield join_leaves(leaves).text, False
+    yield join_lines(leaves).text, True

@@ -217,6 +217,8 @@ def _collect_values(view: bytes, names: _Names, spans: list[Span], mentions: lis
         span = None
         group = match.lastindex
         is_assigned = group is not None and group % 2 == 1
+        if view.startswith(b"${", mention.start - 2) and _MESSAGE_OR_WORDS.match(view, mention.end):
+            continue
         if is_assigned:
             span = _assigned_value(view, mention.name, mention.start, mention.end, match.end())
         elif group is not None:
@@ -229,6 +231,10 @@ def _collect_values(view: bytes, names: _Names, spans: list[Span], mentions: lis
             spans.append(span)
             if view[match.end() - 1 : match.end()] in _OPENING_BRACKETS:
                 spans += _list_values(view, mention.name, span.end)
+
+
+# The rest of an expansion such as `${NAME:?message}`, `${NAME:+other}` and `${NAME:-several words}`.
+_MESSAGE_OR_WORDS = re.compile(rb":?[?+]|:?[-=][^\s{}\"']{1,128}[ \t][^{}\r\n]{0,256}\}")
 
 
 def _foreign_names(lower: bytes) -> _Names:
@@ -486,7 +492,8 @@ def is_credible(name: str, value: str, *, quoted: bool, last: bool = True) -> bo
         if name.lower().endswith("pwd") and not heuristics.can_be_key(value, quoted=quoted):  # the working directory
             return len(split_name(name)) > 1 and "." not in name and not heuristics.is_path(value)
         in_file = last and heuristics.is_variable_name(name) and value.lower() not in name.lower()
-        return heuristics.can_be_password(value, quoted=quoted or in_file) and (value.count(" ") < 4)  # noqa: PLR2004 - a sentence
+        is_text = value.count(" ") > 3 or heuristics.is_label(name, value)  # noqa: PLR2004 - a sentence
+        return not is_text and heuristics.can_be_password(value, quoted=quoted or in_file)
     if " " in value:
         return False
     if not is_secret_name(name):

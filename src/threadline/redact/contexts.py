@@ -93,7 +93,11 @@ _VALUE_KEY = re.compile(
     + _VALUE_FIELDS
     + rb"(?:\\*[\"'])?(?:(?:\s|\\n){0,20}(?:=>|[:=])(?:\s|\\n){0,20}|[ \t]{1,2}(?=\\*[\"']|\S{6}))"
 )
-_NEXT_RECORD = re.compile(rb"[{}]|(?:\n|\\n)[ \t]{0,40}-[ \t]|(?:\n|\\n)[ \t]{0,40}(?:\n|\\n)")
+# The next item of a list also where its line is joined to the one before.
+_NEXT_RECORD = re.compile(
+    rb"[{}]|(?:\n|\\n)[ \t]{0,40}-[ \t]|(?:\n|\\n)[ \t]{0,40}(?:\n|\\n)"
+    rb"|[ \t]-[ \t]{1,4}(?=[\"']?[a-z][\w.-]{0,40}[\"']?:[ \t])"
+)
 _RECORD_REACH = 400
 _LITERAL = re.compile(rb"(?:[bnNrf@$]?(\\*[\"'`])([^\r\n]{4,512}?)\1|([^\s\"'`,;(){}\[\]<>\\|]{4,512}))")
 
@@ -432,10 +436,12 @@ _LOGIN_PAIR = re.compile(
     rb"(?:[ \t]*/[ \t]*|:[ \t]?|[ \t]+and[ \t]+|,[ \t]?)[`\"']?([^\s`\"'<>()]{5,128})"
 )
 _NEXT_LINE = re.compile(
-    rb"[\"'`*]{0,3}:?[\"'`*]{0,3}[ \t]{0,4}(?:\r?\n|\\n)[ \t]{0,40}(?:-[ \t]{1,4})?[\"'`]?([^\s\"'`,:;(){}\[\]<>\\"
+    rb"[\"'`*]{0,3}(?P<colon>:)?[\"'`*]{0,3}[ \t]{0,4}(?:\r?\n|\\n)[ \t]{0,40}(?P<item>[-*+][ \t]{1,4})?"
+    rb"[\"'`]?(?P<value>[^\s\"'`,:;(){}\[\]<>\\"
     rb"]{5,128})[\"'`]?[ \t]{0,4}(?=\r?\n|\\n|\Z|\")"
 )
-_KEY_VALUE_LINE = re.compile(rb"[ \t]{0,40}\|[ \t]{0,40}([^\s|]{4,128})[ \t]{0,40}(?=\r?\n|\\n|\Z|\|)")
+_KEY_VALUE_LINE = re.compile(rb"[ \t]{0,40}\|[ \t]{0,40}(?P<value>[^\s|]{4,128})[ \t]{0,40}(?=\r?\n|\\n|\Z|\|)")
+_ITEM_BEGIN = re.compile(rb"(?:\A|\n|\\n)[ \t]{0,40}(?:[-*+]|[0-9]{1,3}[.)])[ \t]")
 _LINE_BEGIN = re.compile(rb"(?:\A|\n|\\n)[#>*|+\- \t]{0,12}(?:[\w-]{1,24}[ \t]){0,3}\Z")
 
 
@@ -467,9 +473,15 @@ def _find_on_next_line(view: bytes, lower: bytes, mention: Mention) -> Span | No
     is_password = is_password_name(mention.name)
     for pattern in (_NEXT_LINE, _KEY_VALUE_LINE):
         match = pattern.match(view, mention.end)
-        if match is not None and _LINE_BEGIN.search(lower, max(0, mention.start - 60), mention.start):
-            value = match[1].decode("latin-1")
-            return word_span(mention.name, match.start(1), match[1]) if is_password or _is_key_line(value) else None
+        begin = _LINE_BEGIN.search(lower, max(0, mention.start - 60), mention.start) if match else None
+        if match is None or begin is None:
+            continue
+        # The next item of a list is a value only below a heading that ends with a colon.
+        if pattern is _NEXT_LINE and match["item"] and (not match["colon"] or _ITEM_BEGIN.match(lower, begin.start())):
+            return None
+        if not is_password and not _is_key_line(match["value"].decode("latin-1")):
+            return None
+        return word_span(mention.name, match.start("value"), match["value"])
     return None
 
 

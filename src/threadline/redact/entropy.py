@@ -74,6 +74,14 @@ _SECRET_WORD = re.compile(
 )
 _WORD_DELIMITERS = frozenset((b" ", b"\t", b"`"))
 _WORD_ENDS = re.compile(rb"={0,2}[.,;!?]?(?:[ \t\r\n`]|\\+[nrt]|\Z)")
+# A line of PEM or MIME before or after a word: joined to it by a blank, or with a margin between them.
+_LINE_GAP = (
+    rb"(?:[ \t]{1,4}|[ \t]{0,4}(?:\r?\n|(?:\\+r)?\\+n))[ \t>|+-]{0,24}"
+    rb"(?:[0-9]{1,6}[ \t|:?\x80-\xff]{1,4})?[+-]?[ \t]{0,8}"
+)
+_LINE_BEFORE = re.compile(rb"[A-Za-z0-9+/]{60,76}" + _LINE_GAP + rb"\Z")
+_LINE_AFTER = re.compile(rb"={0,2}" + _LINE_GAP + rb"[A-Za-z0-9+/]{60,76}={0,2}(?![A-Za-z0-9+/_=-])")
+_LINE_REACH = 128
 _MIXED = re.compile(rb"(?=(?:[^0-9]*[0-9]){2})(?=(?:[^A-Z]*[A-Z]){3})(?=(?:[^a-z]*[a-z]){3})")
 _TO_STANDARD_BASE64 = bytes.maketrans(b"-_", b"+/")
 _TEXT_BYTES = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
@@ -156,7 +164,7 @@ def find_random_value(view: bytes, start: int, end: int) -> Span | None:
             _is_alone_on_line(view, start, end)
             or _is_quoted_argument(view, start, end)
             or _is_separate_word(view, start, end)
-        ):
+        ) or _is_line_of_data(view, start, end):
             return None
     return Span(start, stop, RANDOM_VALUE)
 
@@ -178,6 +186,12 @@ def _is_alone_on_line(view: bytes, start: int, end: int) -> bool:
     above = view[max(0, start - 200) : start - first.end()].rstrip(b"\r\n\\n")
     line_above = above[max(above.rfind(b"\n"), above.rfind(b"\\n")) + 1 :]
     return not _LONG_LINE.fullmatch(line_above.strip()) and not _LONG_LINE.match(view, last.end())
+
+
+def _is_line_of_data(view: bytes, start: int, end: int) -> bool:
+    """Whether it is next to a line of a certificate or another encoded file, indented or joined to it by a blank."""
+    is_after_line = _LINE_BEFORE.search(view, max(0, start - _LINE_REACH), start) is not None
+    return is_after_line or _LINE_AFTER.match(view, end) is not None
 
 
 def _is_separate_word(view: bytes, start: int, end: int) -> bool:

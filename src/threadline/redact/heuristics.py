@@ -267,6 +267,8 @@ def _is_variable(value: str) -> bool:
     return all(map(str.isalpha, words[:-1])) and bool(_EXAMPLE_WORDS & set(words))
 
 
+# A letter that is not ASCII, also in a text of bytes, between other letters.
+_FOREIGN_LETTER = re.compile(r"(?<=[A-Za-z])[?\u0080-\uffff]{1,2}(?=[A-Za-z])")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*(?:[.:/-][A-Za-z_]+)*\Z")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 _CODE = re.compile(r"[A-Za-z_][\w.]*(?:\(|\[|\)|;|\Z)")
@@ -331,6 +333,34 @@ def can_be_password(value: str, *, quoted: bool) -> bool:
     return quoted or _has(value, str.isdigit) or (not _CODE.match(value) and any(sign in value for sign in _SYMBOLS))
 
 
+# Words of a text for people. In bytes, a letter that is not ASCII is a question mark or two other characters.
+_LABEL = re.compile(
+    r"[A-Za-z?\u0080-\uffff]+(?:['-][A-Za-z?\u0080-\uffff]+){0,4}"
+    r"(?:,? [A-Za-z?\u0080-\uffff]+(?:['-][A-Za-z?\u0080-\uffff]+){0,4}){0,11}[ ]?[?!.:*]{0,3}\Z"
+)
+_LABEL_SIGNS = " '-,?!.:*"
+_MAX_LABEL = 128
+_PASSWORD_PHRASES = ("mot de passe", "motdepasse", "palavra-passe", "kata sandi", "contrase")
+_LABEL_WORDS = _PASSWORD_WORDS - {"pass", "pin", "pw", "psk", "clave", "sandi", "passe", "mdp"}
+
+
+def is_label(name: str, value: str) -> bool:
+    """Whether the value of a password name is a text for people: a translation of the name, or words of a dotted key.
+
+    >>> is_label("password", "Mot de passe"), is_label("login.password", "Eingeben"), is_label("password", "Eingeben")
+    (True, True, False)
+    """
+    if len(value) > _MAX_LABEL or not _LABEL.match(value):
+        return False
+    lower = value.lower()
+    words = [word.strip(_LABEL_SIGNS) for word in lower.split()]
+    if not _LABEL_WORDS.isdisjoint(words) or any(phrase in lower for phrase in _PASSWORD_PHRASES):
+        return True
+    # In a program or a file of settings, dots separate the parts of a property.
+    is_key = "." in name.strip(".") and not name.lower().startswith(_PROPERTY_PREFIXES)
+    return is_key and (len(words) > 1 or value[:1].isupper())
+
+
 @lru_cache(maxsize=4096)
 def is_variable_name(name: str) -> bool:
     """Whether a name is that of a variable or property in a file of settings, and not an attribute in a program."""
@@ -385,7 +415,7 @@ def can_be_key(value: str, *, quoted: bool) -> bool:
         return False
     if not quoted and (_is_dotted_reference(value.lstrip("*&")) or _SNAKE_CASE.match(value)):
         return False
-    if _IDENTIFIER.match(value):
+    if _IDENTIFIER.match(_FOREIGN_LETTER.sub("a", value)):
         # Only letters: random if upper and lower case are mixed as in no name.
         return quoted and len(value) >= 16 and entropy(value) > _MIN_ENTROPY and _is_mixed_case(value)  # noqa: PLR2004 - a short token
     return any(map(str.isdigit, value)) or entropy(value) > _MIN_ENTROPY

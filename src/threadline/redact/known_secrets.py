@@ -25,6 +25,7 @@ class KnownSecrets:
         self._words: dict[str, tuple[str, str, bool]] = {}
         self._pattern: re.Pattern[str] | None = None
         self._short: set[str] = set()
+        self._cut: set[str] = set()
         self._bare: dict[bytes, str] = {}
         self.changes = 0
         """How often something new was added."""
@@ -34,10 +35,16 @@ class KnownSecrets:
         if self._secrets.get(secret) != secret:
             self._secrets[secret] = secret
             self.changes += 1
+            self._cut.discard(secret)
             for form in encoded_forms(secret):
                 self._secrets.setdefault(form, secret)
                 if len(form) < _WHOLE_WORD_LENGTH:
                     self._short.add(form)
+            cut = secret[_CUT:-_CUT]
+            if len(secret) >= _MIN_CORE and cut not in self._secrets:
+                # Encodings of a larger text that is cut may lose a letter or two at either end.
+                self._secrets[cut] = secret
+                self._cut.add(cut)
             bare = _bare_letters(secret)
             if len(bare) >= _MIN_BARE and _DIGIT.search(bare):
                 self._bare.setdefault(bare, secret)
@@ -103,7 +110,9 @@ class KnownSecrets:
                     yield start, end, word, kind
 
     def _is_occurrence(self, text: str, at: int, form: str) -> bool:
-        """Whether a match counts. Short secrets count only as whole words."""
+        """Whether a match counts. Short secrets and cut ones count only as whole words."""
+        if form in self._cut:
+            return _is_cut_word(text, at, at + len(form), self._secrets[form])
         return form not in self._short or _is_whole_word(text, at, at + len(form))
 
 
@@ -159,6 +168,22 @@ def _is_whole_word(text: str, start: int, end: int) -> bool:
     return starts_word and not text[end : end + 1].isalnum()
 
 
+def _is_cut_word(text: str, start: int, end: int, secret: str) -> bool:
+    """Whether a secret without its ends is not part of another word, in which other characters of a secret are."""
+    for length in range(_CUT, -1, -1):
+        if text.endswith(secret[_CUT - length : _CUT], max(0, start - length), start):
+            start -= length
+            break
+    for length in range(_CUT, -1, -1):
+        if text.startswith(secret[len(secret) - _CUT : len(secret) - _CUT + length], end):
+            end += length
+            break
+    signs = _SIGNS.intersection(secret)
+    is_joined = text[max(0, start - 1) : start] in signs or text[end : end + 1] in signs
+    return not is_joined and _is_whole_word(text, start, end)
+
+
+_SIGNS = frozenset("_-+/.~")
 _MIN_ENCODED = 8
 _MIN_CORE = 14
 _CUT = 2
@@ -182,9 +207,6 @@ def encoded_forms(secret: str) -> set[str]:
         # With the line end that `echo` adds, the last letters differ.
         forms |= {b32encode(data).decode().rstrip("=") for data in (raw, raw + b"\n")}
         forms.add(secret[::-1])
-    if len(secret) >= _MIN_CORE:
-        # Encodings of a larger text that is cut may lose a letter or two at either end.
-        forms.add(secret[_CUT:-_CUT])
     return {form for form in forms if form}
 
 

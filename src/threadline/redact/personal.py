@@ -236,7 +236,7 @@ _BEFORE_PATH = frozenset(b" \t\n\"'`(=:,;[<>|")
 _SLASH = ord("/")
 _DRIVE = re.compile(rb"(?i)[a-z]:(?:\\{1,4}|/)\Z")
 _MOUNT = re.compile(rb"(?:/mnt|/cygdrive|)/[a-z]\Z|/var\Z|/export\Z|/System/Volumes/Data\Z|file://\Z")
-GENERIC_USER_NAMES = word_set(
+_COMMON_ACCOUNTS = word_set(
     "user users username user_name name you your yourname your-name me root admin administrator ubuntu debian node app"
     " apps runner vscode codespace shared public default guest dev developer test tests tester testuser test-user"
     " example someone somebody foo bar home work build ci jenkins git main data code src project projects claude docker"
@@ -245,9 +245,18 @@ GENERIC_USER_NAMES = word_set(
     " sshd ftp operator mongodb elasticsearch rabbitmq grafana prometheus deploy deployer ansible circleci travis"
     " buildkite gitlab-runner github-actions actions airflow jovyan opc centos fedora rocky admin1 staff wheel sudo"
 )
-"""Common account names. They are redacted only in shell prompts, and their home directories only in strict."""
+# First names that are ordinary words. As names they would be redacted in every sentence.
+_WORD_NAMES = word_set(
+    "april art ash august autumn bill bishop blue brook brooks buck bud buddy case cash chance chase chip clay cliff"
+    " crystal daisy dash dawn dean drew dusty faith fern forest frank gene grace grant guy harmony hazel heather holly"
+    " hope hunter iris ivy jade jasmine jewel joy june king lane lily mark max melody mercy miles misty norm olive page"
+    " pat pearl penny poppy ray red reed rich river robin rose ruby rusty sage sandy scarlet scout serenity sky spike"
+    " star sterling summer sunny tiger trip violet ward wolf wood woody"
+)
+GENERIC_USER_NAMES = _COMMON_ACCOUNTS | _WORD_NAMES
+"""Account names that are not redacted in every text: common accounts, and words."""
 # Words that are also first names. Their home directories may belong to a person.
-_AMBIGUOUS_NAMES = word_set("will may can pi me dev work code data main app web new old")
+_AMBIGUOUS_NAMES = word_set("will may can pi me dev work code data main app web new old") | _WORD_NAMES
 _GENERIC_HOMES = GENERIC_USER_NAMES - _AMBIGUOUS_NAMES
 
 
@@ -310,7 +319,7 @@ def _find_logins(view: bytes) -> Iterator[Span]:
             match = pattern.search(view, max(0, at - before), at + _LOGIN_REACH)
             if match is not None and match.start() <= at:
                 name = match[1].decode().lower()
-                if name not in GENERIC_USER_NAMES and not name.startswith(("systemd", "_", "local")):
+                if name not in _COMMON_ACCOUNTS and not name.startswith(("systemd", "_", "local")):
                     yield Span(*match.span(1), kind)
             at = view.find(literal, at + len(literal))
 

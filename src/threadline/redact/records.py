@@ -198,13 +198,24 @@ def _seam_texts(texts: list[str]) -> Iterator[str]:
                 yield f"{tail[0]}{head[0]}\n"
 
 
+def _flat_end(text: str) -> int:
+    """Where the beginning of a text that is joined to one line ends. A word is not cut."""
+    if len(text) <= _FLAT_LENGTH or text[_FLAT_LENGTH].isspace():
+        return _FLAT_LENGTH
+    blank = _LAST_BLANK.search(text, 0, _FLAT_LENGTH)
+    return blank.start() if blank else _FLAT_LENGTH
+
+
+_LAST_BLANK = re.compile(r"\s(?=\S*\Z)")
+
+
 def _flat_texts(texts: list[str]) -> Iterator[str]:
     """The beginnings of texts as one line: those with several lines, and the first texts together."""
     for text in texts:
         if "\n" in text[:_FLAT_LENGTH]:
-            yield " ".join(text[:_FLAT_LENGTH].split()) + "\n"
+            yield " ".join(text[: _flat_end(text)].split()) + "\n"
     if len(texts) > 1:
-        yield " ".join(word for text in texts[:_FLAT_TEXTS] for word in text[:_FLAT_LENGTH].split()) + "\n"
+        yield " ".join(word for text in texts[:_FLAT_TEXTS] for word in text[: _flat_end(text)].split()) + "\n"
 
 
 class Piece(NamedTuple):
@@ -332,7 +343,7 @@ def join_lines(leaves: list[Leaf]) -> JoinedTexts:
         if leaf.text in seen or not (is_joined or joined.is_open or "\n" in leaf.text[:_FLAT_LENGTH]):
             continue
         seen.add(leaf.text)
-        lines = [match.span() for match in _LINE.finditer(leaf.text, 0, _FLAT_LENGTH)]
+        lines = [match.span() for match in _LINE.finditer(leaf.text, 0, _flat_end(leaf.text))]
         for at, (start, end) in enumerate(lines, 1):
             joined.add(leaf, start, end, " " if at < len(lines) or is_joined else "\n\n")
     return joined

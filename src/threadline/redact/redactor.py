@@ -18,7 +18,7 @@ from threadline.redact.known_secrets import KnownSecrets, Placeholders, placehol
 from threadline.redact.multiline import PRIVATE_KEY, body_lines
 from threadline.redact.personal import GENERIC_USER_NAMES, find_personal_data
 from threadline.redact.records import FormatWords
-from threadline.redact.scanner import PERSONAL_KINDS, find_spans, merge_overlapping
+from threadline.redact.scanner import PERSONAL_KINDS, counts_in_lines, find_spans, merge_overlapping
 from threadline.redact.settings import Level, Settings
 from threadline.redact.views import TextView, text_views
 
@@ -150,14 +150,19 @@ class Redactor:
             self.learn_value(value)
         return self._redact_node(value, place, None, 0)
 
-    def check(self, text: str, place: str = "", own_words: frozenset[str] = frozenset()) -> list[Finding]:
+    def check(
+        self, text: str, place: str = "", own_words: frozenset[str] = frozenset(), *, joined_lines: bool = False
+    ) -> list[Finding]:
         """Find what a redacted text still contains. If there are findings, the text must not be published.
 
         `own_words` are words in lower case that threadline's own output contains. They do not count as names.
+        `joined_lines`: the text is lines joined by blanks, of which not every span counts.
         """
         views = list(text_views(text))
         counts: Counter[tuple[str, str]] = Counter()
         for start, end, span in self._spans_to_redact(text, self.find_spans(text, views), views):
+            if joined_lines and not counts_in_lines(span, text):
+                continue
             if not (span.kind in _NAME_KINDS and _surrounding_word(text, start, end) in own_words):
                 counts[span.kind, self._placeholder(span, text)] += 1
                 self._leftovers.setdefault(text[start:end], span)

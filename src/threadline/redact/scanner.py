@@ -215,6 +215,13 @@ CONTEXT_KINDS = {
     "command-output": "output of a command that prints a secret, or content of a secret file",
 }
 """Kinds that are recognized by their context."""
+
+
+def counts_in_lines(span: Span, text: str) -> bool:
+    """Whether a span of joined lines counts: the word after a name that ends a line is rarely its value."""
+    return span.kind not in CONTEXT_KINDS or any(map(str.isdigit, text[span.start : span.end]))
+
+
 PERSONAL_KIND_DESCRIPTIONS = {
     "email": "e-mail address",
     "ip": "IP address",

@@ -33,7 +33,7 @@ from threadline.redact.records import (
     replace_pieces,
 )
 from threadline.redact.redactor import Finding, Redactor, find_strictly
-from threadline.redact.scanner import CONTEXT_KINDS, find_spans
+from threadline.redact.scanner import CONTEXT_KINDS, counts_in_lines, find_spans
 from threadline.redact.settings import Level, Settings
 
 _MAX_ROUNDS = 4
@@ -138,7 +138,7 @@ class RecordScanner:
         lines = join_lines(leaves)
         if lines.leaves:
             text = lines.text
-            spans = [span for span in self._find(text) if _counts_in_lines(span, text)]
+            spans = [span for span in self._find(text) if counts_in_lines(span, text)]
             yield from _pieces_across(lines, spans, min_pieces=1)
         yield from find_named_fields(record)
         for leaf in leaves:
@@ -166,12 +166,6 @@ class RecordScanner:
 
 
 _LINES_VIEW = 2
-_DIGIT = re.compile("[0-9]")
-
-
-def _counts_in_lines(span: Span, text: str) -> bool:
-    """Whether a span of joined lines counts: the word after a name that ends a line is rarely its value."""
-    return span.kind not in _CONTEXT_KINDS or _DIGIT.search(text, span.start, span.end) is not None
 
 
 def _pieces_across(joined: JoinedTexts, spans: list[Span], min_pieces: int = 2) -> Iterator[Match]:
@@ -457,7 +451,7 @@ class SessionRedactor:
         for number, (joined, ignored) in enumerate(self._views(record)):
             text = joined.text
             for start, end, span in self.redactor.find_leftovers(text) if text else ():
-                if span.kind in ignored and not (number == _LINES_VIEW and _counts_in_lines(span, text)):
+                if span.kind in ignored and not (number == _LINES_VIEW and counts_in_lines(span, text)):
                     continue
                 placeholder = self.redactor.count_placeholder(span, text, place)
                 for piece in joined.pieces(start, end):
