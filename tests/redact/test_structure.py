@@ -264,6 +264,7 @@ def test_redacts_app_passwords_and_recovery_codes() -> None:
         "app password: must have four words or more; clave_primaria = 'id_cliente7'; senha_incorreta: 'texto1'",
         "UPDATE t SET v = NULL WHERE k = 'password'; UPDATE t SET v = ? WHERE k = 'password'",
         "Token\nsome_function_name1\n\nAPI key\nrequired1\n",
+        "-----BEGIN PUBLIC KEY-----\\nMIIBojANBgkqhkiG9w0BAQEFAAOCAY8AMIIBigKCAYEA\\n-----END PUBLIC KEY-----\\n",
         '{"type": "random_password", "result": null}, {"result": "harmless12"}',
     ],
 )

@@ -471,6 +471,8 @@ def _find_login_pair(view: bytes, _lower: bytes, mention: Mention) -> Span | Non
 def _find_on_next_line(view: bytes, lower: bytes, mention: Mention) -> Span | None:
     """A value on a line of its own below its name, or in the next column of a narrow table."""
     is_password = is_password_name(mention.name)
+    if not is_password and mention.name.endswith("-"):  # the first line of a public key
+        return None
     for pattern in (_NEXT_LINE, _KEY_VALUE_LINE):
         match = pattern.match(view, mention.end)
         begin = _LINE_BEGIN.search(lower, max(0, mention.start - 60), mention.start) if match else None
