@@ -130,7 +130,7 @@ def test_commands_and_pages_show_both_directions(tmp_path: Path) -> None:
 
 def test_exported_title_is_redacted(tmp_path: Path) -> None:
     """A summary in another session, which is not exported, may contain a secret."""
-    secret = "ghp_" + "a1B2" * 9
+    secret = "sk_live_" + "a1B2c3D4" * 3
     old = session_rows(OLD)
     write_session(tmp_path, "-work", OLD, old)
     write_session(tmp_path, "-work", NEW, [summary(old[-1]["uuid"], f"Use {secret}"), *session_rows(NEW)])

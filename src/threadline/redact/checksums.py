@@ -19,6 +19,7 @@ _BECH32_GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 _BECH32_CONSTANTS = frozenset((1, 0x2BC830A3))
 _CHECKSUM_SIZE = 4
 _GITHUB_BODY, _GITHUB_CHECKSUM = 30, 6
+_GITLAB_OLD_BODY = 20
 _GITLAB_CHECKSUM = 7
 _MIN_CHANGES = 0.2
 _MIN_CASE_CHANGES = 0.4
@@ -93,9 +94,10 @@ def _is_github(token: str) -> bool:
 
 
 def _is_gitlab(token: str) -> bool:
-    return "." in token and token[-_GITLAB_CHECKSUM:] == to_base(
-        crc32(token[:-_GITLAB_CHECKSUM].encode()), BASE36, _GITLAB_CHECKSUM
-    )
+    """Whether the checksum of a routable token is right. Older tokens have neither a dot nor a checksum."""
+    if "." not in token:
+        return len(token.partition("-")[2]) == _GITLAB_OLD_BODY and any(map(str.isdigit, token))
+    return token[-_GITLAB_CHECKSUM:] == to_base(crc32(token[:-_GITLAB_CHECKSUM].encode()), BASE36, _GITLAB_CHECKSUM)
 
 
 def _is_macaroon(token: str) -> bool:

@@ -41,15 +41,11 @@ class Browser(Struct):
 
 
 class Link(Struct, frozen=True):
-    """A link that works once. `folder` contains the file that leads a browser to it, if there is one.
-
-    `issuer` is the browser that asked for it.
-    """
+    """A link that works once. `folder` contains the file that leads a browser to it, if there is one."""
 
     token: str
     expires: float
     folder: Path | None = None
-    issuer: Browser | None = None
 
     @property
     def is_from_file(self) -> bool:
@@ -80,12 +76,9 @@ class Access:
         self._browsers: list[Browser] = []
         self._spent_tokens: deque[str] = deque(maxlen=_MAX_SPENT)
 
-    def new_url(self, *, origin: str | None = None, seconds: float | None = None, issuer: Browser | None = None) -> str:
-        """Issue a link. By default it is valid for as long as a browser may stay away.
-
-        If the browser that asked for it logs out, the link becomes invalid.
-        """
-        return f"{origin or self.origin}/?token={self._issue(seconds, None, issuer).token}"
+    def new_url(self, *, origin: str | None = None, seconds: float | None = None) -> str:
+        """Issue a link. By default it is valid for as long as a browser may stay away."""
+        return f"{origin or self.origin}/?token={self._issue(seconds, None).token}"
 
     def write_file(self) -> Path:
         """Write a private file that leads a browser to the server by a link of its own.
@@ -160,11 +153,9 @@ class Access:
         return min(browser.last_request + self.idle_seconds, browser.started + MAX_SECONDS)
 
     def log_out(self, browser: Browser) -> None:
-        """Forget a browser, and the links that it asked for."""
+        """Forget a browser. A link that it asked for stays valid: people create one and then log out here."""
         with self._lock:
             self._browsers = [known for known in self._browsers if known is not browser]
-            for link in [link for link in self._links if link.issuer is browser]:
-                self._drop(link)
 
     def log_out_all(self) -> None:
         """Forget all browsers and all links."""
@@ -173,9 +164,9 @@ class Access:
             for link in list(self._links):
                 self._drop(link)
 
-    def _issue(self, seconds: float | None, folder: Path | None, issuer: Browser | None = None) -> Link:
+    def _issue(self, seconds: float | None, folder: Path | None) -> Link:
         expires = self._clock() + (self.idle_seconds if seconds is None else seconds)
-        link = Link(secrets.token_urlsafe(24), expires, folder, issuer)
+        link = Link(secrets.token_urlsafe(24), expires, folder)
         with self._lock:
             self._remove_expired()
             if len(self._links) >= _MAX_LINKS:

@@ -161,7 +161,7 @@ class App:
         """Issue a link to the address that the browser uses, whose port may be forwarded."""
         browser = _browser_of(request)
         origin = None if browser is None else f"http://{request.headers['host'].lower()}"
-        url = self._access.new_url(origin=origin, seconds=LINK_SECONDS, issuer=browser)
+        url = self._access.new_url(origin=origin, seconds=LINK_SECONDS)
         return build_response(link_page(url), request.url.path)
 
     async def _log_out(self, request: Request) -> Response:
