@@ -160,7 +160,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
         "entries": [[str(home), "--jsonl", "--data", "--limit", "1"]],
         "context": [["last", "--json"], ["last", "--jsonl"]],
         "why": [["last", "--json"], ["last", "--jsonl"]],
-        "waste": [["last", "--min", "0", "--jsonl"]],
+        "waste": [["e3e75616", "--min", "0", "--jsonl"]],  # a session with an abandoned branch
         "watch": [["--since", "99999d", "--limit", "1", "--jsonl"]],
         "search": [["the", "--jsonl"]],
         "sql": [["--schema", "--jsonl"], ["--export", str(tmp_path / "tables"), "--jsonl"]],
