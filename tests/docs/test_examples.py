@@ -177,6 +177,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
             ["verify", "--json"],
             ["forget", "last", "--reason", "an example", "--yes", "--json"],
             ["merge", str(tmp_path / "other"), "--json"],
+            ["accept-forgotten", "--list", "--keep", str(tmp_path / "pending"), "--jsonl"],
             ["pack", "--json"],
             ["install", "--jsonl"],
             ["path", "--json"],
@@ -195,6 +196,12 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
     # A keep of another home, so that the sessions of this one are at risk.
     write(tmp_path / "small", megabytes=0.1, transcripts=2)
     printed_keys(environment, ["keep", "--home", str(tmp_path / "small"), "--keep", str(tmp_path / "other"), "--json"])
+    # A keep that has forgotten a session, and one that it was merged into.
+    forgetful = ["--keep", str(tmp_path / "forgetful"), "--json"]
+    printed_keys(environment, ["keep", "--home", str(tmp_path / "small"), *forgetful])
+    printed_keys(environment, ["keep", "forget", "last", "--reason", "an example", "--yes", *forgetful])
+    pending = ["--keep", str(tmp_path / "pending"), "--json"]
+    printed_keys(environment, ["keep", "merge", str(tmp_path / "forgetful"), *pending])
     del sections["serve"]  # it runs until it is stopped: tests/web/test_serving.py
     assert set(commands) == set(sections)
     for name, argument_lists in commands.items():
