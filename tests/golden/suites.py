@@ -96,6 +96,7 @@ KEEP_LATER: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("restore-again", ("restore", BRANCHED, "--to", "{tmp}/restored")),
     ("pack", ("pack",)),
     ("merge", ("merge", "{keep}", "--keep", "{tmp}/other-keep")),
+    ("accept-forgotten", ("accept-forgotten", "--list", "--keep", "{tmp}/other-keep")),
     ("forget", ("forget", PLANTED, "--reason", "a test", "--yes")),
     ("list-forgotten", ("list", "--project", "app")),
     ("install", ("install", "--home", "{home}", "--timer", "cron")),

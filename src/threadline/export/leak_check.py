@@ -132,7 +132,8 @@ def _html_texts(text: str) -> Iterator[tuple[str, bool]]:
     for data in _JSON_SCRIPT.findall(text):
         yield from _json_texts(json.loads(data))
     bare = _INLINE_IMAGE.sub("", _STYLE_OR_SCRIPT.sub("", _JSON_SCRIPT.sub("", text)))
-    yield html.unescape("\n".join(sorted(set(_ATTRIBUTE_TEXT.findall(bare))))), False
+    # Blank lines between them: an anchor is not the value of the one before it.
+    yield html.unescape("\n\n".join(sorted(set(_ATTRIBUTE_TEXT.findall(bare))))), False
     yield html.unescape(_TAG.sub("\n", _INLINE_TAG.sub("", bare))), False
 
 
