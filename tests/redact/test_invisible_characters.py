@@ -33,8 +33,12 @@ def visible(text: str) -> str:
 
 @given(st.data())
 def test_nested_invisible_sequences_hide_nothing(data: st.DataObject) -> None:
-    """Sequences inserted anywhere in a credential, even inside one another, are redacted with it."""
-    value = token_value(data.draw(st.sampled_from(FORMATS)), seeded(data.draw(st.integers(0, 2**32))))
+    """Sequences inserted anywhere in a credential, even inside one another, are redacted with it.
+
+    A format without a prefix is recognised by its length, which what remains of a sequence can change.
+    """
+    rule = data.draw(st.sampled_from([rule for rule in FORMATS if rule.anchor]))
+    value = token_value(rule, seeded(data.draw(st.integers(0, 2**32))))
     text = value
     sequences = data.draw(st.lists(st.sampled_from(INVISIBLE), min_size=1, max_size=12))
     # Escaped ones first, and none after a backslash: the backslash of one would be taken for the end of another.

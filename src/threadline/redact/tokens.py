@@ -48,7 +48,7 @@ _MIN_LETTERS = 11
 class _CompiledRule:
     """A rule with an anchor as bytes, and its pattern, which is compiled when first needed."""
 
-    __slots__ = ("_pattern", "alone", "anchor", "before", "is_loose", "kind", "rule")
+    __slots__ = ("_pattern", "alone", "anchor", "before", "is_fixed", "is_loose", "kind", "rule")
 
     def __init__(self, rule: TokenFormat, anchor: str, before: int = 0) -> None:
         self.rule = rule
@@ -56,6 +56,8 @@ class _CompiledRule:
         self.anchor = anchor.encode()
         self.before = before
         self.alone = not rule.is_distinctive
+        # One of twenty tokens with 16 letters and digits has no digit. The length and the prefix identify it.
+        self.is_fixed = rule.has_own_prefix and "-" not in rule.token.rpartition("{")[2]
         # Prefixes of ids and common words need the exact format.
         self.is_loose = anchor[-1:] in _LOOSE_ENDS and not before and rule.has_own_prefix
         self._pattern: re.Pattern[bytes] | None = None
@@ -75,7 +77,8 @@ class _CompiledRule:
         name = self.rule.checksum
         if not name:
             # One of thirty AWS key ids has no digit, but no word in capitals has so many different letters.
-            return any(map(str.isdigit, body)) or is_random(body) or (body.isupper() and len(set(body)) >= _MIN_LETTERS)
+            has_letters = len(set(body)) >= _MIN_LETTERS and (body.isupper() or (self.is_fixed and not body.islower()))
+            return has_letters or any(map(str.isdigit, body)) or is_random(body)
         if name.endswith("!"):
             return has_checksum(name[:-1], text)
         # A token with a wrong checksum may be mistyped or made up for a test. Words with a prefix are neither.

@@ -169,7 +169,8 @@ def _transform(text: str) -> Iterator[tuple[float, list[Part]]]:
     foreign = foreign_characters(text)
     # A text of ASCII characters takes less memory and is searched faster.
     plain = text.encode("ascii", "replace").decode() if foreign else text
-    hidden = find_hidden(text, plain, foreign)
+    # A terminal sequence can start with this character, which must not be taken for a part of another one.
+    hidden = find_hidden(text, text if "\x9b" in foreign else plain, foreign)
     if hidden:
         yield _HIDDEN_DEPTH, hidden
     for parts in (_find_markup(text, plain, foreign), find_encoded(plain), *find_broken(text, plain, foreign)):
