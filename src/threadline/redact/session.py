@@ -42,7 +42,7 @@ _LONG_TEXT = 2048
 _GROUP_SIZE = 256 * 1024
 _GROUP_SEPARATOR = "\n\n\n\n"
 # Kinds that need a name or a word before the value. Two halves that are joined say nothing about these.
-_CONTEXT_KINDS = frozenset(CONTEXT_KINDS) - {"private-key", "azure-client-secret", "webhook", "password-hash"}
+_CONTEXT_KINDS = frozenset(CONTEXT_KINDS) - {"azure-client-secret", "webhook"}
 _Record = TypeVar("_Record")
 
 

@@ -29,7 +29,9 @@ _INVISIBLE = re.compile(
 _SELECTOR_IN_WORD = re.compile("[\ufe00-\ufe0f](?<=[!-~].)(?=[!-~])")
 _ESCAPED_INVISIBLE = re.compile(
     r"\\\\{0,15}(?:u(?:0000|200[b-fB-F]|202[a-eA-E]|206[0-9a-fA-F]|[fF][eE][fF][fF]|00[aA][dD]|034[fF]|061[cC]|115[fF]|1160"
-    r"|17[bB][45]|180[b-fB-F]|3164|[fF][fF][aA]0|[fF][eE]0[0-9a-fA-F])|x00|0(?![0-9]))"
+    r"|17[bB][45]|180[b-fB-F]|3164|[fF][fF][aA]0|[fF][eE]0[0-9a-fA-F])|x00"
+    # Before something hidden it may be the start of another sequence, which the next view shows.
+    r"|0(?![0-9\\?\x00-\x1f\x7f-\U0010ffff]))"
 )
 _BACKSPACE = re.compile("\x08")
 _NUL = re.compile("\0")
