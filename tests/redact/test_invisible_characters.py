@@ -35,9 +35,9 @@ def visible(text: str) -> str:
 def test_nested_invisible_sequences_hide_nothing(data: st.DataObject) -> None:
     """Sequences inserted anywhere in a credential, even inside one another, are redacted with it.
 
-    A format without a prefix is recognised by its length, which what remains of a sequence can change.
+    Formats whose values must look random are left out, because not every generated value does.
     """
-    rule = data.draw(st.sampled_from([rule for rule in FORMATS if rule.anchor]))
+    rule = data.draw(st.sampled_from([rule for rule in FORMATS if rule.anchor and rule.checksum != "random"]))
     value = token_value(rule, seeded(data.draw(st.integers(0, 2**32))))
     text = value
     sequences = data.draw(st.lists(st.sampled_from(INVISIBLE), min_size=1, max_size=12))
