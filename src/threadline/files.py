@@ -212,7 +212,7 @@ class AtomicFile:
 def _open_unnamed(folder: Path, mode: int) -> int | None:
     """A new file without a name in a folder; None if the system or the disk has no such files."""
     flag = getattr(os, "O_TMPFILE", None)
-    if flag is None or not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - fewer imports
+    if flag is None or not Path("/proc/self/fd").is_dir():
         return None
     try:
         return os.open(folder, flag | os.O_RDWR | _BINARY, mode)

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from importlib.util import find_spec
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import click
@@ -178,7 +179,6 @@ def _print_address(served: Served, sessions: int, *, as_json: bool) -> None:
 def _open_browser(served: Served) -> None:
     """Open a browser on a private file that redirects: other users can read its command line, and so the URL."""
     import webbrowser  # noqa: PLC0415 - only if there is a display
-    from threading import Thread  # noqa: PLC0415 - likewise
 
     try:
         page = served.access.write_file()
@@ -196,8 +196,6 @@ def _has_terminal() -> bool:
 
 def _print_urls_on_enter(served: Served) -> None:
     """Print another URL whenever Enter is pressed in the terminal."""
-    from threading import Thread  # noqa: PLC0415 - only for a terminal
-
     terminal = sys.stdin.fileno()
 
     def follow() -> None:

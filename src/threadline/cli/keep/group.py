@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from threadline.keep import Catalogue, Machine, Store
 
 _MAX_PROBLEMS = 5
+_MAX_SESSIONS = 8
 
 
 def pending_message(sessions: Sequence[str]) -> str:
@@ -31,8 +32,8 @@ def pending_message(sessions: Sequence[str]) -> str:
     from threadline.model.text import count
     from threadline.render import plain
 
-    ids = ", ".join(plain(session[:8]) or "-" for session in sessions[:8])
-    more = ", …" if len(sessions) > 8 else ""  # noqa: PLR2004 - as many as fit into a line
+    ids = ", ".join(plain(session[:8]) or "-" for session in sessions[:_MAX_SESSIONS])
+    more = ", …" if len(sessions) > _MAX_SESSIONS else ""
     return (
         f"A merged keep has forgotten {count(len(sessions), 'session')} ({ids}{more}). Nothing is forgotten here until"
         " you accept that: `threadline keep accept-forgotten`."
