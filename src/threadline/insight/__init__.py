@@ -6,6 +6,8 @@ a cache break. The rows of an `Attribution` sum to the session's amount exactly;
 tool, file, server, turn or agent.
 
 `find_waste` runs the `DETECTORS` of what a session spent without need, such as reading an unchanged file again.
+
+`attribution_record` and `waste_record` are the JSON values of both, for commands and pages.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.insight.attribution import attribute_costs
     from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows
+    from threadline.insight.records import attribution_record, cause_record, group_record, waste_record
     from threadline.insight.waste import DETECTORS, find_waste
     from threadline.insight.waste.facts import SessionFacts, add_amounts
 
@@ -25,6 +28,7 @@ __getattr__ = lazy_exports(
     {
         "attribution": ["attribute_costs"],
         "groups": ["CauseGroup", "GROUP_KEYS", "group_rows"],
+        "records": ["attribution_record", "cause_record", "group_record", "waste_record"],
         "waste": ["DETECTORS", "find_waste"],
         "waste.facts": ["SessionFacts", "add_amounts"],
     },

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 import click
 
@@ -12,7 +11,7 @@ from threadline.cli import output as out
 from threadline.cli.options import complete_with, home_option, output_options
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import read_session
-from threadline.insight import DETECTORS, SessionFacts, add_amounts, find_waste
+from threadline.insight import DETECTORS, SessionFacts, add_amounts, find_waste, waste_record
 from threadline.model.session import Session
 from threadline.model.text import format_amount, format_tokens
 from threadline.model.waste import Waste, WasteLimits
@@ -81,28 +80,12 @@ def waste(
     return print_listing(
         found,
         output,
-        row=_row,
+        row=waste_record,
         table=lambda rows: _table(loaded, rows),
         nothing=lambda: (
             f"Nothing that cost at least {format_amount(limits.min_amount)}. --min 0 shows smaller findings."
         ),
     )
-
-
-def _row(finding: Waste) -> dict[str, Any]:
-    return {
-        "session": finding.session,
-        "detector": finding.detector,
-        "label": finding.label,
-        "evidence": finding.evidence,
-        "places": [str(place) for place in finding.places],
-        "turn": finding.turn,
-        "agent": finding.agent,
-        "tokens": finding.tokens,
-        "amount": finding.amount,
-        "estimated": finding.estimated,
-        "advice": finding.advice,
-    }
 
 
 def _table(session: Session, findings: Sequence[Waste]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
@@ -11,7 +10,7 @@ from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import complete_with, home_option, output_options
 from threadline.cli.resolve import read_session
-from threadline.insight import GROUP_KEYS, CauseGroup, attribute_costs, group_rows
+from threadline.insight import GROUP_KEYS, CauseGroup, attribute_costs, attribution_record, group_rows
 from threadline.model.attribution import Attribution, CauseKind, CostCause
 from threadline.model.session import Session
 from threadline.model.text import count, format_amount, format_tokens
@@ -54,17 +53,10 @@ def why(session: str, *, by: str | None, limit: int, homes: tuple[str, ...], out
     loaded = read_session(session, homes)
     attribution = attribute_costs(loaded, loaded.ledger)
     groups = group_rows(attribution.rows, by) if by is not None else None
-    rows = [_group_row(group, by or "") for group in groups] if groups is not None else _cause_rows(attribution)
+    document = attribution_record(attribution, by)
+    rows = document["rows"]
     if output == "json":
-        out.print_json(
-            {
-                "session": attribution.session,
-                "amount": attribution.amount,
-                "error": round(attribution.error, 3) if attribution.error is not None else None,
-                "unpriced": attribution.unpriced,
-                "rows": rows,
-            }
-        )
+        out.print_json(document)
     elif output != "table":
         out.print_rows(rows, output)
     elif attribution.rows:
@@ -79,40 +71,6 @@ def why(session: str, *, by: str | None, limit: int, homes: tuple[str, ...], out
     if loaded.sharing or loaded.continuations:
         return out.report_nothing("No cost of its own: its messages are counted in the session that it is a copy of.")
     return out.report_nothing("No cost: no model with a known price replied in this session.")
-
-
-def _cause_rows(attribution: Attribution) -> list[dict[str, Any]]:
-    return [
-        {
-            "kind": str(row.kind),
-            "label": row.label,
-            "place": str(row.place) if row.place is not None else None,
-            "turn": row.turn,
-            "agent": row.agent,
-            "name": row.name,
-            "file": row.file,
-            "server": row.server,
-            "tokens": row.tokens,
-            "requests": row.requests,
-            "write": row.write,
-            "read": row.read,
-            "output": row.output,
-            "amount": row.amount,
-            "estimated": row.estimated,
-        }
-        for row in attribution.rows
-    ]
-
-
-def _group_row(group: CauseGroup, by: str) -> dict[str, Any]:
-    return {
-        by: group.key,
-        "causes": group.causes,
-        "tokens": group.tokens,
-        "requests": group.requests,
-        "amount": group.amount,
-        "estimated": group.estimated,
-    }
 
 
 def _table(session: Session, rows: Sequence[CostCause]) -> str:

@@ -1,0 +1,75 @@
+"""Attributions and waste as JSON values: the same for commands, pages and exports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from threadline.insight.groups import CauseGroup, group_rows
+from threadline.model.attribution import Attribution, CostCause
+from threadline.model.waste import Waste
+
+
+def attribution_record(attribution: Attribution, by: str | None = None) -> dict[str, Any]:
+    """An attribution; with `by`, its rows are added up by a key of `GROUP_KEYS`."""
+    rows = (
+        [cause_record(cause) for cause in attribution.rows]
+        if by is None
+        else [group_record(group, by) for group in group_rows(attribution.rows, by)]
+    )
+    return {
+        "session": attribution.session,
+        "amount": attribution.amount,
+        "error": round(attribution.error, 3) if attribution.error is not None else None,
+        "unpriced": attribution.unpriced,
+        "rows": rows,
+    }
+
+
+def cause_record(cause: CostCause) -> dict[str, Any]:
+    """A cause of a cost."""
+    return {
+        "kind": str(cause.kind),
+        "label": cause.label,
+        "place": str(cause.place) if cause.place is not None else None,
+        "turn": cause.turn,
+        "agent": cause.agent,
+        "name": cause.name,
+        "file": cause.file,
+        "server": cause.server,
+        "tokens": cause.tokens,
+        "requests": cause.requests,
+        "write": cause.write,
+        "read": cause.read,
+        "output": cause.output,
+        "amount": cause.amount,
+        "estimated": cause.estimated,
+    }
+
+
+def group_record(group: CauseGroup, by: str) -> dict[str, Any]:
+    """Causes that were added up by a key."""
+    return {
+        by: group.key,
+        "causes": group.causes,
+        "tokens": group.tokens,
+        "requests": group.requests,
+        "amount": group.amount,
+        "estimated": group.estimated,
+    }
+
+
+def waste_record(waste: Waste) -> dict[str, Any]:
+    """Something that was spent without need."""
+    return {
+        "session": waste.session,
+        "detector": waste.detector,
+        "label": waste.label,
+        "evidence": waste.evidence,
+        "places": [str(place) for place in waste.places],
+        "turn": waste.turn,
+        "agent": waste.agent,
+        "tokens": waste.tokens,
+        "amount": waste.amount,
+        "estimated": waste.estimated,
+        "advice": waste.advice,
+    }
