@@ -16,8 +16,8 @@ from msgspec import Struct
 from threadline.redact import heuristics
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_env_key_name, is_secret_name, split_name, word_set
-from threadline.redact.shell import SUBSTITUTED, SimpleCommand, Word, parse_command, unwrap
 from threadline.redact.tokens import find_lone_phrase
+from threadline.shell_syntax import SUBSTITUTED, SimpleCommand, Word, parse_command, unwrap
 
 KIND = "command-output"
 """The kind of a secret that is recognised by the command that printed it."""

@@ -1,4 +1,4 @@
-"""Split a shell command into pipelines of simple commands, well enough to know what it prints.
+"""Split a shell command into pipelines of simple commands, well enough to know what it runs and prints.
 
 Quotes, substitutions, redirections, here-documents and continued lines are understood. Programs that run another
 command (`sudo`, `ssh host`, `docker exec`, `bash -c`) are replaced by that command. Nothing is executed or expanded.
@@ -10,11 +10,15 @@ import re
 
 from msgspec import Struct
 
-from threadline.redact.heuristics import word_set
-
 MAX_COMMAND = 16_384
 """Longer commands are cut: they are scripts that are written to a file."""
 _MAX_NESTING = 6
+
+
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _SUBSTITUTION = re.compile(r"\$\((?!\()|`")
 _STEP = re.compile(
     r"(?P<blank>(?:[ \t]|\\\r?\n)+)"
@@ -49,12 +53,16 @@ class Word(Struct):
 
 
 class SimpleCommand(Struct):
-    """One command: variables set before it, its words, files read from, and whether its output goes to a file."""
+    """One command: variables set before it, its words, files read from, and whether its output goes to a file.
+
+    `end` is the operator after it: `|`, `&&`, `||`, `;`, `&` or a line ending; empty at the end of the text.
+    """
 
     words: list[Word] = []
     assignments: dict[str, Word] = {}
     inputs: list[str] = []
     is_redirected: bool = False
+    end: str = ""
 
     @property
     def arguments(self) -> list[str]:
@@ -71,6 +79,30 @@ def parse_command(command: str) -> list[list[SimpleCommand]]:
     parser = _Parser(command[:MAX_COMMAND])
     parser.parse()
     return parser.pipelines
+
+
+_PLAIN_COMMAND = re.compile(r"[\w./:@%+,-]+(?: [\w./:@%+,-]+)*")
+
+
+def split_commands(command: str, *, depth: int = 0) -> list[SimpleCommand]:
+    """The simple commands of a command, in order, each without the programs that only run another command."""
+    if _PLAIN_COMMAND.fullmatch(command):
+        pipelines = [[SimpleCommand([Word(text) for text in command.split(" ")])]]
+    else:
+        pipelines = parse_command(command)
+    commands: list[SimpleCommand] = []
+    for simple in (simple for pipeline in pipelines for simple in pipeline if simple.words):
+        inner = unwrap(simple)
+        if isinstance(inner, SimpleCommand):
+            # `mise run test -- -v`: what follows the dashes are options of the command before.
+            is_command = bool(inner.words) and not inner.words[0].text.startswith("-")
+            commands.append(inner if is_command else simple)
+        elif depth < _MAX_NESTING:
+            nested = split_commands(inner, depth=depth + 1)
+            if nested:
+                nested[-1].end = simple.end
+            commands += nested
+    return commands
 
 
 _WORD_KINDS = frozenset(("single", "double", "escaped", "open", "plain"))
@@ -99,11 +131,11 @@ class _Parser:
             elif kind == "blank":
                 self._finish_word()
             elif kind == "end":
-                self._finish_pipeline()
+                self._finish_pipeline(match[0])
                 if match[0].endswith("\n"):
                     self._at = _skip_heredocs(self._command, self._at, self._marks)
             elif kind == "pipe":
-                self._finish_command()
+                self._finish_command(match[0])
             elif kind == "heredoc":
                 self._finish_word()
                 self._marks.append(match["mark"].strip("'\""))
@@ -146,15 +178,16 @@ class _Parser:
         else:
             self._simple.words.append(word)
 
-    def _finish_command(self) -> None:
+    def _finish_command(self, end: str = "") -> None:
         self._finish_word()
         simple = self._simple
+        simple.end = end
         if simple.words or simple.assignments or simple.inputs:
             self._pipeline.append(simple)
         self._simple = SimpleCommand()
 
-    def _finish_pipeline(self) -> None:
-        self._finish_command()
+    def _finish_pipeline(self, end: str = "") -> None:
+        self._finish_command(end)
         if self._pipeline:
             self.pipelines.append(self._pipeline)
         self._pipeline = []
@@ -200,7 +233,7 @@ def _read_substitution(command: str, at: int, word: Word) -> int:
 
 
 # Words before a command that change nothing about its output.
-_KEYWORDS = word_set("if then else elif do while until time ! { } fi done command exec builtin nohup eval noglob")
+_KEYWORDS = _word_set("if then else elif do while until time ! { } fi done command exec builtin nohup eval noglob")
 _WRAPPERS: dict[str, re.Pattern[str]] = {
     # What a program's options with a value look like; the command follows the last option and the operands.
     "sudo": re.compile(r"-[ugpCrtTDRh]$|--(?:user|group|prompt|chdir|host)$"),
@@ -222,16 +255,16 @@ _WRAPPERS: dict[str, re.Pattern[str]] = {
     "wsl": re.compile(r"-[due]$"),
 }
 _OPERANDS = {"timeout": 1, "chroot": 1}
-_SHELLS = word_set("bash sh zsh dash ash ksh fish powershell powershell.exe pwsh su script runuser")
-_COMMAND_RUNNERS = word_set("nix-shell vagrant gcloud fly flyctl heroku")
-_REMOTE = word_set("ssh autossh mosh tsh")
+_SHELLS = _word_set("bash sh zsh dash ash ksh fish powershell powershell.exe pwsh su script runuser")
+_COMMAND_RUNNERS = _word_set("nix-shell vagrant gcloud fly flyctl heroku")
+_REMOTE = _word_set("ssh autossh mosh tsh")
 _SSH_VALUE = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]$|--(?:user|cluster|proxy)$")
 _EXEC_VALUE = re.compile(
     r"-[eunpwvclmhf]$|--(?:env|user|name|workdir|publish|volume|container|namespace|network|file|index|context|entrypoint"
     r"|platform|project-name|env-file|label|mount|hostname|kubeconfig|zone|project)$"
 )
-_CONTAINERS = word_set("docker podman nerdctl docker-compose podman-compose lxc incus finch")
-_AFTER_DASHES = word_set(
+_CONTAINERS = _word_set("docker podman nerdctl docker-compose podman-compose lxc incus finch")
+_AFTER_DASHES = _word_set(
     "kubectl oc k9s multipass lima limactl doppler op aws-vault chamber infisical teller summon envchain dotenv direnv"
     " vault-env saml2aws granted devbox mise asdf nix vagrant heroku fly flyctl railway aws gcloud okteto tilt npx pnpm"
     " microk8s k3s minikube crictl envdir with-env 1password"
@@ -256,7 +289,7 @@ def unwrap(simple: SimpleCommand) -> SimpleCommand | str:
         if isinstance(start, str):
             return start
         words = words[start:]
-    inner = SimpleCommand(list(words), dict(simple.assignments), simple.inputs, simple.is_redirected)
+    inner = SimpleCommand(list(words), dict(simple.assignments), simple.inputs, simple.is_redirected, simple.end)
     while inner.words and (match := _ASSIGNMENT.fullmatch(inner.words[0].text)):
         inner.assignments[match[1]] = Word(match[2], inner.words.pop(0).commands)
     return inner
