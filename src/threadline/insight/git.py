@@ -79,7 +79,7 @@ class Repository:
         """
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         try:
-            done = subprocess.run(
+            done = subprocess.run(  # noqa: S603 - a list of arguments, no shell
                 ["git", *_OPTIONS, *arguments],  # noqa: S607 - the git that the user has
                 cwd=self.root,
                 env=environment | _ENVIRONMENT,
