@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         RefreshResult,
         SessionFacts,
     )
+    from threadline.insight import CauseList, SessionInsight
     from threadline.load import Session
     from threadline.model.attribution import Attribution
     from threadline.model.calls import FileList, ListedCall
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from threadline.model.places import SessionId
     from threadline.model.summaries import SummaryLinks
     from threadline.model.tables import Hit, Hits
+    from threadline.model.waste import WasteLimits, WasteList
     from threadline.reports import (
         Examination,
         FailureFilter,
@@ -613,6 +615,97 @@ class Archive:
 
         session = self.session(name)
         return attribute_costs(session, session.ledger)
+
+    @named_keywords
+    def causes(
+        self,
+        *,
+        project: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        prices: Rates | None = None,
+    ) -> CauseList:
+        """What the costs of all sessions were caused by, in a period or ever. Its rows sum to the ledger's exactly.
+
+        A period counts what was paid in it: every request by its own time, also for what earlier requests sent first.
+        `prices` are used instead of the rates shipped with threadline.
+
+        Raises:
+            BadQuery: a value makes no sense.
+        """
+        from threadline.insight import AttributedSessions, CauseList
+
+        insights = self._insights(project, since, until, prices)
+        return CauseList([AttributedSessions(insight.attribution for insight in insights)])
+
+    @named_keywords
+    def waste(
+        self,
+        *,
+        detectors: Names = (),
+        limits: WasteLimits | None = None,
+        project: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        prices: Rates | None = None,
+    ) -> WasteList:
+        """What all sessions spent without need, in a period or ever, most expensive first.
+
+        `detectors` are names of `threadline.insight.DETECTORS`, by default all. `limits` say from when on something is
+        reported. The other keywords are those of `causes`.
+
+        Raises:
+            BadQuery: a value makes no sense.
+        """
+        from threadline.insight import DETECTORS, filter_waste
+        from threadline.model.ledger import sum_amounts
+        from threadline.model.waste import WasteLimits, WasteList
+
+        names = parse_names("detectors", detectors, list(DETECTORS))
+        chosen = limits or WasteLimits()
+        insights = self._insights(project, since, until, prices, chosen)
+        findings = filter_waste((finding for insight in insights for finding in insight.waste), chosen, names)
+        return WasteList(findings, sum_amounts(insight.attribution.amount for insight in insights))
+
+    def _insights(
+        self,
+        project: str | None,
+        since: Moment | None,
+        until: Moment | None,
+        prices: Rates | None,
+        limits: WasteLimits | None = None,
+    ) -> list[SessionInsight]:
+        from threadline.archive.insight import (
+            ALL_WASTE,
+            CostFilter,
+            charges_in_memory,
+            group_by_session,
+            read_insights,
+            select_sessions,
+        )
+        from threadline.summary import read_agent_head
+
+        check_texts(project=project)
+        time = TimeRange.parse(since, until, tz=self.zone)
+        selection = CostFilter(time.since, time.until, project)
+        ledger = self._whole_ledger(prices, calls=False)
+        index = self._source()
+        named = _session_in_head(index.summaries().agent_head if index is not None else read_agent_head)
+        chosen = [session for session, _ in select_sessions(group_by_session(self.found, named), ledger, selection)]
+        insights: list[SessionInsight] = []
+        with self._progress("Reading", sum(session.main.size for session in chosen)) as advance:
+            for session, insight in read_insights(
+                chosen,
+                charges_in_memory(ledger),
+                ledger.rates,
+                selection=selection,
+                limits=limits or ALL_WASTE,
+                homes=self.homes,
+                jobs=self._jobs,
+            ):
+                insights.append(insight)
+                advance(session.main.size)
+        return insights
 
     def links(self) -> SummaryLinks:
         """All summaries, and the sessions that contain the entries they name, for `threadline.read`.

@@ -5,6 +5,8 @@ prompt pays for being written to the cache, for every later request that carried
 a cache break. The rows of an `Attribution` sum to the session's amount exactly; `group_rows` adds them up by kind,
 tool, file, server, turn or agent.
 
+`CauseList` has the causes of many sessions. `read_insight` reads a session and answers both questions.
+
 `find_waste` runs the `DETECTORS` of what a session spent without need, such as reading an unchanged file again.
 
 `attribution_record` and `waste_record` are the JSON values of both, for commands and pages.
@@ -18,18 +20,28 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.insight.attribution import attribute_costs
-    from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows
-    from threadline.insight.records import attribution_record, cause_record, group_record, waste_record
-    from threadline.insight.waste import DETECTORS, find_waste
+    from threadline.insight.causes import AttributedSessions, CauseList, CauseSource, CauseTotals
+    from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows, merge_groups
+    from threadline.insight.records import (
+        attribution_record,
+        cause_record,
+        causes_record,
+        group_record,
+        waste_record,
+    )
+    from threadline.insight.session_insight import SessionInsight, read_insight
+    from threadline.insight.waste import DETECTORS, filter_waste, find_waste
     from threadline.insight.waste.facts import SessionFacts, add_amounts
 
 __getattr__ = lazy_exports(
     __name__,
     {
         "attribution": ["attribute_costs"],
-        "groups": ["CauseGroup", "GROUP_KEYS", "group_rows"],
-        "records": ["attribution_record", "cause_record", "group_record", "waste_record"],
-        "waste": ["DETECTORS", "find_waste"],
+        "causes": ["AttributedSessions", "CauseList", "CauseSource", "CauseTotals"],
+        "groups": ["CauseGroup", "GROUP_KEYS", "group_rows", "merge_groups"],
+        "records": ["attribution_record", "cause_record", "causes_record", "group_record", "waste_record"],
+        "session_insight": ["SessionInsight", "read_insight"],
+        "waste": ["DETECTORS", "filter_waste", "find_waste"],
         "waste.facts": ["SessionFacts", "add_amounts"],
     },
 )

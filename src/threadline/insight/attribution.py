@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from threadline.account import Ledger
 from threadline.insight.requests import SessionRequests
-from threadline.model.attribution import Attribution, CauseKind, CostCause
+from threadline.model.attribution import Attribution, CauseKind, CostCause, sort_key
 from threadline.model.calls import Call
 from threadline.model.context import ContextCategory
 from threadline.model.entries import AttachmentEntry, Entry, UserEntry
@@ -47,9 +47,12 @@ _FILE_KEYS = ("file_path", "notebook_path", "path")
 _Key = tuple[CauseKind, str | None, Place | None, str | None]
 
 
-def attribute_costs(session: Session, ledger: Ledger) -> Attribution:
-    """Distribute the charges of a session over what caused them. The ledger has the session's charges only."""
-    causes = _Causes(session)
+def attribute_costs(session: Session, ledger: Ledger, project: str | None = None) -> Attribution:
+    """Distribute the charges of a session over what caused them.
+
+    The ledger has charges of this session only; not necessarily all of them. `project` is that of the causes.
+    """
+    causes = _Causes(session, project)
     requests = SessionRequests(session, ledger)
     for charge in requests.unlocated:
         causes.add_whole(charge)
@@ -58,16 +61,16 @@ def attribute_costs(session: Session, ledger: Ledger) -> Attribution:
         charges = requests.charges(agent.id)
         if charges:
             _AgentAttribution(agent, requests.of_agent(agent.id), causes, accuracy).attribute(charges)
-    rows = sorted(causes.rows(), key=lambda row: (-row.amount, str(row.place), row.kind, row.label))
+    rows = sorted(causes.rows(), key=sort_key)
     amount = sum_amounts(row.amount for row in rows)
-    return Attribution(session.id, amount, tuple(rows), accuracy.error, requests.unpriced)
+    return Attribution(session.id, amount, tuple(rows), accuracy.error, requests.unpriced, accuracy.measured)
 
 
 class _Accuracy:
     """How far the estimates are from the measured growth of windows."""
 
     def __init__(self) -> None:
-        self._measured = 0
+        self.measured = 0
         self._missed = 0.0
 
     def add(self, steps: Sequence[WindowStep], scale: float) -> None:
@@ -75,12 +78,12 @@ class _Accuracy:
             more = step.window.prompt - before.window.prompt
             if more > 0 and step.pieces and not step.is_restart:
                 expected = sum(max(1, piece.weight) for piece in step.pieces) * scale
-                self._measured += more
+                self.measured += more
                 self._missed += abs(more - expected)
 
     @property
     def error(self) -> float | None:
-        return self._missed / self._measured if self._measured else None
+        return self._missed / self.measured if self.measured else None
 
 
 class _Cause(Struct, eq=False):
@@ -106,7 +109,9 @@ class _Cause(Struct, eq=False):
 class _Causes:
     """All causes of a session, by what and where they are."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, project: str | None) -> None:
+        self._session = session.id
+        self._project = project
         self._causes: dict[tuple[AgentId | None, _Key], _Cause] = {}
         self._calls: dict[str, Call] = {str(call.id): call for call in session.calls}
         self._entries = {
@@ -142,6 +147,8 @@ class _Causes:
                     file=cause.file,
                     server=cause.server,
                     call=cause.call,
+                    session=self._session,
+                    project=self._project,
                 )
 
     def of_piece(self, agent: Agent, piece: Piece) -> _Cause:

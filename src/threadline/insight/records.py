@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from threadline.insight.causes import CauseList
 from threadline.insight.groups import CauseGroup, group_rows
 from threadline.model.attribution import Attribution, CostCause
 from threadline.model.waste import Waste
@@ -21,6 +22,23 @@ def attribution_record(attribution: Attribution, by: str | None = None) -> dict[
         "amount": attribution.amount,
         "error": round(attribution.error, 3) if attribution.error is not None else None,
         "unpriced": attribution.unpriced,
+        "rows": rows,
+    }
+
+
+def causes_record(causes: CauseList, by: str | None = None) -> dict[str, Any]:
+    """The causes of many sessions; with `by`, added up by a key of `GROUP_KEYS`."""
+    rows = (
+        [{"session": cause.session, "project": cause.project, **cause_record(cause)} for cause in causes]
+        if by is None
+        else [group_record(group, by) for group in causes.by(by)]
+    )
+    return {
+        "session": None,
+        "amount": causes.amount,
+        "sessions": causes.sessions,
+        "error": round(causes.error, 3) if causes.error is not None else None,
+        "unpriced": causes.unpriced,
         "rows": rows,
     }
 
@@ -49,10 +67,14 @@ def cause_record(cause: CostCause) -> dict[str, Any]:
 def group_record(group: CauseGroup, by: str) -> dict[str, Any]:
     """Causes that were added up by a key."""
     return {
+        **({"session": group.session} if group.session is not None else {}),
         by: group.key,
         "causes": group.causes,
         "tokens": group.tokens,
         "requests": group.requests,
+        "write": group.write,
+        "read": group.read,
+        "output": group.output,
         "amount": group.amount,
         "estimated": group.estimated,
     }

@@ -39,8 +39,8 @@ class CostCause(Struct, frozen=True):
     `tokens` is its size when it was added. `requests` is how many requests carried it. `amount` is the sum of `write`
     (sent for the first time, or again after a cache break), `read` (carried from the cache) and `output` (the model
     wrote it). `estimated` says that its size is an estimate, scaled to the measured window. `name` is the tool of a
-    result or the kind of an injected text; `file`, `server` and `call` (its id) are those of a tool
-    call.
+    result or the kind of an injected text; `file`, `server` and `call` (its id) are those of a tool call. `session` is
+    the session that paid for it, and `project` the path of its project, if that is known.
     """
 
     kind: CauseKind
@@ -58,6 +58,8 @@ class CostCause(Struct, frozen=True):
     file: str | None = None
     server: str | None = None
     call: str | None = None
+    session: SessionId | None = None
+    project: str | None = None
 
     @property
     def amount(self) -> Decimal:
@@ -65,11 +67,17 @@ class CostCause(Struct, frozen=True):
         return EXACT.add(EXACT.add(self.write, self.read), self.output)
 
 
+def sort_key(cause: CostCause) -> tuple[Decimal, str, str, str]:
+    """Sort key of causes: the largest amount first."""
+    return -cause.amount, str(cause.place), cause.kind, cause.label
+
+
 class Attribution(Struct, frozen=True):
     """The cost of a session by cause, largest first. The rows sum to `amount` exactly.
 
     `error` is the share by which the estimates miss the measured growth of the window, on average; None if nothing was
-    measured. `unpriced` counts the requests whose model has no price: they are not part of the amount.
+    measured. `measured` is that growth in tokens. `unpriced` counts the requests whose model has no price: they are not
+    part of the amount.
     """
 
     session: SessionId | None
@@ -77,6 +85,7 @@ class Attribution(Struct, frozen=True):
     rows: tuple[CostCause, ...]
     error: float | None = None
     unpriced: int = 0
+    measured: int = 0
 
     def __repr__(self) -> str:
         return f"Attribution({self.session!r}, {len(self.rows)} causes, {self.amount} USD)"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 from msgspec import Struct
 
 from threadline.model.places import AgentId, Place, SessionId
+from threadline.model.tables import Listing
 
 
 class Waste(Struct, frozen=True):
@@ -14,7 +16,8 @@ class Waste(Struct, frozen=True):
 
     `detector` is the name of the rule. `label` says what happened, and `evidence` how that is known. `places` are the
     rows that show it, the most important first. `tokens` and `amount` are what it added to the session; `estimated`
-    says that they depend on an estimated size. `advice` says what to do.
+    says that they depend on an estimated size. `advice` says what to do. `project` is that of the
+    session, if it is known.
     """
 
     detector: str
@@ -28,9 +31,22 @@ class Waste(Struct, frozen=True):
     advice: str
     agent: AgentId | None = None
     turn: int | None = None
+    project: str | None = None
 
     def __repr__(self) -> str:
         return f"Waste({self.detector!r}, {self.label!r}, {self.amount} USD)"
+
+
+class WasteList(Listing[Waste]):
+    """What was spent without need, most expensive first. `total` is what everything cost, to compare with."""
+
+    row_type = Waste
+    noun = "finding"
+    html_columns = ("amount", "tokens", "detector", "label", "session")
+
+    def __init__(self, rows: Iterable[Waste] = (), total: Decimal = Decimal(0), more: int | None = 0) -> None:
+        super().__init__(rows, more)
+        self.total = total
 
 
 class WasteLimits(Struct, frozen=True):

@@ -6,7 +6,9 @@ module says what counts, and what does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+from msgspec.structs import replace
 
 from threadline.errors import BadQuery
 from threadline.insight.waste import (
@@ -49,11 +51,22 @@ def find_waste(facts: SessionFacts, limits: WasteLimits | None = None, detectors
     unknown = sorted(set(detectors) - DETECTORS.keys())
     if unknown:
         raise BadQuery(f"There is no detector {unknown[0]!r}. Choose from {', '.join(DETECTORS)}.")
-    found = [
-        waste
+    findings = (
+        replace(waste, project=facts.project)
         for name, detect in DETECTORS.items()
         if not detectors or name in detectors
         for waste in detect(facts, limits)
+    )
+    return filter_waste(findings, limits)
+
+
+def filter_waste(findings: Iterable[Waste], limits: WasteLimits, detectors: Collection[str] = ()) -> list[Waste]:
+    """Return the findings of these detectors that are within narrower limits, most expensive first."""
+    chosen = [
+        waste
+        for waste in findings
         if waste.amount >= limits.min_amount
+        and (waste.detector != "large-output" or waste.tokens >= limits.large_output)
+        and (not detectors or waste.detector in detectors)
     ]
-    return sorted(found, key=lambda waste: (-waste.amount, waste.detector, str(waste.places[:1])))
+    return sorted(chosen, key=lambda waste: (-waste.amount, waste.detector, str(waste.places[:1])))

@@ -20,14 +20,15 @@ from threadline.model.waste import Waste
 class SessionFacts:
     """A session with its charges, what they were caused by, and its calls with what each of them cost."""
 
-    def __init__(self, session: Session, ledger: Ledger) -> None:
+    def __init__(self, session: Session, ledger: Ledger, project: str | None = None) -> None:
         self.session = session
         self.ledger = ledger
+        self.project = project
 
     @cached_property
     def attribution(self) -> Attribution:
         """What the session's cost was caused by."""
-        return attribute_costs(self.session, self.ledger)
+        return attribute_costs(self.session, self.ledger, self.project)
 
     @cached_property
     def requests(self) -> SessionRequests:

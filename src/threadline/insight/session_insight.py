@@ -1,0 +1,42 @@
+"""Read a session and find out what its costs were caused by, and what was spent without need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from threadline.account import Ledger
+from threadline.errors import Error
+from threadline.insight.waste import find_waste
+from threadline.insight.waste.facts import SessionFacts
+from threadline.load import read
+from threadline.model.attribution import Attribution
+from threadline.model.homes import Home
+from threadline.model.session import Session
+from threadline.model.waste import Waste, WasteLimits
+from threadline.thread import assemble_agents
+
+
+class SessionInsight(Struct, frozen=True):
+    """What a session's costs were caused by, and what was spent without need."""
+
+    attribution: Attribution
+    waste: tuple[Waste, ...]
+
+
+def read_insight(
+    main: Path, ledger: Ledger, limits: WasteLimits, *, homes: Sequence[Home] = (), project: str | None = None
+) -> SessionInsight:
+    """Read the session of a main transcript, and attribute these charges of it.
+
+    If the transcript can no longer be read, each request is a cause by itself.
+    """
+    try:
+        session: Session = read(main, continued=False, homes=homes)
+    except Error:
+        agent, _ = assemble_agents((), [], [])
+        session = Session(id=None, path=main, main=agent)
+    facts = SessionFacts(session, ledger, project)
+    return SessionInsight(facts.attribution, tuple(find_waste(facts, limits)))
