@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tracemalloc
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.export.test_cli_export import TOKEN
-from tests.redact.credentials import seeded
+from tests.redact.credentials import password, seeded
 from tests.transcripts import SESSION, prompt, reply, transcript, write
 
 from threadline.export import ExportFormat, ExportOptions, export_sessions, leak_check
 from threadline.export.html_files import render_session_page
 from threadline.export.leak_check import StreamChecker, find_leftovers
 from threadline.load import read
-from threadline.redact import Finding, Redactor, Settings
+from threadline.redact import Finding, Redactor, SessionRedactor, Settings
 from threadline.render import View
 
 
@@ -120,3 +122,14 @@ def test_leak_check_counts_in_joined_lines_what_redaction_counts(tmp_path: Path)
     session = write(tmp_path / "home/projects/-work-app" / f"{SESSION}.jsonl", *transcript(prompt(text)))
     result = export_sessions([session], ExportOptions(form=ExportFormat.JSONL), tmp_path / "work")
     assert "value: verbose" in result.files[0].path.read_text()
+
+
+def test_fields_that_look_random_if_joined() -> None:
+    """A digest and the word of the next field stay readable next to a secret, and the check does not refuse them."""
+    texts = [hashlib.sha256(b"prompt").hexdigest(), "system first", "done", f"password = {password(seeded(5))!r}"]
+    record = {"type": "user", "message": {"content": [{"type": "text", "text": text} for text in texts]}}
+    redactor = SessionRedactor()
+    redactor.learn(record)
+    redacted = redactor.redact(record)
+    assert [block["text"] for block in redacted["message"]["content"]] == [*texts[:-1], "password = '<secret-1>'"]
+    assert find_leftovers(redactor.redactor, "jsonl", json.dumps(redacted), "") == []

@@ -299,13 +299,16 @@ _MIN_SPLIT_TOKEN = 16
 
 
 _ORDINARY_WORD = re.compile(r"[A-Za-z]?[a-z]{1,16}[.]?")
+_DIGEST = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})")
 
 
 def _can_be_halves(first: str, second: str) -> bool:
-    """Whether two texts can be halves of one token: not an id, an ordinary word, or too short."""
+    """Whether two texts can be halves of one token: not an id, a digest, an ordinary word, or too short."""
     return (
         len(first) + len(second) >= _MIN_SPLIT_TOKEN
         and not _ORDINARY_WORD.fullmatch(first)
+        and not _DIGEST.fullmatch(first)
+        and not _DIGEST.fullmatch(second)
         and not ID_VALUE.fullmatch(first)
         and not ID_VALUE.fullmatch(second)
     )

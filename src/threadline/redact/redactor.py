@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -187,10 +187,17 @@ class Redactor:
         """Whether a text contains a known secret or word."""
         return any(True for _span in self._find_known(text))
 
-    def find_leftovers(self, text: str) -> list[tuple[int, int, Span]]:
-        """Find what a redacted text still contains, as `merge_overlapping` returns it, and learn from it."""
+    def find_leftovers(self, text: str, counts: Callable[[Span], bool]) -> list[tuple[int, int, Span]]:
+        """Find what a redacted text still contains, as `merge_overlapping` returns it, and learn from it.
+
+        Spans of the rules that do not count are ignored. Learning their values would make them known secrets, which
+        the check of the finished file finds and refuses.
+        """
         views = list(text_views(text))
-        return self._spans_to_redact(text, self._learn_from(text, views), views)
+        spans = [span for span in self.find_spans(text, views) if counts(span)]
+        for span in spans:
+            self.learn_span(text, span)
+        return self._spans_to_redact(text, spans, views)
 
     def count_placeholder(self, span: Span, text: str, place: str) -> str:
         """The placeholder of a span that the caller replaces, which is counted as a finding."""

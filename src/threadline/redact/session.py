@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
@@ -450,9 +450,8 @@ class SessionRedactor:
         replaced: dict[Leaf, list[tuple[int, int, str]]] = {}
         for number, (joined, ignored) in enumerate(self._views(record)):
             text = joined.text
-            for start, end, span in self.redactor.find_leftovers(text) if text else ():
-                if span.kind in ignored and not (number == _LINES_VIEW and counts_in_lines(span, text)):
-                    continue
+            counts = partial(_counts, ignored=ignored, lines=text if number == _LINES_VIEW else None)
+            for start, end, span in self.redactor.find_leftovers(text, counts) if text else ():
                 placeholder = self.redactor.count_placeholder(span, text, place)
                 for piece in joined.pieces(start, end):
                     replaced.setdefault(piece.leaf, []).append((piece.start, piece.end, placeholder))
@@ -465,6 +464,11 @@ class SessionRedactor:
             self.redactor.learn_span(match.leaf.text, match.span)
             if match.is_local:
                 self.redactor.mark(match.leaf.text, match.span)
+
+
+def _counts(span: Span, ignored: frozenset[str], lines: str | None) -> bool:
+    """Whether a span in joined texts counts. `lines`: the text, if it is lines joined by blanks."""
+    return span.kind not in ignored or (lines is not None and counts_in_lines(span, lines))
 
 
 def _replace_spans(text: str, spans: list[tuple[int, int, str]]) -> str:

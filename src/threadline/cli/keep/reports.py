@@ -214,9 +214,9 @@ def _left_out_lines(current: Status, *, everything: bool) -> Iterator[str]:
     yield out.format_heading(f"Not stored: {count(len(current.left_out), 'file')} that `threadline keep` leaves out.")
     shown = current.left_out if everything else current.left_out[:_MAX_RISKS]
     yield out.format_table(
-        ("REASON", "PATH", "DETAILS"),
-        [(file.reason, file.path, one_line(file.message, 200)) for file in shown],
-        shrink=(1, 2),
+        ("REASON", "DETAILS", "PATH"),
+        [(file.reason, one_line(file.message, 200), file.path) for file in shown],
+        shrink=(1,),
         ends=True,
     )
     if len(shown) < len(current.left_out):
