@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         ToolResultBlock,
         ToolUseBlock,
     )
+    from threadline.model.budgets import Budget, BudgetUse
     from threadline.model.calls import Call, FileList, ListedCall, ListedFile, Outcome
     from threadline.model.context import Context, Request
     from threadline.model.edits import FileEdit, FileLog
@@ -145,6 +146,8 @@ __all__ = [
     "BadQuery",
     "Block",
     "Branch",
+    "Budget",
+    "BudgetUse",
     "Call",
     "CallFilter",
     "CallList",
@@ -317,6 +320,7 @@ __getattr__ = lazy_exports(
             "ToolResultBlock",
             "ToolUseBlock",
         ],
+        "model.budgets": ["Budget", "BudgetUse"],
         "model.calls": ["Call", "FileList", "ListedCall", "ListedFile", "Outcome"],
         "model.context": ["Context", "Request"],
         "model.edits": ["FileEdit", "FileLog"],

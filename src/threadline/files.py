@@ -15,6 +15,8 @@ through here. A reader sees the old file or the new one, never a part of it.
   symlink, and remove the temporary files that killed processes left for the same target.
 - `BatchWriter` writes many files and waits for the disk once per batch.
 
+`settings_file` is where the user's settings are.
+
 `durable` files are on disk before they get their name, and so is the name before the call returns. `private` files
 are readable by their owner only, from the first byte on. Everything here raises `OSError`; callers add the message.
 """
@@ -44,6 +46,18 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _ESCAPED_BYTE = re.compile(rb"\\x([89a-f][0-9a-f])")
 SMALL_FILE_LIMIT = 64 * 1024
 """How much of a file `read_file` returns by default: the files that threadline writes itself are smaller."""
+
+
+BUDGETS, REDACTION = "budgets.conf", "redaction.toml"
+"""The names of the user's settings files."""
+
+
+def settings_file(name: str) -> Path:
+    """Return the path of one of the user's settings files, whether it exists or not."""
+    config = os.environ.get("XDG_CONFIG_HOME", "")
+    # The XDG specification ignores relative paths. Path.home raises if there is none.
+    folder = config if os.path.isabs(config) else os.path.join(os.path.expanduser("~"), ".config")  # noqa: PTH111, PTH117, PTH118
+    return Path(folder, "threadline", name)
 
 
 def escape_path(path: str | os.PathLike[str]) -> str:

@@ -252,7 +252,8 @@ def test_invalid_input_gives_one_line(run_line: RunLine, name: str) -> None:
     assert "today $0.00" in result.out
     figures = run_line(INVALID_INPUTS[name], "--json")
     assert (figures.code, figures.err) == (0, "")
-    assert set(figures.json) == {"model", "session", "today", "window", "context", "not_read", "problems", "prices"}
+    keys = {"model", "session", "today", "window", "context", "not_read", "problems", "prices", "budgets"}
+    assert set(figures.json) == keys
 
 
 @pytest.mark.parametrize("kind", ["fifo", "directory", "secret", "link to a secret", "device", "not a transcript"])

@@ -23,7 +23,7 @@ from threadline.cli.commands import threadline as command
 ROOT = Path(__file__).parents[2]
 GUIDES = ("README.md", "docs/quickstart.md")
 LIBRARY = "docs/library.md"
-PYTHON_PAGES = (*GUIDES, LIBRARY, "docs/why.md")
+PYTHON_PAGES = (*GUIDES, LIBRARY, "docs/why.md", "docs/budget.md")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
@@ -65,11 +65,7 @@ def test_every_command_works(page: str, environment: dict[str, str], tmp_path: P
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("page", "number"),
-    [
-        (page, number)
-        for page in (*GUIDES, LIBRARY, "docs/why.md")
-        for number in range(len(code_blocks(page, "python")))
-    ],
+    [(page, number) for page in PYTHON_PAGES for number in range(len(code_blocks(page, "python")))],
 )
 def test_every_python_example_works(page: str, number: int, environment: dict[str, str], tmp_path: Path) -> None:
     """Every Python block runs by itself and prints something. A guide's block needs only the demo home."""
@@ -161,6 +157,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
         "context": [["last", "--json"], ["last", "--jsonl"]],
         "why": [["last", "--json"], ["last", "--jsonl"]],
         "waste": [["e3e75616", "--min", "0", "--jsonl"]],  # a session with an abandoned branch
+        "budget": [["--jsonl"], ["set", "9/week", "--jsonl"], ["remove", "week", "--jsonl"]],
         "watch": [["--since", "99999d", "--limit", "1", "--jsonl"]],
         "search": [["the", "--jsonl"]],
         "sql": [["--schema", "--jsonl"], ["--export", str(tmp_path / "tables"), "--jsonl"]],
@@ -193,6 +190,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
         **{name: [["--jsonl"]] for name in ("list", "errors", "history")},
         **{name: [["last", "--jsonl"]] for name in ("show", "tree", "todos", "request")},
     }
+    printed_keys(environment, ["budget", "set", "50/day", "--json"])
     # A keep of another home, so that the sessions of this one are at risk.
     write(tmp_path / "small", megabytes=0.1, transcripts=2)
     printed_keys(environment, ["keep", "--home", str(tmp_path / "small"), "--keep", str(tmp_path / "other"), "--json"])

@@ -169,7 +169,7 @@ def _run_command(*arguments: str | Path, stdin: bytes = b"") -> Any:
 
 
 def commands(folder: Path) -> dict[str, Any]:
-    """The results of all commands that read, and of `demo`, `export` and `statusline`."""
+    """The results of all commands that read, and of `budget`, `demo`, `export` and `statusline`."""
     home = demo_home.write(folder / "home")
     results = {name: _run_command(*arguments, "--json", "--home", home) for name, arguments in COMMANDS.items()}
     results["prices"] = _run_command("prices", "--model", "opus-4", "--json")
@@ -187,6 +187,11 @@ def commands(folder: Path) -> dict[str, Any]:
     results["statusline"] = _run_command(
         "statusline", "--json", "--home", home, "--time", "60000", stdin=json.dumps(status_input).encode()
     )
+    results["budget-set"] = _run_command("budget", "set", "50/day", "--json")
+    for name, arguments in {"budget": (), "budget-check": ("check",), "budget-remove": ("remove", "day")}.items():
+        results[name] = _run_command(
+            "budget", *arguments, "--json", *(("--home", home) if name != "budget-remove" else ())
+        )
     hidden = {"export": {"size"}, **dict.fromkeys((n for n in COMMANDS if n.startswith("index-")), _VARYING_INDEX_KEYS)}
     return {name: _mask(value, hidden.get(name, set())) for name, value in results.items()}
 

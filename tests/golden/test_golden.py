@@ -34,6 +34,7 @@ def test_every_twentieth_case_equals_its_golden_file(tmp_path: Path) -> None:
 def test_every_command_has_a_golden_file() -> None:
     """Each command in `threadline --help` has a golden file, or a reason why not."""
     tested = {arguments[0] for arguments in COMMANDS.values() if arguments} | {
+        "budget",
         "convert",
         "demo",
         "export",

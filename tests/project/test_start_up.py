@@ -73,7 +73,9 @@ def test_help_is_fast() -> None:
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("command", [[], ["list"], ["usage"]], ids=["overview", "list", "usage"])
+@pytest.mark.parametrize(
+    "command", [[], ["list"], ["usage"], ["budget", "check"]], ids=["overview", "list", "usage", "budget check"]
+)
 def test_fresh_index_loads_no_reader(command: list[str], tmp_path: Path) -> None:
     """With a fresh index, nothing is loaded that reads transcripts, starts processes or defines entries."""
     home = tmp_path / "home"
@@ -87,9 +89,12 @@ def test_fresh_index_loads_no_reader(command: list[str], tmp_path: Path) -> None
     (folder / "agent-0a1b2c3d.jsonl").write_text(json.dumps({**row, "isSidechain": True, "agentId": "0a1b2c3d"}) + "\n")
     for path in folder.iterdir():
         os.utime(path, (1_700_000_000, 1_700_000_000))  # one that was just written to would be opened again
+    (tmp_path / "threadline").mkdir()
+    (tmp_path / "threadline/budgets.conf").write_text("9/day\n9/month\n9/5h\n")
     arguments = [*command, "--home", str(home)]
     code = (
         f"import os, sys; os.environ['THREADLINE_CACHE'] = {str(tmp_path / 'cache')!r}\n"
+        f"os.environ['XDG_CONFIG_HOME'] = {str(tmp_path)!r}\n"
         f"from threadline.cli import run; run({arguments!r})"
     )
     run_python("-c", code)  # makes the index

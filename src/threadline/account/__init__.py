@@ -7,6 +7,8 @@ with the same functions.
 
 `load_rates` returns the price table, the shipped one by default. `shipped_digest` identifies the shipped prices without
 loading them. All amounts are exact decimals.
+
+`read_budgets` returns the user's budgets, and `measure_budgets` what a ledger says was spent of them.
 """
 
 from __future__ import annotations
@@ -16,6 +18,13 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from threadline.account.budgets import (
+        budget_start,
+        measure_budgets,
+        read_budgets,
+        remove_budgets,
+        save_budget,
+    )
     from threadline.account.charges import charge_groups, charge_single, ledger_from_sightings
     from threadline.account.dedupe import (
         CopyEvidence,
@@ -52,6 +61,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_exports(
     __name__,
     {
+        "budgets": ["budget_start", "measure_budgets", "read_budgets", "remove_budgets", "save_budget"],
         "charges": ["charge_groups", "charge_single", "ledger_from_sightings"],
         "dedupe": ["CopyEvidence", "earliest", "group_by_call", "most_complete", "transcripts_of", "with_origin"],
         "ledger": ["AgentTypeReader", "ChargeFilter", "ChargeList", "Ledger"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from threadline.account.shipped_prices import combine_digests
 from threadline.account.totals import KEY_DESCRIPTIONS, TIME_KEYS, Calendar, merge_renamed_tools, sum_charges
-from threadline.account.windows import WINDOW_HOURS, usage_windows
+from threadline.account.windows import WINDOW_HOURS, active_window, usage_windows
 from threadline.errors import BadQuery
 from threadline.model.ledger import CHARGE_COLUMNS, Charge, GroupKey, Key, MissingAgent, Row, Rows, Sum, UsageWindow
 from threadline.model.places import Problem, is_uuid, match_ids, starts_id
@@ -398,6 +398,19 @@ class Ledger(Table[Charge]):
     def windows(self, *, now: datetime, hours: float = WINDOW_HOURS) -> list[UsageWindow]:
         """Return the five-hour windows that limits count by, and the gaps between them, oldest first."""
         return self._source.windows(now, hours)
+
+    def current_window(self, *, since: datetime, now: datetime) -> tuple[UsageWindow | None, bool]:
+        """Return the five-hour window that is running, by charges after `since`, and whether its start is certain.
+
+        A window begins where the previous one ended, so only a pause of five hours proves where one begins.
+        """
+        windows = self.where(since=since, until=now).windows(now=now)
+        active = active_window(windows)
+        if active is None or active.first is None:
+            return None, True
+        paused = any(window.is_gap and window.ends <= active.first for window in windows)
+        first = next(window.first for window in windows if window.first is not None)
+        return active, paused or first - since > timedelta(hours=WINDOW_HOURS)
 
     def fill_agent_types(self, read: AgentTypeReader) -> None:
         """Set how to find out the type of agents whose rows do not say it; called when a sum by `agent-type` needs it.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from threadline.insight import CauseList, SessionInsight
     from threadline.load import Session
     from threadline.model.attribution import Attribution
+    from threadline.model.budgets import Budget, BudgetUse
     from threadline.model.calls import FileList, ListedCall
     from threadline.model.edits import FileLog
     from threadline.model.entries import Entry
@@ -792,6 +793,44 @@ class Archive:
         from threadline.reports import read_recent_usage
 
         return read_recent_usage(named, self.homes, rates, since=since, seconds=seconds)
+
+    @named_keywords
+    def budgets(
+        self,
+        chosen: Iterable[Budget | str] | None = None,
+        *,
+        prices: Rates | None = None,
+        now: datetime | None = None,
+        seconds: float | None = None,
+    ) -> list[BudgetUse]:
+        """What has been spent of budgets, and what is left. By default, of those that `threadline budget set` stored.
+
+        A budget may be text, such as `50/day`. Days, weeks and months are those of `zone`. With `seconds`, transcripts
+        are read for at most that long if there is no index, and what could not be read is unknown.
+
+        Raises:
+            BadQuery: a budget makes no sense, or the file of budgets has a line that does not.
+        """
+        from threadline.account import budget_start, measure_budgets, read_budgets
+        from threadline.model.budgets import Budget
+
+        budgets = (
+            read_budgets() if chosen is None else [Budget.parse_line(b) if isinstance(b, str) else b for b in chosen]
+        )
+        present = now or datetime.now(UTC)
+        if not budgets:
+            return []
+        if seconds is None or self._source() is not None:
+            ledger = self._whole_ledger(prices, calls=False)
+            return measure_budgets(budgets, ledger, now=present, zone=self.zone, is_whole=not ledger.problems)
+        from threadline.account import shipped_rates
+        from threadline.reports import SessionRef, read_recent_usage
+
+        start = budget_start(budgets, now=present, zone=self.zone)
+        recent = read_recent_usage(SessionRef(), self.homes, prices or shipped_rates(), since=start, seconds=seconds)
+        return measure_budgets(
+            budgets, recent.ledger, now=present, zone=self.zone, complete_since=start, is_whole=recent.is_whole
+        )
 
     @named_keywords
     def history(

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from math import isfinite
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -25,11 +25,15 @@ from threadline.cli import output as out
 from threadline.cli.options import colour_option, home_option, prices_option, timezone_option
 from threadline.cli.resolve import open_archive, program_words
 from threadline.errors import BadQuery, Error
+from threadline.files import BUDGETS, settings_file
 from threadline.model.ledger import EXACT, Sum, UsageWindow
 from threadline.model.text import format_amount, format_duration, format_percent, format_tokens
 from threadline.model.times import parse_moment
 from threadline.render import Role, Span, Style, one_line, should_use_colour
 from threadline.reports import RecentUsage, SessionRef, homes_including, resolve_session
+
+if TYPE_CHECKING:
+    from threadline.model.budgets import BudgetUse
 
 _EPILOG = """
 \b
@@ -43,7 +47,7 @@ In ~/.claude/settings.json:
   {"statusLine": {"type": "command", "command": "threadline statusline"}}
 \b
 Parts for --format: {model}, {session}, {reported}, {today}, {block},
-{left}, {burn}, {context}, {share}. An unknown value is shown as -.
+{left}, {burn}, {context}, {share}, {budget}. An unknown value is shown as -.
 """
 _TEMPLATE_PART = re.compile(r"\{(\w*)\}")
 _DEFAULT_MILLISECONDS = 300
@@ -86,10 +90,10 @@ def statusline(
 ) -> int:
     """Print one line for Claude Code's status line.
 
-    Shows model, cost of the session and of today, the current five-hour window, and context usage. Reads the JSON that
-    Claude Code passes on standard input, this session's transcripts, and transcripts of other sessions that changed
-    within a day, so that the size of the home does not matter. A + after an amount means "at least"; a ~ before a
-    window means that its start is uncertain.
+    Shows model, cost of the session and of today, the current five-hour window, what is left of budgets (see
+    `threadline budget`), and context usage. Reads the JSON that Claude Code passes on standard input, this session's
+    transcripts, and transcripts of other sessions that changed within a day, so that the size of the home does not
+    matter. A + after an amount means "at least"; a ~ before a window means that its start is uncertain.
     """
     if install:
         command = " ".join(map(quote, [*program_words(), "statusline"]))
@@ -155,13 +159,14 @@ _MAX_NUMBER = 1e15
 class StatuslineInput(Struct, frozen=True):
     """What Claude Code passes in.
 
-    `reported` is the session's cost so far, in USD. `tokens` are those of the last prompt, `limit` is the size of the
-    context window, and `share` is how full it is.
+    `directory` is the one it works in. `reported` is the session's cost so far, in USD. `tokens` are those of the last
+    prompt, `limit` is the size of the context window, and `share` is how full it is.
     """
 
     model: str | None = None
     session: str | None = None
     transcript: str | None = None
+    directory: str | None = None
     reported: Decimal | None = None
     tokens: int | None = None
     limit: int | None = None
@@ -194,6 +199,7 @@ def parse_input(data: bytes) -> StatuslineInput:
         model=name or model_id or _get_text(value, "model"),
         session=_get_text(value, "session_id"),
         transcript=_get_text(value, "transcript_path"),
+        directory=_get_text(value, "workspace", "project_dir") or _get_text(value, "cwd"),
         reported=Decimal(str(cost)) if cost is not None else None,
         tokens=sum(number or 0 for number in tokens) or None,
         limit=_get_count(value, "context_window", "context_window_size") or None,
@@ -255,6 +261,7 @@ class StatuslineFigures(Struct, frozen=True):
     limit: int | None
     share: float | None
     digest: str
+    budgets: tuple[BudgetUse, ...] = ()
 
     @property
     def left(self) -> timedelta | None:
@@ -278,6 +285,7 @@ class StatuslineFigures(Struct, frozen=True):
             "not_read": {"transcripts": recent.not_read, "is_listed": recent.is_listed},
             "problems": [f"{problem.place}: {problem.message}" for problem in recent.ledger.problems],
             "prices": {"digest": self.digest},
+            "budgets": [use.record() for use in self.budgets],
         }
 
 
@@ -317,7 +325,32 @@ def gather_figures(
             limit=limit,
             share=share,
             digest=rates.digest,
+            budgets=_measure_budgets(passed, recent, now, zone),
         )
+
+
+def _measure_budgets(
+    passed: StatuslineInput, recent: RecentUsage, now: datetime, zone: tzinfo
+) -> tuple[BudgetUse, ...]:
+    """The user's budgets that apply to the directory, the tightest first. Weeks and months need an index."""
+    if not settings_file(BUDGETS).exists():
+        return ()
+    from threadline.account import measure_budgets, read_budgets  # noqa: PLC0415 - only if there are budgets
+
+    try:
+        budgets = [budget for budget in read_budgets() if budget.applies_to(passed.directory)]
+    except Error as error:
+        out.print_message(str(error))
+        return ()
+    uses = measure_budgets(
+        budgets,
+        recent.ledger,
+        now=now,
+        zone=zone,
+        complete_since=None if recent.has_all else recent.since,
+        is_whole=recent.is_whole,
+    )
+    return tuple(sorted(uses, key=lambda use: -(use.share if use.share is not None else -1)))
 
 
 def figures_from_input(passed: StatuslineInput, now: datetime) -> StatuslineFigures:
@@ -363,12 +396,14 @@ def _reported_difference(computed: Sum | None, reported: Decimal | None) -> Deci
     return None if amount is None or reported is None else EXACT.subtract(reported, amount)
 
 
-PARTS = ("model", "session", "reported", "today", "block", "left", "burn", "context", "share")
+PARTS = ("model", "session", "reported", "today", "block", "left", "burn", "context", "share", "budget")
 """The parts that a template may contain."""
 
 _MAX_NAME = 40
 _THOUSAND, _MILLION = 1000, 1_000_000
 _FULL_SHARE, _NEARLY_FULL_SHARE = 0.9, 0.7
+_MAX_BUDGETS = 2
+_NEARLY_USED = Decimal("0.8")
 _CENT = Decimal("0.01")
 _ROUNDING = Context(prec=60, rounding=ROUND_HALF_EVEN)
 # A few minutes of usage are not representative of an hour.
@@ -393,6 +428,7 @@ def format_parts(figures: StatuslineFigures, cost: str = "computed") -> dict[str
         "burn": f"{format_amount(burn)}/h" if burn is not None else "",
         "context": format_tokens(figures.tokens),
         "share": format_percent(figures.share),
+        "budget": ", ".join(use.describe() for use in figures.budgets if use.spent is not None),
     }
 
 
@@ -405,6 +441,7 @@ def default_line(figures: StatuslineFigures, cost: str, *, colour: bool) -> str:
         _labelled_spans("session", parts["session"]),
         _labelled_spans("today", parts["today"]),
         _labelled_spans("block", ", ".join(block)),
+        _budget_spans(figures),
         _context_spans(figures, parts),
     ]
     spans: list[Span] = []
@@ -416,6 +453,15 @@ def default_line(figures: StatuslineFigures, cost: str, *, colour: bool) -> str:
 
 def _labelled_spans(label: str, text: str) -> tuple[Span, ...]:
     return (Span(f"{label} ", Role.FAINT), Span(text)) if text else ()
+
+
+def _budget_spans(figures: StatuslineFigures) -> tuple[Span, ...]:
+    """What is left of the tightest budgets, in the colour of a warning if it is little."""
+    spans: list[Span] = []
+    for use in [use for use in figures.budgets if use.spent is not None][:_MAX_BUDGETS]:
+        role = Role.BAD if use.is_over else Role.NOTICE if use.is_near(_NEARLY_USED) else Role.BODY
+        spans += [Span(", " if spans else "budget ", Role.FAINT), Span(use.describe(), role)]
+    return tuple(spans)
 
 
 def _context_spans(figures: StatuslineFigures, parts: dict[str, str]) -> tuple[Span, ...]:

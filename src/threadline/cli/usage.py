@@ -35,6 +35,7 @@ from threadline.cli.options import (
 from threadline.cli.output import GAP, shorten_path, wrap_note
 from threadline.cli.resolve import open_archive
 from threadline.errors import Ambiguous, BadQuery, Error, did_you_mean
+from threadline.files import BUDGETS, settings_file
 from threadline.model.homes import Found
 from threadline.model.ledger import NONE, Charge, ReportedDay, Row, Sum
 from threadline.model.places import match_ids
@@ -67,6 +68,7 @@ from threadline.reports import (
 
 if TYPE_CHECKING:
     from threadline.account import Rates
+    from threadline.model.budgets import BudgetUse
 
 _DEFAULT_LIMIT = 40
 _ID_LENGTH = 8
@@ -390,8 +392,28 @@ def _build_report(options: UsageOptions, archive: Archive, ledger: Ledger, selec
         reported = filter_reported(archive.found, ledger, selected, criteria, zone=options.zone, jobs=options.jobs)
         return replace(report, reported=reported, is_part=criteria != ChargeFilter())
     if options.output in _OUTPUTS_WITH_NOTES:
-        return replace(report, swept=_deleted_days(options, archive, ledger))
+        return replace(report, swept=_deleted_days(options, archive, ledger), budgets=_measure_budgets(options, ledger))
     return report
+
+
+def _measure_budgets(options: UsageOptions, ledger: Ledger) -> tuple[BudgetUse, ...]:
+    """The user's budgets, unless the report is about one session or model."""
+    criteria = options.criteria
+    if criteria.session is not None or criteria.model is not None or not settings_file(BUDGETS).exists():
+        return ()
+    from threadline.account import measure_budgets, read_budgets  # noqa: PLC0415 - only if there are budgets
+
+    try:
+        budgets = read_budgets()
+    except Error as error:  # a wrong line must not hide what was spent
+        out.print_message(str(error))
+        return ()
+    return tuple(measure_budgets(budgets, ledger, now=_now(), zone=options.zone, is_whole=not ledger.problems))
+
+
+def _now() -> datetime:
+    """The current time; tests replace it."""
+    return datetime.now(UTC)
 
 
 def _extra_keys(options: UsageOptions, archive: Archive, selected: Ledger) -> Mapping[str, Callable[[Charge], str]]:
@@ -490,6 +512,7 @@ _MIN_BAR, _MAX_BAR = 10, 30
 _MIN_WIDTH_FOR_WEEKDAYS = 100
 _MAX_LABEL = 400
 _DIGEST_LENGTH = 12
+_NEARLY_USED = Decimal("0.8")
 _MAX_POINTS_WITHOUT_SPARKLINE = 2
 _RESOLUTION = timedelta(microseconds=1)
 _LAST_MOMENT = datetime.max.replace(tzinfo=UTC) - _RESOLUTION
@@ -741,6 +764,9 @@ def _footer(usage_report: UsageReport, width: int, dropped: Sequence[str]) -> It
         yield from wrap_note(f"Not shown at this width: {', '.join(dropped)}. Use a wider terminal or --json.", width)
     for note in usage_notes(usage_report):
         yield from wrap_note(note, width, Role.NOTICE)
+    for use in usage_report.budgets:
+        role = Role.BAD if use.is_over else Role.NOTICE if use.is_near(_NEARLY_USED) else Role.FAINT
+        yield from wrap_note(f"Budget {use.budget}: {use.describe()}.", width, role)
     files = usage_report.ledger.price_files
     more = f" with {', '.join(name for name, _ in files[1:])}" if len(files) > 1 else ""
     digest = usage_report.ledger.price_digest[:_DIGEST_LENGTH]

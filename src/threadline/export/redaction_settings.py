@@ -7,7 +7,6 @@ threadline's own output (labels, anchors such as L120) are not reported as leaks
 from __future__ import annotations
 
 import getpass
-import os
 import platform
 import re
 import tomllib
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from threadline.errors import BadQuery, NotFound, Unreadable
-from threadline.files import read_file
+from threadline.files import REDACTION, read_file, settings_file
 from threadline.redact import GENERIC_USER_NAMES, Level, Settings, word_set
 
 _LIST_KEYS = ("words", "keep", "users", "hosts")
@@ -27,9 +26,7 @@ _MAX_FILE_SIZE = 64_000_000
 
 def user_settings_file() -> Path:
     """The path of the user's settings, which apply to every export."""
-    config = os.environ.get("XDG_CONFIG_HOME") or ""
-    base = Path(config) if Path(config).is_absolute() else Path.home() / ".config"
-    return base / "threadline" / "redaction.toml"
+    return settings_file(REDACTION)
 
 
 def load_settings(

@@ -447,7 +447,7 @@ def recent_usage(
 ) -> RecentUsage:
     """Return the same as `reports.read_recent_usage`. It is always complete: everything has been read."""
     last = _last_request(connection, homes, session) if session.main is not None else None
-    return RecentUsage(session, since, ledger, last)
+    return RecentUsage(session, since, ledger, last, has_all=True)
 
 
 def _last_request(connection: sqlite3.Connection, homes: Homes, session: SessionRef) -> Sighting | None:

@@ -16,7 +16,7 @@ from time import monotonic
 import msgspec
 from msgspec import Struct
 
-from threadline.account import WINDOW_HOURS, Ledger, Rates, active_window, ledger_from_sightings, with_origin
+from threadline.account import Ledger, Rates, ledger_from_sightings, with_origin
 from threadline.errors import Error
 from threadline.find import (
     OutOfTime,
@@ -54,7 +54,8 @@ class RecentUsage(Struct, frozen=True):
 
     `ledger` has every charge that was read: all of the session's, and others' since `since`. `not_read` counts the
     changed transcripts for which there was no time; `is_listed` says whether there was time to list them all. `last` is
-    the last request of the session's main agent, None if a compaction came after it.
+    the last request of the session's main agent, None if a compaction came after it. `has_all` says that the ledger has
+    every charge, also from before `since`.
     """
 
     named: SessionRef
@@ -63,6 +64,7 @@ class RecentUsage(Struct, frozen=True):
     last: Sighting | None
     not_read: int = 0
     is_listed: bool = True
+    has_all: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -80,18 +82,8 @@ class RecentUsage(Struct, frozen=True):
         return self.ledger.where(since=begins, until=ends - timedelta(microseconds=1)).total
 
     def window(self, now: datetime) -> tuple[UsageWindow | None, bool]:
-        """Return the five-hour window that is running, and whether its start is certain.
-
-        A window begins where the previous one ended, so only a pause of five hours proves where one begins.
-        """
-        recent = self.ledger.where(since=self.since, until=now)
-        windows = recent.windows(now=now)
-        active = active_window(windows)
-        if active is None or active.first is None:
-            return None, True
-        paused = any(window.is_gap and window.ends <= active.first for window in windows)
-        first = next(window.first for window in windows if window.first is not None)
-        return active, paused or first - self.since > timedelta(hours=WINDOW_HOURS)
+        """Return the five-hour window that is running, and whether its start is certain."""
+        return self.ledger.current_window(since=self.since, now=now)
 
 
 def resolve_session(path: str | None, session: str | None, homes: Iterable[Home]) -> SessionRef:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +22,9 @@ from threadline.model.text import count, join_some, plain_decimal
 from threadline.model.times import in_zone, zone_name
 from threadline.model.usage import StatsCache
 from threadline.parse import decode_side_value, read_side_bytes
+
+if TYPE_CHECKING:
+    from threadline.model.budgets import BudgetUse
 
 KEY_NOTES = {
     "tool": "By tool, a charge is shared equally by the calls in its message; `(no call)` is messages without calls. "
@@ -38,7 +41,8 @@ class UsageReport(Struct, frozen=True):
 
     `reported` is what Claude Code reports, if requested. `swept` are days whose transcripts were deleted. `is_part`
     says that the ledger was filtered. `agents_only` are sessions that have no transcript of their own. `prompts` are
-    the prompts of turns, by session and turn, if the report is by turn.
+    the prompts of turns, by session and turn, if the report is by turn. `budgets` are the user's budgets and what is
+    left of them now, whatever the report is about.
     """
 
     ledger: Ledger
@@ -54,6 +58,7 @@ class UsageReport(Struct, frozen=True):
     is_part: bool = False
     agents_only: tuple[str, ...] = ()
     prompts: Mapping[tuple[str, str], str] = {}
+    budgets: tuple[BudgetUse, ...] = ()
 
     @property
     def zone(self) -> str:
@@ -234,6 +239,7 @@ def usage_document(report: UsageReport) -> dict[str, Any]:
         "left_out": report.left_out,
         "missing_agents": missing_agents_record(report.ledger.missing_agents),
         "notes": list(usage_notes(report)),
+        "budgets": [use.record() for use in report.budgets],
     }
     if report.reported is not None:
         from threadline.reports.reconciliation import reconciliation_record  # noqa: PLC0415 - seldom needed, and it imports this module
