@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -66,6 +67,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         marks = {FOLDER_MARKS.get(folder), *map(FIXTURE_MARKS.get, getattr(item, "fixturenames", ()))}
         for mark in marks - {None}:
             item.add_marker(str(mark))
+
+
+def pytest_collection_finish() -> None:
+    """Take the thousands of collected tests out of garbage collection: they live until the end of the run."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

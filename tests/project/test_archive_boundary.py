@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from tests.source_trees import source_nodes
 
-SOURCE = Path(__file__).parents[2] / "src/threadline"
 RESTRICTED = ("threadline.find", "threadline.index", "threadline.search", "sqlite3")
 # None of these reads a home or queries an index.
 EXCEPTIONS: dict[str, dict[str, set[str]]] = {
@@ -45,8 +44,8 @@ def test_interfaces_go_through_the_archive(package: str) -> None:
     """None imports what finds, indexes or searches, except for types and the listed exceptions."""
     imports = {
         path.stem: names
-        for path in sorted((SOURCE / package).rglob("*.py"))
-        if (names := {name for name in _imported(ast.parse(path.read_text())) if _is_restricted(name)})
+        for path, nodes in source_nodes(package).items()
+        if (names := {name for name in _imported(nodes[0]) if _is_restricted(name)})
     }
     assert imports == EXCEPTIONS[package]
 
@@ -56,8 +55,8 @@ def test_interfaces_do_not_use_the_database_connection(package: str) -> None:
     """SQL belongs to the index. Pages and exports ask the archive."""
     uses = [
         f"{path.name}:{node.lineno}"
-        for path in sorted((SOURCE / package).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
+        for path, nodes in source_nodes(package).items()
+        for node in nodes
         if isinstance(node, ast.Attribute) and node.attr == "connection"
     ]
     assert uses == []

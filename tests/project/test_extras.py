@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.source_trees import SOURCE, source_nodes
 
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src" / "threadline"
 DEVELOPMENT = {"test", "bench", "oracle"}
 DISTRIBUTIONS = {"re2": "google-re2", "markdown_it": "markdown-it-py", "age": "pyrage"}
 """The distribution of each module, or the word for it in a hint, if the names differ."""
@@ -38,8 +38,8 @@ def packages_of(extra: str) -> frozenset[str]:
 def imported_packages() -> set[str]:
     """The packages outside the standard library that the source imports."""
     names: set[str] = set()
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for nodes in source_nodes().values():
+        for node in nodes:
             if isinstance(node, ast.Import):
                 names.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -51,7 +51,10 @@ def imported_packages() -> set[str]:
 def hints() -> Iterator[tuple[str, str]]:
     """Each string of the source that names an extra, as source text, and the extra; `{extra}` is an argument."""
     for path in sorted(SOURCE.rglob("*.py")):
-        tree = ast.parse(path.read_text())
+        source = path.read_text()
+        if "pip " not in source:  # parsing every file would delay the collection of all tests
+            continue
+        tree = ast.parse(source)
         docstrings = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, ast.Module)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Missing", "sys.stderr.write"}:
@@ -60,7 +63,6 @@ def hints() -> Iterator[tuple[str, str]]:
                     yield text, (HINT.search(text) or ["", "{extra}"])[1]
 
 
-@pytest.mark.slow
 def test_all_brings_every_package() -> None:
     """So does `data` for data frames and SQL."""
     everything = set().union(*(packages_of(extra) for extra in EXTRAS if extra not in DEVELOPMENT))
@@ -80,13 +82,12 @@ def test_hints_name_an_extra_that_brings_the_package(text: str, extra: str) -> N
     assert missing <= packages_of(extra), text
 
 
-@pytest.mark.slow
 def test_imported_libraries_name_an_extra_that_brings_them() -> None:
     """`import_library` is called with the library and its extra; the default is `frames`."""
     calls = [
         node
-        for path in SOURCE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for nodes in source_nodes().values()
+        for node in nodes
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "import_library"
     ]
     assert len(calls) > 5

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from functools import cache
-from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src/threadline"
+from tests.source_trees import SOURCE, source_nodes
 
 OPENING = {"open", "read_bytes", "read_text", "open_descriptor", "open_regular", "read_file", "mmap", "copyfile"}
 LISTING = {"scandir", "listdir", "os.walk", "fwalk", "iterdir", "glob", "rglob"}
@@ -67,8 +66,8 @@ EXCEPTIONS = {
 def uses() -> dict[str, set[str]]:
     """Return the functions that open files or list directories, by the module that calls them."""
     names: defaultdict[str, set[str]] = defaultdict(set)
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, nodes in source_nodes().items():
+        for node in nodes:
             if isinstance(node, ast.Call) and (name := _called(node.func)) in OPENING | LISTING:
                 names[path.relative_to(SOURCE).as_posix()].add(name)
     return {module: names[module] for module in names if module not in OPENERS}

@@ -6,24 +6,18 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.source_trees import SOURCE, source_nodes
+
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src/threadline"
 
 
 def top_level_names() -> set[str]:
     """Return the names of the packages and modules of threadline."""
     packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
     return packages | {path.stem for path in SOURCE.glob("*.py") if path.stem != "__init__"}
-
-
-@cache
-def trees() -> list[tuple[Path, ast.Module]]:
-    """Return every module with its syntax tree."""
-    return [(path, ast.parse(path.read_text())) for path in sorted(SOURCE.rglob("*.py"))]
 
 
 def _contracts() -> list[dict[str, Any]]:
@@ -75,9 +69,9 @@ def test_no_module_executes_data() -> None:
     }
     modules = {"pickle", "marshal", "shelve", "yaml", "runpy", "code", "subprocess", "pty", "webbrowser"}
     calls = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.startfile", "os.execv", "os.fork"}
-    for path, tree in trees():
-        imported = {name for node in ast.walk(tree) for name in _imports(node)}
-        called = {_dotted_name(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for path, nodes in source_nodes().items():
+        imported = {name for node in nodes for name in _imports(node)}
+        called = {_dotted_name(node.func) for node in nodes if isinstance(node, ast.Call)}
         assert not imported & modules - allowed.get(path.name, set()), path
         assert not called & calls - allowed.get(path.name, set()), path
 
@@ -96,8 +90,8 @@ def test_only_servers_use_the_network() -> None:
         "telnetlib",
     }
     network = {"socket", "socketserver", "ssl", "http", "asyncio"}
-    for path, tree in trees():
-        imported = {name for node in ast.walk(tree) for name in _imports(node)}
+    for path, nodes in source_nodes().items():
+        imported = {name for node in nodes for name in _imports(node)}
         assert not imported & clients, path
         if path.relative_to(SOURCE).parts[0] not in {"web", "mcp"}:
             assert not imported & network, path

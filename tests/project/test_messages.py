@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src" / "threadline"
+from tests.source_trees import SOURCE, source_nodes
+
 PHRASES = re.compile(
     r"what else fits|nobody went on|do so at once|\btold by\b|\bat once\b|\banew\b|\b[Gg]ive (?:a|an|at|each|one)\b"
     r"|\bis no [a-z]+ (?:there|here)\b|\b1 bytes\b|\ba (?:expired|old|open|empty|error)\b"
@@ -16,11 +16,10 @@ PHRASES = re.compile(
 _SQL = re.compile(r"\bSELECT .* FROM|CREATE ")
 
 
-def _texts(path: Path) -> Iterator[tuple[int, str]]:
+def _texts(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
     """The texts of a module that users may see: neither docstrings nor SQL."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         match node:
             case ast.Constant(value=str(text)) if id(node) not in docstrings and not _SQL.search(text):
                 yield node.lineno, text
@@ -30,9 +29,9 @@ def test_messages_are_plain_english() -> None:
     """No message or help text of an option has one of the phrases that people could not understand."""
     found = [
         f"{path.relative_to(SOURCE)}:{line}: {match[0]}"
-        for path in sorted(SOURCE.rglob("*.py"))
+        for path, nodes in source_nodes().items()
         if "redact" not in path.parts
-        for line, text in _texts(path)
+        for line, text in _texts(nodes)
         if (match := PHRASES.search(text))
     ]
     assert found == []

@@ -15,8 +15,9 @@ from math import ceil
 from pathlib import Path
 from statistics import median
 
+from tests.source_trees import SOURCE, module_nodes
+
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src" / "threadline"
 SMALL = 60
 _FROM = re.compile(r"^ *from (threadline\.\w+\.[\w.]+) import", re.MULTILINE)
 
@@ -117,8 +118,9 @@ def _modules_imported_from_outside() -> dict[str, set[str]]:
 @cache
 def _imports(path: Path) -> tuple[tuple[str, ...], int]:
     """Return the modules that a file imports anywhere, and the number of imports inside functions."""
-    tree = ast.parse(path.read_text())
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    tree, *_ = module_nodes(path)
+    assert isinstance(tree, ast.Module)
+    nodes = [node for node in module_nodes(path) if isinstance(node, ast.Import | ast.ImportFrom)]
     blocks = [node for node in tree.body if isinstance(node, ast.If | ast.Try)]  # only for type checkers
     beside = sum(isinstance(node, ast.Import | ast.ImportFrom) for block in blocks for node in ast.walk(block))
     return tuple(name for node in nodes for name in _names(node)), sum(node.col_offset > 0 for node in nodes) - beside

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
+from tests.source_trees import SOURCE, source_nodes
 from tests.subtests import Subtests
 
-SOURCE = Path(__file__).parents[2] / "src/threadline"
 PACKAGES = ("archive", "cli", "export", "find", "keep", "render", "reports", "search", "thread", "web")
 # `kept` marks a session that exists only in the keep: in tables, JSON and CSS, and in the names of folders and methods.
 KEPT = re.compile(r"kept(_homes|_sessions| *| · )|.*`kept`.*|is_kept_only|clear_kept_homes", re.DOTALL)
@@ -37,32 +36,31 @@ class Text(NamedTuple):
     lineno: int
 
 
-def texts(path: Path) -> Iterator[Text]:
+def texts(nodes: list[ast.AST]) -> Iterator[Text]:
     """The texts in a module. Docstrings are left out, except those of commands, which are help."""
-    tree = ast.parse(path.read_text())
     docstrings = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             decorators = getattr(node, "decorator_list", [])
             if not any("command" in ast.unparse(decorator) for decorator in decorators):
                 docstrings |= {id(statement.value) for statement in node.body if isinstance(statement, ast.Expr)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield Text(node.value, node.lineno)
 
 
-def modules() -> Iterator[tuple[str, Path]]:
-    """The modules whose texts people and programs see."""
+def modules() -> Iterator[tuple[str, list[ast.AST]]]:
+    """The modules whose texts people and programs see, with their nodes."""
     for package in PACKAGES:
-        for path in sorted((SOURCE / package).rglob("*.py")):
-            yield path.relative_to(SOURCE).as_posix(), path
+        for path, nodes in source_nodes(package).items():
+            yield path.relative_to(SOURCE).as_posix(), nodes
 
 
 def test_kept_means_only_in_the_keep() -> None:
     """No message, label or key uses `kept` for anything but a session that exists only in the keep."""
     with Subtests() as subtests:
-        for name, path in modules():
-            for text in texts(path):
+        for name, nodes in modules():
+            for text in texts(nodes):
                 if re.search(r"\bkept\b", text.value, re.IGNORECASE) and name not in OTHER_TEXTS:
                     with subtests.test(f"{name}:{text.lineno}"):
                         assert KEPT.fullmatch(text.value), text.value
@@ -71,8 +69,8 @@ def test_kept_means_only_in_the_keep() -> None:
 def test_figures_are_called_charges_and_amounts() -> None:
     """No column, label or key calls charges `replies`, or an amount `cost`."""
     with Subtests() as subtests:
-        for name, path in modules():
-            for text in texts(path):
+        for name, nodes in modules():
+            for text in texts(nodes):
                 if name not in ALLOWED_LABELS:
                     with subtests.test(f"{name}:{text.lineno}"):
                         assert text.value.lower() not in OTHER_LABELS

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.source_trees import module_nodes
 from tests.subtests import for_each
 
 import threadline
@@ -147,7 +148,7 @@ def test_no_element_has_an_inline_style() -> None:
     elements = [
         f"{path.name}:{node.lineno}"
         for path in _modules()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in module_nodes(path)
         if isinstance(node, ast.Call) and any(keyword.arg in ("style", "style_") for keyword in node.keywords)
         if isinstance(node.func, ast.Name) and node.func.id in ("el", "opening")
     ]
@@ -185,14 +186,14 @@ def _modules() -> list[Path]:
 
 def _strings(path: Path) -> Iterator[str]:
     """Every string in a module's source."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in module_nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
 
 def _classes(path: Path) -> Iterator[str]:
     """The classes in a module's source. Of strings built at run time, only the constant words."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in module_nodes(path):
         if not isinstance(node, ast.keyword) or node.arg != "class_":
             continue
         nodes = list(ast.walk(node.value))
