@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeVar
+
 from hypothesis import settings
+
+T = TypeVar("T")
 
 CI_EXAMPLES = 150
 
@@ -14,6 +19,18 @@ def scale_examples(count: int) -> int:
     profile sets: `@settings(max_examples=scale_examples(40))`.
     """
     return max(1, round(count * settings().max_examples / CI_EXAMPLES))
+
+
+def share(values: Iterable[T], count: int, start: int = 0) -> list[T]:
+    """Return all values, but in the `quick` profile only `count` of them.
+
+    For sweeps of many cases over many contexts: number the cases, and pass the number as `start`. Then each case has
+    a few contexts, and every context has a few cases.
+    """
+    items = list(values)
+    if settings().max_examples >= CI_EXAMPLES or count >= len(items):
+        return items
+    return [items[(start * count + number) % len(items)] for number in range(count)]
 
 
 def is_long_run() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
@@ -25,6 +26,19 @@ def browser() -> Iterator[Browser]:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """`threadline serve` on a home of this worker: links to the home of `homes`, and a copy of its growing session."""
     original = shared_folder(tmp_path_factory, "browsed", homes.make)
+    yield from _serve(original, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def small_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The same without the long session and with less of the demo, for smoke tests."""
+    original = shared_folder(
+        tmp_path_factory, "browsed-small", lambda home: homes.make_without_long_session(home, megabytes=0.2)
+    )
+    yield from _serve(original, tmp_path_factory)
+
+
+def _serve(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("browsed") / "home"
     shutil.copytree(original, home, copy_function=os.link)
     for path in home.glob(f"projects/*/{homes.GROWING}.jsonl"):
@@ -43,12 +57,13 @@ def hostile_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]
 
 
 @pytest.fixture
-def visit(browser: Browser, server: Server) -> Iterator[Visitor]:
-    """Opens pages in fresh profiles. An error on any of them fails the test.
+def visit(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Visitor]:
+    """Opens pages in fresh profiles. An error on any of them fails the test. Smoke tests have a small home.
 
     `page = visit("/usage", width=390, theme="dark", javascript=False)`
     """
-    yield from _visiting(browser, server)
+    name = "small_server" if request.node.get_closest_marker("smoke") else "server"
+    yield from _visiting(browser, request.getfixturevalue(name))
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ def make(home: Path) -> None:
     long_session.write(home, shortened=True, entries=max(6_000, scale_examples(long_session.ENTRIES)))
 
 
-def make_without_long_session(home: Path) -> None:
+def make_without_long_session(home: Path, megabytes: float = 2) -> None:
     """Write everything except the long session."""
-    demo.write(home)
+    demo.write(home, megabytes=megabytes)
     write(home / _FOLDER / f"{PICTURES}.jsonl", *_with_pictures())
     write(home / _FOLDER / f"{GROWING}.jsonl", *_growing())
     write(home / _FOLDER / f"{SHORT}.jsonl", *_short())

@@ -44,7 +44,6 @@ def test_a_link_leads_to_its_entry(visit: Visitor, part: int) -> None:
     check_position(visit(f"{LONGEST}?at={anchor}#{anchor}"), anchor)
 
 
-@pytest.mark.smoke
 def test_a_fragment_alone_leads_to_its_entry(visit: Visitor) -> None:
     """The server does not see the fragment, but the script finds the entry."""
     anchor = anchors(visit)[5]

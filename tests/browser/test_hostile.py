@@ -82,7 +82,6 @@ def test_lists_of_hostile_sessions_are_readable_without_scripts(visit_hostile: V
     assert len(page.locator("main").inner_text()) > 20
 
 
-@pytest.mark.smoke
 def test_hostile_text_in_the_url_runs_nothing(visit_hostile: Visitor) -> None:
     """Text in a link is only text too: in a search, a filter and a find."""
     session = next(iter(hostile.sessions()))

@@ -43,7 +43,6 @@ def test_every_part_of_a_long_session_is_a_link_away(visit: Visitor) -> None:
     assert page.locator(f'[id="{anchor}"]').is_visible()
 
 
-@pytest.mark.smoke
 def test_a_link_to_an_entry_works(visit: Visitor) -> None:
     """A link from the page leads to its entry without scripts too."""
     sections = visit.server.json(f"{LONGEST}/shape.json")

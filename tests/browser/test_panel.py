@@ -34,7 +34,6 @@ def test_reload_and_back_restore_the_panel(visit: Visitor, key: str, name: str) 
     expect(page).not_to_have_url(re.compile(name))
 
 
-@pytest.mark.smoke
 def test_the_panel_stays_while_moving_in_the_page(visit: Visitor) -> None:
     """A link to another turn keeps the panel, on the page and in the URL."""
     page = visit(f"{SHORT}?state=L3", width=1700)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.paths import LONGEST
 from tests.browser.probes import max_element_count, scroll_to, wait_for_frame, wait_until_filled, watch_element_count
@@ -31,7 +30,6 @@ def filled_sections(page: Page) -> list[str]:
     return sections
 
 
-@pytest.mark.smoke
 def test_few_sections_are_filled(visit: Visitor) -> None:
     """Only the sections around the viewport contain items."""
     page = open_long_session(visit)

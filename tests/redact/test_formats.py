@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.profiles import scale_examples
+from tests.profiles import scale_examples, share
 from tests.redact.credentials import private_key, seeded, service_value, token_value
 from tests.subtests import for_each
 
@@ -56,18 +57,21 @@ ASSIGNED: dict[str, Callable[[str, str], str]] = {
 }
 
 
+PRIVATE_KEYS = ("RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "EC PRIVATE KEY")
+
+
 def survives(value: str, text: str) -> bool:
     """Whether a value, or both of its halves, are in a text."""
     middle = len(value) // 2
     return value in text or (value[:middle] in text and value[middle:] in text)
 
 
-@for_each("rule", FORMATS, ids=lambda rule: rule.kind)
-def test_redacts_every_format_in_every_context(rule: TokenFormat) -> None:
+@for_each("number, rule", list(enumerate(FORMATS)), ids=lambda row: row[1].kind)
+def test_redacts_every_format_in_every_context(number: int, rule: TokenFormat) -> None:
     """A credential of each format is redacted in every context, and nothing is left to find."""
     for seed in range(scale_examples(1)):
         value = token_value(rule, seeded(seed))
-        for name, context in CONTEXTS.items():
+        for name, context in share(CONTEXTS.items(), 3, number):
             # Without a prefix or a long word, only a complete word is recognised.
             if name == "in a URL's path" and not rule.anchors and rule.word is None and "==" not in value:
                 continue
@@ -88,26 +92,19 @@ def test_findings_have_the_kind_of_the_format(rule: TokenFormat) -> None:
     assert finding.placeholder == "<secret-1>"
 
 
-@for_each("service", SERVICES, ids=lambda service: service.kind)
-def test_redacts_values_assigned_to_a_service_name(service: Service) -> None:
+@for_each("number, service", list(enumerate(SERVICES)), ids=lambda row: row[1].kind)
+def test_redacts_values_assigned_to_a_service_name(number: int, service: Service) -> None:
     """A service's credential is redacted wherever it is assigned to a name that mentions the service."""
     for seed in range(scale_examples(1)):
         value = service_value(service, seeded(seed))
         word = service.names[0]
-        for name in (f"{word.upper()}_API_KEY", f"{word}_token", f"{word}Secret", word):
-            for form, assign in ASSIGNED.items():
-                assert value not in Redactor().redact(assign(name, value)), (name, form)
+        names = (f"{word.upper()}_API_KEY", f"{word}_token", f"{word}Secret", word)
+        for name, (form, assign) in share(product(names, ASSIGNED.items()), 5, number):
+            assert value not in Redactor().redact(assign(name, value)), (name, form)
 
 
-@pytest.mark.parametrize(
-    "label",
-    [
-        "RSA PRIVATE KEY",
-        *(pytest.param(label, marks=pytest.mark.slow) for label in ("PRIVATE KEY", "OPENSSH PRIVATE KEY")),
-        *(pytest.param(label, marks=pytest.mark.slow) for label in ("PGP PRIVATE KEY BLOCK", "EC PRIVATE KEY")),
-    ],
-)
-def test_redacts_private_keys(label: str) -> None:
+@pytest.mark.parametrize(("number", "label"), list(enumerate(PRIVATE_KEYS)))
+def test_redacts_private_keys(number: int, label: str) -> None:
     """A private key is redacted complete or cut off, escaped, numbered, quoted or in a diff. The rest stays."""
     key = private_key(seeded(7), label=label)
     lines = key.split("\n")
@@ -128,7 +125,7 @@ def test_redacts_private_keys(label: str) -> None:
         "no beginning, in a diff": "\n".join(f"-{line}" for line in lines[6:]),
         "coloured": "\n".join(f"\x1b[32m+{line}\x1b[m" for line in lines),
     }
-    for name, shape in shapes.items():
+    for name, shape in share(shapes.items(), 1, 4 * number):
         redactor = Redactor()
         text = redactor.redact(f"before it\n{shape}\nafter it")
         assert not [line for line in lines[1:-1] if line[:40] in text or line[-40:] in text], name

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+from tests.profiles import share
 from tests.redact.credentials import seeded, token_value
 from tests.subtests import for_each
 
@@ -48,14 +49,14 @@ UNRECOGNISED = word_set(
 RECOGNISED = [rule for rule in FORMATS if rule.kind not in UNRECOGNISED]
 
 
-@for_each("rule", RECOGNISED, ids=lambda rule: rule.kind)
-def test_redacts_a_credential_split_in_the_middle(rule: TokenFormat) -> None:
+@for_each("number, rule", list(enumerate(RECOGNISED)), ids=lambda row: row[1].kind)
+def test_redacts_a_credential_split_in_the_middle(number: int, rule: TokenFormat) -> None:
     """A credential split in the middle is redacted in every context, and nothing is left to find, joined or not."""
     value = token_value(rule, seeded(11))
     middle = max(len(rule.anchor), len(value) // 2)
     if rule.kind in LONGER_PIECE:
         middle = len(value) - MIN_RUN
-    for name, context in BREAKS.items():
+    for name, context in share(BREAKS.items(), 2, number):
         text = context(value[:middle], value[middle:])
         redactor = Redactor()
         redacted = redactor.redact(text)
@@ -79,9 +80,10 @@ def test_redacts_every_line_of_a_wrapped_token(width: int) -> None:
 
 def test_keeps_the_line_after_a_complete_credential() -> None:
     """A credential that is complete at the end of its line does not take the next line with it."""
-    for rule in FORMATS:
+    following_lines = ("done", "Then it went on.", "2 files changed", "- a list", "README.md", "}")
+    for number, rule in enumerate(FORMATS):
         value = token_value(rule, seeded(4))
-        for following in ("done", "Then it went on.", "2 files changed", "- a list", "README.md", "}"):
+        for following in share(following_lines, 1, number):
             redacted = Redactor().redact(f"{value}\n{following}\n")
             assert redacted.endswith(f"\n{following}\n"), (rule.kind, following, redacted)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tests.profiles import scale_examples
 from tests.redact.credentials import seeded, token_value
 
 from threadline.redact import find_spans_in_bytes
@@ -21,7 +22,7 @@ def found_spans(value: bytes) -> list[tuple[int, int, str]]:
 def test_finds_a_credential_after_its_first_part_was_scanned() -> None:
     """A credential is found even if its first part was scanned by itself before, e.g. in a table or cut off."""
     for rule in FORMATS:
-        for seed in range(8):
+        for seed in range(scale_examples(8)):
             value = token_value(rule, seeded(seed)).encode()
             expected = found_spans(value)
             for run in RUN.finditer(value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 
 import pytest
 
@@ -40,21 +41,24 @@ HOSTILE = {
 }
 
 
+@cache
+def _plain_seconds() -> float:
+    data = b"some plain words of a text that nobody would look at twice. " * (5 * SIZE // 60)
+    return min(_measure_seconds(data) for _ in range(2)) / 5
+
+
 def _measure_seconds(data: bytes) -> float:
-    best = float("inf")
-    for _ in range(2):
-        started = time.process_time()
-        find_spans_in_bytes(data)
-        best = min(best, time.process_time() - started)
-    return best
+    started = time.process_time()
+    find_spans_in_bytes(data)
+    return time.process_time() - started
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_scanned_in_bounded_time(unit: bytes) -> None:
     """Hostile text is compared with plain words of the same length, in the same process."""
-    plain = _measure_seconds(b"some plain words of a text that nobody would look at twice. " * (20 * SIZE // 60)) / 20
-    assert _measure_seconds((unit * (SIZE // len(unit) + 1))[:SIZE]) < TIMES * plain
+    data = (unit * (SIZE // len(unit) + 1))[:SIZE]
+    assert any(_measure_seconds(data) < TIMES * _plain_seconds() for _ in range(2))
 
 
 ENCODED = {
@@ -90,10 +94,15 @@ SMALL = 40_000
 @pytest.mark.parametrize("unit", ENCODED.values(), ids=ENCODED)
 def test_hostile_encodings_are_scanned_in_bounded_time(unit: str) -> None:
     """Twice as much encoded text takes about twice as long, and not much longer than plain words."""
-    plain = _measure_text("some plain words of a text that nobody would look at twice. " * (20 * SMALL // 60)) / 20
+    plain = _plain_text_seconds()
     text = unit * (SMALL // len(unit) + 1)
     assert _measure_text(text) < TIMES * plain
     assert _measure_text(text) < 4 * _measure_text(text[: len(text) // 2]) + 20 * plain
+
+
+@cache
+def _plain_text_seconds() -> float:
+    return _measure_text("some plain words of a text that nobody would look at twice. " * (20 * SMALL // 60)) / 20
 
 
 def _measure_text(text: str) -> float:
