@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -130,12 +130,12 @@ class Client:
 
 
 @contextmanager
-def start_client(program: Program, folder: Path) -> Iterator[Client]:
+def start_client(program: Program, folder: Path, api_command: Sequence[str] = (str(API),)) -> Iterator[Client]:
     """A client with its own API server."""
     home, work = folder / "home", folder / "work"
     home.mkdir()
     work.mkdir()
-    command = [sys.executable, "-B", str(API)]
+    command = [sys.executable, "-B", *api_command]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as api:  # noqa: S603 - the stand-in
         try:
             assert api.stdout is not None

@@ -92,12 +92,15 @@ def test_injected_text_has_a_kind() -> None:
         chain("attachment", attachment={"type": "never_seen", "text": "t" * 280}),
         chain("attachment", attachment={"type": "prompt_snapshot", "systemPrompt": ["s" * 90_000]}),
         chain("attachment", attachment={"type": "hook_success", "hookEvent": "PostToolUse", "stdout": "o" * 900}),
-        chain("attachment", attachment={"type": "date", "date": "x"}, rendered=[{"content": "d" * 560}]),
+        chain("attachment", attachment={"type": "date", "date": "x"}, rendered=[{"content": "d" * 760}]),
+        chain("attachment", attachment={"type": "edited_text_file"}, rendered=[{"content": "d" * 560}]),
         cached_reply(0, 50_000),
     )
     names = {part.name for part in context.filling if part.category is ContextCategory.INJECTED}
-    assert names == {"system-reminder", "skill", "task-notification", "nested_memory", "never_seen", "date"}
-    assert amounts(context)["injected:date"] == 200
+    assert names == {"system-reminder", "skill", "task-notification", "nested_memory", "never_seen", "date"} | {
+        "edited_text_file"
+    }
+    assert (amounts(context)["injected:date"], amounts(context)["injected:edited_text_file"]) == (200, 200)
     assert amounts(context)["prompt"] == sum(
         estimate_tokens(part, 3.8) for part in ("go", "Sort the shelf", "and dust it")
     )

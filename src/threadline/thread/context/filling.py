@@ -497,11 +497,18 @@ def attachment_tokens(entry: AttachmentEntry) -> tuple[str, int]:
     attachment = entry.attachment
     if attachment is None:
         return "unknown", 0
+    bytes_per_token = CODE_BYTES_PER_TOKEN if _CODE_ATTACHMENT.search(attachment.type) else PROSE_BYTES_PER_TOKEN
     if entry.rendered is not None:  # newer versions write what they sent
-        return attachment.type, estimate_tokens([_rendered_content(content) for content in entry.rendered])
-    if attachment.type in _NOT_SENT:
+        sent: Any = [_rendered_content(content) for content in entry.rendered]
+    elif attachment.type in _NOT_SENT:
         return attachment.type, 0
-    return attachment.type, estimate_tokens(_sent_part(attachment))
+    else:
+        sent = _sent_part(attachment)
+    return attachment.type, estimate_tokens(sent, bytes_per_token)
+
+
+# Attachments that are code or the output of programs. The others are prose: reminders and lists.
+_CODE_ATTACHMENT = re.compile("file|directory|selection|diagnostics|diff|hook")
 
 
 def _rendered_content(rendered: Any) -> Any:
