@@ -594,7 +594,10 @@ class Archive:
         """
         from threadline.load import read
 
-        session = read(path, homes=self.homes, links=self.links())
+        return self.with_copies(read(path, homes=self.homes, links=self.links()))
+
+    def with_copies(self, session: Session) -> Session:
+        """The session, knowing which other transcripts contain messages of it: then its ledger need not search them."""
         index = self._source()
         if index is None:
             return session

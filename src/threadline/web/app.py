@@ -36,6 +36,7 @@ from threadline.web.pages.sessions import palette_page, sessions_page
 from threadline.web.pages.usage import usage_page
 from threadline.web.request import PageFunction, PageRequest, PageResult
 from threadline.web.response import JSON_SUFFIX, build_response, find_asset
+from threadline.web.session.insight import session_waste_page, session_why_page
 from threadline.web.session.page import session_frame_page, session_page
 from threadline.web.session.parts import (
     call_page,
@@ -105,6 +106,8 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(f"{_SESSION}/markdown", markdown_page),
     PageRoute(f"{_SESSION}/along", session_usage_page),
     PageRoute(f"{_SESSION}/related", related_page),
+    PageRoute(f"{_SESSION}/why", session_why_page),
+    PageRoute(f"{_SESSION}/waste", session_waste_page),
 )
 """All pages. Each also has a `.json` twin."""
 

@@ -4,7 +4,7 @@
 `icon` provide its CSS and icons. `ConversationRenderer` renders an agent's conversation in `Section`s, `render_call` a
 tool call, `render_state` the state at an entry, `render_unified_diff` a diff, and `render_raw_entry` an entry's JSON. A
 `Scene` says what to show, how to link and in which time zone. `render_table` and `session_table` render tables, and
-`bar_chart`, `activity_calendar`, `weekday_hour_map` and `draw_usage_strip` draw SVG charts.
+`bar_chart`, `activity_calendar`, `weekday_hour_map`, `draw_treemap` and `draw_usage_strip` draw SVG charts.
 
 This package needs the extra `threadline[web]`. It uses no inline styles, because the pages' policy forbids them.
 """
@@ -54,7 +54,9 @@ if TYPE_CHECKING:
         folded_table,
         render_table,
         session_table,
+        share_bar,
     )
+    from threadline.render.html.treemap import Tile, draw_treemap
     from threadline.render.html.usage_strip import MAX_BANDS, StripMarks, UsageBand, draw_usage_strip
 
 __getattr__ = lazy_exports(
@@ -91,7 +93,9 @@ __getattr__ = lazy_exports(
             "folded_table",
             "render_table",
             "session_table",
+            "share_bar",
         ],
+        "treemap": ["Tile", "draw_treemap"],
         "usage_strip": ["MAX_BANDS", "StripMarks", "UsageBand", "draw_usage_strip"],
     },
 )

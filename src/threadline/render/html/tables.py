@@ -56,6 +56,12 @@ def render_table(
     return el("div", table, class_="scrollable", tabindex=0, role="region", aria_label=_caption_text(caption))
 
 
+def share_bar(share: Decimal | float) -> Markup:
+    """A bar in a table, as long as a share from 0 to 1. Screen readers skip it; put the figure beside it."""
+    bar = el("rect", x=0, y=0, width=f"{100 * min(1, max(0, float(share))):.2f}", height=10)
+    return el("svg", bar, class_="share-bar", viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true")
+
+
 def folded_table(summary: str, inside: Child) -> Markup:
     """A folded table, for use below a chart."""
     return el("details", el("summary", summary), inside, class_="twin")

@@ -194,6 +194,8 @@ def _figures(head: SessionHead) -> Iterator[Child]:
         share = head.context / head.limit.tokens
         yield el("span", f"ended at {context} of {limit} context ({format_percent(share)})", title=head.limit.why)
     yield el("a", "context and cost", href=head.links.below("along", agent=head.links.agent_name))
+    if agent.id is None and head.total.amount:
+        yield el("a", "Why did it cost this much?", href=head.links.below("why"))
 
 
 def _shared_figures(head: SessionHead) -> Iterator[Child]:

@@ -1,0 +1,216 @@
+"""What was spent without need: findings by detector, with evidence, places and advice, for a session or a period."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+from msgspec import Struct
+
+from threadline import insight
+from threadline.errors import BadQuery
+from threadline.model.text import count, format_amount, format_tokens
+from threadline.model.waste import WasteLimits
+from threadline.render import shorten
+from threadline.render.html import EMPTY, Child, Column, TableRow, el, join, render_table
+from threadline.web.pages.causes import format_share
+from threadline.web.pages.forms import FormField, choice_chip
+
+if TYPE_CHECKING:
+    from threadline.model.places import Place
+    from threadline.model.waste import Waste
+    from threadline.web.request import PageRequest
+
+_DEFAULTS = WasteLimits()
+_MAX_ROWS = 25
+_MAX_PLACES = 4
+_MAX_LABEL, _MAX_EVIDENCE = 160, 240
+DETECTOR_LABELS = {
+    "cache-break": "Cache breaks",
+    "unchanged-file": "Files read again unchanged",
+    "repeated-command": "Repeated commands",
+    "large-output": "Large outputs that nothing refers to",
+    "failed-call": "Failed calls",
+    "refused-call": "Refused calls",
+    "interrupted-call": "Interrupted calls",
+    "abandoned-branch": "Abandoned branches",
+    "unused-agent": "Agents without a result",
+    "unused-tools": "MCP tools that were never called",
+}
+
+
+class FindingLinks(Struct, frozen=True):
+    """Where findings lead: a place of one, and its session if there are several."""
+
+    place: Callable[[Waste, Place], str | None]
+    session: Callable[[Waste], Child] | None = None
+
+
+def limit_fields() -> Iterator[FormField]:
+    """The fields of the limits."""
+    yield FormField("min", "At least USD", f"{_DEFAULTS.min_amount}")
+    yield FormField("large_output", "Large output (tokens)", f"{_DEFAULTS.large_output}")
+
+
+def parse_limits(request: PageRequest) -> WasteLimits:
+    """Parse from when on something is reported.
+
+    Raises:
+        BadQuery: `min` is not an amount.
+    """
+    text = request.text("min")
+    try:
+        least = Decimal(text[:20]) if text is not None else _DEFAULTS.min_amount
+    except InvalidOperation:
+        least = Decimal(-1)
+    if not (least.is_finite() and least >= 0):
+        raise BadQuery(f"min={shorten(text or '', 40)!r} is not an amount in USD, such as 0.50.")
+    return WasteLimits(request.number("large_output", _DEFAULTS.large_output, least=1), least)
+
+
+def parse_detectors(request: PageRequest) -> tuple[str, ...]:
+    """Parse which detectors to show: `only`, may be repeated; empty for all.
+
+    Raises:
+        BadQuery: there is no such detector.
+    """
+    names = request.texts("only")
+    for name in names:
+        if name not in insight.DETECTORS:
+            raise BadQuery(f"only={shorten(name, 40)!r} must be one of {', '.join(insight.DETECTORS)}.")
+    return names
+
+
+def detector_label(name: str) -> str:
+    """The name of a detector for people."""
+    return DETECTOR_LABELS.get(name) or name.replace("-", " ").capitalize()
+
+
+def render_findings(
+    request: PageRequest, findings: Sequence[Waste], links: FindingLinks, total: Decimal, detectors: Sequence[str]
+) -> Markup:
+    """The sum, a link for each detector, and the findings by advice. `findings` are those of all detectors."""
+    sums = {name: _sum(group) for name, group in _by_detector(findings).items()}
+    shown = [finding for finding in findings if not detectors or finding.detector in detectors]
+    if not shown:
+        return join((_chips(request, sums, detectors), el("p", _explain_nothing(request), class_="nothing")))
+    amount = _sum(shown)
+    figures: tuple[tuple[Child, str], ...] = (
+        (format_amount(amount), "in findings, which may overlap"),
+        (format_share(amount, total), f"of {format_amount(total)}"),
+        (f"{len(shown):,}", count(len(shown), "finding").partition(" ")[2]),
+    )
+    return join(
+        (
+            el(
+                "div",
+                [el("div", el("b", value), el("span", name), class_="total") for value, name in figures if value],
+                class_="totals",
+            ),
+            _chips(request, sums, detectors),
+            [_section(request, group, links, is_cut=not detectors) for group in _by_detector(shown).values()],
+            el(
+                "p",
+                "A finding is an observation, not a verdict: a failing test is often what was asked for. Findings may "
+                "overlap (a failed call can also be a repeated command), so their sum is not what could be saved.",
+                class_="note method",
+            ),
+        )
+    )
+
+
+def _by_detector(findings: Sequence[Waste]) -> dict[str, list[Waste]]:
+    return _group(findings, lambda finding: finding.detector)
+
+
+def _group(findings: Sequence[Waste], key: Callable[[Waste], str]) -> dict[str, list[Waste]]:
+    """The findings by a key, most expensive first."""
+    groups: dict[str, list[Waste]] = {}
+    for finding in findings:
+        groups.setdefault(key(finding), []).append(finding)
+    return dict(sorted(groups.items(), key=lambda item: -_sum(item[1])))
+
+
+def _sum(findings: Sequence[Waste]) -> Decimal:
+    return insight.add_amounts(finding.amount for finding in findings)
+
+
+def _chips(request: PageRequest, sums: dict[str, Decimal], detectors: Sequence[str]) -> Child:
+    if not sums:
+        return EMPTY
+    chips = [choice_chip(request.url_with(only=None), "all", is_chosen=not detectors)]
+    chips += [
+        choice_chip(
+            request.url_with(only=name),
+            f"{detector_label(name)} {format_amount(amount)}",
+            is_chosen=list(detectors) == [name],
+        )
+        for name, amount in sums.items()
+    ]
+    return el("p", chips, class_="chips")
+
+
+def _section(request: PageRequest, group: Sequence[Waste], links: FindingLinks, *, is_cut: bool) -> Markup:
+    """The findings of one detector, by what to do about them."""
+    detector = group[0].detector
+    parts: list[Child] = []
+    for advice, findings in _group(group, lambda finding: finding.advice).items():
+        shown = findings[:_MAX_ROWS] if is_cut else findings
+        parts += [
+            el("p", el("b", "What to do: "), shorten(advice, 400), class_="advice"),
+            _table(detector_label(detector), shown, links),
+        ]
+        if left := len(findings) - len(shown):
+            more = el("a", f"Show {left:,} more", href=request.url_with(only=detector))
+            parts.append(el("p", more, class_="note"))
+    title = f"{detector_label(detector)}: {format_amount(_sum(group))}"
+    return el(
+        "section", el("h2", title, " ", el("small", count(len(group), "finding"))), parts, class_="block", id=detector
+    )
+
+
+def _table(label: str, findings: Sequence[Waste], links: FindingLinks) -> Markup:
+    columns = [
+        Column("What happened", "title"),
+        *([Column("Session", "title")] if links.session is not None else []),
+        Column("Amount", "number"),
+        Column("Tokens", "number", "~ marks an estimate"),
+        Column("Turn", "number"),
+        Column("Places", "places"),
+    ]
+    rows = [TableRow(_cells(finding, links), item=True) for finding in findings]
+    return render_table(label, columns, rows, kind="list findings", hidden_caption=True)
+
+
+def _cells(finding: Waste, links: FindingLinks) -> list[Child]:
+    places = [(place, links.place(finding, place)) for place in finding.places[:_MAX_PLACES]]
+    first = next((url for _place, url in places if url is not None), None)
+    label = shorten(finding.label, _MAX_LABEL)
+    size = format_tokens(finding.tokens)
+    return [
+        [
+            el("a", label, href=first) if first is not None else label,
+            el("span", shorten(finding.evidence, _MAX_EVIDENCE), class_="evidence") if finding.evidence else None,
+        ],
+        *([links.session(finding)] if links.session is not None else []),
+        format_amount(finding.amount),
+        el("span", f"~{size}" if finding.estimated else size, title=f"{finding.tokens:,}"),
+        str(finding.turn) if finding.turn is not None else "",
+        _place_links(finding, places),
+    ]
+
+
+def _place_links(finding: Waste, places: Sequence[tuple[Place, str | None]]) -> Child:
+    links: list[Child] = []
+    for place, url in places:
+        text = f"line {place.line:,}"
+        links += [", " if links else None, el("a", text, href=url) if url is not None else text]
+    left = len(finding.places) - len(places)
+    return [links, f" and {left:,} more" if left > 0 else None]
+
+
+def _explain_nothing(request: PageRequest) -> str:
+    least = parse_limits(request).min_amount
+    return f"No findings that cost at least {format_amount(least)}. Add min=0 to the URL, or lower the amount above."

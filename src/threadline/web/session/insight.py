@@ -1,0 +1,213 @@
+"""Pages about the cost of a session: what it was caused by (`why`), and what was spent without need (`waste`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from threadline import insight
+from threadline.errors import BadQuery, NotFound
+from threadline.model.ledger import sum_amounts
+from threadline.render import agent_slug, agent_title, foreign_transcript_slug, shorten
+from threadline.render.html import EMPTY, Child, el, join
+from threadline.web.pages.causes import (
+    BY_LABELS,
+    CauseLinks,
+    explain_method,
+    group_causes,
+    inner_key,
+    key_function,
+    render_causes,
+    render_groups,
+    render_parts,
+    render_treemap,
+    sum_parts,
+)
+from threadline.web.pages.findings import (
+    FindingLinks,
+    limit_fields,
+    parse_detectors,
+    parse_limits,
+    render_findings,
+)
+from threadline.web.pages.forms import choice_chip, filter_form, pager, parse_range
+from threadline.web.request import Page
+
+if TYPE_CHECKING:
+    from threadline.model.attribution import Attribution, CostCause
+    from threadline.model.places import Place
+    from threadline.model.waste import Waste, WasteLimits
+    from threadline.web.request import PageRequest
+    from threadline.web.session_cache import CachedSession
+
+KEYS = ("kind", "tool", "file", "server", "turn", "agent")
+"""What the causes of a session can be grouped by."""
+_CAUSES_PER_PAGE = 100
+_MAX_PROMPT = 60
+
+
+def session_why_page(request: PageRequest) -> Page:
+    """What the cost of a session was caused by."""
+    session = request.session()
+    attribution = _attribution(request, session)
+    by = request.choice("by", KEYS, "kind")
+    group = request.text("group")
+    rows = attribution.rows
+    if group is not None:
+        key = key_function(by)
+        rows = tuple(cause for cause in rows if key(cause) == group)
+        if not rows:
+            raise BadQuery(f"group={shorten(group, 80)!r} is not a {BY_LABELS.get(by, by)} of this session.")
+    links = _cause_links(request, session, by, is_group=group is not None)
+    main = join(
+        (
+            _head(session, "Why it cost this much", "why"),
+            _by_chips(request, by),
+            _group_note(request, links, by, group) if group is not None else EMPTY,
+            _cost_view(request, attribution, rows, by if group is None else inner_key(rows, by), links)
+            if rows
+            else _no_cost(session),
+        )
+    )
+    data = {**insight.attribution_record(attribution), "by": by}
+    data["groups"] = [insight.group_record(each, by) for each in insight.group_rows(attribution.rows, by)]
+    return Page("Why it cost this much", "insight", main, data)
+
+
+def _cost_view(
+    request: PageRequest, attribution: Attribution, rows: Sequence[CostCause], by: str, links: CauseLinks
+) -> Markup:
+    total = sum_amounts(row.amount for row in rows)
+    groups = group_causes(rows, by)
+    shown = parse_range(request, _CAUSES_PER_PAGE)
+    listed = rows[shown.after : shown.after + shown.limit]
+    more = len(rows) > shown.after + shown.limit
+    return join(
+        (
+            render_parts(total, sum_parts(rows), ("causes", f"{len(rows):,}")),
+            render_treemap(groups, rows, by, links),
+            render_groups(groups, by, links, total, more_url=request.url_with(groups="all"))
+            if request.text("groups") != "all"
+            else render_groups(groups, by, links, total),
+            render_causes(listed, links, total, title="Causes, most expensive first"),
+            pager(request, shown, len(listed), len(rows), more=more),
+            explain_method(
+                attribution.error, attribution.unpriced, has_estimates=any(row.estimated for row in attribution.rows)
+            ),
+        )
+    )
+
+
+def _no_cost(session: CachedSession) -> Markup:
+    reason = (
+        "Its messages are counted in the session that it is a copy of."
+        if session.continuations
+        else "No model with a known price replied in this session."
+    )
+    return el("p", f"No cost of its own. {reason}", class_="nothing")
+
+
+def _by_chips(request: PageRequest, by: str) -> Markup:
+    chips = [
+        choice_chip(
+            request.url_with(by=key, group=None, after=None, groups=None), BY_LABELS.get(key, key), is_chosen=key == by
+        )
+        for key in KEYS
+    ]
+    return el("p", el("span", "By", class_="label"), chips, class_="chips")
+
+
+def _group_note(request: PageRequest, links: CauseLinks, by: str, group: str) -> Markup:
+    back = el("a", "Show everything", href=request.url_with(group=None, after=None, groups=None))
+    return el("p", "Only ", el("b", links.label(by, group)), " · ", back, class_="note")
+
+
+def _cause_links(request: PageRequest, session: CachedSession, by: str, *, is_group: bool) -> CauseLinks:
+    turns = {str(turn.number): turn for turn in session.session.main.turns}
+    agents = {str(agent.id): agent for agent in session.session.agents}
+
+    def name(key: str, value: str) -> str | None:
+        if key == "turn" and (turn := turns.get(value)) is not None:
+            prompt = shorten(turn.act.text, _MAX_PROMPT) if turn.act is not None else ""
+            return f"Turn {value}: {prompt}" if prompt else f"Turn {value}"
+        if key == "agent" and value in agents:
+            return agent_title(agents[value])
+        return None
+
+    return CauseLinks(
+        lambda cause: place_url(session, cause.place, cause.agent),
+        lambda _key: None if is_group else request.url_with(by=by, group=_key, after=None, groups=None),
+        name,
+    )
+
+
+def place_url(session: CachedSession, place: Place | None, agent: str | None) -> str | None:
+    """The URL of a place in a session; None if the session does not have it."""
+    if place is None or not place.line:
+        return None
+    entries = session.session.main.entries
+    if entries and place.transcript == entries[0].line.transcript:
+        anchor = f"L{place.line}"
+    elif agent is not None:
+        anchor = f"{agent_slug(agent)}.L{place.line}"
+    else:
+        anchor = f"{foreign_transcript_slug(place.transcript)}.L{place.line}"
+    try:
+        session.entry(anchor)
+    except NotFound:
+        return None
+    return session.links.entry(anchor)
+
+
+def session_waste_page(request: PageRequest) -> Page:
+    """What a session spent without need."""
+    session = request.session()
+    limits, detectors = parse_limits(request), parse_detectors(request)
+    findings = _find_waste(request, session, limits)
+    links = FindingLinks(lambda finding, place: place_url(session, place, finding.agent))
+    main = join(
+        (
+            _head(session, "Spent without need", "waste"),
+            filter_form(request, list(limit_fields()), preserve=("only",)),
+            render_findings(request, findings, links, _attribution(request, session).amount, detectors),
+        )
+    )
+    records = [insight.waste_record(each) for each in findings if not detectors or each.detector in detectors]
+    return Page("Spent without need", "insight", main, records)
+
+
+def _attribution(request: PageRequest, session: CachedSession) -> Attribution:
+    def compute() -> Attribution:
+        whole = request.archive.with_copies(session.session)
+        return insight.attribute_costs(whole, whole.ledger)
+
+    return request.cached("attribution", compute, session.id, session.version)
+
+
+def _find_waste(request: PageRequest, session: CachedSession, limits: WasteLimits) -> list[Waste]:
+    def compute() -> list[Waste]:
+        whole = request.archive.with_copies(session.session)
+        return insight.find_waste(insight.SessionFacts(whole, whole.ledger), limits)
+
+    return request.cached("waste", compute, session.id, session.version, limits)
+
+
+def _head(session: CachedSession, title: str, current: str) -> Markup:
+    name = shorten(session.session.title.text, 120) or "Back to the session"
+    back = el("p", el("a", name, href=session.links.page()), class_="up")
+    pages: Iterable[tuple[str, str]] = (
+        ("why", "Why it cost this much"),
+        ("waste", "Spent without need"),
+        ("along", "By turn and agent"),
+    )
+    links: list[Child] = [
+        choice_chip(session.links.below(page), label, is_chosen=page == current) for page, label in pages
+    ]
+    return join(
+        (
+            el("header", back, el("h1", title), class_="head"),
+            el("nav", links, class_="chips", aria_label="Cost of this session"),
+        )
+    )
