@@ -22,6 +22,9 @@ LISTS = {
     "calls": "/calls",
     "files": "/files",
     "files-log": "/files/log?path=a.py",
+    "why": "/why?since=all",
+    "why-by-session": "/why?since=all&by=session",
+    "waste": "/waste?since=all&min=0",
     "doctor": "/doctor",
     "keys": "/keys",
     "access": "/access",
@@ -36,6 +39,9 @@ SESSIONS = {
     "entry": f"{SHORT}/entry/L2",
     "call": f"{SHORT}/call/CALL",
     "state": f"{LONGEST}/state/L2000",
+    "session-why": f"{LONGEST}/why",
+    "session-why-by-file": f"{LONGEST}/why?by=file",
+    "session-waste": f"{LONGEST}/waste?min=0",
 }
 ALL = {**LISTS, **SESSIONS}
 

@@ -44,6 +44,10 @@ PAGES = (
     "/calls",
     "/files",
     "/files/log?path=evil",
+    "/why?since=all",
+    "/why?since=all&by=file",
+    "/why?since=all&by=session",
+    "/waste?since=all&min=0",
     "/doctor",
 )
 
@@ -62,7 +66,8 @@ def test_a_hostile_session_runs_nothing(visit_hostile: Visitor, session: str, na
     page = visit_hostile(f"/session/{session}?thinking=full&calls=full&everything=1")
     assert foreign_content(page) == NOTHING
     assert page.locator("article.item").count() > 20, name
-    for path in (f"/session/{session}/agent/a1b2c3", f"/session/{session}/entry/L1", f"/session/{session}/state/L60"):
+    below = ("agent/a1b2c3", "entry/L1", "state/L60", "why", "why?by=file", "why?by=turn", "waste?min=0")
+    for path in (f"/session/{session}/{page}" for page in below):
         visit_hostile.go(page, path)
         assert foreign_content(page) == NOTHING, path
 

@@ -117,6 +117,8 @@ PAGES: dict[str, str] = {
     "files": "/files.json?limit=10",
     "files-path": "/files.json?path=/work/app/shelf.py",
     "files-log": "/files/log.json?path=shelf.py&limit=3",
+    "why": "/why.json?since=all&by=tool&limit=5",
+    "waste": "/waste.json?since=all&min=0.05",
     "doctor": "/doctor.json",
     "keys": "/keys.json",
     "palette": "/palette.json?q=the",
@@ -136,6 +138,8 @@ PAGES: dict[str, str] = {
     "session-markdown": f"/session/{PLANTED}/markdown.json",
     "session-along": "/session/{branched}/along.json",
     "session-related": "/session/{listed}/related.json",
+    "session-why": "/session/{branched}/why.json?by=tool",
+    "session-waste": "/session/{branched}/waste.json?min=0",
     "session-unknown": "/session/ffffffff.json",
 }
 """The addresses of every page, with the ids of sessions, agents and calls in the home."""

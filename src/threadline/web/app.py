@@ -29,6 +29,7 @@ from threadline.web.pages.access import access_page, link_page, logged_out_page
 from threadline.web.pages.doctor import doctor_page
 from threadline.web.pages.file_log import file_log_page
 from threadline.web.pages.home import home_page
+from threadline.web.pages.insight import waste_page, why_page
 from threadline.web.pages.keys import keys_page
 from threadline.web.pages.lists import calls_page, files_page
 from threadline.web.pages.search import search_page
@@ -88,6 +89,8 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(urls.CALLS, calls_page, needs_homes=True),
     PageRoute(urls.FILES, files_page, needs_homes=True),
     PageRoute(urls.FILE_LOG, file_log_page, needs_homes=True),
+    PageRoute(urls.WHY, why_page, needs_homes=True),
+    PageRoute(urls.WASTE, waste_page, needs_homes=True),
     PageRoute(urls.DOCTOR, doctor_page),
     PageRoute(urls.KEYS, keys_page),
     PageRoute(urls.PALETTE, palette_page, needs_homes=True),

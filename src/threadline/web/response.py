@@ -30,6 +30,7 @@ _NAVIGATION: tuple[tuple[str, str, str], ...] = (
     (urls.SESSIONS, "Sessions", "sessions"),
     (urls.SEARCH, "Search", "search"),
     (urls.USAGE, "Usage", "usage"),
+    (urls.WHY, "Insight", "insight"),
     (urls.CALLS, "Calls", "calls"),
     (urls.FILES, "Files", "file"),
     (urls.DOCTOR, "Doctor", "doctor"),
@@ -136,6 +137,8 @@ def _script_button(icon_name: str, action: str, label: str) -> Markup:
 def _aria_current(path: str, target: str) -> str | None:
     if path == target:
         return "page"
+    if target == urls.WHY and path in urls.INSIGHT:
+        return "true"
     is_below = path.startswith(f"{urls.SESSION if target == urls.SESSIONS else target}/")
     return "true" if is_below and target != urls.HOME else None
 

@@ -87,6 +87,15 @@ def test_parts_of_a_chart_have_enough_contrast(theme: int) -> None:
     assert {name for name, colours in parts.items() if _contrast(colours[theme], paper) < 3} == set()
 
 
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_text_in_a_treemap_is_readable(theme: int) -> None:
+    """Each tint has a contrast of at least 4.5 to 1 with the colour of text."""
+    tints = {name: pair for name, *pair in _COLOUR.findall(read_stylesheet("charts.css")) if name.startswith("tint-")}
+    ink = _groups()["text"]["ink"][theme]
+    assert len(tints) == 8
+    assert {name for name, pair in tints.items() if _contrast(pair[theme], ink) < 4.5} == set()
+
+
 def test_colours_are_defined_in_one_place() -> None:
     """A colour is defined once, in a light and a dark form, and rules use its name."""
     for name in STYLESHEETS:

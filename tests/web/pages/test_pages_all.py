@@ -41,6 +41,13 @@ _ADDRESSES = (
     "/files/log",
     "/files/log?path=py&limit=2",
     "/files/log?path=shelf.py&limit=2",
+    "/why",
+    "/why?since=all&by=tool",
+    "/why?since=all&by=session&limit=3",
+    "/why?since=2001-01-01&until=2001-02-01",
+    "/waste",
+    "/waste?since=all&min=0&large_output=10",
+    "/waste?since=all&min=0&only=failed-call",
     "/doctor",
     "/keys",
     "/palette",
@@ -61,6 +68,13 @@ _BAD = (
     "/files?limit=100000",
     "/files/log?path=a&limit=100000",
     "/search?q=a&sort=colour",
+    "/why?by=colour",
+    "/why?since=2026-02-01&until=2026-01-01",
+    "/waste?only=colour",
+    "/waste?min=-1",
+    "/waste?min=NaN",
+    "/waste?min=much",
+    "/waste?large_output=0",
 )
 
 

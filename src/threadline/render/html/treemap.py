@@ -64,7 +64,7 @@ class Box(Struct, frozen=True):
 
 
 def draw_treemap(name: str, title: str, description: str, tiles: Sequence[Tile]) -> Markup:
-    """Draw a treemap. Each tile of the first level has a colour, which the tiles inside it share."""
+    """Draw a treemap. Each tile of the first level has a colour, which the tiles inside it share; many repeat them."""
     return join(_draw_size(f"{name}-{size}", size, title, description, tiles) for size in _SIZES)
 
 
@@ -72,8 +72,8 @@ def _draw_size(name: str, size: str, title: str, description: str, tiles: Sequen
     width, height = _SIZES[size]
     whole = Box(0, 0, width, height)
     shapes = [
-        el("g", _render_tile(tile, box, depth=1), class_=f"tint-{min(at, MAX_PARTS)}")
-        for at, (tile, box) in enumerate(zip(tiles, squarify([tile.value for tile in tiles], whole), strict=True), 1)
+        el("g", _render_tile(tile, box, depth=1), class_=f"tint-{at % MAX_PARTS + 1}")
+        for at, (tile, box) in enumerate(zip(tiles, squarify([tile.value for tile in tiles], whole), strict=True))
     ]
     drawing = chart(name, title, description, shapes, width=width, height=height, linked=True)
     return el("div", drawing, class_=f"treemap {size}")
@@ -138,7 +138,7 @@ def squarify(values: Sequence[float], box: Box) -> list[Box]:
     """Divide a rectangle into one for each value, in order, with areas in proportion to the values.
 
     >>> squarify([3, 1], Box(0, 0, 4, 1))
-    [Box(x=0.0, y=0, width=3.0, height=1), Box(x=3.0, y=0, width=1.0, height=1)]
+    [Box(x=0, y=0, width=3.0, height=1.0), Box(x=3.0, y=0, width=1.0, height=1.0)]
     """
     total = sum(values)
     if total <= 0 or box.width <= 0 or box.height <= 0:
@@ -194,7 +194,7 @@ def fit_text(text: str, width: float) -> str:
     """As much of a text as fits into a width at 12 px, with an ellipsis if it was cut; empty if hardly any does.
 
     >>> fit_text("Result of Read", 200), fit_text("Result of Read", 60), fit_text("Result of Read", 10)
-    ('Result of Read', 'Result o…', '')
+    ('Result of Read', 'Result of…', '')
     """
     used = 0.0
     for at, character in enumerate(text):

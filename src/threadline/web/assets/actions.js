@@ -25,6 +25,7 @@ export function pageActions(shortcuts) {
     home: goTo("/"),
     sessions: goTo("/sessions"),
     usage: goTo("/usage"),
+    insight: goTo("/why"),
     theme: () => nextTheme(),
     help: () => showHelp(shortcuts),
     close: () => false,

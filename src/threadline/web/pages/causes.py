@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 from msgspec import Struct
@@ -15,7 +16,6 @@ from threadline.model.ledger import EXACT, sum_amounts
 from threadline.model.text import count, format_amount, format_percent, format_tokens
 from threadline.render import shorten
 from threadline.render.html import (
-    MAX_PARTS,
     Child,
     Column,
     TableRow,
@@ -27,6 +27,10 @@ from threadline.render.html import (
     render_table,
     share_bar,
 )
+from threadline.web.pages.forms import choice_chip
+
+if TYPE_CHECKING:
+    from threadline.web.request import PageRequest
 
 MAX_GROUPS = 40
 """How many groups the table lists, unless all are asked for."""
@@ -34,6 +38,7 @@ _MIN_SHARE = Decimal("0.002")
 """The share of a cause from which on it has a rectangle of its own. Smaller ones are added up."""
 _MAX_TILES = 100
 _MIN_INNER_GROUPS = 2
+_MAX_GROUP_TILES = 24
 _MAX_LABEL, _MAX_TITLE = 80, 160
 _ONE = Decimal(1)
 _TENTHS_BELOW = Decimal("0.0995")
@@ -44,7 +49,7 @@ KIND_LABELS: dict[str, str] = {
     CauseKind.SYSTEM: "System prompt and tools",
     CauseKind.SUMMARY: "Summaries",
     CauseKind.PROMPT: "Prompts",
-    CauseKind.REPLY: "Replies",
+    CauseKind.REPLY: "Texts of replies",
     CauseKind.THINKING: "Thinking",
     CauseKind.CALL: "Tool calls",
     CauseKind.RESULT: "Tool results",
@@ -73,11 +78,15 @@ class GroupSum(Struct, frozen=True):
 
 
 class CauseLinks(Struct, frozen=True):
-    """Where the causes and groups of a page lead: the entry of a cause, the page of one group; and names of groups."""
+    """Where the causes and groups of a page lead: the entry of a cause, the page of one group.
+
+    `name` may return the name of a group, and `tile` the label of a cause in the treemap.
+    """
 
     cause: Callable[[CostCause], str | None]
     group: Callable[[str], str | None]
     name: Callable[[str, str], str | None] = lambda _by, _key: None
+    tile: Callable[[CostCause], str | None] = lambda _cause: None
 
     def label(self, by: str, key: str) -> str:
         """The name of a group."""
@@ -97,12 +106,23 @@ class CauseLinks(Struct, frozen=True):
 def path_end(path: str) -> str:
     """The last parts of a path.
 
-    >>> path_end("/work/app/src/a.py"), path_end("a.py"), path_end("D:\\\\app\\\\src\\\\a.py")
-    ('…/src/a.py', 'a.py', '…\\\\src\\\\a.py')
+    >>> path_end("/work/app/src/a.py"), path_end("a.py")
+    ('…/src/a.py', 'a.py')
     """
     match = _PATH_END.search(path)
     end = match[0] if match is not None else path
     return shorten(end if end == path else f"…{end}", _MAX_LABEL)
+
+
+def by_chips(request: PageRequest, keys: Iterable[str], by: str) -> Markup:
+    """Links to the same page by each key."""
+    chips = [
+        choice_chip(
+            request.url_with(by=key, group=None, after=None, groups=None), BY_LABELS.get(key, key), is_chosen=key == by
+        )
+        for key in keys
+    ]
+    return el("p", el("span", "By", class_="label"), chips, class_="chips")
 
 
 def sum_parts(causes: Iterable[CostCause]) -> tuple[Decimal, Decimal, Decimal]:
@@ -156,7 +176,7 @@ def _group_tiles(
     groups: Sequence[GroupSum], causes: Sequence[CostCause], by: str, links: CauseLinks, total: Decimal
 ) -> Iterator[Tile]:
     paid = [group for group in groups if group.amount > 0]
-    shown = paid if len(paid) <= MAX_PARTS else paid[: MAX_PARTS - 1]
+    shown = paid if len(paid) <= _MAX_GROUP_TILES else paid[: _MAX_GROUP_TILES - 1]
     key = key_function(by)
     listed = sorted(causes, key=lambda cause: -cause.amount)
     is_complete = len(listed) == sum(group.causes for group in groups)
@@ -233,7 +253,7 @@ def _fill_causes(inside: _Inside, causes: Sequence[CostCause], scale: _Scale) ->
         if cause.amount < scale.least or cause.amount <= 0:
             continue
         tile = Tile(
-            short_label(cause),
+            shorten(scale.links.tile(cause) or short_label(cause), _MAX_LABEL),
             float(cause.amount),
             format_amount(cause.amount),
             describe_cause(cause, scale.total),

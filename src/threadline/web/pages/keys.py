@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from threadline.web.request import PageRequest
 
 SESSION_KINDS = ("session", "agent")
-LIST_KINDS = ("home", "sessions", "search", "calls", "files", "usage")
+LIST_KINDS = ("home", "sessions", "search", "calls", "files", "usage", "insight")
 """Pages with rows to move through: elements with the attribute `data-item`, each with a link in it."""
 
 
@@ -67,6 +67,7 @@ KEYS: tuple[Key, ...] = (
     Key(("h",), "home", "home", "Go to"),
     Key(("l",), "sessions", "list of sessions", "Go to"),
     Key(("u",), "usage", "usage", "Go to"),
+    Key(("i",), "insight", "what it cost, and why", "Go to"),
     Key(("d",), "theme", "theme: light, dark, system", "Page"),
     Key(("?",), "help", "show these shortcuts", "Page"),
     Key(("Escape",), "close", "close what is open", "Page"),

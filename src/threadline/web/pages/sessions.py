@@ -242,6 +242,8 @@ _PALETTE_PAGES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("Usage", urls.USAGE, {}),
     ("Usage by model", urls.USAGE, {"by": "model"}),
     ("Usage by project", urls.USAGE, {"by": "project"}),
+    ("Why it cost this much", urls.WHY, {}),
+    ("Spent without need", urls.WASTE, {}),
     ("Calls", urls.CALLS, {}),
     ("Failed calls", urls.CALLS, {"outcome": "error"}),
     ("Files", urls.FILES, {}),

@@ -13,7 +13,7 @@ from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
 from threadline.errors import BadQuery
 from threadline.model.ledger import Key, Row, Rows, Sum
 from threadline.model.text import count, format_amount, format_tokens, short_model_name
-from threadline.model.times import in_zone, parse_moment, zone_name
+from threadline.model.times import in_zone, zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import (
     EMPTY,
@@ -41,16 +41,15 @@ from threadline.reports import (
 )
 from threadline.web import urls
 from threadline.web.pages.forms import ALL, FormField, choice_chip, filter_form, form_on_error
+from threadline.web.pages.period import Period, parse_period, period_chips
 from threadline.web.pages.sessions import all_sessions, suggested_values
-from threadline.web.request import Page, check_time_range
+from threadline.web.request import Page
 
 if TYPE_CHECKING:
     from threadline.account import Ledger
     from threadline.archive import Archive
     from threadline.web.request import PageRequest
 
-_DEFAULT_DAYS = 30
-_TIME_SPANS = (("7d", "7 days", 7), ("30d", "30 days", 30), ("90d", "90 days", 90), ("365d", "a year", 365))
 _DAY = timedelta(days=1)
 _TIME_KEYS = frozenset({"day", "week", "month"})
 _KEYS = (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)
@@ -119,12 +118,13 @@ def usage_page(request: PageRequest) -> Page:
     zone = request.zone()
     keys = _parse_keys(request)
     measure = request.choice("measure", tuple(MEASURES), "amount", _FORMER_MEASURES)
-    usage_filter = _parse_filter(request, keys)
+    period = parse_period(request)
+    usage_filter = _parse_filter(request, keys, period)
     usage = request.cached("usage", lambda: compute_usage(request, usage_filter), usage_filter, zone_name(zone))
     main = join(
         (
-            el("div", el("h1", "Usage"), facts_row(_span_facts(usage_filter, zone)), class_="head"),
-            _choices(request, keys, measure, is_all=usage_filter.since is None),
+            el("div", el("h1", "Usage"), facts_row(period.describe(zone)), class_="head"),
+            _choices(request, keys, measure, period),
             filter_form(request, list(_fields(request)), preserve=("by", "measure", "limit", "exact_tools")),
             _totals_block(usage.total),
             el("section", render_usage_chart(usage, usage_filter, measure, zone), class_="block"),
@@ -147,29 +147,12 @@ def _complete_keys(request: PageRequest, keys: Sequence[str]) -> tuple[str, ...]
     return tuple(add_session_key(keys, is_one_session=request.text("session") is not None))
 
 
-def _parse_filter(request: PageRequest, keys: tuple[str, ...]) -> UsageFilter:
-    """Parse the filters. By default, the last thirty days are shown, or everything if they are empty."""
-    text = request.text("since")
-    zone = request.zone()
-    today = in_zone(request.now, zone).date()
-    span_days = {name: days for name, _label, days in _TIME_SPANS}
-    until = request.moment("until", end=True)
-    if text == ALL:
-        since = None
-    elif text is None and until is None:
-        since = _midnight(today - (_DEFAULT_DAYS - 1) * _DAY, zone)
-        if not request.archive.ledger().where(since=since).total.charges:
-            since = None
-    elif text in span_days:
-        since = _midnight(today - (span_days[text] - 1) * _DAY, zone)
-    else:
-        since = request.moment("since")
-    check_time_range(since, until)
+def _parse_filter(request: PageRequest, keys: tuple[str, ...], period: Period) -> UsageFilter:
     return UsageFilter(
         keys=keys,
-        today=today,
-        since=since,
-        until=until,
+        today=period.today,
+        since=period.since,
+        until=period.until,
         project=request.text("project"),
         model=request.text("model"),
         session=request.text("session"),
@@ -178,35 +161,14 @@ def _parse_filter(request: PageRequest, keys: tuple[str, ...]) -> UsageFilter:
     )
 
 
-def _midnight(day: date, zone: tzinfo) -> datetime:
-    return parse_moment(day, tz=zone)
-
-
-def _span_facts(usage_filter: UsageFilter, zone: tzinfo) -> list[Child]:
-    since, until = usage_filter.since, usage_filter.until
-    first = in_zone(since, zone).date().isoformat() if since is not None else "the beginning"
-    last = in_zone(until, zone).date().isoformat() if until is not None else "today"
-    return [f"{first} to {last}", f"days in {zone_name(zone)}"]
-
-
-def _choices(request: PageRequest, keys: tuple[str, ...], measure: str, *, is_all: bool) -> Child:
-    since, until = request.text("since"), request.text("until")
-    spans = [
-        choice_chip(
-            request.url_with(since=name, until=None),
-            label,
-            is_chosen=until is None and (since == name or (since is None and days == _DEFAULT_DAYS and not is_all)),
-        )
-        for name, label, days in _TIME_SPANS
-    ]
-    spans.append(choice_chip(request.url_with(since=ALL, until=None), "all", is_chosen=is_all and until is None))
+def _choices(request: PageRequest, keys: tuple[str, ...], measure: str, period: Period) -> Child:
     groups = [
         choice_chip(request.url_with(by=key), key, is_chosen=keys == _complete_keys(request, (key,))) for key in _KEYS
     ]
     measures = [choice_chip(request.url_with(measure=name), name, is_chosen=name == measure) for name in MEASURES]
     return el(
         "div",
-        el("p", el("span", "Time", class_="label"), spans, class_="chips"),
+        period_chips(request, period),
         el("p", el("span", "By", class_="label"), groups, class_="chips"),
         el("p", el("span", "Chart", class_="label"), measures, class_="chips"),
         class_="links",

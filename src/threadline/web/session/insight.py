@@ -15,6 +15,7 @@ from threadline.render.html import EMPTY, Child, el, join
 from threadline.web.pages.causes import (
     BY_LABELS,
     CauseLinks,
+    by_chips,
     explain_method,
     group_causes,
     inner_key,
@@ -64,7 +65,7 @@ def session_why_page(request: PageRequest) -> Page:
     main = join(
         (
             _head(session, "Why it cost this much", "why"),
-            _by_chips(request, by),
+            by_chips(request, KEYS, by),
             _group_note(request, links, by, group) if group is not None else EMPTY,
             _cost_view(request, attribution, rows, by if group is None else inner_key(rows, by), links)
             if rows
@@ -107,16 +108,6 @@ def _no_cost(session: CachedSession) -> Markup:
         else "No model with a known price replied in this session."
     )
     return el("p", f"No cost of its own. {reason}", class_="nothing")
-
-
-def _by_chips(request: PageRequest, by: str) -> Markup:
-    chips = [
-        choice_chip(
-            request.url_with(by=key, group=None, after=None, groups=None), BY_LABELS.get(key, key), is_chosen=key == by
-        )
-        for key in KEYS
-    ]
-    return el("p", el("span", "By", class_="label"), chips, class_="chips")
 
 
 def _group_note(request: PageRequest, links: CauseLinks, by: str, group: str) -> Markup:

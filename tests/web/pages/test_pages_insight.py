@@ -1,0 +1,182 @@
+"""The pages about costs: they show what the library computes, and every figure leads to its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from tests.transcripts import SESSION, Part, call, prompt, reply, transcript, write
+from tests.web.client import Client
+from tests.web.pages.requests import ParsedPage, ask, data, parse_page
+
+import threadline
+from threadline import insight
+from threadline.archive import Archive
+from threadline.json_values import encode_json
+from threadline.model.waste import WasteLimits
+from threadline.web import ROUTES, ArchivePool, Page, PageRequest, SessionCache
+
+AGENT = "a1b2c3d4e"
+FILE = "/work/app/<b>data</b>.json"
+
+
+def _parts() -> list[Part]:
+    """A session with a file that is read twice, a failed call, an MCP call and an agent."""
+    read = {"type": "text", "file": {"filePath": FILE, "content": "words " * 500, "numLines": 1}}
+    return [
+        prompt("Look at the <i>data</i>"),
+        call("Read", {"file_path": FILE}, "words " * 500, details=read),
+        reply("It is long.", output=50, read=5_000, write=3_000),
+        call("Read", {"file_path": FILE}, "words " * 500, details=read),
+        call("Bash", "false", result="Exit code 1", error=True),
+        call("mcp__shelves__count", {"shelf": "north"}, result="12"),
+        prompt("Sort it"),
+        reply("Sorted.", output=400, read=9_000, write=2_000),
+    ]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with such a session."""
+    folder = tmp_path_factory.mktemp("insight") / "home"
+    write(folder / "projects" / "-work-app" / f"{SESSION}.jsonl", *transcript(*_parts()))
+    return folder
+
+
+@pytest.fixture
+def archive(home: Path) -> Iterator[Archive]:
+    """Its archive."""
+    with Archive(threadline.open(home).homes, stale_ok=True) as opened:
+        yield opened
+
+
+def _session_page(archive: Archive, below: str) -> Page:
+    """A page below the session's."""
+    parts = urlsplit(below)
+    route = next(route for route in ROUTES if route.path == f"/session/{{session}}/{parts.path}")
+    page = route.page(
+        PageRequest(
+            path=f"/session/{SESSION}/{parts.path}",
+            query=parse_qsl(parts.query),
+            archive=archive,
+            pool=ArchivePool(archive.homes, index=archive.index),
+            session_cache=SessionCache(),
+            path_values={"session": SESSION},
+        )
+    )
+    assert isinstance(page, Page)
+    return page
+
+
+def _plain(value: object) -> object:
+    """A value as a program reads it from JSON."""
+    return json.loads(encode_json(value), parse_float=Decimal)
+
+
+def test_why_page_of_a_session_equals_the_library(archive: Archive) -> None:
+    """The JSON has the rows of the attribution, which sum to the session's amount; the text shows that amount."""
+    page = _session_page(archive, "why")
+    attribution = archive.attribution(SESSION)
+    document = data(page)
+    assert document["rows"] == _plain(insight.attribution_record(attribution))["rows"]  # type: ignore[index]
+    assert sum(Decimal(row["amount"]) for row in document["rows"]) == attribution.amount
+    assert attribution.amount == archive.ledger().total.amount
+    assert f"${attribution.amount:.2f}" in ParsedPage(page).words
+
+
+@pytest.mark.parametrize("by", ["kind", "tool", "file", "server", "turn", "agent"])
+def test_why_page_groups_by_every_key(archive: Archive, by: str) -> None:
+    """Groups add up to the amount, have a rectangle and a row each, and lead to a page of their own."""
+    page = _session_page(archive, f"why?by={by}")
+    document = data(page)
+    assert document["groups"] == _plain(
+        [insight.group_record(group, by) for group in insight.group_rows(archive.attribution(SESSION).rows, by)]
+    )
+    assert sum(Decimal(group["amount"]) for group in document["groups"]) == Decimal(document["amount"])
+    parsed = ParsedPage(page)
+    links = [link for link in parsed.links if "group=" in link]
+    assert links
+    for link in dict.fromkeys(links):
+        inner = _session_page(archive, f"why?{urlsplit(link).query}")
+        assert data(inner)["amount"] == document["amount"]
+        assert "Show everything" in ParsedPage(inner).words
+
+
+def test_rectangles_link_to_places_and_have_titles(archive: Archive) -> None:
+    """The treemap needs no scripts: each rectangle is a link with a title, to an entry that the session has."""
+    parsed = ParsedPage(_session_page(archive, "why"))
+    places = [link for link in parsed.links if "?at=L" in link]
+    assert len(places) > 10
+    assert parsed.names.count("rect") > 10
+    assert "Result of Read" in parsed.words
+    assert "carried by" in parsed.words
+    client = Client(*(found.path for found in archive.homes))
+    for link in dict.fromkeys(places):
+        answer = client.get(link)
+        if answer.is_redirect:  # to the branch that has the entry
+            answer = client.get(answer.headers["location"])
+        assert answer.status_code == 200, link
+
+
+def test_hostile_names_are_inert_in_a_treemap(archive: Archive) -> None:
+    """Tags in file names and prompts are text."""
+    for below in ("why", "why?by=file", "why?by=turn", "waste?min=0"):
+        parsed = ParsedPage(_session_page(archive, below))
+        assert "b" not in [name for name, attributes in zip(parsed.names, parsed.attributes, strict=True) if attributes]
+        assert "<b>data" not in parsed.html
+        assert "<i>data" not in parsed.html
+
+
+def test_waste_page_of_a_session_equals_the_library(archive: Archive) -> None:
+    """Findings with evidence, advice and links to their places; the JSON is that of the command."""
+    page = _session_page(archive, "waste?min=0")
+    session = archive.session(SESSION)
+    found = insight.find_waste(insight.SessionFacts(session, session.ledger), WasteLimits(min_amount=Decimal(0)))
+    assert found
+    assert data(page) == _plain([insight.waste_record(finding) for finding in found])
+    parsed = ParsedPage(page)
+    for finding in found:
+        assert finding.advice in parsed.words
+        assert finding.evidence in parsed.words
+    assert any("?at=L" in link for link in parsed.links)
+    only = data(_session_page(archive, "waste?min=0&only=failed-call"))
+    assert {row["detector"] for row in only} == {"failed-call"}
+
+
+def test_session_page_links_to_why(home: Path) -> None:
+    """The head of a session has a link, and so does the bar."""
+    text = Client(home).get(f"/session/{SESSION}").text
+    assert f'href="/session/{SESSION}/why"' in text
+    assert "Why did it cost this much?" in text
+    assert 'href="/why"' in text
+
+
+@pytest.mark.parametrize("by", ["kind", "tool", "file", "server", "session", "project"])
+def test_why_page_of_a_period_equals_the_library(demo: Archive, by: str) -> None:
+    """The groups are those of `Archive.causes`, and sum to the ledger's amount."""
+    document = data(ask(demo, f"/why?since=all&by={by}"))
+    causes = demo.causes()
+    assert document["rows"] == _plain([insight.group_record(group, by) for group in causes.by(by)])
+    assert Decimal(document["amount"]) == demo.ledger().total.amount
+    assert sum(Decimal(row["amount"]) for row in document["rows"]) == causes.amount
+
+
+def test_waste_page_of_a_period_equals_the_library(demo: Archive) -> None:
+    """The findings are those of `Archive.waste`, with a link to the session of each."""
+    document = data(ask(demo, "/waste?since=all&min=0"))
+    found = demo.waste(limits=WasteLimits(min_amount=Decimal(0)))
+    assert document["rows"] == _plain([insight.waste_record(finding) for finding in found])
+    assert Decimal(document["total"]) == found.total
+    parsed = parse_page(demo, "/waste?since=all&min=0")
+    assert any(link.startswith("/session/") and "at=" in link for link in parsed.links)
+
+
+def test_period_applies_to_both_pages(demo: Archive) -> None:
+    """A period without charges says so; links between the pages keep the period."""
+    parsed = parse_page(demo, "/why?since=2001-01-01&until=2001-02-01")
+    assert "No cost in this period" in parsed.words
+    assert "/waste?since=2001-01-01&until=2001-02-01" in parsed.links
