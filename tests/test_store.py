@@ -1,0 +1,148 @@
+"""The session store for the SDK: what it stores is a home, and nothing is stored twice or outside of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+import sys
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from tests.transcripts import prompt, reply, transcript
+
+import threadline
+from threadline.errors import BadQuery, Missing
+from threadline.store import SessionKey, SessionStore
+
+SESSION = "5e551011-0000-4000-8000-000000000001"
+KEY: SessionKey = {"project_key": "-work-app", "session_id": SESSION}
+AGENT: SessionKey = {**KEY, "subpath": "subagents/agent-a1b2c3d4"}
+_Result = TypeVar("_Result")
+
+
+def run(call: Coroutine[Any, Any, _Result]) -> _Result:
+    """Wait for a call."""
+    return asyncio.run(call)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SessionStore:
+    """An empty store."""
+    return SessionStore(tmp_path / "store")
+
+
+def test_folder_is_a_home(store: SessionStore) -> None:
+    """What was appended is a session that the archive reads."""
+    run(store.append(KEY, transcript(prompt("Sort the shelf"), reply("Sorted."))))
+    with threadline.open(store.folder) as archive:
+        (session,) = archive.sessions()
+        assert (session.id, session.title) == (SESSION, "Sort the shelf")
+        assert archive.examine().problems == {}
+
+
+def test_entries_are_appended_once(store: SessionStore) -> None:
+    """A batch that is sent again adds only what is new. Entries without a uuid are always added."""
+    first, second = {"type": "user", "uuid": "a", "n": 1}, {"type": "user", "uuid": "b", "n": 1.5}
+    title = {"type": "custom-title", "customTitle": "\ud83d and ümläut"}
+    run(store.append(KEY, [first, title]))
+    run(store.append(KEY, [first, second, title]))
+    assert run(SessionStore(store.folder).load(KEY)) == [first, title, second, title]
+    run(SessionStore(store.folder).append(KEY, [second, first]))  # another process
+    run(store.append(KEY, [first]))
+    assert run(store.load(KEY)) == [first, title, second, title]
+
+
+def test_line_that_was_cut(store: SessionStore) -> None:
+    """What a crash left of a line does not damage the next one, and the entry is stored when it is sent again."""
+    run(store.append(KEY, [{"type": "user", "uuid": "a"}]))
+    path = store.folder / f"projects/-work-app/{SESSION}.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"type": "user", "uu')
+    run(store.append(KEY, [{"type": "user", "uuid": "b"}]))
+    assert run(store.load(KEY)) == [{"type": "user", "uuid": "a"}, {"type": "user", "uuid": "b"}]
+
+
+def test_agents(store: SessionStore) -> None:
+    """Their transcripts and what is known about them are beside the session's, where Claude Code writes them."""
+    metadata = {"type": "agent_metadata", "agentType": "explorer", "toolUseId": "toolu_01"}
+    run(store.append(KEY, [{"type": "user", "uuid": "a"}]))
+    run(store.append(AGENT, [metadata, {"type": "user", "uuid": "s"}]))
+    folder = store.folder / "projects/-work-app" / SESSION / "subagents"
+    assert json.loads((folder / "agent-a1b2c3d4.meta.json").read_text()) == {
+        "agentType": "explorer",
+        "toolUseId": "toolu_01",
+    }
+    assert run(store.load(AGENT)) == [{"type": "user", "uuid": "s"}, metadata]
+    assert run(store.list_subkeys(KEY)) == ["subagents/agent-a1b2c3d4"]
+    assert [session["session_id"] for session in run(store.list_sessions("-work-app"))] == [SESSION]
+    run(store.delete(AGENT))
+    assert (run(store.load(AGENT)), list(folder.iterdir())) == (None, [])
+    run(store.append(AGENT, [{"type": "user", "uuid": "s"}]))
+    run(store.delete(KEY))
+    assert (run(store.load(KEY)), run(store.load(AGENT)), run(store.list_subkeys(KEY))) == (None, None, [])
+    run(store.append(KEY, [{"type": "user", "uuid": "a"}]))
+    assert run(store.load(KEY)) == [{"type": "user", "uuid": "a"}]
+
+
+@pytest.mark.parametrize("part", ["..", ".", "", "a/b", "a\\b", "c:d", "a\0b", "x" * 300])
+def test_keys_do_not_lead_out_of_the_store(store: SessionStore, part: str) -> None:
+    """Names that are not names of files are refused."""
+    keys: list[SessionKey] = [
+        {"project_key": part, "session_id": SESSION},
+        {"project_key": "-work", "session_id": part},
+        {"project_key": "-work", "session_id": SESSION, "subpath": f"subagents/{part}/agent"},
+    ]
+    for key in keys if part != "a/b" else keys[:2]:
+        for call in (store.append(key, [{"type": "user"}]), store.load(key), store.delete(key)):
+            with pytest.raises(BadQuery):
+                run(call)
+    assert not (store.folder / "projects").exists()
+
+
+def test_links_are_not_followed(store: SessionStore, tmp_path: Path) -> None:
+    """A link in place of a transcript is an error, and its target stays as it is."""
+    target = tmp_path / "target.jsonl"
+    target.write_text("{}\n")
+    run(store.append({**KEY, "session_id": "other"}, [{"type": "user"}]))
+    (store.folder / f"projects/-work-app/{SESSION}.jsonl").symlink_to(target)
+    with pytest.raises(OSError, match=r"symbolic|links"):
+        run(store.append(KEY, [{"type": "user"}]))
+    assert target.read_text() == "{}\n"
+    assert [session["session_id"] for session in run(store.list_sessions("-work-app"))] == ["other"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+def test_files_are_private(store: SessionStore) -> None:
+    """Only the owner may read what is stored."""
+    run(store.append(AGENT, [{"type": "agent_metadata"}, {"type": "user"}]))
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in store.folder.rglob("*")}
+    assert modes == {0o600, 0o700}
+
+
+def test_writers_at_the_same_time(store: SessionStore) -> None:
+    """Several stores on one folder lose and repeat nothing."""
+    entries = [{"type": "user", "uuid": str(number), "text": "x" * 500} for number in range(40)]
+
+    def write(_number: int) -> None:
+        for entry in entries:
+            run(SessionStore(store.folder).append(KEY, [entry]))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    loaded = run(store.load(KEY))
+    assert loaded is not None
+    assert sorted(loaded, key=lambda entry: int(entry["uuid"])) == entries
+
+
+def test_summaries_need_the_sdk(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says what to install."""
+    monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)
+    assert run(store.list_session_summaries("-work-app")) == []
+    run(store.append(KEY, [{"type": "user"}]))
+    with pytest.raises(Missing, match="pip install claude-agent-sdk"):
+        run(store.list_session_summaries("-work-app"))
