@@ -17,6 +17,7 @@ from tests.transcripts import prompt, reply, transcript
 
 import threadline
 from threadline.errors import BadQuery, Missing
+from threadline.home_files import OutsideHomeError
 from threadline.store import SessionKey, SessionStore
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
@@ -110,9 +111,15 @@ def test_links_are_not_followed(store: SessionStore, tmp_path: Path) -> None:
     target.write_text("{}\n")
     run(store.append({**KEY, "session_id": "other"}, [{"type": "user"}]))
     (store.folder / f"projects/-work-app/{SESSION}.jsonl").symlink_to(target)
-    with pytest.raises(OSError, match=r"symbolic|links"):
+    with pytest.raises(OSError, match=r"symbolic|links|lead"):
         run(store.append(KEY, [{"type": "user"}]))
     assert target.read_text() == "{}\n"
+    (tmp_path / "elsewhere").mkdir()
+    (store.folder / "projects/linked").symlink_to(tmp_path / "elsewhere")
+    for call in (store.append, lambda key, _entries: store.delete(key)):
+        with pytest.raises(OutsideHomeError):
+            run(call({"project_key": "linked", "session_id": SESSION}, [{"type": "user"}]))
+    assert list((tmp_path / "elsewhere").iterdir()) == []
     assert [session["session_id"] for session in run(store.list_sessions("-work-app"))] == ["other"]
 
 

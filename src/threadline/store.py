@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any, NotRequired, Required, TypedDict
 
 from threadline.errors import BadQuery, Missing
-from threadline.files import make_private_folders, open_regular, read_file, write_all, write_file
+from threadline.files import make_private_folders, write_all, write_file
+from threadline.home_files import OutsideHomeError, open_unbuffered, read_in_home
 from threadline.locks import hold_lock
 
 Entry = Mapping[str, Any]
@@ -30,6 +31,7 @@ _OWN_FOLDER = "session-store"
 _METADATA = "agent_metadata"
 _SAFE_NAME = re.compile(r"[^/\\:\0]{1,240}")
 _OWNER_ONLY = 0o600
+_MAX_SMALL_FILE = 1 << 24
 
 
 class SessionKey(TypedDict):
@@ -109,6 +111,7 @@ class SessionStore:
         entries = list(entries)
         if not entries:
             return
+        self._check_parent(path)
         make_private_folders(path.parent)
         with hold_lock(self._own_file("lock")):
             size, known = self._known_ids(path)
@@ -139,7 +142,7 @@ class SessionStore:
             if size < known_size:
                 known_size, known = 0, set()
             known.update(
-                entry["uuid"] for entry in _read_entries(path, known_size) if isinstance(entry.get("uuid"), str)
+                entry["uuid"] for entry in self._read_entries(path, known_size) if isinstance(entry.get("uuid"), str)
             )
             self._known[path] = size, known
         return size, known
@@ -148,14 +151,13 @@ class SessionStore:
         path = self._path(key)
         entries: list[Any] = []
         if path.is_file():
-            entries = list(_read_entries(path))
+            entries = list(self._read_entries(path))
         elif not (key.get("subpath") and _metadata_path(path).is_file()):
             return None
-        with suppress(OSError, ValueError):
-            if key.get("subpath"):
-                entries.append(
-                    {**json.loads(read_file(_metadata_path(path), follow_symlinks=False)), "type": _METADATA}
-                )
+        if key.get("subpath"):
+            with suppress(OSError, ValueError):
+                values = json.loads(read_in_home(_metadata_path(path), limit=_MAX_SMALL_FILE, home=self.folder))
+                entries.append({**values, "type": _METADATA})
         return entries
 
     def _list_subkeys(self, key: SessionKey) -> list[str]:
@@ -167,6 +169,7 @@ class SessionStore:
         path = self._path(key)
         if not self.folder.is_dir():
             return
+        self._check_parent(path)
         with hold_lock(self._own_file("lock")):
             self._known = {other: known for other, known in self._known.items() if other != path}
             path.unlink(missing_ok=True)
@@ -191,19 +194,36 @@ class SessionStore:
         """The summary of a session, updated with what was written since it was stored."""
         stored: dict[str, Any] = {}
         with suppress(OSError, ValueError):
-            stored = json.loads(read_file(self._summary_path(path), follow_symlinks=False))
+            stored = json.loads(read_in_home(self._summary_path(path), limit=_MAX_SMALL_FILE, home=self.folder))
         status = path.stat()
         size, summary = stored.get("size", 0), stored.get("summary")
         if size != status.st_size or summary is None:
             if size > status.st_size:
                 size, summary = 0, None
             key = {"project_key": project_key, "session_id": path.stem}
-            summary = fold(summary, key, list(_read_entries(path, size)))
+            summary = fold(summary, key, list(self._read_entries(path, size)))
             value = {"size": status.st_size, "summary": summary}
             target = self._summary_path(path)
             make_private_folders(target.parent)
             write_file(target, json.dumps(value).encode(), durable=False)
         return {"session_id": path.stem, "mtime": _milliseconds(status), "data": summary["data"]}
+
+    def _read_entries(self, path: Path, start: int = 0) -> Iterator[dict[str, Any]]:
+        """The entries of a transcript from a byte on. Lines that are not JSON objects are skipped."""
+        with open_unbuffered(path, home=self.folder) as file:
+            file.seek(start)
+            data = file.read()
+        for line in data.split(b"\n"):
+            with suppress(ValueError, RecursionError):
+                value = json.loads(line) if line else None
+                if isinstance(value, dict):
+                    yield value
+
+    def _check_parent(self, path: Path) -> None:
+        """Raise if the folder of a transcript is a link that leads out of the store."""
+        real = path.parent.resolve()
+        if not real.is_relative_to(self.folder.resolve()):
+            raise OutsideHomeError(path, str(real))
 
     def _summary_path(self, path: Path) -> Path:
         return self._own_file("summaries") / path.parent.name / f"{path.stem}.json"
@@ -244,18 +264,6 @@ def _append_lines(path: Path, lines: list[bytes]) -> int:
         write_all(file, b"".join(lines))
         os.fsync(file.fileno())
         return file.seek(0, os.SEEK_END)
-
-
-def _read_entries(path: Path, start: int = 0) -> Iterator[dict[str, Any]]:
-    """The entries of a transcript from a byte on. Lines that are not JSON objects are skipped."""
-    with open_regular(path, follow_symlinks=False) as file:
-        file.seek(start)
-        data = file.read()
-    for line in data.split(b"\n"):
-        with suppress(ValueError, RecursionError):
-            value = json.loads(line) if line else None
-            if isinstance(value, dict):
-                yield value
 
 
 def _metadata_path(path: Path) -> Path:

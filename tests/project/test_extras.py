@@ -36,7 +36,10 @@ def packages_of(extra: str) -> frozenset[str]:
 
 
 def imported_packages() -> set[str]:
-    """The packages outside the standard library that the source imports."""
+    """The packages outside the standard library that the source imports.
+
+    Without the Agent SDK: only its own programs use the session store.
+    """
     names: set[str] = set()
     for nodes in source_nodes().values():
         for node in nodes:
@@ -44,7 +47,11 @@ def imported_packages() -> set[str]:
                 names.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module is not None:
                 names.add(node.module)
-    roots = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - {"threadline", "msgspec"}
+    roots = (
+        {name.partition(".")[0] for name in names}
+        - set(sys.stdlib_module_names)
+        - {"threadline", "msgspec", "claude_agent_sdk"}
+    )
     return {DISTRIBUTIONS.get(name, name) for name in roots}
 
 
