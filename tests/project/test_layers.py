@@ -58,8 +58,8 @@ def test_every_file_in_the_architecture_page_exists() -> None:
 def test_no_module_executes_data() -> None:
     """No module unpickles, evaluates, compiles, loads YAML or starts a program.
 
-    Exceptions are the user's pager and browser, the Chromium that prints, git, and the forks of `parallel`, which are this
-    process and return their results pickled.
+    Exceptions are the user's pager and browser, the Chromium that prints, git, and the forks of `parallel`, which are
+    this process and return their results pickled.
     """
     allowed = {
         "output.py": {"subprocess"},
