@@ -28,9 +28,19 @@ def share(values: Iterable[T], count: int, start: int = 0) -> list[T]:
     a few contexts, and every context has a few cases.
     """
     items = list(values)
-    if settings().max_examples >= CI_EXAMPLES or count >= len(items):
+    if not is_quick_run() or count >= len(items):
         return items
     return [items[(start * count + number) % len(items)] for number in range(count)]
+
+
+def every(step: int, values: Iterable[T]) -> list[T]:
+    """Return all values, but in the `quick` profile only every so manyth."""
+    return list(values)[:: step if is_quick_run() else 1]
+
+
+def is_quick_run() -> bool:
+    """Whether this run uses the `quick` profile, as `make test` does."""
+    return settings().max_examples < CI_EXAMPLES
 
 
 def is_long_run() -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 from tests.cli.runner import CliRunner
 
@@ -17,3 +20,18 @@ def cli(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(user_folder)
     return CliRunner(capfdbinary)
+
+
+@pytest.fixture(scope="session")
+def indexed_folder(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`home`, a copy of the demo home, and `cache`, where the first command indexes it. No test may change them."""
+    folder = tmp_path_factory.mktemp("indexed")
+    shutil.copytree(demo_home, folder / "home")
+    return folder
+
+
+@pytest.fixture
+def indexed_home(indexed_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the demo home whose index stays from test to test. No test may change it."""
+    monkeypatch.setenv("THREADLINE_CACHE", str(indexed_folder / "cache"))
+    return indexed_folder / "home"

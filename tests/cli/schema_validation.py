@@ -28,9 +28,12 @@ class SchemaValidator:
         self._schema = json_schema()
         jsonschema = pytest.importorskip("jsonschema", reason="jsonschema, of the extra `test`, is not installed")
         self._make_validator = jsonschema.Draft202012Validator
-        self._make_validator.check_schema(self._schema)
         self._validators: dict[str, Any] = {}
         self._side = {kind.name: kind.definition for kind in schema_kinds() if kind.name.startswith("side-file/")}
+
+    def check_schema(self) -> None:
+        """Raise an error if the schema itself is not valid."""
+        self._make_validator.check_schema(self._schema)
 
     @property
     def definitions(self) -> dict[str, Any]:

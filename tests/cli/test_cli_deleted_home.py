@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.cli.runner import CliRunner
+from tests.profiles import share
 from tests.subtests import Subtests
 
 COMMANDS = {
@@ -26,7 +27,7 @@ _VARYING_KEYS = {"kept", "homes", "score", "side_files"}
 
 
 @pytest.fixture
-def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: CliRunner) -> Path:
+def home(small_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: CliRunner) -> Path:
     """A kept home of a user who has no other."""
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
@@ -35,14 +36,14 @@ def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: 
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     copy = tmp_path / "user" / ".claude"
-    shutil.copytree(demo_home, copy)
+    shutil.copytree(small_home, copy)
     assert cli("keep").code == 0
     return copy
 
 
 def test_deleted_home_is_read_from_the_keep(cli: CliRunner, home: Path, tmp_path: Path) -> None:
     """With and without --home, the output is the same as before, and a sentence says that the home was deleted."""
-    results = {name: cli(*arguments) for name, arguments in COMMANDS.items()}
+    results = {name: cli(*arguments) for name, arguments in share(COMMANDS.items(), 4)}
     home.rename(tmp_path / "aside")
     notice = f"threadline: Home '{home}' no longer exists. Reading the copy in the keep.\n"
     with Subtests() as subtests:

@@ -38,18 +38,18 @@ def index_file(home: Path) -> Path:
     return path
 
 
-def test_formats_have_the_same_rows(cli: CliRunner, home: Path) -> None:
+def test_formats_have_the_same_rows(cli: CliRunner, indexed_home: Path) -> None:
     """Table, JSON, JSON Lines and CSV have the column names of the SELECT. The counts are correct."""
     query = "SELECT kind, COUNT(*) AS number FROM entries GROUP BY kind ORDER BY kind"
-    rows = cli("sql", query, "--home", home, "--json").json
-    home_rows = home_counts.rows(*home_counts.transcripts(home))
+    rows = cli("sql", query, "--home", indexed_home, "--json").json
+    home_rows = home_counts.rows(*home_counts.transcripts(indexed_home))
     assert sum(row["number"] for row in rows if row["kind"] == "user") == sum(
         row["type"] == "user" for row in home_rows
     )
-    assert cli("sql", query, "--home", home, "--jsonl").jsonl == rows
-    cells = cli("sql", query, "--home", home, "--csv").csv
+    assert cli("sql", query, "--home", indexed_home, "--jsonl").jsonl == rows
+    cells = cli("sql", query, "--home", indexed_home, "--csv").csv
     assert cells == [{name: str(value) for name, value in row.items()} for row in rows]
-    table = cli("sql", query, "--home", home)
+    table = cli("sql", query, "--home", indexed_home)
     assert (table.code, table.err) == (0, "")
     assert [line.split() for line in table.out.splitlines()] == [
         ["kind", "number"],
@@ -57,14 +57,14 @@ def test_formats_have_the_same_rows(cli: CliRunner, home: Path) -> None:
     ]
 
 
-def test_duplicate_names_nulls_blobs_and_numbers(cli: CliRunner, home: Path) -> None:
+def test_duplicate_names_nulls_blobs_and_numbers(cli: CliRunner, indexed_home: Path) -> None:
     """Duplicate columns get unique names, blobs are hexadecimal, and NULL is null or an empty cell."""
     query = "SELECT 1 AS a, x'00ff' AS a, NULL AS a_2, 1.5 AS b, 9223372036854775807 AS c, 9e999 AS d"
     row = {"a": 1, "a_3": "00ff", "a_2": None, "b": 1.5, "c": 9223372036854775807, "d": None}
-    assert cli("sql", query, "--home", home, "--json").json == [row]
-    (cells,) = cli("sql", query, "--home", home, "--csv").csv
+    assert cli("sql", query, "--home", indexed_home, "--json").json == [row]
+    (cells,) = cli("sql", query, "--home", indexed_home, "--csv").csv
     assert cells["a_2"] == ""
-    assert "00ff" in cli("sql", query, "--home", home).out
+    assert "00ff" in cli("sql", query, "--home", indexed_home).out
 
 
 def test_index_is_private(cli: CliRunner, home: Path) -> None:
@@ -89,26 +89,26 @@ def test_refreshes_the_index_first(cli: CliRunner, home: Path) -> None:
     assert cli("sql", query, "--home", home, "--json").json[0]["n"] == before + 1
 
 
-def test_full_text_search(cli: CliRunner, home: Path) -> None:
+def test_full_text_search(cli: CliRunner, indexed_home: Path) -> None:
     """`MATCH` and its ranking work, within fields and joined with a view."""
     query = (
         "SELECT transcript, line FROM said JOIN text ON text.rowid = entry_id"
         " WHERE text MATCH 'prompt: the' ORDER BY rank, entry_id LIMIT 5"
     )
-    rows = cli("sql", query, "--home", home, "--json").json
+    rows = cli("sql", query, "--home", indexed_home, "--json").json
     assert len(rows) == 5
     for row in rows:
         line = Path(row["transcript"]).read_bytes().split(b"\n")[row["line"] - 1]
         assert b"the" in line.lower()
 
 
-def test_json_and_table_info_functions(cli: CliRunner, home: Path) -> None:
+def test_json_and_table_info_functions(cli: CliRunner, indexed_home: Path) -> None:
     """JSON functions and `pragma_table_info` work."""
-    assert cli("sql", "SELECT value FROM json_each('[1,2]')", "--home", home, "--jsonl").jsonl == [
+    assert cli("sql", "SELECT value FROM json_each('[1,2]')", "--home", indexed_home, "--jsonl").jsonl == [
         {"value": 1},
         {"value": 2},
     ]
-    names = cli("sql", "SELECT name FROM pragma_table_info('homes')", "--home", home, "--jsonl").jsonl
+    names = cli("sql", "SELECT name FROM pragma_table_info('homes')", "--home", indexed_home, "--jsonl").jsonl
     assert [row["name"] for row in names] == ["home_id", "path"]
 
 
@@ -145,17 +145,17 @@ def test_json_and_table_info_functions(cli: CliRunner, home: Path) -> None:
         "SELECT FTS3_TOKENIZER('a', x'4141414141414141')",
     ],
 )
-def test_refuses_everything_but_reading(cli: CliRunner, home: Path, statement: str) -> None:
+def test_refuses_everything_but_reading(cli: CliRunner, indexed_home: Path, statement: str) -> None:
     """Changes, other files, settings and transactions are refused in a sentence, and the index is unchanged."""
-    cli("index", "refresh", "--home", home)
-    before = index_file(home).read_bytes()
-    place = home.parent / "elsewhere"
-    result = cli("sql", statement.format(place=place), "--no-refresh", "--home", home)
+    cli("index", "refresh", "--home", indexed_home)
+    before = index_file(indexed_home).read_bytes()
+    place = indexed_home.parent / "elsewhere"
+    result = cli("sql", statement.format(place=place), "--no-refresh", "--home", indexed_home)
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("threadline: The index is read-only (")
     assert result.err.count("\n") == 1
     assert not place.exists()
-    assert index_file(home).read_bytes() == before
+    assert index_file(indexed_home).read_bytes() == before
 
 
 @for_each(
@@ -179,9 +179,9 @@ def test_refuses_everything_but_reading(cli: CliRunner, home: Path, statement: s
         ("SELECT abs(-9223372036854775808)", "SQL: integer overflow."),
     ],
 )
-def test_invalid_sql_is_an_error(cli: CliRunner, home: Path, statement: str, sentence: str) -> None:
+def test_invalid_sql_is_an_error(cli: CliRunner, indexed_home: Path, statement: str, sentence: str) -> None:
     """Exit code 2, and one line that says what is wrong, without a traceback."""
-    result = cli("sql", statement, "--home", home)
+    result = cli("sql", statement, "--home", indexed_home)
     assert (result.code, result.out) == (2, "")
     assert sentence in result.err
     assert result.err.count("\n") == 1
@@ -196,9 +196,9 @@ def test_invalid_sql_is_an_error(cli: CliRunner, home: Path, statement: str, sen
         ("SELECT " + ", ".join(["randomblob(60000000)"] * 30), "The query needs more memory than allowed."),
     ],
 )
-def test_too_much_memory_is_an_error(cli: CliRunner, home: Path, statement: str, sentence: str) -> None:
+def test_too_much_memory_is_an_error(cli: CliRunner, indexed_home: Path, statement: str, sentence: str) -> None:
     """A query that needs too much memory is reported in one sentence."""
-    result = cli("sql", statement, "--home", home)
+    result = cli("sql", statement, "--home", indexed_home)
     assert (result.code, result.out) == (2, "")
     assert sentence in result.err
     assert result.err.count("\n") == 1
@@ -217,18 +217,18 @@ def test_too_much_memory_is_an_error(cli: CliRunner, home: Path, statement: str,
         "quote(zeroblob(60000000))",
     ],
 )
-def test_value_that_is_too_large_is_an_error(cli: CliRunner, home: Path, expression: str) -> None:
+def test_value_that_is_too_large_is_an_error(cli: CliRunner, indexed_home: Path, expression: str) -> None:
     """It is not an empty cell: SQLite's own `printf` returns NULL."""
-    result = cli("sql", f"SELECT {expression}", "--home", home)
+    result = cli("sql", f"SELECT {expression}", "--home", indexed_home)
     assert (result.code, result.out) == (2, "")
     assert "larger than 64 MB" in result.err
 
 
-def test_printf_formats_as_in_sqlite(cli: CliRunner, home: Path) -> None:
+def test_printf_formats_as_in_sqlite(cli: CliRunner, indexed_home: Path) -> None:
     """The checked function returns what SQLite's own does."""
     call = "('%05.2f|%s|%d|%Q|%,d|%%|%x', 3.14159, 'x', 7, 'it''s', 1234567, 255)"
     columns = f"printf{call} AS a, format{call} AS b, printf(NULL) AS c, printf() AS d, printf('%s', NULL) AS e"
-    (row,) = cli("sql", f"SELECT {columns}, printf('') AS f", "--home", home, "--json").json
+    (row,) = cli("sql", f"SELECT {columns}, printf('') AS f", "--home", indexed_home, "--json").json
     with closing(sqlite3.connect(":memory:")) as connection:
         names = [*row]
         expected = connection.execute(f"SELECT {columns}, printf('') AS f").fetchone()
@@ -236,36 +236,36 @@ def test_printf_formats_as_in_sqlite(cli: CliRunner, home: Path) -> None:
     assert row["a"] == "03.14|x|7|'it''s'|1,234,567|%|ff"
 
 
-def test_timeout_ends_a_query(cli: CliRunner, home: Path) -> None:
+def test_timeout_ends_a_query(cli: CliRunner, indexed_home: Path) -> None:
     """An endless query is stopped, and the message names `--timeout`."""
-    result = cli("sql", FOREVER, "--timeout", "0.1", "--home", home)
+    result = cli("sql", FOREVER, "--timeout", "0.1", "--home", indexed_home)
     assert (result.code, result.out) == (2, "")
     assert "took longer than 0.1 s" in result.err
     assert "--timeout" in result.err
-    assert cli("sql", "SELECT 1", "--timeout", "0", "--home", home).code == 2
+    assert cli("sql", "SELECT 1", "--timeout", "0", "--home", indexed_home).code == 2
 
 
-def test_long_results_are_streamed(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_results_are_streamed(cli: CliRunner, indexed_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long cells are fetched a few at a time. A table with many rows is printed in parts."""
-    cli("sql", "SELECT 1", "--home", home)
-    with threadline.open(home) as archive, archive.asking() as query:
+    cli("sql", "SELECT 1", "--home", indexed_home)
+    with threadline.open(indexed_home) as archive, archive.asking() as query:
         result = query("SELECT zeroblob(5000000) FROM entries LIMIT 7", 60)
         assert [len(chunk) for chunk in result.chunks(500)] == [2, 2, 2, 1]
     monkeypatch.setattr(sql_answers, "_ROWS_PER_TABLE", 10)
-    words = cli("sql", "SELECT entry_id AS number FROM entries ORDER BY 1 LIMIT 25", "--home", home).out.split()
+    words = cli("sql", "SELECT entry_id AS number FROM entries ORDER BY 1 LIMIT 25", "--home", indexed_home).out.split()
     assert words.count("number") == 3
     assert len(words) == 28
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("more", [(), ("--duckdb",)])
-def test_ctrl_c_ends_a_query(home: Path, more: tuple[str, ...]) -> None:
+def test_ctrl_c_ends_a_query(indexed_home: Path, more: tuple[str, ...]) -> None:
     """An endless query ends at once, without a message."""
     query = FOREVER.replace("MAX(x) FROM n", "x FROM n WHERE x <= 600")
     if more:
         query = "SELECT range AS x FROM range(1000000000000000) WHERE range < 10000"
     process = start_in_subprocess(
-        "sql", query, *more, "--home", home, "--jsonl", THREADLINE_CACHE=str(home.parent / "cache")
+        "sql", query, *more, "--home", indexed_home, "--jsonl", THREADLINE_CACHE=str(indexed_home.parent / "cache")
     )
     assert process.stdout is not None
     assert process.stdout.readline().startswith(b'{"x":')
@@ -274,12 +274,12 @@ def test_ctrl_c_ends_a_query(home: Path, more: tuple[str, ...]) -> None:
     assert (process.returncode, err) == (130, b"")
 
 
-def test_no_rows_exits_with_1(cli: CliRunner, home: Path) -> None:
+def test_no_rows_exits_with_1(cli: CliRunner, indexed_home: Path) -> None:
     """Exit code 1. Machine formats have no rows."""
     query = "SELECT * FROM entries WHERE kind = 'nothing'"
-    table = cli("sql", query, "--home", home)
+    table = cli("sql", query, "--home", indexed_home)
     assert (table.code, table.out, table.err) == (1, "", "threadline: No rows.\n")
-    listed = cli("sql", query, "--home", home, "--json")
+    listed = cli("sql", query, "--home", indexed_home, "--json")
     assert (listed.code, listed.json) == (1, [])
 
 
@@ -309,11 +309,11 @@ def test_busy_index_is_used_as_it_is(cli: CliRunner, home: Path, monkeypatch: py
     assert "Using the index as it is." in result.err
 
 
-def test_schema_lists_every_table_and_column(cli: CliRunner, home: Path) -> None:
+def test_schema_lists_every_table_and_column(cli: CliRunner, indexed_home: Path) -> None:
     """`--schema` lists the columns of a real index, without needing one."""
     rows = cli("sql", "--schema", "--jsonl").jsonl
-    cli("index", "refresh", "--home", home)
-    with closing(open_read_only(index_file(home))) as connection:
+    cli("index", "refresh", "--home", indexed_home)
+    with closing(open_read_only(index_file(indexed_home))) as connection:
         for name in (*TABLES, *VIEWS):
             columns = [column for (column,) in connection.execute("SELECT name FROM pragma_table_info(?)", (name,))]
             assert [row["column"] for row in rows if row["table"] == name] == columns

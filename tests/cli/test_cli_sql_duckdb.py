@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -19,15 +18,12 @@ FOREVER = "SELECT SUM(a.range * b.range) FROM range(10000000000) a, range(100000
 
 
 @pytest.fixture
-def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the demo home, and new folders for the cache and temporary files."""
-    monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
+def home(indexed_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home to query, and a new folder for temporary files."""
     temporary = tmp_path / "passing's"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    copy = tmp_path / "home"
-    shutil.copytree(demo_home, copy)
-    return copy
+    return indexed_home
 
 
 def test_duckdb_and_sqlite_give_the_same_rows(cli: CliRunner, home: Path, tmp_path: Path) -> None:
@@ -129,6 +125,12 @@ def test_timeout_ends_a_query(cli: CliRunner, home: Path, tmp_path: Path, query:
         assert result.code == 2
         assert "took longer than 1 s" in result.err
     assert not list(tmp_path.glob("*.parquet*"))
+
+
+def test_no_progress_bar_is_printed(cli: CliRunner, home: Path) -> None:
+    """DuckDB would print one to standard output, between the rows, if it took this process for an interactive one."""
+    query = "SELECT value FROM duckdb_settings() WHERE name = 'enable_progress_bar'"
+    assert cli("sql", query, "--duckdb", "--home", home, "--json").json == [{"value": "false"}]
 
 
 def test_no_rows_exits_with_1(cli: CliRunner, home: Path) -> None:

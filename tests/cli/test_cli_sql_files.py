@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -23,12 +22,9 @@ NOTHING = "SELECT kind, line FROM entries WHERE 0"
 
 
 @pytest.fixture
-def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the demo home, and a new cache folder."""
-    monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
-    copy = tmp_path / "home"
-    shutil.copytree(demo_home, copy)
-    return copy
+def home(indexed_home: Path) -> Path:
+    """The home whose tables are written."""
+    return indexed_home
 
 
 @pytest.fixture

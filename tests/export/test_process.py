@@ -22,7 +22,7 @@ def test_closed_standard_output_is_an_error(tmp_path: Path) -> None:
 
 def test_sigterm_leaves_no_copy_behind(tmp_path: Path) -> None:
     """SIGTERM during the work exits with 143. The working folder is removed, and nothing was written."""
-    turns = [part for number in range(3000) for part in (prompt(f"turn {number}"), reply("word " * 200))]
+    turns = [part for number in range(1000) for part in (prompt(f"turn {number}"), reply("word " * 200))]
     session = write_session(tmp_path, *turns)
     work, target = tmp_path / "work", tmp_path / "talk.html"
     work.mkdir()

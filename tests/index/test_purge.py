@@ -132,8 +132,9 @@ def test_every_way_to_ask_purges(home: Path, index: Path) -> None:
 _STEPS = ("_remove_words", "_merge_all", "rebuild_vocabulary", "_remove_names", "_set_step", "_empty_log")
 
 
-@pytest.mark.parametrize("step", _STEPS)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("step", _STEPS)
 def test_interrupted_purge_continues(home: Path, index: Path, step: str, before: bool) -> None:
     """A purge that is killed before or after any step is completed by the next refresh."""
     gone_path(home).unlink()

@@ -105,7 +105,7 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.mark.sample(32)
+@pytest.mark.sample(100)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.smoke] * (name in DECIDED_CASES)) for name in CASES]
 )
@@ -119,6 +119,7 @@ def test_interfaces_agree_about_the_demo_home(tmp_path: Path) -> None:
     _check_answers(DEMO, demo_home.write(tmp_path / "home"))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [name for name in odd_homes.CASES if name != odd_homes.SEVERAL_HOMES])
 def test_interfaces_agree_about_odd_homes(name: str, tmp_path: Path) -> None:
     """Copies, links, foreign ids, names that are no UUID, twins, impossible times."""

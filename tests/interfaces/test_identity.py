@@ -78,6 +78,7 @@ def _isolated(tmp_path: Path) -> Iterator[None]:
         yield
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_session_is_its_file(tmp_path: Path, shape: str, name: str) -> None:

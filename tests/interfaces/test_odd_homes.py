@@ -13,7 +13,7 @@ from tests.interfaces.odd_homes import FIRST, NOWHERE, SECOND, UPPER
 
 import threadline
 
-SEEDS = 4
+SEEDS = 2
 MORE_SEEDS = 150
 
 
@@ -23,6 +23,7 @@ def _isolated(tmp_path: Path) -> Iterator[None]:
         yield
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", odd_homes.CASES)
 def test_rows_add_up_in_every_case(tmp_path: Path, name: str) -> None:
     """`list`, `usage`, `show`, the pages and the library say the same about each file."""

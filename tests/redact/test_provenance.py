@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from random import Random
 
+from tests.profiles import share
 from tests.redact.planted import letters, password
 from tests.subtests import for_each
 
@@ -261,7 +262,7 @@ def test_shell_commands_of_the_user() -> None:
 
 def test_time_is_linear() -> None:
     """Hostile commands, outputs and texts take time in proportion to their length."""
-    for part in (
+    parts = (
         "echo $(",
         "'",
         '"',
@@ -274,7 +275,8 @@ def test_time_is_linear() -> None:
         "((",
         "\\\n",
         "$ pass show x\n",
-    ):
+    )
+    for part in share(parts, 4):
         seconds = []
         for size in (20_000, 80_000):
             text = part * (size // len(part))

@@ -90,7 +90,7 @@ ENCODED = {
 SMALL = 40_000
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("unit", ENCODED.values(), ids=ENCODED)
 def test_hostile_encodings_are_scanned_in_bounded_time(unit: str) -> None:
     """Twice as much encoded text takes about twice as long, and not much longer than plain words."""

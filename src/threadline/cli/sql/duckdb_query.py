@@ -160,6 +160,7 @@ def _open_connection(tables: Path, names: Sequence[str], spilled: Path) -> Any:
         for name in names:
             connection.read_parquet(str(tables / f"{name}.parquet")).create_view(name)
         connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET enable_progress_bar = false")  # it would go to standard output, between the rows
         connection.execute(f"SET allowed_directories = ['{allowed}']")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
