@@ -16,7 +16,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account import AgentResults, Ledger, cost_by_turn, ledger_from_sightings, shipped_rates, with_origin
+from threadline.account import (
+    AgentResults,
+    Ledger,
+    Rates,
+    cost_by_turn,
+    ledger_from_sightings,
+    shipped_rates,
+    with_origin,
+)
 from threadline.errors import Error
 from threadline.files import find_escaped
 from threadline.find import (
@@ -217,13 +225,13 @@ def find_continuations(session: model.Session, links: SummaryLinks | None = None
     return tuple(detect_continuations(session.id, main_entries, others, summary_links, session))
 
 
-def session_ledger(session: model.Session) -> Ledger:
-    """Return the charges that a session owns: those of its main transcript and its agents'.
+def session_ledger(session: model.Session, rates: Rates | None = None) -> Ledger:
+    """Return the charges that a session owns: those of its main transcript and its agents', at the shipped rates.
 
     A message that other transcripts contain as well belongs to one of them. Those are the sessions that it continues or
     that continue it, and all transcripts of its homes that share messages with it.
     """
-    return read_session_charges(session).own
+    return read_session_charges(session, rates).own
 
 
 class SessionCharges(Struct, frozen=True):
@@ -233,9 +241,9 @@ class SessionCharges(Struct, frozen=True):
     shared: Ledger
 
 
-def read_session_charges(session: model.Session) -> SessionCharges:
+def read_session_charges(session: model.Session, rates: Rates | None = None) -> SessionCharges:
     """Count the messages in a session's transcripts, and say which of them are its own."""
-    table = shipped_rates()
+    table = rates or shipped_rates()
     if session.path is None:
         return SessionCharges(Ledger((), table), Ledger((), table))
     own = [transcript_at(session.path, homes=session.homes), *agent_transcripts(session.path, session.homes, session)]

@@ -9,6 +9,7 @@ answers instead. Questions that only an index can answer in reasonable time buil
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime, tzinfo
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import replace
 
 from threadline.archive.arguments import EntrySource, Names, check_limit, check_texts, named_keywords, parse_names
-from threadline.errors import Error, NotFound
+from threadline.errors import Error, IndexBusy, NotFound, Unreadable
 from threadline.find import PROJECTS
 from threadline.find import homes as find_homes
 from threadline.model.homes import Home, Homes, TranscriptKind
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
         QueryResult,
         RefreshResult,
         SessionFacts,
+        StoredSession,
     )
-    from threadline.insight import CauseList, SessionInsight
+    from threadline.insight import CauseList, CauseSource, SessionInsight
     from threadline.load import Session
     from threadline.model.attribution import Attribution
     from threadline.model.budgets import Budget, BudgetUse
@@ -81,6 +83,10 @@ ProgressDisplay = Callable[[str, int], AbstractContextManager[Callable[[int], No
 """Shows the progress of long work: called with a label and the total bytes, it gives a function that adds bytes."""
 
 _WITHOUT_KEEP = "without the keep"
+_INSIGHT_TABLES = re.compile(
+    r"""(?:\bfrom|\bjoin|,)\s*(?:main\.)?["`\[]?(?:causes|waste|cause_rows|cause_sums|waste_rows|insights)\b""",
+    re.IGNORECASE,
+)
 
 
 class Archive:
@@ -263,6 +269,16 @@ class Archive:
         """
         index = self._available_index()
         return index if index is not None and not index.problems else None
+
+    def _built_index(self) -> Index | None:
+        """The index, built if it is missing; None if it may not be used, or gives other answers than reading."""
+        if self._index_option is False or not self.homes:
+            return None
+        try:
+            self.open_index()
+        except (IndexBusy, Unreadable):
+            return None
+        return self._source()
 
     def _available_index(self) -> Index | None:
         """The index, if it is up to date or can be updated cheaply. Compared once, until the archive is closed."""
@@ -639,8 +655,9 @@ class Archive:
         """
         from threadline.insight import AttributedSessions, CauseList
 
-        insights = self._insights(project, since, until, prices)
-        return CauseList([AttributedSessions(insight.attribution for insight in insights)])
+        index, stored, insights = self._insights(project, since, until, prices)
+        sources: list[CauseSource] = [AttributedSessions(insight.attribution for insight in insights)]
+        return CauseList([*sources, index.stored_causes(stored)] if index is not None else sources)
 
     @named_keywords
     def waste(
@@ -667,9 +684,13 @@ class Archive:
 
         names = parse_names("detectors", detectors, list(DETECTORS))
         chosen = limits or WasteLimits()
-        insights = self._insights(project, since, until, prices, chosen)
-        findings = filter_waste((finding for insight in insights for finding in insight.waste), chosen, names)
-        return WasteList(findings, sum_amounts(insight.attribution.amount for insight in insights))
+        index, stored, insights = self._insights(project, since, until, prices, chosen)
+        findings = [finding for insight in insights for finding in insight.waste]
+        amounts = [insight.attribution.amount for insight in insights]
+        if index is not None:
+            findings += index.stored_waste(stored)
+            amounts.append(index.stored_causes(stored).totals().amount)
+        return WasteList(filter_waste(findings, chosen, names), sum_amounts(amounts))
 
     def _insights(
         self,
@@ -678,10 +699,13 @@ class Archive:
         until: Moment | None,
         prices: Rates | None,
         limits: WasteLimits | None = None,
-    ) -> list[SessionInsight]:
+    ) -> tuple[Index | None, Sequence[StoredSession], Sequence[SessionInsight]]:
+        """The insights into the selected sessions: those in the index, and those in memory."""
+        from threadline.account import shipped_digest
         from threadline.archive.insight import (
-            ALL_WASTE,
+            STORED_LIMITS,
             CostFilter,
+            StoredInsights,
             charges_in_memory,
             group_by_session,
             read_insights,
@@ -692,24 +716,48 @@ class Archive:
         check_texts(project=project)
         time = TimeRange.parse(since, until, tz=self.zone)
         selection = CostFilter(time.since, time.until, project)
-        ledger = self._whole_ledger(prices, calls=False)
-        index = self._source()
+        index = self._built_index()
         named = _session_in_head(index.summaries().agent_head if index is not None else read_agent_head)
-        chosen = [session for session, _ in select_sessions(group_by_session(self.found, named), ledger, selection)]
-        insights: list[SessionInsight] = []
-        with self._progress("Reading", sum(session.main.size for session in chosen)) as advance:
+        chosen = limits or STORED_LIMITS
+        has_prices = prices is None or prices.digest == shipped_digest()
+        if index is not None and has_prices and chosen.large_output >= STORED_LIMITS.large_output:
+            insights = StoredInsights(
+                index,
+                selection,
+                find_sessions=lambda: group_by_session(self.found, named),
+                display=lambda size: self._progress("Attributing costs", size),
+                jobs=self._jobs,
+                homes=self.homes,
+            )
+            return index, insights.stored, insights.computed
+        ledger = self._whole_ledger(prices, calls=False)
+        sessions = list(select_sessions(group_by_session(self.found, named), ledger, selection))
+        computed: list[SessionInsight] = []
+        with self._progress("Attributing costs", sum(session.main.size for session in sessions)) as advance:
             for session, insight in read_insights(
-                chosen,
+                sessions,
                 charges_in_memory(ledger),
                 ledger.rates,
                 selection=selection,
-                limits=limits or ALL_WASTE,
+                limits=chosen,
                 homes=self.homes,
                 jobs=self._jobs,
             ):
-                insights.append(insight)
+                computed.append(insight)
                 advance(session.main.size)
-        return insights
+        return None, (), computed
+
+    def store_insights(self) -> None:
+        """Attribute the costs of all sessions that changed, and store that and their waste in the index.
+
+        `causes` and `waste` do so for the sessions they are about.
+        """
+        self._insights(None, None, None, None)
+
+    def fill_tables(self, question: str) -> None:
+        """Fill the tables that a SELECT names and that a refresh does not fill: `causes` and `waste`."""
+        if _INSIGHT_TABLES.search(question):
+            self.store_insights()
 
     def links(self) -> SummaryLinks:
         """All summaries, and the sessions that contain the entries they name, for `threadline.read`.
@@ -1324,6 +1372,7 @@ class Archive:
             BadQuery: it is invalid, not a SELECT, or takes longer than `seconds`.
             IndexBusy: another process is building the index.
         """
+        self.fill_tables(question)
         with self.asking() as run:
             result = run(question, seconds)
             return [dict(zip(result.columns, row, strict=True)) for row in result]

@@ -8,27 +8,32 @@ charges are attributed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account import Ledger
-from threadline.find import SessionOwners, drop_shared_transcripts
+from threadline.account import ChargeFilter, Ledger, shipped_rates
+from threadline.find import SessionOwners, drop_shared_transcripts, transcript_at
+from threadline.index import NewInsight
 from threadline.insight import SessionInsight, read_insight
 from threadline.model.homes import Found, Home, Transcript
-from threadline.model.ledger import Charge, Row, Sum
+from threadline.model.ledger import Charge
 from threadline.model.places import SessionId
 from threadline.model.waste import WasteLimits
 from threadline.parallel import map_transcripts
 
 if TYPE_CHECKING:
     from threadline.account import Rates
+    from threadline.index import Index, StoredSession
 
-ALL_WASTE = WasteLimits(large_output=500, min_amount=Decimal(0))
+STORED_LIMITS = WasteLimits(large_output=500, min_amount=Decimal(0))
 """The limits with which waste is looked for, to be narrowed by those that somebody asks with."""
 
 
@@ -51,6 +56,12 @@ class CostFilter(Struct, frozen=True):
         """Return the charges that count."""
         return ledger.where(since=self.since, until=self.until, project=self.project)
 
+    @property
+    def charge_filter(self) -> ChargeFilter:
+        """The same for the index."""
+        projects = (self.project.casefold(),) if self.project is not None else ()
+        return ChargeFilter(self.since, self.until, projects)
+
 
 NO_FILTER = CostFilter()
 
@@ -71,25 +82,10 @@ def group_by_session(found: Iterable[Found], named: Callable[[Transcript], Sessi
         yield SessionFiles(replace(main, size=size), paths, names.get((main.home, main.folder), main.folder))
 
 
-def select_sessions(
-    sessions: Iterable[SessionFiles], ledger: Ledger, selection: CostFilter
-) -> Iterator[tuple[SessionFiles, bool]]:
-    """Yield the sessions that have selected charges, and whether all of their charges are selected."""
-    selected, every = _sums_by_transcript(selection.apply(ledger)), _sums_by_transcript(ledger)
-    for session in sessions:
-        sums = [selected[path] for path in session.transcripts if path in selected]
-        if sums:
-            yield session, _figures(sums) == _figures(every[path] for path in session.transcripts if path in every)
-
-
-def _sums_by_transcript(ledger: Ledger) -> dict[str, Row]:
-    return {row.keys["transcript"]: row for row in ledger.by("transcript")}
-
-
-def _figures(rows: Iterable[Row]) -> tuple[int, ...]:
-    """Figures that are equal for all charges and some of them only if the others are empty."""
-    total = Sum.of(rows)
-    return total.charges, total.tokens, total.output, total.cache_read, total.web_searches, total.unpriced
+def select_sessions(sessions: Iterable[SessionFiles], ledger: Ledger, selection: CostFilter) -> Iterator[SessionFiles]:
+    """Yield the sessions that have selected charges."""
+    selected = {row.keys["transcript"] for row in selection.apply(ledger).by("transcript")}
+    return (session for session in sessions if not selected.isdisjoint(session.transcripts))
 
 
 ChargeReader = Callable[[Collection[str]], Sequence[Charge]]
@@ -110,7 +106,7 @@ def read_insights(
     rates: Rates,
     *,
     selection: CostFilter = NO_FILTER,
-    limits: WasteLimits = ALL_WASTE,
+    limits: WasteLimits = STORED_LIMITS,
     homes: Sequence[Home] = (),
     jobs: int | None = None,
 ) -> Iterator[tuple[SessionFiles, SessionInsight]]:
@@ -133,3 +129,76 @@ def _read_session(  # noqa: PLR0917 - bound by `read_insights`, except for the l
     session = sessions[str(main.path)]
     ledger = selection.apply(Ledger(read_charges(session.transcripts), rates))
     return read_insight(main.path, ledger, limits, homes=homes, project=session.project)
+
+
+_STORE_SECONDS = 2.0  # seconds: how much work is lost if it is interrupted
+
+
+class StoredInsights:
+    """The insights into the sessions that a filter selects, with an index: stored ones, and the others in memory.
+
+    Sessions that are not stored yet, or have changed, are read and stored first. Of sessions with charges that are not
+    selected, those that are selected are attributed each time.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        selection: CostFilter,
+        *,
+        find_sessions: Callable[[], Iterable[SessionFiles]],
+        display: Callable[[int], AbstractContextManager[Callable[[int], None]]],
+        jobs: int | None,
+        homes: Sequence[Home],
+    ) -> None:
+        self._index = index
+        self._display = display
+        self._jobs = jobs
+        self._homes = homes
+        chosen = index.select_insights(selection.charge_filter)
+        if chosen.unknown and self._store(_with_any(find_sessions(), chosen.unknown)):
+            chosen = index.select_insights(selection.charge_filter)
+        others = [*map(_session_files, chosen.partial)]
+        if chosen.unknown:
+            others += _with_any(find_sessions(), chosen.unknown)
+        self.stored = chosen.whole
+        self.computed = [insight for _, insight in self._read(others, selection)]
+
+    def _store(self, sessions: Collection[SessionFiles]) -> bool:
+        """Read sessions and store the insights. Returns False if they cannot be stored."""
+        batch: list[NewInsight] = []
+        started = monotonic()
+        for session, insight in self._read(sessions, NO_FILTER):
+            batch.append(NewInsight(str(session.main.path), session.transcripts, insight))
+            if monotonic() - started > _STORE_SECONDS:
+                if not self._index.store_insights(batch):
+                    return False
+                batch, started = [], monotonic()
+        return not batch or self._index.store_insights(batch)
+
+    def _read(
+        self, sessions: Collection[SessionFiles], selection: CostFilter
+    ) -> Iterator[tuple[SessionFiles, SessionInsight]]:
+        if not sessions:
+            return
+        with self._display(sum(session.main.size for session in sessions)) as advance:
+            for session, insight in read_insights(
+                sessions,
+                self._index.owned_charges,
+                shipped_rates(),
+                selection=selection,
+                homes=self._homes,
+                jobs=self._jobs,
+            ):
+                yield session, insight
+                advance(session.main.size)
+
+
+def _with_any(sessions: Iterable[SessionFiles], transcripts: frozenset[str]) -> list[SessionFiles]:
+    """The sessions that have any of these transcripts."""
+    return [session for session in sessions if not transcripts.isdisjoint(session.transcripts)]
+
+
+def _session_files(session: StoredSession) -> SessionFiles:
+    main = transcript_at(Path(session.main))
+    return SessionFiles(main, session.transcripts, session.project)

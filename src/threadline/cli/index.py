@@ -24,6 +24,7 @@ _EPILOG = """
 Examples:
   threadline index                   show its state
   threadline index refresh           read what changed
+  threadline index refresh --insight  also prepare why and waste
   threadline index rebuild           build it from scratch
   threadline index path              print where it is stored
   threadline index status --json     for a program
@@ -36,15 +37,21 @@ Exit codes: 0 success; 1 no home, or no index yet; 2 an error.
 
 @click.command(epilog=_EPILOG)
 @click.argument("action", type=click.Choice(["status", "refresh", "rebuild", "path"]), default="status")
+@click.option(
+    "--insight",
+    is_flag=True,
+    help="Also attribute the costs of all sessions that changed, for `why` and `waste` across sessions.",
+)
 @home_option
 @jobs_option
 @output_options
-def index(action: str, *, homes: tuple[str, ...], jobs: int | None, output: str) -> int:
+def index(action: str, *, insight: bool, homes: tuple[str, ...], jobs: int | None, output: str) -> int:
     """Show, refresh or rebuild the index.
 
     The index is one file per set of homes, derived from transcripts alone: it can be deleted at any time. It is stored
     in the platform's cache folder, or in THREADLINE_CACHE. Commands that need it refresh it themselves. `refresh` reads
-    only what changed. `rebuild` builds a new index and replaces the old one when it is complete.
+    only what changed. `rebuild` builds a new index and replaces the old one when it is complete. With --insight, both
+    also prepare the answers of `why` and `waste` across sessions, which otherwise happens when they are first asked.
     """
     archive = open_archive(homes, jobs, quiet_bytes=0, require_home=True)
     if action == "path":
@@ -55,12 +62,14 @@ def index(action: str, *, homes: tuple[str, ...], jobs: int | None, output: str)
         return EXIT_OK
     if action == "status":
         return _print_status(archive, output)
-    return _update_index(archive, output, rebuild=action == "rebuild")
+    return _update_index(archive, output, rebuild=action == "rebuild", insight=insight)
 
 
-def _update_index(archive: Archive, output: str, *, rebuild: bool) -> int:
+def _update_index(archive: Archive, output: str, *, rebuild: bool, insight: bool) -> int:
     start = monotonic()
     changes = archive.rebuild() if rebuild else archive.refresh()
+    if insight:
+        archive.store_insights()
     seconds = monotonic() - start
     if output != "table":
         out.print_record({"path": str(archive.index), **asdict(changes), "seconds": round(seconds, 3)}, output)

@@ -72,6 +72,7 @@ def format_table(
     right: Sequence[int] = (),
     shrink: Sequence[int] = (),
     ends: bool = False,
+    cut: Callable[[str, int], str] | None = None,
 ) -> str:
     """Align rows under headings. No line is wider than the terminal.
 
@@ -81,11 +82,13 @@ def format_table(
         right: Columns to align right.
         shrink: Columns that give way first if the last one gets too little space.
         ends: Cut the last column at its start rather than its end. Useful for paths.
+        cut: Cuts the last column to a width. By default, lines are cut at the end.
     """
     cells = [[plain(cell) for cell in row] for row in rows]
     widths = _fit_widths(headings, cells, shrink)
-    if ends:
-        cells = [[*row[:-1], clip_left(row[-1], widths[-1])] for row in cells]
+    cut = clip_left if ends else cut
+    if cut is not None:
+        cells = [[*row[:-1], cut(row[-1], widths[-1])] for row in cells]
     lines = ("".join(pad_cells(row, widths, right)).rstrip() for row in [headings, *cells])
     return "\n".join(clip(line, terminal_width()) for line in lines)
 

@@ -18,6 +18,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.index.calls import read_call_input
     from threadline.index.index import Index, IndexStatus
+    from threadline.index.insights import NewInsight, StoredSession
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch, ListedAgent
     from threadline.index.purge import remove_stale_indexes
     from threadline.index.queries import (
@@ -46,6 +47,7 @@ __getattr__ = lazy_exports(
     {
         "calls": ["read_call_input"],
         "index": ["Index", "IndexStatus"],
+        "insights": ["NewInsight", "StoredSession"],
         "listings": ["AgentList", "CallFilter", "CallList", "EditKey", "FileTouch", "ListedAgent"],
         "purge": ["remove_stale_indexes"],
         "queries": [

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -45,7 +45,8 @@ from threadline.model.homes import (
 from threadline.model.places import AgentId, Problem, SessionId
 
 if TYPE_CHECKING:
-    from threadline.account import Ledger, Rates
+    from threadline.account import ChargeFilter, Ledger, Rates
+    from threadline.index.insights import InsightSelection, NewInsight, OwnedCharges, StoredCauses, StoredSession
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch
     from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts, SessionLabels
     from threadline.index.refresh import RefreshResult
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from threadline.index.vocabulary import Vocabulary
     from threadline.model.calls import FileList
     from threadline.model.summaries import KnownLinks
+    from threadline.model.waste import Waste
     from threadline.reports import RecentUsage, SessionRef
 
 _Value = TypeVar("_Value")
@@ -408,6 +410,40 @@ class Index:
         from threadline.index.queries import count_problems
 
         return count_problems(self._connection)
+
+    # --- insight
+
+    def select_insights(self, selection: ChargeFilter) -> InsightSelection:
+        """The sessions with selected charges, and which of them are stored with the causes of their costs."""
+        from threadline.index.insights import select_insights
+
+        with self.snapshot():
+            return select_insights(self._connection, self._homes, selection)
+
+    def stored_causes(self, sessions: Iterable[StoredSession]) -> StoredCauses:
+        """What the costs of stored sessions were caused by."""
+        from threadline.index.insights import StoredCauses
+
+        return StoredCauses(self._connection, sessions)
+
+    def stored_waste(self, sessions: Iterable[StoredSession]) -> list[Waste]:
+        """What stored sessions spent without need."""
+        from threadline.index.insights import read_waste
+
+        return list(read_waste(self._connection, sessions))
+
+    def store_insights(self, insights: Sequence[NewInsight]) -> bool:
+        """Store the insights into sessions. Returns False if the index changed meanwhile or cannot be written now."""
+        from threadline.index.insights import store_insights
+
+        return store_insights(self.path, self._homes, self.generation, insights)
+
+    @property
+    def owned_charges(self) -> OwnedCharges:
+        """Reads the charges that transcripts own, also in forked processes."""
+        from threadline.index.insights import OwnedCharges
+
+        return OwnedCharges(self.path, self._homes)
 
     # --- search and SQL
 

@@ -6,6 +6,7 @@ behind a column says what it means; `threadline sql --schema` and docs/index.md 
 
 from __future__ import annotations
 
+from threadline.index.insight_tables import INSIGHTS
 from threadline.index.store import (
     AGENT_TYPE_SQL,
     FIELDS,
@@ -748,7 +749,7 @@ CALLS = TableGroup(
 
 __all__ = ["FIELDS", "INDEXES", "OF_ENTRIES", "OF_TRANSCRIPT", "PRIVATE", "TABLES", "VERSION", "VIEWS"]
 
-_GROUPS = (PLACES, ENTRIES, SPENDING, SESSIONS, CALLS, VOCABULARY)
+_GROUPS = (PLACES, ENTRIES, SPENDING, SESSIONS, CALLS, INSIGHTS, VOCABULARY)
 
 TABLES = {name: statement for group in _GROUPS for name, statement in group.tables.items()}
 """The statement that creates each table. The rowid of `text` is the number of the entry."""

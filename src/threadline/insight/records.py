@@ -84,6 +84,7 @@ def waste_record(waste: Waste) -> dict[str, Any]:
     """Something that was spent without need."""
     return {
         "session": waste.session,
+        "project": waste.project,
         "detector": waste.detector,
         "label": waste.label,
         "evidence": waste.evidence,

@@ -50,7 +50,13 @@ class WasteList(Listing[Waste]):
 
 
 class WasteLimits(Struct, frozen=True):
-    """From when on something is reported. Sizes are in tokens, `min_amount` is in USD."""
+    """From when on something is reported.
+
+    `large_output` is the size of a large output, and `min_tokens` the least that anything adds, in tokens. `min_amount`
+    is in USD. `repeats` is how often a file was read or a command was run, including the first time.
+    """
 
     large_output: int = 4_000
     min_amount: Decimal = Decimal("0.01")
+    min_tokens: int = 0
+    repeats: int = 2

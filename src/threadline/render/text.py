@@ -109,6 +109,23 @@ def clip_left(text: str, width: int) -> str:
     return text if display_width(text) <= width else "…" + clip(text[::-1], width)[-2::-1]
 
 
+def clip_path(text: str, width: int) -> str:
+    """Cut a text with an ellipsis; if it ends with a path, inside that path, so that the file's name stays.
+
+    >>> clip_path("Result of Read /home/you/projects/app/src/main.py", 32)
+    'Result of Read /home/yo…/main.py'
+    """
+    if display_width(text) <= width:
+        return text
+    name_at = max(text.rfind("/"), text.rfind("\\"))
+    path_at = text.rfind(" ", 0, name_at) + 1
+    name = "…" + text[name_at:]
+    room = width - display_width(name)
+    if name_at <= path_at or room < path_at:
+        return clip(text, width)
+    return text[: fitting_length(text, room)] + name
+
+
 def fitting_length(text: str, width: int, start: int = 0) -> int:
     """The index where a text from `start` must end to fit into `width` columns."""
     if text.isascii():

@@ -1,26 +1,36 @@
-"""`threadline waste`: what a session spent without need."""
+"""`threadline waste`: what a session spent without need, or all sessions in a period."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from datetime import tzinfo
 from decimal import Decimal
 
 import click
 
 from threadline.cli import output as out
-from threadline.cli.options import complete_with, home_option, output_options
+from threadline.cli.insight.period import (
+    Period,
+    format_share,
+    format_where,
+    insight_options,
+    place_headings,
+    turn_cell,
+)
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import read_session
 from threadline.insight import DETECTORS, SessionFacts, add_amounts, find_waste, waste_record
+from threadline.load import session_ledger
 from threadline.model.session import Session
-from threadline.model.text import format_amount, format_tokens
-from threadline.model.waste import Waste, WasteLimits
+from threadline.model.text import count, format_amount, format_tokens
+from threadline.model.waste import Waste, WasteLimits, WasteList
+from threadline.render import clip_path
 
 _DEFAULTS = WasteLimits()
 _EPILOG = """
 \b
 Examples:
   threadline waste                    the newest session
+  threadline waste --since 7d         all sessions of the last seven days
   threadline waste last --only cache-break
   threadline waste last --min 0.50    only what cost at least 50 cents
   threadline waste last --json        with places, evidence and advice
@@ -28,7 +38,6 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session", default="last", shell_complete=complete_with("sessions"))
 @click.option(
     "--only",
     "detectors",
@@ -47,6 +56,14 @@ Examples:
     help="Leave out what cost less.",
 )
 @click.option(
+    "--min-tokens",
+    type=click.IntRange(min=0),
+    default=_DEFAULTS.min_tokens,
+    show_default=True,
+    metavar="TOKENS",
+    help="Leave out what added fewer tokens.",
+)
+@click.option(
     "--large-output",
     type=click.IntRange(min=1),
     default=_DEFAULTS.large_output,
@@ -54,63 +71,95 @@ Examples:
     metavar="TOKENS",
     help="Size from which an output counts as large.",
 )
-@home_option
-@output_options
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=2),
+    default=_DEFAULTS.repeats,
+    show_default=True,
+    metavar="N",
+    help="How often a file was read or a command was run to be reported, including the first time.",
+)
+@insight_options
 def waste(
-    session: str,
+    session: str | None,
     *,
     detectors: tuple[str, ...],
     min_amount: float,
+    min_tokens: int,
     large_output: int,
+    repeats: int,
+    since: str | None,
+    until: str | None,
+    project: str | None,
+    zone: tzinfo,
+    price_files: tuple[str, ...],
+    limit: int,
     homes: tuple[str, ...],
+    jobs: int | None,
     output: str,
 ) -> int:
-    """Show what a session spent without need.
+    """Show what a session spent without need, or all sessions in a period.
 
     Finds cache breaks, files read again unchanged, repeated commands, large outputs that nothing refers to, failed,
     refused and interrupted calls, abandoned branches, agents without a result, and MCP tools that were never called.
     Each finding has its places, what it cost, and what to do about it. Findings may overlap, so their sum can count
     something twice.
 
-    SESSION is the start of a session id, a transcript, or `last`.
+    SESSION is the start of a session id, a transcript, or `last`. A period counts what was paid in it, also for
+    something that happened before.
     """
-    loaded = read_session(session, homes)
-    limits = WasteLimits(large_output, Decimal(str(min_amount)))
-    found = find_waste(SessionFacts(loaded, loaded.ledger), limits, detectors)
+    period = Period.parse(session, since, until, project, zone, price_files, homes, jobs)
+    limits = WasteLimits(large_output, Decimal(str(min_amount)), min_tokens, repeats)
+    loaded = None
+    if period:
+        with period.open() as (archive, arguments):
+            found = archive.waste(detectors=detectors, limits=limits, **arguments)
+    else:
+        loaded = read_session(session or "last", homes)
+        facts = SessionFacts(loaded, session_ledger(loaded, period.rates))
+        found = WasteList(find_waste(facts, limits, detectors), facts.attribution.amount)
     return print_listing(
         found,
         output,
         row=waste_record,
-        table=lambda rows: _table(loaded, rows),
+        table=lambda _rows: _format_waste(loaded, found, limit),
         nothing=lambda: (
             f"Nothing that cost at least {format_amount(limits.min_amount)}. --min 0 shows smaller findings."
         ),
     )
 
 
-def _table(session: Session, findings: Sequence[Waste]) -> str:
+def _format_waste(session: Session | None, found: WasteList, limit: int) -> str:
+    shown = found[: limit or len(found)]
     cells = [
         (
             format_amount(finding.amount),
+            format_share(finding.amount, found.total),
             ("~" if finding.estimated else "") + format_tokens(finding.tokens),
             finding.detector,
-            str(finding.turn) if finding.turn is not None else "",
-            out.format_place(session, finding.places[0] if finding.places else None),
+            *turn_cell(session, finding.turn),
+            format_where(session, finding.session, finding.places[0] if finding.places else None),
             finding.label,
         )
-        for finding in findings
+        for finding in shown
     ]
-    table = out.format_table(("amount", "tokens", "detector", "turn", "line", "what"), cells, right=(0, 1, 3, 4))
-    return "\n".join([table, "", *_advice(findings)])
+    headings = ("amount", "share", "tokens", "detector", *place_headings(session), "what")
+    right = [at for at, heading in enumerate(headings) if heading not in {"detector", "what"}]
+    table = out.format_table(headings, cells, right=right, cut=clip_path)
+    more = f" {count(len(found) - len(shown), 'more row')}: --limit 0 shows them." if len(found) > len(shown) else ""
+    summary = f"{count(len(found), 'finding')}; {format_amount(found.total)} was spent in all.{more}"
+    return "\n".join([table, "", out.wrap_text(summary), "", *_suggestions(found)])
 
 
-def _advice(findings: Sequence[Waste]) -> list[str]:
-    """What to do, once for each advice, the most expensive first."""
-    totals = {
-        advice: add_amounts(finding.amount for finding in findings if finding.advice == advice)
-        for advice in {finding.advice: None for finding in findings}
-    }
+def _suggestions(found: WasteList) -> list[str]:
+    """What to do, once for each detector and advice, the most expensive first."""
+    same: dict[tuple[str, str], list[Waste]] = {}
+    for finding in found:
+        same.setdefault((finding.detector, finding.advice), []).append(finding)
+    sums = {key: add_amounts(finding.amount for finding in findings) for key, findings in same.items()}
     return [
-        out.wrap_text(advice, f"{format_amount(total)}: ")
-        for advice, total in sorted(totals.items(), key=lambda item: -item[1])
+        out.wrap_text(
+            f"{detector}, {format_amount(amount)} ({format_share(amount, found.total)}): {advice}", indent="  "
+        )
+        for (detector, advice), amount in sorted(sums.items(), key=lambda item: -item[1])
     ]

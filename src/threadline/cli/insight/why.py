@@ -1,106 +1,194 @@
-"""`threadline why`: what a session's cost was caused by."""
+"""`threadline why`: what a session's cost was caused by, or that of all sessions in a period."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import tzinfo
+from typing import Any
 
 import click
 
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.options import complete_with, home_option, output_options
+from threadline.cli.insight.period import (
+    Period,
+    format_share,
+    format_where,
+    insight_options,
+    place_headings,
+    short_id,
+    turn_cell,
+)
 from threadline.cli.resolve import read_session
-from threadline.insight import GROUP_KEYS, CauseGroup, attribute_costs, attribution_record, group_rows
-from threadline.model.attribution import Attribution, CauseKind, CostCause
+from threadline.insight import (
+    GROUP_KEYS,
+    AttributedSessions,
+    CauseGroup,
+    CauseList,
+    attribute_costs,
+    attribution_record,
+    causes_record,
+)
+from threadline.load import session_ledger
+from threadline.model.attribution import CauseKind, CostCause
 from threadline.model.session import Session
 from threadline.model.text import count, format_amount, format_tokens
+from threadline.render import clip_path
 
-_DEFAULT_LIMIT = 20
+_WIDE = 110
 _EPILOG = """
 \b
 Examples:
   threadline why                      the newest session
   threadline why 55604662 --by tool   what each tool cost, with its results
   threadline why last --by file       which files were expensive to read
+  threadline why --since 7d           all sessions of the last seven days
+  threadline why --since 'this month' --by project
+  threadline why --project app --by tool
   threadline why last --limit 0       every cause
   threadline why last --json          rows that sum to the amount exactly
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session", default="last", shell_complete=complete_with("sessions"))
 @click.option("--by", type=click.Choice(list(GROUP_KEYS)), help="Add up the causes by this key.")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=_DEFAULT_LIMIT,
-    show_default=True,
-    metavar="N",
-    help="Show at most this many rows in the table; 0 shows all. Other outputs have every row.",
-)
-@home_option
-@output_options
-def why(session: str, *, by: str | None, limit: int, homes: tuple[str, ...], output: str) -> int:
-    """Show what made a session expensive.
+@insight_options
+def why(
+    session: str | None,
+    *,
+    by: str | None,
+    since: str | None,
+    until: str | None,
+    project: str | None,
+    zone: tzinfo,
+    price_files: tuple[str, ...],
+    limit: int,
+    homes: tuple[str, ...],
+    jobs: int | None,
+    output: str,
+) -> int:
+    """Show what made a session expensive, or all sessions in a period.
 
-    Distributes every dollar of a session over what caused it. Each prompt, result, reply, injected text and the system
-    prompt pays for being sent, for every later request that carried it, and for being sent again after a cache break.
-    Replies also pay for being written. The rows sum to the cost of the session exactly.
+    Distributes every dollar over what caused it. Each prompt, result, reply, injected text and the system prompt pays
+    for being sent, for every later request that carried it, and for being sent again after a cache break. Replies also
+    pay for being written. The rows sum to the cost exactly.
 
-    SESSION is the start of a session id, a transcript, or `last`. A size marked ~ is an estimate, scaled to the
-    measured window.
+    SESSION is the start of a session id, a transcript, or `last`. A period counts what was paid in it, so the total is
+    that of `threadline usage`. A size marked ~ is an estimate, scaled to the measured window.
     """
-    loaded = read_session(session, homes)
-    attribution = attribute_costs(loaded, loaded.ledger)
-    groups = group_rows(attribution.rows, by) if by is not None else None
-    document = attribution_record(attribution, by)
-    rows = document["rows"]
-    if output == "json":
-        out.print_json(document)
-    elif output != "table":
-        out.print_rows(rows, output)
-    elif attribution.rows:
-        shown = limit or max(len(rows), 1)
-        table = (
-            _group_table(groups[:shown], by or "") if groups is not None else _table(loaded, attribution.rows[:shown])
-        )
-        footer = out.wrap_text(_footer(attribution, len(rows), min(shown, len(rows))))
-        out.print_text(f"{table}\n\n{footer}\n")
-    if attribution.rows:
-        return EXIT_OK
+    period = Period.parse(session, since, until, project, zone, price_files, homes, jobs)
+    if period:
+        with period.open() as (archive, arguments):
+            causes = archive.causes(**arguments)
+            titles = archive.titles([group.key for group in causes.by("session")]) if by == "session" else {}
+            code = _print_causes(causes, lambda: causes_record(causes, by), by, limit, output, titles=titles)
+            return (
+                code if code is not None else out.report_nothing("Nothing was spent in that period and those projects.")
+            )
+    loaded = read_session(session or "last", homes)
+    attribution = attribute_costs(loaded, session_ledger(loaded, period.rates))
+    causes = CauseList([AttributedSessions([attribution])])
+    code = _print_causes(causes, lambda: attribution_record(attribution, by), by, limit, output, session=loaded)
+    if code is not None:
+        return code
     if loaded.sharing or loaded.continuations:
         return out.report_nothing("No cost of its own: its messages are counted in the session that it is a copy of.")
     return out.report_nothing("No cost: no model with a known price replied in this session.")
 
 
-def _table(session: Session, rows: Sequence[CostCause]) -> str:
+def _print_causes(
+    causes: CauseList,
+    record: Callable[[], dict[str, Any]],
+    by: str | None,
+    limit: int,
+    output: str,
+    *,
+    session: Session | None = None,
+    titles: Mapping[str, str] | None = None,
+) -> int | None:
+    """Print causes, or groups of them; return None if there are none."""
+    if output == "json":
+        out.print_json(record())
+    elif output != "table":
+        out.print_rows(record()["rows"], output)
+    elif causes.largest(1):
+        out.print_text(_format_causes(causes, by, limit, session, titles or {}))
+    return EXIT_OK if causes.largest(1) else None
+
+
+def _format_causes(
+    causes: CauseList, by: str | None, limit: int, session: Session | None, titles: Mapping[str, str]
+) -> str:
+    if by is None:
+        total = sum(group.causes for group in causes.by("kind"))
+        rows = causes.largest(limit) if limit else list(causes)
+        table, shown = _cause_table(causes, rows, session), len(rows)
+    else:
+        groups = causes.by(by)
+        total, shown = len(groups), min(limit or len(groups), len(groups))
+        table = _group_table(causes, groups[:shown], by, titles, is_period=session is None)
+    footer = _footer(causes, total - shown, is_period=session is None)
+    return f"{table}\n\n{out.wrap_text(footer)}\n"
+
+
+def _cause_table(causes: CauseList, rows: Sequence[CostCause], session: Session | None) -> str:
+    is_wide = out.terminal_width() >= _WIDE
     cells = [
         (
-            format_amount(row.amount),
+            *_amount_cells(causes, row, is_wide=is_wide),
             ("~" if row.estimated else "") + format_tokens(row.tokens),
             f"{row.requests:,}",
-            str(row.turn) if row.turn is not None else "",
-            out.format_place(session, row.place),
+            *turn_cell(session, row.turn),
+            format_where(session, row.session, row.place),
             row.label + (f" (agent {row.agent[:8]})" if row.agent and row.kind is not CauseKind.AGENT else ""),
         )
         for row in rows
     ]
-    return out.format_table(("amount", "tokens", "requests", "turn", "line", "cause"), cells, right=(0, 1, 2, 3, 4))
+    headings = (*_amount_headings(is_wide=is_wide), "tokens", "requests", *place_headings(session), "cause")
+    return out.format_table(headings, cells, right=range(len(headings) - 1), cut=clip_path)
 
 
-def _group_table(groups: Sequence[CauseGroup], by: str) -> str:
+def _group_table(
+    causes: CauseList, groups: Sequence[CauseGroup], by: str, titles: Mapping[str, str], *, is_period: bool
+) -> str:
     cells = [
-        (format_amount(group.amount), format_tokens(group.tokens), f"{group.causes:,}", group.key) for group in groups
+        (
+            *_amount_cells(causes, group, is_wide=True),
+            format_tokens(group.tokens),
+            f"{group.causes:,}",
+            _group_label(group, by, titles, is_period=is_period),
+        )
+        for group in groups
     ]
-    return out.format_table(("amount", "tokens", "causes", by), cells, right=(0, 1, 2))
+    headings = (*_amount_headings(is_wide=True), "tokens", "causes", by)
+    return out.format_table(headings, cells, right=range(len(headings) - 1), cut=clip_path)
 
 
-def _footer(attribution: Attribution, total: int, shown: int) -> str:
-    parts = [f"{format_amount(attribution.amount)} in all"]
-    if shown < total:
-        parts.append(f"{count(total - shown, 'more row')}: --limit 0 shows them")
-    if attribution.error is not None and any(row.estimated for row in attribution.rows):
-        parts.append(f"estimated sizes differ from measured ones by {attribution.error:.0%} on average")
-    if attribution.unpriced:
-        parts.append(f"{count(attribution.unpriced, 'request')} without a known price not included")
+def _amount_headings(*, is_wide: bool) -> tuple[str, ...]:
+    return ("amount", "share", "write", "read", "output") if is_wide else ("amount", "share")
+
+
+def _amount_cells(causes: CauseList, row: CostCause | CauseGroup, *, is_wide: bool) -> tuple[str, ...]:
+    """What it cost and its share; in a wide table also for what."""
+    parts = (row.write, row.read, row.output) if is_wide else ()
+    amounts = (format_amount(part) if part else "" for part in parts)
+    return format_amount(row.amount), format_share(row.amount, causes.amount), *amounts
+
+
+def _group_label(group: CauseGroup, by: str, titles: Mapping[str, str], *, is_period: bool) -> str:
+    if by == "turn" and is_period:
+        return f"{short_id(group.session)}: {group.key}"
+    if by == "session":
+        return f"{short_id(group.session)} {titles.get(group.key, '')}".rstrip()
+    return group.key
+
+
+def _footer(causes: CauseList, more: int, *, is_period: bool) -> str:
+    parts = [f"{format_amount(causes.amount)} in all" + (f", {count(causes.sessions, 'session')}" if is_period else "")]
+    if more:
+        parts.append(f"{count(more, 'more row')}: --limit 0 shows them")
+    if causes.error is not None:
+        parts.append(f"estimated sizes differ from measured ones by {causes.error:.0%} on average")
+    if causes.unpriced:
+        parts.append(f"{count(causes.unpriced, 'request')} without a known price not included")
     return "; ".join(parts) + "."

@@ -158,6 +158,8 @@ def _run_query(archive: Archive, query: _Query) -> int:
         check_targets([query.target], archive.homes, force=query.force)
     if not ensure_index(archive, refresh=query.refresh):
         return EXIT_NOTHING
+    if query.refresh:
+        archive.fill_tables(query.text)
     with _query_engine(duckdb=query.duckdb)(archive, query.text, query.seconds) as answer:
         if query.target is not None:
             rows = write_answer(answer, query.target, query.output_format, force=query.force)
@@ -181,6 +183,8 @@ def _export_index(archive: Archive, folder: Path, timeout: float, output: str, *
     check_targets(export_targets(folder), archive.homes, force=force)
     if not ensure_index(archive, refresh=refresh):
         return EXIT_NOTHING
+    if refresh:
+        archive.store_insights()
     rows = export_tables(archive, folder, timeout, force=force)
     if output == "table":
         cells = [[row["table"], f"{row['rows']:,}", format_size(row["bytes"]), row["path"]] for row in rows]

@@ -63,10 +63,13 @@ def find_waste(facts: SessionFacts, limits: WasteLimits | None = None, detectors
 def filter_waste(findings: Iterable[Waste], limits: WasteLimits, detectors: Collection[str] = ()) -> list[Waste]:
     """Return the findings of these detectors that are within narrower limits, most expensive first."""
     chosen = [
-        waste
-        for waste in findings
-        if waste.amount >= limits.min_amount
-        and (waste.detector != "large-output" or waste.tokens >= limits.large_output)
-        and (not detectors or waste.detector in detectors)
+        waste for waste in findings if _is_within(waste, limits) and (not detectors or waste.detector in detectors)
     ]
     return sorted(chosen, key=lambda waste: (-waste.amount, waste.detector, str(waste.places[:1])))
+
+
+def _is_within(waste: Waste, limits: WasteLimits) -> bool:
+    least_tokens = limits.large_output if waste.detector == "large-output" else 0
+    if waste.detector in {"unchanged-file", "repeated-command"} and len(waste.places) + 1 < limits.repeats:
+        return False
+    return waste.amount >= limits.min_amount and waste.tokens >= max(limits.min_tokens, least_tokens)

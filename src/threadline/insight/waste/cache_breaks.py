@@ -42,7 +42,7 @@ def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Waste]:
                 yield Waste(
                     detector="cache-break",
                     session=facts.session.id,
-                    label=f"{format_tokens(cache_break.rewritten)} tokens sent again: {cache_break.cause}",
+                    label=f"{cache_break.cause}: {format_tokens(cache_break.rewritten)} tokens sent again",
                     evidence=cache_break.evidence,
                     places=(cache_break.place,),
                     tokens=cache_break.rewritten,

@@ -1,0 +1,141 @@
+"""Options and table cells that `why` and `waste` share: one session, or all sessions in a period."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import tzinfo
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import Struct
+
+from threadline.cli import output as out
+from threadline.cli.options import (
+    complete_with,
+    home_option,
+    jobs_option,
+    output_options,
+    prices_option,
+    project_option,
+    since_option,
+    timezone_option,
+    until_option,
+)
+from threadline.cli.resolve import open_archive
+from threadline.model.places import Place, SessionId
+from threadline.model.times import TimeRange
+
+if TYPE_CHECKING:
+    from threadline.account import Rates
+    from threadline.archive import Archive
+    from threadline.model.session import Session
+
+DEFAULT_LIMIT = 20
+"""How many rows a table has, unless `--limit` says otherwise."""
+_ID_LENGTH = 8
+
+
+def insight_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the session, the period, prices, `--limit` and the output of a command about costs."""
+    for decorator in (
+        output_options,
+        home_option,
+        jobs_option,
+        prices_option,
+        click.option(
+            "--limit",
+            type=click.IntRange(min=0),
+            default=DEFAULT_LIMIT,
+            show_default=True,
+            metavar="N",
+            help="Show at most this many rows in the table; 0 shows all. Other outputs have every row.",
+        ),
+        timezone_option,
+        project_option("Across all sessions: only projects whose path contains TEXT."),
+        until_option("Across all sessions: only what was paid up to and including WHEN."),
+        since_option("Across all sessions: only what was paid from WHEN on: 2026-11-03, 7d, yesterday."),
+        click.argument("session", default=None, required=False, shell_complete=complete_with("sessions")),
+    ):
+        function = decorator(function)
+    return function
+
+
+class Period(Struct, frozen=True):
+    """The sessions that a command is about: all of a period, unless one is named."""
+
+    time: TimeRange
+    project: str | None
+    homes: tuple[str, ...]
+    jobs: int | None
+    rates: Rates | None
+
+    @classmethod
+    def parse(  # noqa: PLR0917 - the options of `insight_options`
+        cls,
+        session: str | None,
+        since: str | None,
+        until: str | None,
+        project: str | None,
+        zone: tzinfo,
+        price_files: tuple[str, ...],
+        homes: tuple[str, ...],
+        jobs: int | None,
+    ) -> Period:
+        """Parse the options.
+
+        Raises:
+            UsageError: a session is named, and also a period or a project.
+            BadQuery: a time cannot be understood.
+        """
+        time = TimeRange.parse(since, until, tz=zone)
+        if session is not None and (time or project is not None):
+            raise click.UsageError("--since, --until and --project are about all sessions; omit SESSION to use them.")
+        rates = None
+        if price_files:
+            from threadline.account import load_rates  # noqa: PLC0415 - the index has amounts at the built-in prices
+
+            rates = load_rates(*price_files)
+        return cls(time, project, homes, jobs, rates)
+
+    def __bool__(self) -> bool:
+        """Whether it is about all sessions."""
+        return bool(self.time) or self.project is not None
+
+    @contextmanager
+    def open(self) -> Iterator[tuple[Archive, dict[str, Any]]]:
+        """Open the archive; the second value are the arguments for its questions."""
+        with open_archive(self.homes, self.jobs) as archive:
+            yield (
+                archive,
+                {"since": self.time.since, "until": self.time.until, "project": self.project, "prices": self.rates},
+            )
+
+
+def format_share(part: Decimal, total: Decimal) -> str:
+    """A part of a total in per cent."""
+    return f"{part / total:.1%}" if total else ""
+
+
+def short_id(session: SessionId | None) -> str:
+    """The start of a session's id."""
+    return (session or "")[:_ID_LENGTH]
+
+
+def place_headings(session: Session | None) -> tuple[str, ...]:
+    """The headings of `turn_cell` and `format_where`. Across sessions, turns are left out."""
+    return ("turn", "line") if session is not None else ("place",)
+
+
+def turn_cell(session: Session | None, turn: int | None) -> tuple[str, ...]:
+    """The number of a turn; nothing across sessions."""
+    return (str(turn) if turn is not None else "",) if session is not None else ()
+
+
+def format_where(session: Session | None, id_: SessionId | None, place: Place | None) -> str:
+    """A place in a table: its line; across sessions, with the start of the session's id."""
+    if session is not None:
+        return out.format_place(session, place)
+    line = str(place.line) if place is not None and place.line else ""
+    return f"{short_id(id_)}:{line}" if line else short_id(id_)

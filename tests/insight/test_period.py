@@ -1,0 +1,186 @@
+"""Tests of costs and waste across sessions: exact sums, the same answers with and without an index, no traces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.index.content import without_secure_delete
+from tests.thread.context_rows import cached_call, cached_reply
+from tests.transcripts import START, Pen, lines, prompt, transcript, write
+
+import threadline
+from threadline import locks
+from threadline.account import load_rates
+from threadline.archive import Archive
+from threadline.insight import DETECTORS, GROUP_KEYS
+from threadline.model.waste import WasteLimits
+
+TEXT = "line of text\n" * 300
+IDS = [f"5e551011-0000-4000-8000-00000000000{number}" for number in range(4)]
+ALL = WasteLimits(large_output=500, min_amount=Decimal(0))
+
+
+def session_rows(number: int, start: datetime, *, word: str = "file") -> list[Any]:
+    """Rows of a session with a file that is read twice."""
+    read = {"file_path": f"/work/{word}.py"}
+    return transcript(
+        prompt(f"read the {word}"),
+        cached_call(0, 20_000, "Read", read, TEXT, output=60),
+        cached_call(20_000, 900, "Read", read, TEXT, output=60),
+        cached_reply(20_900, 900, input_=0, output=40 + number),
+        prompt("next"),
+        cached_reply(21_800, 50, input_=0, output=40),
+        pen=Pen(IDS[number], start, cwd=f"/work/project-{number}"),
+    )
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with three sessions on three days, and a fourth that is a copy of the first and goes on."""
+    home = tmp_path / "home"
+    for number in range(3):
+        rows = session_rows(number, START + timedelta(days=number))
+        write(home / f"projects/-work-project-{number}/{IDS[number]}.jsonl", *rows)
+    copied = [{**row, "sessionId": IDS[3]} for row in session_rows(0, START)]
+    pen = Pen(IDS[3], START + timedelta(days=5))
+    pen.parent = copied[-1]["uuid"]
+    more = transcript(prompt("go on"), cached_reply(0, 22_000, input_=0), pen=pen)
+    write(home / f"projects/-work-project-0/{IDS[3]}.jsonl", *copied, *more)
+    return home
+
+
+@pytest.fixture
+def archive(home: Path, tmp_path: Path) -> Iterator[Archive]:
+    """An archive with an index."""
+    with threadline.open(home, index=tmp_path / "index.sqlite", keep=False, tz="UTC") as archive:
+        yield archive
+
+
+def without_index(home: Path) -> Archive:
+    """The same archive without an index."""
+    return threadline.open(home, index=False, keep=False, tz="UTC")
+
+
+SELECTIONS: list[dict[str, Any]] = [
+    {},
+    {"since": START + timedelta(days=1)},
+    {"since": START + timedelta(seconds=5)},  # within the first session
+    {"since": START + timedelta(seconds=3), "until": START + timedelta(days=1, seconds=4)},
+    {"project": "PROJECT-1"},
+    {"project": "project-0", "until": START + timedelta(days=1)},
+]
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_sums_are_those_of_the_ledger(archive: Archive, home: Path, selection: dict[str, Any]) -> None:
+    """To the last digit: of all rows and of the groups of each key, with an index and without."""
+    expected = archive.ledger(**selection).total.amount
+    for source in (archive, without_index(home)):
+        causes = source.causes(**selection)
+        assert causes.amount == expected
+        assert sum(cause.amount for cause in causes) == expected
+        for key in GROUP_KEYS:
+            assert sum(group.amount for group in causes.by(key)) == expected, key
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_index_gives_the_same_answers(archive: Archive, home: Path, selection: dict[str, Any]) -> None:
+    """All rows, groups and findings are equal, also when they come from the tables a second time."""
+    read = without_index(home)
+    for _ in range(2):
+        stored, expected = archive.causes(**selection), read.causes(**selection)
+        assert list(stored) == list(expected)
+        assert stored.largest(3) == list(expected)[:3]
+        assert (stored.sessions, stored.unpriced) == (expected.sessions, expected.unpriced)
+        assert stored.error == pytest.approx(expected.error)
+        for key in GROUP_KEYS:
+            assert stored.by(key) == expected.by(key)
+        assert archive.waste(limits=ALL, **selection) == read.waste(limits=ALL, **selection)
+        assert archive.waste(limits=ALL, **selection).total == expected.amount
+
+
+def test_groups_have_the_amounts_of_usage(archive: Archive) -> None:
+    """By session and project, they are those of the ledger: a copied message counts once."""
+    causes, ledger = archive.causes(), archive.ledger()
+    for key in ("session", "project"):
+        assert {group.key: group.amount for group in causes.by(key)} == {
+            row.keys[key]: row.amount for row in ledger.by(key)
+        }
+
+
+def test_turns_of_two_sessions_are_two_groups(archive: Archive) -> None:
+    """Each names its session."""
+    groups = [group for group in archive.causes().by("turn") if group.key == "1"]
+    assert {group.session for group in groups} == set(IDS)
+
+
+def test_changed_session_is_attributed_again(archive: Archive, home: Path) -> None:
+    """Only the transcript that grew has other causes."""
+    before = archive.causes().amount
+    archive.close()
+    path = home / f"projects/-work-project-1/{IDS[1]}.jsonl"
+    pen = Pen(IDS[1], START + timedelta(days=1, minutes=1))
+    with path.open("ab") as file:
+        file.write(lines(*transcript(prompt("more"), cached_reply(21_900, 100, input_=0), pen=pen)))
+    after = archive.causes()
+    assert after.amount == archive.ledger().total.amount
+    assert after.amount > before
+    assert list(after) == list(without_index(home).causes())
+
+
+def test_deleted_session_leaves_no_trace(archive: Archive, home: Path, tmp_path: Path) -> None:
+    """Neither in the tables nor in the bytes of the file."""
+    with without_secure_delete():
+        path = home / f"projects/-work-project-2/{IDS[2]}.jsonl"
+        write(path, *session_rows(2, START, word="platypus"))
+        assert any(cause.file == "/work/platypus.py" for cause in archive.causes())
+        archive.close()
+        path.unlink()
+        archive.refresh()
+        assert archive.causes().amount == archive.ledger().total.amount
+        assert archive.sql("SELECT COUNT(*) AS n FROM causes WHERE file LIKE '%platypus%'") == [{"n": 0}]
+        assert archive.sql("SELECT COUNT(DISTINCT insight_id) AS n FROM cause_sums") == [{"n": 3}]
+        archive.close()
+    content = b"".join(file.read_bytes() for file in tmp_path.glob("index.sqlite*"))
+    assert b"platypus" not in content
+
+
+def test_other_prices_are_not_those_of_the_index(archive: Archive, tmp_path: Path) -> None:
+    """The amounts are those of the ledger with the same price file."""
+    archive.causes()
+    file = tmp_path / "prices.json"
+    rate = {
+        "input_cost_per_token": 1e-6,
+        "output_cost_per_token": 7e-6,
+        "litellm_provider": "anthropic",
+        "mode": "chat",
+    }
+    file.write_text(json.dumps({"claude-sonnet-4-5-20250929": rate}))
+    rates = load_rates(file)
+    expected = archive.ledger(rates).total.amount
+    assert expected != archive.ledger().total.amount
+    assert archive.causes(prices=rates).amount == expected
+    assert archive.waste(prices=rates).total == expected
+    assert archive.causes().amount == archive.ledger().total.amount
+
+
+def test_index_that_cannot_be_written_gives_the_same_answers(archive: Archive, home: Path, tmp_path: Path) -> None:
+    """They are then computed each time."""
+    archive.open_index()
+    with locks.hold_lock(tmp_path / "index.sqlite.lock"):
+        assert list(archive.causes()) == list(without_index(home).causes())
+        assert archive.sql("SELECT COUNT(*) AS n FROM causes") == [{"n": 0}]
+
+
+def test_limits_narrow_what_is_stored(archive: Archive, home: Path) -> None:
+    """Every limit and choice of detectors gives the same as looking for it in the transcripts."""
+    read = without_index(home)
+    for limits in (WasteLimits(), ALL, WasteLimits(300, Decimal(0)), WasteLimits(500, Decimal(0), 800, 3)):
+        for detectors in ((), ("unchanged-file",), tuple(DETECTORS)[:2]):
+            assert archive.waste(limits=limits, detectors=detectors) == read.waste(limits=limits, detectors=detectors)
