@@ -20,6 +20,7 @@ def attribution_record(attribution: Attribution, by: str | None = None) -> dict[
     return {
         "session": attribution.session,
         "amount": attribution.amount,
+        "sessions": 1 if attribution.rows else 0,
         "error": round(attribution.error, 3) if attribution.error is not None else None,
         "unpriced": attribution.unpriced,
         "rows": rows,
@@ -29,7 +30,7 @@ def attribution_record(attribution: Attribution, by: str | None = None) -> dict[
 def causes_record(causes: CauseList, by: str | None = None) -> dict[str, Any]:
     """The causes of many sessions; with `by`, added up by a key of `GROUP_KEYS`."""
     rows = (
-        [{"session": cause.session, "project": cause.project, **cause_record(cause)} for cause in causes]
+        [cause_record(cause) for cause in causes]
         if by is None
         else [group_record(group, by) for group in causes.by(by)]
     )
@@ -46,6 +47,8 @@ def causes_record(causes: CauseList, by: str | None = None) -> dict[str, Any]:
 def cause_record(cause: CostCause) -> dict[str, Any]:
     """A cause of a cost."""
     return {
+        "session": cause.session,
+        "project": cause.project,
         "kind": str(cause.kind),
         "label": cause.label,
         "place": str(cause.place) if cause.place is not None else None,
