@@ -23,7 +23,7 @@ from threadline.cli.commands import threadline as command
 ROOT = Path(__file__).parents[2]
 GUIDES = ("README.md", "docs/quickstart.md")
 LIBRARY = "docs/library.md"
-PYTHON_PAGES = (*GUIDES, LIBRARY, "docs/why.md", "docs/budget.md")
+PYTHON_PAGES = (*GUIDES, LIBRARY, "docs/why.md", "docs/budget.md", "docs/digest.md")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
@@ -157,6 +157,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
         "context": [["last", "--json"], ["last", "--jsonl"]],
         "why": [["last", "--json"], ["last", "--jsonl"]],
         "waste": [["e3e75616", "--min", "0", "--jsonl"]],  # a session with an abandoned branch
+        "digest": [["--month", "2026-11", "--json"], ["--month", "2026-11", "--jsonl"]],
         "budget": [["--jsonl"], ["set", "9/week", "--jsonl"], ["remove", "week", "--jsonl"]],
         "watch": [["--since", "99999d", "--limit", "1", "--jsonl"]],
         "search": [["the", "--jsonl"]],

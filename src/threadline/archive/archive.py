@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from threadline.model.attribution import Attribution
     from threadline.model.budgets import Budget, BudgetUse
     from threadline.model.calls import FileList, ListedCall
+    from threadline.model.digest import Digest
     from threadline.model.edits import FileLog
     from threadline.model.entries import Entry
     from threadline.model.homes import Found, Transcript
@@ -882,6 +883,42 @@ class Archive:
         return measure_budgets(
             budgets, recent.ledger, now=present, zone=self.zone, complete_since=start, is_whole=recent.is_whole
         )
+
+    @named_keywords
+    def digest(
+        self,
+        unit: str | None = None,
+        value: str = "",
+        *,
+        project: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        prices: Rates | None = None,
+        now: datetime | None = None,
+    ) -> Digest:
+        """What was done in a period by project and session, what it cost, why, and what to change.
+
+        `unit` is `day`, `week` (the default) or `month`, and `value` says which: empty for the current one, `last`, a
+        date in it, or its name, such as `2026-W45`. With `since` instead, the period is from then to `until` or now.
+        Builds the index if needed.
+
+        Raises:
+            BadQuery: a value makes no sense.
+            IndexBusy: another process is building the index.
+        """
+        from threadline.archive.digest import build_digest
+        from threadline.model.digest import DigestPeriod, PeriodUnit
+
+        check_texts(project=project)
+        present = now or datetime.now(UTC)
+        if since is not None:
+            period = DigestPeriod.between(since, until, now=present, zone=self.zone)
+        else:
+            units = {str(choice): choice for choice in PeriodUnit if choice is not PeriodUnit.RANGE}
+            (name,) = parse_names("unit", unit or "week", list(units))
+            period = DigestPeriod.parse(units[name], value, now=present, zone=self.zone)
+        self.open_index()
+        return build_digest(self, period, now=present, zone=self.zone, project=project, prices=prices)
 
     @named_keywords
     def history(

@@ -3,6 +3,8 @@
 `export_sessions` redacts copies of the transcripts, renders them in an `ExportFormat`, and checks the finished files
 for leaks. They are in a staging folder then; `put_in_place` copies them to destinations that `check_destinations` has
 accepted. `load_settings` reads what the user wants hidden, and `write_report` records what was redacted.
+
+`render_digest_file` does the same for a digest.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from threadline.export.digest_file import render_digest_file
     from threadline.export.exporter import (
         ExportOptions,
         ExportResult,
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_exports(
     __name__,
     {
+        "digest_file": ["render_digest_file"],
         "exporter": [
             "ExportOptions",
             "ExportResult",

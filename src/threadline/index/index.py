@@ -45,8 +45,13 @@ from threadline.model.homes import (
 from threadline.model.places import AgentId, Problem, SessionId
 
 if TYPE_CHECKING:
+<<<<<<< HEAD
     from threadline.account import ChargeFilter, Ledger, Rates
     from threadline.index.insights import InsightSelection, NewInsight, OwnedCharges, StoredCauses, StoredSession
+=======
+    from threadline.account import Ledger, Rates
+    from threadline.index.activity import TranscriptActivity
+>>>>>>> 63141dc9 (Digest of a day, week or month: work, cost, causes and suggestions)
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch
     from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts, SessionLabels
     from threadline.index.refresh import RefreshResult
@@ -232,6 +237,14 @@ class Index:
         from threadline.index.charges import recent_usage
 
         return recent_usage(self._connection, self._homes, session, self.ledger(rates), since=since)
+
+    def transcript_activity(
+        self, transcripts: Collection[str], since: datetime, until: datetime
+    ) -> dict[str, TranscriptActivity]:
+        """What happened in transcripts in a period, by their paths."""
+        from threadline.index.activity import transcript_activity
+
+        return transcript_activity(self._connection, transcripts, since, until)
 
     def session_costs(self) -> dict[str | None, Decimal]:
         """The amount each session cost, for those whose prices are known."""

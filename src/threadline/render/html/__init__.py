@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from threadline.render.html.calls.view import render_call
     from threadline.render.html.code import render_raw_entry
     from threadline.render.html.conversation import ConversationRenderer, MessageStats, StatsByMessage
+    from threadline.render.html.digest import render_digest
     from threadline.render.html.element import (
         EMPTY,
         Child,
@@ -66,6 +67,7 @@ __getattr__ = lazy_exports(
         "calls.view": ["render_call"],
         "code": ["render_raw_entry"],
         "conversation": ["ConversationRenderer", "MessageStats", "StatsByMessage"],
+        "digest": ["render_digest"],
         "element": [
             "Child",
             "EMPTY",

@@ -1,0 +1,77 @@
+"""Render a digest as HTML: its blocks, and a chart of its days."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import tzinfo
+from itertools import groupby
+
+from markupsafe import Markup
+
+from threadline.model.digest import Digest
+from threadline.model.text import format_amount
+from threadline.render.digest import MAX_SESSIONS, DigestBlock, DigestPart, digest_blocks
+from threadline.render.html.element import EMPTY, Child, el, join
+from threadline.render.html.svg_charts import Bar, bar_chart
+from threadline.render.text import Role
+
+SessionAddress = Callable[[str], str | None]
+"""Returns the address of a session's page; None if it has none."""
+_TAGS = {"title": "h1", "heading": "h2", "subheading": "h3", "text": "p"}
+_MIN_DAYS_FOR_CHART = 2
+
+
+def render_digest(
+    digest: Digest,
+    zone: tzinfo,
+    *,
+    max_sessions: int = MAX_SESSIONS,
+    session_address: SessionAddress | None = None,
+    day_address: Callable[[str], str | None] | None = None,
+) -> Markup:
+    """Render a digest. Titles of sessions and columns of days are links if they have an address."""
+    blocks = list(digest_blocks(digest, zone, max_sessions=max_sessions))
+    link = session_address or (lambda _session: None)
+    parts: list[Child] = []
+    for is_list, group in groupby(blocks, key=lambda block: block.kind in {"item", "detail"}):
+        run = list(group)
+        parts += [el("ul", _items(run, link))] if is_list else [_render_block(block, link) for block in run]
+    return el("article", join(_with_chart(parts, digest, day_address)), class_="digest")
+
+
+def _with_chart(parts: list[Child], digest: Digest, day_address: Callable[[str], str | None] | None) -> Iterator[Child]:
+    """Put the chart of the days after the title."""
+    yield from parts[:1]
+    if len(digest.days) >= _MIN_DAYS_FOR_CHART:
+        address = day_address or (lambda _day: None)
+        bars = [Bar(day, [float(total.amount or 0)], address(day)) for day, total in digest.days]
+        yield bar_chart("digest-days", "Amount by day", ["amount"], bars, format_amount)
+    yield from parts[1:]
+
+
+def _render_block(block: DigestBlock, link: SessionAddress) -> Markup:
+    return el(_TAGS[block.kind], [_render_part(part, link) for part in block.parts])
+
+
+def _items(blocks: Iterable[DigestBlock], link: SessionAddress) -> Iterator[Markup]:
+    """The items of a list, each with its details as a list of its own."""
+    item: list[Child] = []
+    details: list[Markup] = []
+    for block in blocks:
+        content = [_render_part(part, link) for part in block.parts]
+        if block.kind == "detail":
+            details.append(el("li", content))
+            continue
+        if item:
+            yield el("li", item, el("ul", details) if details else EMPTY)
+        item, details = list(content), []
+    if item:
+        yield el("li", item, el("ul", details) if details else EMPTY)
+
+
+def _render_part(part: DigestPart, link: SessionAddress) -> Child:
+    address = link(part.session) if part.session is not None else None
+    content: Child = el("a", part.text, href=address) if address is not None else part.text
+    if part.role is Role.STRONG:
+        return el("strong", content)
+    return el("code", content) if part.role is Role.CODE else content
