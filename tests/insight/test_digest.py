@@ -90,10 +90,10 @@ def test_time_worked() -> None:
     assert total_time([]) == timedelta(0)
 
 
-def digest_of(home: Path, *arguments: str, now: datetime = NOW, **keywords: str) -> Digest:
+def digest_of(home: Path, *arguments: str, now: datetime = NOW, project: str | None = None) -> Digest:
     """The digest of a home, in UTC."""
     with threadline.open(home, tz="UTC") as archive:
-        return archive.digest(*arguments, now=now, **keywords)
+        return archive.digest(*arguments, now=now, project=project)
 
 
 @pytest.fixture

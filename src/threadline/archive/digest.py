@@ -22,6 +22,7 @@ from threadline.model.digest import (
     WorkDone,
 )
 from threadline.model.ledger import NONE, Row, Sum, sum_amounts
+from threadline.model.places import SessionId
 from threadline.model.text import count, format_amount, format_duration, format_percent, mcp_server
 from threadline.model.times import zone_name
 from threadline.model.waste import Waste
@@ -59,7 +60,7 @@ _KIND_LABELS = {
     CauseKind.SYSTEM: "System prompts and tool definitions",
     CauseKind.SUMMARY: "Summaries of compactions",
     CauseKind.PROMPT: "Prompts",
-    CauseKind.REPLY: "Replies",
+    CauseKind.REPLY: "Replies of the model",
     CauseKind.THINKING: "Thinking",
     CauseKind.INJECTED: "Texts that Claude Code adds",
     CauseKind.IMAGE: "Images",
@@ -184,7 +185,7 @@ def _digest_session(
     has_id = part.session != NONE
     times = part.times
     return DigestSession(
-        session=part.session if has_id else None,
+        session=SessionId(part.session) if has_id else None,
         title=titles.get(part.session, "") if has_id else _NO_SESSION,
         project=part.project,
         sum=Sum.of(part.rows),
@@ -218,7 +219,13 @@ def _projects(ledger: Ledger, previous: Ledger, found: _Sessions) -> Iterable[Di
 def _add_work(parts: Iterable[WorkDone]) -> WorkDone:
     works = list(parts)
     return WorkDone(
-        *(sum(getattr(work, name) for work in works) for name in WorkDone.__struct_fields__[:-1]),
+        commits=sum(work.commits for work in works),
+        pull_requests=sum(work.pull_requests for work in works),
+        files=sum(work.files for work in works),
+        added=sum(work.added for work in works),
+        removed=sum(work.removed for work in works),
+        test_runs=sum(work.test_runs for work in works),
+        failed_runs=sum(work.failed_runs for work in works),
         results=tuple(result for work in works for result in work.results),
     )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.export.digest_file import render_digest_file
+    from threadline.export.digest_file import DigestFormat, render_digest_file
     from threadline.export.exporter import (
         ExportOptions,
         ExportResult,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_exports(
     __name__,
     {
-        "digest_file": ["render_digest_file"],
+        "digest_file": ["DigestFormat", "render_digest_file"],
         "exporter": [
             "ExportOptions",
             "ExportResult",

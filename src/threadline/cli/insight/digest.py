@@ -31,7 +31,7 @@ from threadline.render import Style, digest_lines
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
-    from threadline.export.digest_file import DigestFormat
+    from threadline.export import DigestFormat
 
 _DEFAULT_SESSIONS = 10
 _THIS = "this"
