@@ -45,13 +45,9 @@ from threadline.model.homes import (
 from threadline.model.places import AgentId, Problem, SessionId
 
 if TYPE_CHECKING:
-<<<<<<< HEAD
     from threadline.account import ChargeFilter, Ledger, Rates
-    from threadline.index.insights import InsightSelection, NewInsight, OwnedCharges, StoredCauses, StoredSession
-=======
-    from threadline.account import Ledger, Rates
     from threadline.index.activity import TranscriptActivity
->>>>>>> 63141dc9 (Digest of a day, week or month: work, cost, causes and suggestions)
+    from threadline.index.insights import InsightSelection, NewInsight, OwnedCharges, StoredCauses, StoredSession
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch
     from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts, SessionLabels
     from threadline.index.refresh import RefreshResult
