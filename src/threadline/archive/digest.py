@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from threadline.index import TranscriptActivity, total_time, work_spans
 from threadline.model.attribution import CauseKind, CostCause
+from threadline.model.context import BreakCause
 from threadline.model.digest import (
     Digest,
     DigestCause,
@@ -36,7 +37,6 @@ _MAX_CAUSES = 3
 _MAX_HINTS = 5
 _MAX_ADVICE = 2
 _EXAMPLES = 200
-_CACHE_BREAK, _UNKNOWN = "cache-break", "unknown"
 _DIVISION = Context(prec=28, rounding=ROUND_HALF_EVEN)
 _TOOL_KINDS = frozenset({str(CauseKind.CALL), str(CauseKind.RESULT)})
 _MIN_FAILED, _MIN_FAILED_SHARE = 5, 0.2
@@ -298,18 +298,23 @@ def _top_waste(waste: Sequence[Waste], total: Decimal | None) -> Iterable[Digest
 
 
 def _waste_label(detector: str, group: Sequence[Waste]) -> str:
-    """What the findings have in common. The label of a cache break ends with its cause."""
+    """What the findings have in common; of cache breaks also their causes."""
     label = _WASTE_LABELS.get(detector, detector)
-    causes = {finding.label.rpartition(": ")[2]: None for finding in group} if detector == _CACHE_BREAK else {}
+    causes = dict.fromkeys(cause for finding in group if (cause := _break_cause(finding)) is not None)
     return f"{label} ({', '.join(causes)})" if causes else label
+
+
+def _break_cause(finding: Waste) -> BreakCause | None:
+    """Why the cache was lost: the label of the finding begins with it."""
+    word = finding.label.partition(":")[0] if finding.detector == "cache-break" else ""
+    return BreakCause(word) if word in list(BreakCause) else None
 
 
 def _waste_advice(group: Sequence[Waste]) -> str:
     """The advice of the findings, the most expensive first. That of an unknown cause is left out if there is other."""
     amounts: defaultdict[str, Decimal] = defaultdict(Decimal)
     for finding in group:
-        is_unknown = finding.detector == _CACHE_BREAK and finding.label.endswith(_UNKNOWN)
-        amounts[finding.advice] += finding.amount if not is_unknown else 0
+        amounts[finding.advice] += finding.amount if _break_cause(finding) is not BreakCause.UNKNOWN else 0
     ordered = sorted(amounts, key=lambda advice: -amounts[advice])
     return " ".join([advice for advice in ordered if amounts[advice]][:_MAX_ADVICE] or ordered[:1])
 

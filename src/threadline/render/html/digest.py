@@ -19,6 +19,7 @@ SessionAddress = Callable[[str], str | None]
 """Returns the address of a session's page; None if it has none."""
 _TAGS = {"title": "h1", "heading": "h2", "subheading": "h3", "text": "p"}
 _MIN_DAYS_FOR_CHART = 2
+_WHOLE_DOLLARS_FROM = 10
 
 
 def render_digest(
@@ -45,8 +46,13 @@ def _with_chart(parts: list[Child], digest: Digest, day_address: Callable[[str],
     if len(digest.days) >= _MIN_DAYS_FOR_CHART:
         address = day_address or (lambda _day: None)
         bars = [Bar(day, [float(total.amount or 0)], address(day)) for day, total in digest.days]
-        yield bar_chart("digest-days", "Amount by day", ["amount"], bars, format_amount)
+        yield bar_chart("digest-days", "Amount by day", ["amount"], bars, _format_short)
     yield from parts[1:]
+
+
+def _format_short(value: float) -> str:
+    """An amount at the side of the chart, where there is little room."""
+    return f"${value:,.0f}" if value >= _WHOLE_DOLLARS_FROM or not value else format_amount(value)
 
 
 def _render_block(block: DigestBlock, link: SessionAddress) -> Markup:
