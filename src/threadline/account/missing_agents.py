@@ -9,21 +9,40 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from threadline.model.homes import Transcript
 from threadline.model.ledger import MissingAgent
 from threadline.model.places import Place
 from threadline.model.times import parse_timestamp
-from threadline.model.usage import TranscriptSightings
+from threadline.model.usage import AgentResultUsage, TranscriptSightings
 
 _LAST = datetime.max.replace(tzinfo=UTC)
+
+
+class _NamedAgent(NamedTuple):
+    """A result that names an agent, and where it was read."""
+
+    result: AgentResultUsage
+    transcript: Transcript
+    project: str
+    line_at: Callable[[int], int]
+
+    def as_missing(self) -> MissingAgent:
+        """The agent, if it left nothing. To know the line of its call, the lines before it are counted."""
+        result = self.result
+        place = Place(os.fspath(self.transcript.path), self.line_at(result.offset))
+        timestamp = parse_timestamp(result.time)
+        return MissingAgent(
+            result.agent, result.call, self.transcript.session, self.project, timestamp, result.tokens, place
+        )
 
 
 class AgentResults:
     """Collects the agents that results name and the agents that left rows, transcript by transcript."""
 
     def __init__(self) -> None:
-        self._named: list[MissingAgent] = []
+        self._named: list[_NamedAgent] = []
         self._present: set[str] = set()
 
     def add(
@@ -34,23 +53,12 @@ class AgentResults:
             self._present.add(transcript.agent)
         agents = {read.origins[s.origin_number].agent for s in read.sightings if not s.is_repeat}
         self._present.update(agent for agent in agents if agent is not None)
-        path = os.fspath(transcript.path)
-        self._named.extend(
-            MissingAgent(
-                started.agent,
-                started.call,
-                transcript.session,
-                project,
-                parse_timestamp(started.time),
-                started.tokens,
-                Place(path, line_at(started.offset)),
-            )
-            for started in read.agents
-        )
+        self._named.extend(_NamedAgent(result, transcript, project, line_at) for result in read.agents)
 
     def __iter__(self) -> Iterator[MissingAgent]:
         """Iterate over the agents that left nothing, oldest first, once all transcripts have been added."""
-        return iter(merge_missing_agents(agent for agent in self._named if agent.agent not in self._present))
+        missing = (named.as_missing() for named in self._named if named.result.agent not in self._present)
+        return iter(merge_missing_agents(missing))
 
 
 def merge_missing_agents(agents: Iterable[MissingAgent]) -> tuple[MissingAgent, ...]:

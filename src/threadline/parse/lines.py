@@ -125,7 +125,6 @@ def find_lines(path: str | Path, needle: bytes, *, offset: int = 0) -> Iterator[
     """
     descriptor = open_transcript(path)
     try:
-        os.lseek(descriptor, offset, os.SEEK_SET)
         yield from _iter_matching_lines(descriptor, needle, offset)
     except OSError as error:
         raise Unreadable(f"{os.fspath(path)!r} cannot be read: {error.strerror or error}.") from None
@@ -170,9 +169,8 @@ def _iter_matching_lines(descriptor: int, needle: bytes, offset: int) -> Iterato
 
 def _iter_blocks(descriptor: int, offset: int) -> Iterator[tuple[int, bytes, int, int]]:
     """Yield the file in blocks: offset, bytes, where the last complete line ends, and bytes skipped before it."""
-    rest = b""
-    while data := os.read(descriptor, _BLOCK_SIZE):
-        block = rest + data if rest else data
+    # The beginning of a line at the end of a block is read again with the next block: joining blocks takes longer.
+    while block := _read_once(descriptor, _BLOCK_SIZE, offset):
         stop = block.rfind(b"\n") + 1
         skipped = 0
         if not stop:
@@ -181,9 +179,6 @@ def _iter_blocks(descriptor: int, offset: int) -> Iterator[tuple[int, bytes, int
             stop = block.rfind(b"\n") + 1 or len(block)
         yield offset, block, stop, skipped
         offset += stop
-        rest = block[stop:]
-    if rest:
-        yield offset, rest, len(rest), 0
 
 
 def _join_long_line(descriptor: int, first: bytes) -> tuple[bytes, int]:

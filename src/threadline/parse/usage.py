@@ -440,7 +440,9 @@ class SightingCollector:
             if not (sent or read or usage.output_tokens) and not _has_counts(usage):
                 continue
             key = message.id or row.request_id or row.uuid or f"{self.transcript.path}@{offset}"
-            agent = owner or row.agent_id or _second_agent_id(row) or (INLINE_AGENT if row.is_agent else None)
+            agent = owner or row.agent_id or (_second_agent_id(row) if row.agent_id_again else None)
+            if agent is None and row.is_agent:
+                agent = INLINE_AGENT
             if repeated:  # what an agent's transcript repeats is another agent's
                 agent = row.agent_id or agent
             group = (key, own_session or row.session_id, agent, sent, five + hour, read, repeated)
@@ -582,7 +584,7 @@ def _longest_content(content: list[ContentRow] | str) -> int:
 def _second_agent_id(row: EntryRow) -> str | None:
     """Return the `agent_id` of a row, unless it names another agent, by its transcript: see `ChainEntry`."""
     names_other = not row.is_agent and bytes(row.agent_transcript_path) not in (b"", b"null")
-    return row.agent_id_again if row.agent_id_again and not names_other else None
+    return None if names_other else row.agent_id_again
 
 
 def _unwrap_progress(row: EntryRow) -> tuple[EntryRow, MessageRow | None]:
