@@ -8,9 +8,7 @@ from typing import Any
 from msgspec import field
 
 from threadline.model.places import AgentId, CallId, SessionId
-from threadline.model.results import Task, Todo
 from threadline.model.times import parse_timestamp
-from threadline.model.usage import StatsCache
 from threadline.shape import Shape
 
 
@@ -195,24 +193,3 @@ class TitleFile(Shape, frozen=True):
     """`<session>/custom-title.json`: the title a person gave."""
 
     custom_title: str | None = None
-
-
-SideContent = (
-    list[HistoryPrompt]
-    | list[Todo]
-    | list[InboxMessage]
-    | Task
-    | Team
-    | AgentMeta
-    | SessionsIndex
-    | StatsCache
-    | LiveSession
-    | WorkflowRun
-    | Job
-    | IdeLock
-    | TitleFile
-    | str
-    | bytes
-    | None
-)
-"""The content of a side file."""

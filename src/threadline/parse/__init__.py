@@ -32,8 +32,8 @@ if TYPE_CHECKING:
         read_cost_states,
         read_mentions,
     )
-    from threadline.parse.side_files import SIDE_SHAPES, read_agent_meta, read_side_file, read_task, read_todos
-    from threadline.parse.side_values import decode_side_value, read_side_bytes
+    from threadline.parse.side_files import SIDE_SHAPES, read_side_file, read_task, read_todos
+    from threadline.parse.side_values import decode_side_value, read_agent_meta, read_side_bytes, read_side_content
     from threadline.parse.summaries import (
         NamedEntry,
         TranscriptLinks,
@@ -79,8 +79,8 @@ __getattr__ = lazy_exports(
             "read_cost_states",
             "read_mentions",
         ],
-        "side_files": ["SIDE_SHAPES", "read_agent_meta", "read_side_file", "read_task", "read_todos"],
-        "side_values": ["decode_side_value", "read_side_bytes"],
+        "side_files": ["SIDE_SHAPES", "read_side_file", "read_task", "read_todos"],
+        "side_values": ["decode_side_value", "read_agent_meta", "read_side_bytes", "read_side_content"],
         "summaries": [
             "NamedEntry",
             "TranscriptLinks",

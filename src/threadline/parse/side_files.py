@@ -24,7 +24,7 @@ from threadline.model.side_files import (
 )
 from threadline.model.usage import StatsCache
 from threadline.parse.lines import read_chunks
-from threadline.parse.side_values import SideReading, decode_side_value, read_side_bytes
+from threadline.parse.side_values import SideReading, decode_side_value, read_side_bytes, read_side_content
 from threadline.shape import UnknownPart
 
 # Side files are small. A larger file is not one of these types.
@@ -60,14 +60,6 @@ def read_side_file(side: SideFile) -> SideReading:
     return decode_side_value(read_side_bytes(side.path, side.home.path), shape, Place(str(side.path), 1))
 
 
-def read_agent_meta(path: Path) -> AgentMeta | None:
-    """Read the `.meta.json` beside an agent's transcript; None if it is missing or unreadable."""
-    with suppress(Error):
-        content = decode_side_value(read_side_bytes(path, path.parent), AgentMeta, Place(str(path), 1)).content
-        return content if isinstance(content, AgentMeta) else None
-    return None
-
-
 def read_todos(path: Path, home: Path) -> list[Todo] | None:
     """Read a file under `todos/` of a home; None if it is missing or unreadable."""
     with suppress(Error):
@@ -78,10 +70,7 @@ def read_todos(path: Path, home: Path) -> list[Todo] | None:
 
 def read_task(path: Path, home: Path) -> Task | None:
     """Read a file under `tasks/` of a home; None if it is missing or unreadable."""
-    with suppress(Error):
-        content = decode_side_value(read_side_bytes(path, home), Task, Place(str(path), 1)).content
-        return content if isinstance(content, Task) else None
-    return None
+    return read_side_content(path, home, Task)
 
 
 def _read_history(path: Path) -> SideReading:

@@ -6,14 +6,24 @@ This is a module of its own because the types of all side files take time to loa
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
+from threadline.errors import Error
 from threadline.home_files import open_transcript
 from threadline.model.places import Place, Problem, ProblemKind
-from threadline.shape import UnknownPart, find_unknown, fit, lenient_loads
+from threadline.model.side_files import AgentMeta
+from threadline.parse.lines import DECODE_ERRORS
+
+if TYPE_CHECKING:
+    from threadline.shape import UnknownPart
+
+Content = TypeVar("Content", bound=Struct)
 
 _MAX_SIZE = 64 * 1024 * 1024
 # An editor's lock file contains the token for talking to the editor. It is never returned.
@@ -39,8 +49,37 @@ def read_side_bytes(path: Path, home: Path) -> bytes:
         return file.read(_MAX_SIZE)
 
 
+def read_side_content(path: Path, home: Path, shape: type[Content]) -> Content | None:
+    """Read the object in a side file of a home; None if it is missing or unreadable, or something else.
+
+    Most files fit their type, and are decoded at once. Only others are read leniently: that needs tables of the type,
+    which take longer to build than such a file to read.
+    """
+    try:
+        data = read_side_bytes(path, home)
+    except Error:
+        return None
+    decoder: msgspec.json.Decoder[Content] = _decoder(shape)
+    with suppress(*DECODE_ERRORS):
+        return decoder.decode(data)
+    content = decode_side_value(data, shape, Place(str(path), 1)).content
+    return content if isinstance(content, shape) else None
+
+
+@cache
+def _decoder(shape: type[Content]) -> msgspec.json.Decoder[Content]:
+    return msgspec.json.Decoder(shape)
+
+
+def read_agent_meta(path: Path) -> AgentMeta | None:
+    """Read the `.meta.json` beside an agent's transcript; None if it is missing or unreadable."""
+    return read_side_content(path, path.parent, AgentMeta)
+
+
 def decode_side_value(data: bytes, shape: Any, place: Place) -> SideReading:
     """Decode a JSON value leniently, with its problems."""
+    from threadline.shape import find_unknown, fit, lenient_loads  # noqa: PLC0415 - most contents need no leniency
+
     bare = data.strip(b"\0 \t\r\n")
     if not bare:
         return SideReading(None)

@@ -1,20 +1,18 @@
 """Find sessions that are running now, from the registry of live processes in a home.
 
-This is a module of its own because it loads the types of all side files.
+This is a module of its own because few homes have running sessions.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
-from threadline.errors import Error
 from threadline.model.homes import SideFile, SideFileKind
 from threadline.model.places import SessionId
 from threadline.model.side_files import LiveSession
-from threadline.parse import read_side_file
+from threadline.parse import read_side_content
 
 _START_TIME_FIELD = 19
 """The index of the start time in `/proc/<pid>/stat`, counted after the name."""
@@ -29,10 +27,9 @@ def find_running_sessions(side_files: Iterable[SideFile]) -> set[SessionId]:
     for side in side_files:
         if side.kind is not SideFileKind.LIVE_SESSION or not side.path.stem.isdecimal():
             continue
-        with suppress(Error):
-            live = read_side_file(side).content
-            if isinstance(live, LiveSession) and live.session_id is not None and _is_alive(live):
-                sessions.add(live.session_id)
+        live = read_side_content(side.path, side.home.path, LiveSession)
+        if live is not None and live.session_id is not None and _is_alive(live):
+            sessions.add(live.session_id)
     return sessions
 
 

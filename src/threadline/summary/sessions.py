@@ -449,7 +449,7 @@ def _running_sessions(found: list[Found]) -> set[SessionId]:
     registered = [side_file for home in found for side_file in list_live_session_files(home.home)]
     if not registered:
         return set()
-    from threadline.summary.running import find_running_sessions  # loads the types of all side files
+    from threadline.summary.running import find_running_sessions  # seldom needed
 
     return find_running_sessions(registered)
 
