@@ -92,12 +92,24 @@ def build_spending(
     found: Iterable[Found],
     named: Callable[[Transcript], SessionId | None],
     shared: Iterable[SharedTokens],
+    mains: Collection[Path] | None = None,
 ) -> SpendingBySession:
-    """Assign what was spent to main transcripts. `named` returns the session that an agent's entries name."""
+    """Assign what was spent to main transcripts. `named` returns the session that an agent's entries name.
+
+    With `mains`, only what these main transcripts and their agents spent is summed.
+    """
     homes = list(drop_shared_transcripts(found))
     names = {(project.home, project.folder): project.name for home in homes for project in home.projects}
-    transcripts = {str(transcript.path): transcript for home in homes for transcript in home.transcripts}
-    owners = SessionOwners(transcripts.values(), named)
+    all_transcripts = {str(transcript.path): transcript for home in homes for transcript in home.transcripts}
+    owners = SessionOwners(all_transcripts.values(), named)
+    transcripts = all_transcripts
+    if mains is not None:
+        transcripts = {
+            path: transcript
+            for path, transcript in all_transcripts.items()
+            if (main := owners.main_of(transcript)) is not None and main.path in mains
+        }
+        ledger = ledger.where(transcripts=transcripts.keys())
     by_main: dict[Path, list[Sum]] = {}
     parts: dict[Path, list[Path]] = {}
     projects: dict[Path, str] = {}
@@ -116,7 +128,7 @@ def build_spending(
     return SpendingBySession(
         own={main: Sum.of(rows) for main, rows in by_main.items()},
         transcripts={main: tuple(sorted(set(paths))) for main, paths in parts.items()},
-        shared=_add_shared(shared, transcripts, owners),
+        shared=_add_shared(shared, all_transcripts, owners, mains),
         unowned=tuple(
             UnlistedSpending(
                 session=SessionId(session) if session != NONE else None,
@@ -132,14 +144,17 @@ def build_spending(
 
 
 def _add_shared(
-    rows: Iterable[SharedTokens], transcripts: Mapping[str, Transcript], owners: SessionOwners
+    rows: Iterable[SharedTokens],
+    transcripts: Mapping[str, Transcript],
+    owners: SessionOwners,
+    mains: Collection[Path] | None,
 ) -> dict[Path, tuple[SharedSpending, ...]]:
     """Add up what sessions share, without what agents and their own session share."""
     tokens: dict[Path, dict[Path, int]] = {}
     for row in rows:
         holder, owner = transcripts.get(row.transcript), transcripts.get(row.owner)
         main = owners.main_of(holder) if holder is not None else None
-        if main is None or owner is None:
+        if main is None or owner is None or (mains is not None and main.path not in mains):
             continue
         other = owners.main_of(owner) or owner
         if other.path != main.path:

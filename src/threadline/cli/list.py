@@ -112,8 +112,7 @@ def list(  # noqa: A001 - a command has the name that people type
         if not archive.homes:
             out.report_no_home()
         listing = archive.sessions(criteria)
-        # A table reads few transcripts. Without an index, amounts would need all of them.
-        spending = archive.spending() if output != "table" or archive.is_indexed else None
+        spending = _spending_of(archive, listing, output)
         unlisted = _find_unlisted(archive, spending, criteria, listing, limit) if spending is not None else ()
         if output != "table" and spending is not None:
             rows = (_session_row(session, spending) for session in listing)
@@ -125,6 +124,15 @@ def list(  # noqa: A001 - a command has the name that people type
         if listing.sessions or unlisted or not archive.homes:
             return EXIT_OK if listing.sessions or unlisted else EXIT_NOTHING
         return out.report_nothing(_explain_nothing(archive, criteria, zone))
+
+
+def _spending_of(archive: Archive, listing: SessionList, output: str) -> SpendingBySession | None:
+    """What sessions spent; None if an answer would need all transcripts, and a table reads few."""
+    if output == "table" and not archive.is_indexed:
+        return None
+    # A table that is cut does not say what was spent elsewhere.
+    is_cut = output == "table" and listing.more
+    return archive.spending({session.path for session in listing} if is_cut else None)
 
 
 def _session_row(session: SessionSummary, spending: SpendingBySession) -> dict[str, Any]:

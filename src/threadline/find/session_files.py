@@ -54,11 +54,11 @@ class SessionOwners:
         self._named = named
         self._in_folder: dict[tuple[str, str, str], Transcript] = {}
         self._in_home: dict[tuple[str, str], Transcript] = {}
-        for transcript in sorted(transcripts, key=_living_first):
-            if transcript.is_main:
-                session = str(transcript.session)
-                self._in_folder.setdefault((transcript.home.name, transcript.folder, session), transcript)
-                self._in_home.setdefault((transcript.home.name, session), transcript)
+        mains = [transcript for transcript in transcripts if transcript.is_main]
+        for main in sorted(mains, key=_living_first):
+            home, session = main.home.name, str(main.session)
+            self._in_folder.setdefault((home, main.folder, session), main)
+            self._in_home.setdefault((home, session), main)
 
     def main_of(self, transcript: Transcript) -> Transcript | None:
         """Return the main transcript of the session that a transcript belongs to; None if there is none."""
@@ -69,8 +69,9 @@ class SessionOwners:
         session = transcript.session or self._named(transcript)
         if session is None:
             return None
-        main = self._in_folder.get((transcript.home.name, transcript.folder, str(session)))
-        return main or (self._in_home.get((transcript.home.name, str(session))) if is_uuid(session) else None)
+        home = transcript.home.name
+        main = self._in_folder.get((home, transcript.folder, str(session)))
+        return main or (self._in_home.get((home, str(session))) if is_uuid(session) else None)
 
 
 def _living_first(transcript: Transcript) -> tuple[bool, str]:

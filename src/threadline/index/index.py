@@ -282,7 +282,7 @@ class Index:
 
     def shared_tokens(self) -> list[tuple[str, str, int]]:
         """The paths of two transcripts, and the tokens of messages that both contain and the second one owns."""
-        from threadline.index.queries import shared_tokens
+        from threadline.index.ledger import shared_tokens
 
         return shared_tokens(self._connection)
 

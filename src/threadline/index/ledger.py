@@ -258,6 +258,22 @@ class _LazyCharges(Sequence[Charge]):
         return self._charges
 
 
+# An id that several calls have in common does not say which of them a transcript contains.
+_SELECT_SHARED = """SELECT h.path, w.path, SUM(tokens) FROM (
+    SELECT DISTINCT c.message_id, c.number, s.transcript_id AS holder, o.transcript_id AS owner,
+        c.input + c.output + c.cache_write_5m + c.cache_write_1h + c.cache_read AS tokens
+    FROM charged c JOIN origins o USING(origin_id) JOIN sightings s ON s.message_id = c.message_id
+    WHERE c.copied AND s.transcript_id <> o.transcript_id
+    AND 1 = (SELECT COUNT(*) FROM charged d WHERE d.message_id = c.message_id AND d.part IS NULL))
+JOIN transcripts h ON h.transcript_id = holder JOIN transcripts w ON w.transcript_id = owner GROUP BY holder, owner"""
+
+
+def shared_tokens(connection: sqlite3.Connection) -> list[tuple[str, str, int]]:
+    """The paths of two transcripts, and the tokens of messages that both contain and the second one owns."""
+    rows = connection.execute(_SELECT_SHARED)
+    return [(decode_path(holder), decode_path(owner), tokens) for holder, owner, tokens in rows]
+
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SELECT_ENDS = f"SELECT time / {QUARTER_MS}, rate_id, MIN(time), MAX(time) FROM charged WHERE {{0}} GROUP BY 1, 2"  # noqa: S608 - numbers
 _SELECT_TIMES = "SELECT time, rate_id FROM charged WHERE {0} ORDER BY time, message_id, number"

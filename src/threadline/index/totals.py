@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
 from threadline.account import COUNTS, TIME_KEYS, Calendar, ChargeFilter
-from threadline.index.store import QUARTER_MS, decode_path, decode_time, epoch_milliseconds
+from threadline.index.store import QUARTER_MS, decode_path, decode_time, encode_path, epoch_milliseconds
 from threadline.model.homes import Homes
 from threadline.model.ledger import MAIN, NO_CALL, NONE, STANDARD_TIER, GroupKey, Rate, RatedGroup
 from threadline.model.times import is_within, parse_timestamp, utc_offset
+
+_MAX_VALUES = 500
+"""How many values a statement gets at most. SQLite has a limit, which differs."""
 
 
 def sql_conditions(connection: sqlite3.Connection, selection: ChargeFilter) -> list[str]:
@@ -41,10 +44,19 @@ def sql_conditions(connection: sqlite3.Connection, selection: ChargeFilter) -> l
         matches = [quote_sql(session) for (session,) in sessions if selection.matches_session(session)]
         conditions.append(f"o.session IN ({', '.join(matches)})")
     if selection.transcripts is not None:
-        rows = connection.execute("SELECT transcript_id, path FROM transcripts")
-        numbers = [str(number) for number, path in rows if decode_path(path) in selection.transcripts]
+        numbers = map(str, _transcript_ids(connection, selection.transcripts))
         conditions.append(f"o.transcript_id IN ({', '.join(numbers)})")
     return conditions
+
+
+def _transcript_ids(connection: sqlite3.Connection, paths: Collection[str]) -> Iterator[int]:
+    """The ids of transcripts, by their paths."""
+    stored = [encode_path(path) for path in paths]
+    for start in range(0, len(stored), _MAX_VALUES):
+        some = stored[start : start + _MAX_VALUES]
+        marks = ", ".join("?" * len(some))
+        rows = connection.execute(f"SELECT transcript_id FROM transcripts WHERE path IN ({marks})", some)  # noqa: S608 - marks
+        yield from (number for (number,) in rows)
 
 
 def quote_sql(text: str) -> str:
