@@ -6,6 +6,7 @@ command line names), `filters`, `rows` (turns, calls and entries for programs) a
 pager, progress bars, messages).
 """
 
+import gc
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,14 @@ from threadline.errors import NotFound
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.cli.commands import main, run
+    from threadline.cli.commands import run
 
 EXIT_OK, EXIT_NOTHING, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
 """Exit codes: results found, nothing found, an error, Ctrl-C."""
+
+
+# Commands create objects by the hundred thousand and no cycles; frequent collections only cost time.
+_GC_THRESHOLD = 100_000
 
 
 class NoHome(NotFound):
@@ -29,9 +34,17 @@ def is_sqlite_error(error: Exception) -> bool:
     return sqlite3 is not None and isinstance(error, sqlite3.Error)
 
 
+def main() -> None:
+    """Run the command and exit with its code. Errors are printed as one sentence, never as a traceback."""
+    gc.set_threshold(_GC_THRESHOLD)  # first of all: importing creates many objects, too
+    from threadline.cli.commands import run_and_exit  # noqa: PLC0415 - after that
+
+    run_and_exit(sys.argv[1:])
+
+
 __getattr__ = lazy_exports(
     __name__,
     {
-        "commands": ["main", "run"],
+        "commands": ["run"],
     },
 )

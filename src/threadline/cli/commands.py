@@ -1,19 +1,15 @@
-"""The table of commands, the entry point, and errors as one-line messages.
-
-Not called `main`: `threadline.cli.main` is the entry point (a function), and a submodule of that name would replace it.
-"""
+"""The table of commands, how one is run, and errors as one-line messages."""
 
 from __future__ import annotations
 
 import errno
-import gc
 import io
 import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 try:
     import click
@@ -70,16 +66,13 @@ _PACKAGES = {"why": "insight", "waste": "insight", "budget": "insight", "digest"
 """The packages of commands that are not modules of this package."""
 _CCUSAGE_REPORTS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session"}
 _KEEP_COMMANDS = frozenset({"restore", "verify", "merge", "forget", "pack", "install", "status", "diff", "repair"})
-# Commands create objects by the hundred thousand and no cycles; frequent collections only cost time.
-_GC_THRESHOLD = 100_000
 _COMPLETION_VARIABLE = "_THREADLINE_COMPLETE"
 
 
-def main() -> None:
-    """Run the command and exit with its code. Errors are printed as one sentence, never as a traceback."""
-    gc.set_threshold(_GC_THRESHOLD)
+def run_and_exit(arguments: list[str]) -> NoReturn:
+    """Run the command with these arguments, and exit with its code."""
     _prepare_streams()
-    code = run(sys.argv[1:])
+    code = run(arguments)
     with suppress(OSError):  # a failed write has been reported
         _flush_streams(code)
     # Not `sys.exit`: everything is written, and destroying objects one by one would only take time.

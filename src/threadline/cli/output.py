@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from decimal import Decimal
+from functools import cache
 from os.path import expanduser
 from pathlib import Path
 from time import monotonic
@@ -37,12 +38,6 @@ _MIN_LAST_COLUMN, _MIN_COLUMN = 20, 10
 _MIN_NARROW_LAST, _MIN_NARROW, _MIN_HEADING = 12, 5, 4
 # CSV quotes cells with tabs and line ends; everything else in a cell is escaped as in a table.
 _WITHIN_LINE = re.compile(r"[^\t\n\r]+")
-# Control and format characters beyond ASCII, private use, invisible selectors: what `plain` escapes, too.
-_TERMINAL_CONTROLS = re.compile(
-    "[\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
-    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
-)
 
 
 _Value = TypeVar("_Value")
@@ -196,7 +191,17 @@ def json_text(value: Any, *, indent: int = 0) -> str:
     """JSON as valid UTF-8, whatever the strings contain. Characters that could control a terminal are escaped."""
     encoded = encode_json(value)
     text = (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
-    return text if text.isascii() and "\x7f" not in text else _TERMINAL_CONTROLS.sub(_escape_match, text)
+    return text if text.isascii() and "\x7f" not in text else _terminal_controls().sub(_escape_match, text)
+
+
+@cache
+def _terminal_controls() -> re.Pattern[str]:
+    """Matches control and format characters beyond ASCII, private use, invisible selectors: what `plain` escapes."""
+    return re.compile(
+        "[\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+        "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+        "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
+    )
 
 
 def _escape_match(match: re.Match[str]) -> str:

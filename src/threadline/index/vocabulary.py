@@ -10,6 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from threading import Thread
@@ -273,9 +274,8 @@ _UNSPACED = (
     "\u1b00-\u1b7f\ua980-\ua9df"  # Balinese, Javanese
     "\u3100-\u312f\u31a0-\u31bf\ua000-\ua4cf"  # Bopomofo, Yi
 )
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
-# The same with characters beyond the first 65,536: many times slower, and seldom needed.
-_UNSPACED_RUN_BEYOND = re.compile(f"[{_UNSPACED}\U00020000-\U0003ffff\U0001aff0-\U0001b16f]+")
+# The same scripts beyond the first 65,536 characters: searching for them is many times slower, and seldom needed.
+_UNSPACED_BEYOND = "\U00020000-\U0003ffff\U0001aff0-\U0001b16f"
 # Other forms of letters than a person types: ligatures, wide and narrow forms, mathematical alphabets, parts of Hangul,
 # compatibility forms of Han. Halves of surrogate pairs are among them, which SQLite does not accept.
 _OTHER_FORMS = re.compile(
@@ -328,8 +328,14 @@ def _changing_bytes(text: str) -> bytes:
 
 def _normalize_block(text: str, leads: bytes) -> str:
     has_other_forms = bool(leads.translate(None, _UNSPACED_LEAD_BYTES)) or "\u3099" in text or "\u309a" in text
-    run = _UNSPACED_RUN_BEYOND if b"\xf0" in leads else _UNSPACED_RUN
+    run = _unspaced_run(has_characters_beyond=b"\xf0" in leads)
     return run.sub(_space_out, _normalize_forms(text) if has_other_forms else text)
+
+
+@cache
+def _unspaced_run(*, has_characters_beyond: bool) -> re.Pattern[str]:
+    """Matches a run of characters that are tokens; compiled on first use, because that takes two milliseconds."""
+    return re.compile(f"[{_UNSPACED}{_UNSPACED_BEYOND if has_characters_beyond else ''}]+")
 
 
 def _normalize_forms(text: str) -> str:

@@ -13,31 +13,15 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from threadline.shape.base import OTHER_TAG, OWN_PREFIX, Shape
     from threadline.shape.drift import UnknownPart, find_unknown, strict_type
-    from threadline.shape.lenient import (
-        OTHER_TAG,
-        OWN_PREFIX,
-        LenientValue,
-        Misfit,
-        Shape,
-        fit,
-        lenient_loads,
-        wire_fields,
-    )
+    from threadline.shape.lenient import LenientValue, Misfit, fit, lenient_loads, wire_fields
 
 __getattr__ = lazy_exports(
     __name__,
     {
+        "base": ["OTHER_TAG", "OWN_PREFIX", "Shape"],
         "drift": ["UnknownPart", "find_unknown", "strict_type"],
-        "lenient": [
-            "LenientValue",
-            "Misfit",
-            "OTHER_TAG",
-            "OWN_PREFIX",
-            "Shape",
-            "fit",
-            "lenient_loads",
-            "wire_fields",
-        ],
+        "lenient": ["LenientValue", "Misfit", "fit", "lenient_loads", "wire_fields"],
     },
 )

@@ -16,7 +16,8 @@ from typing import Any, NewType, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct, inspect
 
-from threadline.shape.lenient import OTHER_TAG, wire_fields
+from threadline.shape.base import OTHER_TAG
+from threadline.shape.lenient import wire_fields
 
 
 @cache

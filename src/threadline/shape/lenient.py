@@ -1,6 +1,6 @@
 """Build structs from JSON values that do not quite match, and decode JSON that strict decoders reject.
 
-`Shape` is the base class of every struct read from disk. `fit` keeps what matches a type, leaves the rest at its
+`fit` keeps what matches a type, leaves the rest at its
 default, and reports each mismatch with its JSON path. A converter is built once per type and follows the structure of
 the type, not of the value, so a deeply nested value in an `Any` field costs nothing.
 
@@ -19,22 +19,7 @@ from typing import Any
 
 from msgspec import Struct, inspect
 
-OWN_PREFIX = "threadline:"
-"""Prefix of the wire names of fields that threadline sets itself and no transcript contains."""
-
-OTHER_TAG = f"{OWN_PREFIX}other"
-"""The tag of the member of a tagged union that represents all unknown tags.
-
-No transcript contains it. `fit` builds this member from any value whose tag is unknown.
-"""
-
-
-class Shape(Struct, frozen=True, gc=False, rename="camel", repr_omit_defaults=True):
-    """A frozen struct with a default for every field, named in snake_case and read from camelCase.
-
-    The garbage collector does not track it (`gc=False`): JSON has no cycles, and tracking a million
-    small objects costs more than decoding them.
-    """
+from threadline.shape.base import OTHER_TAG, OWN_PREFIX
 
 
 def wire_fields(shape: type[Struct]) -> list[inspect.Field]:
