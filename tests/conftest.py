@@ -11,6 +11,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,11 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@cache
+def _folder_mark(path: Path) -> str | None:
+    return FOLDER_MARKS.get(path.relative_to(TESTS).parts[0])
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their folder, by the fixtures they use, and by `sample`."""
     numbers = Counter[str]()
@@ -63,8 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if numbers[name] % sample.args[0]:
                 item.add_marker("slow")
             numbers[name] += 1
-        folder = item.path.relative_to(TESTS).parts[0]
-        marks = {FOLDER_MARKS.get(folder), *map(FIXTURE_MARKS.get, getattr(item, "fixturenames", ()))}
+        marks = {_folder_mark(item.path), *map(FIXTURE_MARKS.get, getattr(item, "fixturenames", ()))}
         for mark in marks - {None}:
             item.add_marker(str(mark))
 
