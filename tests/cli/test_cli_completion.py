@@ -15,15 +15,20 @@ pytestmark = pytest.mark.sample(6)
 OTHER = f"{SESSION[:-1]}7"
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """A home with two sessions and their index."""
-    home = tmp_path / "home"
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A home with two sessions and their index. No test may change them."""
+    return index_two_sessions(tmp_path_factory.mktemp("completion"))
+
+
+def index_two_sessions(folder: Path) -> dict[str, str]:
+    """Write a home with two sessions and index it. Return the variables that lead to both."""
+    home = folder / "home"
     rows = transcript(prompt("calibrate the harbour"), call("Bash", "ls", result="a"), reply("done"))
     write(home / f"projects/-work-app/{SESSION}.jsonl", *rows)
     other = transcript(prompt("another one"), reply("so"), pen=Pen(OTHER, cwd="/work/other"))
     write(home / f"projects/-work-other/{OTHER}.jsonl", *other)
-    environment = {"CLAUDE_CONFIG_DIR": str(home), "THREADLINE_CACHE": str(tmp_path / "cache")}
+    environment = {"CLAUDE_CONFIG_DIR": str(home), "THREADLINE_CACHE": str(folder / "cache")}
     assert run_in_subprocess("index", "refresh", **environment).code == 0
     return environment
 
@@ -92,8 +97,9 @@ def test_without_an_index_nothing_is_read(environment: dict[str, str], tmp_path:
     assert not cache.exists()
 
 
-def test_a_damaged_index_completes_nothing(environment: dict[str, str]) -> None:
+def test_a_damaged_index_completes_nothing(tmp_path: Path) -> None:
     """A shell gets no traceback."""
+    environment = index_two_sessions(tmp_path)
     for path in Path(environment["THREADLINE_CACHE"]).glob("*.sqlite"):
         path.write_bytes(b"not an index" * 1000)
     assert _complete("bash", ["show", SESSION[:4]], environment) == []

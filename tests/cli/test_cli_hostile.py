@@ -190,13 +190,13 @@ def test_csv_quotes_commas_quotes_and_newlines(cli: CliRunner, tmp_path: Path) -
 @pytest.mark.parametrize(
     "output", ["--json", "", *(pytest.param(output, marks=pytest.mark.slow) for output in ("--jsonl", "--csv"))]
 )
-def test_lone_surrogates_give_valid_utf8(tmp_path: Path, output: str) -> None:
+def test_lone_surrogates_give_valid_utf8(cli: CliRunner, tmp_path: Path, output: str) -> None:
     """Lone surrogates are printed as valid UTF-8 in every format and command."""
     home = hostile_home(tmp_path / "home", HOSTILE_TEXTS["surrogate"])
     data = ["--data"] if output else []
     commands: list[list[str | Path]] = [["--home", home], ["doctor", "--home", home], ["entries", home, *data]]
     for command in commands:
-        result = run_in_subprocess(*command, *output.split())
+        result = cli(*command, *output.split())
         assert result.code == 0
         assert result.err == ""
         assert result.out

@@ -19,11 +19,11 @@ from threadline.index.store import VERSION, write_lock
 
 
 @pytest.fixture
-def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(small_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the demo home, and a new cache folder."""
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     copy = tmp_path / "home"
-    shutil.copytree(demo_home, copy)
+    shutil.copytree(small_home, copy)
     return copy
 
 

@@ -25,7 +25,7 @@ DAY = 86400
 
 
 @pytest.fixture
-def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(small_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with Claude Code's default settings, a keep, and a machine with a name."""
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
@@ -34,7 +34,7 @@ def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     monkeypatch.delenv("THREADLINE_KEEP_KEY_FILE", raising=False)
     monkeypatch.setattr("platform.node", lambda: "desk")
     copy = tmp_path / "home"
-    shutil.copytree(demo_home, copy)
+    shutil.copytree(small_home, copy)
     (copy / "settings.json").unlink()
     for path in filter(Path.is_file, copy.rglob("*")):
         path.chmod(0o600)  # as Claude Code writes them, and `restore`
@@ -244,13 +244,13 @@ def test_restore_combines_truncated_and_continued_transcript(
     """A truncated and continued session is restored with every line. `--at` restores either part."""
     main = max(home_counts.main_transcripts(home), key=lambda path: path.stat().st_size)
     lines = main.read_bytes().splitlines(keepends=True)
-    content, title = main.read_bytes(), None
+    content = main.read_bytes()
+    (title,) = (row["title"] for row in cli("list", "--json").json if row["session"] == main.stem)
     first = lines[: len(lines) * 3 // 4]
     continued = [*first[: int(len(first) * remaining)], *lines[len(first) :]]
     for part in (first, first[: int(len(first) * remaining)], continued):
         main.write_bytes(b"".join(part))
         cli("keep")
-        title = title or _list_row(cli, main)["title"]
     assert (_list_row(cli, main)["title"], _list_row(cli, main)["kept"]) == (title, False)
     (part,) = (row for row in cli("list", "--json").json if row["kept"])
     result = cli("keep", "restore", main.stem, "--to", tmp_path / "all")

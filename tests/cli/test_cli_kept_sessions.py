@@ -39,13 +39,13 @@ COMMANDS = (
 
 
 @pytest.fixture
-def home(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(small_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home whose files have the mtime of their last line, with its own keep and cache."""
     monkeypatch.setenv("THREADLINE_KEEP", str(tmp_path / "keep"))
     monkeypatch.setenv("THREADLINE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     copy = tmp_path / "home"
-    shutil.copytree(demo_home, copy)
+    shutil.copytree(small_home, copy)
     times = {path: last_timestamp(path) for path in copy.rglob("*.jsonl")}
     sessions = {path.stem: when for path, when in times.items() if when is not None}
     for path in (path for path in copy.rglob("*") if path.is_file()):

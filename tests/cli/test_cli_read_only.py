@@ -59,10 +59,10 @@ def all_commands(home: Path) -> list[list[str]]:
 
 
 @pytest.fixture
-def home(demo_home: Path, tmp_path: Path) -> Path:
+def home(small_home: Path, tmp_path: Path) -> Path:
     """A copy of the demo home with secrets in it."""
     copy = tmp_path / "home"
-    shutil.copytree(demo_home, copy)
+    shutil.copytree(small_home, copy)
     for name in (".credentials.json", "ide/1234.key", "projects/x.key", "session.pem"):
         (copy / name).parent.mkdir(exist_ok=True)
         (copy / name).write_text('{"secret":"sk-planted"}')

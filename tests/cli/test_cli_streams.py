@@ -49,9 +49,9 @@ def write_large_transcript(demo: Path, path: Path, megabytes: int) -> Path:
 
 @pytest.fixture(scope="module")
 def big_home(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home that takes seconds to read: a hundred hard links to one transcript."""
+    """A home that takes many seconds to read: hard links to one transcript."""
     home = tmp_path_factory.mktemp("big")
-    paths = [home / f"projects/-a/5e551011-0000-4000-8000-{number:012}.jsonl" for number in range(100)]
+    paths = [home / f"projects/-a/5e551011-0000-4000-8000-{number:012}.jsonl" for number in range(400)]
     first = write_large_transcript(demo_home, paths[0], 10)
     for other in paths[1:]:
         other.hardlink_to(first)
