@@ -47,13 +47,16 @@ _FILE_KEYS = ("file_path", "notebook_path", "path")
 _Key = tuple[CauseKind, str | None, Place | None, str | None]
 
 
-def attribute_costs(session: Session, ledger: Ledger, project: str | None = None) -> Attribution:
+def attribute_costs(
+    session: Session, ledger: Ledger, project: str | None = None, requests: SessionRequests | None = None
+) -> Attribution:
     """Distribute the charges of a session over what caused them.
 
     The ledger has charges of this session only; not necessarily all of them. `project` is that of the causes.
+    `requests` are those of the session and the ledger, if they are known.
     """
     causes = _Causes(session, project)
-    requests = SessionRequests(session, ledger)
+    requests = requests or SessionRequests(session, ledger)
     for charge in requests.unlocated:
         causes.add_whole(charge)
     accuracy = _Accuracy()
@@ -113,16 +116,20 @@ class _Causes:
         self._session = session.id
         self._project = project
         self._causes: dict[tuple[AgentId | None, _Key], _Cause] = {}
+        # The same piece is looked up by each request and branch. It is kept here, so that its id stays its own.
+        self._by_piece: dict[tuple[AgentId | None, int], tuple[Piece, _Cause]] = {}
         self._calls: dict[str, Call] = {str(call.id): call for call in session.calls}
         self._entries = {
-            str(entry.place): entry
+            (entry.line.transcript, entry.line.number): entry
             for agent in (session.main, *session.agents)
             for entry in agent.entries
             if isinstance(entry, UserEntry | AttachmentEntry)
         }
-        self._turns: dict[str, int] = {}
-        for turn in session.main.turns:
-            self._turns |= {str(entry.place): turn.number for entry in turn.entries}
+        self._turns = {
+            (entry.line.transcript, entry.line.number): turn.number
+            for turn in session.main.turns
+            for entry in turn.entries
+        }
         started = {call.id: call.turn for call in session.calls}
         self._agent_turns = {
             agent.id: started.get(agent.link.call) if agent.link.call is not None else None for agent in session.agents
@@ -151,26 +158,33 @@ class _Causes:
                     project=self._project,
                 )
 
-    def of_piece(self, agent: Agent, piece: Piece) -> _Cause:
+    def of_piece(self, agent: AgentId | None, piece: Piece) -> _Cause:
         """The cause that a piece of the window is."""
+        known = self._by_piece.get((agent, id(piece)))
+        if known is not None:
+            return known[1]
         kind = CauseKind(piece.category)
-        key = kind, piece.name, piece.place, piece.call
-        cause = self._causes.get((agent.id, key))
+        key = agent, (kind, piece.name, piece.place, piece.call)
+        cause = self._causes.get(key)
         if cause is None:
-            call = self._calls.get(piece.call or "")
-            cause = _Cause(
-                kind,
-                _label_of(piece, call, self._entries.get(str(piece.place))),
-                piece.place,
-                agent.id,
-                self._turn(agent.id, piece.place),
-                piece.name if piece.category is not ContextCategory.CALL else call.tool if call is not None else None,
-                _file_of(call, self._entries.get(str(piece.place))),
-                mcp_server(call.tool) if call is not None else None,
-                piece.call,
-            )
-            self._causes[agent.id, key] = cause
+            cause = self._causes[key] = self._make_cause(agent, kind, piece)
+        self._by_piece[agent, id(piece)] = piece, cause
         return cause
+
+    def _make_cause(self, agent: AgentId | None, kind: CauseKind, piece: Piece) -> _Cause:
+        call = self._calls.get(piece.call or "")
+        entry = self._entries.get(_line_of(piece.place)) if piece.place is not None else None
+        return _Cause(
+            kind,
+            _label_of(piece, call, entry),
+            piece.place,
+            agent,
+            self._turn(agent, piece.place),
+            piece.name if piece.category is not ContextCategory.CALL else call.tool if call is not None else None,
+            _file_of(call, entry),
+            mcp_server(call.tool) if call is not None else None,
+            piece.call,
+        )
 
     def of_request(self, agent: Agent | None, charge: Charge, kind: CauseKind, label: str) -> _Cause:
         """The cause that a request is by itself."""
@@ -202,12 +216,18 @@ class _Causes:
             return None
         id_ = AgentId(charge.agent)
         key = CauseKind.AGENT, None, None, None
-        turn = self._turns.get(f"{charge.place.transcript}:{charge.place.line}")
+        turn = self._turns.get(_line_of(charge.place))
         label = f"Agent {id_}, whose transcript is gone"
         return self._causes.setdefault((id_, key), _Cause(CauseKind.AGENT, label, charge.place, id_, turn))
 
     def _turn(self, agent: AgentId | None, place: Place | None) -> int | None:
-        return self._agent_turns.get(agent) if agent is not None else self._turns.get(str(place))
+        if agent is not None:
+            return self._agent_turns.get(agent)
+        return self._turns.get(_line_of(place)) if place is not None else None
+
+
+def _line_of(place: Place) -> tuple[str, int]:
+    return place.transcript, place.line
 
 
 def _price(tokens: int, per_million: Decimal) -> Decimal:
@@ -227,7 +247,7 @@ class _AgentAttribution:
     def attribute(self, charges: dict[int, list[Charge]]) -> None:
         """Distribute the charges, by the number of their request."""
         waiting = dict(charges)
-        for steps in context_paths(self._agent, list(self._sent.values())):
+        for steps in context_paths(self._agent, list(self._sent.values()), self._splitter):
             if any(step.window.number in waiting for step in steps):
                 self._walk(steps, waiting)
         for group in waiting.values():  # requests that lead nowhere, and those whose size no row reports
@@ -262,7 +282,7 @@ class _AgentAttribution:
             pieces = [Piece(ContextCategory.REPLY, None, 1, reply=True, place=request.window.place)]
         shares = share_out([max(1, piece.weight) for piece in pieces], charge.output)
         for piece, tokens in zip(pieces, shares, strict=True):
-            cause = self._causes.of_piece(self._agent, piece)
+            cause = self._causes.of_piece(self._agent.id, piece)
             cause.output = EXACT.add(cause.output, _price(tokens, rate.output))
             cause.tokens = max(cause.tokens, tokens)
             cause.is_exact = cause.is_exact and len(pieces) == 1
@@ -286,7 +306,7 @@ class _PricedWindow:
         self._filler.step(step)
         slices = self._filler.slices
         for part in slices[len(self._owners) :]:
-            cause = self._causes.of_piece(self._agent, part.piece)
+            cause = self._causes.of_piece(self._agent.id, part.piece)
             cause.tokens = max(cause.tokens, part.tokens)
             cause.is_exact = cause.is_exact and part.is_exact
             self._owners.append(cause)

@@ -1,42 +1,41 @@
 """Find what a session spent without need: one detector in each file.
 
-A detector is a function that takes the `SessionFacts` of a session and the limits, and yields what it can show. Its
-module says what counts, and what does not.
+A `Detector` has a name, advice, and a function that takes the `SessionFacts` of a session and the limits, and yields
+what it can show. Its module says what counts, and what does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-
-from msgspec.structs import replace
+from collections.abc import Collection, Iterable
 
 from threadline.errors import BadQuery
-from threadline.insight.waste import (
-    abandoned_branches,
-    cache_breaks,
-    failed_calls,
-    interrupted_calls,
-    large_outputs,
-    refused_calls,
-    repeated_commands,
-    unchanged_files,
-    unused_agents,
-    unused_tools,
-)
-from threadline.insight.waste.facts import SessionFacts
+from threadline.insight.waste.abandoned_branches import ABANDONED_BRANCHES
+from threadline.insight.waste.cache_breaks import CACHE_BREAKS
+from threadline.insight.waste.facts import Detector, SessionFacts
+from threadline.insight.waste.failed_calls import FAILED_CALLS
+from threadline.insight.waste.interrupted_calls import INTERRUPTED_CALLS
+from threadline.insight.waste.large_outputs import LARGE_OUTPUTS
+from threadline.insight.waste.refused_calls import REFUSED_CALLS
+from threadline.insight.waste.repeated_commands import REPEATED_COMMANDS
+from threadline.insight.waste.unchanged_files import UNCHANGED_FILES
+from threadline.insight.waste.unused_agents import UNUSED_AGENTS
+from threadline.insight.waste.unused_tools import UNUSED_TOOLS
 from threadline.model.waste import Waste, WasteLimits
 
-DETECTORS: dict[str, Callable[[SessionFacts, WasteLimits], Iterator[Waste]]] = {
-    "cache-break": cache_breaks.detect,
-    "unchanged-file": unchanged_files.detect,
-    "repeated-command": repeated_commands.detect,
-    "large-output": large_outputs.detect,
-    "failed-call": failed_calls.detect,
-    "refused-call": refused_calls.detect,
-    "interrupted-call": interrupted_calls.detect,
-    "abandoned-branch": abandoned_branches.detect,
-    "unused-agent": unused_agents.detect,
-    "unused-tools": unused_tools.detect,
+DETECTORS: dict[str, Detector] = {
+    detector.name: detector
+    for detector in (
+        CACHE_BREAKS,
+        UNCHANGED_FILES,
+        REPEATED_COMMANDS,
+        LARGE_OUTPUTS,
+        FAILED_CALLS,
+        REFUSED_CALLS,
+        INTERRUPTED_CALLS,
+        ABANDONED_BRANCHES,
+        UNUSED_AGENTS,
+        UNUSED_TOOLS,
+    )
 }
 """Every detector by name."""
 
@@ -52,10 +51,24 @@ def find_waste(facts: SessionFacts, limits: WasteLimits | None = None, detectors
     if unknown:
         raise BadQuery(f"There is no detector {unknown[0]!r}. Choose from {', '.join(DETECTORS)}.")
     findings = (
-        replace(waste, project=facts.project)
-        for name, detect in DETECTORS.items()
-        if not detectors or name in detectors
-        for waste in detect(facts, limits)
+        Waste(
+            detector=detector.name,
+            session=facts.session.id,
+            label=finding.label,
+            evidence=finding.evidence,
+            places=finding.places,
+            tokens=finding.tokens,
+            amount=finding.amount,
+            estimated=finding.estimated,
+            advice=finding.advice or detector.advice,
+            agent=finding.agent,
+            turn=finding.turn,
+            project=facts.project,
+        )
+        for detector in DETECTORS.values()
+        if not detectors or detector.name in detectors
+        for finding in detector.detect(facts, limits)
+        if finding.amount
     )
     return filter_waste(findings, limits)
 

@@ -8,36 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from threadline.insight.waste.facts import SessionFacts, add_amounts
+from threadline.insight.waste.facts import Detector, Finding, SessionFacts, charges_finding
 from threadline.model.text import count
-from threadline.model.waste import Waste, WasteLimits
-
-_ADVICE = "Use plan mode to agree on the way first, and rewind as soon as the direction is wrong."
+from threadline.model.waste import WasteLimits
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Waste]:
+def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each abandoned branch with at least one request."""
     for agent in facts.agents:
-        requests = facts.requests.of_agent(agent.id)
         charges = facts.requests.charges(agent.id)
         kept = {id(entry) for entry in agent.conversation}
         for branch in agent.branches:
             rows = {id(entry) for entry in branch.entries} - kept
-            own = [request for request in requests if id(request.rows[0]) in rows]
-            spent = [charge for request in own for charge in charges.get(request.window.number, ())]
-            amount = add_amounts(charge.amount for charge in spent)
-            if not amount:
-                continue
-            yield Waste(
-                detector="abandoned-branch",
-                session=facts.session.id,
-                label=f"Branch with {count(len(own), 'request')}",
-                evidence=f"the conversation continues elsewhere; the branch begins at line {branch.first.place.line}",
-                places=(branch.first.place,),
-                tokens=sum(charge.tokens for charge in spent),
-                amount=amount,
-                estimated=False,
-                advice=_ADVICE,
-                agent=agent.id,
-                turn=own[0].window.turn if agent.id is None else None,
-            )
+            own = [request for request in facts.requests.of_agent(agent.id) if id(request.rows[0]) in rows]
+            if own:
+                yield charges_finding(
+                    [charge for request in own for charge in charges.get(request.window.number, ())],
+                    label=f"Branch with {count(len(own), 'request')}",
+                    evidence=f"the conversation goes on elsewhere; the branch begins at line {branch.first.place.line}",
+                    place=branch.first.place,
+                    agent=agent.id,
+                    turn=own[0].window.turn if agent.id is None else None,
+                )
+
+
+ABANDONED_BRANCHES = Detector(
+    "abandoned-branch",
+    "Use plan mode to agree on the way first, and rewind as soon as the direction is wrong.",
+    detect,
+)

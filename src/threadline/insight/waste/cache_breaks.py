@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from threadline.insight.waste.facts import SessionFacts
+from threadline.insight.waste.facts import Detector, Finding, SessionFacts
 from threadline.model.context import BreakCause, CacheBreak
 from threadline.model.ledger import EXACT, Charge
 from threadline.model.text import format_tokens
-from threadline.model.waste import Waste, WasteLimits
+from threadline.model.waste import WasteLimits
 from threadline.thread import find_cache_breaks
 
 _MILLION = Decimal(1_000_000)
@@ -30,28 +30,27 @@ _ADVICE = {
 }
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Waste]:
+def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each cache break that made a request more expensive."""
     for agent in facts.agents:
-        requests = facts.requests.of_agent(agent.id)
         charges = facts.requests.charges(agent.id)
-        for cache_break in find_cache_breaks(agent, requests):
+        for cache_break in find_cache_breaks(agent, facts.requests.of_agent(agent.id)):
             if _is_worthwhile_compaction(cache_break):
                 continue
             for charge in charges.get(cache_break.request, ())[:1]:
-                yield Waste(
-                    detector="cache-break",
-                    session=facts.session.id,
-                    label=f"{cache_break.cause}: {format_tokens(cache_break.rewritten)} tokens sent again",
-                    evidence=cache_break.evidence,
-                    places=(cache_break.place,),
-                    tokens=cache_break.rewritten,
-                    amount=_price_of_break(charge, cache_break.rewritten),
-                    estimated=False,
-                    advice=_ADVICE[cache_break.cause],
+                yield Finding(
+                    f"{cache_break.cause}: {format_tokens(cache_break.rewritten)} tokens sent again",
+                    cache_break.evidence,
+                    (cache_break.place,),
+                    cache_break.rewritten,
+                    _price_of_break(charge, cache_break.rewritten),
                     agent=agent.id,
                     turn=cache_break.turn if agent.id is None else None,
+                    advice=_ADVICE[cache_break.cause],
                 )
+
+
+CACHE_BREAKS = Detector("cache-break", _ADVICE[BreakCause.UNKNOWN], detect)
 
 
 def _is_worthwhile_compaction(cache_break: CacheBreak) -> bool:

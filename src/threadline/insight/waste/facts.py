@@ -1,10 +1,12 @@
-"""What the detectors of waste know about a session."""
+"""What the detectors of waste know about a session, and the form of what they find."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property
+
+from msgspec import Struct
 
 from threadline.account import Ledger
 from threadline.insight.attribution import attribute_costs
@@ -12,9 +14,37 @@ from threadline.insight.requests import SessionRequests
 from threadline.model.attribution import Attribution, CauseKind, CostCause
 from threadline.model.calls import Call
 from threadline.model.ledger import Charge, sum_amounts
-from threadline.model.places import AgentId
+from threadline.model.places import AgentId, Place
 from threadline.model.session import Agent, Session
-from threadline.model.waste import Waste
+from threadline.model.waste import WasteLimits
+from threadline.render import one_line, summarize_call
+
+_MAX_LABEL = 60
+
+
+class Finding(Struct, frozen=True):
+    """What a detector shows: what happened, how that is known, where, and what it cost.
+
+    `advice` replaces that of the detector.
+    """
+
+    label: str
+    evidence: str
+    places: tuple[Place, ...]
+    tokens: int
+    amount: Decimal
+    estimated: bool = False
+    agent: AgentId | None = None
+    turn: int | None = None
+    advice: str | None = None
+
+
+class Detector(Struct, frozen=True):
+    """A rule that finds waste: its name, what to do about it, and the function that finds it."""
+
+    name: str
+    advice: str
+    detect: Callable[[SessionFacts, WasteLimits], Iterator[Finding]]
 
 
 class SessionFacts:
@@ -28,7 +58,7 @@ class SessionFacts:
     @cached_property
     def attribution(self) -> Attribution:
         """What the session's cost was caused by."""
-        return attribute_costs(self.session, self.ledger, self.project)
+        return attribute_costs(self.session, self.ledger, self.project, self.requests)
 
     @cached_property
     def requests(self) -> SessionRequests:
@@ -41,6 +71,12 @@ class SessionFacts:
         yield self.session.main
         yield from self.session.agents
 
+    @property
+    def calls(self) -> Iterator[Call]:
+        """The calls of all agents."""
+        for agent in self.agents:
+            yield from agent.calls
+
     @cached_property
     def _by_call(self) -> dict[str, list[CostCause]]:
         causes: dict[str, list[CostCause]] = {}
@@ -49,46 +85,50 @@ class SessionFacts:
                 causes.setdefault(row.call, []).append(row)
         return causes
 
-    def causes_of(self, call: Call, *, results_only: bool = False) -> list[CostCause]:
-        """What a call and its result cost; or only its result."""
-        causes = self._by_call.get(str(call.id), [])
-        return [cause for cause in causes if not results_only or cause.kind is not CauseKind.CALL]
+    def result_tokens(self, call: Call) -> int:
+        """The size of a call's result."""
+        return sum(cause.tokens for cause in self._causes_of(call, results_only=True))
 
     def charges_of_agent(self, agent: AgentId) -> list[Charge]:
         """The charges of an agent."""
         return [charge for group in self.requests.charges(agent).values() for charge in group]
 
+    def calls_finding(self, calls: Sequence[Call], *, label: str, evidence: str, results_only: bool = False) -> Finding:
+        """Return a finding that costs what calls of one agent and their results cost; or only the results."""
+        causes = [cause for call in calls for cause in self._causes_of(call, results_only=results_only)]
+        return Finding(
+            label,
+            evidence,
+            tuple(call.place for call in calls),
+            sum(cause.tokens for cause in causes),
+            sum_amounts(cause.amount for cause in causes),
+            any(cause.estimated for cause in causes),
+            calls[0].agent,
+            calls[0].turn,
+        )
 
-def waste_of_calls(
-    detector: str,
-    facts: SessionFacts,
-    calls: Iterable[Call],
+    def _causes_of(self, call: Call, *, results_only: bool) -> list[CostCause]:
+        causes = self._by_call.get(str(call.id), [])
+        return [cause for cause in causes if not results_only or cause.kind is not CauseKind.CALL]
+
+
+def charges_finding(
+    charges: Sequence[Charge],
     *,
     label: str,
     evidence: str,
-    advice: str,
-    results_only: bool = False,
-) -> Waste | None:
-    """Return the waste that some calls of one agent are; None if they cost nothing."""
-    listed = list(calls)
-    causes = [cause for call in listed for cause in facts.causes_of(call, results_only=results_only)]
-    amount = add_amounts(cause.amount for cause in causes)
-    if not amount:
-        return None
-    first = listed[0]
-    return Waste(
-        detector=detector,
-        session=facts.session.id,
-        label=label,
-        evidence=evidence,
-        places=tuple(call.place for call in listed),
-        tokens=sum(cause.tokens for cause in causes),
-        amount=amount,
-        estimated=any(cause.estimated for cause in causes),
-        advice=advice,
-        agent=first.agent,
-        turn=first.turn,
-    )
+    place: Place,
+    agent: AgentId | None,
+    turn: int | None,
+) -> Finding:
+    """Return a finding that costs what some requests cost."""
+    tokens, amount = sum(charge.tokens for charge in charges), add_amounts(charge.amount for charge in charges)
+    return Finding(label, evidence, (place,), tokens, amount, agent=agent, turn=turn)
+
+
+def call_label(call: Call) -> str:
+    """A call in one line: its tool and a summary of its input."""
+    return one_line(f"{call.tool} {summarize_call(call.tool, call.input)}", _MAX_LABEL)
 
 
 def add_amounts(amounts: Iterable[Decimal | None]) -> Decimal:

@@ -10,34 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from threadline.insight.waste.facts import SessionFacts, waste_of_calls
-from threadline.model.calls import Call, Outcome
+from threadline.insight.waste.facts import Detector, Finding, SessionFacts
+from threadline.model.calls import Outcome
 from threadline.model.text import count
-from threadline.model.waste import Waste, WasteLimits
+from threadline.model.waste import WasteLimits
 from threadline.render import one_line
 
-_MAX_LABEL = 60
-_ADVICE = "Write down in CLAUDE.md how this is done here, so that the first attempt works."
+_MAX_ERROR = 60
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Waste]:
+def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each run of failed calls of one tool."""
     for agent in facts.agents:
         for (tool, failed), run in groupby(agent.calls, key=lambda call: (call.tool, call.outcome is Outcome.ERROR)):
-            if not failed:
-                continue
-            calls = list(run)
-            waste = waste_of_calls(
-                "failed-call",
-                facts,
-                calls,
-                label=f"{tool}: {_first_error(calls)}",
-                evidence=f"{count(len(calls), 'failed call')} in a row",
-                advice=_ADVICE,
-            )
-            if waste is not None:
-                yield waste
+            if failed:
+                calls = list(run)
+                error = one_line(calls[0].output.strip() or "failed", _MAX_ERROR)
+                evidence = f"{count(len(calls), 'failed call')} in a row"
+                yield facts.calls_finding(calls, label=f"{tool}: {error}", evidence=evidence)
 
 
-def _first_error(calls: list[Call]) -> str:
-    return one_line(calls[0].output.strip() or "failed", _MAX_LABEL)
+FAILED_CALLS = Detector(
+    "failed-call", "Write down in CLAUDE.md how this is done here, so that the first attempt works.", detect
+)

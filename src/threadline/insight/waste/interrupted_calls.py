@@ -4,28 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from threadline.insight.waste.facts import SessionFacts, waste_of_calls
+from threadline.insight.waste.facts import Detector, Finding, SessionFacts, call_label
 from threadline.model.calls import Outcome
-from threadline.model.waste import Waste, WasteLimits
-from threadline.render import one_line, summarize_call
-
-_MAX_LABEL = 60
-_ADVICE = "Interrupt early: everything sent before the interruption is paid for and stays in the window."
+from threadline.model.waste import WasteLimits
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Waste]:
+def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each interrupted call."""
-    for agent in facts.agents:
-        for call in agent.calls:
-            if call.outcome not in {Outcome.INTERRUPTED, Outcome.LOST}:
-                continue
-            waste = waste_of_calls(
-                "interrupted-call",
-                facts,
-                [call],
-                label=one_line(f"{call.tool} {summarize_call(call.tool, call.input)}", _MAX_LABEL),
-                evidence=call.evidence,
-                advice=_ADVICE,
-            )
-            if waste is not None:
-                yield waste
+    for call in facts.calls:
+        if call.outcome in {Outcome.INTERRUPTED, Outcome.LOST}:
+            yield facts.calls_finding([call], label=call_label(call), evidence=call.evidence)
+
+
+INTERRUPTED_CALLS = Detector(
+    "interrupted-call",
+    "Interrupt early: everything sent before the interruption is paid for and stays in the window.",
+    detect,
+)

@@ -8,29 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from threadline.insight.waste.facts import SessionFacts, waste_of_calls
-from threadline.insight.waste.unchanged_files import repeated_calls
-from threadline.model.waste import Waste, WasteLimits
-from threadline.render import one_line, summarize_call
+from threadline.insight.waste.facts import Detector, Finding, SessionFacts, call_label
+from threadline.insight.waste.repeats import repeated_calls
+from threadline.model.waste import WasteLimits
 
 _TOOLS = frozenset(("Bash", "PowerShell", "Grep", "Glob", "LS", "WebFetch", "WebSearch"))
-_MAX_LABEL = 60
-_ADVICE = "Let the assistant run it once after the last change, or limit its output (head, --quiet, a narrower path)."
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Waste]:
+def detect(facts: SessionFacts, limits: WasteLimits) -> Iterator[Finding]:
     """Yield each command with the runs that repeated an earlier one."""
-    for agent in facts.agents:
-        for repeats in repeated_calls(agent, _TOOLS):
-            first = repeats[0]
-            command = one_line(f"{first.tool} {summarize_call(first.tool, first.input)}", _MAX_LABEL)
-            waste = waste_of_calls(
-                "repeated-command",
-                facts,
-                repeats[1:],
-                label=f"{command}: run {len(repeats)} times",
-                evidence=f"the same output as at line {first.place.line}, still in the window",
-                advice=_ADVICE,
-            )
-            if waste is not None:
-                yield waste
+    for calls in repeated_calls(facts, _TOOLS, limits):
+        yield facts.calls_finding(
+            calls[1:],
+            label=f"{call_label(calls[0])}: run {len(calls)} times",
+            evidence=f"the same output as at line {calls[0].place.line}, still in the window",
+        )
+
+
+REPEATED_COMMANDS = Detector(
+    "repeated-command",
+    "Let the assistant run it once after the last change, or limit its output (head, --quiet, a narrower path).",
+    detect,
+)

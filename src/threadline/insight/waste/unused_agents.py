@@ -7,41 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from threadline.insight.waste.facts import SessionFacts, add_amounts
+from threadline.insight.waste.facts import Detector, Finding, SessionFacts, charges_finding
 from threadline.model.calls import Outcome
 from threadline.model.session import AgentStatus
-from threadline.model.waste import Waste, WasteLimits
+from threadline.model.waste import WasteLimits
 from threadline.render import one_line
 
 _MAX_LABEL = 60
 _BAD_OUTCOMES = frozenset((Outcome.ERROR, Outcome.INTERRUPTED, Outcome.DENIED, Outcome.LOST))
 _BAD_STATES = frozenset((AgentStatus.FAILED, AgentStatus.INTERRUPTED))
-_ADVICE = "Give agents small tasks with a clear end, and let them report early."
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Waste]:
+def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each agent without a delivered result."""
-    calls = {call.id: call for call in facts.session.calls}
+    calls = {call.id: call for call in facts.calls}
     for agent in facts.session.agents:
         call = calls.get(agent.link.call) if agent.link.call is not None else None
-        is_lost = call is not None and call.outcome in _BAD_OUTCOMES
-        if agent.id is None or not (is_lost or agent.status in _BAD_STATES):
-            continue
-        charges = facts.charges_of_agent(agent.id)
-        amount = add_amounts(charge.amount for charge in charges)
-        if amount:
-            yield Waste(
-                detector="unused-agent",
-                session=facts.session.id,
+        lost = call if call is not None and call.outcome in _BAD_OUTCOMES else None
+        if agent.id is not None and (lost is not None or agent.status in _BAD_STATES):
+            yield charges_finding(
+                facts.charges_of_agent(agent.id),
                 label=one_line(agent.description or agent.prompt or f"Agent {agent.id}", _MAX_LABEL),
-                evidence=f"its call ended as {call.outcome}"
-                if is_lost and call is not None
-                else f"it ended as {agent.status}",
-                places=(call.place,) if call is not None else (agent.entries[0].place,),
-                tokens=sum(charge.tokens for charge in charges),
-                amount=amount,
-                estimated=False,
-                advice=_ADVICE,
+                evidence=f"its call ended as {lost.outcome}" if lost is not None else f"it ended as {agent.status}",
+                place=call.place if call is not None else agent.entries[0].place,
                 agent=agent.id,
                 turn=call.turn if call is not None else None,
             )
+
+
+UNUSED_AGENTS = Detector("unused-agent", "Give agents small tasks with a clear end, and let them report early.", detect)

@@ -8,32 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from threadline.insight.waste.facts import SessionFacts
+from threadline.insight.waste.facts import Detector, Finding, SessionFacts
 from threadline.model.attribution import CauseKind
 from threadline.model.text import mcp_server
-from threadline.model.waste import Waste, WasteLimits
+from threadline.model.waste import WasteLimits
 
 _PREFIX = "tools of "
-_ADVICE = "Disable the server for this project, or connect it only when it is needed."
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Waste]:
+def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each server without a call, by agent."""
-    used = {(call.agent, mcp_server(call.tool)) for call in facts.session.calls}
+    used = {(call.agent, mcp_server(call.tool)) for call in facts.calls}
     for row in facts.attribution.rows:
         server = row.name.removeprefix(_PREFIX) if row.name is not None and row.name.startswith(_PREFIX) else None
         if row.kind is not CauseKind.SYSTEM or server is None or (row.agent, server) in used:
             continue
         agent = facts.session.agent(row.agent)
-        yield Waste(
-            detector="unused-tools",
-            session=facts.session.id,
-            label=f"MCP server {server}",
-            evidence=f"its tools were sent with {row.requests:,} requests, and none was called",
-            places=(agent.entries[0].place,) if agent is not None and agent.entries else (),
-            tokens=row.tokens,
-            amount=row.amount,
-            estimated=row.estimated,
-            advice=_ADVICE,
-            agent=row.agent,
+        yield Finding(
+            f"MCP server {server}",
+            f"its tools were sent with {row.requests:,} requests, and none was called",
+            (agent.entries[0].place,) if agent is not None and agent.entries else (),
+            row.tokens,
+            row.amount,
+            row.estimated,
+            row.agent,
         )
+
+
+UNUSED_TOOLS = Detector(
+    "unused-tools", "Disable the server for this project, or connect it only when it is needed.", detect
+)

@@ -96,7 +96,7 @@ def _fill_window(
     agent: Agent, sent: Sequence[SentRequest], path: Sequence[ChainEntry]
 ) -> tuple[ContextWindow | None, WindowFiller]:
     """Return the last request on the way to a place whose size is known, and what fills its window."""
-    steps, after = _window_steps(agent, sent, path)
+    steps, after = _window_steps(agent, sent, path, EntrySplitter(agent))
     filler = WindowFiller(measured_scale(steps), system_pieces(agent.entries))
     for step in steps:
         filler.step(step)
@@ -106,11 +106,10 @@ def _fill_window(
 
 
 def _window_steps(
-    agent: Agent, sent: Sequence[SentRequest], path: Sequence[ChainEntry]
+    agent: Agent, sent: Sequence[SentRequest], path: Sequence[ChainEntry], splitter: EntrySplitter
 ) -> tuple[list[WindowStep], list[Piece]]:
     """Return the requests on the way, each with what was added since the previous one; and what came after the last."""
     by_row = {id(row): request.window for request in sent if request.window.has_usage for row in request.rows}
-    splitter = EntrySplitter(agent)
     compactions = {id(row): c for c in agent.compactions if (row := _compaction_start(c)) is not None}
     starting: set[int] = set()
     steps: list[WindowStep] = []
@@ -131,21 +130,21 @@ def _window_steps(
     return steps, waiting
 
 
-def context_paths(agent: Agent, sent: Sequence[SentRequest]) -> Iterator[list[WindowStep]]:
+def context_paths(agent: Agent, sent: Sequence[SentRequest], splitter: EntrySplitter) -> Iterator[list[WindowStep]]:
     """Return the requests of an agent with what each added to the window, along the conversation and each branch.
 
     A branch begins with the requests before its fork, so these occur in several paths.
     """
     conversation = list(agent.conversation)
-    yield _window_steps(agent, sent, conversation)[0]
+    yield _window_steps(agent, sent, conversation, splitter)[0]
     positions = {entry.uuid: at for at, entry in enumerate(conversation)}
     for branch in agent.branches:
         fork = positions.get(branch.fork, -1) if branch.fork is not None else -1
-        yield _window_steps(agent, sent, [*conversation[: fork + 1], *branch.entries])[0]
+        yield _window_steps(agent, sent, [*conversation[: fork + 1], *branch.entries], splitter)[0]
 
 
 class EntrySplitter:
-    """Splits the entries of one agent into pieces of its window."""
+    """Splits the entries of one agent into pieces of its window. The same entry always has the same pieces."""
 
     def __init__(self, agent: Agent) -> None:
         self._tools = {str(call.id): call.tool for call in agent.calls}
@@ -154,12 +153,17 @@ class EntrySplitter:
         }
         self._acts = {id(act.entry) for act in agent.acts}
         self._is_subagent = agent.id is not None
+        self._pieces: dict[int, list[Piece]] = {}
 
     def split(self, entry: Entry) -> list[Piece]:
         """Return the pieces of an entry."""
-        if isinstance(entry, AssistantEntry):
-            self._tools |= _tools_by_call(entry)
-        return list(split_into_pieces(entry, self._tools, self._acts, agent=self._is_subagent))
+        pieces = self._pieces.get(id(entry))
+        if pieces is None:
+            if isinstance(entry, AssistantEntry):
+                self._tools |= _tools_by_call(entry)
+            pieces = list(split_into_pieces(entry, self._tools, self._acts, agent=self._is_subagent))
+            self._pieces[id(entry)] = pieces
+        return pieces
 
 
 def _tools_by_call(entry: AssistantEntry) -> dict[str, str]:
