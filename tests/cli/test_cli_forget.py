@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -135,3 +136,26 @@ def test_links_are_reported_as_not_stored(cli: CliRunner, home: Path, tmp_path: 
     status = cli("keep", "status")
     assert ("Nothing is at risk" in status.out, "Everything else is stored." in status.out) == (False, True)
     assert cli("keep", "status", "--json").json["left_out"][0]["reason"] == "skipped"
+
+
+def test_forget_says_what_claude_code_still_has(cli: CliRunner, home: Path) -> None:
+    """Its own files are not changed: they are listed, and so are the prompts in its history."""
+    row = {
+        "display": "tell me about the platypus",
+        "timestamp": 1_790_000_000_000,
+        "project": "/work",
+        "sessionId": GONE,
+    }
+    other = {**row, "display": "something else", "sessionId": KEPT}
+    (home / "history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (row, other)))
+    cli("keep")
+    text = cli("keep", "forget", GONE, "--reason", "a wish", "--yes").out
+    assert "Claude Code still has 1 file of the session" in text
+    assert f"{home}/projects/-work/{GONE}.jsonl" in text
+    assert "history.jsonl still has 1 prompt of the session" in text
+    assert "tell me about the platypus" in text
+    assert "something else" not in text
+    (home / f"projects/-work/{KEPT}.jsonl").unlink()
+    record = cli("keep", "forget", KEPT, "--reason", "a wish", "--yes", "--json").json
+    assert record["left"] == []
+    assert [prompt["text"] for prompt in record["history"]] == ["something else"]

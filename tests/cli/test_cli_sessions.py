@@ -129,6 +129,20 @@ def test_list_has_two_lines_per_session(cli: CliRunner, home: Path) -> None:
     assert " ".join(lines[6:-2]).endswith("(the transcript contains only an agent's messages).")
 
 
+def test_narrow_list_keeps_amounts(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Size, model, agents and turns give way first; the time, the amount and the project stay."""
+    rows = transcript(prompt("go"), reply("done", output=100_000), pen=Pen(cwd="/work/a-rather-long-name"))
+    write(tmp_path / f"projects/-work-a-rather-long-name/{SESSION}.jsonl", *rows)
+    cli("index", "refresh", "--home", tmp_path)
+    for columns in (100, 80, 60, 50):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        line = cli("list", "--home", tmp_path).out.splitlines()[1]
+        assert "2026-01-05 09:00" in line
+        assert "$1.50" in line
+        assert line.endswith("long-name")
+        assert ("kB" in line or "bytes" in line) == (columns == 100)
+
+
 @pytest.mark.parametrize(
     ("options", "ids"),
     [

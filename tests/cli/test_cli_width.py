@@ -28,6 +28,7 @@ LISTINGS = {
     "usage-session": ["usage", "--by", "session", "--exact"],
     "usage-both": ["usage", "--mode", "both"],
     "usage-reported": ["usage", "--mode", "reported"],
+    "digest": ["digest", "--month", "2026-10", "--format", "text"],
     "blocks": ["blocks"],
     "explain": ["explain", "last"],
     "explain-wide": ["explain", WIDE],

@@ -43,10 +43,11 @@ from threadline.model.text import (
     short_model_name,
 )
 from threadline.model.times import TimeRange, zone_name
-from threadline.render import Role, Span, Spans, Style, cut_line, one_line, plain, wrap
+from threadline.render import Role, Span, Spans, Style, cut_line, display_width, one_line, plain, wrap
 from threadline.summary import SessionFilter, SessionList, SessionSummary
 
 _DEFAULT_LIMIT = 30
+_MIN_PROJECT = 14
 _EPILOG = """
 \b
 Examples:
@@ -290,17 +291,29 @@ def _session_lines(
         Span(mark, Role.GOOD if session.running else Role.FAINT),
         Span(title, Role.TITLE),
     )
-    facts = (
-        format_time(session.last, zone),
-        count(session.turns, "turn"),
-        count_agents(session.agents, session.agents_started),
-        short_model_name(session.model),
-        format_amount(cost.amount if cost is not None else None),
-        _copy_note(session, spending) if spending is not None else "",
-        format_size(session.size),
-        f"on {plain(session.machine)}" if has_machines else "",
-        f"not read: {session.problem}" if session.problem else "",
-    )
-    text = " · ".join(fact for fact in facts if fact)
-    room = max(8, width - 10 - len(text) - 3)
+    # With a number, the order in which facts are dropped if there is too little room: the largest first.
+    facts = [
+        (format_time(session.last, zone), 0),
+        (count(session.turns, "turn"), 2),
+        (count_agents(session.agents, session.agents_started), 3),
+        (short_model_name(session.model), 4),
+        (format_amount(cost.amount if cost is not None else None), 0),
+        (_copy_note(session, spending) if spending is not None else "", 0),
+        (format_size(session.size), 5),
+        (f"on {plain(session.machine)}" if has_machines else "", 1),
+        (f"not read: {session.problem}" if session.problem else "", 0),
+    ]
+    text = _fit_facts(facts, width - 10 - 3 - min(_MIN_PROJECT, len(session.project)))
+    room = max(8, width - 10 - display_width(text) - 3)
     yield cut_line((Span(f"          {text} · {out.shorten_path(session.project, room)}", Role.FAINT),), width)
+
+
+def _fit_facts(facts: list[tuple[str, int]], room: int) -> str:
+    """Join facts, without the least important ones if there is too little room."""
+    kept = [fact for fact in facts if fact[0]]
+    while True:
+        text = " · ".join(fact for fact, _rank in kept)
+        last = max(kept, key=lambda fact: fact[1])
+        if display_width(text) <= room or not last[1]:
+            return text
+        kept.remove(last)

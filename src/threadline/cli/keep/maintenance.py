@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from time import time_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from threadline import archive as archives
 from threadline.archive import purge_caches
 from threadline.cli import EXIT_FAILED, EXIT_OK
 from threadline.cli import output as out
@@ -44,9 +47,14 @@ from threadline.keep import (
     this_machine,
     verify_keep,
 )
-from threadline.model.text import count, format_size
+from threadline.model.text import count, format_size, format_time
 from threadline.render import one_line, plain
 
+if TYPE_CHECKING:
+    from threadline.keep import Machine, Version
+    from threadline.reports import TypedPrompt
+
+_MAX_LEFT, _MAX_PROMPT = 10, 100
 _VERIFY_EPILOG = """
 \b
 Examples:
@@ -304,7 +312,8 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
 
     The keep still records that it was stored, its paths and the reason. Its bytes are deleted, except those that
     another session shares. It will not be stored again, nor come back by a merge. Copies of the keep still have it:
-    merge this keep into them with --accept-forgotten. Claude Code's own files are not changed.
+    merge this keep into them with --accept-forgotten. Claude Code's own files are not changed: those that still exist
+    are listed, with the prompts of the session in its history.
     """
     if not reason.strip():
         raise BadQuery("The reason is empty. It is all that will be left of the session.")
@@ -323,13 +332,51 @@ def forget(session: str, *, reason: str, yes: bool, folder: Path | None, key_fil
     problems = [*result.problems, *purge_caches(catalogue.store.folder)]
     for problem in problems:
         print_message(problem)
+    left = _files_of_claude_code(files, machine)
+    prompts = _history_of_session(result.session, {file.home for file in files if file.machine == machine.id})
     if output == "table":
         removed = f"{count(result.files, 'file')}, {count(result.versions, 'version')}"
         freed = format_size(max(0, result.bytes))
         click.echo(f"Deleted {plain(result.session)}: {removed}. The keep is {freed} smaller.")
+        _print_left(left, prompts)
     else:
-        out.print_record({**to_json_value(result), "problems": problems}, output)
+        history = [{"timestamp": prompt.timestamp, "text": prompt.text, "home": prompt.home} for prompt in prompts]
+        record = {**to_json_value(result), "problems": problems, "left": left, "history": to_json_value(history)}
+        out.print_record(record, output)
     return EXIT_FAILED if problems else EXIT_OK
+
+
+def _files_of_claude_code(files: Sequence[Version], machine: Machine) -> list[str]:
+    """The paths of files that are still in a home on this machine."""
+    paths = {os.path.join(file.home, file.path) for file in files if file.machine == machine.id}  # noqa: PTH118 - text
+    return sorted(path for path in paths if os.path.lexists(path))
+
+
+def _history_of_session(session: str | None, homes: Iterable[str]) -> list[TypedPrompt]:
+    """The prompts of a session in the histories of homes, which Claude Code keeps apart from transcripts."""
+    existing = [home for home in homes if os.path.isdir(home)]  # noqa: PTH112 - Path.is_dir raises
+    if session is None or not existing:
+        return []
+    with archives.open(existing, index=False, keep=False) as archive:
+        return [prompt for prompt in archive.history() if prompt.session == session]
+
+
+def _print_left(paths: Sequence[str], prompts: Sequence[TypedPrompt]) -> None:
+    """Say what Claude Code itself still has of a forgotten session."""
+    if paths:
+        click.echo(
+            f"Claude Code still has {count(len(paths), 'file')} of the session, which you may want to delete, too:"
+        )
+        for path in paths[:_MAX_LEFT]:
+            click.echo(f"  {plain(path)}")
+        if len(paths) > _MAX_LEFT:
+            click.echo(f"  and {len(paths) - _MAX_LEFT:,} more: see --json")
+    if prompts:
+        click.echo(f"Its history.jsonl still has {count(len(prompts), 'prompt')} of the session:")
+        for prompt in prompts[:_MAX_LEFT]:
+            click.echo(f"  {format_time(prompt.timestamp)}  {one_line(prompt.text, _MAX_PROMPT)}")
+        if len(prompts) > _MAX_LEFT:
+            click.echo(f"  and {len(prompts) - _MAX_LEFT:,} more: see --json")
 
 
 def _confirm(question: str) -> bool:
