@@ -308,7 +308,7 @@ def _session_lines(
     yield cut_line((Span(f"          {text} · {out.shorten_path(session.project, room)}", Role.FAINT),), width)
 
 
-def _fit_facts(facts: list[tuple[str, int]], room: int) -> str:
+def _fit_facts(facts: Sequence[tuple[str, int]], room: int) -> str:
     """Join facts, without the least important ones if there is too little room."""
     kept = [fact for fact in facts if fact[0]]
     while True:
