@@ -25,6 +25,7 @@ LISTS = {
     "why": "/why?since=all",
     "why-by-session": "/why?since=all&by=session",
     "waste": "/waste?since=all&min=0",
+    "digest": "/digest?unit=month",
     "doctor": "/doctor",
     "keys": "/keys",
     "access": "/access",

@@ -121,6 +121,7 @@ PAGES: dict[str, str] = {
     "files-log": "/files/log.json?path=shelf.py&limit=3",
     "why": "/why.json?since=all&by=tool&limit=5",
     "waste": "/waste.json?since=all&min=0.05",
+    "digest": "/digest.json?unit=month&when=2026-10",
     "doctor": "/doctor.json",
     "keys": "/keys.json",
     "palette": "/palette.json?q=the",

@@ -895,12 +895,13 @@ class Archive:
         until: Moment | None = None,
         prices: Rates | None = None,
         now: datetime | None = None,
+        tz: Zone | None = None,
     ) -> Digest:
         """What was done in a period by project and session, what it cost, why, and what to change.
 
         `unit` is `day`, `week` (the default) or `month`, and `value` says which: empty for the current one, `last`, a
         date in it, or its name, such as `2026-W45`. With `since` instead, the period is from then to `until` or now.
-        Builds the index if needed.
+        Days are those of the time zone `tz`, by default the archive's. Builds the index if needed.
 
         Raises:
             BadQuery: a value makes no sense.
@@ -911,14 +912,15 @@ class Archive:
 
         check_texts(project=project)
         present = now or datetime.now(UTC)
+        zone = resolve_zone(tz) if tz is not None else self.zone
         if since is not None:
-            period = DigestPeriod.between(since, until, now=present, zone=self.zone)
+            period = DigestPeriod.between(since, until, now=present, zone=zone)
         else:
             units = {str(choice): choice for choice in PeriodUnit if choice is not PeriodUnit.RANGE}
             (name,) = parse_names("unit", unit or "week", list(units))
-            period = DigestPeriod.parse(units[name], value, now=present, zone=self.zone)
+            period = DigestPeriod.parse(units[name], value, now=present, zone=zone)
         self.open_index()
-        return build_digest(self, period, now=present, zone=self.zone, project=project, prices=prices)
+        return build_digest(self, period, now=present, zone=zone, project=project, prices=prices)
 
     @named_keywords
     def history(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from threadline.render.call_text import OUTCOME_MARKS
     from threadline.render.context import draw_context, padded_bar
-    from threadline.render.digest import DigestBlock, digest_blocks, digest_lines, digest_to_markdown
+    from threadline.render.digest import DigestBlock, digest_blocks, digest_lines, digest_title, digest_to_markdown
     from threadline.render.file_edits import edit_row
     from threadline.render.items import (
         ITEM_KINDS,
@@ -128,7 +128,7 @@ __getattr__ = lazy_exports(
         ],
         "call_text": ["OUTCOME_MARKS"],
         "context": ["draw_context", "padded_bar"],
-        "digest": ["DigestBlock", "digest_blocks", "digest_lines", "digest_to_markdown"],
+        "digest": ["DigestBlock", "digest_blocks", "digest_lines", "digest_title", "digest_to_markdown"],
         "file_edits": ["edit_row"],
         "items": [
             "ITEM_KINDS",

@@ -50,7 +50,7 @@ class DigestBlock(Struct, frozen=True):
 
 def digest_blocks(digest: Digest, zone: tzinfo, *, max_sessions: int = MAX_SESSIONS) -> Iterator[DigestBlock]:
     """Yield the blocks of a digest. `max_sessions` limits how many sessions of a project are listed."""
-    yield _block("title", _title(digest, zone))
+    yield _block("title", digest_title(digest, zone))
     yield _block("text", *_summary(digest))
     if digest.work:
         yield _block("text", f"{describe_work(digest.work)}.")
@@ -82,7 +82,8 @@ def _strong(text: str) -> DigestPart:
     return DigestPart(text, Role.STRONG)
 
 
-def _title(digest: Digest, zone: tzinfo) -> str:
+def digest_title(digest: Digest, zone: tzinfo) -> str:
+    """The title of a digest: its period."""
     first, last = in_zone(digest.period.since, zone), in_zone(digest.period.until, zone)
     if digest.period.unit is PeriodUnit.DAY:
         return f"{_WEEKDAYS[first.weekday()]}, {_date(first)} {first.year}"

@@ -26,6 +26,7 @@ from threadline.web.errors import add_notice, error_response, gone_page, orphan_
 from threadline.web.guard import BROWSER_KEY, Guard, cookie_name
 from threadline.web.live import Live
 from threadline.web.pages.access import access_page, link_page, logged_out_page
+from threadline.web.pages.digest import digest_page
 from threadline.web.pages.doctor import doctor_page
 from threadline.web.pages.file_log import file_log_page
 from threadline.web.pages.home import home_page
@@ -91,6 +92,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(urls.FILE_LOG, file_log_page, needs_homes=True),
     PageRoute(urls.WHY, why_page, needs_homes=True),
     PageRoute(urls.WASTE, waste_page, needs_homes=True),
+    PageRoute(urls.DIGEST, digest_page, needs_homes=True),
     PageRoute(urls.DOCTOR, doctor_page),
     PageRoute(urls.KEYS, keys_page),
     PageRoute(urls.PALETTE, palette_page, needs_homes=True),

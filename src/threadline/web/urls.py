@@ -27,8 +27,8 @@ QueryValue = str | int | bool | None | Sequence[str]
 
 HOME, SESSIONS, SEARCH, USAGE = "/", "/sessions", "/search", "/usage"
 CALLS, FILES, FILE_LOG, DOCTOR, KEYS, PALETTE = "/calls", "/files", "/files/log", "/doctor", "/keys", "/palette"
-WHY, WASTE = "/why", "/waste"
-INSIGHT = (WHY, WASTE)
+WHY, WASTE, DIGEST = "/why", "/waste", "/digest"
+INSIGHT = (WHY, WASTE, DIGEST)
 LIVE, ASSETS, SESSION = "/live", "/assets", "/session"
 ACCESS, NEW_LINK, LOG_OUT, LOG_OUT_ALL = "/access", "/access/link", "/access/logout", "/access/logout-all"
 _AGENT_PARAMETERS = frozenset({"branch", "from", "to"})

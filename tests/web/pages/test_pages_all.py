@@ -48,6 +48,11 @@ _ADDRESSES = (
     "/waste",
     "/waste?since=all&min=0&large_output=10",
     "/waste?since=all&min=0&only=failed-call",
+    "/digest",
+    "/digest?since=all",
+    "/digest?unit=month&when=last&project=a",
+    "/digest?unit=day&when=2001-01-01",
+    "/digest?since=30d&sessions=1",
     "/doctor",
     "/keys",
     "/palette",
@@ -75,6 +80,10 @@ _BAD = (
     "/waste?min=NaN",
     "/waste?min=much",
     "/waste?large_output=0",
+    "/digest?unit=year",
+    "/digest?when=soon",
+    "/digest?since=2026-02-01&until=2026-01-01",
+    "/digest?sessions=0",
 )
 
 

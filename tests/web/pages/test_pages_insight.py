@@ -180,3 +180,30 @@ def test_period_applies_to_both_pages(demo: Archive) -> None:
     parsed = parse_page(demo, "/why?since=2001-01-01&until=2001-02-01")
     assert "No cost in this period" in parsed.words
     assert "/waste?since=2001-01-01&until=2001-02-01" in parsed.links
+
+
+def test_usage_shows_what_is_left_of_budgets(demo: Archive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As the command does; a wrong file hides nothing."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    path = tmp_path / "threadline/budgets.conf"
+    path.parent.mkdir()
+    path.write_text("50/day\n")
+    assert [use["budget"] for use in data(ask(demo, "/usage"))["budgets"]] == ["50/day"]
+    assert "Budget 50/day: $" in parse_page(demo, "/usage").words
+    path.write_text("fifty\n")
+    assert data(ask(demo, "/usage"))["budgets"] == []
+
+
+def test_digest_page_equals_the_library(demo: Archive) -> None:
+    """The newest week with usage by default; sessions and days are links, and so are the months around it."""
+    months = [row.keys["month"] for row in demo.ledger().by("month") if row.charges > 50]
+    address = f"/digest?unit=month&when={months[-1]}"
+    digest = demo.digest("month", months[-1])
+    assert data(ask(demo, address)) == _plain(digest.record())
+    parsed = parse_page(demo, address)
+    assert f"/session/{digest.sessions[0].session}" in parsed.links
+    assert any("unit=day" in link and f"when={digest.days[0][0]}" in link for link in parsed.links)
+    before = digest.previous_period.name
+    assert any("unit=month" in link and f"when={before}" in link for link in parsed.links)
+    assert data(ask(demo, "/digest"))["total"]["charges"]
+    assert "Nothing was spent in this period" in parse_page(demo, "/digest?when=2001-01-01").words

@@ -27,27 +27,26 @@ def render_digest(
     zone: tzinfo,
     *,
     max_sessions: int = MAX_SESSIONS,
+    with_title: bool = True,
     session_address: SessionAddress | None = None,
     day_address: Callable[[str], str | None] | None = None,
 ) -> Markup:
-    """Render a digest. Titles of sessions and columns of days are links if they have an address."""
-    blocks = list(digest_blocks(digest, zone, max_sessions=max_sessions))
+    """Render a digest, or what follows its title. Titles of sessions and columns of days are links with an address."""
+    blocks = list(digest_blocks(digest, zone, max_sessions=max_sessions))[not with_title :]
     link = session_address or (lambda _session: None)
     parts: list[Child] = []
     for is_list, group in groupby(blocks, key=lambda block: block.kind in {"item", "detail"}):
         run = list(group)
         parts += [el("ul", _items(run, link))] if is_list else [_render_block(block, link) for block in run]
-    return el("article", join(_with_chart(parts, digest, day_address)), class_="digest")
+    parts.insert(int(with_title), _day_chart(digest, day_address or (lambda _day: None)))
+    return el("article", join(parts), class_="digest")
 
 
-def _with_chart(parts: list[Child], digest: Digest, day_address: Callable[[str], str | None] | None) -> Iterator[Child]:
-    """Put the chart of the days after the title."""
-    yield from parts[:1]
-    if len(digest.days) >= _MIN_DAYS_FOR_CHART:
-        address = day_address or (lambda _day: None)
-        bars = [Bar(day, [float(total.amount or 0)], address(day)) for day, total in digest.days]
-        yield bar_chart("digest-days", "Amount by day", ["amount"], bars, _format_short)
-    yield from parts[1:]
+def _day_chart(digest: Digest, day_address: Callable[[str], str | None]) -> Child:
+    if len(digest.days) < _MIN_DAYS_FOR_CHART:
+        return None
+    bars = [Bar(day, [float(total.amount or 0)], day_address(day)) for day, total in digest.days]
+    return bar_chart("digest-days", "Amount by day", ["amount"], bars, _format_short)
 
 
 def _format_short(value: float) -> str:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS
-from threadline.errors import BadQuery
+from threadline.account import KEY_DESCRIPTIONS, SESSION_KEY_DESCRIPTIONS, measure_budgets, read_budgets
+from threadline.errors import BadQuery, Error
+from threadline.files import BUDGETS, settings_file
+from threadline.model.budgets import BudgetUse
 from threadline.model.ledger import Key, Row, Rows, Sum
 from threadline.model.text import count, format_amount, format_tokens, short_model_name
 from threadline.model.times import in_zone, zone_name
@@ -121,18 +123,46 @@ def usage_page(request: PageRequest) -> Page:
     period = parse_period(request)
     usage_filter = _parse_filter(request, keys, period)
     usage = request.cached("usage", lambda: compute_usage(request, usage_filter), usage_filter, zone_name(zone))
+    budgets = _measure_budgets(request, usage_filter)
     main = join(
         (
             el("div", el("h1", "Usage"), facts_row(period.describe(zone)), class_="head"),
             _choices(request, keys, measure, period),
             filter_form(request, list(_fields(request)), preserve=("by", "measure", "limit", "exact_tools")),
             _totals_block(usage.total),
+            _budget_block(budgets),
             el("section", render_usage_chart(usage, usage_filter, measure, zone), class_="block"),
             el("section", render_usage_table(request, usage, keys), class_="block"),
             el("ul", [el("li", visible(note)) for note in usage.notes], class_="notes") if usage.notes else EMPTY,
         )
     )
-    return Page("Usage", "usage", main, usage.document)
+    return Page("Usage", "usage", main, {**usage.document, "budgets": [use.record() for use in budgets]})
+
+
+def _measure_budgets(request: PageRequest, usage_filter: UsageFilter) -> list[BudgetUse]:
+    """The user's budgets, unless the page is about one session or model. A wrong file must not hide the page."""
+    if usage_filter.session is not None or usage_filter.model is not None or not settings_file(BUDGETS).exists():
+        return []
+    try:
+        budgets = read_budgets()
+    except Error:
+        return []
+    return measure_budgets(budgets, request.archive.ledger(calls=False), now=request.now, zone=request.zone())
+
+
+def _budget_block(budgets: Sequence[BudgetUse]) -> Child:
+    """What is left of each budget."""
+    if not budgets:
+        return EMPTY
+    items = [
+        el(
+            "li",
+            el("b", f"Budget {use.budget}: "),
+            el("span", use.describe(), class_="bad" if use.is_over else None),
+        )
+        for use in budgets
+    ]
+    return el("ul", items, class_="notes budgets")
 
 
 def _parse_keys(request: PageRequest) -> tuple[str, ...]:

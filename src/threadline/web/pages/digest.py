@@ -1,0 +1,161 @@
+"""The digest of a day, week or month: what was done, what it cost, and what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from threadline.model.digest import Digest, DigestPeriod, PeriodUnit
+from threadline.model.times import in_zone, zone_name
+from threadline.render import digest_title
+from threadline.render.html import Child, el, join, render_digest
+from threadline.web import urls
+from threadline.web.pages.forms import ALL, FormField, choice_chip, filter_form, form_on_error
+from threadline.web.pages.insight import insight_head
+from threadline.web.pages.sessions import suggested_values
+from threadline.web.request import Page, check_time_range
+
+if TYPE_CHECKING:
+    from threadline.web.request import PageRequest
+
+_UNITS = (PeriodUnit.DAY, PeriodUnit.WEEK, PeriodUnit.MONTH)
+_MAX_SESSIONS = 1000
+_DEFAULT_SESSIONS = 25
+_ONE_DAY = timedelta(days=1)
+
+
+def _fields(request: PageRequest) -> Iterator[FormField]:
+    yield FormField("when", "Which", "last, 2026-W45, a date")
+    yield FormField("since", "Since", "30d, 2026-11-03")
+    yield FormField("until", "Until", "yesterday")
+    yield FormField("project", "Project", "part of path", suggestions=suggested_values(request, "project"))
+
+
+@form_on_error("Digest", _fields, "unit")
+def digest_page(request: PageRequest) -> Page:
+    """What was done in a period, and what it cost."""
+    zone = request.zone()
+    period = _parse_period(request)
+    project = request.text("project")
+    limit = request.number("sessions", _DEFAULT_SESSIONS, least=1, most=_MAX_SESSIONS)
+    digest = request.cached(
+        "digest",
+        lambda: _compute(request, period),
+        period,
+        project,
+        period.is_running(request.now) and request.now.replace(minute=0, second=0, microsecond=0),
+        zone_name(zone),
+    )
+    body: Child = render_digest(
+        digest,
+        zone,
+        max_sessions=limit,
+        with_title=False,
+        session_address=urls.session_url,
+        day_address=lambda day: _day_url(request, day),
+    )
+    if not digest.sum.charges:
+        body = el("p", "Nothing was spent in this period. Choose another one.", class_="nothing")
+    title = digest_title(digest, zone)
+    main = join(
+        (
+            insight_head(request, title, f"days in {zone_name(zone)}"),
+            el("div", _unit_chips(request, period), _step_links(request, period), class_="links"),
+            filter_form(request, list(_fields(request)), preserve=("unit",)),
+            body,
+        )
+    )
+    return Page(title, "insight", main, digest.record())
+
+
+def _compute(request: PageRequest, period: DigestPeriod) -> Digest:
+    archive = request.archive
+    name = period.name if period.unit is not PeriodUnit.RANGE else ""
+    return archive.digest(
+        str(period.unit) if name else None,
+        name,
+        project=request.text("project"),
+        since=period.since if not name else None,
+        until=period.until if not name else None,
+        now=request.now,
+        tz=request.zone(),
+    )
+
+
+def _parse_period(request: PageRequest) -> DigestPeriod:
+    """The period that the parameters name; by default this week, or the newest one in which something was spent.
+
+    Raises:
+        BadQuery: a parameter makes no sense.
+    """
+    zone = request.zone()
+    since = request.moment("since") if request.text("since") != ALL else None
+    until = request.moment("until", end=True)
+    if since is not None:
+        check_time_range(since, until)
+        return DigestPeriod.between(since, until, now=request.now, zone=zone)
+    unit = PeriodUnit(request.choice("unit", [str(unit) for unit in _UNITS], str(PeriodUnit.WEEK)))
+    when = request.text("when")
+    period = DigestPeriod.parse(unit, (when or "")[:80], now=request.now, zone=zone)
+    if when is not None:
+        return period
+    newest = _newest_usage(request)
+    if newest is None or newest >= period.since:
+        return period
+    return DigestPeriod.containing(unit, in_zone(newest, zone).date(), zone)
+
+
+def _newest_usage(request: PageRequest) -> datetime | None:
+    """The start of the newest day with usage."""
+    ledger = request.archive.ledger(calls=False, project=request.text("project"))
+    days = [row.keys["day"] for row in ledger.by("day", zone=request.zone())]
+    known = [day for day in days if day[:1].isdecimal() and day <= f"{in_zone(request.now, request.zone()):%Y-%m-%d}"]
+    if not known:
+        return None
+    return DigestPeriod.parse(PeriodUnit.DAY, max(known), now=request.now, zone=request.zone()).since
+
+
+def _unit_chips(request: PageRequest, period: DigestPeriod) -> Markup:
+    chips = [
+        choice_chip(
+            request.url_with(unit=str(unit), when=_name_at(unit, period, request), since=None, until=None),
+            str(unit),
+            is_chosen=unit is period.unit,
+        )
+        for unit in _UNITS
+    ]
+    return el("p", el("span", "Period", class_="label"), chips, class_="chips")
+
+
+def _name_at(unit: PeriodUnit, period: DigestPeriod, request: PageRequest) -> str:
+    """The name of the day, week or month in which the period ends."""
+    end = min(period.until, max(request.now, period.since))
+    return DigestPeriod.containing(unit, in_zone(end, request.zone()).date(), request.zone()).name
+
+
+def _step_links(request: PageRequest, period: DigestPeriod) -> Markup | None:
+    """Links to the period before and the one after, unless that is in the future."""
+    if period.unit is PeriodUnit.RANGE:
+        return None
+    zone = request.zone()
+    before = period.previous(zone)
+    chips = [choice_chip(request.url_with(unit=str(period.unit), when=before.name), before.name, is_chosen=False)]
+    chips.append(choice_chip(request.url_with(unit=str(period.unit), when=period.name), period.name, is_chosen=True))
+    after = _following(period, request)
+    if after is not None:
+        chips.append(choice_chip(request.url_with(unit=str(period.unit), when=after.name), after.name, is_chosen=False))
+    return el("p", chips, class_="chips")
+
+
+def _following(period: DigestPeriod, request: PageRequest) -> DigestPeriod | None:
+    zone = request.zone()
+    if period.until >= request.now:
+        return None
+    return DigestPeriod.containing(period.unit, in_zone(period.until, zone).date() + _ONE_DAY, zone)
+
+
+def _day_url(request: PageRequest, day: str) -> str | None:
+    return request.url_with(unit="day", when=day, since=None, until=None) if day[:1].isdecimal() else None
