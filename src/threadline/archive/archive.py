@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from threadline.insight import CauseList, CauseSource, SessionInsight
     from threadline.load import Session
     from threadline.model.attribution import Attribution
+    from threadline.model.blame import Blame
     from threadline.model.budgets import Budget, BudgetUse
     from threadline.model.calls import FileList, ListedCall
     from threadline.model.digest import Digest
@@ -1403,6 +1404,22 @@ class Archive:
         keys = self.open_index().edits(chosen, path)
         first = list(islice(keys, chosen.limit))
         return FileLog(read_edits(first, path, self.homes), None if any(True for _ in keys) else 0)
+
+    def blame(self, path: str | Path, *, first: int | None = None, last: int | None = None, git: bool = True) -> Blame:
+        """Who wrote each line of a file, or of its lines from `first` to `last`. Builds the index if needed.
+
+        Only sessions that wrote the file are read, and the history of the file in git, unless `git` is False.
+
+        Raises:
+            NotFound: there is no such file or line.
+            Ambiguous: there is no such file, and sessions wrote several of that name; the message lists them.
+            BadQuery: it is a folder or not a text, or the line numbers make no sense.
+            Unreadable: it cannot be read.
+            IndexBusy: another process is building the index.
+        """
+        from threadline.archive.blame import blame_file, select_lines
+
+        return select_lines(blame_file(self.open_index(), self.homes, path, use_git=git), first, last)
 
     def sql(self, question: str, *, seconds: float = 60) -> list[dict[str, Any]]:
         """The rows of a SELECT on the index; `docs/index.md` describes the tables. Builds the index if needed.

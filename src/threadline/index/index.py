@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from threadline.index.sql import QueryResult
     from threadline.index.summaries import IndexedSummaries, SessionBrief
     from threadline.index.vocabulary import Vocabulary
-    from threadline.model.calls import FileList
+    from threadline.model.calls import FileList, ListedCall
     from threadline.model.summaries import KnownLinks
     from threadline.model.waste import Waste
     from threadline.reports import RecentUsage, SessionRef
@@ -383,6 +383,18 @@ class Index:
         from threadline.index.listings import list_edits
 
         return list_edits(self._connection, selection, path)
+
+    def commands_naming(self, name: str) -> Iterator[ListedCall]:
+        """The shell commands whose text contains a file name, newest first, each once."""
+        from threadline.index.listings import list_commands
+
+        return list_commands(self._connection, name)
+
+    def main_transcript(self, transcript: str) -> str | None:
+        """The main transcript of the session that a transcript belongs to."""
+        from threadline.index.listings import find_main_transcript
+
+        return find_main_transcript(self._connection, transcript)
 
     def touches(self, path: str, limit: int) -> list[FileTouch]:
         """The last times a file was read or written, newest first."""

@@ -170,6 +170,25 @@ def _outcome_literal(outcome: str | None) -> str:
     return "NULL" if outcome is None else f"'{Outcome(outcome)}'"
 
 
+def list_commands(connection: sqlite3.Connection, name: str) -> Iterator[ListedCall]:
+    """The shell commands whose text contains a name, by whole words, newest first, each once."""
+    phrase = '"' + name.replace('"', '""') + '"'
+    if not any(character.isalnum() for character in name):
+        return
+    tools = [
+        str(number)
+        for number, tool in connection.execute("SELECT tool_id, tool FROM tools")
+        if names_tool(("Bash", "PowerShell"), tool)
+    ]
+    conditions = [
+        "c.entry_id IN (SELECT rowid FROM text WHERE text MATCH ?)",
+        f"c.tool_id IN ({', '.join(tools)})",
+        f"NOT EXISTS({PREFERRED_COPY_SQL})",
+    ]
+    query = f"{_CALLS_BY_TIME} WHERE {' AND '.join(conditions)} {_NEWEST_CALLS}"
+    yield from map(_listed_call, connection.execute(query, (f"command : {phrase}",)))
+
+
 def _listed_call(row: _CallRow) -> ListedCall:
     _, _, _, call, tool, outcome, began, ended, code, session, agent, started, project, path, *places, result_path = row
     transcript = os.fsdecode(path)
@@ -372,6 +391,17 @@ def list_edits(connection: sqlite3.Connection, selection: CallFilter, path: str)
         for full_path, call, tool, time, session, project, transcript, line, kind, own, *ids in rows
     )
     return (edit for edit in edits if selection.has_time(edit.timestamp))
+
+
+def find_main_transcript(connection: sqlite3.Connection, transcript: str) -> str | None:
+    """The path of the main transcript of the session that a transcript belongs to; None if there is none."""
+    row = connection.execute(
+        f"SELECT t.kind, {SESSION_SQL}, t.home_id, t.project_id FROM transcripts t WHERE t.path = ?", (transcript,)
+    ).fetchone()
+    if row is None:
+        return None
+    kind, session, home, project = row
+    return transcript if kind == "main" else _main_transcript(connection, session, home, project)
 
 
 def _main_transcript(connection: sqlite3.Connection, session: str | None, home: int, project: int) -> str | None:

@@ -9,6 +9,9 @@ tool, file, server, turn or agent.
 
 `find_waste` runs the `DETECTORS` of what a session spent without need, such as reading an unchanged file again.
 
+`FileHistory` says who wrote each line of a file: it joins what sessions recorded with the history in git, in order of
+time. `read_owned_facts` reads what sessions recorded, `read_versions` the history in git.
+
 `attribution_record` and `waste_record` are the JSON values of both, for commands and pages.
 """
 
@@ -20,7 +23,14 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.insight.attribution import attribute_costs
+    from threadline.insight.blame.agent_trace import agent_trace_record
+    from threadline.insight.blame.commands import may_write_files, moved_paths, written_runs
+    from threadline.insight.blame.git_versions import GitVersions, read_versions, worktrees
+    from threadline.insight.blame.history import FileHistory, OwnedFact, blamed_lines
+    from threadline.insight.blame.origins import split_lines
+    from threadline.insight.blame.session_facts import read_owned_facts
     from threadline.insight.causes import AttributedSessions, CauseList, CauseSource, CauseTotals
+    from threadline.insight.git import Repository
     from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows, merge_groups
     from threadline.insight.records import (
         attribution_record,
@@ -37,7 +47,14 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "attribution": ["attribute_costs"],
+        "blame.agent_trace": ["agent_trace_record"],
+        "blame.commands": ["may_write_files", "moved_paths", "written_runs"],
+        "blame.git_versions": ["GitVersions", "read_versions", "worktrees"],
+        "blame.history": ["FileHistory", "OwnedFact", "blamed_lines"],
+        "blame.origins": ["split_lines"],
+        "blame.session_facts": ["read_owned_facts"],
         "causes": ["AttributedSessions", "CauseList", "CauseSource", "CauseTotals"],
+        "git": ["Repository"],
         "groups": ["CauseGroup", "GROUP_KEYS", "group_rows", "merge_groups"],
         "records": ["attribution_record", "cause_record", "causes_record", "group_record", "waste_record"],
         "session_insight": ["SessionInsight", "read_insight"],

@@ -65,7 +65,8 @@ if TYPE_CHECKING:
     from threadline.thread.graph import Graph
     from threadline.thread.requests import Requests, rebuild_request
     from threadline.thread.state.events import ReplayEvent
-    from threadline.thread.state.files import full_path
+    from threadline.thread.state.facts import FactKind, FileFact, file_facts
+    from threadline.thread.state.files import base_name, full_path
     from threadline.thread.state.lists import TrackedLists, merge_side_lists
     from threadline.thread.state.log import file_log
     from threadline.thread.state.patch import parse_numbered_lines
@@ -125,7 +126,8 @@ __getattr__ = lazy_exports(
         "graph": ["Graph"],
         "requests": ["Requests", "rebuild_request"],
         "state.events": ["ReplayEvent"],
-        "state.files": ["full_path"],
+        "state.facts": ["FactKind", "FileFact", "file_facts"],
+        "state.files": ["base_name", "full_path"],
         "state.lists": ["TrackedLists", "merge_side_lists"],
         "state.log": ["file_log"],
         "state.patch": ["parse_numbered_lines"],

@@ -15,10 +15,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
 _MIN_LETTERS = 3
+# Lines with fewer letters are too common to be recognised elsewhere in the file, or in another form.
+_MIN_MOVED_LETTERS = 8
 # A limit for hostile input: how often a line may be looked at, on average.
 _MAX_VISITS = 60
 
@@ -37,42 +40,48 @@ class Alignment(Struct):
 
 def align(old: Sequence[str], new: Sequence[str]) -> Alignment:
     """Match the lines of two versions."""
-    match = _match_lines(old, new)
+    match, crossing = _match_lines(old, new)
     gaps = list(_gaps(match, len(old)))
-    sources: list[tuple[int, ...]] = [(at,) if at >= 0 else () for at in match]
-    may_be_new = [at < 0 for at in match]
+    alignment = Alignment([(at,) if at >= 0 else () for at in match], [at < 0 for at in match], gaps)
     if gaps:
-        counts = _Frequencies(old, new)
-        for old_range, new_range in _extend_gaps(match, gaps, old, new, counts):
-            _mark_ambiguous(old, new, old_range, new_range, counts, sources, may_be_new)
-        _find_moves(old, new, counts, sources, may_be_new)
-    return Alignment(sources, may_be_new, gaps)
+        doubts = _Doubts(old, new, alignment)
+        for old_range, new_range in doubts.extend_gaps():
+            doubts.mark_ambiguous(old_range, new_range)
+        doubts.find_moves()
+        for at, position in crossing:
+            if not alignment.sources[position]:
+                alignment.sources[position] = (at,)
+    return alignment
 
 
 def is_trivial(line: str) -> bool:
     """Whether a line has too little text to be recognised, such as a blank line or a brace."""
+    return _has_fewer_letters(line, _MIN_LETTERS)
+
+
+def is_recognizable(line: str) -> bool:
+    """Whether a line has enough text to be recognised elsewhere, or in another form."""
+    return not _has_fewer_letters(line, _MIN_MOVED_LETTERS)
+
+
+def squeeze(line: str) -> str:
+    """A line without spaces."""
+    return "".join(line.split())
+
+
+def _has_fewer_letters(line: str, number: int) -> bool:
     letters = 0
     for character in line:
         letters += character.isalnum()
-        if letters >= _MIN_LETTERS:
+        if letters >= number:
             return False
     return True
 
 
-class _Frequencies:
-    """How often each line occurs in the old and in the new version."""
-
-    def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
-        self.old, self.new = Counter(old), Counter(new)
-
-    def is_distinctive(self, line: str) -> bool:
-        """Whether a line occurs once in both versions, and can be recognised."""
-        return self.old[line] == 1 and self.new[line] == 1 and not is_trivial(line)
-
-
-def _match_lines(old: Sequence[str], new: Sequence[str]) -> list[int]:
-    """Return for each new line the old line that it is, or -1. Matches never cross."""
+def _match_lines(old: Sequence[str], new: Sequence[str]) -> tuple[list[int], list[tuple[int, int]]]:
+    """Return for each new line the old line that it is, or -1, and the matches that would cross these."""
     match = [-1] * len(new)
+    crossing: list[tuple[int, int]] = []
     visits = _MAX_VISITS * (len(old) + len(new) + 1)
     regions = [(0, len(old), 0, len(new))]
     while regions:
@@ -86,24 +95,22 @@ def _match_lines(old: Sequence[str], new: Sequence[str]) -> list[int]:
         visits -= high - low + end - start
         if low == high or start == end or visits < 0:
             continue
-        anchors = _unique_matches(old, new, low, high, start, end)
+        pairs = _unique_matches(_unique_lines(old, low, high), _unique_lines(new, start, end))
+        anchors = _longest_ascending(pairs)
+        if len(anchors) < len(pairs):
+            crossing += set(pairs).difference(anchors)
         for at, position in anchors:
             match[position] = at
         bounds = [(low - 1, start - 1), *anchors, (high, end)]
-        for (at, position), (next_at, next_position) in zip(bounds, bounds[1:], strict=False):
+        for (at, position), (next_at, next_position) in pairwise(bounds):
             if anchors and next_at - at > 1 and next_position - position > 1:
                 regions.append((at + 1, next_at, position + 1, next_position))
-    return match
+    return match, crossing
 
 
-def _unique_matches(
-    old: Sequence[str], new: Sequence[str], low: int, high: int, start: int, end: int
-) -> list[tuple[int, int]]:
-    """Return the longest ascending sequence of lines that occur once in both regions."""
-    old_at, new_at = _unique_lines(old, low, high), _unique_lines(new, start, end)
-    pairs = [(old_at[line], position) for line, position in new_at.items() if line in old_at]
-    pairs.sort(key=lambda pair: pair[1])
-    return _longest_ascending(pairs)
+def _unique_matches(old: dict[str, int], new: dict[str, int]) -> list[tuple[int, int]]:
+    """Return the positions of the lines that occur once in both regions."""
+    return sorted(((old[line], at) for line, at in new.items() if line in old), key=lambda pair: pair[1])
 
 
 def _unique_lines(lines: Sequence[str], low: int, high: int) -> dict[str, int]:
@@ -146,94 +153,103 @@ def _gaps(match: list[int], old_length: int) -> Iterator[tuple[range, range]]:
         at, start = source + 1, position + 1
 
 
-def _extend_gaps(
-    match: list[int],
-    gaps: list[tuple[range, range]],
-    old: Sequence[str],
-    new: Sequence[str],
-    counts: _Frequencies,
-) -> Iterator[tuple[range, range]]:
-    """Yield the gaps with the matched lines around them that might as well be part of them.
+class _Region(Struct):
+    """A range of old and of new lines, with their texts without spaces."""
 
-    These are lines that also occur in the gap, and lines between two gaps that cannot be told from others.
-    """
-    limits = [(gap[0].start, gap[1].start) for gap in gaps[1:]]
-    merged: tuple[range, range] | None = None
-    for (old_gap, new_gap), (_, end) in zip(gaps, [*limits, (len(old), len(new))], strict=True):
-        texts = {*(old[at] for at in old_gap), *(new[at] for at in new_gap)}
-        before = 0
-        floor = merged[1].stop if merged is not None else 0
-        while new_gap.start - before > floor and new[new_gap.start - before - 1] in texts:
-            before += 1
-        after = 0
-        while new_gap.stop + after < end and new[new_gap.stop + after] in texts:
-            after += 1
-        extended = (
-            range(old_gap.start - before, old_gap.stop + after),
-            range(new_gap.start - before, new_gap.stop + after),
-        )
-        if merged is not None and not any(
-            counts.is_distinctive(new[at]) for at in range(merged[1].stop, extended[1].start)
-        ):
-            extended = range(merged[0].start, extended[0].stop), range(merged[1].start, extended[1].stop)
-        elif merged is not None:
-            yield merged
-        merged = extended
-    if merged is not None:
-        yield merged
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+    texts: set[str]
 
 
-def _mark_ambiguous(
-    old: Sequence[str],
-    new: Sequence[str],
-    old_range: range,
-    new_range: range,
-    counts: _Frequencies,
-    sources: list[tuple[int, ...]],
-    may_be_new: list[bool],
-) -> None:
-    """Note every possible source of the lines in a gap that are not distinctive."""
-    candidates: dict[str, list[int]] = {}
-    for at in old_range:
-        candidates.setdefault(old[at], []).append(at)
-    inserted = Counter(new[position] for position in new_range)
-    has_insertions = any(not sources[position] for position in new_range)
-    for position in new_range:
-        line = new[position]
-        if line in candidates and not counts.is_distinctive(line):
-            may_be_new[position] = has_insertions
-            sources[position] = tuple(candidates[line])
-            if inserted[line] > len(candidates[line]):
-                may_be_new[position] = True
+class _Doubts:
+    """Finds the lines of an alignment that may have another source."""
 
+    def __init__(self, old: Sequence[str], new: Sequence[str], alignment: Alignment) -> None:
+        self._old, self._new = old, new
+        self._alignment = alignment
+        self._old_forms, self._new_forms = list(map(squeeze, old)), list(map(squeeze, new))
+        self._old_counts, self._new_counts = Counter(self._old_forms), Counter(self._new_forms)
 
-def _find_moves(
-    old: Sequence[str],
-    new: Sequence[str],
-    counts: _Frequencies,
-    sources: list[tuple[int, ...]],
-    may_be_new: list[bool],
-) -> None:
-    """Match distinctive lines that are elsewhere in the other version, with the lines around them."""
-    kept = {source[0] for source, new_line in zip(sources, may_be_new, strict=True) if source and not new_line}
-    inserted = [position for position, source in enumerate(sources) if not source]
-    distinctive = {new[position] for position in inserted if counts.is_distinctive(new[position])}
-    if not distinctive:
-        return
-    old_at = {line: at for at, line in enumerate(old) if line in distinctive}
-    for position in inserted:
-        at = old_at.get(new[position])
-        if at is None or at in kept:
-            continue
-        sources[position], may_be_new[position] = (at,), False
-        for step in (1, -1):
-            near, to = at + step, position + step
-            while (
-                0 <= near < len(old)
-                and 0 <= to < len(new)
-                and near not in kept
-                and old[near] == new[to]
-                and may_be_new[to]
-            ):
-                sources[to], may_be_new[to] = (near,), False
-                near, to = near + step, to + step
+    def _is_distinctive(self, position: int) -> bool:
+        """Whether a new line occurs once in both versions, whatever its indentation, and can be recognised."""
+        form = self._new_forms[position]
+        return self._old_counts[form] == 1 and self._new_counts[form] == 1 and not is_trivial(form)
+
+    def extend_gaps(self) -> Iterator[tuple[range, range]]:
+        """Yield the gaps with the matched lines around them that might as well be part of them.
+
+        These are lines that also occur in the gap, and lines between two gaps that cannot be told from others.
+        """
+        gaps = self._alignment.gaps
+        ends = [*(gap[1].start for gap in gaps[1:]), len(self._new)]
+        regions: list[_Region] = []
+        for (old_gap, new_gap), end in zip(gaps, ends, strict=True):
+            texts = {*(self._old_forms[at] for at in old_gap), *(self._new_forms[at] for at in new_gap)}
+            region = _Region(old_gap.start, old_gap.stop, new_gap.start, new_gap.stop, texts)
+            self._extend(region, regions[-1].new_end if regions else 0, end)
+            while regions and not any(self._is_distinctive(at) for at in range(regions[-1].new_end, region.new_start)):
+                region = self._join(regions.pop(), region)
+                self._extend(region, regions[-1].new_end if regions else 0, end)
+            regions.append(region)
+        for region in regions:
+            yield range(region.old_start, region.old_end), range(region.new_start, region.new_end)
+
+    def _extend(self, region: _Region, floor: int, end: int) -> None:
+        """Add the lines before and after a region that also occur in it, from `floor` to `end`."""
+        while region.new_start > floor and self._new_forms[region.new_start - 1] in region.texts:
+            region.new_start -= 1
+            region.old_start -= 1
+        while region.new_end < end and self._new_forms[region.new_end] in region.texts:
+            region.new_end += 1
+            region.old_end += 1
+
+    def _join(self, first: _Region, second: _Region) -> _Region:
+        """Join two regions, with the lines between them."""
+        larger, smaller = sorted((first.texts, second.texts), key=len, reverse=True)
+        larger |= smaller
+        larger.update(self._new_forms[at] for at in range(first.new_end, second.new_start))
+        return _Region(first.old_start, second.old_end, first.new_start, second.new_end, larger)
+
+    def mark_ambiguous(self, old_range: range, new_range: range) -> None:
+        """Note every possible source of the lines in a gap that are not distinctive, whatever their indentation."""
+        sources, may_be_new = self._alignment.sources, self._alignment.may_be_new
+        texts = {self._old[at] for at in old_range}
+        candidates: dict[str, list[int]] = {}
+        for at in old_range:
+            candidates.setdefault(self._old_forms[at], []).append(at)
+        counts = Counter(self._new_forms[position] for position in new_range)
+        # A line that is only indented is not inserted.
+        has_insertions = any(not sources[at] and self._new_forms[at] not in candidates for at in new_range)
+        for position in new_range:
+            form = self._new_forms[position]
+            if self._new[position] in texts and not self._is_distinctive(position):
+                sources[position] = tuple(candidates[form])
+                may_be_new[position] = has_insertions or counts[form] > len(candidates[form])
+
+    def find_moves(self) -> None:
+        """Match distinctive lines that are elsewhere in the other version, with the lines around them.
+
+        Short ones may as well be new.
+        """
+        old, new = self._old, self._new
+        sources, may_be_new = self._alignment.sources, self._alignment.may_be_new
+        inserted = [position for position, source in enumerate(sources) if not source]
+        distinctive = {new[position] for position in inserted if self._is_distinctive(position)}
+        if not distinctive:
+            return
+        kept = {source[0] for source, is_new in zip(sources, may_be_new, strict=True) if source and not is_new}
+        old_at = {line: at for at, line in enumerate(old) if line in distinctive}
+        for position in inserted:
+            at = old_at.get(new[position])
+            if at is None or at in kept:
+                continue
+            sources[position], may_be_new[position] = (at,), not is_recognizable(new[position])
+            for step in (1, -1) if is_recognizable(new[position]) else ():
+                near, to = at + step, position + step
+                while 0 <= near < len(old) and 0 <= to < len(new) and near not in kept:
+                    if old[near] != new[to] or not may_be_new[to]:
+                        break
+                    sources[to], may_be_new[to] = (near,), False
+                    near, to = near + step, to + step

@@ -69,10 +69,11 @@ class TrackedFiles:
         agents: frozenset[AgentId] = frozenset(),
         watch: ReadObserver | None = None,
         observe: Callable[[str], ChangeObserver | None] | None = None,
+        make_file: Callable[[str, NameMentions], TrackedFile] | None = None,
     ) -> None:
         """`agents` are those whose transcripts are replayed. What other agents do is unknown.
 
-        `observe` returns the observer of the changes of a file, by its path.
+        `observe` returns the observer of the changes of a file, by its path. `make_file` creates what tracks a file.
         """
         self._files: dict[str, TrackedFile] = {}
         self._by_name: dict[str, NameMentions] = {}
@@ -80,6 +81,7 @@ class TrackedFiles:
         self._agents = agents
         self._watch = watch
         self._observe = observe
+        self._make_file = make_file
         self._hooked: dict[str, ReplayEvent] = {}
         self._changed_by: dict[str, TrackedFile] = {}
         self._cwd: str | None = None
@@ -118,8 +120,11 @@ class TrackedFiles:
         file = self._files.get(name)
         if file is None:
             named = self._by_name.setdefault(base_name(name), NameMentions())
-            observer = self._observe(name) if self._observe is not None else None
-            file = self._files[name] = TrackedFile(name, named, observer)
+            if self._make_file is not None:
+                file = self._make_file(name, named)
+            else:
+                file = TrackedFile(name, named, self._observe(name) if self._observe is not None else None)
+            self._files[name] = file
         return file
 
     def _apply_call(self, moment: ReplayEvent, call: Call) -> None:

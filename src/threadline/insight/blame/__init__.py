@@ -1,0 +1,1 @@
+"""Say who wrote each line of a file: the edit of a session, a commit, or nobody that can be proven."""

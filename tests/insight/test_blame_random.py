@@ -1,0 +1,204 @@
+"""Random histories of a file by sessions, people, formatters, rewinds and commits: no line gets a wrong writer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from threadline.insight import FileHistory, GitVersions, OwnedFact
+from threadline.insight.blame.git_versions import CommittedVersion
+from threadline.model.blame import BlamedLine
+from threadline.model.places import Place, SessionId
+from threadline.model.state import Evidence, EvidenceKind
+from threadline.thread import FactKind, FileFact
+
+PATH = "/work/app.py"
+PERSON = "person"
+COMMON_LINES = ("", "}", "pass", "    return x", "")
+
+
+@dataclass
+class Line:
+    """A line with everyone who may be said to have written it."""
+
+    text: str
+    writers: frozenset[str]
+
+
+@dataclass
+class World:
+    """A file that several writers change. It knows the truth, and records what sessions and git would record."""
+
+    random: Random
+    lines: list[Line] = field(default_factory=list)
+    facts: list[OwnedFact] = field(default_factory=list)
+    commits: list[CommittedVersion] = field(default_factory=list)
+    backups: list[list[Line]] = field(default_factory=list)
+    origins: dict[str, BlamedLine] = field(default_factory=dict)
+    inserted: list[Line] = field(default_factory=list)
+    deleted: list[Line] = field(default_factory=list)
+    time: float = 1000.0
+    serial: int = 0
+
+    @property
+    def text(self) -> str:
+        return "".join(f"{line.text}\n" for line in self.lines)
+
+    def new_text(self) -> str:
+        self.serial += 1
+        if self.random.random() < 0.4:
+            return self.random.choice(COMMON_LINES)
+        return f"{' ' * self.random.choice((0, 4))}value_{self.serial} = {self.serial}"
+
+    def change(self, writer: str) -> tuple[int, int, list[Line]]:
+        """Replace, insert or delete some lines."""
+        start = self.random.randint(0, len(self.lines))
+        end = min(len(self.lines), start + self.random.choice((0, 0, 1, 1, 2, 4)))
+        new = [Line(self.new_text(), frozenset({writer})) for _ in range(self.random.choice((0, 1, 1, 2, 3, 5)))]
+        if self.random.random() < 0.3 and end > start:
+            kept = self.lines[self.random.randrange(start, end)]
+            new.insert(self.random.randint(0, len(new)), Line(kept.text, frozenset({writer})))
+        self.deleted += self.lines[start:end]
+        self.inserted += new
+        self.lines[start:end] = new
+        return start, end, new
+
+    def settle(self) -> None:
+        """End a step: a line that was removed and written again has either writer."""
+        removed: dict[str, set[str]] = {}
+        for line in self.deleted:
+            removed.setdefault(line.text, set()).update(line.writers)
+        for line in self.inserted:
+            line.writers |= removed.get(line.text, set())
+        self.deleted, self.inserted = [], []
+
+    def origin(self, session: str) -> BlamedLine:
+        name = f"{session}-{len(self.facts)}"
+        self.origins[name] = BlamedLine(0, "", known=True, session=SessionId(name))
+        return self.origins[name]
+
+    def record(self, kind: FactKind, content: str | None, *, origin: BlamedLine | None = None, **values: object) -> None:
+        how = EvidenceKind.BACKUP if values.pop("is_backup", False) else EvidenceKind.EDIT
+        evidence = Evidence(Place("t.jsonl", len(self.facts) + 1), how)
+        fact = FileFact(kind, PATH, self.time, evidence, None, content, **values)  # type: ignore[arg-type]
+        self.facts.append(OwnedFact(fact, origin))
+
+    def see(self, *, is_backup: bool = False) -> None:
+        self.settle()
+        self.record(FactKind.SEEN, self.text, is_backup=is_backup)
+        if is_backup:
+            self.backups.append(list(self.lines))
+
+    def session_write(self, session: str) -> None:
+        self.see(is_backup=self.random.random() < 0.5)
+        origin = self.origin(session)
+        for _ in range(self.random.randint(1, 4)):
+            self.change(str(origin.session))
+        self.settle()
+        self.record(FactKind.WRITE, self.text, origin=origin)
+
+    def session_edit(self, session: str) -> None:
+        self.see(is_backup=self.random.random() < 0.5)
+        origin = self.origin(session)
+        before, lines = self.text, list(self.lines)
+        start, end, new = self.change(str(origin.session))
+        self.settle()
+        old = "".join(f"{line.text}\n" for line in lines[start:end])
+        offset = len("".join(f"{line.text}\n" for line in lines[:start]))
+        if not old or before.find(old) != offset or before.count(old) > 1:
+            self.record(FactKind.WRITE, self.text, origin=origin)
+            return
+        text = "".join(f"{line.text}\n" for line in new)
+        self.record(FactKind.EDIT, self.text, origin=origin, old=old, new=text)
+
+    def person(self) -> None:
+        for _ in range(self.random.randint(1, 3)):
+            self.change(PERSON)
+
+    def move(self) -> None:
+        """A person moves some lines."""
+        self.settle_outside()
+        start = self.random.randint(0, len(self.lines))
+        end = min(len(self.lines), start + self.random.randint(1, 4))
+        block = self.lines[start:end]
+        del self.lines[start:end]
+        at = self.random.randint(0, len(self.lines))
+        self.lines[at:at] = block
+        self.see()
+
+    def settle_outside(self) -> None:
+        self.see()
+
+    def format(self) -> None:
+        """A formatter changes the indentation of some lines."""
+        self.settle_outside()
+        start = self.random.randint(0, len(self.lines))
+        for at, line in list(enumerate(self.lines))[start : start + 5]:
+            if line.text.strip():
+                self.lines[at] = Line(f"  {line.text}", line.writers)
+        self.see()
+
+    def rewind(self) -> None:
+        if self.backups:
+            self.settle_outside()
+            backup = self.random.choice(self.backups)
+            if [line.text for line in backup] != [line.text for line in self.lines]:
+                self.lines = list(backup)
+            self.see()
+
+    def commit(self) -> None:
+        self.settle()
+        parents = (self.commits[-1].id,) if self.commits else ()
+        name = f"{len(self.commits):040x}"
+        if self.commits and self.commits[-1].text == self.text:
+            return
+        self.commits.append(CommittedVersion(name, name, self.time // 1, "P", parents, "app.py", self.text))
+
+    def act(self) -> None:
+        self.time += 10
+        actions = [self.session_edit, self.session_edit, self.session_write]
+        action = self.random.choice([*actions, self.person, self.person, self.move, self.format, self.rewind, self.commit])
+        if action in actions:
+            action(self.random.choice(("a", "b", "c")))  # type: ignore[call-arg]
+        else:
+            action()  # type: ignore[call-arg]
+
+
+def play(seed: int, steps: int, *, with_git: bool) -> tuple[World, list[BlamedLine]]:
+    """A random history, and the origins of the last text."""
+    world = World(Random(seed))
+    for _ in range(steps):
+        world.act()
+    world.settle()
+    git = GitVersions(world.commits[-1].id if world.commits else None, world.commits, ["app.py"])
+    history = FileHistory([PATH], git if with_git else None, lambda *_: False)
+    history.replay(world.facts)
+    return world, history.explain(PATH, world.text)
+
+
+def check(world: World, origins: list[BlamedLine]) -> tuple[int, int]:
+    known = 0
+    for number, (line, origin) in enumerate(zip(world.lines, origins, strict=True), 1):
+        if origin.known:
+            known += 1
+            writer = str(origin.session) if origin.session is not None else PERSON
+            assert writer in line.writers, f"line {number} {line.text!r}: {writer}, not {set(line.writers)}\n{world.text}"
+    return known, len(world.lines)
+
+
+@pytest.mark.parametrize("with_git", [False, True])
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 1_000_000), steps=st.integers(1, 14))
+def test_no_line_gets_a_wrong_writer(seed: int, steps: int, with_git: bool) -> None:
+    """Every line has the writer that the world knows, or none."""
+    check(*play(seed, steps, with_git=with_git))
+
+
+def test_most_lines_are_known() -> None:
+    """Unknown is the exception."""
+    known, total = map(sum, zip(*(check(*play(seed, 8, with_git=True)) for seed in range(60)), strict=True))
+    assert known > total * 0.6
