@@ -60,6 +60,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "why": ("why", BRANCHED),
     "why-by-kind": ("why", BRANCHED, "--by", "kind"),
     "waste": ("waste", BRANCHED, "--min", "0"),
+    "blame": ("blame", "shelf.py", "--no-git"),
     "digest": ("digest", "--week", "2026-W45", "--tz", "Europe/Berlin"),
     "digest-running": ("digest", "--month", "--project", "a"),
     "doctor": ("doctor", "--check"),

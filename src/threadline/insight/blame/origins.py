@@ -141,8 +141,10 @@ def restore(lines: Sequence[str], origins: Sequence[Origin], restored: Sequence[
 
 
 def _came_back(now: Origin, then: Origin, *, is_certain: bool) -> Origin:
-    if now is then or not (now.known or then.known):
+    if now is then:
         return now
+    if not (now.known or then.known):
+        return then if then is AMBIGUOUS else now
     if is_certain and not (now.known and then.known):
         return then
     return AMBIGUOUS
@@ -208,7 +210,7 @@ class VersionStore:
             version.origins
             if known is None or known is version.origins
             else [
-                AMBIGUOUS if before is not now and (before.known or now.known) else now
+                AMBIGUOUS if before is not now and (before.known or now.known or before is AMBIGUOUS) else now
                 for before, now in zip(known, version.origins, strict=True)
             ]
         )
