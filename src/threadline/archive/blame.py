@@ -73,7 +73,8 @@ def select_lines(blame: Blame, first: int | None, last: int | None) -> Blame:
     """
     if first is None and last is None:
         return blame
-    start, end = first or 1, last if last is not None else len(blame.lines)
+    start = first if first is not None else 1
+    end = last if last is not None else max(start, len(blame.lines))
     if start < 1 or end < start:
         raise BadQuery(f"There are no lines {start} to {end}. Lines are counted from 1.")
     if start > len(blame.lines):

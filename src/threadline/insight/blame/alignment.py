@@ -29,8 +29,9 @@ _MAX_VISITS = 60
 class Alignment(Struct):
     """Where each line of the new version may come from.
 
-    `sources` are the old lines that it may be; a line that is certainly kept or moved has one. `may_be_new` says
-    whether it may have been inserted. `gaps` are the ranges of old and new lines without a match, in order.
+    `sources` are the old lines that it may be; a line that is certainly kept or moved has one. Lines with the same
+    sources share a tuple. `may_be_new` says whether it may have been inserted. `gaps` are the ranges of old and new
+    lines without a match, in order.
     """
 
     sources: list[tuple[int, ...]]
@@ -216,16 +217,17 @@ class _Doubts:
         """Note every possible source of the lines in a gap that are not distinctive, whatever their indentation."""
         sources, may_be_new = self._alignment.sources, self._alignment.may_be_new
         texts = {self._old[at] for at in old_range}
-        candidates: dict[str, list[int]] = {}
+        positions: dict[str, list[int]] = {}
         for at in old_range:
-            candidates.setdefault(self._old_forms[at], []).append(at)
+            positions.setdefault(self._old_forms[at], []).append(at)
+        candidates = {form: tuple(numbers) for form, numbers in positions.items()}
         counts = Counter(self._new_forms[position] for position in new_range)
         # A line that is only indented is not inserted.
         has_insertions = any(not sources[at] and self._new_forms[at] not in candidates for at in new_range)
         for position in new_range:
             form = self._new_forms[position]
             if self._new[position] in texts and not self._is_distinctive(position):
-                sources[position] = tuple(candidates[form])
+                sources[position] = candidates[form]
                 may_be_new[position] = has_insertions or counts[form] > len(candidates[form])
 
     def find_moves(self) -> None:

@@ -13,7 +13,10 @@ from threadline.shell_syntax import SimpleCommand, split_commands
 from threadline.thread import base_name, full_path
 
 _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)([\w.]+)\1([^\n]*)\n(.*?)^\t*\2[ \t]*$", re.DOTALL | re.MULTILINE)
-_REDIRECT = re.compile(r"(?<![0-9&<>=-])(?:1|&)?>{1,2}\|?[ \t]*(?P<target>\"[^\"]+\"|'[^']+'|[^\s;|&<>()]+)")
+# Redirections, and quoted texts, in which `>` is not one.
+_REDIRECT = re.compile(
+    r"(?<![0-9&<>=-])(?:1|&)?>{1,2}\|?[ \t]*(?P<target>\"[^\"]+\"|'[^']+'|[^\s;|&<>()]+)|\"(?:[^\"\\]|\\.)*\"|'[^']*'"
+)
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'", re.DOTALL)
 
 _MOVING = re.compile(r"\b(?:mv|cp)\b")
@@ -64,7 +67,7 @@ def written_runs(command: str, path: str) -> Iterator[list[str]]:
     name = base_name(path)
     if name not in command:
         return
-    targets = [match["target"].strip("\"'") for match in _REDIRECT.finditer(_HEREDOC.sub(" ", command))]
+    targets = _targets(_HEREDOC.sub(" ", command))
     heredocs = list(_HEREDOC.finditer(command))
     for heredoc in heredocs:
         lines = heredoc[4].split("\n")[:-1]
@@ -103,13 +106,18 @@ def may_write_files(command: str) -> bool:
     """Whether a command may change files of the project: unless all of its programs are known not to."""
     if "<<" in command and not re.fullmatch(r"git commit[^|;&]*<<.*", command.strip(), re.DOTALL):
         return True
-    if any(not _is_discarded(match["target"]) for match in _REDIRECT.finditer(command)):
+    if not all(map(_is_discarded, _targets(command))):
         return True
     return any(_may_write(simple) for simple in split_commands(command))
 
 
+def _targets(command: str) -> list[str]:
+    """The files that a command redirects output to."""
+    return [match["target"].strip("\"'") for match in _REDIRECT.finditer(command) if match["target"]]
+
+
 def _is_discarded(target: str) -> bool:
-    return target.strip("\"'").startswith(("/dev/", "&"))
+    return target.startswith(("/dev/", "&"))
 
 
 def _may_write(simple: SimpleCommand) -> bool:

@@ -129,7 +129,7 @@ class FileHistory:
         fact = owned.fact
         if fact.kind is FactKind.COMMAND:
             self._apply_command(owned)
-        elif (timeline := self._timelines.get(fact.path)) is not None:
+        elif (timeline := self._timelines.get(self._canonical(fact.path))) is not None:
             timeline.can_restore_any = timeline.can_restore_any or owned.session_has_rewinds
             timeline.apply(fact, owned.origin)
 
@@ -143,7 +143,7 @@ class FileHistory:
                 self._timelines[new].copy_from(self._timelines[old], owned.fact.time)
         for path, timeline in self._timelines.items():
             if runs := list(written_runs(command, path)):
-                timeline.claim(owned.origin, runs)
+                timeline.claim(owned.origin, runs, owned.fact.time)
 
     def _apply_commit(self, commit: CommittedVersion) -> None:
         lines = split_lines(commit.text) if commit.text is not None else []
@@ -168,12 +168,12 @@ class FileHistory:
                 for left, right in zip(origins, recorded, strict=True)
             ]
         else:
-            kept = [
+            views = [
                 carry(timeline.version, lines, lambda _: NEW, is_outside=True)
                 for timeline in timelines
                 if timeline.version is not None
             ]
-            origins = [_join_views(origin, list(views)) for origin, *views in zip(origins, *kept, strict=True)]
+            origins = [_join_views(origin, [view[at] for view in views]) for at, origin in enumerate(origins)]
         origins = apply_claims(lines, origins, self._claims())
         latest = max((timeline.time for timeline in timelines), default=since)
         return self._claim_new_lines(

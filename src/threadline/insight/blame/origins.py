@@ -78,10 +78,16 @@ def carry(
     that was removed elsewhere may have been moved.
     """
     alignment = align(before.lines, lines)
-    origins = [
-        _single([before.origins[at] for at in sources] + ([inserted(line)] if may_be_new else []))
-        for line, sources, may_be_new in zip(lines, alignment.sources, alignment.may_be_new, strict=True)
-    ]
+    common: dict[int, Origin] = {}  # many lines may have the same many sources
+    origins: Origins = []
+    for line, sources, may_be_new in zip(lines, alignment.sources, alignment.may_be_new, strict=True):
+        if not sources:
+            origins.append(inserted(line))
+            continue
+        source = common.get(id(sources))
+        if source is None:
+            source = common[id(sources)] = _single([before.origins[at] for at in sources])
+        origins.append(_single([source, inserted(line)]) if may_be_new else source)
     if alignment.gaps:
         _doubt_moves(before, lines, alignment, origins, is_outside=is_outside)
     if alignment.gaps and is_outside:

@@ -75,8 +75,9 @@ class FileTimeline:
         elif fact.kind is FactKind.EDIT:
             self._edit(fact, origin)
 
-    def claim(self, origin: Origin, runs: list[list[str]]) -> None:
+    def claim(self, origin: Origin, runs: list[list[str]], time: float) -> None:
         """Note lines that a call wrote, without knowing the text around them."""
+        self.time = time
         self.claims.append(Claim(origin, runs))
         self.written.update(line for run in runs for line in run)
 
@@ -127,7 +128,7 @@ class FileTimeline:
         elif fact.content is not None:
             self._write(fact.content, self._writer(fact, origin))
         else:
-            self.claim(origin, list(_inserted_runs(old, new)) if not fact.is_user_modified else [])
+            self.claim(origin, [] if fact.is_user_modified else list(_inserted_runs(old, new)), fact.time)
 
     def _writer(self, fact: FileFact, origin: Origin) -> Callable[[str], Origin]:
         if not fact.is_user_modified:
