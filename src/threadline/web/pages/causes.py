@@ -60,6 +60,7 @@ KIND_LABELS: dict[str, str] = {
     CauseKind.AGENT: "Agents without a transcript",
     CauseKind.OTHER: "Other requests",
 }
+_VERBS = {CauseKind.RESULT: "Result of ", CauseKind.CALL: "Call of ", CauseKind.INJECTED: "Injected: "}
 _NONE = "(none)"
 NONE_LABELS = {"tool": "no tool", "file": "no file", "server": "no MCP server", "turn": "no turn"}
 _PATH_KEYS = frozenset(("file", "project"))
@@ -306,13 +307,21 @@ def short_label(cause: CostCause) -> str:
     return shorten(label, _MAX_LABEL)
 
 
+def full_label(cause: CostCause) -> str:
+    """What a cause is, with the end of its path: labels are cut at their end, where a path says most."""
+    if not cause.file or not cause.label.endswith("…"):
+        return shorten(cause.label, _MAX_TITLE)
+    verb = _VERBS.get(cause.kind)
+    return shorten(f"{verb}{cause.name or ''} {path_end(cause.file)}" if verb else cause.label, _MAX_TITLE)
+
+
 def describe_cause(cause: CostCause, total: Decimal) -> str:
     """A cause in a sentence: what it is, what it cost, its size, and how many requests carried it."""
     size = f"{'about ' if cause.estimated else ''}{format_tokens(cause.tokens)} tokens"
     carried = f", carried by {count(cause.requests, 'request')}" if cause.requests else ""
     turn = f", turn {cause.turn}" if cause.turn is not None else ""
     amount = f"{format_amount(cause.amount)} ({format_share(cause.amount, total)})"
-    return f"{shorten(cause.label, _MAX_TITLE)}: {amount}, {size}{carried}{turn}"
+    return f"{full_label(cause)}: {amount}, {size}{carried}{turn}"
 
 
 def render_groups(
@@ -323,7 +332,7 @@ def render_groups(
     rows = [
         TableRow(
             [
-                _link(links.group(group.key), links.label(by, group.key)),
+                _link(links.group(group.key), links.label(by, group.key), group.key if by in _PATH_KEYS else None),
                 format_amount(group.amount),
                 [share_bar(EXACT.divide(group.amount, total) if total else _ONE), format_share(group.amount, total)],
                 number_element(group.tokens),
@@ -379,7 +388,7 @@ def _cause_cells(
     agent = el("span", "agent", class_="agent-mark", title=shorten(cause.agent, 40)) if cause.agent else None
     size = format_tokens(cause.tokens)
     return [
-        [_link(links.cause(cause), shorten(cause.label, _MAX_TITLE)), agent],
+        [_link(links.cause(cause), full_label(cause), cause.file), agent],
         *([session(cause)] if session is not None else []),
         format_amount(cause.amount),
         format_share(cause.amount, total),
@@ -392,8 +401,12 @@ def _cause_cells(
     ]
 
 
-def _link(href: str | None, label: str) -> Child:
-    return el("a", label, href=href) if href is not None else label
+def _link(href: str | None, label: str, full: str | None = None) -> Child:
+    """A label, as a link if it leads somewhere. Its tooltip is the full name, if the label is only a part of it."""
+    title = shorten(full, 400) if full and full != label else None
+    if href is not None:
+        return el("a", label, href=href, title=title)
+    return el("span", label, title=title) if title else label
 
 
 def explain_method(error: float | None, unpriced: int, *, has_estimates: bool) -> Markup:
