@@ -48,6 +48,7 @@ PAGES = (
     "/why?since=all&by=file",
     "/why?since=all&by=session",
     "/waste?since=all&min=0",
+    "/digest?unit=month",
     "/doctor",
 )
 

@@ -756,6 +756,16 @@ class Archive:
         """
         self._insights(None, None, None, None)
 
+    def unstored_insights(self) -> int:
+        """The size of the transcripts whose costs `store_insights` would attribute; 0 without an index."""
+        from threadline.archive.insight import NO_FILTER
+
+        index = self._built_index()
+        if index is None:
+            return 0
+        unknown = index.select_insights(NO_FILTER.charge_filter).unknown
+        return sum(part.size for home in self.found for part in home.transcripts if str(part.path) in unknown)
+
     def fill_tables(self, question: str) -> None:
         """Fill the tables that a SELECT names and that a refresh does not fill: `causes` and `waste`."""
         if _INSIGHT_TABLES.search(question):

@@ -1,4 +1,4 @@
-"""Add up the causes of costs by kind, tool, file, server, turn, agent, session or project."""
+"""Add up the causes of costs by kind, part, tool, file, server, turn, agent, session or project."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ NONE = "(none)"
 _TOOL_KINDS = frozenset((CauseKind.CALL, CauseKind.RESULT))
 GROUP_KEYS: dict[str, Callable[[CostCause], str]] = {
     "kind": lambda row: str(row.kind),
+    "part": lambda row: f"{row.kind} {row.name}" if row.name else str(row.kind),
     "tool": lambda row: (row.name if row.kind in _TOOL_KINDS else None) or NONE,
     "file": lambda row: row.file or NONE,
     "server": lambda row: row.server or NONE,
@@ -23,7 +24,10 @@ GROUP_KEYS: dict[str, Callable[[CostCause], str]] = {
     "session": lambda row: row.session or NONE,
     "project": lambda row: row.project or NONE,
 }
-"""What causes can be grouped by, and the group of a cause. Turns are those of one session."""
+"""What causes can be grouped by, and the group of a cause.
+
+A `part` is a kind and a name, such as `result Read` or `injected skill_listing`. Turns are those of one session.
+"""
 
 
 class CauseGroup(Struct, frozen=True):

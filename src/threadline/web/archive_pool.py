@@ -30,6 +30,7 @@ from threadline.archive import Archive, HomePresence
 from threadline.errors import Error, IndexBusy, NotFound, Unreadable
 from threadline.index import DamagedIndex
 from threadline.web.examiner import Examiner
+from threadline.web.insight_preparation import InsightPreparation
 
 if TYPE_CHECKING:
     from threadline.archive import ProgressDisplay
@@ -64,6 +65,8 @@ class ArchivePool:
     ) -> None:
         self.homes = homes
         self.examiner = Examiner()
+        # One job: forking a process that has threads is not safe.
+        self.insight = InsightPreparation(lambda progress: self._archive_of(self._reload_homes(), 1, progress))
         self._index = index
         self._temporary_folder: Path | None = None
         self._is_index_replaced = False

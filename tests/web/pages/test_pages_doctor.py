@@ -49,7 +49,7 @@ def test_the_page_shows_progress_and_then_the_result(demo: Archive) -> None:
     deadline = monotonic() + _MAX_SECONDS
     page = ask(demo, "/doctor")
     while data(page)["state"] == "at work" and monotonic() < deadline:
-        assert page.scripts == ("doctor.js",)
+        assert page.scripts == ("progress.js",)
         assert "Reload to see progress" in ParsedPage(page).words
         sleep(0.1)
         page = ask(demo, "/doctor")

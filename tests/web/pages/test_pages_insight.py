@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC
 from decimal import Decimal
 from pathlib import Path
+from threading import Event
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from tests.transcripts import SESSION, Part, call, prompt, reply, transcript, write
 from tests.web.client import Client
-from tests.web.pages.requests import ParsedPage, ask, data, parse_page
+from tests.web.pages.requests import NOW, PAGES, ParsedPage, ask, data, parse_page
 
 import threadline
 from threadline import insight
 from threadline.archive import Archive
 from threadline.json_values import encode_json
 from threadline.model.waste import WasteLimits
-from threadline.web import ROUTES, ArchivePool, Page, PageRequest, SessionCache
+from threadline.web import ROUTES, ArchivePool, Page, PageRequest, SessionCache, insight_preparation
 
 AGENT = "a1b2c3d4e"
 FILE = "/work/app/<b>data</b>.json"
@@ -163,6 +166,7 @@ def test_why_page_of_a_period_equals_the_library(demo: Archive, by: str) -> None
     assert document["rows"] == _plain([insight.group_record(group, by) for group in causes.by(by)])
     assert Decimal(document["amount"]) == demo.ledger().total.amount
     assert sum(Decimal(row["amount"]) for row in document["rows"]) == causes.amount
+    assert document["causes"] == _plain([insight.cause_record(cause) for cause in causes.largest(100)])
 
 
 def test_waste_page_of_a_period_equals_the_library(demo: Archive) -> None:
@@ -207,3 +211,50 @@ def test_digest_page_equals_the_library(demo: Archive) -> None:
     assert any("unit=month" in link and f"when={before}" in link for link in parsed.links)
     assert data(ask(demo, "/digest"))["total"]["charges"]
     assert "Nothing was spent in this period" in parse_page(demo, "/digest?when=2001-01-01").words
+
+
+def test_costs_are_attributed_in_the_background_first(demo: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If much has to be read, the page shows the progress and comes when it is done; its JSON waits."""
+    monkeypatch.setattr(insight_preparation, "_MAX_BYTES", 0)
+    is_allowed = Event()
+    stored = Archive.store_insights
+
+    def store_insights(archive: Archive) -> None:
+        assert is_allowed.wait(20)
+        stored(archive)
+
+    monkeypatch.setattr(Archive, "store_insights", store_insights)
+    monkeypatch.setattr(Archive, "unstored_insights", lambda _archive: 0 if is_allowed.is_set() else 5_000_000)
+    pool = ArchivePool(demo.homes, index=demo.index)
+    assert "Attributing costs" in ParsedPage(_period_page(demo, pool, "/why?since=all")).words
+    poll = {"path": "/why", "query": [("progress", "1")], "wants_data": True}
+    assert data(_period_page(demo, pool, **poll)) == {"state": "at work", "done": 0, "total": 5_000_000}
+    is_allowed.set()
+    for _ in range(200):
+        if data(_period_page(demo, pool, **poll))["state"] == "done":
+            break
+        time.sleep(0.02)
+    assert "Tool results" in ParsedPage(_period_page(demo, pool, "/why?since=all")).words
+
+
+def _period_page(
+    archive: Archive,
+    pool: ArchivePool,
+    path: str,
+    query: Sequence[tuple[str, str]] = (),
+    *,
+    wants_data: bool = False,
+) -> Page:
+    parts = urlsplit(path)
+    request = PageRequest(
+        path=parts.path,
+        query=[*parse_qsl(parts.query), *query],
+        archive=archive,
+        pool=pool,
+        session_cache=SessionCache(),
+        now=NOW,
+        wants_data=wants_data,
+    )
+    page = PAGES[parts.path](request)
+    assert isinstance(page, Page)
+    return page

@@ -13,7 +13,7 @@ from threadline.model.text import format_amount
 from threadline.render.digest import MAX_SESSIONS, DigestBlock, DigestPart, digest_blocks
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.svg_charts import Bar, bar_chart
-from threadline.render.text import Role
+from threadline.render.text import Role, visible
 
 SessionAddress = Callable[[str], str | None]
 """Returns the address of a session's page; None if it has none."""
@@ -76,7 +76,8 @@ def _items(blocks: Iterable[DigestBlock], link: SessionAddress) -> Iterator[Mark
 
 def _render_part(part: DigestPart, link: SessionAddress) -> Child:
     address = link(part.session) if part.session is not None else None
-    content: Child = el("a", part.text, href=address) if address is not None else part.text
+    text = visible(part.text)
+    content: Child = el("a", text, href=address) if address is not None else text
     if part.role is Role.STRONG:
         return el("strong", content)
     return el("code", content) if part.role is Role.CODE else content

@@ -56,6 +56,12 @@ def render_table(
     return el("div", table, class_="scrollable", tabindex=0, role="region", aria_label=_caption_text(caption))
 
 
+def figures_row(figures: Iterable[tuple[Child, Child, str | None]]) -> Markup:
+    """Large figures with their labels below: value, label, and tooltip."""
+    cells = [el("div", el("b", value), el("span", label), class_="total", title=hint) for value, label, hint in figures]
+    return el("div", cells, class_="totals")
+
+
 def share_bar(share: Decimal | float) -> Markup:
     """A bar in a table, as long as a share from 0 to 1. Screen readers skip it; put the figure beside it."""
     bar = el("rect", x=0, y=0, width=f"{100 * min(1, max(0, float(share))):.2f}", height=10)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from threadline.render.html import (
     Tile,
     draw_treemap,
     el,
+    figures_row,
     join,
     number_element,
     render_table,
@@ -76,6 +77,13 @@ class GroupSum(Struct, frozen=True):
     causes: int
     tokens: int
     amount: Decimal
+
+
+class InnerGroups(Struct, frozen=True):
+    """Groups within groups: by which key, and those of each group, by its key."""
+
+    by: str
+    groups: Mapping[str, Sequence[GroupSum]]
 
 
 class CauseLinks(Struct, frozen=True):
@@ -157,25 +165,32 @@ def render_parts(total: Decimal, parts: tuple[Decimal, Decimal, Decimal], *more:
         for part, (name, title) in zip(parts, names, strict=True)
     ]
     figures += [(value, name, None) for name, value in more]
-    return el(
-        "div",
-        [el("div", el("b", value), el("span", name), class_="total", title=title) for value, name, title in figures],
-        class_="totals",
-    )
+    return figures_row(figures)
 
 
-def render_treemap(groups: Sequence[GroupSum], causes: Sequence[CostCause], by: str, links: CauseLinks) -> Markup:
-    """The treemap: groups, and their causes. `causes` may be only the largest."""
+def render_treemap(
+    groups: Sequence[GroupSum],
+    causes: Sequence[CostCause],
+    by: str,
+    links: CauseLinks,
+    inner_groups: InnerGroups | None = None,
+) -> Markup:
+    """The treemap: groups, and their causes. `causes` may be only the largest; then `inner_groups` are known sums."""
     total = sum_amounts(group.amount for group in groups)
-    tiles = list(_group_tiles(groups, causes, by, links, total))
+    tiles = list(_group_tiles(groups, causes, by, links, inner_groups))
     largest = f"; the largest is {tiles[0].label} with {tiles[0].text}" if tiles else ""
     description = f"{format_amount(total)} in {count(len(groups), 'group')}{largest}. The tables below list the same."
     return draw_treemap("causes", f"Cost by {BY_LABELS.get(by, by)}", description, tiles)
 
 
 def _group_tiles(
-    groups: Sequence[GroupSum], causes: Sequence[CostCause], by: str, links: CauseLinks, total: Decimal
+    groups: Sequence[GroupSum],
+    causes: Sequence[CostCause],
+    by: str,
+    links: CauseLinks,
+    inner_groups: InnerGroups | None,
 ) -> Iterator[Tile]:
+    total = sum_amounts(group.amount for group in groups)
     paid = [group for group in groups if group.amount > 0]
     shown = paid if len(paid) <= _MAX_GROUP_TILES else paid[: _MAX_GROUP_TILES - 1]
     key = key_function(by)
@@ -187,7 +202,10 @@ def _group_tiles(
         scale = _Scale(links, total, least, links.group(group.key))
         inside = _Inside()
         inner = _INNER_KEYS.get(by) if group.key != _NONE else "kind"
-        _fill_group(inside, own, inner if is_complete else None, scale)
+        if inner_groups is not None and len(inner_groups.groups.get(group.key, ())) > 1:
+            _fill_inner_groups(inside, own, inner_groups.groups[group.key], inner_groups.by, scale)
+        else:
+            _fill_group(inside, own, inner if is_complete else None, scale)
         yield _group_tile(links.label(by, group.key), group.amount, group.causes, inside, scale)
     rest = paid[len(shown) :]
     if rest:
@@ -228,6 +246,19 @@ def _group_tile(label: str, amount: Decimal, causes: int, inside: _Inside, scale
     description = f"{label}: {format_amount(amount)} ({share}), {count(causes, 'cause')}"
     tiles = sorted(tiles, key=lambda tile: -tile.value)
     return Tile(label, float(amount), format_amount(amount), description, scale.href, tiles)
+
+
+def _fill_inner_groups(
+    inside: _Inside, causes: Sequence[CostCause], groups: Sequence[GroupSum], by: str, scale: _Scale
+) -> None:
+    """Add tiles for groups whose sums are known, with those of their causes that are listed."""
+    key = key_function(by)
+    for group in groups:
+        if group.amount >= scale.least:
+            nested = _Inside()
+            _fill_causes(nested, [cause for cause in causes if key(cause) == group.key], scale)
+            label = scale.links.label(by, group.key)
+            inside.add(_group_tile(label, group.amount, group.causes, nested, scale), group.causes, group.amount)
 
 
 def _fill_group(inside: _Inside, causes: Sequence[CostCause], inner: str | None, scale: _Scale) -> None:

@@ -14,7 +14,7 @@ from threadline.render import digest_title
 from threadline.render.html import Child, el, join, render_digest
 from threadline.web import urls
 from threadline.web.pages.forms import ALL, FormField, choice_chip, filter_form, form_on_error
-from threadline.web.pages.insight import insight_head
+from threadline.web.pages.insight import insight_head, prepare_first
 from threadline.web.pages.sessions import suggested_values
 from threadline.web.request import Page, check_time_range
 
@@ -35,6 +35,7 @@ def _fields(request: PageRequest) -> Iterator[FormField]:
 
 
 @form_on_error("Digest", _fields, "unit")
+@prepare_first
 def digest_page(request: PageRequest) -> Page:
     """What was done in a period, and what it cost."""
     zone = request.zone()

@@ -12,6 +12,7 @@ from threadline.model.places import Place
 from threadline.model.text import count, format_size
 from threadline.render import shorten
 from threadline.render.html import EMPTY, Child, Column, el, facts_row, folded_table, join, render_table
+from threadline.web.pages.forms import progress_bar
 from threadline.web.request import Page
 from threadline.web.urls import carried_inputs, place_url
 
@@ -50,7 +51,7 @@ def doctor_page(request: PageRequest) -> Page:
             _indexed_problems(archive, problems) if problems or result is None else EMPTY,
         )
     )
-    scripts = ("doctor.js",) if is_running else ()
+    scripts = ("progress.js",) if is_running else ()
     return Page("Doctor", "doctor", main, _doctor_record(progress, problems, is_old=is_old), scripts=scripts)
 
 
@@ -66,9 +67,7 @@ def _status_text(progress: ExaminationProgress | None, size: int, *, is_old: boo
 
 def _progress_bar(request: PageRequest, progress: ExaminationProgress) -> Child:
     text = f"{format_size(progress.done)} of {format_size(progress.total)}" if progress.total else "starting"
-    bar = el("progress", text, value=progress.done, max=progress.total or 1, aria_label="Progress of the check")
-    reload = el("a", "Reload to see progress", href=request.url_with(again=None))
-    return el("p", bar, el("span", text), reload, class_="progress")
+    return progress_bar("Progress of the check", text, progress.done, progress.total, request.url_with(again=None))
 
 
 def _start_form(request: PageRequest, *, is_repeated: bool) -> Child:

@@ -14,7 +14,7 @@ from threadline.errors import BadQuery
 from threadline.model.text import count, format_amount, format_tokens
 from threadline.model.waste import WasteLimits
 from threadline.render import shorten
-from threadline.render.html import EMPTY, Child, Column, TableRow, el, join, render_table
+from threadline.render.html import EMPTY, Child, Column, TableRow, el, figures_row, join, render_table
 from threadline.web.pages.causes import format_share
 from threadline.web.pages.forms import FormField, choice_chip
 
@@ -104,11 +104,7 @@ def render_findings(
     )
     return join(
         (
-            el(
-                "div",
-                [el("div", el("b", value), el("span", name), class_="total") for value, name in figures if value],
-                class_="totals",
-            ),
+            figures_row((value, name, None) for value, name in figures if value),
             _chips(request, sums, detectors),
             [_section(request, group, links, is_cut=not detectors) for group in _by_detector(shown).values()],
             el(

@@ -14,7 +14,7 @@ from threadline.errors import BadQuery
 from threadline.render import shorten, visible
 from threadline.render.html import EMPTY, Child, el, join
 from threadline.web.request import Page
-from threadline.web.urls import carried_inputs, hidden_inputs
+from threadline.web.urls import carried_inputs, hidden_inputs, json_path
 
 if TYPE_CHECKING:
     from threadline.web.request import PageRequest
@@ -75,6 +75,18 @@ def choice_chip(url: str, label: str, *, is_chosen: bool) -> Markup:
         class_="chip chosen" if is_chosen else "chip",
         aria_current="true" if is_chosen else None,
     )
+
+
+def progress_bar(label: str, text: str, done: int, total: int, url: str, *, poll: str | None = None) -> Markup:
+    """The progress of work that a page waits for. A script asks for it at `poll`, and at the end goes to `url`.
+
+    `poll` is the JSON twin of the page by default. It returns `state`, which is `done` at the end, `done` and `total`.
+    """
+    path, _, query = url.partition("?")
+    twin = f"{json_path(path)}?{query}" if query else json_path(path)
+    bar = el("progress", text, value=done, max=total or 1, aria_label=label, data_poll=poll or twin, data_done=url)
+    reload = el("a", "Reload to see progress", href=url)
+    return el("p", bar, el("span", text), reload, class_="progress")
 
 
 def _labelled_input(request: PageRequest, field: FormField) -> Markup:

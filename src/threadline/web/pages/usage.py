@@ -28,6 +28,7 @@ from threadline.render.html import (
     bar_chart,
     el,
     facts_row,
+    figures_row,
     join,
     number_element,
     project_link,
@@ -215,9 +216,7 @@ def _totals_block(total: Sum) -> Child:
         ("cache read", number_element(total.cache_read)),
         (count(total.charges, "charge").partition(" ")[2], f"{total.charges:,}"),
     )
-    return el(
-        "div", [el("div", el("b", value), el("span", name), class_="total") for name, value in figures], class_="totals"
-    )
+    return figures_row((value, name, None) for name, value in figures)
 
 
 def compute_usage(request: PageRequest, usage_filter: UsageFilter) -> UsageAnswer:

@@ -1,23 +1,23 @@
-// Shows the progress of the check on the doctor page, and its result at the end.
+// Shows the progress of work that a page waits for, and the page itself at the end.
 
-import { fetchJson, withCarriedParameters } from "./fetch.js";
+import { fetchJson } from "./fetch.js";
 
 const POLL_MS = 1000;
 
 function start() {
-  const bar = document.querySelector(".progress progress");
+  const bar = document.querySelector("progress[data-poll]");
   if (bar !== null) setTimeout(() => poll(bar), POLL_MS);
 }
 
 async function poll(bar) {
   let progress = null;
   try {
-    progress = await fetchJson("/doctor.json");
+    progress = await fetchJson(bar.dataset.poll);
   } catch {
     // The server may be busy or away; the link beside the bar still works.
   }
   if (progress?.state === "done") {
-    location.replace(withCarriedParameters("/doctor"));
+    location.replace(bar.dataset.done);
     return;
   }
   if (progress !== null && progress.total > 0) {
