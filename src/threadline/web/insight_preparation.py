@@ -48,20 +48,23 @@ class InsightPreparation:
         If a preparation failed, the page that asks does the work itself, and reports the error.
         """
         generation = archive.open_index().generation
-        with self._lock:
-            if self._progress is not None:
-                return self._progress
-            if generation in (self._checked, self._failed):
-                return None
+        progress = self._progress
+        if progress is not None or generation in (self._checked, self._failed):
+            return progress
         size = archive.unstored_insights()
+        if size <= _MAX_BYTES:
+            self._checked = generation
+            return None
+        return self._start(generation, size)
+
+    def _start(self, generation: str, size: int) -> PreparationProgress:
+        """Start a preparation unless one is running, and return its progress."""
         with self._lock:
-            if self._progress is None and size > _MAX_BYTES:
+            if self._progress is None:
                 self._progress = PreparationProgress(total=size)
                 # A daemon thread: what it stores is written in transactions, so it may end with the server.
                 arguments = (generation,)
                 threading.Thread(target=self._run, args=arguments, daemon=True, name="threadline-insight").start()
-            elif size <= _MAX_BYTES:
-                self._checked = generation
             return self._progress
 
     def _run(self, generation: str) -> None:

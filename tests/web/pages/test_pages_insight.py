@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC
 from decimal import Decimal
 from pathlib import Path
@@ -227,28 +227,25 @@ def test_costs_are_attributed_in_the_background_first(demo: Archive, monkeypatch
     monkeypatch.setattr(Archive, "unstored_insights", lambda _archive: 0 if is_allowed.is_set() else 5_000_000)
     pool = ArchivePool(demo.homes, index=demo.index)
     assert "Attributing costs" in ParsedPage(_period_page(demo, pool, "/why?since=all")).words
-    poll = {"path": "/why", "query": [("progress", "1")], "wants_data": True}
-    assert data(_period_page(demo, pool, **poll)) == {"state": "at work", "done": 0, "total": 5_000_000}
+    assert _poll(demo, pool) == {"state": "at work", "done": 0, "total": 5_000_000}
     is_allowed.set()
     for _ in range(200):
-        if data(_period_page(demo, pool, **poll))["state"] == "done":
+        if _poll(demo, pool)["state"] == "done":
             break
         time.sleep(0.02)
     assert "Tool results" in ParsedPage(_period_page(demo, pool, "/why?since=all")).words
 
 
-def _period_page(
-    archive: Archive,
-    pool: ArchivePool,
-    path: str,
-    query: Sequence[tuple[str, str]] = (),
-    *,
-    wants_data: bool = False,
-) -> Page:
+def _poll(archive: Archive, pool: ArchivePool) -> dict[str, object]:
+    progress: dict[str, object] = data(_period_page(archive, pool, "/why?progress=1", wants_data=True))
+    return progress
+
+
+def _period_page(archive: Archive, pool: ArchivePool, path: str, *, wants_data: bool = False) -> Page:
     parts = urlsplit(path)
     request = PageRequest(
         path=parts.path,
-        query=[*parse_qsl(parts.query), *query],
+        query=parse_qsl(parts.query),
         archive=archive,
         pool=pool,
         session_cache=SessionCache(),
