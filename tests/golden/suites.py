@@ -121,7 +121,6 @@ PAGES: dict[str, str] = {
     "files-path": "/files.json?path=/work/app/shelf.py",
     "files-log": "/files/log.json?path=shelf.py&limit=3",
     "why": "/why.json?since=all&by=tool&limit=5",
-    "digest": "/digest.json?unit=month",
     "waste": "/waste.json?since=all&min=0.05",
     "digest": "/digest.json?unit=month&when=2026-10",
     "doctor": "/doctor.json",

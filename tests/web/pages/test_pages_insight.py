@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from datetime import UTC
 from decimal import Decimal
 from pathlib import Path
 from threading import Event
