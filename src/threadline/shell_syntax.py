@@ -7,6 +7,8 @@ command (`sudo`, `ssh host`, `docker exec`, `bash -c`) are replaced by that comm
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -15,7 +17,8 @@ MAX_COMMAND = 16_384
 _MAX_NESTING = 6
 
 
-def _word_set(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
     return frozenset(text.split())
 
 
@@ -233,7 +236,7 @@ def _read_substitution(command: str, at: int, word: Word) -> int:
 
 
 # Words before a command that change nothing about its output.
-_KEYWORDS = _word_set("if then else elif do while until time ! { } fi done command exec builtin nohup eval noglob")
+_KEYWORDS = word_set("if then else elif do while until time ! { } fi done command exec builtin nohup eval noglob")
 _WRAPPERS: dict[str, re.Pattern[str]] = {
     # What a program's options with a value look like; the command follows the last option and the operands.
     "sudo": re.compile(r"-[ugpCrtTDRh]$|--(?:user|group|prompt|chdir|host)$"),
@@ -255,16 +258,16 @@ _WRAPPERS: dict[str, re.Pattern[str]] = {
     "wsl": re.compile(r"-[due]$"),
 }
 _OPERANDS = {"timeout": 1, "chroot": 1}
-_SHELLS = _word_set("bash sh zsh dash ash ksh fish powershell powershell.exe pwsh su script runuser")
-_COMMAND_RUNNERS = _word_set("nix-shell vagrant gcloud fly flyctl heroku")
-_REMOTE = _word_set("ssh autossh mosh tsh")
+_SHELLS = word_set("bash sh zsh dash ash ksh fish powershell pwsh su script runuser")
+_COMMAND_RUNNERS = word_set("nix-shell vagrant gcloud fly flyctl heroku")
+_REMOTE = word_set("ssh autossh mosh tsh")
 _SSH_VALUE = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]$|--(?:user|cluster|proxy)$")
 _EXEC_VALUE = re.compile(
     r"-[eunpwvclmhf]$|--(?:env|user|name|workdir|publish|volume|container|namespace|network|file|index|context|entrypoint"
     r"|platform|project-name|env-file|label|mount|hostname|kubeconfig|zone|project)$"
 )
-_CONTAINERS = _word_set("docker podman nerdctl docker-compose podman-compose lxc incus finch")
-_AFTER_DASHES = _word_set(
+_CONTAINERS = word_set("docker podman nerdctl docker-compose podman-compose lxc incus finch")
+_AFTER_DASHES = word_set(
     "kubectl oc k9s multipass lima limactl doppler op aws-vault chamber infisical teller summon envchain dotenv direnv"
     " vault-env saml2aws granted devbox mise asdf nix vagrant heroku fly flyctl railway aws gcloud okteto tilt npx pnpm"
     " microk8s k3s minikube crictl envdir with-env 1password"
@@ -282,7 +285,7 @@ def unwrap(simple: SimpleCommand) -> SimpleCommand | str:
         texts = [word.text for word in words]
         if not texts:
             break
-        program = texts[0].rsplit("/", 1)[-1].rsplit("\\", 1)[-1]
+        program = texts[0].rsplit("/", 1)[-1].rsplit("\\", 1)[-1].removesuffix(".exe")
         start = _start_of_inner(program, texts)
         if start is None:
             break
@@ -350,3 +353,51 @@ def _skip_options(texts: list[str], at: int, takes_value: re.Pattern[str]) -> in
             return at + 1
         at += 2 if takes_value.match(texts[at]) else 1
     return at
+
+
+SHELL_TOOLS = frozenset(("Bash", "PowerShell"))
+"""The tools that run a shell command."""
+_NAME = re.compile(r"[A-Za-z_][\w.+-]*(?:@[\w.^~-]+)?|:")
+_EXTENSION = re.compile(r"\.(?:exe|cmd|bat|com)$", re.IGNORECASE)
+# Parts of the shell's syntax, and commands that only prepare the next one.
+_NOT_PROGRAMS = frozenset(
+    (
+        *("for", "do", "done", "while", "until", "if", "then", "else", "elif", "fi", "case", "esac", "in", "select"),
+        *("function", "return", "break", "continue", "local", "declare", "readonly", "export", "unset", "set", "shift"),
+        *("cd", "pushd", "popd", "Set-Location", "sl", "chdir", "env", "sudo", "time", "nohup", "command", "exec", ":"),
+        *("foreach", "ForEach-Object", "Where-Object", "try", "catch", "finally", "param"),
+    )
+)
+_GIT_VALUE_OPTIONS = frozenset(
+    ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env", "-R")
+)
+
+
+def program_name(simple: SimpleCommand) -> str | None:
+    """The name of the program, without folder and extension; None for a part of the shell's syntax."""
+    return _name_of_word(simple.words[0].text) if simple.words else None
+
+
+@lru_cache(maxsize=4096)
+def _name_of_word(word: str) -> str | None:
+    name = _EXTENSION.sub("", word.replace("\\", "/").rsplit("/", 1)[-1])
+    return name if _NAME.fullmatch(name) and name not in _NOT_PROGRAMS else None
+
+
+def program_names(commands: Sequence[SimpleCommand]) -> list[str]:
+    """The names of the programs that commands run, each once."""
+    return list(dict.fromkeys(name for simple in commands if (name := program_name(simple)) is not None))
+
+
+def split_subcommand(simple: SimpleCommand) -> tuple[str, Sequence[str]]:
+    """The subcommand of a program like git, and what follows it. Options before it, with their values, are skipped."""
+    arguments = simple.arguments
+    at = 1
+    while at < len(arguments) and arguments[at].startswith("-"):
+        at += 2 if arguments[at] in _GIT_VALUE_OPTIONS else 1
+    return (arguments[at], arguments[at + 1 :]) if at < len(arguments) else ("", ())
+
+
+def decides_exit_code(commands: Sequence[SimpleCommand], at: int) -> bool:
+    """Whether a whole command can only succeed if its command at that position did."""
+    return all(simple.end == "&&" for simple in commands[at:-1]) and commands[-1].end in ("", "\n", "\r\n", ";")

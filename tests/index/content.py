@@ -22,7 +22,7 @@ from threadline.index.state import decode_state
 
 Content = dict[str, list[Any]]
 
-_NAME_TABLES = ("models", "rates", "shares", "tools", "paths")
+_NAME_TABLES = ("models", "rates", "shares", "tools", "paths", "call_sources", "programs")
 _REASON = "an unused name may remain: names are compared where they are used"
 NOT_COMPARED = {
     **dict.fromkeys(_NAME_TABLES, _REASON),

@@ -22,8 +22,8 @@ SMALL = 60
 _FROM = re.compile(r"^ *from (threadline\.\w+\.[\w.]+) import", re.MULTILINE)
 
 LIMITS = {
-    "files": 396,
-    "lines": 106_000,
+    "files": 409,
+    "lines": 108_000,
     "modules under 60 lines": 20,
     "files in the biggest folder": 38,
     "modules imported from other packages": 1,

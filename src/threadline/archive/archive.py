@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         SessionFacts,
         StoredSession,
     )
-    from threadline.insight import CauseList, CauseSource, SessionInsight
+    from threadline.insight import CauseList, CauseSource, OutcomeReport, SessionInsight
     from threadline.load import Session
     from threadline.model.attribution import Attribution
     from threadline.model.blame import Blame
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from threadline.model.entries import Entry
     from threadline.model.homes import Found, Transcript
     from threadline.model.ledger import Sum
+    from threadline.model.outcomes import OutcomeGroups, OutcomeList
     from threadline.model.places import SessionId
     from threadline.model.summaries import SummaryLinks
     from threadline.model.tables import Hit, Hits
@@ -1360,6 +1361,94 @@ class Archive:
 
         place = call.place
         return read_call_input(place.transcript, place.offset, place.line, call.id, place.length)
+
+    @named_keywords
+    def outcomes(
+        self,
+        session: str | None = None,
+        *,
+        kinds: Names = (),
+        project: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        repo: str | Path | None = None,
+        limit: int | None = None,
+    ) -> OutcomeList:
+        """What sessions produced: commits, pushes, pull requests, test runs and changed files, oldest first.
+
+        Each is counted once, also if a fork or a resumed session repeats it. `kinds` are kinds of outcomes. With
+        `repo`, commits and lines are compared with that git repository. With a limit, the newest are returned.
+
+        Raises:
+            BadQuery: a value makes no sense.
+            NotFound: there is no such repository.
+        """
+        from threadline.archive.outcomes import list_outcomes
+        from threadline.model.outcomes import OutcomeKind
+
+        names = parse_names("kinds", kinds, [str(kind) for kind in OutcomeKind])
+        report = self._outcome_report(session, project, since, until, repo)
+        return list_outcomes(report, names, check_limit(limit))
+
+    @named_keywords
+    def outcome_groups(
+        self,
+        by: str = "session",
+        *,
+        session: str | None = None,
+        project: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        repo: str | Path | None = None,
+        limit: int | None = None,
+    ) -> OutcomeGroups:
+        """What was produced and what it cost, by session, project, day or model. `total` adds up all of it.
+
+        The keywords are those of `outcomes`.
+
+        Raises:
+            BadQuery: a value makes no sense.
+            NotFound: there is no such repository.
+        """
+        from threadline.archive.outcomes import group_outcomes
+        from threadline.insight import OUTCOME_KEYS
+
+        (key,) = parse_names("by", by, OUTCOME_KEYS)
+        report = self._outcome_report(session, project, since, until, repo)
+        ledger = self.ledger(calls=False, session=session, project=project, since=since, until=until)
+        return group_outcomes(report, ledger, key, self.zone, check_limit(limit))
+
+    def _outcome_report(
+        self,
+        session: str | None,
+        project: str | None,
+        since: Moment | None,
+        until: Moment | None,
+        repo: str | Path | None,
+    ) -> OutcomeReport:
+        from threadline.archive.insight import group_by_session
+        from threadline.archive.outcomes import OutcomePeriod, drop_copies, make_report, read_outcomes
+
+        check_texts(project=project)
+        chosen = self._call_filter(None, session, project, since, until, None)
+        index = self._source()
+        if index is not None:
+            facts = index.outcomes(chosen)
+        else:
+            from threadline.summary import read_agent_head
+
+            sessions = self._match_sessions(chosen.session) if chosen.session is not None else None
+            files = [
+                files
+                for files in group_by_session(self.found, _session_in_head(read_agent_head))
+                if (sessions is None or files.main.session in sessions)
+                and (project or "").casefold() in files.project.casefold()
+            ]
+            with self._progress("Reading", sum(part.main.size for part in files)) as advance:
+                facts = read_outcomes(files, self.homes, jobs=self._jobs, advance=advance)
+            facts = drop_copies(facts, self._whole_ledger(None, calls=False))
+        period = OutcomePeriod(chosen.since, chosen.until, repo)
+        return make_report(facts, period, is_scoped=session is not None or project is not None)
 
     @named_keywords
     def files(

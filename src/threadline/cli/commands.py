@@ -46,6 +46,7 @@ COMMANDS = {
     "context": "Show how full the context window was, and why.",
     "why": "Show what made a session expensive.",
     "waste": "Show what a session spent without need.",
+    "outcomes": "Show commits, pull requests, tests and lines, and their cost.",
     "blame": "Show who wrote each line of a file: which session, turn and prompt.",
     "digest": "Show what was done in a week, and what it cost.",
     "budget": "Set budgets, and show what is left of them.",
@@ -63,7 +64,7 @@ COMMANDS = {
     "demo": "Write a small example Claude home to try things on.",
 }
 """Every command with its one-line help, in help order. A module with the same name defines it, see `_PACKAGES`."""
-_PACKAGES = dict.fromkeys(("blame", "budget", "digest", "waste", "why"), "insight")
+_PACKAGES = dict.fromkeys(("blame", "budget", "digest", "outcomes", "waste", "why"), "insight")
 """The packages of commands that are not modules of this package."""
 _CCUSAGE_REPORTS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session"}
 _KEEP_COMMANDS = frozenset({"restore", "verify", "merge", "forget", "pack", "install", "status", "diff", "repair"})

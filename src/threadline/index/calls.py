@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -18,7 +18,6 @@ from msgspec import Struct
 from threadline.errors import Error
 from threadline.files import read_at
 from threadline.home_files import open_transcript
-from threadline.index.schema import SESSION_SQL
 from threadline.index.store import encode_time, name_ids, storable_int, storable_text
 from threadline.model.attachments import EditedTextFile, FileAttachment
 from threadline.model.blocks import (
@@ -234,13 +233,15 @@ class TouchFold:
         self.cwd = cwd
         self.rows: list[TouchRow] = []
 
-    def answered(self, answered_call: AnsweredCall) -> None:
-        """Add the file that an answered call touched."""
+    def answered(self, answered_call: AnsweredCall) -> EvidenceKind | None:
+        """Add the file that an answered call touched, and return how; None if it touched none."""
         if answered_call.is_again:
             self.rows = [row for row in self.rows if row.call != answered_call.call]
         touch = _touch_of(answered_call)
-        if touch is not None:
-            self._add(answered_call.entry, *touch, at=answered_call.at, call=answered_call.call)
+        if touch is None:
+            return None
+        self._add(answered_call.entry, *touch, at=answered_call.at, call=answered_call.call)
+        return touch[1]
 
     def attached(self, at: int, entry: AttachmentEntry) -> None:
         """Add a file that was attached, or that changed outside of the session."""
@@ -353,20 +354,32 @@ def read_entry_at(path: str, offset: int, line: int) -> Entry | None:
         return None
 
 
+CallSource = tuple[str | None, str | None]
+"""The model that made a call, and the version of Claude Code."""
+
 CallKey = tuple[int, int]
 """The key of a call in the index: the number of its entry, and the position of its block there."""
 
-_INSERT_CALL = f"INSERT INTO call_rows VALUES({', '.join('?' * 10)})"
-_UPDATE_RESULT = "UPDATE call_rows SET (result_entry_id, outcome, exit_code, started) = (?, ?, ?, ?)"
-_UPDATE_USE = "UPDATE call_rows SET (entry_id, position, tool_id, agent, moment) = (?, ?, ?, ?, ?)"
-_MOVE_FILES = "UPDATE file_rows SET (entry_id, position) = (?, ?)"
-_GIVE_BACK = "DELETE FROM borrowed_results"  # a trigger restores the outcome of the call
+_INSERT_CALL = f"INSERT INTO call_rows VALUES({', '.join('?' * 12)})"
+_UPDATE_RESULT = "UPDATE call_rows SET (result_entry_id, outcome, exit_code, started, duration) = (?, ?, ?, ?, ?)"
+_UPDATE_USE = "UPDATE call_rows SET (entry_id, position, tool_id, agent, moment, source_id) = (?, ?, ?, ?, ?, ?)"
+_MOVE_ROWS = [
+    f"UPDATE OR REPLACE {table} SET (entry_id, position) = (?, ?)"
+    for table in ("file_rows", "outcome_rows", "line_rows", "program_rows")
+]
+GIVE_BACK = "DELETE FROM borrowed_results"  # a trigger restores the outcome of the call
 _UPDATE_OUTCOME = "UPDATE call_rows SET outcome = ?"
-_WHERE_KEY = " WHERE entry_id = ? AND position = ?"
+WHERE_KEY = " WHERE entry_id = ? AND position = ?"
+_SET_DURATION = """UPDATE call_rows SET duration = (SELECT MAX(CAST(ROUND(86400000 *
+        (julianday(r.timestamp) - julianday(e.timestamp))) AS INTEGER), 0) FROM entries e, entries r
+        WHERE e.entry_id = call_rows.entry_id AND r.entry_id = call_rows.result_entry_id
+        AND julianday(r.timestamp) >= julianday(e.timestamp))"""
+_SELECT_SOURCE = "SELECT source_id FROM call_sources WHERE model IS ? AND version IS ?"
+_INSERT_SOURCE = "INSERT INTO call_sources(model, version) VALUES(?, ?)"
 _SELECT_CALL = """SELECT c.entry_id, c.position, t.tool, c.result_entry_id, e.offset, e.line, c.agent
     FROM call_rows c JOIN entries e ON e.entry_id = c.entry_id JOIN tools t ON t.tool_id = c.tool_id"""
 _SELECT_BY_KEY = f"{_SELECT_CALL} WHERE c.entry_id = ? AND c.position = ? AND c.call = ?"
-_SELECT_BY_CALL = f"{_SELECT_CALL} WHERE substr(c.call, -3) = substr(?, -3) AND c.call = ? AND e.transcript_id = ?"
+SELECT_BY_CALL = f"{_SELECT_CALL} WHERE substr(c.call, -3) = substr(?, -3) AND c.call = ? AND e.transcript_id = ?"
 
 
 class CallRow(Struct, array_like=True, gc=False):
@@ -374,6 +387,7 @@ class CallRow(Struct, array_like=True, gc=False):
 
     `at` and `result` are positions among the entries that were read; a negative number is a line that was read before.
     `at` is None if only the result was read. `known_line` is the line of the call in an earlier read, if remembered.
+    `duration` is in milliseconds, and `source` a position in `CallRows.sources`.
     """
 
     call: str
@@ -388,6 +402,8 @@ class CallRow(Struct, array_like=True, gc=False):
     started: str | None = None
     known_line: int = 0
     known_position: int = 0
+    duration: int | None = None
+    source: int = 0
 
 
 class LateResult(Struct, frozen=True):
@@ -399,45 +415,58 @@ class LateResult(Struct, frozen=True):
 
 
 class CallRows(Struct, array_like=True, gc=False):
-    """The rows of calls. `loose` are results (call, entry, offset, line) whose calls were not read this time."""
+    """The rows of calls. `loose` are results (call, entry, offset, line) whose calls were not read this time.
+
+    `sources` are the models and versions of Claude Code that made the calls.
+    """
 
     path: bytes
     rows: list[CallRow]
     loose: list[tuple[str, int, int, int]]
     is_whole: bool = True
+    sources: list[CallSource] = []
 
     def write(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> dict[str, CallKey]:
         """Write them for the transcript of that number, and return the key of each."""
         tools = name_ids(connection, "tools", "tool", [row.tool for row in self.rows])
+        sources = _source_ids(connection, self.sources)
         if self.is_whole:
-            connection.executemany(_INSERT_CALL, [_call_values(row, tools, ids) for row in self.rows])
+            connection.executemany(_INSERT_CALL, [_call_values(row, tools, sources, ids) for row in self.rows])
             return {row.call: (ids.of(row.at), row.position) for row in self.rows}
-        return {row.call: self._write(connection, row, number, tools, ids) for row in self.rows}
+        return {row.call: self._write(connection, row, number, tools, sources, ids) for row in self.rows}
 
-    def _write(
-        self, connection: sqlite3.Connection, row: CallRow, number: int, tools: Mapping[str, int], ids: EntryIds
+    def _write(  # noqa: PLR0917 - what a row refers to
+        self,
+        connection: sqlite3.Connection,
+        row: CallRow,
+        number: int,
+        tools: Mapping[str, int],
+        sources: Sequence[int],
+        ids: EntryIds,
     ) -> CallKey:
         """Write a call that the index may have already: it was remembered, or a transcript repeats it."""
         stored = None
         if row.known_line:
             old_key = (ids.of(-row.known_line), row.known_position, row.call)
             stored = connection.execute(_SELECT_BY_KEY, old_key).fetchone()
-        stored = stored or connection.execute(_SELECT_BY_CALL, (row.call, row.call, number)).fetchone()
+        stored = stored or connection.execute(SELECT_BY_CALL, (row.call, row.call, number)).fetchone()
         if stored is None:
-            connection.execute(_INSERT_CALL, _call_values(row, tools, ids))
+            connection.execute(_INSERT_CALL, _call_values(row, tools, sources, ids))
             return ids.of(row.at), row.position
-        if connection.execute(_GIVE_BACK + _WHERE_KEY, stored[:2]).rowcount:
+        if connection.execute(GIVE_BACK + WHERE_KEY, stored[:2]).rowcount:
             stored = connection.execute(_SELECT_BY_KEY, (*stored[:2], row.call)).fetchone()
         key: CallKey = stored[:2]
         if row.at is not None:
             stored_key, key = key, (ids.of(row.at), row.position)
-            connection.execute(_UPDATE_USE + _WHERE_KEY, (*key, tools[row.tool], row.agent, row.moment, *stored_key))
-            connection.execute(_MOVE_FILES + _WHERE_KEY, (*key, *stored_key))
+            use = (*key, tools[row.tool], row.agent, row.moment, sources[row.source])
+            connection.execute(_UPDATE_USE + WHERE_KEY, (*use, *stored_key))
+            for statement in _MOVE_ROWS:
+                connection.execute(statement + WHERE_KEY, (*key, *stored_key))
         if row.result is not None:
-            result = (ids.of(row.result), row.outcome, row.exit_code, row.started)
-            connection.execute(_UPDATE_RESULT + _WHERE_KEY, (*result, *key))
+            result = (ids.of(row.result), row.outcome, row.exit_code, row.started, row.duration)
+            connection.execute(_UPDATE_RESULT + WHERE_KEY, (*result, *key))
         elif stored[3] is None:
-            connection.execute(_UPDATE_OUTCOME + _WHERE_KEY, (row.outcome, *key))
+            connection.execute(_UPDATE_OUTCOME + WHERE_KEY, (row.outcome, *key))
         return key
 
     def write_open(self, connection: sqlite3.Connection, number: int, ids: EntryIds) -> bool:
@@ -448,7 +477,7 @@ class CallRows(Struct, array_like=True, gc=False):
         connection.executemany("INSERT OR IGNORE INTO open_calls VALUES(?, ?)", [(number, call) for call in open_calls])
         stray = {call: ids.of(at) for call, at, _, _ in self.loose}
         if not self.is_whole:
-            late = {call for call in stray if connection.execute(_SELECT_BY_CALL, (call, call, number)).fetchone()}
+            late = {call for call in stray if connection.execute(SELECT_BY_CALL, (call, call, number)).fetchone()}
             answered = [(number, call) for call in (*late, *(row.call for row in self.rows if row.result is not None))]
             connection.executemany("DELETE FROM open_calls WHERE transcript_id = ? AND call = ?", answered)
             uses = [(number, row.call) for row in self.rows]
@@ -464,15 +493,14 @@ class CallRows(Struct, array_like=True, gc=False):
         """Write results of earlier calls that were not remembered any more, usually because they had a result."""
         path = os.fsdecode(self.path)
         for call, at, offset, line in self.loose if not self.is_whole else ():
-            stored = connection.execute(_SELECT_BY_CALL, (call, call, number)).fetchone()
+            stored = connection.execute(SELECT_BY_CALL, (call, call, number)).fetchone()
             entry = read_entry_at(path, offset, line) if stored is not None else None
             if stored is None or not isinstance(entry, UserEntry | AssistantEntry):
                 continue
             for block in (block for block in result_blocks(entry) if storable_text(block.tool_use_id) == call):
                 ending = judge_result(stored[2], entry, block)
-                result = (ids.of(at), str(ending.outcome), ending.exit_code, storable_text(ending.started))
-                connection.execute(_GIVE_BACK + _WHERE_KEY, stored[:2])
-                connection.execute(_UPDATE_RESULT + _WHERE_KEY, (*result, *stored[:2]))
+                connection.execute(GIVE_BACK + WHERE_KEY, stored[:2])
+                write_result(connection, stored[:2], ids.of(at), ending)
                 answered_call = AnsweredCall(
                     call=call,
                     tool=stored[2],
@@ -488,97 +516,34 @@ class CallRows(Struct, array_like=True, gc=False):
                 yield LateResult(stored[:2], stored[6], answered_call)
 
 
+def write_result(connection: sqlite3.Connection, key: CallKey, entry_id: int, ending: CallEnding) -> None:
+    """Write the result of a call that is already stored: its entry, and how the call ended."""
+    values = (entry_id, str(ending.outcome), ending.exit_code, storable_text(ending.started), None)
+    connection.execute(_UPDATE_RESULT + WHERE_KEY, (*values, *key))
+    connection.execute(_SET_DURATION + WHERE_KEY, key)
+
+
+def _source_ids(connection: sqlite3.Connection, sources: Sequence[CallSource]) -> list[int]:
+    """The numbers of models and versions; those that are new are added."""
+    numbers: list[int] = []
+    for source in sources:
+        row = connection.execute(_SELECT_SOURCE, source).fetchone()
+        if row is None:
+            numbers.append(connection.execute(_INSERT_SOURCE, source).lastrowid or 0)
+        else:
+            numbers.append(row[0])
+    return numbers
+
+
 def _is_open(connection: sqlite3.Connection, call: str, number: int) -> bool:
     """Whether a call of a transcript has no result of its own there."""
-    row = connection.execute(_SELECT_BY_CALL, (call, call, number)).fetchone()
+    row = connection.execute(SELECT_BY_CALL, (call, call, number)).fetchone()
     return row is not None and row[3] is None
 
 
-_SELECT_OPEN_CALLS = """SELECT o.call, o.transcript_id FROM transcripts t JOIN open_calls o USING(transcript_id)
-    WHERE t.session = ?1
-    UNION ALL SELECT o.call, o.transcript_id FROM agent_rows a JOIN transcripts t USING(transcript_id)
-    JOIN open_calls o USING(transcript_id) WHERE a.session = ?1 AND t.session IS NULL AND a.agent = t.agent"""
-_SELECT_ALL_OPEN_CALLS = f"""SELECT o.call, t.transcript_id, {SESSION_SQL}
-    FROM open_calls o JOIN transcripts t ON t.transcript_id = o.transcript_id"""
-# Of several results the main transcript's counts, as for `threadline.read`.
-_SELECT_RESULT_ELSEWHERE = f"""SELECT s.entry_id, t.transcript_id, t.path, r.offset, r.line, t.kind = 'main' AS is_main
-    FROM stray_results s JOIN transcripts t USING(transcript_id) JOIN entries r ON r.entry_id = s.entry_id
-    WHERE s.call = ?1 AND t.transcript_id <> ?2 AND {SESSION_SQL} = ?3
-    UNION ALL SELECT r.entry_id, t.transcript_id, t.path, r.offset, r.line, t.kind = 'main'
-    FROM call_rows c JOIN entries r ON r.entry_id = c.result_entry_id
-    JOIN transcripts t ON t.transcript_id = r.transcript_id
-    WHERE substr(c.call, -3) = substr(?1, -3) AND c.call = ?1 AND t.transcript_id <> ?2 AND {SESSION_SQL} = ?3
-    ORDER BY is_main DESC, 3 DESC LIMIT 1"""
-
-
-def link_results_elsewhere(connection: sqlite3.Connection, number: int) -> None:
-    """Give calls without a result the one that another transcript of their session has.
-
-    The transcript of that number was just written. It may contain results for calls of the others, or calls that they
-    answer.
-    """
-    (session,) = connection.execute(f"SELECT {SESSION_SQL} FROM transcripts t WHERE transcript_id = ?", (number,))
-    if session[0] is None:
-        return
-    for call, transcript in connection.execute(_SELECT_OPEN_CALLS, session).fetchall():
-        _link_result(connection, call, transcript, *session)
-
-
-def mark_unlinked(connection: sqlite3.Connection) -> None:
-    """Note that transcripts are gone or belong to other sessions: all links have to be made again."""
-    connection.execute("INSERT OR REPLACE INTO meta VALUES('unlinked', '1')")
-
-
-def has_unlinked(connection: sqlite3.Connection) -> bool:
-    """Whether `mark_unlinked` was called since results were linked last."""
-    return connection.execute("SELECT 1 FROM meta WHERE name = 'unlinked'").fetchone() is not None
-
-
-def relink_results(connection: sqlite3.Connection) -> None:
-    """Link all results again that are in another transcript of their call's session."""
-    connection.execute(_GIVE_BACK)
-    for call, transcript, session in connection.execute(_SELECT_ALL_OPEN_CALLS).fetchall():
-        if session is not None:
-            _link_result(connection, call, transcript, session)
-    connection.execute("DELETE FROM meta WHERE name = 'unlinked'")
-
-
-def _link_result(connection: sqlite3.Connection, call: str, transcript: int, session: str) -> None:
-    result = connection.execute(_SELECT_RESULT_ELSEWHERE, (call, transcript, session)).fetchone()
-    if result is not None:
-        _borrow_result(connection, call, transcript, result)
-
-
-def _borrow_result(connection: sqlite3.Connection, call: str, transcript: int, result: tuple[Any, ...]) -> None:
-    result_entry, result_transcript, result_path, offset, line, _ = result
-    row = connection.execute(_SELECT_BY_CALL, (call, call, transcript)).fetchone()
-    if row is None or row[3] == result_entry:
-        return
-    entry_id, position, tool, _, use_offset, use_line, _ = row
-    entry = read_entry_at(os.fsdecode(result_path), offset, line)
-    blocks = result_blocks(entry) if isinstance(entry, UserEntry | AssistantEntry) else ()
-    block = next((block for block in blocks if storable_text(block.tool_use_id) == call), None)
-    if block is None or not isinstance(entry, UserEntry | AssistantEntry):
-        return
-    key = (entry_id, position)
-    connection.execute(_GIVE_BACK + _WHERE_KEY, key)
-    connection.execute(
-        "INSERT INTO borrowed_results SELECT entry_id, position, ?, ?, outcome FROM call_rows" + _WHERE_KEY,
-        (result_transcript, result_entry, *key),
-    )
-    ending = judge_result(tool, entry, block)
-    values = (result_entry, str(ending.outcome), ending.exit_code, storable_text(ending.started))
-    connection.execute(_UPDATE_RESULT + _WHERE_KEY, (*values, *key))
-    (path,) = connection.execute("SELECT path FROM transcripts WHERE transcript_id = ?", (transcript,)).fetchone()
-    use = AnsweredCall(call, tool, entry, block, 0, ending, os.fsdecode(path), None, use_offset, use_line)
-    files = TouchFold(None)
-    files.answered(use)
-    write_touches(connection, files.rows, {call: key}, EntryIds(connection, transcript, 0))
-
-
-def _call_values(row: CallRow, tools: Mapping[str, int], ids: EntryIds) -> tuple[Any, ...]:
+def _call_values(row: CallRow, tools: Mapping[str, int], sources: Sequence[int], ids: EntryIds) -> tuple[Any, ...]:
     result = ids.of(row.result) if row.result is not None else None
-    ending = (result, row.outcome, row.exit_code, row.moment, row.started)
+    ending = (result, row.outcome, row.exit_code, row.moment, row.started, row.duration, sources[row.source])
     return ids.of(row.at), row.position, row.call, tools[row.tool], row.agent, *ending
 
 
@@ -605,12 +570,10 @@ _RESULT_TYPES = frozenset({ToolResultBlock, McpToolResultBlock, *ServerResultBlo
 _MAX_REMEMBERED = 200
 # The tools whose input is often needed.
 _TOOLS_NEEDING_INPUT = frozenset(
-    {"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", *AGENT_STARTING_TOOLS, *LIST_TOOLS}
+    {"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Bash", "PowerShell", *AGENT_STARTING_TOOLS, *LIST_TOOLS}
 )
-# The tools whose results never name a file, a list or an agent.
-_TOOLS_WITHOUT_EFFECTS = frozenset(
-    {"Bash", "PowerShell", "Glob", "Grep", "WebFetch", "WebSearch", "ToolSearch", "BashOutput"}
-)
+# The tools whose results never name a file, a list, an agent or an outcome.
+_TOOLS_WITHOUT_EFFECTS = frozenset({"Glob", "Grep", "WebFetch", "WebSearch", "ToolSearch", "BashOutput"})
 
 
 class PendingCall(Struct, array_like=True, gc=False):
@@ -618,6 +581,7 @@ class PendingCall(Struct, array_like=True, gc=False):
 
     `message` is the message that contains it. `agent` is the agent that made it, unless that is the transcript's own.
     `followed` says that the conversation continued without a result, `has_row` that there is a row for it alone.
+    `started` is when it was made, in milliseconds since 1970.
     """
 
     tool: str
@@ -628,6 +592,7 @@ class PendingCall(Struct, array_like=True, gc=False):
     agent: str | None = None
     followed: bool = False
     has_row: bool = False
+    started: int | None = None
 
 
 class CallState(Struct, array_like=True):
@@ -656,6 +621,7 @@ class _KnownCall(Struct, gc=False):
     use: Any = None
     followed: bool = False
     has_row: bool = False
+    started: int | None = None
 
 
 AgentUse = tuple[str, Any, AssistantEntry]
@@ -675,6 +641,7 @@ class CallFold:
         self._calls = {id_: _restore_pending(id_, pending) for id_, pending in state.waiting.items()}
         self._unfollowed = {id_: call for id_, call in self._calls.items() if not call.followed}
         self._loose: dict[str, tuple[int, int, int]] = {}
+        self._sources: dict[CallSource, int] = {(None, None): 0}
         self.agent_uses: list[AgentUse] = []
 
     def reply(self, at: int, entry: AssistantEntry, agent: str | None) -> None:
@@ -743,18 +710,23 @@ class CallFold:
         if not call or not call.isascii() or not tool.isascii():
             call, tool = call_id(block, entry, index), storable_text(tool) or ""
         before = self._calls.get(call)
-        row = CallRow(call, tool, at, index, agent, None, None, None, epoch_seconds(entry))
+        started = epoch_milliseconds(entry)
+        moment = started // 1000 if started is not None else None
+        row = CallRow(call, tool, at, index, agent, None, None, None, moment)
+        message = entry.message
+        source = (message.model if message is not None else None, entry.version)
+        row.source = self._sources.setdefault(source, len(self._sources))
         if before is not None:
             row.known_line, row.known_position = before.row.known_line, before.row.known_position
             if before.row.result is not None:  # the call is repeated; its result stays
                 row.result, row.outcome = before.row.result, before.row.outcome
-                row.exit_code, row.started = before.row.exit_code, before.row.started
+                row.exit_code, row.started, row.duration = before.row.exit_code, before.row.started, before.row.duration
         line = entry.line
-        message = entry.message.id if entry.message is not None else None
         use = block if tool in _TOOLS_NEEDING_INPUT else None
         if tool in AGENT_STARTING_TOOLS:
             self.agent_uses.append((call, block.input, entry))
-        known = self._calls[call] = _KnownCall(row, line.offset, line.number, message, agent, use)
+        message_id = message.id if message is not None else None
+        known = self._calls[call] = _KnownCall(row, line.offset, line.number, message_id, agent, use, started=started)
         if row.result is not None:
             return known
         if entry.is_aborted_mid_stream:
@@ -800,6 +772,9 @@ class CallFold:
         is_again = row.result is not None
         ending = judge_result(row.tool, entry, block)
         row.result, row.outcome, row.exit_code = at, ending.outcome.value, ending.exit_code
+        ended = epoch_milliseconds(entry)
+        if ended is not None and known.started is not None:
+            row.duration = ended - known.started if ended >= known.started else None
         if row.tool in _TOOLS_WITHOUT_EFFECTS and ending.started is None and not is_again:
             return
         row.started = storable_text(ending.started)
@@ -831,7 +806,8 @@ class CallFold:
                 del remembered[id_]
         rows = [call.row for call in self._calls.values() if _has_changed(call.row)]
         loose = [(call, *place) for call, place in self._loose.items()]
-        return CallRows(os.fsencode(self._path), rows, loose, self._is_whole)
+        sources = [(storable_text(model), storable_text(version)) for model, version in self._sources]
+        return CallRows(os.fsencode(self._path), rows, loose, self._is_whole, sources)
 
 
 def _restore_pending(call: str, pending_call: PendingCall) -> _KnownCall:
@@ -844,6 +820,7 @@ def _restore_pending(call: str, pending_call: PendingCall) -> _KnownCall:
         pending_call.agent,
         followed=pending_call.followed,
         has_row=pending_call.has_row,
+        started=pending_call.started,
     )
 
 
@@ -851,18 +828,25 @@ def _to_pending(call: _KnownCall) -> PendingCall:
     row = call.row
     position = row.position if row.at is not None else row.known_position
     message = storable_text(call.message)
-    return PendingCall(row.tool, call.offset, call.line, position, message, call.agent, call.followed, call.has_row)
+    place = (row.tool, call.offset, call.line, position)
+    return PendingCall(*place, message, call.agent, call.followed, call.has_row, call.started)
 
 
 def _has_changed(row: CallRow) -> bool:
     return row.at is not None or row.result is not None or row.outcome is not None
 
 
-def epoch_seconds(entry: Entry) -> int | None:
-    """The time of an entry, in seconds since 1970; None if it has none."""
+def epoch_milliseconds(entry: Entry) -> int | None:
+    """The time of an entry, in milliseconds since 1970; None if it has none."""
     text = entry.timestamp_text
     milliseconds = encode_time(text) if type(text) is str else None
     if type(milliseconds) is int:
-        return milliseconds // 1000
+        return milliseconds
     moment = entry.timestamp
-    return int(moment.timestamp()) if moment is not None else None
+    return int(moment.timestamp() * 1000) if moment is not None else None
+
+
+def epoch_seconds(entry: Entry) -> int | None:
+    """The time of an entry, in seconds since 1970; None if it has none."""
+    milliseconds = epoch_milliseconds(entry)
+    return milliseconds // 1000 if milliseconds is not None else None

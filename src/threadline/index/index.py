@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from threadline.index.sql import QueryResult
     from threadline.index.summaries import IndexedSummaries, SessionBrief
     from threadline.index.vocabulary import Vocabulary
+    from threadline.insight import OutcomeFacts
     from threadline.model.calls import FileList, ListedCall
     from threadline.model.summaries import KnownLinks
     from threadline.model.waste import Waste
@@ -401,6 +402,12 @@ class Index:
         from threadline.index.listings import list_touches
 
         return list_touches(self._connection, path, limit)
+
+    def outcomes(self, selection: CallFilter) -> OutcomeFacts:
+        """What the sessions of a filter produced, each commit, pull request and edit once. Ignores the time range."""
+        from threadline.index.outcome_queries import find_outcomes
+
+        return find_outcomes(self._connection, selection)
 
     def activity(self, since: datetime | None = None) -> Activity:
         """How many sessions, prompts, calls and agents there were, since a time or ever."""

@@ -22,7 +22,6 @@ from msgspec.structs import asdict
 
 from threadline.errors import Error, Unreadable
 from threadline.home_files import open_transcript
-from threadline.index.calls import has_unlinked, mark_unlinked, relink_results
 from threadline.index.charges import charge_stale
 from threadline.index.index import PendingChanges, read_generation, read_meta
 from threadline.index.plan import (
@@ -37,6 +36,7 @@ from threadline.index.plan import (
     update_project_paths,
 )
 from threadline.index.purge import is_purge_due, mark_unpurged, purge, remove_stale_indexes
+from threadline.index.result_links import has_unlinked, mark_unlinked, relink_results
 from threadline.index.schema import OF_ENTRIES, OF_TRANSCRIPT
 from threadline.index.sighting_rows import MARK_STALE
 from threadline.index.state import EntryColumns, ReadRequest, TranscriptRows, read_rows

@@ -486,8 +486,15 @@ CALLS = TableGroup(
         exit_code INTEGER, -- the exit code, if recorded
         moment INTEGER, -- when it was made, in seconds since 1970
         started TEXT, -- the agent that its result names
+        duration INTEGER, -- milliseconds between the entries of the call and its result
+        source_id INTEGER NOT NULL, -- the model and the version that made it
         PRIMARY KEY(entry_id, position)
     ) WITHOUT ROWID""",
+        "call_sources": """CREATE TABLE call_sources(
+        source_id INTEGER PRIMARY KEY, -- the number of this combination of model and version
+        model TEXT, -- the model, as in transcripts
+        version TEXT -- the version of Claude Code
+    )""",
         "paths": """CREATE TABLE paths(
         path_id INTEGER PRIMARY KEY, -- the path's number
         path TEXT NOT NULL, -- the path of a file that was touched
@@ -598,12 +605,16 @@ CALLS = TableGroup(
         result_line, -- the line number of its result
         entry_id, -- the entry of the call
         result_entry_id, -- the entry of its result
-        current_tool -- the tool by its current name: Read for View, Agent for Task
+        current_tool, -- the tool by its current name: Read for View, Agent for Task
+        duration, -- milliseconds between the entries of the call and its result
+        model, -- the model that made it, as in the transcript
+        version -- the version of Claude Code
     ) AS SELECT c.call, k.tool, c.outcome, e.timestamp, r.timestamp, c.exit_code, COALESCE(t.session, e.session),
             {AGENT_SQL.format(row="c")}, c.started, COALESCE(p.path, p.folder), t.path, e.line, r.line, c.entry_id,
-            c.result_entry_id, {_CURRENT_TOOL_SQL}
+            c.result_entry_id, {_CURRENT_TOOL_SQL}, c.duration, s.model, s.version
         FROM call_rows c
         JOIN tools k ON k.tool_id = c.tool_id
+        JOIN call_sources s ON s.source_id = c.source_id
         JOIN entries e ON e.entry_id = c.entry_id
         JOIN transcripts t ON t.transcript_id = e.transcript_id
         JOIN projects p ON p.project_id = t.project_id
@@ -729,7 +740,11 @@ CALLS = TableGroup(
             DELETE FROM file_rows WHERE entry_id = old.entry_id AND position = old.position AND EXISTS(
                 SELECT 1 FROM call_rows c WHERE c.entry_id = old.entry_id AND c.position = old.position
                 AND c.result_entry_id = old.result_entry_id);
-            UPDATE call_rows SET (result_entry_id, outcome, exit_code, started) = (NULL, old.outcome, NULL, NULL)
+            DELETE FROM outcome_rows WHERE entry_id = old.entry_id AND position = old.position;
+            DELETE FROM line_rows WHERE entry_id = old.entry_id AND position = old.position;
+            DELETE FROM program_rows WHERE entry_id = old.entry_id AND position = old.position;
+            UPDATE call_rows SET (result_entry_id, outcome, exit_code, started, duration)
+                = (NULL, old.outcome, NULL, NULL, NULL)
                 WHERE entry_id = old.entry_id AND position = old.position AND result_entry_id = old.result_entry_id;
         END""",
         "CREATE INDEX todo_rows_by_transcript ON todo_rows(transcript_id)",
@@ -740,16 +755,180 @@ CALLS = TableGroup(
     ),
     of_entries=("call_rows", "file_rows", "borrowed_results"),
     private=(
-        *("tools", "call_rows", "paths", "file_rows", "compaction_rows", "agent_rows", "start_rows", "agent_calls"),
+        *(
+            "tools",
+            "call_rows",
+            "call_sources",
+            "paths",
+            "file_rows",
+            "compaction_rows",
+            "agent_rows",
+            "start_rows",
+            "agent_calls",
+        ),
         "todo_rows",
         *("open_calls", "stray_results", "borrowed_results"),
     ),
 )
 
 
+# A commit, push, pull request or test run with its call. What a copy of a session repeats is listed once.
+_OUTCOME_COLUMNS_SQL = f"""COALESCE(r.timestamp, e.timestamp), {SESSION_SQL}, {AGENT_SQL.format(row="c")},
+            COALESCE(p.path, p.folder), s.model, c.call, x.path, COALESCE(r.line, e.line),
+            COALESCE(r.entry_id, e.entry_id), o.evidence"""
+OUTCOME_JOINS_SQL = f"""FROM outcome_rows o
+        LEFT JOIN call_rows c ON c.entry_id = o.entry_id AND c.position = o.position
+        LEFT JOIN call_sources s ON s.source_id = c.source_id
+        JOIN entries e ON e.entry_id = o.entry_id
+        JOIN transcripts t ON t.transcript_id = e.transcript_id
+        JOIN projects p ON p.project_id = t.project_id
+        LEFT JOIN entries r ON r.entry_id = c.result_entry_id
+        JOIN transcripts x ON x.transcript_id = COALESCE(r.transcript_id, e.transcript_id)
+        WHERE (c.call IS NULL OR NOT EXISTS({PREFERRED_COPY_SQL}))"""
+_OUTCOME_NAMES_SQL = """timestamp, -- when its result was written
+        session, -- the session
+        agent, -- the agent; NULL for the main agent
+        project, -- the project's path, or its folder if the path is unknown
+        model, -- the model that made the call
+        call, -- the call; NULL for what Claude Code recorded without one
+        transcript, -- the path of the transcript
+        line, -- the line number of the result
+        entry_id, -- the entry of the result
+        evidence -- how it is known"""
+
+
+def _outcome_view(name: str, comment: str, columns: str, kind: str, values: str) -> str:
+    """The view of one kind of outcome: columns of its own, then those that all have."""
+    return f"""CREATE VIEW {name}( -- {comment}
+        {columns}
+        {_OUTCOME_NAMES_SQL}
+    ) AS SELECT {values}, {_OUTCOME_COLUMNS_SQL}
+        {OUTCOME_JOINS_SQL} AND o.kind = '{kind}'"""
+
+
+OUTCOMES = TableGroup(
+    tables={
+        "outcome_rows": """CREATE TABLE outcome_rows(
+        entry_id INTEGER NOT NULL, -- the entry of the call; without a call, the entry that records it
+        position INTEGER NOT NULL, -- the position of the call among the blocks of the entry; -1 without a call
+        number INTEGER NOT NULL, -- the number among the outcomes of the call
+        kind TEXT NOT NULL, -- commit, pull-request, push or test
+        action TEXT NOT NULL, -- what was done, or the test runner
+        label TEXT NOT NULL, -- the subject, the remote or the command
+        ref TEXT, -- the id of a commit, or the address of a pull request
+        branch TEXT, -- the branch
+        evidence TEXT NOT NULL, -- how it is known
+        files INTEGER, -- files that a commit changed, as git printed
+        added INTEGER, -- lines that a commit added, as git printed
+        removed INTEGER, -- lines that a commit removed, as git printed
+        passed INTEGER, -- tests that passed
+        failed INTEGER, -- tests that failed
+        skipped INTEGER, -- tests that were skipped
+        is_ok INTEGER, -- whether a test run succeeded; NULL if that is not known
+        PRIMARY KEY(entry_id, position, number)
+    ) WITHOUT ROWID""",
+        "line_rows": """CREATE TABLE line_rows(
+        entry_id INTEGER NOT NULL, -- the entry of the call that edited a file
+        position INTEGER NOT NULL, -- the position of the call among the blocks of the entry
+        added INTEGER NOT NULL, -- how many lines it added
+        removed INTEGER NOT NULL, -- how many lines it removed
+        added_sums BLOB NOT NULL, -- a checksum of each added line
+        removed_sums BLOB NOT NULL, -- a checksum of each removed line
+        is_whole INTEGER NOT NULL, -- whether the added lines are the whole file
+        PRIMARY KEY(entry_id, position)
+    ) WITHOUT ROWID""",
+        "programs": """CREATE TABLE programs(
+        program_id INTEGER PRIMARY KEY, -- the program's number
+        program TEXT NOT NULL UNIQUE -- its name, without folder
+    )""",
+        "program_rows": """CREATE TABLE program_rows(
+        entry_id INTEGER NOT NULL, -- the entry of a call that ran a shell command
+        position INTEGER NOT NULL, -- the position of the call among the blocks of the entry
+        program_id INTEGER NOT NULL, -- a program that the command runs
+        PRIMARY KEY(entry_id, position, program_id)
+    ) WITHOUT ROWID""",
+    },
+    views={
+        "commits": _outcome_view(
+            "commits",
+            "commits that sessions made",
+            """sha, -- the id as git printed it; NULL if it did not
+        subject, -- the first line of the message
+        branch, -- the branch
+        action, -- committed, amended, merged, rebased, cherry-picked, reverted or applied
+        files, -- how many files it changed, as git printed
+        added, -- how many lines it added, as git printed
+        removed, -- how many lines it removed, as git printed""",
+            "commit",
+            "o.ref, o.label, o.branch, o.action, o.files, o.added, o.removed",
+        ),
+        "pull_requests": _outcome_view(
+            "pull_requests",
+            "pull and merge requests that sessions worked on, once for each action",
+            """url, -- its address, or #12 if only the number is known
+        action, -- created, merged, linked (Claude Code recorded it), commented and so on""",
+            "pull-request",
+            "o.ref, o.action",
+        ),
+        "pushes": _outcome_view(
+            "pushes",
+            "branches and tags that sessions pushed",
+            """remote, -- the address of the repository
+        branch, -- the branch or tag
+        sha, -- the id of the pushed commit, as git printed it
+        action, -- pushed, forced, new branch or new tag""",
+            "push",
+            "o.label, o.branch, o.ref, o.action",
+        ),
+        "test_runs": _outcome_view(
+            "test_runs",
+            "test runs and their results",
+            """runner, -- the test runner, or the script that ran the tests
+        command, -- the command
+        passed, -- how many tests passed; NULL if the report was not recognised
+        failed, -- how many tests failed
+        skipped, -- how many tests were skipped
+        is_ok, -- whether the run succeeded; NULL if that is not known
+        exit_code, -- the exit code of the command, if recorded""",
+            "test",
+            "o.action, o.label, o.passed, o.failed, o.skipped, o.is_ok, c.exit_code",
+        ),
+        "edits": f"""CREATE VIEW edits( -- edits of files with the lines they added and removed
+        path, -- the file
+        how, -- write, edit or user-modified (a person changed the edit)
+        added, -- how many lines it added
+        removed, -- how many lines it removed
+        timestamp, -- when its result was written
+        session, -- the session
+        agent, -- the agent; NULL for the main agent
+        project, -- the project's path, or its folder if the path is unknown
+        model, -- the model that made the call
+        call, -- the call
+        transcript, -- the path of the transcript
+        line, -- the line number of the result
+        entry_id -- the entry of the result
+    ) AS SELECT n.path, f.how, l.added, l.removed, r.timestamp, {SESSION_SQL}, {AGENT_SQL.format(row="c")},
+            COALESCE(p.path, p.folder), s.model, c.call, x.path, r.line, r.entry_id
+        FROM line_rows l
+        JOIN call_rows c ON c.entry_id = l.entry_id AND c.position = l.position
+        JOIN file_rows f ON f.entry_id = l.entry_id AND f.position = l.position
+        JOIN paths n ON n.path_id = f.path_id
+        LEFT JOIN call_sources s ON s.source_id = c.source_id
+        JOIN entries e ON e.entry_id = l.entry_id
+        JOIN transcripts t ON t.transcript_id = e.transcript_id
+        JOIN projects p ON p.project_id = t.project_id
+        JOIN entries r ON r.entry_id = c.result_entry_id
+        JOIN transcripts x ON x.transcript_id = r.transcript_id
+        WHERE NOT EXISTS({PREFERRED_COPY_SQL})""",
+    },
+    of_entries=("outcome_rows", "line_rows", "program_rows"),
+    private=("outcome_rows", "line_rows", "programs", "program_rows"),
+)
+
+
 __all__ = ["FIELDS", "INDEXES", "OF_ENTRIES", "OF_TRANSCRIPT", "PRIVATE", "TABLES", "VERSION", "VIEWS"]
 
-_GROUPS = (PLACES, ENTRIES, SPENDING, SESSIONS, CALLS, INSIGHTS, VOCABULARY)
+_GROUPS = (PLACES, ENTRIES, SPENDING, SESSIONS, CALLS, OUTCOMES, INSIGHTS, VOCABULARY)
 
 TABLES = {name: statement for group in _GROUPS for name, statement in group.tables.items()}
 """The statement that creates each table. The rowid of `text` is the number of the entry."""

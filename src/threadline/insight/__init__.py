@@ -7,6 +7,9 @@ tool, file, server, turn or agent.
 
 `CauseList` has the causes of many sessions. `read_insight` reads a session and answers both questions.
 
+`session_outcomes` finds the commits, pull requests, test runs and edits of a session, and an `OutcomeReport` puts those
+of many together.
+
 `find_waste` runs the `DETECTORS` of what a session spent without need, such as reading an unchanged file again.
 
 `FileHistory` says who wrote each line of a file: it joins what sessions recorded with the history in git, in order of
@@ -32,11 +35,19 @@ if TYPE_CHECKING:
     from threadline.insight.causes import AttributedSessions, CauseList, CauseSource, CauseTotals
     from threadline.insight.git import Repository
     from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows, merge_groups
+    from threadline.insight.outcomes.changed_lines import ChangedLines, LineOwners, changed_lines
+    from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome, parse_shell_call
+    from threadline.insight.outcomes.report import OUTCOME_KEYS, LineChange, OutcomeFacts, OutcomeReport, add_groups
+    from threadline.insight.outcomes.session_outcomes import session_outcomes
+    from threadline.insight.outcomes.test_runners import count_tests
+    from threadline.insight.outcomes.verification import RepositoryCheck
     from threadline.insight.records import (
         attribution_record,
         cause_record,
         causes_record,
         group_record,
+        outcome_group_record,
+        outcome_record,
         waste_record,
     )
     from threadline.insight.session_insight import SessionInsight, read_insight
@@ -56,8 +67,22 @@ __getattr__ = lazy_exports(
         "causes": ["AttributedSessions", "CauseList", "CauseSource", "CauseTotals"],
         "git": ["Repository"],
         "groups": ["CauseGroup", "GROUP_KEYS", "group_rows", "merge_groups"],
-        "records": ["attribution_record", "cause_record", "causes_record", "group_record", "waste_record"],
+        "records": [
+            "attribution_record",
+            "cause_record",
+            "causes_record",
+            "group_record",
+            "outcome_group_record",
+            "outcome_record",
+            "waste_record",
+        ],
         "session_insight": ["SessionInsight", "read_insight"],
+        "outcomes.changed_lines": ["ChangedLines", "LineOwners", "changed_lines"],
+        "outcomes.extract": ["extract_outcomes", "link_row", "may_have_outcome", "parse_shell_call"],
+        "outcomes.report": ["LineChange", "OUTCOME_KEYS", "OutcomeFacts", "OutcomeReport", "add_groups"],
+        "outcomes.session_outcomes": ["session_outcomes"],
+        "outcomes.test_runners": ["count_tests"],
+        "outcomes.verification": ["RepositoryCheck"],
         "waste": ["DETECTORS", "filter_waste", "find_waste"],
         "waste.facts": ["SessionFacts", "add_amounts"],
     },

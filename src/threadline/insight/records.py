@@ -1,4 +1,4 @@
-"""Attributions and waste as JSON values: the same for commands, pages and exports."""
+"""Attributions, waste and outcomes as JSON values: the same for commands, pages and exports."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from threadline.insight.causes import CauseList
 from threadline.insight.groups import CauseGroup, group_rows
 from threadline.model.attribution import Attribution, CostCause
+from threadline.model.outcomes import Outcome, OutcomeGroup
 from threadline.model.waste import Waste
 
 
@@ -98,4 +99,58 @@ def waste_record(waste: Waste) -> dict[str, Any]:
         "amount": waste.amount,
         "estimated": waste.estimated,
         "advice": waste.advice,
+    }
+
+
+def outcome_record(outcome: Outcome) -> dict[str, Any]:
+    """An outcome."""
+    return {
+        "kind": str(outcome.kind),
+        "action": outcome.action,
+        "label": outcome.label,
+        "ref": outcome.ref,
+        "branch": outcome.branch,
+        "timestamp": outcome.timestamp,
+        "session": outcome.session,
+        "project": outcome.project,
+        "agent": outcome.agent,
+        "model": outcome.model,
+        "files": outcome.files,
+        "added": outcome.added,
+        "removed": outcome.removed,
+        "surviving": outcome.surviving,
+        "passed": outcome.passed,
+        "failed": outcome.failed,
+        "skipped": outcome.skipped,
+        "exit_code": outcome.exit_code,
+        "ok": outcome.is_ok,
+        "replaced": outcome.is_replaced,
+        "state": str(outcome.state) if outcome.state is not None else None,
+        "evidence": outcome.evidence,
+        "call": outcome.call,
+        "place": str(outcome.place),
+    }
+
+
+def outcome_group_record(group: OutcomeGroup, by: str) -> dict[str, Any]:
+    """Outcomes added up by a key."""
+    return {
+        by: group.key,
+        "sessions": group.sessions,
+        "commits": group.commits,
+        "pull_requests": group.pull_requests,
+        "pushes": group.pushes,
+        "files": group.files,
+        "added": group.added,
+        "removed": group.removed,
+        "surviving": group.surviving,
+        "test_runs": group.test_runs,
+        "failed_runs": group.failed_runs,
+        "passed": group.passed,
+        "failed": group.failed,
+        "skipped": group.skipped,
+        "amount": group.amount,
+        "per_commit": group.per_commit,
+        "per_pull_request": group.per_pull_request,
+        "per_100_lines": group.per_100_lines,
     }

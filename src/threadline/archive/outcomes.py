@@ -1,0 +1,107 @@
+"""What sessions produced, from the index or, without one, from the transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, tzinfo
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from threadline.archive.insight import SessionFiles
+from threadline.errors import Error
+from threadline.insight import OutcomeFacts, OutcomeReport, add_groups, session_outcomes
+from threadline.load import read
+from threadline.model.homes import Homes, Transcript
+from threadline.model.outcomes import OutcomeGroups, OutcomeList
+from threadline.model.places import CallId, Place
+from threadline.parallel import map_transcripts
+
+if TYPE_CHECKING:
+    from threadline.account import Ledger
+
+
+class OutcomePeriod(Struct, frozen=True):
+    """The period that outcomes are listed for, and the repository they are compared with."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    repo: str | Path | None = None
+
+
+def read_outcomes(
+    sessions: Iterable[SessionFiles], homes: Homes, *, jobs: int | None, advance: Callable[[int], None]
+) -> OutcomeFacts:
+    """What sessions produced, by reading them, including what one copied from another."""
+    by_path = {str(session.main.path): session for session in sessions}
+    facts = OutcomeFacts()
+    mains = [session.main for session in by_path.values()]
+    for transcript, found in map_transcripts(partial(_read_session, by_path, homes), mains, jobs=jobs):
+        facts.outcomes += found.outcomes
+        facts.changes += found.changes
+        facts.messages |= found.messages
+        advance(transcript.size)
+    return facts
+
+
+def drop_copies(facts: OutcomeFacts, ledger: Ledger) -> OutcomeFacts:
+    """Without the calls of sessions whose messages another transcript is charged for: those are copies."""
+    charged: dict[str, set[str]] = {}
+    for charge in ledger.of_messages(set(facts.messages.values())):
+        charged.setdefault(charge.message, set()).add(charge.origin.transcript)
+
+    def is_own(call: CallId | None, place: Place) -> bool:
+        message = facts.messages.get(call) if call is not None else None
+        owners = charged.get(message) if message is not None else None
+        return owners is None or place.transcript in owners
+
+    return OutcomeFacts(
+        [outcome for outcome in facts.outcomes if is_own(outcome.call, outcome.place)],
+        [change for change in facts.changes if is_own(change.call, change.place)],
+    )
+
+
+def _read_session(sessions: dict[str, SessionFiles], homes: Homes, main: Transcript) -> OutcomeFacts:
+    try:
+        session = read(main.path, continued=False, homes=homes)
+    except Error:
+        return OutcomeFacts()
+    return session_outcomes(session, sessions[str(main.path)].project)
+
+
+def make_report(facts: OutcomeFacts, period: OutcomePeriod, *, is_scoped: bool) -> OutcomeReport:
+    """The outcomes of a period, compared with the repository if there is one.
+
+    Without a session or a project (`is_scoped`), only what was done in the repository is compared with it.
+    """
+    if period.repo is None:
+        return OutcomeReport(facts, since=period.since, until=period.until)
+    from threadline.insight import RepositoryCheck
+
+    check = RepositoryCheck(period.repo)
+    chosen = facts if is_scoped else check.select(facts)
+    report = OutcomeReport(chosen, since=period.since, until=period.until, count_lines=check.count_lines)
+    report.outcomes = check.check_commits(report.outcomes)
+    return report
+
+
+def list_outcomes(report: OutcomeReport, kinds: tuple[str, ...], limit: int | None) -> OutcomeList:
+    """The outcomes of these kinds, oldest first; with a limit, the newest."""
+    rows = [outcome for outcome in report.rows() if not kinds or outcome.kind in kinds]
+    shown = rows if limit is None else rows[max(0, len(rows) - limit) :]
+    return OutcomeList(shown, len(rows) - len(shown))
+
+
+def group_outcomes(report: OutcomeReport, ledger: Ledger, by: str, zone: tzinfo, limit: int | None) -> OutcomeGroups:
+    """Outcomes added up by a key, with what was spent: days in order of time, others by amount."""
+    amounts = {row.keys[by] or "(none)": row.amount for row in ledger.by(by, zone=zone)}
+    groups = report.groups(by, amounts, zone)
+    if by == "day":
+        groups.sort(key=lambda group: group.key)
+    else:
+        groups.sort(key=lambda group: (-(group.amount or Decimal(0)), group.key))
+    shown = groups[:limit]
+    return OutcomeGroups(shown, add_groups(groups, report), len(groups) - len(shown))

@@ -1,0 +1,254 @@
+"""`threadline outcomes`: what sessions produced, and what that cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from threadline.cli import output as out
+from threadline.cli.filters import CrossSessionFilter
+from threadline.cli.options import (
+    complete_with,
+    home_option,
+    limit_option,
+    output_options,
+    project_option,
+    since_option,
+    timezone_option,
+    until_option,
+)
+from threadline.cli.output import print_listing
+from threadline.cli.resolve import open_archive
+from threadline.insight import OUTCOME_KEYS, outcome_group_record, outcome_record
+from threadline.model.outcomes import Outcome, OutcomeGroup, OutcomeGroups, OutcomeKind
+from threadline.model.text import count, format_amount, format_time
+from threadline.render import clip_left
+
+if TYPE_CHECKING:
+    from threadline.archive import Archive
+
+_DEFAULT_LIMIT = 30
+_WIDE = 120
+_EPILOG = """
+\b
+Examples:
+  threadline outcomes --since 7d              each session: commits, tests, lines, and their cost
+  threadline outcomes --by project --since 30d
+  threadline outcomes last                    every commit, pull request, test run and file of a session
+  threadline outcomes last --kind test
+  threadline outcomes --list --kind commit --since yesterday
+  threadline outcomes --repo . --since 30d    compare with git: which commits exist, which lines survive
+  threadline outcomes --by day --json
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("session", required=False, shell_complete=complete_with("sessions"))
+@click.option("--by", type=click.Choice(OUTCOME_KEYS), help="Add up by this key. Default: session.")
+@click.option("--list", "as_list", is_flag=True, help="List every outcome instead of sums. Default with a SESSION.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice([str(kind) for kind in OutcomeKind]),
+    metavar="KIND",
+    help="List only this kind: commit, pull-request, push, test or file. Repeatable.",
+)
+@click.option(
+    "--repo",
+    metavar="PATH",
+    type=click.Path(),
+    help="Compare with this git repository: which commits exist or were reverted, which lines survive.",
+)
+@project_option()
+@since_option()
+@until_option()
+@timezone_option
+@limit_option(f"Show at most N rows. Default: {_DEFAULT_LIMIT} in a table, otherwise all.")
+@home_option
+@output_options
+def outcomes(
+    session: str | None,
+    *,
+    by: str | None,
+    as_list: bool,
+    kinds: tuple[str, ...],
+    repo: str | None,
+    project: str | None,
+    since: str | None,
+    until: str | None,
+    zone: tzinfo,
+    limit: int | None,
+    homes: tuple[str, ...],
+    output: str,
+) -> int:
+    """Show what sessions produced, and what that cost.
+
+    Commits, pushes and pull requests are those that git, gh, glab and similar tools reported; tests are those whose
+    report was recognised, or whose exit code is known. Lines are those that edits added and removed; surviving lines
+    are added ones that no later edit of the session removed. The cost is everything that was spent, divided by each
+    outcome. A commit, an edit and a charge count once, also if a fork or a resumed session repeats them.
+
+    SESSION is the start of a session id, or `last`. With it, or with --list or --kind, every outcome is listed with its
+    place.
+    """
+    criteria = CrossSessionFilter.parse(project, since, until, limit, zone)
+    lists = by is None and (as_list or bool(kinds) or session is not None)
+    if by is not None and (as_list or kinds):
+        raise click.UsageError("--by adds up; omit --list and --kind.")
+    with open_archive(homes) as archive:
+        archive.zone = zone
+        if lists:
+            return _print_list(archive, session, criteria, kinds, repo, output)
+        return _print_groups(archive, session, by or "session", criteria, repo, output)
+
+
+def _print_list(  # noqa: PLR0917 - what the command line has
+    archive: Archive,
+    session: str | None,
+    criteria: CrossSessionFilter,
+    kinds: tuple[str, ...],
+    repo: str | None,
+    output: str,
+) -> int:
+    chosen = criteria.with_default_limit(output) if session is None else criteria
+    rows = archive.outcomes(session, kinds=kinds, repo=repo, **chosen.archive_arguments())
+    code = print_listing(
+        rows,
+        output,
+        row=outcome_record,
+        table=lambda items: _list_table(items, criteria.zone, has_session=session is None),
+        nothing=lambda: _explain_nothing(archive, criteria, repo),
+        limit=chosen.limit,
+    )
+    if rows and output == "table" and session is not None and not kinds:
+        total = archive.outcome_groups(
+            session=session, repo=repo, **criteria.archive_arguments() | {"limit": None}
+        ).total
+        if total is not None:
+            click.echo(f"\n{out.wrap_text(_describe(total))}")
+    return code
+
+
+def _print_groups(  # noqa: PLR0917 - what the command line has
+    archive: Archive, session: str | None, by: str, criteria: CrossSessionFilter, repo: str | None, output: str
+) -> int:
+    limit = criteria.limit or (_DEFAULT_LIMIT if output == "table" else None)
+    groups = archive.outcome_groups(by, session=session, repo=repo, **criteria.archive_arguments() | {"limit": limit})
+    titles = archive.titles([group.key for group in groups]) if by == "session" else {}
+
+    def row(group: OutcomeGroup) -> dict[str, Any]:
+        record = outcome_group_record(group, by)
+        return {**record, "title": titles.get(group.key)} if by == "session" else record
+
+    return print_listing(
+        groups,
+        output,
+        row=row,
+        table=lambda _items: _group_table(groups, by, titles),
+        nothing=lambda: _explain_nothing(archive, criteria, repo),
+    )
+
+
+def _explain_nothing(archive: Archive, criteria: CrossSessionFilter, repo: str | None) -> str:
+    reason = criteria.explain_project(archive)
+    if reason is not None:
+        return reason
+    where = " in that repository" if repo is not None else ""
+    return f"No commits, pull requests, test runs or edits{where}. Remove a filter."
+
+
+def _group_table(groups: OutcomeGroups, by: str, titles: dict[str, str]) -> str:
+    total = groups.total
+    listed = [*groups, total] if total is not None and len(groups) + (groups.more or 0) > 1 else list(groups)
+    columns: dict[str, Callable[[OutcomeGroup], str]] = {
+        "amount": lambda group: format_amount(group.amount),
+        "commits": lambda group: _format_count(group.commits),
+        "PRs": lambda group: _format_count(group.pull_requests),
+        "tests": lambda group: _format_count(group.test_runs),
+        "failed": lambda group: _format_count(group.failed_runs),
+        "files": lambda group: _format_count(group.files),
+        "added": lambda group: _format_count(group.added),
+        "removed": lambda group: _format_count(group.removed),
+        "survive": lambda group: _format_count(group.surviving),
+        "$/commit": lambda group: format_amount(group.per_commit),
+        "$/PR": lambda group: format_amount(group.per_pull_request),
+        "$/100 lines": lambda group: format_amount(group.per_100_lines),
+    }
+    if out.terminal_width() < _WIDE:
+        for name in ("files", "added", "removed", "$/PR", "$/100 lines"):
+            del columns[name]
+    cells = [[*(show(group) for show in columns.values()), _format_key(group.key, by, titles)] for group in listed]
+    table = out.format_table([*columns, by], cells, right=range(len(columns)), ends=by == "project")
+    if not groups.more:
+        return table
+    return f"{table}\n\n{count(groups.more, 'more group')}: use --limit N. The total includes them."
+
+
+def _format_count(number: int) -> str:
+    return f"{number:,}" if number else ""
+
+
+def _format_key(key: str, by: str, titles: dict[str, str]) -> str:
+    if by != "session" or key in ("total", "(none)"):
+        return key
+    title = titles.get(key)
+    return f"{key[:8]} {title}" if title else key[:8]
+
+
+def _list_table(rows: Sequence[Outcome], zone: tzinfo, *, has_session: bool) -> str:
+    has_state = any(row.state is not None for row in rows)
+    headings = ["when", *(["session"] if has_session else []), "line", "kind", "action", "result", "what"]
+    cells = [
+        [
+            format_time(row.timestamp, zone, "%m-%d %H:%M"),
+            *([(row.session or "")[:8]] if has_session else []),
+            str(row.place.line),
+            str(row.kind),
+            clip_left(row.action, 24) + (" (replaced)" if row.is_replaced else ""),
+            _format_result(row, has_state=has_state),
+            _format_label(row),
+        ]
+        for row in rows
+    ]
+    return out.format_table(headings, cells, right=(2,) if has_session else (1,))
+
+
+def _format_label(row: Outcome) -> str:
+    if row.kind is OutcomeKind.COMMIT:
+        return " ".join(filter(None, ((row.ref or "")[:9], row.label)))
+    if row.kind is OutcomeKind.PUSH:
+        return f"{row.branch} to {row.label}" if row.label else row.branch or ""
+    return row.ref or row.label if row.kind is OutcomeKind.PULL_REQUEST else row.label
+
+
+def _format_result(row: Outcome, *, has_state: bool) -> str:
+    match row.kind:
+        case OutcomeKind.COMMIT:
+            changes = f"+{row.added} -{row.removed}" if row.added is not None else ""
+            return " ".join(filter(None, (str(row.state or "unknown") if has_state else "", changes)))
+        case OutcomeKind.FILE:
+            return f"+{row.added} -{row.removed}, {row.surviving} survive"
+        case OutcomeKind.TEST if row.passed is not None:
+            parts = [f"{row.passed} passed", f"{row.failed} failed" if row.failed else ""]
+            return ", ".join(filter(None, (*parts, f"{row.skipped} skipped" if row.skipped else "")))
+        case OutcomeKind.TEST:
+            return "result unknown" if row.is_ok is None else "passed" if row.is_ok else "failed"
+    return ""
+
+
+def _describe(group: OutcomeGroup) -> str:
+    """A session's outcomes in a sentence."""
+    parts = [
+        f"{format_amount(group.amount)} spent" if group.amount is not None else "no cost known",
+        count(group.commits, "commit") + (f" ({format_amount(group.per_commit)} each)" if group.per_commit else ""),
+        count(group.pull_requests, "pull request"),
+        f"{count(group.files, 'file')} changed (+{group.added:,} -{group.removed:,})",
+        f"{count(group.surviving, 'line')} survive"
+        + (f" ({format_amount(group.per_100_lines)} per 100)" if group.per_100_lines else ""),
+        count(group.test_runs, "test run") + (f", {group.failed_runs:,} failed" if group.failed_runs else ""),
+    ]
+    return "; ".join(parts) + "."

@@ -1,0 +1,111 @@
+"""List commits, pushes, pull requests, test runs and edits from the index, each once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from threadline.index.listings import CallFilter, select_transcripts
+from threadline.index.schema import AGENT_SQL, OUTCOME_JOINS_SQL, PREFERRED_COPY_SQL, SESSION_SQL
+from threadline.index.store import decode_path
+from threadline.insight import ChangedLines, LineChange, OutcomeFacts
+from threadline.model.outcomes import OutcomeKind, OutcomeRow
+from threadline.model.places import Place
+from threadline.model.times import parse_timestamp
+
+if TYPE_CHECKING:
+    from threadline.model.outcomes import Outcome
+
+# ruff: noqa: S608 - statements are built from our own names and numbers
+
+_SHARED_COLUMNS = f"""COALESCE(r.timestamp, e.timestamp), {SESSION_SQL}, COALESCE(p.path, p.folder),
+    {AGENT_SQL.format(row="c")}, s.model, x.path, COALESCE(r.line, e.line), COALESCE(r.offset, e.offset),
+    COALESCE(r.length, e.length), c.call"""
+_SELECT_OUTCOMES = f"""SELECT o.kind, o.action, o.label, o.ref, o.branch, o.files, o.added, o.removed, o.passed,
+    o.failed, o.skipped, o.is_ok, o.evidence, c.exit_code, {_SHARED_COLUMNS} {OUTCOME_JOINS_SQL}"""
+_SELECT_CHANGES = f"""SELECT l.entry_id, l.position, n.path, l.added, l.removed, l.added_sums, l.removed_sums,
+    l.is_whole, {_SHARED_COLUMNS}
+    FROM line_rows l
+    JOIN call_rows c ON c.entry_id = l.entry_id AND c.position = l.position
+    JOIN file_rows f ON f.entry_id = l.entry_id AND f.position = l.position
+    JOIN paths n ON n.path_id = f.path_id
+    LEFT JOIN call_sources s ON s.source_id = c.source_id
+    JOIN entries e ON e.entry_id = l.entry_id
+    JOIN transcripts t ON t.transcript_id = e.transcript_id
+    JOIN projects p ON p.project_id = t.project_id
+    JOIN entries r ON r.entry_id = c.result_entry_id
+    JOIN transcripts x ON x.transcript_id = r.transcript_id"""
+_IS_COPY = f"""SELECT 1 FROM call_rows c JOIN entries e ON e.entry_id = c.entry_id
+    JOIN transcripts t ON t.transcript_id = e.transcript_id
+    WHERE c.entry_id = ? AND c.position = ? AND EXISTS({PREFERRED_COPY_SQL})"""
+
+
+def find_outcomes(connection: sqlite3.Connection, selection: CallFilter) -> OutcomeFacts:
+    """What the sessions of a filter produced. Ignores its time range: later edits decide what survives."""
+    condition = ""
+    if selection.has_scope:
+        condition = select_transcripts(connection, selection.session, selection.project).condition
+    return OutcomeFacts(
+        list(_outcomes(connection, f" AND {condition}" if condition else "")),
+        list(_changes(connection, f" WHERE {condition}" if condition else "")),
+    )
+
+
+def _outcomes(connection: sqlite3.Connection, condition: str) -> Iterator[Outcome]:
+    for (
+        *values,
+        is_ok,
+        evidence,
+        exit_code,
+        timestamp,
+        session,
+        project,
+        agent,
+        model,
+        path,
+        line,
+        offset,
+        length,
+        call,
+    ) in connection.execute(_SELECT_OUTCOMES + condition):
+        fields = (*values, None if is_ok is None else bool(is_ok), evidence)
+        row = OutcomeRow(**dict(zip(OutcomeRow.__struct_fields__, fields, strict=True)))
+        yield row.outcome(
+            timestamp=parse_timestamp(timestamp),
+            session=session,
+            project=decode_path(project),
+            agent=agent,
+            model=model,
+            place=Place(decode_path(path), line, offset, length),
+            call=call,
+            exit_code=exit_code if row.kind == OutcomeKind.TEST else None,
+        )
+
+
+def _changes(connection: sqlite3.Connection, condition: str) -> Iterator[LineChange]:
+    rows = connection.execute(_SELECT_CHANGES + condition).fetchall()
+    for row in _without_copies(connection, rows):
+        _, _, name, added, removed, added_sums, removed_sums, is_whole, *shared = row
+        timestamp, session, project, agent, model, path, line, offset, length, call = shared
+        yield LineChange(
+            path=name,
+            lines=ChangedLines(added, removed, added_sums, removed_sums, bool(is_whole)),
+            timestamp=parse_timestamp(timestamp),
+            session=session,
+            project=decode_path(project),
+            agent=agent,
+            model=model,
+            place=Place(decode_path(path), line, offset, length),
+            call=call,
+        )
+
+
+def _without_copies(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """The rows of calls, each once. Only calls that occur twice are compared, which is faster."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row[-1]] = counts.get(row[-1], 0) + 1
+    for row in rows:
+        if counts[row[-1]] == 1 or connection.execute(_IS_COPY, row[:2]).fetchone() is None:
+            yield row

@@ -1,0 +1,272 @@
+"""Put the outcomes of sessions together: count each once, follow lines to the end, and add up by a key with costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, tzinfo
+from decimal import Decimal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from threadline.insight.outcomes.changed_lines import ChangedLines, LineOwners
+from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS, request_number
+from threadline.model.ledger import EXACT
+from threadline.model.outcomes import Outcome, OutcomeGroup, OutcomeKind
+from threadline.model.places import AgentId, CallId, Place, SessionId
+from threadline.model.times import in_zone, is_within
+
+OUTCOME_KEYS = ("session", "project", "day", "model")
+"""What outcomes can be added up by."""
+NO_VALUE = "(none)"
+_MIN_ID = 7
+_ZERO = Decimal(0)
+
+
+class LineChange(Struct, frozen=True):
+    """The lines that one edit of a file changed, and who made the edit."""
+
+    path: str
+    lines: ChangedLines
+    timestamp: datetime | None
+    session: SessionId | None
+    project: str | None
+    agent: AgentId | None
+    model: str | None
+    place: Place
+    call: CallId | None = None
+
+
+class OutcomeFacts(Struct):
+    """What was found in sessions: outcomes of calls, and edits of files. `messages` has the message of each call."""
+
+    outcomes: list[Outcome] = []
+    changes: list[LineChange] = []
+    messages: dict[CallId, str] = {}
+
+
+class OutcomeReport:
+    """Outcomes and edits of some sessions in a period, each counted once.
+
+    `count_lines` returns how many of the lines that a session added to a file a repository still contains, by the edit
+    that added them; without it, lines survive if no later edit of the session removed them. The edits of `facts` may be
+    from outside the period, because they decide what survives.
+    """
+
+    def __init__(
+        self,
+        facts: OutcomeFacts,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        count_lines: Callable[[str, LineOwners], Counter[int]] | None = None,
+    ) -> None:
+        def is_in_period(timestamp: datetime | None) -> bool:
+            return (since is None and until is None) or is_within(timestamp, since, until)
+
+        changes = sorted(_once(facts.changes), key=lambda change: _sort_key(change.timestamp, change.place))
+        surviving = _count_surviving(changes, count_lines)
+        self.changes = [(change, surviving[at]) for at, change in enumerate(changes) if is_in_period(change.timestamp)]
+        self.outcomes = [outcome for outcome in _resolve(facts.outcomes) if is_in_period(outcome.timestamp)]
+
+    def rows(self) -> list[Outcome]:
+        """Every outcome, and each file that a session changed, oldest first."""
+        rows = [*self.outcomes, *self._files()]
+        return sorted(rows, key=lambda outcome: _sort_key(outcome.timestamp, outcome.place))
+
+    def _files(self) -> Iterable[Outcome]:
+        groups: dict[tuple[SessionId | None, str], list[tuple[LineChange, int]]] = {}
+        for change, surviving in self.changes:
+            groups.setdefault((change.session, change.path), []).append((change, surviving))
+        for (session, path), group in groups.items():
+            last = group[-1][0]
+            yield Outcome(
+                kind=OutcomeKind.FILE,
+                action="created" if group[0][0].lines.is_whole else "edited",
+                label=path,
+                ref=None,
+                branch=None,
+                timestamp=last.timestamp,
+                session=session,
+                project=last.project,
+                agent=last.agent,
+                model=last.model,
+                place=last.place,
+                call=last.call,
+                added=sum(change.lines.added for change, _ in group),
+                removed=sum(change.lines.removed for change, _ in group),
+                surviving=sum(surviving for _, surviving in group),
+                evidence=f"{len(group)} edits" if len(group) > 1 else "1 edit",
+            )
+
+    def groups(self, by: str, amounts: Mapping[str, Decimal | None], zone: tzinfo) -> list[OutcomeGroup]:
+        """Add up by a key of `OUTCOME_KEYS`. `amounts` is what was spent, by the same key."""
+        key = _key_function(by, zone)
+        sums: dict[str, _GroupSum] = {}
+        for outcome in self.outcomes:
+            sums.setdefault(key(outcome), _GroupSum()).add(outcome)
+        for change, surviving in self.changes:
+            sums.setdefault(key(change), _GroupSum()).add_change(change, surviving)
+        return [sums.get(name, _EMPTY).group(name, amounts.get(name)) for name in dict.fromkeys((*amounts, *sums))]
+
+
+class _GroupSum:
+    """The outcomes of one group, added up."""
+
+    def __init__(self) -> None:
+        self._sessions: set[str | None] = set()
+        self._requests: set[str] = set()
+        self._files: set[str] = set()
+        self._counts: Counter[str] = Counter()
+
+    def add(self, outcome: Outcome) -> None:
+        self._sessions.add(outcome.session)
+        counts = self._counts
+        match outcome.kind:
+            case OutcomeKind.COMMIT:
+                counts["commits"] += not outcome.is_replaced
+            case OutcomeKind.PULL_REQUEST if outcome.action in COUNTED_ACTIONS and outcome.ref:
+                self._requests.add(outcome.ref)
+            case OutcomeKind.PUSH:
+                counts["pushes"] += 1
+            case OutcomeKind.TEST:
+                counts["test_runs"] += 1
+                counts["failed_runs"] += outcome.is_ok is False
+                counts["passed"] += outcome.passed or 0
+                counts["failed"] += outcome.failed or 0
+                counts["skipped"] += outcome.skipped or 0
+
+    def add_change(self, change: LineChange, surviving: int) -> None:
+        self._sessions.add(change.session)
+        self._files.add(change.path)
+        self._counts["added"] += change.lines.added
+        self._counts["removed"] += change.lines.removed
+        self._counts["surviving"] += surviving
+
+    def group(self, key: str, amount: Decimal | None) -> OutcomeGroup:
+        counts = self._counts
+        return OutcomeGroup(
+            key=key,
+            sessions=len(self._sessions),
+            commits=counts["commits"],
+            pull_requests=len(self._requests),
+            pushes=counts["pushes"],
+            files=len(self._files),
+            added=counts["added"],
+            removed=counts["removed"],
+            surviving=counts["surviving"],
+            test_runs=counts["test_runs"],
+            failed_runs=counts["failed_runs"],
+            passed=counts["passed"],
+            failed=counts["failed"],
+            skipped=counts["skipped"],
+            amount=amount,
+            per_commit=_divide(amount, counts["commits"]),
+            per_pull_request=_divide(amount, len(self._requests)),
+            per_100_lines=_divide(amount, counts["surviving"], 100),
+        )
+
+
+_EMPTY = _GroupSum()
+
+
+def add_groups(groups: Sequence[OutcomeGroup], report: OutcomeReport) -> OutcomeGroup:
+    """All groups as one: what several of them share, such as a pull request, counts once."""
+    total = _GroupSum()
+    for outcome in report.outcomes:
+        total.add(outcome)
+    for change, surviving in report.changes:
+        total.add_change(change, surviving)
+    amounts = [group.amount for group in groups if group.amount is not None]
+    amount = _ZERO
+    for one_amount in amounts:
+        amount = EXACT.add(amount, one_amount)
+    return total.group("total", amount if amounts else None)
+
+
+def _divide(amount: Decimal | None, count: int, unit: int = 1) -> Decimal | None:
+    return (amount * unit / count).quantize(Decimal("0.000001")) if amount is not None and count else None
+
+
+def _key_function(by: str, zone: tzinfo) -> Callable[[Outcome | LineChange], str]:
+    if by == "day":
+        return lambda row: in_zone(row.timestamp, zone).date().isoformat() if row.timestamp is not None else NO_VALUE
+    return lambda row: str(getattr(row, by) or NO_VALUE)
+
+
+def _sort_key(timestamp: datetime | None, place: Place) -> tuple[float, str, int]:
+    return timestamp.timestamp() if timestamp is not None else 0.0, place.transcript, place.line
+
+
+def _once(changes: Iterable[LineChange]) -> list[LineChange]:
+    """Edits, each once: a copy of a session repeats its calls."""
+    return list({(change.call or str(change.place), change.path): change for change in changes}.values())
+
+
+def _count_surviving(
+    changes: Sequence[LineChange], count_lines: Callable[[str, LineOwners], Counter[int]] | None
+) -> Counter[int]:
+    """How many lines of each edit survive, by its position."""
+    files: dict[tuple[SessionId | None, str], LineOwners] = {}
+    for at, change in enumerate(changes):
+        files.setdefault((change.session, change.path), LineOwners()).apply(change.lines, at)
+    surviving: Counter[int] = Counter()
+    for (_, path), owners in files.items():
+        surviving.update(owners.count() if count_lines is None else count_lines(path, owners))
+    return surviving
+
+
+def _resolve(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Outcomes in order of time, each once; commits that were replaced are marked, numbers become addresses."""
+    ordered = sorted(outcomes, key=lambda outcome: _sort_key(outcome.timestamp, outcome.place))
+    addresses = {
+        (outcome.session, request_number(outcome.ref)): outcome.ref
+        for outcome in ordered
+        if outcome.kind is OutcomeKind.PULL_REQUEST and outcome.ref and "://" in outcome.ref
+    }
+    unique: dict[tuple[object, ...], Outcome] = {}
+    for outcome in ordered:
+        if outcome.kind is OutcomeKind.PULL_REQUEST and outcome.ref and outcome.ref.startswith("#"):
+            ref = addresses.get((outcome.session, request_number(outcome.ref)), outcome.ref)
+            outcome = replace(outcome, ref=ref)  # noqa: PLW2901 - the same outcome
+        unique.setdefault(_identity(outcome), outcome)
+    # Claude Code also links what a command created or changed.
+    known = {(outcome.session, outcome.ref) for outcome in unique.values() if outcome.call is not None}
+    kept = (
+        outcome
+        for outcome in unique.values()
+        if outcome.action != "linked" or outcome.call is not None or (outcome.session, outcome.ref) not in known
+    )
+    return _mark_replaced(list(kept))
+
+
+def _identity(outcome: Outcome) -> tuple[object, ...]:
+    match outcome.kind:
+        case OutcomeKind.COMMIT if outcome.ref:
+            return outcome.kind, outcome.project, outcome.ref[:_MIN_ID]
+        case OutcomeKind.PULL_REQUEST if outcome.action == "linked":
+            return outcome.kind, outcome.action, outcome.ref, outcome.session
+    return outcome.kind, outcome.call or str(outcome.place), outcome.label, outcome.ref, outcome.branch, outcome.action
+
+
+def _mark_replaced(outcomes: list[Outcome]) -> list[Outcome]:
+    """Mark commits that a later commit of the session replaced.
+
+    An amended commit replaces the session's last one on the branch; a rebased one replaces that with the same subject.
+    """
+    replaced: set[int] = set()
+    last: dict[tuple[object, ...], list[int]] = {}
+    by_subject: dict[tuple[object, ...], int] = {}
+    for at, outcome in enumerate(outcomes):
+        if outcome.kind is not OutcomeKind.COMMIT:
+            continue
+        where = outcome.session, outcome.project
+        branch, subject = (*where, outcome.branch), (*where, outcome.label)
+        if outcome.action == "amended" and last.get(branch):
+            replaced.add(last[branch].pop())
+        elif outcome.action == "rebased" and subject in by_subject:
+            replaced.add(by_subject[subject])
+        last.setdefault(branch, []).append(at)
+        by_subject[subject] = at
+    return [replace(outcome, is_replaced=True) if at in replaced else outcome for at, outcome in enumerate(outcomes)]

@@ -1,0 +1,113 @@
+"""Find the outcomes of a session that was read into memory. The index finds the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from threadline.insight.outcomes.changed_lines import changed_lines
+from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome, parse_shell_call
+from threadline.insight.outcomes.report import LineChange, OutcomeFacts
+from threadline.model.calls import Call
+from threadline.model.calls import Outcome as CallOutcome
+from threadline.model.entries import PrLinkEntry, UserEntry
+from threadline.model.outcomes import Outcome, OutcomeKind, OutcomeRow
+from threadline.model.results import EditResult, MultiEditResult, NotebookEditResult, WriteResult
+from threadline.model.session import Session
+from threadline.thread import exit_code, full_path
+
+
+def session_outcomes(session: Session, project: str | None = None) -> OutcomeFacts:
+    """What a session produced, including what it copied from another one."""
+    project = project or (session.cwds[0] if session.cwds else None)
+    facts = OutcomeFacts()
+    for call in session.calls:
+        if call.answer is None:
+            continue
+        raw = call.answer.tool_use_result if isinstance(call.answer, UserEntry) else None
+        if call.entry.message is not None and call.entry.message.id:
+            facts.messages[call.id] = call.entry.message.id
+        path = _edited_path(call)
+        if path is not None:
+            lines = changed_lines(raw, call.input)
+            if lines is not None:
+                absolute = full_path(path, call.answer.cwd or call.entry.cwd or project)
+                facts.changes.append(
+                    LineChange(
+                        path=absolute,
+                        lines=lines,
+                        timestamp=call.answer.timestamp,
+                        session=session.id,
+                        project=project,
+                        agent=call.agent,
+                        model=_model_of(call),
+                        place=call.answer.place,
+                        call=call.id,
+                    )
+                )
+        elif may_have_outcome(call.tool):
+            rows = extract_outcomes(
+                call.tool,
+                call.input,
+                parse_shell_call(call.tool, call.input),
+                lambda call=call: call.output,  # type: ignore[misc]
+                raw,
+                call.outcome,
+                exit_code(call),
+            )
+            facts.outcomes += (_outcome_of(row, call, session, project) for row in rows)
+    facts.outcomes += _links(session, project)
+    return facts
+
+
+def _edited_path(call: Call) -> str | None:
+    """The path of the file that a call changed."""
+    match call.result:
+        case WriteResult(file_path=str(path)) | EditResult(file_path=str(path)) | MultiEditResult(file_path=str(path)):
+            return path
+        case NotebookEditResult(notebook_path=path, error=error):
+            named = path or (call.input.get("notebook_path") if isinstance(call.input, dict) else None)
+            return named if isinstance(named, str) and not error else None
+    inputs = call.input if isinstance(call.input, dict) else {}
+    has_result = isinstance(call.answer, UserEntry) and call.answer.tool_use_result is not None
+    if (
+        has_result
+        or call.outcome is not CallOutcome.OK
+        or call.tool not in ("Write", "Edit", "MultiEdit", "NotebookEdit")
+    ):
+        return None
+    path = inputs.get("notebook_path" if call.tool == "NotebookEdit" else "file_path")
+    return path if isinstance(path, str) and path else None
+
+
+def _model_of(call: Call) -> str | None:
+    return call.entry.message.model if call.entry.message is not None else None
+
+
+def _outcome_of(row: OutcomeRow, call: Call, session: Session, project: str | None) -> Outcome:
+    entry = call.answer or call.entry
+    return row.outcome(
+        timestamp=entry.timestamp,
+        session=session.id,
+        project=project,
+        agent=call.agent,
+        model=_model_of(call),
+        place=entry.place,
+        call=call.id,
+        exit_code=exit_code(call) if row.kind == OutcomeKind.TEST else None,
+    )
+
+
+def _links(session: Session, project: str | None) -> Iterator[Outcome]:
+    for entry in session.main.entries:
+        row = link_row(entry) if isinstance(entry, PrLinkEntry) else None
+        if row is not None:
+            yield row.outcome(
+                timestamp=entry.timestamp,
+                session=session.id,
+                project=project,
+                agent=None,
+                model=None,
+                place=entry.place,
+                call=None,
+                exit_code=None,
+            )

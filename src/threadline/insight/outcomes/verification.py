@@ -1,0 +1,116 @@
+"""Compare what sessions produced with a git repository: which commits exist, what was reverted, which lines survive."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from msgspec.structs import replace
+
+from threadline.errors import Unreadable
+from threadline.insight.git import Repository
+from threadline.insight.outcomes.changed_lines import LineOwners
+from threadline.insight.outcomes.report import OutcomeFacts
+from threadline.model.outcomes import CommitState, Outcome, OutcomeKind
+
+_REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,64})")
+_MAX_FILE_BYTES = 16 * 1024 * 1024
+_MIN_PARTS = 2
+
+
+class RepositoryCheck:
+    """A repository that outcomes are compared with."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._repository = Repository.open(path)
+        self._roots = [str(self._repository.root), *self._worktrees()]
+
+    @property
+    def root(self) -> Path:
+        """The root of the working tree."""
+        return self._repository.root
+
+    def _worktrees(self) -> list[str]:
+        lines = self._repository.lines("worktree", "list", "--porcelain")
+        return [line.removeprefix("worktree ") for line in lines if line.startswith("worktree ")]
+
+    def select(self, facts: OutcomeFacts) -> OutcomeFacts:
+        """What was done in the repository or one of its worktrees; everything if nothing was, as on another machine."""
+        outcomes = [outcome for outcome in facts.outcomes if self._contains(outcome.project)]
+        changes = [change for change in facts.changes if self._contains(change.project) or self._contains(change.path)]
+        return OutcomeFacts(outcomes, changes) if outcomes or changes else facts
+
+    def _contains(self, path: str | None) -> bool:
+        return path is not None and any(path == root or path.startswith(f"{root}{os.sep}") for root in self._roots)
+
+    def check_commits(self, outcomes: Iterable[Outcome]) -> list[Outcome]:
+        """Outcomes, with the state of each commit whose id is known."""
+        listed = list(outcomes)
+        commits = [outcome for outcome in listed if outcome.kind is OutcomeKind.COMMIT and outcome.ref]
+        full = self._repository.full_ids(outcome.ref for outcome in commits if outcome.ref)
+        contained = self._repository.contained([id_ for id_ in full.values() if id_ is not None])
+        reverted = self._reverted()
+
+        def state_of(outcome: Outcome) -> CommitState:
+            id_ = full.get(outcome.ref or "")
+            if id_ is None:
+                return CommitState.MISSING
+            if id_ not in contained:
+                return CommitState.UNREACHABLE
+            return CommitState.REVERTED if any(id_.startswith(prefix) for prefix in reverted) else CommitState.EXISTS
+
+        return [
+            replace(outcome, state=state_of(outcome)) if outcome.kind is OutcomeKind.COMMIT and outcome.ref else outcome
+            for outcome in listed
+        ]
+
+    def _reverted(self) -> frozenset[str]:
+        """The ids of commits that a reachable commit says it reverts, and that is not reverted itself."""
+        try:
+            text = self._repository.run("log", "--all", "--format=%H%n%B%x00", "--grep=This reverts commit", "-F")
+        except Unreadable:  # a repository without commits
+            return frozenset()
+        reverts = {
+            entry.split("\n", 1)[0]: set(_REVERTS.findall(entry))
+            for entry in text.decode(errors="replace").replace("\0\n", "\0").split("\0")
+            if entry.strip()
+        }
+        undone = {id_ for ids in reverts.values() for id_ in ids}
+        return frozenset(
+            id_
+            for commit, ids in reverts.items()
+            if not any(commit.startswith(prefix) for prefix in undone)
+            for id_ in ids
+        )
+
+    def count_lines(self, path: str, owners: LineOwners) -> Counter[int]:
+        """How many lines of each edit of a file the working tree contains; none if the file is gone."""
+        name = self._locate(path)
+        text = self._read(name) if name is not None else None
+        return owners.count_in(text) if text is not None else Counter()
+
+    def _locate(self, path: str) -> str | None:
+        """The name of a file in the repository, by its path in a session, which may be another checkout's."""
+        for root in self._roots:
+            if path.startswith(f"{root}{os.sep}"):
+                return path[len(root) + 1 :]
+        parts = PurePosixPath(path.replace("\\", "/")).parts
+        # Of a checkout elsewhere, the longest end of the path that is a tracked file.
+        for start in range(1, len(parts) - _MIN_PARTS + 1):
+            name = "/".join(parts[start:])
+            if name in self._repository.files:
+                return name
+        return None
+
+    def _read(self, name: str) -> str | None:
+        try:
+            status = os.lstat(self.root / name)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_FILE_BYTES:
+                return None
+            return (self.root / name).read_bytes().decode(errors="replace")
+        except OSError:
+            return None

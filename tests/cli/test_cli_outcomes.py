@@ -1,0 +1,33 @@
+"""Tests of `threadline outcomes`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.runner import CliRunner
+from tests.insight.test_outcomes import make_home
+
+
+def test_sums_and_lists(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row for each session, or with a session every outcome and a sentence."""
+    monkeypatch.setenv("COLUMNS", "140")
+    home = make_home(tmp_path)
+    result = cli("outcomes", "--home", home)
+    assert result.code == 0
+    assert "Sort the shelves" in result.out
+    result = cli("outcomes", "last", "--home", home)
+    assert "amended" in result.out
+    assert "1 commit ($0.0013 each); 1 pull request; 1 file changed (+3 -2); 2 lines survive" in result.out
+    (row,) = cli("outcomes", "--by", "model", "--json", "--home", home).json
+    assert (row["commits"], row["pull_requests"], row["surviving"]) == (1, 1, 2)
+    assert len(cli("outcomes", "--list", "--csv", "--home", home).csv) == 7
+
+
+def test_nothing_and_wrong_options(cli: CliRunner, tmp_path: Path) -> None:
+    """Exit code 1 if there is nothing, 2 for an error."""
+    home = make_home(tmp_path)
+    assert cli("outcomes", "--kind", "push", "--home", home).code == 1
+    assert "elsewhere" in cli("outcomes", "--project", "elsewhere", "--list", "--home", home).err
+    assert cli("outcomes", "--by", "day", "--list", "--home", home).code == 2
+    assert cli("outcomes", "--repo", tmp_path / "nowhere", "--home", home).code == 2

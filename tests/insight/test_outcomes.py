@@ -1,0 +1,225 @@
+"""Tests of outcomes across sessions: counted once, the same from the index and from the files, with their costs."""
+
+from __future__ import annotations
+
+import subprocess
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.transcripts import SESSION, Part, Pen, Row, call, meta, prompt, transcript, write
+
+import threadline
+from threadline.errors import BadQuery, NotFound
+from threadline.model.outcomes import CommitState, Outcome, OutcomeKind
+
+COPY = "5e551011-0000-4000-8000-000000000009"
+COST = Decimal("0.000162")
+"""What a reply of 4 tokens of input and 10 of output costs; a call is such a reply."""
+URL = "https://github.com/ann/shop/pull/12"
+
+
+def git(command: str, output: str, **fields: Any) -> Part:
+    """A shell command and its output."""
+    return call("Bash", {"command": command}, output, details={"stdout": output, "interrupted": False}, **fields)
+
+
+def edit(path: str, *lines: str) -> Part:
+    """An edit with a patch."""
+    details = {"filePath": path, "oldString": "a", "newString": "b", "structuredPatch": [{"lines": list(lines)}]}
+    return call("Edit", {"file_path": path, "old_string": "a", "new_string": "b"}, "ok", details=details)
+
+
+PARTS: tuple[Part, ...] = (
+    prompt("Sort the shelves"),
+    edit("/work/app/shelf.py", " a", "-b", "+c", "+d"),
+    edit("/work/app/shelf.py", "-c", "+e"),
+    git("pytest -q", "3 passed, 1 failed in 0.1s", error=True),
+    git("pytest -q", "4 passed in 0.1s"),
+    git("git commit -am Sort", "[main 1111111] Sort\n 1 file changed, 2 insertions(+)\n"),
+    git("git commit --amend --no-edit", "[main 2222222] Sort\n 1 file changed, 2 insertions(+)\n"),
+    git("git push && gh pr create --fill", f"To github.com:ann/shop\n   0..1\n{URL}\n"),
+    meta("pr-link", prNumber=12, prUrl=URL, prRepository="ann/shop", timestamp="2026-01-05T09:59:00.000Z"),
+    git("gh pr merge 12", ""),
+)
+
+
+def make_home(folder: Path, *, copies: bool = False) -> Path:
+    """A home with a session that sorts shelves; with `copies`, also a fork that repeats all of it."""
+    rows = transcript(*PARTS, pen=Pen(SESSION, cwd="/work/app"))
+    write(folder / f"projects/-work-app/{SESSION}.jsonl", *rows)
+    if copies:
+        forked = [_fork(row) for row in rows if isinstance(row, dict)]
+        write(folder / f"projects/-work-app/{COPY}.jsonl", *forked)
+    return folder
+
+
+def _fork(row: Row) -> Row:
+    if "uuid" not in row:
+        return {**row, "sessionId": COPY}
+    return {**row, "sessionId": COPY, "forkedFrom": {"sessionId": SESSION, "messageUuid": row["uuid"]}}
+
+
+def rows_of(home: Path, **keywords: Any) -> list[Outcome]:
+    """The outcomes of a home, which have to be the same with and without an index."""
+    with threadline.open(home, index=home / "index.sqlite", keep=False) as archive:
+        archive.refresh()
+        indexed = list(archive.outcomes(**keywords))
+    with threadline.open(home, index=False, keep=False) as archive:
+        assert list(archive.outcomes(**keywords)) == indexed
+    return indexed
+
+
+def test_outcomes_of_a_session(tmp_path: Path) -> None:
+    """Every outcome has its place; the file is last seen at its last edit."""
+    rows = rows_of(make_home(tmp_path))
+    assert [(str(row.kind), row.action, row.label or row.ref) for row in rows] == [
+        ("file", "edited", "/work/app/shelf.py"),
+        ("test", "pytest", "pytest -q"),
+        ("test", "pytest", "pytest -q"),
+        ("commit", "committed", "Sort"),
+        ("commit", "amended", "Sort"),
+        ("pull-request", "created", URL),
+        ("pull-request", "merged", URL),
+    ]
+    assert all(row.place.line and row.session == SESSION and row.project == "/work/app" for row in rows)
+    file, failed, passed, first, second, *_ = rows
+    assert (file.added, file.removed, file.surviving) == (3, 2, 2)
+    assert (failed.passed, failed.failed, failed.is_ok) == (3, 1, False)
+    assert (passed.passed, passed.failed, passed.is_ok) == (4, 0, True)
+    assert (first.is_replaced, second.is_replaced) == (True, False)
+    assert all(row.call is not None and row.model for row in rows)
+
+
+def test_copies_count_once(tmp_path: Path) -> None:
+    """A fork repeats the calls; they belong to the session that made them."""
+    rows = rows_of(make_home(tmp_path, copies=True))
+    counted = [row for row in rows if row.action != "linked"]
+    assert {row.session for row in counted} == {SESSION}
+    assert len(counted) == 7
+    with threadline.open(tmp_path, index=False, keep=False) as archive:
+        total = archive.outcome_groups("project").total
+        assert total is not None
+        assert (total.commits, total.pull_requests, total.surviving) == (1, 1, 2)
+
+
+def test_linked_pull_request_without_a_command(tmp_path: Path) -> None:
+    """Claude Code links pull requests that were created on the web."""
+    link = meta("pr-link", prNumber=12, prUrl=URL, timestamp="2026-01-05T09:59:00.000Z")
+    write(tmp_path / f"projects/-a/{SESSION}.jsonl", *transcript(prompt("go"), link, link, pen=Pen(cwd="/a")))
+    assert [(row.action, row.ref) for row in rows_of(tmp_path)] == [("linked", URL)]
+
+
+def test_groups_and_their_cost(tmp_path: Path) -> None:
+    """What was spent is divided by what was produced; the total is the ledger's."""
+    with threadline.open(make_home(tmp_path), index=False, keep=False) as archive:
+        for by in ("session", "project", "model", "day"):
+            groups = archive.outcome_groups(by)
+            total = groups.total
+            assert total is not None
+            assert total.amount == archive.ledger().total.amount == 8 * COST
+            assert sum(group.commits for group in groups) == total.commits == 1
+        (group,) = archive.outcome_groups("project")
+    assert (group.key, group.pull_requests, group.files, group.added, group.surviving) == ("/work/app", 1, 1, 3, 2)
+    assert (group.test_runs, group.failed_runs, group.passed, group.failed) == (2, 1, 7, 1)
+    assert group.per_commit == group.per_pull_request == 8 * COST
+    assert group.per_100_lines == 8 * COST * 50
+
+
+def test_filters(tmp_path: Path) -> None:
+    """Kinds, projects, periods and limits."""
+    home = make_home(tmp_path)
+    assert [row.action for row in rows_of(home, kinds="commit")] == ["committed", "amended"]
+    assert [row.action for row in rows_of(home, kinds="commit", limit=1)] == ["amended"]
+    assert not rows_of(home, project="elsewhere")
+    assert not rows_of(home, until="2020-01-01")
+    assert rows_of(home, session=SESSION[:8]) == rows_of(home)
+    with threadline.open(home, index=False, keep=False) as archive:
+        with pytest.raises(BadQuery):
+            archive.outcomes(kinds="meal")
+        with pytest.raises(BadQuery):
+            archive.outcome_groups("meal")
+        with pytest.raises(NotFound):
+            archive.outcomes(repo=tmp_path / "nowhere")
+
+
+def test_appended_lines(tmp_path: Path) -> None:
+    """A refresh that reads only what was appended gives the same rows as a new index."""
+    rows = transcript(*PARTS, pen=Pen(SESSION, cwd="/work/app"))
+    path = tmp_path / f"projects/-work-app/{SESSION}.jsonl"
+    index = tmp_path / "index.sqlite"
+    for end in range(2, len(rows) + 1, 3):
+        write(path, *rows[:end])
+        with threadline.open(tmp_path, index=index, keep=False) as archive:
+            archive.refresh()
+    write(path, *rows)
+    with threadline.open(tmp_path, index=index, keep=False) as archive:
+        archive.refresh()
+        appended = list(archive.outcomes())
+        durations = archive.sql("SELECT COUNT(*) AS calls FROM call_rows WHERE duration IS NOT NULL")
+    assert appended == rows_of(tmp_path)
+    assert durations == [{"calls": 8}]
+
+
+def test_views(tmp_path: Path) -> None:
+    """The tables for SQL."""
+    with threadline.open(make_home(tmp_path, copies=True), index=tmp_path / "index.sqlite", keep=False) as archive:
+        assert archive.sql("SELECT sha, action FROM commits ORDER BY line") == [
+            {"sha": "1111111", "action": "committed"},
+            {"sha": "2222222", "action": "amended"},
+        ]
+        assert archive.sql("SELECT SUM(passed) AS passed, SUM(failed) AS failed FROM test_runs") == [
+            {"passed": 7, "failed": 1}
+        ]
+        assert archive.sql("SELECT SUM(added) AS added, SUM(removed) AS removed FROM edits") == [
+            {"added": 3, "removed": 2}
+        ]
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    done = subprocess.run(  # noqa: S603 - git in a folder of the test
+        ["git", *identity, *arguments],  # noqa: S607
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.slow
+def test_repository(tmp_path: Path) -> None:
+    """Commits that exist, were reverted, are on no branch or are missing; lines that the working tree has."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    _git(folder, "init", "-q", "-b", "main")
+    (folder / ".git/hooks/post-checkout").write_text("#!/bin/sh\ntouch hooked\n")
+
+    def commit(text: str) -> str:
+        (folder / "shelf.py").write_text(text)
+        _git(folder, "add", ".")
+        _git(folder, "commit", "-qm", text.splitlines()[-1])
+        return _git(folder, "rev-parse", "--short=9", "HEAD")
+
+    kept = commit("a\nc\n")
+    reverted = commit("a\nc\nd\n")
+    _git(folder, "revert", "--no-edit", "HEAD")
+    lost = commit("a\nc\nlost\n")
+    _git(folder, "reset", "-q", "--hard", "HEAD~1")
+    parts = [git("git commit -m x", f"[main {id_}] {id_}\n") for id_ in (kept, reverted, lost, "0123456789abcdef0123")]
+    session = transcript(prompt("go"), edit(str(folder / "shelf.py"), "+c", "+d"), *parts, pen=Pen(cwd=str(folder)))
+    write(tmp_path / f"home/projects/-shop/{SESSION}.jsonl", *session)
+    with threadline.open(tmp_path / "home", index=False, keep=False) as archive:
+        rows = archive.outcomes(repo=folder)
+    file, *commits = rows
+    assert [row.state for row in commits] == [
+        CommitState.EXISTS,
+        CommitState.REVERTED,
+        CommitState.UNREACHABLE,
+        CommitState.MISSING,
+    ]
+    assert file.kind is OutcomeKind.FILE
+    assert (file.added, file.surviving) == (2, 1)
+    assert not (folder / "hooked").exists()
