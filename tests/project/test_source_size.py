@@ -22,7 +22,7 @@ SMALL = 60
 _FROM = re.compile(r"^ *from (threadline\.\w+\.[\w.]+) import", re.MULTILINE)
 
 LIMITS = {
-    "files": 409,
+    "files": 412,
     "lines": 108_000,
     "modules under 60 lines": 20,
     "files in the biggest folder": 38,
