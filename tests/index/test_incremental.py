@@ -9,7 +9,7 @@ import pytest
 from tests.changing_home import ChangingHome
 from tests.index.content import content, rebuilt_content
 from tests.index.test_refresh import _refresh
-from tests.profiles import scale_examples
+from tests.profiles import is_quick_run, scale_examples
 from tests.transcripts import write as write_lines
 
 from threadline.index import open_read_only
@@ -32,7 +32,7 @@ OTHER = f'{{"type":"user","uuid":"u3",{_HEAD}4.000Z","message":{{"role":"user","
 @pytest.mark.parametrize("seed", range(3))
 def test_equals_a_rebuilt_index_while_the_home_changes(tmp_path: Path, seed: int) -> None:
     """Appends that end anywhere in a line, forks, truncations, replacements, renames and deletions."""
-    growing = ChangingHome(tmp_path / "home", seed, max_bytes=40_000)
+    growing = ChangingHome(tmp_path / "home", seed, 0.6 if is_quick_run() else 2, max_bytes=40_000)
     index = tmp_path / "index.sqlite"
     for _ in range(max(3, scale_examples(6))):
         _refresh(growing.path, index)

@@ -411,9 +411,9 @@ def test_time_is_linear_in_the_requests() -> None:
     def seconds(size: int) -> float:
         parts = [call("Bash", "ls", "x", message={"usage": usage(0, 9_000)}) for _ in range(size)]
         session = session_of(*parts)
-        start = time.perf_counter()
+        start = time.process_time()
         assert len(analyze_context(session).breaks) == size - 1
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     short = min(seconds(300) for _ in range(3))
     assert min(seconds(1_200) for _ in range(2)) < 12 * short
