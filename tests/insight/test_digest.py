@@ -171,6 +171,28 @@ def test_causes_have_suggestions(tmp_path: Path) -> None:
     assert any("6 of 9 calls failed" in reason for hint in digest.hints for reason in hint.reasons)
 
 
+def test_sessions_have_their_results(tmp_path: Path) -> None:
+    """Commits, files and test runs of the period, with the subjects of commits."""
+    edit = {"file_path": "/work/app/a.py", "content": "a = 1\nb = 2\n"}
+    patch = [{"oldStart": 1, "oldLines": 0, "newStart": 1, "newLines": 2, "lines": ["+a = 1", "+b = 2"]}]
+    parts = [
+        prompt("go"),
+        call("Write", edit, "ok", details={"type": "create", "filePath": edit["file_path"], "structuredPatch": patch}),
+        call("Bash", "pytest -q", "..F\n1 failed, 2 passed in 0.10s", error=True),
+        call("Bash", "git commit -am 'Add a and b'", "[main 1234abc] Add a and b\n 1 file changed, 2 insertions(+)"),
+        reply("done", output=1000),
+    ]
+    write(tmp_path / f"projects/-work-app/{SESSION}.jsonl", *transcript(*parts))
+    digest = digest_of(tmp_path)
+    work = digest.sessions[0].work
+    assert (work.commits, work.files, work.test_runs, work.failed_runs) == (1, 1, 1, 1)
+    assert work.results == ("Add a and b",)
+    assert digest.work.commits == digest.projects[0].work.commits == 1
+    text = render_digest_file(digest, "md", UTC, max_sessions=9, settings=None)
+    assert "1 commit, 1 file changed" in text
+    assert "  - Add a and b" in text
+
+
 def test_empty_period(home: Path) -> None:
     """There is nothing to say, and nothing fails."""
     digest = digest_of(home, "day", "2020-01-01")

@@ -9,8 +9,10 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.index import TranscriptActivity, total_time, work_spans
+from threadline.insight import COUNTED_ACTIONS
 from threadline.model.attribution import CauseKind, CostCause
 from threadline.model.context import BreakCause
 from threadline.model.digest import (
@@ -23,6 +25,7 @@ from threadline.model.digest import (
     WorkDone,
 )
 from threadline.model.ledger import NONE, Row, Sum, sum_amounts
+from threadline.model.outcomes import OutcomeGroup, OutcomeKind
 from threadline.model.places import SessionId
 from threadline.model.text import count, format_amount, format_duration, format_percent, mcp_server
 from threadline.model.times import zone_name
@@ -43,6 +46,8 @@ _MIN_FAILED, _MIN_FAILED_SHARE = 5, 0.2
 _MIN_WASTED_SHARE = Decimal("0.25")
 _LONG = timedelta(hours=3)
 _NO_SESSION = "(no session)"
+_NO_WORK = WorkDone()
+_RESULT_KINDS = (str(OutcomeKind.COMMIT), str(OutcomeKind.PULL_REQUEST))
 _WASTE_LABELS = {
     "cache-break": "Cache breaks",
     "unchanged-file": "Files read again, unchanged",
@@ -127,7 +132,8 @@ def build_digest(
     so_far = whole.where(since=before.since, until=min(before.since + (now - period.since), before.until))
     waste = archive.waste(project=project, since=period.since, until=period.until, prices=prices)
     causes = archive.causes(project=project, since=period.since, until=period.until, prices=prices)
-    sessions = _read_sessions(archive, selected, period, waste)
+    work = _read_work(archive, period, project)
+    sessions = _read_sessions(archive, selected, period, waste, work)
     return Digest(
         period=period,
         previous_period=before,
@@ -137,11 +143,11 @@ def build_digest(
         previous_so_far=so_far.total if is_running else None,
         worked=total_time(span for spans in sessions.spans.values() for span in spans),
         days=tuple((row.keys["day"], row) for row in selected.by("day", zone=zone)),
-        projects=tuple(_projects(selected, previous, sessions)),
+        projects=tuple(_projects(selected, previous, sessions, work)),
         causes=tuple(_top_causes(causes, selected.total.amount)),
         waste=tuple(_top_waste(waste, selected.total.amount)),
         hints=tuple(_hints(sessions.sessions, selected.total)),
-        work=_add_work(session.work for session in sessions.sessions),
+        work=work.total,
         error=causes.error,
         notes=tuple(_notes(selected, now if is_running else None)),
     )
@@ -154,7 +160,49 @@ class _Sessions(Struct):
     spans: dict[str, list[tuple[datetime, datetime]]]
 
 
-def _read_sessions(archive: Archive, ledger: Ledger, period: DigestPeriod, waste: Sequence[Waste]) -> _Sessions:
+class _Work(Struct):
+    """What was produced in the period: by session, by project, and in all."""
+
+    sessions: dict[str, WorkDone]
+    projects: dict[str, WorkDone]
+    total: WorkDone
+
+
+def _read_work(archive: Archive, period: DigestPeriod, project: str | None) -> _Work:
+    """What sessions produced. A file that several sessions changed counts once in its project and in the total."""
+    results: defaultdict[str, list[str]] = defaultdict(list)
+    listed = archive.outcomes(kinds=_RESULT_KINDS, project=project, since=period.since, until=period.until)
+    for outcome in listed:
+        is_commit = outcome.kind is OutcomeKind.COMMIT
+        is_counted = not outcome.is_replaced if is_commit else outcome.action in COUNTED_ACTIONS
+        text = outcome.label if is_commit else outcome.ref or outcome.label
+        if outcome.session is not None and is_counted and text not in results[outcome.session]:
+            results[outcome.session].append(text)
+    sessions = archive.outcome_groups("session", project=project, since=period.since, until=period.until)
+    projects = archive.outcome_groups("project", project=project, since=period.since, until=period.until)
+    return _Work(
+        {group.key: _work_done(group, results.get(group.key, ())) for group in sessions},
+        {group.key: _work_done(group) for group in projects},
+        _work_done(projects.total),
+    )
+
+
+def _work_done(group: OutcomeGroup, results: Iterable[str] = ()) -> WorkDone:
+    return WorkDone(
+        commits=group.commits,
+        pull_requests=group.pull_requests,
+        files=group.files,
+        added=group.added,
+        removed=group.removed,
+        test_runs=group.test_runs,
+        failed_runs=group.failed_runs,
+        results=tuple(results),
+    )
+
+
+def _read_sessions(
+    archive: Archive, ledger: Ledger, period: DigestPeriod, waste: Sequence[Waste], work: _Work
+) -> _Sessions:
     rows = ledger.by("project", "session", "transcript")
     activity = archive.open_index().transcript_activity(
         {row.keys["transcript"] for row in rows}, period.since, period.until
@@ -175,7 +223,8 @@ def _read_sessions(archive: Archive, ledger: Ledger, period: DigestPeriod, waste
     for part in parts.values():
         own_spans = work_spans(part.times)
         spans[part.project] += own_spans
-        sessions.append(_digest_session(part, titles, own_spans, sum_amounts(wasted[part.session])))
+        session = _digest_session(part, titles, own_spans, sum_amounts(wasted[part.session]))
+        sessions.append(replace(session, work=work.sessions.get(part.session, _NO_WORK)))
     return _Sessions(sessions, dict(spans))
 
 
@@ -199,7 +248,7 @@ def _digest_session(
     )
 
 
-def _projects(ledger: Ledger, previous: Ledger, found: _Sessions) -> Iterable[DigestProject]:
+def _projects(ledger: Ledger, previous: Ledger, found: _Sessions, work: _Work) -> Iterable[DigestProject]:
     """The projects, most expensive first, as in `usage --by project`."""
     before = {row.keys["project"]: row for row in previous.by("project")}
     for row in ledger.by("project"):
@@ -212,22 +261,8 @@ def _projects(ledger: Ledger, previous: Ledger, found: _Sessions) -> Iterable[Di
             previous=before.get(name, Sum()),
             worked=total_time(found.spans.get(name, ())),
             sessions=tuple(sessions),
-            work=_add_work(session.work for session in sessions),
+            work=work.projects.get(name, _NO_WORK),
         )
-
-
-def _add_work(parts: Iterable[WorkDone]) -> WorkDone:
-    works = list(parts)
-    return WorkDone(
-        commits=sum(work.commits for work in works),
-        pull_requests=sum(work.pull_requests for work in works),
-        files=sum(work.files for work in works),
-        added=sum(work.added for work in works),
-        removed=sum(work.removed for work in works),
-        test_runs=sum(work.test_runs for work in works),
-        failed_runs=sum(work.failed_runs for work in works),
-        results=tuple(result for work in works for result in work.results),
-    )
 
 
 def _top_causes(causes: CauseList, total: Decimal | None) -> Iterable[DigestCause]:

@@ -187,7 +187,7 @@ def _session_part(session: str | None, title: str) -> DigestPart:
 
 
 def _id_part(session: str | None) -> DigestPart:
-    return DigestPart(session[:_ID_LENGTH] if session else "", Role.CODE)
+    return DigestPart(session[:_ID_LENGTH] if session else "", Role.CODE, session)
 
 
 def _cause_blocks(cause: DigestCause) -> Iterator[DigestBlock]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 from itertools import groupby
 
 from markupsafe import Markup
 
 from threadline.model.digest import Digest
 from threadline.model.text import format_amount
+from threadline.model.times import in_zone
 from threadline.render.digest import MAX_SESSIONS, DigestBlock, DigestPart, digest_blocks
 from threadline.render.html.element import EMPTY, Child, el, join
 from threadline.render.html.svg_charts import Bar, bar_chart
@@ -18,7 +19,7 @@ from threadline.render.text import Role, visible
 SessionAddress = Callable[[str], str | None]
 """Returns the address of a session's page; None if it has none."""
 _TAGS = {"title": "h1", "heading": "h2", "subheading": "h3", "text": "p"}
-_MIN_DAYS_FOR_CHART = 2
+_MIN_DAYS_FOR_CHART, _MAX_DAYS_FOR_CHART = 2, 100
 _WHOLE_DOLLARS_FROM = 10
 
 
@@ -38,14 +39,21 @@ def render_digest(
     for is_list, group in groupby(blocks, key=lambda block: block.kind in {"item", "detail"}):
         run = list(group)
         parts += [el("ul", _items(run, link))] if is_list else [_render_block(block, link) for block in run]
-    parts.insert(int(with_title), _day_chart(digest, day_address or (lambda _day: None)))
+    parts.insert(int(with_title), _day_chart(digest, zone, day_address or (lambda _day: None)))
     return el("article", join(parts), class_="digest")
 
 
-def _day_chart(digest: Digest, day_address: Callable[[str], str | None]) -> Child:
+def _day_chart(digest: Digest, zone: tzinfo, day_address: Callable[[str], str | None]) -> Child:
+    """A column for each day of the period, also for days without usage."""
     if len(digest.days) < _MIN_DAYS_FOR_CHART:
         return None
-    bars = [Bar(day, [float(total.amount or 0)], day_address(day)) for day, total in digest.days]
+    amounts = {day: float(total.amount or 0) for day, total in digest.days}
+    first, last = in_zone(digest.period.since, zone).date(), in_zone(digest.period.until, zone).date()
+    length = (last - first).days + 1
+    if length <= _MAX_DAYS_FOR_CHART:
+        days = [(first + timedelta(days=number)).isoformat() for number in range(length)]
+        amounts = {day: amounts.get(day, 0.0) for day in days}
+    bars = [Bar(day, [amount], day_address(day) if amount else None) for day, amount in amounts.items()]
     return bar_chart("digest-days", "Amount by day", ["amount"], bars, _format_short)
 
 
