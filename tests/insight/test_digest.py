@@ -173,11 +173,12 @@ def test_causes_have_suggestions(tmp_path: Path) -> None:
 
 def test_sessions_have_their_results(tmp_path: Path) -> None:
     """Commits, files and test runs of the period, with the subjects of commits."""
-    edit = {"file_path": "/work/app/a.py", "content": "a = 1\nb = 2\n"}
-    patch = [{"oldStart": 1, "oldLines": 0, "newStart": 1, "newLines": 2, "lines": ["+a = 1", "+b = 2"]}]
+    edit = {"file_path": "/work/app/a.py", "old_string": "a", "new_string": "b"}
+    patch = [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-a", "+b"]}]
+    details = {"filePath": "/work/app/a.py", "oldString": "a", "newString": "b", "structuredPatch": patch}
     parts = [
         prompt("go"),
-        call("Write", edit, "ok", details={"type": "create", "filePath": edit["file_path"], "structuredPatch": patch}),
+        call("Edit", edit, "ok", details=details),
         call("Bash", "pytest -q", "..F\n1 failed, 2 passed in 0.10s", error=True),
         call("Bash", "git commit -am 'Add a and b'", "[main 1234abc] Add a and b\n 1 file changed, 2 insertions(+)"),
         reply("done", output=1000),

@@ -183,7 +183,7 @@ def _read_work(archive: Archive, period: DigestPeriod, project: str | None) -> _
     return _Work(
         {group.key: _work_done(group, results.get(group.key, ())) for group in sessions},
         {group.key: _work_done(group) for group in projects},
-        _work_done(projects.total),
+        _work_done(projects.total) if projects.total is not None else _NO_WORK,
     )
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows, merge_groups
     from threadline.insight.outcomes.changed_lines import ChangedLines, LineOwners, changed_lines
     from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome, parse_shell_call
+    from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS
     from threadline.insight.outcomes.report import OUTCOME_KEYS, LineChange, OutcomeFacts, OutcomeReport, add_groups
     from threadline.insight.outcomes.session_outcomes import session_outcomes
     from threadline.insight.outcomes.test_runners import count_tests
@@ -79,6 +80,7 @@ __getattr__ = lazy_exports(
         "session_insight": ["SessionInsight", "read_insight"],
         "outcomes.changed_lines": ["ChangedLines", "LineOwners", "changed_lines"],
         "outcomes.extract": ["extract_outcomes", "link_row", "may_have_outcome", "parse_shell_call"],
+        "outcomes.pull_requests": ["COUNTED_ACTIONS"],
         "outcomes.report": ["LineChange", "OUTCOME_KEYS", "OutcomeFacts", "OutcomeReport", "add_groups"],
         "outcomes.session_outcomes": ["session_outcomes"],
         "outcomes.test_runners": ["count_tests"],
