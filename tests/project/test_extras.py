@@ -51,6 +51,7 @@ def imported_packages() -> set[str]:
         {name.partition(".")[0] for name in names}
         - set(sys.stdlib_module_names)
         - {"threadline", "msgspec", "claude_agent_sdk"}
+        - {"mcp_types", "pydantic"}  # parts of the interface of mcp
     )
     return {DISTRIBUTIONS.get(name, name) for name in roots}
 

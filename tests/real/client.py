@@ -110,6 +110,14 @@ class Client:
         self.sessions[name], self.results[name] = session, result
         return session
 
+    def run(self, *arguments: str) -> str:
+        """Run another command of the program, and return what it prints."""
+        command = [*self.program.command_words, *arguments]
+        result = subprocess.run(  # noqa: S603 - named by the tester
+            command, cwd=self.work, env=self._environment(), capture_output=True, text=True, check=True, timeout=60
+        )
+        return result.stdout
+
     def _permissions(self) -> list[str]:
         # Builds before 1.0.60 do not let root skip permissions.
         return ["--allowedTools", _TOOLS] if self.program.number < (1, 0, 60) else ["--dangerously-skip-permissions"]

@@ -35,6 +35,7 @@ COMMANDS = {
     "explain": "Show how an amount was computed, line by line.",
     "watch": "Follow all sessions live.",
     "serve": "Browse all sessions in a local web page.",
+    "mcp": "Let agents search and read earlier sessions.",
     "show": "Print a session as a conversation.",
     "tree": "Show a session's turns, branches, compactions and agents.",
     "export": "Write sessions to files, with secrets redacted.",

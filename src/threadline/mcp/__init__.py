@@ -1,0 +1,18 @@
+"""Tools for agents over MCP: search, read and query the archive.
+
+`Answers` answers questions as text: compact, redacted, with places, within a number of tokens. Text from transcripts is
+between markers that nothing in it can imitate (`quoting`). `build_server` offers the answers as tools, resources and
+prompts of an MCP server; it needs the extra `threadline[mcp]`. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from threadline.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadline.mcp.answers import Answers
+    from threadline.mcp.server import build_server
+
+__getattr__ = lazy_exports(__name__, {"answers": ["Answers"], "server": ["build_server"]})
