@@ -34,6 +34,16 @@ def home(tmp_path: Path) -> Path:
                 prompt(f"Deploy the heron service with password = '{SECRET}'"),
                 call("Bash", "deploy", "heron failed: ENOSPC", error=True),
                 reply(f"The disk is full. {SECRET} was right."),
+                call(
+                    "Bash",
+                    "git commit -m 'Feed the heron'",
+                    "[main 1234abc] Feed the heron\n 1 file changed, 1 insertion(+)",
+                ),
+                call(
+                    "Write",
+                    {"file_path": f"{tmp_path}/app/heron.py", "content": f"wings = 2\npassword = '{SECRET}'\n"},
+                    "ok",
+                ),
             ],
         ),
         SECOND: ("/work/app", [prompt(f"Sort the heron shelf. {HOSTILE}"), reply("word " * 4000)]),
@@ -87,6 +97,22 @@ def test_recall(answers: Answers) -> None:
     text = quoted(answers.recall("heron"))
     assert text.index("## Prompts") < text.index("A heron elsewhere") < text.index("## Failures")
     assert "heron failed: ENOSPC" in text
+    assert "1234abc Feed the heron" in text.partition("## Commits")[2]
+
+
+def test_files(answers: Answers, home: Path, tmp_path: Path) -> None:
+    """The edits of a file, and who wrote its lines; of a file elsewhere, only without a scope."""
+    file = tmp_path / "app/heron.py"
+    file.parent.mkdir()
+    file.write_text(f"wings = 2\npassword = '{SECRET}'\n")
+    assert "+wings = 2" in quoted(answers.file_history("heron.py"))
+    assert answers.file_history("emu.py").startswith("No session in scope")
+    assert quoted(answers.blame(str(file))) == (
+        f"1  {FIRST[:8]} turn 1  wings = 2\n2  {FIRST[:8]} turn 1  password = '<secret-1>'"
+    )
+    scoped = Answers(partial(threadline.open, home), Path("/work/app"), Settings())
+    with pytest.raises(BadQuery, match="another directory"):
+        scoped.blame(str(file))
 
 
 def test_usage_and_why(answers: Answers, home: Path) -> None:

@@ -22,9 +22,9 @@ SMALL = 60
 _FROM = re.compile(r"^ *from (threadline\.\w+\.[\w.]+) import", re.MULTILINE)
 
 LIMITS = {
-    "files": 412,
+    "files": 440,
     "lines": 108_000,
-    "modules under 60 lines": 20,
+    "modules under 60 lines": 22,
     "files in the biggest folder": 38,
     "modules imported from other packages": 1,
     "imports inside functions, per 1,000 lines": 3,
@@ -34,7 +34,8 @@ LIMITS = {
 
 Raised in November 2026, from 300 files and 78,000 lines: `schema`, `convert`, tables of the library, history of files.
 And from 320 files and 87,000 lines: decoded views, structure, provenance and formats of secrets; `insight`,
-whose detectors of waste are small and in a file each.
+whose detectors of waste are small and in a file each. And from 360 files and 97,000 lines: causes and waste across
+sessions, outcomes, blame, digests, budgets, their pages, the session store and the MCP server.
 """
 MIN_MEDIAN = 200
 """The minimum of the median length of a file. It may be raised, never lowered."""

@@ -112,12 +112,16 @@ class Answers:
             hits = self._find(query, limit=limit, sort="time", every=True)
             if hits:
                 sections.append((heading, hits))
-        if not sections:
+        commits = self._find_commits(topic, limit)
+        if not sections and not commits:
             return self._nothing(answer, topic)
         answer.say("What earlier sessions say about this, newest first. Read on with `session`.")
         for heading, hits in sections:
             answer.quote(f"## {heading}")
             answer.quote_all(map(self._hit_text, self._learn_hits(hits)))
+        if commits:
+            answer.quote("## Commits")
+            answer.quote_all(commits)
         return str(answer)
 
     def file_history(self, path: str, limit: int = 10, max_tokens: int = 3000) -> str:
@@ -195,7 +199,12 @@ class Answers:
 
     def blame(self, path: str, first: int | None = None, last: int | None = None, max_tokens: int = 3000) -> str:
         """Which session, turn and prompt wrote each line of a file."""
-        result = self.archive.blame(path, first=first, last=last)
+        file = Path(self._project or ".", path)
+        if self._project is not None and not self._is_in_scope(os.path.normpath(file)):
+            raise BadQuery("This file is in another directory. Start the server with `threadline mcp --project all`.")
+        result = self.archive.blame(file, first=first, last=last)
+        if self._redactor is not None:
+            self._redactor.learn("\n".join(line.text for line in result.lines))
         answer = self._answer(max_tokens)
         answer.say(f"{count(len(result.lines), 'line')}: number, session and turn or commit, text.")
         for line in result.lines:
@@ -264,6 +273,19 @@ class Answers:
             f"{self._time(hit.timestamp)} session {str(hit.session)[:8]}{title} {_short_place(hit.place)} "
             f"({hit.field or hit.kind}{more})\n  {one_line(hit.snippet, _SNIPPET_LENGTH)}"
         )
+
+    def _find_commits(self, topic: str, limit: int) -> list[str]:
+        """Commits whose message contains all words of a topic, newest first."""
+        words = topic.casefold().split()
+        commits = [
+            commit
+            for commit in self.archive.outcomes(kinds="commit", project=self._project)
+            if self._is_in_scope(commit.project) and all(word in commit.label.casefold() for word in words)
+        ]
+        return [
+            f"{self._time(commit.timestamp)} session {str(commit.session)[:8]} {commit.ref} {commit.label}"
+            for commit in commits[: -limit - 1 : -1]
+        ]
 
     # --- scope
 
