@@ -25,7 +25,9 @@ LISTS = {
     "why": "/why?since=all",
     "why-by-session": "/why?since=all&by=session",
     "waste": "/waste?since=all&min=0",
+    "outcomes": "/outcomes?since=all&kind=all",
     "digest": "/digest?unit=month",
+    "blame": "/files/blame?path=/work/app/shelf.py",
     "doctor": "/doctor",
     "keys": "/keys",
     "access": "/access",
@@ -43,6 +45,7 @@ SESSIONS = {
     "session-why": f"{LONGEST}/why",
     "session-why-by-file": f"{LONGEST}/why?by=file",
     "session-waste": f"{LONGEST}/waste?min=0",
+    "session-outcomes": f"{LONGEST}/outcomes",
 }
 ALL = {**LISTS, **SESSIONS}
 

@@ -48,6 +48,7 @@ PAGES = (
     "/why?since=all&by=file",
     "/why?since=all&by=session",
     "/waste?since=all&min=0",
+    "/outcomes?since=all&kind=all",
     "/digest?unit=month",
     "/doctor",
 )
@@ -67,7 +68,7 @@ def test_a_hostile_session_runs_nothing(visit_hostile: Visitor, session: str, na
     page = visit_hostile(f"/session/{session}?thinking=full&calls=full&everything=1")
     assert foreign_content(page) == NOTHING
     assert page.locator("article.item").count() > 20, name
-    below = ("agent/a1b2c3", "entry/L1", "state/L60", "why", "why?by=file", "why?by=turn", "waste?min=0")
+    below = ("agent/a1b2c3", "entry/L1", "state/L60", "why", "why?by=file", "why?by=turn", "waste?min=0", "outcomes")
     for path in (f"/session/{session}/{page}" for page in below):
         visit_hostile.go(page, path)
         assert foreign_content(page) == NOTHING, path

@@ -123,6 +123,8 @@ PAGES: dict[str, str] = {
     "files-path": "/files.json?path=/work/app/shelf.py",
     "files-log": "/files/log.json?path=shelf.py&limit=3",
     "why": "/why.json?since=all&by=tool&limit=5",
+    "outcomes": "/outcomes.json?since=all&by=project&kind=all&limit=5",
+    "files-blame": "/files/blame.json?path=/work/app/shelf.py",
     "waste": "/waste.json?since=all&min=0.05",
     "digest": "/digest.json?unit=month&when=2026-10",
     "doctor": "/doctor.json",
@@ -145,6 +147,7 @@ PAGES: dict[str, str] = {
     "session-along": "/session/{branched}/along.json",
     "session-related": "/session/{listed}/related.json",
     "session-why": "/session/{branched}/why.json?by=tool",
+    "session-outcomes": f"/session/{PLANTED}/outcomes.json",
     "session-waste": "/session/{branched}/waste.json?min=0",
     "session-unknown": "/session/ffffffff.json",
 }

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from threadline.insight.outcomes.verification import RepositoryCheck
     from threadline.insight.records import (
         attribution_record,
+        blame_record,
+        blamed_line_record,
         cause_record,
         causes_record,
         group_record,
@@ -70,6 +72,8 @@ __getattr__ = lazy_exports(
         "groups": ["CauseGroup", "GROUP_KEYS", "group_rows", "merge_groups"],
         "records": [
             "attribution_record",
+            "blame_record",
+            "blamed_line_record",
             "cause_record",
             "causes_record",
             "group_record",

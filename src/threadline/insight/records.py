@@ -7,6 +7,7 @@ from typing import Any
 from threadline.insight.causes import CauseList
 from threadline.insight.groups import CauseGroup, group_rows
 from threadline.model.attribution import Attribution, CostCause
+from threadline.model.blame import Blame, BlamedLine
 from threadline.model.outcomes import Outcome, OutcomeGroup
 from threadline.model.waste import Waste
 
@@ -153,4 +154,37 @@ def outcome_group_record(group: OutcomeGroup, by: str) -> dict[str, Any]:
         "per_commit": group.per_commit,
         "per_pull_request": group.per_pull_request,
         "per_100_lines": group.per_100_lines,
+    }
+
+
+def blame_record(blame: Blame) -> dict[str, Any]:
+    """A file and who wrote its lines."""
+    return {
+        "file": blame.file,
+        "source": str(blame.source),
+        "repository": blame.repository,
+        "revision": blame.revision,
+        "lines": [blamed_line_record(line) for line in blame.lines],
+    }
+
+
+def blamed_line_record(line: BlamedLine) -> dict[str, Any]:
+    """A line and who wrote it."""
+    return {
+        "line": line.line,
+        "text": line.text,
+        "session": line.session,
+        "turn": line.turn,
+        "place": str(line.place) if line.place is not None else None,
+        "commit": line.commit,
+        "known": line.known,
+        "prompt": line.prompt,
+        "model": line.model,
+        "agent": line.agent,
+        "time": line.time,
+        "tool": line.tool,
+        "call": line.call,
+        "path": line.path,
+        "author": line.author,
+        "reason": line.reason or None,
     }

@@ -26,6 +26,7 @@ from threadline.web.errors import add_notice, error_response, gone_page, orphan_
 from threadline.web.guard import BROWSER_KEY, Guard, cookie_name
 from threadline.web.live import Live
 from threadline.web.pages.access import access_page, link_page, logged_out_page
+from threadline.web.pages.blame import blame_page
 from threadline.web.pages.digest import digest_page
 from threadline.web.pages.doctor import doctor_page
 from threadline.web.pages.file_log import file_log_page
@@ -33,12 +34,13 @@ from threadline.web.pages.home import home_page
 from threadline.web.pages.insight import waste_page, why_page
 from threadline.web.pages.keys import keys_page
 from threadline.web.pages.lists import calls_page, files_page
+from threadline.web.pages.outcomes import outcomes_page
 from threadline.web.pages.search import search_page
 from threadline.web.pages.sessions import palette_page, sessions_page
 from threadline.web.pages.usage import usage_page
 from threadline.web.request import PageFunction, PageRequest, PageResult
 from threadline.web.response import JSON_SUFFIX, build_response, find_asset
-from threadline.web.session.insight import session_waste_page, session_why_page
+from threadline.web.session.insight import session_outcomes_page, session_waste_page, session_why_page
 from threadline.web.session.page import session_frame_page, session_page
 from threadline.web.session.parts import (
     call_page,
@@ -90,8 +92,10 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(urls.CALLS, calls_page, needs_homes=True),
     PageRoute(urls.FILES, files_page, needs_homes=True),
     PageRoute(urls.FILE_LOG, file_log_page, needs_homes=True),
+    PageRoute(urls.BLAME, blame_page, needs_homes=True),
     PageRoute(urls.WHY, why_page, needs_homes=True),
     PageRoute(urls.WASTE, waste_page, needs_homes=True),
+    PageRoute(urls.OUTCOMES, outcomes_page, needs_homes=True),
     PageRoute(urls.DIGEST, digest_page, needs_homes=True),
     PageRoute(urls.DOCTOR, doctor_page),
     PageRoute(urls.KEYS, keys_page),
@@ -113,6 +117,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(f"{_SESSION}/related", related_page),
     PageRoute(f"{_SESSION}/why", session_why_page),
     PageRoute(f"{_SESSION}/waste", session_waste_page),
+    PageRoute(f"{_SESSION}/outcomes", session_outcomes_page),
 )
 """All pages. Each also has a `.json` twin."""
 

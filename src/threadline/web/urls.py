@@ -26,9 +26,10 @@ QueryValue = str | int | bool | None | Sequence[str]
 """A value in a query: None and False leave it out, True is 1."""
 
 HOME, SESSIONS, SEARCH, USAGE = "/", "/sessions", "/search", "/usage"
-CALLS, FILES, FILE_LOG, DOCTOR, KEYS, PALETTE = "/calls", "/files", "/files/log", "/doctor", "/keys", "/palette"
-WHY, WASTE, DIGEST = "/why", "/waste", "/digest"
-INSIGHT = (WHY, WASTE, DIGEST)
+CALLS, FILES, FILE_LOG, BLAME = "/calls", "/files", "/files/log", "/files/blame"
+DOCTOR, KEYS, PALETTE = "/doctor", "/keys", "/palette"
+WHY, WASTE, OUTCOMES, DIGEST = "/why", "/waste", "/outcomes", "/digest"
+INSIGHT = (WHY, WASTE, OUTCOMES, DIGEST)
 LIVE, ASSETS, SESSION = "/live", "/assets", "/session"
 ACCESS, NEW_LINK, LOG_OUT, LOG_OUT_ALL = "/access", "/access/link", "/access/logout", "/access/logout-all"
 _AGENT_PARAMETERS = frozenset({"branch", "from", "to"})

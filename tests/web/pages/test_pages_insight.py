@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from datetime import UTC
 from decimal import Decimal
 from pathlib import Path
 from threading import Event
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 
 import pytest
-from tests.transcripts import SESSION, Part, call, prompt, reply, transcript, write
+from tests.transcripts import SESSION, Part, Row, call, prompt, reply, transcript, write
 from tests.web.client import Client
 from tests.web.pages.requests import NOW, PAGES, ParsedPage, ask, data, parse_page
 
@@ -26,6 +27,16 @@ AGENT = "a1b2c3d4e"
 FILE = "/work/app/<b>data</b>.json"
 
 
+NOTES = "/work/app/notes <i>.md"
+OTHER = "/work/app/sub/other.md"
+_TEXT = "# Notes\n\n<b>bold</b>\n"
+
+
+def _written(path: str, text: str) -> Row:
+    """The result of a call that created a file."""
+    return {"type": "create", "filePath": path, "content": text, "structuredPatch": []}
+
+
 def _parts() -> list[Part]:
     """A session with a file that is read twice, a failed call, an MCP call and an agent."""
     read = {"type": "text", "file": {"filePath": FILE, "content": "words " * 500, "numLines": 1}}
@@ -36,6 +47,8 @@ def _parts() -> list[Part]:
         call("Read", {"file_path": FILE}, "words " * 500, details=read),
         call("Bash", "false", result="Exit code 1", error=True),
         call("mcp__shelves__count", {"shelf": "north"}, result="12"),
+        call("Write", {"file_path": NOTES, "content": _TEXT}, "created", details=_written(NOTES, _TEXT)),
+        call("Write", {"file_path": OTHER, "content": "x\n"}, "created", details=_written(OTHER, "x\n")),
         prompt("Sort it"),
         reply("Sorted.", output=400, read=9_000, write=2_000),
     ]
@@ -149,6 +162,13 @@ def test_waste_page_of_a_session_equals_the_library(archive: Archive) -> None:
     assert {row["detector"] for row in only} == {"failed-call"}
 
 
+def test_outcomes_page_of_a_session_equals_the_library(archive: Archive) -> None:
+    """The JSON has the outcomes of the session."""
+    outcomes = archive.outcomes(SESSION)
+    assert outcomes
+    assert data(_session_page(archive, "outcomes")) == _plain(list(map(insight.outcome_record, outcomes)))
+
+
 def test_session_page_links_to_why(home: Path) -> None:
     """The head of a session has a link, and so does the bar."""
     text = Client(home).get(f"/session/{SESSION}").text
@@ -254,3 +274,41 @@ def _period_page(archive: Archive, pool: ArchivePool, path: str, *, wants_data: 
     page = PAGES[parts.path](request)
     assert isinstance(page, Page)
     return page
+
+
+@pytest.mark.parametrize("by", ["session", "project", "day", "model"])
+def test_outcomes_page_equals_the_library(demo: Archive, by: str) -> None:
+    """The groups and outcomes are those of the library; each outcome leads to its place."""
+    document = data(ask(demo, f"/outcomes?since=all&by={by}&kind=all&limit=20&tz=UTC"))
+    demo.zone = UTC
+    groups = demo.outcome_groups(by)
+    assert document["rows"] == _plain([insight.outcome_group_record(group, by) for group in groups])
+    outcomes = list(reversed(demo.outcomes()))[:20]
+    assert outcomes
+    assert document["outcomes"] == _plain(list(map(insight.outcome_record, outcomes)))
+    parsed = parse_page(demo, f"/outcomes?since=all&by={by}&kind=all&limit=20&tz=UTC")
+    assert any("at=" in link for link in parsed.links)
+
+
+def test_blame_page_equals_the_library(archive: Archive) -> None:
+    """The text of a file beside its writers: lines are links, the writer leads to the edit, and tags are text."""
+    address = f"/files/blame?path={quote(NOTES)}"
+    assert data(ask(archive, address)) == _plain(insight.blame_record(archive.blame(NOTES)))
+    parsed = parse_page(archive, address)
+    assert "<b>bold</b>" in parsed.words
+    assert "<b>bold" not in parsed.html
+    assert any(f"/session/{SESSION}?at=L" in link for link in parsed.links)
+    assert {"#L1", "#L2", "#L3"} <= set(parsed.links)
+    assert f"/files/blame?path={quote_plus(NOTES)}" in parse_page(archive, f"/files?path={quote(NOTES)}").links
+
+
+def test_blame_page_opens_only_files_that_sessions_wrote(archive: Archive, tmp_path: Path) -> None:
+    """Another file of the disk is not shown, also if a session has read it; several files are a choice."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("not for this page\n")
+    for path in (str(secret), "/etc/hostname", FILE):
+        page = parse_page(archive, f"/files/blame?path={quote(path)}")
+        assert "No session has written" in page.words
+        assert "not for this page" not in page.html
+    assert "Enter the path" in parse_page(archive, "/files/blame").words
+    assert "other.md" in parse_page(archive, "/files/blame?path=other.md").html

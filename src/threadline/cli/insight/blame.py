@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -16,6 +15,7 @@ from threadline.cli import EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.options import home_option, output_options, timezone_option
 from threadline.cli.resolve import open_archive
+from threadline.insight import blame_record, blamed_line_record
 from threadline.model.blame import Blame, BlamedLine
 from threadline.model.text import count, format_time
 from threadline.model.times import zone_name
@@ -73,9 +73,9 @@ def blame(file: str, *, no_git: bool, format_: str, zone: tzinfo, homes: tuple[s
 
         out.print_json(agent_trace_record(result, tool_version=__version__, recorded=datetime.now(UTC)))
     elif output == "json":
-        out.print_json({"file": result.file, **_facts(result), "lines": [_row(line) for line in result.lines]})
+        out.print_json(blame_record(result))
     elif output != "table":
-        out.print_rows(map(_row, result.lines), output)
+        out.print_rows(map(blamed_line_record, result.lines), output)
     elif result.lines:
         out.print_text("".join(f"{line}\n" for line in _table(result, zone)))
     if result.lines:
@@ -95,31 +95,6 @@ def parse_range(text: str) -> tuple[str, int | None, int | None]:
     first = int(match["first"]) if match["first"] else None
     last = int(match["last"]) if match["last"] else first if not match["dash"] else None
     return match["file"], first, last
-
-
-def _facts(result: Blame) -> dict[str, Any]:
-    return {"source": str(result.source), "repository": result.repository, "revision": result.revision}
-
-
-def _row(line: BlamedLine) -> dict[str, Any]:
-    return {
-        "line": line.line,
-        "text": line.text,
-        "session": line.session,
-        "turn": line.turn,
-        "place": str(line.place) if line.place is not None else None,
-        "commit": line.commit,
-        "known": line.known,
-        "prompt": line.prompt,
-        "model": line.model,
-        "agent": line.agent,
-        "time": line.time,
-        "tool": line.tool,
-        "call": line.call,
-        "path": line.path,
-        "author": line.author,
-        "reason": line.reason or None,
-    }
 
 
 def _table(result: Blame, zone: tzinfo) -> Iterator[str]:

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from threadline import insight
-from threadline.errors import NotFound
 from threadline.model.text import count, format_percent, format_time, short_model_name
-from threadline.model.times import zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import Child, el, facts_row, figures_row, join, time_zone_note
 from threadline.web import urls
@@ -43,7 +41,7 @@ def blame_page(request: PageRequest) -> Page:
     if len(paths) != 1:
         return _choose_page(request, path, paths)
     zone = request.zone()
-    result = request.cached("blame", lambda: _blame(request, paths[0]), paths[0], _disk_state(paths[0]))
+    result = request.archive.blame(paths[0])
     shown = parse_range(request, _LINES_PER_PAGE)
     lines = result.lines[shown.after : shown.after + shown.limit]
     sessions = {str(line.session) for line in result.lines if line.session is not None}
@@ -65,8 +63,7 @@ def blame_page(request: PageRequest) -> Page:
             _unknown_reasons(result),
         )
     )
-    data = {**insight.blame_record(result), "zone": zone_name(zone)}
-    return Page(shorten(f"Who wrote {result.file}", 80), "blame", main, data)
+    return Page(shorten(f"Who wrote {result.file}", 80), "blame", main, insight.blame_record(result))
 
 
 def _written_files(request: PageRequest, path: str) -> list[str]:
@@ -79,28 +76,17 @@ def _written_files(request: PageRequest, path: str) -> list[str]:
     return [path] if path in written else list(written)
 
 
-def _disk_state(path: str) -> tuple[int, int] | None:
-    """What changes when the file does."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return status.st_mtime_ns, status.st_size
-
-
-def _blame(request: PageRequest, path: str) -> Blame:
-    return request.archive.blame(path)
-
-
 def _choose_page(request: PageRequest, path: str | None, paths: Sequence[str]) -> Page:
     """The files to choose from, if the path is not that of one file."""
     content: Child
     if path is None:
         content = el("p", "Enter the path of a file that a session has written, or the end of it.", class_="nothing")
     elif not paths:
-        raise NotFound(f"No session has written a file whose path is {shorten(path, 200)} or ends with it.")
+        text = f"No session has written a file whose path is {shorten(path, 200)} or ends with it."
+        content = el("p", f"{text} Enter complete folder names.", class_="nothing")
     else:
-        items = [el("li", el("a", shorten(each, 300), href=request.url_with(path=each))) for each in paths[:_MAX_CHOICES]]
+        shown = paths[:_MAX_CHOICES]
+        items = [el("li", el("a", shorten(each, 300), href=request.url_with(path=each))) for each in shown]
         content = join((el("p", f"{count(len(paths), 'file')} match. Choose one."), el("ul", items, class_="notes")))
     main = join(
         (
@@ -115,8 +101,6 @@ def _choose_page(request: PageRequest, path: str | None, paths: Sequence[str]) -
 def _links(result: Blame) -> Iterator[Child]:
     yield el("a", "Edits as diffs", href=urls.build_url(urls.FILE_LOG, path=result.file))
     yield el("a", "Sessions that read or changed it", href=urls.build_url(urls.FILES, path=result.file))
-    if str(result.source) == "sessions":
-        yield "no longer on disk: the last text that sessions recorded"
     if result.repository is not None:
         yield f"with the history of git in {shorten(result.repository, 200)}"
 
@@ -126,7 +110,7 @@ def _summary(result: Blame) -> Markup:
     by_session = sum(line.known and line.session is not None for line in lines)
     by_commit = sum(line.known and line.session is None for line in lines)
     figures = (
-        (by_session, "written by sessions", None),
+        (by_session, "written by sessions", "the link leads to the edit"),
         (by_commit, "committed, not by a session", None),
         (len(lines) - by_session - by_commit, "unknown", "the transcripts and git do not prove who wrote them"),
     )
@@ -137,6 +121,7 @@ def _summary(result: Blame) -> Markup:
             *(
                 ([f"{number:,} ", el("small", format_percent(number / total))], label, hint)
                 for number, label, hint in figures
+                if number or hint is not None
             ),
         ]
     )
@@ -144,7 +129,9 @@ def _summary(result: Blame) -> Markup:
 
 def _unknown_reasons(result: Blame) -> Child:
     reasons = Counter(line.reason for line in result.lines if not line.known and line.reason)
-    items = [el("li", f"{count(number, 'line')} unknown: {visible(reason)}") for reason, number in reasons.most_common()]
+    items = [
+        el("li", f"{count(number, 'line')} unknown: {visible(reason)}") for reason, number in reasons.most_common()
+    ]
     return el("ul", items, class_="notes") if items else None
 
 
@@ -166,7 +153,12 @@ def _table(request: PageRequest, lines: Sequence[BlamedLine], titles: Mapping[st
                     class_="first" if at == 0 else None,
                 )
             )
-    head = el("tr", el("th", "Writer", scope="col"), el("th", "Line", scope="col", class_="number"), el("th", "Text", scope="col"))
+    head = el(
+        "tr",
+        el("th", "Writer", scope="col"),
+        el("th", "Line", scope="col", class_="number"),
+        el("th", "Text", scope="col"),
+    )
     table = el(
         "table",
         el("caption", "Who wrote each line", class_="visually-hidden"),
@@ -181,9 +173,7 @@ def _writer_key(line: BlamedLine) -> tuple[object, ...]:
     return line.known, line.session, line.call, line.commit if line.session is None else None, line.reason
 
 
-def _writer_cell(
-    request: PageRequest, line: BlamedLine, titles: Mapping[str, str], zone: tzinfo, lines: int
-) -> Markup:
+def _writer_cell(request: PageRequest, line: BlamedLine, titles: Mapping[str, str], zone: tzinfo, lines: int) -> Markup:
     day = format_time(line.time, zone)[:10] if line.time is not None else ""
     if line.known and line.session is not None:
         title = shorten(titles.get(str(line.session)) or str(line.session)[:_SHORT_ID], _MAX_TITLE)
@@ -198,7 +188,10 @@ def _writer_cell(
         return _cell("session", content, hint, lines)
     if line.known:
         author = f" {line.author}" if line.author else ""
-        content = [el("code", (line.commit or "")[:_SHORT_ID]), el("span", f"{shorten(author, 60)} {day}", class_="detail")]
+        content = [
+            el("code", (line.commit or "")[:_SHORT_ID]),
+            el("span", f"{shorten(author, 60)} {day}", class_="detail"),
+        ]
         return _cell("commit", content, "committed, and not written by a session", lines)
     return _cell("unknown", "unknown", line.reason, lines)
 

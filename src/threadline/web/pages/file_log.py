@@ -87,7 +87,12 @@ def file_log_page(request: PageRequest) -> Page:
 def _summarize(path: str | None, single: str | None) -> list[Child]:
     if path is None:
         return []
-    return [el("a", "Sessions that read or changed it", href=urls.build_url(urls.FILES, path=single or path))]
+    links: list[Child] = [
+        el("a", "Sessions that read or changed it", href=urls.build_url(urls.FILES, path=single or path))
+    ]
+    if single is not None:
+        links.append(el("a", "Who wrote each line", href=urls.build_url(urls.BLAME, path=single)))
+    return links
 
 
 def _render_edit(edit: FileEdit, titles: Mapping[str, str], zone: tzinfo, *, named: bool) -> Child:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
@@ -184,7 +184,7 @@ def files_page(request: PageRequest) -> Page:
                 "div",
                 el("h1", shorten(single, 300) if single else "Files"),
                 _file_summary(files) if single else EMPTY,
-                facts_row([_log_link(single, "All edits as diffs")]) if single else EMPTY,
+                facts_row(_file_links(single, files)) if single else EMPTY,
                 time_zone_note(zone),
                 class_="head",
             ),
@@ -224,6 +224,12 @@ def _file_row(file: ListedFile, titles: Mapping[str, str], zone: tzinfo) -> Tabl
         project_link(file.project, urls.build_url(urls.FILES, project=file.project)),
     ]
     return TableRow(cells, item=True)
+
+
+def _file_links(path: str, files: list[ListedFile]) -> Iterator[Child]:
+    yield _log_link(path, "All edits as diffs")
+    if any(file.writes for file in files):
+        yield el("a", "Who wrote each line", href=urls.build_url(urls.BLAME, path=path))
 
 
 def _log_link(path: str, label: str, *, session: str | None = None) -> Child:

@@ -244,6 +244,7 @@ _PALETTE_PAGES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("Usage by project", urls.USAGE, {"by": "project"}),
     ("Why it cost this much", urls.WHY, {}),
     ("Spent without need", urls.WASTE, {}),
+    ("Outcomes", urls.OUTCOMES, {}),
     ("Digest of a week", urls.DIGEST, {}),
     ("Calls", urls.CALLS, {}),
     ("Failed calls", urls.CALLS, {"outcome": "error"}),

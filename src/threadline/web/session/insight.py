@@ -11,7 +11,7 @@ from threadline import insight
 from threadline.errors import BadQuery, NotFound
 from threadline.model.ledger import sum_amounts
 from threadline.render import agent_slug, agent_title, foreign_transcript_slug, shorten
-from threadline.render.html import EMPTY, Child, el, join
+from threadline.render.html import EMPTY, Child, el, figures_row, join
 from threadline.web.pages.causes import (
     BY_LABELS,
     CauseLinks,
@@ -34,10 +34,12 @@ from threadline.web.pages.findings import (
     render_findings,
 )
 from threadline.web.pages.forms import choice_chip, filter_form, pager, parse_range
+from threadline.web.pages.outcomes import outcome_figures, render_outcomes
 from threadline.web.request import Page
 
 if TYPE_CHECKING:
     from threadline.model.attribution import Attribution, CostCause
+    from threadline.model.outcomes import Outcome, OutcomeGroup
     from threadline.model.places import Place
     from threadline.model.waste import Waste, WasteLimits
     from threadline.web.request import PageRequest
@@ -169,6 +171,25 @@ def session_waste_page(request: PageRequest) -> Page:
     return Page("Spent without need", "insight", main, records)
 
 
+def session_outcomes_page(request: PageRequest) -> Page:
+    """What a session produced."""
+    session = request.session()
+    name = str(session.session.id or session.id)
+
+    def compute() -> tuple[tuple[Outcome, ...], OutcomeGroup | None]:
+        return tuple(request.archive.outcomes(name)), request.archive.outcome_groups(session=name).total
+
+    outcomes, total = request.cached("session outcomes", compute, session.id, session.version)
+    table = (
+        render_outcomes(outcomes, request.zone(), lambda outcome: place_url(session, outcome.place, outcome.agent))
+        if outcomes
+        else el("p", "No commits, pull requests, test runs or edits in this session.", class_="nothing")
+    )
+    figures = figures_row(outcome_figures(total)) if total is not None and outcomes else EMPTY
+    main = join((_head(session, "Outcomes", "outcomes"), figures, el("section", table, class_="block")))
+    return Page("Outcomes", "insight", main, [insight.outcome_record(outcome) for outcome in outcomes])
+
+
 def _attribution(request: PageRequest, session: CachedSession) -> Attribution:
     def compute() -> Attribution:
         whole = request.archive.with_copies(session.session)
@@ -191,6 +212,7 @@ def _head(session: CachedSession, title: str, current: str) -> Markup:
     pages: Iterable[tuple[str, str]] = (
         ("why", "Why it cost this much"),
         ("waste", "Spent without need"),
+        ("outcomes", "Outcomes"),
         ("along", "By turn and agent"),
     )
     links: list[Child] = [
