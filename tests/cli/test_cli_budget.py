@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
 from decimal import Decimal
@@ -102,6 +103,24 @@ def test_check_answers_by_exit_code(cli: CliRunner, home: Path, budget: str, cod
     assert cli("budget", "check", "--home", home, "--tz", "UTC", "--project", "/work/app").code == code * (
         "site" not in budget
     )
+
+
+def test_check_opens_no_transcript_that_is_indexed(cli: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs on every prompt: what did not change is not opened, and what grew is read from where it grew."""
+    (transcript,) = home.rglob("*.jsonl")
+    os.utime(transcript, (1_700_000_000, 1_700_000_000))  # one that was just written to would be opened again
+    cli("index", "refresh", "--home", home)
+    save_budget(Budget.parse("9/month"))
+    opened: list[str] = []
+    real_open = os.open
+
+    def spy(path: Any, *arguments: Any, **keywords: Any) -> int:
+        opened.append(str(path))
+        return real_open(path, *arguments, **keywords)
+
+    monkeypatch.setattr(os, "open", spy)
+    assert "$7.50 left this month" in cli("budget", "check", "--home", home, "--tz", "UTC").out
+    assert not [path for path in opened if path.endswith(".jsonl")]
 
 
 def test_check_without_budgets(cli: CliRunner, home: Path) -> None:

@@ -79,6 +79,13 @@ def test_file_is_redacted_by_default(cli: CliRunner, home: Path, tmp_path: Path)
     assert "marlene" not in cli("digest", "--redact", *options).out
 
 
+def test_nothing_is_written_into_a_home(cli: CliRunner, home: Path) -> None:
+    """As with exports."""
+    result = cli("digest", "--out", home / "week.md", "--force", "--home", home)
+    assert result.code == 2
+    assert "inside a Claude home" in result.err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

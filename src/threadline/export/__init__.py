@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         write_report,
     )
     from threadline.export.formats import ExportFormat
-    from threadline.export.output import check_destinations, protected_folders, put_in_place, safe_name
+    from threadline.export.output import check_destinations, protected_folders, put_in_place, safe_name, write_output
     from threadline.export.redacted_copies import list_session_files, total_transcript_size
     from threadline.export.redaction_settings import load_settings
 
@@ -41,7 +41,7 @@ __getattr__ = lazy_exports(
             "write_report",
         ],
         "formats": ["ExportFormat"],
-        "output": ["check_destinations", "protected_folders", "put_in_place", "safe_name"],
+        "output": ["check_destinations", "protected_folders", "put_in_place", "safe_name", "write_output"],
         "redacted_copies": ["list_session_files", "total_transcript_size"],
         "redaction_settings": ["load_settings"],
     },

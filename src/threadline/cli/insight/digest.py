@@ -24,10 +24,8 @@ from threadline.cli.options import (
     until_option,
 )
 from threadline.cli.resolve import open_archive
-from threadline.errors import Unreadable
-from threadline.files import write_output
 from threadline.model.digest import Digest
-from threadline.render import Style, digest_lines
+from threadline.render import Style, digest_lines, plain
 
 if TYPE_CHECKING:
     from threadline.archive import Archive
@@ -141,8 +139,6 @@ def digest(
     if len(units) + (since is not None) > 1 or (until is not None and since is None):
         raise click.UsageError("Use one of --day, --week, --month, or --since with or without --until.")
     form = _choose_format(format_name, target, output)
-    if target is not None and target.exists() and not force:
-        raise Unreadable(f"{str(target)!r} exists already. Use --force to overwrite it.")
     rates = None
     if price_files:
         from threadline.account import load_rates  # noqa: PLC0415 - the index has amounts at the built-in prices
@@ -150,6 +146,10 @@ def digest(
         rates = load_rates(*price_files)
     with open_archive(homes, jobs, require_home=True) as archive:
         archive.zone = zone
+        if target is not None:
+            from threadline.export import check_destinations, protected_folders  # noqa: PLC0415 - only files need it
+
+            check_destinations([target], protected_folders((), (home.path for home in archive.homes)), force=force)
         unit, value = next(iter(units.items()), ("week", _THIS))
         result = archive.digest(unit, value, project=project, since=since, until=until, prices=rates, now=_now())
         if output in {"jsonl", "csv"}:
@@ -162,37 +162,25 @@ def digest(
                 lines = digest_lines(result, zone, out.page_width(), max_sessions=limit)
                 out.print_lines(map(Style(colour=use).line, lines), colour=use, pager=pager)
             else:
-                _write_file(result, form, zone, limit, target, is_redacted=is_shared, overwrite=force)
+                _write_file(result, form, zone, limit, target, is_redacted=is_shared)
         if result.sum.charges:
             return EXIT_OK
         return out.report_nothing(_explain_nothing(archive, result, project, zone))
 
 
 def _write_file(
-    result: Digest,
-    form: DigestFormat,
-    zone: tzinfo,
-    limit: int,
-    target: Path | None,
-    *,
-    is_redacted: bool,
-    overwrite: bool,
+    result: Digest, form: DigestFormat, zone: tzinfo, limit: int, target: Path | None, *, is_redacted: bool
 ) -> None:
     """Write a digest to a file, or to standard output."""
-    from threadline.export import load_settings, render_digest_file  # noqa: PLC0415 - a terminal does without
+    from threadline.export import load_settings, render_digest_file, write_output  # noqa: PLC0415 - a terminal does without
 
     settings = load_settings() if is_redacted else None
     text = render_digest_file(result, form, zone, max_sessions=limit, settings=settings)
     if target is None:
         out.print_text(text)
         return
-    try:
-        write_output(target, text.encode(errors="surrogatepass"), overwrite=overwrite)
-    except FileExistsError:
-        raise Unreadable(f"{str(target)!r} exists already. Use --force to overwrite it.") from None
-    except OSError as error:
-        raise Unreadable(f"{str(target)!r} cannot be written: {error.strerror or error}.") from None
-    click.echo(f"Wrote {target}{', redacted' if is_redacted else ', not redacted'}.", err=True)
+    write_output(target, text.encode(errors="surrogatepass"))
+    click.echo(f"Wrote {plain(str(target))}, {'redacted' if is_redacted else 'not redacted'}.", err=True)
 
 
 def _now() -> datetime:
