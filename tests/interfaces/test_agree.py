@@ -39,6 +39,7 @@ from tests.golden import demo_home
 from tests.interfaces import entry_points, odd_homes
 from tests.interfaces.cases import CORPORA, cases
 from tests.interfaces.interfaces import Answers, ask_all
+from tests.profiles import is_quick_run
 
 LEDGER_KEYS = (
     *("day", "session, model", "project, branch", "agent", "agent-type", "tool"),
@@ -116,7 +117,12 @@ def test_interfaces_agree_about_every_case(name: str, tmp_path: Path) -> None:
 
 def test_interfaces_agree_about_the_demo_home(tmp_path: Path) -> None:
     """It has forks, agents, branches and compactions."""
-    _check_answers(DEMO, demo_home.write(tmp_path / "home"))
+    home = tmp_path / "home"
+    if is_quick_run():
+        entry_points.write_demo(home, megabytes=0.2)
+    else:
+        demo_home.write(home)
+    _check_answers(DEMO, home)
 
 
 @pytest.mark.sample(3)
