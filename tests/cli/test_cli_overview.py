@@ -231,8 +231,11 @@ def test_options_before_a_command_are_passed_on(cli: CliRunner, demo_home: Path,
     assert not (tmp_path / "new").exists()
 
 
-def test_next_steps_name_the_same_home(cli: CliRunner, demo_home: Path, tmp_path: Path) -> None:
+def test_next_steps_name_the_same_home(
+    cli: CliRunner, demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The suggested commands name the given homes. An empty home gets a suggestion, too."""
+    monkeypatch.setenv("COLUMNS", "500")  # paths may be long
     link = tmp_path / "a home"
     link.symlink_to(demo_home)
     output = cli("--home", link).out

@@ -123,8 +123,9 @@ def test_unknown_model_lists_the_models(cli: CliRunner) -> None:
     assert cli("prices", "--model", "glm", "--json").json["rows"] == []
 
 
-def test_prices_option_adds_models(cli: CliRunner, tmp_path: Path) -> None:
+def test_prices_option_adds_models(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--prices` adds a file's models. The files are named, and the digest changes."""
+    monkeypatch.setenv("COLUMNS", "500")  # paths may be long
     path = write_prices(tmp_path, "glm-5.1", source="my contract")
     result = cli("prices", "--prices", path, "--model", "glm")
     assert result.code == 0

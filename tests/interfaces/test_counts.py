@@ -68,8 +68,9 @@ def test_sessions_have_a_conversation_of_their_own(home: Path) -> None:
     assert not [note for note in _ask(home, "usage")["notes"] if "threadline list" in note]
 
 
-def test_keep_names_what_is_not_in_the_list(home: Path, tmp_path: Path) -> None:
+def test_keep_names_what_is_not_in_the_list(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A session of which only agents exist is kept and named; one of which only side files exist is not a session."""
+    monkeypatch.setenv("COLUMNS", "500")  # paths may be long
     keep = tmp_path / "keep"
     heading = "At risk: 3 sessions, side files of 1 session without a transcript. Run `threadline keep`."
     assert heading in _text("keep", "status", "--home", home, "--keep", keep)
