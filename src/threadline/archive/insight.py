@@ -27,7 +27,7 @@ from threadline.model.homes import Found, Home, Transcript
 from threadline.model.ledger import Charge
 from threadline.model.places import SessionId
 from threadline.model.waste import WasteLimits
-from threadline.parallel import map_transcripts
+from threadline.parallel import map_transcripts, relaxed_gc
 
 if TYPE_CHECKING:
     from threadline.account import Rates
@@ -113,8 +113,9 @@ def read_insights(
     """Read sessions, and attribute their selected charges; in several processes if there is much to read."""
     by_path = {str(session.main.path): session for session in sessions}
     function = partial(_read_session, by_path, read_charges, rates, selection, limits, homes)
-    for transcript, insight in map_transcripts(function, [session.main for session in sessions], jobs=jobs):
-        yield by_path[str(transcript.path)], insight
+    with relaxed_gc():
+        for transcript, insight in map_transcripts(function, [session.main for session in sessions], jobs=jobs):
+            yield by_path[str(transcript.path)], insight
 
 
 def _read_session(  # noqa: PLR0917 - bound by `read_insights`, except for the last

@@ -8,7 +8,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from threadline.model.attribution import CauseKind, CostCause
-from threadline.model.ledger import EXACT, sum_amounts
+from threadline.model.ledger import EXACT
 from threadline.model.places import SessionId
 
 NONE = "(none)"
@@ -56,46 +56,53 @@ def group_rows(rows: Iterable[CostCause], by: str) -> list[CauseGroup]:
     """Add up causes by a key of `GROUP_KEYS`, largest amount first."""
     key = GROUP_KEYS[by]
     has_session = by in {"turn", "session"}
-    groups: dict[tuple[str, SessionId | None], list[CostCause]] = {}
+    groups: dict[tuple[str, SessionId | None], _Sums] = {}
     for row in rows:
-        groups.setdefault((key(row), row.session if has_session else None), []).append(row)
-    return sort_groups(
-        CauseGroup(
-            name,
-            len(group),
-            sum(row.tokens for row in group),
-            max(row.requests for row in group),
-            sum_amounts(row.write for row in group),
-            sum_amounts(row.read for row in group),
-            sum_amounts(row.output for row in group),
-            any(row.estimated for row in group),
-            session,
+        identity = key(row), row.session if has_session else None
+        sums = groups.get(identity)
+        if sums is None:
+            sums = groups[identity] = _Sums()
+        sums.add(row)
+    return sort_groups(sums.group(name, session) for (name, session), sums in groups.items())
+
+
+class _Sums:
+    """The sums of a group while its causes are added up."""
+
+    __slots__ = ("causes", "estimated", "output", "read", "requests", "tokens", "write")
+
+    def __init__(self) -> None:
+        self.causes = self.tokens = self.requests = 0
+        self.write = self.read = self.output = Decimal(0)
+        self.estimated = False
+
+    def add(self, part: CostCause | CauseGroup) -> None:
+        """Add a cause, or a group of them."""
+        self.causes += part.causes if isinstance(part, CauseGroup) else 1
+        self.tokens += part.tokens
+        self.requests = max(self.requests, part.requests)
+        self.write = EXACT.add(self.write, part.write)
+        self.read = EXACT.add(self.read, part.read)
+        self.output = EXACT.add(self.output, part.output)
+        self.estimated = self.estimated or part.estimated
+
+    def group(self, key: str, session: SessionId | None) -> CauseGroup:
+        """Return the group."""
+        return CauseGroup(
+            key, self.causes, self.tokens, self.requests, self.write, self.read, self.output, self.estimated, session
         )
-        for (name, session), group in groups.items()
-    )
 
 
 def merge_groups(groups: Iterable[CauseGroup]) -> list[CauseGroup]:
     """Add up groups of several sessions that have the same key, largest amount first."""
-    same: dict[tuple[str, SessionId | None], list[CauseGroup]] = {}
+    same: dict[tuple[str, SessionId | None], _Sums] = {}
     for group in groups:
-        same.setdefault((group.key, group.session), []).append(group)
-    return sort_groups(
-        parts[0]
-        if len(parts) == 1
-        else CauseGroup(
-            key,
-            sum(part.causes for part in parts),
-            sum(part.tokens for part in parts),
-            max(part.requests for part in parts),
-            sum_amounts(part.write for part in parts),
-            sum_amounts(part.read for part in parts),
-            sum_amounts(part.output for part in parts),
-            any(part.estimated for part in parts),
-            session,
-        )
-        for (key, session), parts in same.items()
-    )
+        identity = group.key, group.session
+        sums = same.get(identity)
+        if sums is None:
+            sums = same[identity] = _Sums()
+        sums.add(group)
+    return sort_groups(sums.group(key, session) for (key, session), sums in same.items())
 
 
 def sort_groups(groups: Iterable[CauseGroup]) -> list[CauseGroup]:

@@ -23,7 +23,7 @@ class SessionRequests:
 
     def __init__(self, session: Session, ledger: Ledger) -> None:
         self._requests: dict[AgentId | None, list[SentRequest]] = {}
-        self._by_row: dict[str, _Where] = {}
+        self._by_row: dict[str | tuple[str, int], _Where] = {}
         self._charges: dict[AgentId | None, dict[int, list[Charge]]] = {}
         self.unlocated: list[Charge] = []
         self.unpriced = 0
@@ -33,7 +33,7 @@ class SessionRequests:
             for request in sent:
                 where = agent.id, request.window.number
                 for row in request.rows:
-                    self._by_row.setdefault(row.uuid or str(row.place), where)
+                    self._by_row.setdefault(row.uuid or (row.line.transcript, row.line.offset), where)
         for charge in ledger:
             self._add(charge)
 
@@ -58,8 +58,8 @@ class SessionRequests:
 
     def _locate(self, charge: Charge) -> _Where | None:
         for sighting in (charge.owner, *charge.sightings):
-            for uuid, line in zip(sighting.uuids, sighting.lines, strict=True):
-                where = self._by_row.get(uuid or f"{sighting.origin.transcript}:{line}")
+            for uuid, offset in zip(sighting.uuids, sighting.offsets, strict=True):
+                where = self._by_row.get(uuid or (sighting.origin.transcript, offset))
                 if where is not None:
                     return where
         return None

@@ -35,11 +35,11 @@ def detect(facts: SessionFacts, limits: WasteLimits) -> Iterator[Finding]:
         ]
         written = _WrittenWords(agent) if large else None
         for call in large:
-            line = call.answer.line.number if call.answer is not None else 0
-            if written is None or written.last_line <= line:
+            at = written.position(call.answer) if written is not None and call.answer is not None else None
+            if written is None or at is None or written.last_position <= at:
                 continue
-            words = {word for word in _words(call.output) if not written.occurs_before(word, line)}
-            if len(words) >= _MIN_WORDS and not any(written.occurs_after(word, line) for word in words):
+            words = written.new_words(_words(call.output), at)
+            if len(words) >= _MIN_WORDS and not written.has_any_after(words, at):
                 evidence = f"none of its {len(words):,} distinctive words occurs in what was written later"
                 yield facts.calls_finding([call], label=call_label(call), evidence=evidence, results_only=True)
 
@@ -52,28 +52,33 @@ LARGE_OUTPUTS = Detector(
 
 
 class _WrittenWords:
-    """The first and the last line in which an agent or the person wrote each word."""
+    """The words that an agent and the person wrote: the positions of the first and last entry with each."""
 
     def __init__(self, agent: Agent) -> None:
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
-        self.last_line = 0
-        for entry in agent.entries:
+        self._positions = {id(entry): at for at, entry in enumerate(agent.entries)}
+        self.last_position = -1
+        for at, entry in enumerate(agent.entries):
             words = _words(_written_text(entry))
-            line = entry.line.number
             if words:
-                self.last_line = max(self.last_line, line)
-            for word in words:
-                self._first[word] = min(self._first.get(word, line), line)
-                self._last[word] = max(self._last.get(word, line), line)
+                self.last_position = at
+                self._last.update(dict.fromkeys(words, at))
+                self._first.update(dict.fromkeys(words.difference(self._first), at))
 
-    def occurs_before(self, word: str, line: int) -> bool:
-        """Whether a word was written before a line."""
-        return self._first.get(word, line) < line
+    def position(self, entry: Entry) -> int | None:
+        """The position of an entry; None if it is another agent's."""
+        return self._positions.get(id(entry))
 
-    def occurs_after(self, word: str, line: int) -> bool:
-        """Whether a word was written after a line."""
-        return self._last.get(word, line) > line
+    def new_words(self, words: set[str], at: int) -> set[str]:
+        """The words that were not written before a position."""
+        first = self._first.get
+        return {word for word in words if first(word, at) >= at}
+
+    def has_any_after(self, words: set[str], at: int) -> bool:
+        """Whether one of the words was written after a position."""
+        last = self._last.get
+        return any(last(word, at) > at for word in words)
 
 
 def _words(text: str) -> set[str]:
