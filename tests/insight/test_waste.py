@@ -22,6 +22,7 @@ TEXT = "line of text\n" * 300
 READ = Decimal("0.3") / 1_000_000
 WRITE = Decimal("3.75") / 1_000_000
 OUTPUT = Decimal(15) / 1_000_000
+INPUT = Decimal(3) / 1_000_000
 
 
 def waste(detector: str, *parts: Part, agents: dict[str, list[Part]] | None = None) -> list[Waste]:
@@ -44,6 +45,11 @@ def waste(detector: str, *parts: Part, agents: dict[str, list[Part]] | None = No
 def call(read_: int, written: int, tool: str, tool_input: Any, result: str, **fields: Any) -> Part:
     """A call whose request read and wrote this much cache."""
     return any_call(tool, tool_input, result, message={"usage": usage(read_, written, output=60)}, **fields)
+
+
+def carried(tokens: int, *requests: Decimal) -> Decimal:
+    """What tokens cost that were sent at these prices."""
+    return sum((tokens * price for price in requests), Decimal(0))
 
 
 def test_idle_time_breaks_the_cache() -> None:
@@ -70,6 +76,7 @@ def test_file_read_again_unchanged() -> None:
         cached_reply(20_900, 900, input_=0),
     )
     assert (found.label, len(found.places)) == ("/a/x.py read 2 times, unchanged", 1)
+    assert (found.tokens, found.amount) == (838, carried(838, WRITE))
 
 
 @pytest.mark.parametrize(
@@ -112,6 +119,8 @@ def test_repeated_command() -> None:
         cached_reply(20_900, 900, input_=0),
     )
     assert found.label == "Bash make: run 2 times"
+    # The call was generated and sent, the result was sent.
+    assert found.amount == 60 * OUTPUT + carried(900 - 2, WRITE)
     assert not waste(
         "repeated-command",
         call(0, 20_000, "Bash", {"command": "make"}, TEXT),
@@ -120,11 +129,41 @@ def test_repeated_command() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "between",
+    [
+        ("Edit", {"file_path": "/a", "old_string": "a", "new_string": "b"}),
+        ("Bash", {"command": "sed -i s/a/b/ x"}),
+        ("Bash", {"command": "git commit -m x"}),
+        ("mcp__browser__click", {}),
+    ],
+)
+def test_command_after_a_change_is_no_repetition(between: tuple[str, Row]) -> None:
+    """Whether it changed something is not known, so nothing is claimed."""
+    command = {"command": "make"}
+    assert not waste(
+        "repeated-command",
+        call(0, 20_000, "Bash", command, TEXT),
+        call(20_000, 900, *between, "done"),
+        call(20_900, 100, "Bash", command, TEXT),
+        cached_reply(21_000, 900, input_=0),
+    )
+    harmless = call(20_000, 900, "Bash", {"command": "ls -l"}, "done")
+    again = call(20_900, 100, "Bash", command, TEXT)
+    first = call(0, 20_000, "Bash", command, TEXT)
+    assert len(waste("repeated-command", first, harmless, again, cached_reply(21_000, 900, input_=0))) == 1
+    assert not waste("repeated-command", first, prompt("again"), again, cached_reply(21_000, 900, input_=0))
+
+
 def test_large_output_without_a_later_reference() -> None:
     """None of its words occurs again."""
     words = " ".join(f"identifier{number}" for number in range(400))
     first = call(0, 20_000, "Bash", {"command": "dump"}, words)
-    assert len(waste("large-output", first, cached_reply(20_000, 2_000, "Everything works.", input_=0))) == 1
+    (found,) = waste("large-output", first, cached_reply(20_000, 2_000, "Everything works.", input_=0))
+    assert found.amount == carried(found.tokens, WRITE)
+    assert found.tokens >= 1_800
+    numbered = call(0, 20_000, "Bash", {"command": "dump"}, f"{words} 1234 rows")
+    assert not waste("large-output", numbered, cached_reply(20_000, 2_000, "There are 1234.", input_=0))
     assert not waste("large-output", first, cached_reply(20_000, 2_000, "I see identifier7 there.", input_=0))
     assert not waste("large-output", call(0, 20_000, "Bash", {"command": "dump"}, "short"), cached_reply(20_000, 90))
 
@@ -140,6 +179,8 @@ def test_failed_calls_in_a_row_are_one_finding() -> None:
     )
     assert (found.evidence, len(found.places)) == ("2 failed calls in a row", 2)
     assert found.label == "Bash: Exit code 1"
+    # Each call and its result are 90 tokens: sent, with the last two uncached, written there next time, then read.
+    assert found.amount == 120 * OUTPUT + 180 * WRITE + 4 * INPUT + (88 + 90 + 88) * READ
 
 
 def test_successful_calls_are_no_failures() -> None:
@@ -147,6 +188,31 @@ def test_successful_calls_are_no_failures() -> None:
     assert not waste(
         "failed-call", call(0, 20_000, "Bash", {"command": "a"}, "error: 0"), cached_reply(20_000, 90, input_=0)
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "result", "is_failure"),
+    [
+        ("npm run lint:all", "Exit code 1\n3 problems", False),
+        ("cd app && go test ./...", "Exit code 1\nFAIL", False),
+        ("./gradlew check", "Exit code 1\n", False),
+        ("python3 -m pytest -q", "Exit code 1\n1 failed", False),
+        ("ls | grep x && cat y", "Exit code 1", False),
+        ("git rebase main", "Exit code 1\nCONFLICT (content): Merge conflict in a", False),
+        ("pytest", "Exit code 127\npytest: command not found", True),
+        ("grep x missing", "Exit code 2\ngrep: missing: No such file or directory", True),
+        ("python3 -c 'x", "Exit code 1\nSyntaxError", True),
+        ("cat missing", "Exit code 1\ncat: missing: No such file or directory", True),
+    ],
+)
+def test_exit_code_that_is_an_answer_is_no_failure(command: str, result: str, *, is_failure: bool) -> None:
+    """Tests, linters and builds report what is wrong, and a search may find nothing."""
+    found = waste(
+        "failed-call",
+        call(0, 20_000, "Bash", {"command": command}, result, error=True),
+        cached_reply(20_000, 90, input_=0),
+    )
+    assert bool(found) is is_failure
 
 
 def test_agent_whose_call_failed_is_unused() -> None:
@@ -173,6 +239,7 @@ def test_refused_call() -> None:
         cached_reply(9_000, 90, input_=0),
     )
     assert "Edit" in found.label
+    assert found.amount == 60 * OUTPUT + carried(88, WRITE)
     assert not waste("refused-call", call(0, 9_000, "Edit", edit, "updated"), cached_reply(9_000, 90, input_=0))
 
 
@@ -185,6 +252,7 @@ def test_interrupted_call() -> None:
         cached_reply(9_000, 90, input_=0),
     )
     assert found.label == "Bash sleep 9"
+    assert found.amount == 60 * OUTPUT + carried(88, WRITE)
     assert not waste(
         "interrupted-call", call(0, 9_000, "Bash", {"command": "sleep 9"}, "ok"), cached_reply(9_000, 90, input_=0)
     )
@@ -201,6 +269,8 @@ def test_unused_tools_need_the_tools_as_they_were_sent() -> None:
         cached_reply(9_000, 90, input_=0),
     )
     assert [finding.label for finding in found] == ["MCP server idle"]
+    assert found[0].amount == carried(found[0].tokens, WRITE, READ)
+    assert found[0].tokens > 3_000
     assert not waste("unused-tools", call(0, 9_000, "Read", {"file_path": "/a"}, "x"), cached_reply(9_000, 90))
 
 
@@ -215,6 +285,7 @@ def test_abandoned_branch() -> None:
     )
     (found,) = waste("abandoned-branch", *parts)
     assert found.label == "Branch with 1 request"
+    assert found.amount == 20_000 * READ + 20 * WRITE + 10 * OUTPUT
     assert not waste("abandoned-branch", *parts[:3])
 
 
@@ -228,3 +299,16 @@ def test_every_detector_is_documented() -> None:
     """docs/waste.md has a row for each."""
     page = (Path(__file__).parents[2] / "docs" / "waste.md").read_text()
     assert [name for name in DETECTORS if f"| `{name}` |" not in page] == []
+
+
+def test_loaded_tools_break_the_cache() -> None:
+    """A tool search adds definitions, which come before everything else in the window."""
+    loaded: Any = [{"type": "tool_reference", "tool_name": "WebFetch"}]
+    (found,) = waste(
+        "cache-break",
+        call(0, 20_000, "ToolSearch", {"query": "select:WebFetch"}, loaded),
+        cached_reply(0, 21_000, input_=0),
+    )
+    assert found.label == "tools: 20.0k tokens sent again"
+    assert "WebFetch" in found.evidence
+    assert found.amount == 20_000 * (WRITE - READ)

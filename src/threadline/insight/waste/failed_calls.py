@@ -1,28 +1,59 @@
 """Calls that failed, with what sending and carrying them cost.
 
-Calls of one tool that fail one after the other are one finding: an attempt and its retries. A command whose exit code
-is not zero counts only if its result is marked as an error, as Claude Code does. A test that fails is often what was
-asked for, so the advice depends on the person.
+Calls of one tool that fail one after the other are one finding: an attempt and its retries. Commands whose exit code is
+an answer do not count: tests, linters, type checkers and builds that report what is wrong, searches and comparisons
+that find nothing or a difference, and merges with conflicts.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import groupby
 
 from threadline.insight.waste.facts import Detector, Finding, SessionFacts
-from threadline.model.calls import Outcome
+from threadline.model.calls import Call, Outcome
 from threadline.model.text import count
 from threadline.model.waste import WasteLimits
 from threadline.render import one_line
+from threadline.shell_syntax import split_commands
 
 _MAX_ERROR = 60
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ANSWERS = _words("[ cmp diff egrep fgrep grep pgrep rg test which")
+# Programs that only check or build.
+_CHECKERS = _words(
+    """ava bazel biome black brakeman cargo-nextest clang-tidy cmake cppcheck ctest cypress dialyzer dialyxir eslint
+    flake8 golangci-lint gofmt govulncheck gradle gradlew hadolint isort jest karma ktlint lefthook make mocha mvn mvnw
+    mypy ninja nox nyc phpcs phpstan phpunit playwright pre-commit prettier psalm pylint pyright pytest py.test rspec
+    rubocop ruff rustfmt shellcheck standard stylelint swiftlint tflint tox tsc tsd turbo ty vet vite vitest xcodebuild
+    yamllint"""
+)
+# Words in the arguments of other programs that say the same: `npm run lint:fix`, `go vet`, `mix test`, `dotnet build`.
+_CHECK_WORDS = _words(
+    """bench build check checks ci clippy compile coverage credo dialyzer e2e fmt format integration lint linter mypy
+    pytest spec specs test tests tsc typecheck typescript unittest validate verify vet"""
+)
+_RUNNERS = _words(
+    """bun bundle bunx cargo composer deno dotnet docker go hatch just lein mise mix moon nix node npm npx nx pdm php
+    pipenv pnpm poetry python python3 py rails rake rush sbt stack swift task uv uvx yarn zig"""
+)
+_EXIT_CODE = re.compile(r"\s*Exit code (\d+)")
+_CONFLICT = re.compile(r"^CONFLICT \(|error: could not apply [0-9a-f]{6,}", re.MULTILINE)
+_NO_MATCH = 1
+_NOT_RUN = frozenset((124, 126, 127, 137, 143))  # timed out, not executable, not found, killed
+_PARTS = re.compile(r"[:./_=\\-]+")
 
 
 def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each run of failed calls of one tool."""
     for agent in facts.agents:
-        for (tool, failed), run in groupby(agent.calls, key=lambda call: (call.tool, call.outcome is Outcome.ERROR)):
+        for (tool, failed), run in groupby(agent.calls, key=lambda call: (call.tool, _is_failure(call))):
             if failed:
                 calls = list(run)
                 error = one_line(calls[0].output.strip() or "failed", _MAX_ERROR)
@@ -33,3 +64,38 @@ def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
 FAILED_CALLS = Detector(
     "failed-call", "Write down in CLAUDE.md how this is done here, so that the first attempt works.", detect
 )
+
+
+def _is_failure(call: Call) -> bool:
+    if call.outcome is not Outcome.ERROR:
+        return False
+    command = call.input.get("command") if isinstance(call.input, dict) else None
+    return not isinstance(command, str) or not _is_answer(command, call.output)
+
+
+def _is_answer(command: str, output: str) -> bool:
+    """Whether a failure is what a command was run for."""
+    if _CONFLICT.search(output) is not None:
+        return True
+    match = _EXIT_CODE.match(output)
+    if match is None or int(match[1]) in _NOT_RUN:
+        return False
+    commands = [simple.arguments for simple in split_commands(command) if simple.words]
+    if any(map(_is_check, commands)):
+        return True
+    searches = [_program(arguments) in _ANSWERS for arguments in commands]
+    is_silent = not output[match.end() :].strip()
+    return int(match[1]) == _NO_MATCH and (any(searches) if is_silent else bool(searches) and searches[-1])
+
+
+def _is_check(arguments: list[str]) -> bool:
+    program = _program(arguments)
+    if program in _CHECKERS:
+        return True
+    words = (word for text in arguments[1:4] if not text.startswith("-") for word in _PARTS.split(text.lower()))
+    return program in _RUNNERS and any(word in _CHECK_WORDS or word in _CHECKERS for word in words)
+
+
+def _program(arguments: list[str]) -> str:
+    name = re.split(r"[/\\]", arguments[0])[-1].lower()
+    return re.sub(r"\.(?:exe|cmd|bat|ps1|sh)$", "", name)

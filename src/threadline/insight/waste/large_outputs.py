@@ -2,8 +2,9 @@
 
 An output counts if it has at least `large_output` tokens and none of its distinctive words occurs in anything that the
 same agent wrote afterwards: replies, thinking, calls. A word is distinctive if it has at least five letters or digits
-and occurs in nothing that the agent or the person wrote before. An output without such words is not judged, and
-neither is one of the last calls, after which the agent wrote nothing.
+and occurs in nothing that the agent or the person wrote before. Numbers count as well, because a summary often repeats
+only those: "all 15 tests pass". An output without such words is not judged, and neither is one of the last calls, after
+which the agent wrote nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from threadline.model.session import Agent
 from threadline.model.text import extract_text
 from threadline.model.waste import WasteLimits
 
-_WORD = re.compile(r"[A-Za-z0-9_]{5,64}")
+_WORD = re.compile(r"[a-z0-9_]{5,64}|(?<![\w.])[0-9]{2,4}(?!\w|\.\d)")
 _MIN_WORDS = 10
 
 

@@ -1,28 +1,54 @@
 """Identical commands with identical output.
 
-A command counts if the same agent ran it before with exactly the same output, and no compaction came between the two.
-Commands with short output are cheap and often meant (`git status`), so the limit on amounts hides most of them.
+A command counts if the same agent ran it before in the same turn with exactly the same output, and nothing in between
+may have changed what it prints: no edit, no command that may write files, no agent or MCP tool, no compaction. So a
+build or a test after an edit does not count, and neither does a look after something that a person wrote.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from threadline.insight.blame.commands import may_write_files
 from threadline.insight.waste.facts import Detector, Finding, SessionFacts, call_label
 from threadline.insight.waste.repeats import repeated_calls
+from threadline.model.calls import Call
 from threadline.model.waste import WasteLimits
 
-_TOOLS = frozenset(("Bash", "PowerShell", "Grep", "Glob", "LS", "WebFetch", "WebSearch"))
+_SHELLS = frozenset(("Bash", "PowerShell"))
+_SEARCHES = frozenset(("Grep", "Glob", "LS", "WebFetch", "WebSearch"))
+_HARMLESS = _SEARCHES | frozenset(
+    ("Read", "NotebookRead", "TodoRead", "TodoWrite", "ToolSearch", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet")
+)
+# These write no file of the project, and change what git prints.
+_CHANGES_GIT = re.compile(r"\bgit\s+(?:-\S+\s+)*(?:add|branch|commit|config|fetch|init|notes|push|remote|tag)\b")
 
 
 def detect(facts: SessionFacts, limits: WasteLimits) -> Iterator[Finding]:
     """Yield each command with the runs that repeated an earlier one."""
-    for calls in repeated_calls(facts, _TOOLS, limits):
-        yield facts.calls_finding(
-            calls[1:],
-            label=f"{call_label(calls[0])}: run {len(calls)} times",
-            evidence=f"the same output as at line {calls[0].place.line}, still in the window",
-        )
+    for calls in repeated_calls(facts, _SHELLS | _SEARCHES, limits, _may_change):
+        for same_turn in _split_by_turn(calls):
+            if len(same_turn) >= max(2, limits.repeats):
+                yield facts.calls_finding(
+                    same_turn[1:],
+                    label=f"{call_label(same_turn[0])}: run {len(same_turn)} times",
+                    evidence=f"the same output as at line {same_turn[0].place.line}, and nothing changed in between",
+                )
+
+
+def _may_change(call: Call) -> bool:
+    if call.tool not in _SHELLS:
+        return call.tool not in _HARMLESS
+    command = call.input.get("command") if isinstance(call.input, dict) else None
+    return not isinstance(command, str) or may_write_files(command) or _CHANGES_GIT.search(command) is not None
+
+
+def _split_by_turn(calls: list[Call]) -> Iterator[list[Call]]:
+    turns: dict[int | None, list[Call]] = {}
+    for call in calls:
+        turns.setdefault(call.turn, []).append(call)
+    yield from turns.values()
 
 
 REPEATED_COMMANDS = Detector(

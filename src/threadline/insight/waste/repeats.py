@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from threadline.insight.waste.facts import SessionFacts
@@ -12,24 +14,40 @@ from threadline.model.session import Agent, CompactionKind
 from threadline.model.waste import WasteLimits
 
 
-def repeated_calls(facts: SessionFacts, tools: frozenset[str], limits: WasteLimits) -> Iterator[list[Call]]:
-    """Yield calls of these tools that are equal, without a compaction between them. The first of them comes first."""
+def repeated_calls(
+    facts: SessionFacts,
+    tools: frozenset[str],
+    limits: WasteLimits,
+    may_change: Callable[[Call], bool] = lambda _call: False,
+) -> Iterator[list[Call]]:
+    """Yield calls of these tools that are equal, without a compaction between them. The first of them comes first.
+
+    Another call between them that `may_change` what they return also separates them.
+    """
     for agent in facts.agents:
-        for calls in _group_equal(agent, tools):
+        for calls in _group_equal(agent, tools, may_change):
             if len(calls) >= max(2, limits.repeats):
                 yield calls
 
 
-def _group_equal(agent: Agent, tools: frozenset[str]) -> list[list[Call]]:
+def _group_equal(agent: Agent, tools: frozenset[str], may_change: Callable[[Call], bool]) -> Iterator[list[Call]]:
     boundaries = sorted(
         compaction.place.line for compaction in agent.compactions if compaction.kind is not CompactionKind.MICRO
     )
-    groups: dict[tuple[Any, ...], list[Call]] = {}
-    for call in agent.calls:
+    positions: dict[tuple[Any, ...], list[int]] = {}
+    for at, call in enumerate(agent.calls):
         if call.tool in tools and call.outcome is Outcome.OK and call.output.strip():
             window = bisect_left(boundaries, call.place.line)
-            groups.setdefault((window, call.tool, _frozen(call.input), call.output), []).append(call)
-    return list(groups.values())
+            positions.setdefault((window, call.tool, _frozen(call.input), call.output), []).append(at)
+    changing = cache(lambda at: may_change(agent.calls[at]))  # few calls are between equal ones
+    for equal in positions.values():
+        group = [agent.calls[equal[0]]]
+        for before, at in pairwise(equal):
+            if any(map(changing, range(before + 1, at))):
+                yield group
+                group = []
+            group.append(agent.calls[at])
+        yield group
 
 
 def _frozen(value: Any) -> str:

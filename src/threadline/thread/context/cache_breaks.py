@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from threadline.model.attachments import Delta, HookAttachment, OutputStyle
+from threadline.model.blocks import ToolReferenceBlock, ToolResultBlock
 from threadline.model.context import BreakCause, CacheBreak, ContextWindow
 from threadline.model.entries import (
     ApiRequestEntry,
@@ -250,6 +251,9 @@ def _list_names(verb: str, names: Sequence[str]) -> str:
 
 def _tool_change(entry: Entry) -> str | None:
     """Describe the tools, agents, servers or output style that a row adds or removes. A first list is not a change."""
+    loaded = _loaded_tools(entry) if isinstance(entry, UserEntry) else []
+    if loaded:
+        return f"tools were loaded at line {entry.line.number}{_list_names('added', loaded)}"
     attachment = entry.attachment if isinstance(entry, AttachmentEntry) else None
     if isinstance(attachment, OutputStyle):
         return f"the output style was set at line {entry.line.number}"
@@ -261,6 +265,14 @@ def _tool_change(entry: Entry) -> str | None:
         return None
     what = attachment.type.removesuffix("_delta").replace("_", " ")
     return f"{what} changed at line {entry.line.number}{_list_names('added', added)}{_list_names('removed', removed)}"
+
+
+def _loaded_tools(entry: UserEntry) -> list[str]:
+    """The names of tools whose definitions a tool search added."""
+    blocks = entry.message.blocks if entry.message is not None else ()
+    contents = (block.content for block in blocks if isinstance(block, ToolResultBlock))
+    items = (item for content in contents if isinstance(content, list) for item in content)
+    return [item.tool_name for item in items if isinstance(item, ToolReferenceBlock) and item.tool_name]
 
 
 def _shorten(value: Any) -> str:
