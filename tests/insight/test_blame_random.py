@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 from random import Random
 
 import pytest
@@ -37,6 +38,7 @@ class World:
     """A file that several writers change. It knows the truth, and records what sessions and git would record."""
 
     random: Random
+    with_git: bool
     lines: list[Line] = field(default_factory=list)
     facts: list[OwnedFact] = field(default_factory=list)
     commits: list[CommittedVersion] = field(default_factory=list)
@@ -73,12 +75,19 @@ class World:
         return start, end, new
 
     def settle(self) -> None:
-        """End a step: a line that was removed and written again has either writer."""
+        """End a step: a line that was removed and written again, in whatever indentation, has either writer."""
         removed: dict[str, set[str]] = {}
         for line in self.deleted:
-            removed.setdefault(line.text, set()).update(line.writers)
+            removed.setdefault(line.text.strip(), set()).update(line.writers)
+        written = {id(line) for line in self.inserted if line.text.strip() in removed}
         for line in self.inserted:
-            line.writers |= removed.get(line.text, set())
+            line.writers |= removed.get(line.text.strip(), set())
+        for _, run in groupby(self.lines, key=lambda line: line.text):
+            equal = list(run)
+            if any(id(line) in written for line in equal):  # nobody can tell which of them was written again
+                writers = frozenset[str]().union(*(line.writers for line in equal))
+                for line in equal:
+                    line.writers = writers
         self.deleted, self.inserted = [], []
 
     def origin(self, session: str) -> BlamedLine:
@@ -168,6 +177,8 @@ class World:
 
     def commit(self) -> None:
         """The text is committed."""
+        if not self.with_git:
+            return
         self.settle()
         parents = (self.commits[-1].id,) if self.commits else ()
         name = f"{len(self.commits):040x}"
@@ -189,7 +200,7 @@ class World:
 
 def play(seed: int, steps: int, *, with_git: bool) -> tuple[World, list[BlamedLine]]:
     """A random history, and the origins of the last text."""
-    world = World(Random(seed))  # noqa: S311 - not a secret
+    world = World(Random(seed), with_git)  # noqa: S311 - not a secret
     for _ in range(steps):
         world.act()
     world.settle()

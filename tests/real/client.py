@@ -75,6 +75,7 @@ class Client:
     failures: dict[str, str] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
     timeout_seconds: float = 90
+    variables: dict[str, str] = field(default_factory=dict)
 
     @property
     def claude_home(self) -> Path:
@@ -134,6 +135,7 @@ class Client:
             "ANTHROPIC_API_KEY": _KEY,
             "DISABLE_ERROR_REPORTING": "1",
             **dict.fromkeys(quiet, "1"),
+            **self.variables,
         }
 
 

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-_MIN_LETTERS = 3
+_MIN_LETTERS = 5
 # Lines with fewer letters are too common to be recognised elsewhere in the file, or in another form.
 _MIN_MOVED_LETTERS = 8
 # A limit for hostile input: how often a line may be looked at, on average.
@@ -241,17 +241,21 @@ class _Doubts:
         distinctive = {new[position] for position in inserted if self._is_distinctive(position)}
         if not distinctive:
             return
-        kept = {source[0] for source, is_new in zip(sources, may_be_new, strict=True) if source and not is_new}
-        old_at = {line: at for at, line in enumerate(old) if line in distinctive}
+        removed = [at for gap, _ in self._alignment.gaps for at in gap]
+        old_counts = Counter(self._old_forms[at] for at in removed)
+        new_counts = Counter(self._new_forms[at] for at in inserted)
+        old_at = {old[at]: at for at in removed if old[at] in distinctive}
+        is_removed = set(removed)
         for position in inserted:
             at = old_at.get(new[position])
-            if at is None or at in kept:
+            if at is None:
                 continue
             sources[position], may_be_new[position] = (at,), not is_recognizable(new[position])
             for step in (1, -1) if is_recognizable(new[position]) else ():
                 near, to = at + step, position + step
-                while 0 <= near < len(old) and 0 <= to < len(new) and near not in kept:
-                    if old[near] != new[to] or not may_be_new[to]:
+                while near in is_removed and 0 <= to < len(new) and old[near] == new[to] and not sources[to]:
+                    form = self._new_forms[to]
+                    if old_counts[form] != 1 or new_counts[form] != 1:
                         break
                     sources[to], may_be_new[to] = (near,), False
                     near, to = near + step, to + step

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from threadline.insight.blame.alignment import align
 from threadline.insight.blame.origins import (
+    AMBIGUOUS,
     BEFORE,
     OUTSIDE,
     PERSON,
@@ -25,7 +26,6 @@ from threadline.insight.blame.origins import (
     Windows,
     apply_claims,
     carry,
-    fill,
     restore,
     split_lines,
 )
@@ -112,7 +112,8 @@ class FileTimeline:
             origins = restore(lines, origins, restored)
         base = self._base((self.time if since is None else since) if before is not None else 0.0)
         if base is not None:
-            origins = fill(origins, carry(base, lines, lambda _: new, is_outside=True))
+            committed = carry(base, lines, lambda _: new, is_outside=True)
+            origins = [_check_commit(origin, view, new) for origin, view in zip(origins, committed, strict=True)]
         return apply_claims(lines, origins, self.claims)
 
     def _write(self, text: str, writer: Callable[[str], Origin]) -> None:
@@ -143,6 +144,16 @@ class FileTimeline:
         self._text, self.version = text, Version(lines, origins)
         self.written.update(line for line, origin in zip(lines, origins, strict=True) if origin.session is not None)
         self._recorded.add(self.version)
+
+
+def _check_commit(origin: Origin, committed: Origin, new: Origin) -> Origin:
+    """The origin of a line, with what the last commit knows about it.
+
+    A line that a later commit does not have was removed and written again.
+    """
+    if not origin.known:
+        return committed if committed.known else origin
+    return AMBIGUOUS if committed is new or (committed.known and committed is not origin) else origin
 
 
 def _is_same(text: str, other: str | None) -> bool:
