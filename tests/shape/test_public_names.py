@@ -6,20 +6,20 @@ import threadline
 
 NAMES = """
 Act ActKind Agent AgentList AgentResult Ambiguous AnyEntry Archive ArtifactResult AskUserQuestionResult AssistantEntry
-AttachmentEntry BadQuery Block Branch Call CallFilter CallList ChainEntry Charge Compaction Content ContentBlock Context
-Continuation CronResult DocumentBlock EditResult EnterPlanModeResult Entry EntryFilter EntryStream Error Examination
-ExitPlanModeResult Failure FailureFilter FailureList FileEdit FileList FileLog FileState Flag Follower Found GlobResult
-GrepResult Head Hit Hits Home Hunk ImageBlock Index IndexBusy KINDS Ledger Line ListAgentsResult ListedAgent ListedCall
-ListedFile ListedProblem Listing LspResult McpResourceResult McpResult Message Missing MissingAgent MonitorResult
-MultiEditResult NotFound NotebookEditResult OneEdit OtherBlock OtherEntry OtherResult Outcome OutputResult OutputTask
-Overview Place Problem ProblemKind ProblemList ProgressEntry Project PromptFilter PromptHistory PromptList Rate Rates
-ReadFile ReadResult ReportFindingsResult Request Row Rows ScanResult ScheduleWakeupResult SecretFilter SendMessageResult
-SendUserFileResult Session SessionCosts SessionFilter SessionList SessionPrompt SessionSummary ShellOutputResult
-ShellResult SideFile SkillResult State StatusChange StopResult Sum SystemEntry Table Task TaskListResult TaskResult
-TaskState TaskUpdateResult TeamResult TextBlock ThinkingBlock Thread Title Todo TodoState TodoWriteResult ToolResult
-ToolResultBlock ToolSearchResult ToolStats ToolUseBlock Transcript Turn TypedPrompt Unreadable Usage UserEntry
-WebFetchResult WebSearchResult WorkflowResult WorktreeResult WriteResult entries extract_text folder_matches folder_name
-heads homes ledger look open parse_timestamp rates read read_side_file typed_result
+AttachmentEntry BadQuery Block Branch Budget BudgetUse Call CallFilter CallList ChainEntry Charge Compaction Content
+ContentBlock Context Continuation CronResult DocumentBlock EditResult EnterPlanModeResult Entry EntryFilter EntryStream
+Error Examination ExitPlanModeResult Failure FailureFilter FailureList FileEdit FileList FileLog FileState Flag Follower
+Found GlobResult GrepResult Head Hit Hits Home Hunk ImageBlock Index IndexBusy KINDS Ledger Line ListAgentsResult
+ListedAgent ListedCall ListedFile ListedProblem Listing LspResult McpResourceResult McpResult Message Missing
+MissingAgent MonitorResult MultiEditResult NotFound NotebookEditResult OneEdit OtherBlock OtherEntry OtherResult Outcome
+OutputResult OutputTask Overview Place Problem ProblemKind ProblemList ProgressEntry Project PromptFilter PromptHistory
+PromptList Rate Rates ReadFile ReadResult ReportFindingsResult Request Row Rows ScanResult ScheduleWakeupResult
+SecretFilter SendMessageResult SendUserFileResult Session SessionCosts SessionFilter SessionList SessionPrompt
+SessionSummary ShellOutputResult ShellResult SideFile SkillResult State StatusChange StopResult Sum SystemEntry Table
+Task TaskListResult TaskResult TaskState TaskUpdateResult TeamResult TextBlock ThinkingBlock Thread Title Todo TodoState
+TodoWriteResult ToolResult ToolResultBlock ToolSearchResult ToolStats ToolUseBlock Transcript Turn TypedPrompt
+Unreadable Usage UserEntry WebFetchResult WebSearchResult WorkflowResult WorktreeResult WriteResult entries extract_text
+folder_matches folder_name heads homes ledger look open parse_timestamp rates read read_side_file typed_result
 """
 
 
