@@ -158,6 +158,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
         "why": [["last", "--json"], ["last", "--jsonl"]],
         "blame": [[edited_file, "--no-git", "--json"], [edited_file, "--no-git", "--jsonl"]],
         "waste": [["e3e75616", "--min", "0", "--jsonl"]],  # a session with an abandoned branch
+        "tools": [["--jsonl"]],
         "outcomes": [["--jsonl"], ["--list", "--jsonl"]],
         "digest": [["--month", "2026-11", "--json"], ["--month", "2026-11", "--jsonl"]],
         "budget": [["--jsonl"], ["set", "9/week", "--jsonl"], ["remove", "week", "--jsonl"]],

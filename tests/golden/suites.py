@@ -61,6 +61,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "why-by-kind": ("why", BRANCHED, "--by", "kind"),
     "waste": ("waste", BRANCHED, "--min", "0"),
     "blame": ("blame", "shelf.py", "--no-git"),
+    "tools": ("tools",),
+    "tools-command": ("tools", "--by", "command", "--no-cost"),
     "outcomes": ("outcomes",),
     "outcomes-list": ("outcomes", "--list", "--limit", "30"),
     "digest": ("digest", "--week", "2026-W45", "--tz", "Europe/Berlin"),

@@ -46,12 +46,12 @@ if TYPE_CHECKING:
         SessionFacts,
         StoredSession,
     )
-    from threadline.insight import CauseList, CauseSource, OutcomeReport, SessionInsight
+    from threadline.insight import CauseList, CauseSource, OutcomeReport, ResultCost, SessionInsight
     from threadline.load import Session
     from threadline.model.attribution import Attribution
     from threadline.model.blame import Blame
     from threadline.model.budgets import Budget, BudgetUse
-    from threadline.model.calls import FileList, ListedCall
+    from threadline.model.calls import FileList, ListedCall, ToolGroups
     from threadline.model.digest import Digest
     from threadline.model.edits import FileLog
     from threadline.model.entries import Entry
@@ -1361,6 +1361,55 @@ class Archive:
 
         place = call.place
         return read_call_input(place.transcript, place.offset, place.line, call.id, place.length)
+
+    @named_keywords
+    def tools(
+        self,
+        by: str = "tool",
+        *,
+        tools: Names = (),
+        costs: bool = True,
+        session: str | None = None,
+        project: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int | None = None,
+    ) -> ToolGroups:
+        """How often calls were made and failed, how long they took, and what their results cost, most frequent first.
+
+        `by` is `tool`, `server`, `command` (a program of a shell command), `model`, `version`, `day`, `week` or
+        `project`. `tools` are names of tools, old or new. Costs come from the attribution of every session, which
+        takes time if it has not been stored yet; `costs=False` leaves them out. Builds the index if needed.
+
+        Raises:
+            BadQuery: a value makes no sense.
+            IndexBusy: another process is building the index.
+        """
+        from threadline.insight import TOOL_KEYS, add_up_calls
+        from threadline.model.calls import ToolGroups
+
+        (key,) = parse_names("by", by, TOOL_KEYS)
+        names = parse_names("tools", tools)
+        chosen = self._call_filter(None, session, project, since, until, None)
+        result_costs = self._result_costs(project) if costs else None
+        calls = self.open_index().tool_calls(chosen, key, self.zone, names)
+        groups = add_up_calls(calls, result_costs, key)
+        shown = groups[: check_limit(limit)]
+        return ToolGroups(shown, len(groups) - len(shown))
+
+    def _result_costs(self, project: str | None) -> dict[str, ResultCost]:
+        """What the result of each call cost, by the call's id."""
+        from threadline.insight import ResultCost, add_costs
+        from threadline.model.attribution import CauseKind
+
+        self.open_index()
+        index, stored, computed = self._insights(project, None, None, None)
+        costs = index.result_costs(stored) if index is not None else {}
+        for cause in (cause for insight in computed for cause in insight.attribution.rows):
+            if cause.kind is CauseKind.RESULT and cause.call is not None:
+                cost = ResultCost(cause.tokens, float(cause.amount), cause.estimated)
+                costs[cause.call] = add_costs(costs[cause.call], cost) if cause.call in costs else cost
+        return costs
 
     @named_keywords
     def outcomes(

@@ -48,6 +48,7 @@ COMMANDS = {
     "why": "Show what made a session expensive.",
     "waste": "Show what a session spent without need.",
     "outcomes": "Show commits, pull requests, tests and lines, and their cost.",
+    "tools": "Show how reliable, quick and expensive tools are.",
     "blame": "Show who wrote each line of a file: which session, turn and prompt.",
     "digest": "Show what was done in a week, and what it cost.",
     "budget": "Set budgets, and show what is left of them.",
@@ -65,7 +66,7 @@ COMMANDS = {
     "demo": "Write a small example Claude home to try things on.",
 }
 """Every command with its one-line help, in help order. A module with the same name defines it, see `_PACKAGES`."""
-_PACKAGES = dict.fromkeys(("blame", "budget", "digest", "outcomes", "waste", "why"), "insight")
+_PACKAGES = dict.fromkeys(("blame", "budget", "digest", "outcomes", "tools", "waste", "why"), "insight")
 """The packages of commands that are not modules of this package."""
 _CCUSAGE_REPORTS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session"}
 _KEEP_COMMANDS = frozenset({"restore", "verify", "merge", "forget", "pack", "install", "status", "diff", "repair"})

@@ -12,7 +12,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import datetime
+from datetime import datetime, tzinfo
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from threadline.index.sql import QueryResult
     from threadline.index.summaries import IndexedSummaries, SessionBrief
     from threadline.index.vocabulary import Vocabulary
-    from threadline.insight import OutcomeFacts
+    from threadline.insight import OutcomeFacts, ResultCost, ToolCall
     from threadline.model.calls import FileList, ListedCall
     from threadline.model.summaries import KnownLinks
     from threadline.model.waste import Waste
@@ -408,6 +408,18 @@ class Index:
         from threadline.index.outcome_queries import find_outcomes
 
         return find_outcomes(self._connection, selection)
+
+    def tool_calls(self, selection: CallFilter, by: str, zone: tzinfo, tools: Sequence[str] = ()) -> Iterator[ToolCall]:
+        """Calls, each once, with the groups that they belong to by a key of `threadline.insight.TOOL_KEYS`."""
+        from threadline.index.tool_queries import read_tool_calls
+
+        return read_tool_calls(self._connection, selection, by, zone, tools)
+
+    def result_costs(self, sessions: Iterable[StoredSession]) -> dict[str, ResultCost]:
+        """What the results of calls cost, in sessions whose costs are stored."""
+        from threadline.index.tool_queries import read_result_costs
+
+        return read_result_costs(self._connection, [session.number for session in sessions])
 
     def activity(self, since: datetime | None = None) -> Activity:
         """How many sessions, prompts, calls and agents there were, since a time or ever."""

@@ -54,6 +54,16 @@ if TYPE_CHECKING:
         waste_record,
     )
     from threadline.insight.session_insight import SessionInsight, read_insight
+    from threadline.insight.tool_stats import (
+        NO_VALUE,
+        TOOL_KEYS,
+        ResultCost,
+        ToolCall,
+        add_costs,
+        add_up_calls,
+        time_key,
+        tool_group_record,
+    )
     from threadline.insight.waste import DETECTORS, filter_waste, find_waste
     from threadline.insight.waste.facts import SessionFacts, add_amounts
 
@@ -89,6 +99,16 @@ __getattr__ = lazy_exports(
         "outcomes.session_outcomes": ["session_outcomes"],
         "outcomes.test_runners": ["count_tests"],
         "outcomes.verification": ["RepositoryCheck"],
+        "tool_stats": [
+            "NO_VALUE",
+            "ResultCost",
+            "TOOL_KEYS",
+            "ToolCall",
+            "add_costs",
+            "add_up_calls",
+            "time_key",
+            "tool_group_record",
+        ],
         "waste": ["DETECTORS", "filter_waste", "find_waste"],
         "waste.facts": ["SessionFacts", "add_amounts"],
     },

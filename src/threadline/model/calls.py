@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -221,3 +222,46 @@ class FileList(Listing[ListedFile]):
 
     row_type = ListedFile
     noun = "file"
+
+
+class ToolGroup(Struct, frozen=True):
+    """The calls of a tool, server, program, model, version, day, week or project.
+
+    - `errors` are failed calls; `exit_codes` are those of them that are commands with an exit code other than 0.
+    - `denied` were refused, `interrupted` stopped, `lost` never got a result, and `pending` have none yet.
+    - `median` and `p95` are durations in seconds, of calls that ended by themselves (ok or error).
+    - `output_tokens` is the size of the results, and `carried` what it cost in USD to send them and to carry them with
+      later requests. Both depend on estimates if `estimated`; None if costs were not asked for.
+    """
+
+    key: str
+    calls: int
+    ok: int
+    errors: int
+    exit_codes: int
+    denied: int
+    interrupted: int
+    lost: int
+    pending: int
+    median: float | None
+    p95: float | None
+    output_tokens: int | None = None
+    carried: Decimal | None = None
+    estimated: bool = False
+
+    @property
+    def failure_rate(self) -> float:
+        """The share of calls that did not succeed, of those that ended."""
+        ended = self.calls - self.pending
+        return (ended - self.ok) / ended if ended else 0.0
+
+    def __repr__(self) -> str:
+        return f"ToolGroup({self.key!r}, {self.calls} calls, {self.errors} errors)"
+
+
+class ToolGroups(Listing[ToolGroup]):
+    """Calls added up, the most frequent first, or in order of time."""
+
+    row_type = ToolGroup
+    noun = "group"
+    added = {"failure_rate": float}  # noqa: RUF012 - annotated in the base class

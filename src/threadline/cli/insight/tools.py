@@ -1,0 +1,142 @@
+"""`threadline tools`: how reliable, quick and expensive tools are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import tzinfo
+
+import click
+
+from threadline.cli import output as out
+from threadline.cli.filters import CrossSessionFilter
+from threadline.cli.options import (
+    complete_with,
+    home_option,
+    limit_option,
+    output_options,
+    project_option,
+    since_option,
+    timezone_option,
+    until_option,
+)
+from threadline.cli.output import print_listing
+from threadline.cli.resolve import open_archive
+from threadline.insight import TOOL_KEYS, tool_group_record
+from threadline.model.calls import ToolGroup, ToolGroups
+from threadline.model.text import count, format_amount, format_tokens
+
+_DEFAULT_LIMIT = 30
+_WIDE = 100
+_SECONDS_PER_MINUTE = 60
+_EPILOG = """
+\b
+Examples:
+  threadline tools --since 30d             calls, failures, durations and costs of each tool
+  threadline tools --by command            by program: git, npm, pytest …
+  threadline tools --by server             by MCP server
+  threadline tools --by week --tool Bash   over time
+  threadline tools --by version --json     did an update change something?
+  threadline tools --no-cost               quick, without attributing costs
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("session", required=False, shell_complete=complete_with("sessions"))
+@click.option("--by", type=click.Choice(TOOL_KEYS), default="tool", show_default=True, help="Add up by this key.")
+@click.option(
+    "--tool",
+    "names",
+    shell_complete=complete_with("tools"),
+    multiple=True,
+    metavar="TOOL",
+    help="Only calls of this tool, by old or new name. Repeatable.",
+)
+@click.option("--cost/--no-cost", "costs", default=True, help="Show output tokens and carried cost. Default: --cost.")
+@project_option()
+@since_option()
+@until_option()
+@timezone_option
+@limit_option(f"Show at most N rows. Default: {_DEFAULT_LIMIT} in a table, otherwise all.")
+@home_option
+@output_options
+def tools(
+    session: str | None,
+    *,
+    by: str,
+    names: tuple[str, ...],
+    costs: bool,
+    project: str | None,
+    since: str | None,
+    until: str | None,
+    zone: tzinfo,
+    limit: int | None,
+    homes: tuple[str, ...],
+    output: str,
+) -> int:
+    """Show how reliable, quick and expensive tools are.
+
+    For each tool: calls, failures by kind, median and 95th percentile of the duration, the size of the results, and
+    what it cost to send them and to carry them with later requests. Sizes and costs marked ~ depend on estimates.
+    Durations are the time between a call and its result, of calls that ended by themselves. They include waiting for
+    permission.
+
+    With --by command, a shell command counts for each program that it runs. A call that a fork or a resumed session
+    repeats counts once. Costs are attributed when they are first needed, which reads every session.
+
+    SESSION is the start of a session id, or `last`.
+    """
+    criteria = CrossSessionFilter.parse(project, since, until, limit, zone)
+    shown = criteria.limit or (_DEFAULT_LIMIT if output == "table" else None)
+    with open_archive(homes) as archive:
+        archive.zone = zone
+        filters = criteria.archive_arguments() | {"limit": shown}
+        groups = archive.tools(by, tools=names, costs=costs, session=session, **filters)
+        return print_listing(
+            groups,
+            output,
+            row=lambda group: tool_group_record(group, by),
+            table=lambda _rows: _table(groups, by),
+            nothing=lambda: criteria.explain_project(archive) or "No calls. Remove a filter.",
+        )
+
+
+def _table(groups: ToolGroups, by: str) -> str:
+    columns: dict[str, Callable[[ToolGroup], str]] = {
+        "calls": lambda group: f"{group.calls:,}",
+        "failed": lambda group: f"{group.failure_rate:.0%}" if group.failure_rate else "",
+        "errors": lambda group: _format_count(group.errors - group.exit_codes),
+        "exit≠0": lambda group: _format_count(group.exit_codes),
+        "denied": lambda group: _format_count(group.denied),
+        "stopped": lambda group: _format_count(group.interrupted),
+        "lost": lambda group: _format_count(group.lost),
+        "median": lambda group: _format_seconds(group.median),
+        "p95": lambda group: _format_seconds(group.p95),
+        "output": lambda group: _mark(group, format_tokens(group.output_tokens) if group.output_tokens else ""),
+        "cost": lambda group: _mark(group, format_amount(group.carried) if group.carried else ""),
+    }
+    dropped = ["errors", "exit≠0", "stopped", "lost"] if out.terminal_width() < _WIDE else []
+    if not any(group.output_tokens for group in groups):
+        dropped += ["output", "cost"]
+    for name in dropped:
+        del columns[name]
+    cells: list[Sequence[str]] = [[*(show(group) for show in columns.values()), group.key] for group in groups]
+    table = out.format_table([*columns, by], cells, right=range(len(columns)), ends=by == "project")
+    return f"{table}\n\n{count(groups.more, 'more group')}: use --limit N." if groups.more else table
+
+
+def _mark(group: ToolGroup, text: str) -> str:
+    return f"~{text}" if text and group.estimated else text
+
+
+def _format_count(number: int) -> str:
+    return f"{number:,}" if number else ""
+
+
+def _format_seconds(seconds: float | None) -> str:
+    """A duration: `0.04s`, `12s`, `3m 5s`; empty if unknown."""
+    if seconds is None:
+        return ""
+    if seconds < 10:  # noqa: PLR2004 - below ten seconds, tenths matter
+        return f"{seconds:.2f}s" if seconds < 1 else f"{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), _SECONDS_PER_MINUTE)
+    return f"{minutes}m {rest}s" if minutes else f"{rest}s"

@@ -1,0 +1,106 @@
+"""Read calls and the costs of their results from the index, to add them up by tool, program, model and more."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import tzinfo
+from typing import Any
+
+from threadline.index.listings import CallFilter, select_transcripts
+from threadline.index.schema import PREFERRED_COPY_SQL
+from threadline.index.store import decode_path
+from threadline.insight import NO_VALUE, ResultCost, ToolCall, add_costs, time_key
+from threadline.model.text import current_tool_name, mcp_server, names_tool
+
+# ruff: noqa: S608 - statements are built from our own names and numbers
+
+_COLUMNS = "c.call, c.outcome, c.exit_code, c.duration, c.moment, c.tool_id, c.source_id, c.entry_id, c.position"
+_IN_TRANSCRIPTS = """ CROSS JOIN entries e ON e.entry_id = c.entry_id
+    CROSS JOIN transcripts t ON t.transcript_id = e.transcript_id"""
+_IS_COPY = f"""SELECT 1 FROM call_rows c JOIN entries e ON e.entry_id = c.entry_id
+    JOIN transcripts t ON t.transcript_id = e.transcript_id
+    WHERE c.entry_id = ? AND c.position = ? AND EXISTS({PREFERRED_COPY_SQL})"""
+_SELECT_REPEATED = "SELECT call FROM call_rows GROUP BY call HAVING COUNT(*) > 1"
+_SELECT_PROGRAMS = "SELECT r.entry_id, r.position, p.program FROM program_rows r JOIN programs p USING(program_id)"
+_SELECT_COSTS = """SELECT call, tokens, amount, estimated FROM cause_rows
+    WHERE kind = 'result' AND call IS NOT NULL AND insight_id IN (SELECT value FROM json_each(?))"""
+_NO_VALUE = (NO_VALUE,)
+_Row = tuple[Any, ...]
+
+
+def read_tool_calls(
+    connection: sqlite3.Connection, selection: CallFilter, by: str, zone: tzinfo, tools: Sequence[str] = ()
+) -> Iterator[ToolCall]:
+    """The calls of a filter, each once, with the groups they belong to."""
+    numbers = {
+        number: name
+        for number, name in connection.execute("SELECT tool_id, tool FROM tools")
+        if not tools or names_tool(tools, name)
+    }
+    rows = _select_calls(connection, selection, by, numbers if tools else None)
+    key = _key_function(connection, by, zone, numbers)
+    for row in rows:
+        yield ToolCall(key(row), row[0], row[1], row[2], row[3])
+
+
+def _select_calls(
+    connection: sqlite3.Connection, selection: CallFilter, by: str, tools: Collection[int] | None
+) -> Iterable[_Row]:
+    conditions = selection.time_conditions("c.moment")
+    query = f"SELECT {_COLUMNS} FROM call_rows c"
+    if selection.has_scope or by == "project":
+        query = f"SELECT {_COLUMNS}, t.project_id FROM call_rows c{_IN_TRANSCRIPTS}"
+    if selection.has_scope:
+        conditions.append(select_transcripts(connection, selection.session, selection.project).condition)
+    if tools is not None:
+        conditions.append(f"c.tool_id IN ({', '.join(map(str, tools))})")
+    if conditions:
+        query += f" WHERE {' AND '.join(conditions)}"
+    rows = connection.execute(query).fetchall()
+    if selection.has_scope:  # the copy that counts may be outside of the selection
+        repeated = {call for (call,) in connection.execute(_SELECT_REPEATED)}
+    else:
+        repeated = {call for call, number in Counter(row[0] for row in rows).items() if number > 1}
+    return [row for row in rows if row[0] not in repeated or connection.execute(_IS_COPY, row[7:9]).fetchone() is None]
+
+
+def _key_function(
+    connection: sqlite3.Connection, by: str, zone: tzinfo, tools: dict[int, str]
+) -> Callable[[_Row], Iterable[str]]:
+    """A function that returns the groups of a call."""
+    if by in ("day", "week"):
+        name_time = time_key(by, zone)
+        return lambda row: (name_time(row[4]),)
+    if by == "command":
+        programs: dict[tuple[int, int], list[str]] = {}
+        for entry, position, program in connection.execute(_SELECT_PROGRAMS):
+            programs.setdefault((entry, position), []).append(program)
+        return lambda row: programs.get((row[7], row[8]), ())
+    if by == "project":
+        projects = {
+            number: (decode_path(name),)
+            for number, name in connection.execute("SELECT project_id, COALESCE(path, folder) FROM projects")
+        }
+        return lambda row: projects.get(row[9], _NO_VALUE)
+    if by in ("model", "version"):
+        sources = {
+            number: (name or NO_VALUE,)
+            for number, name in connection.execute(f"SELECT source_id, {by} FROM call_sources")
+        }
+        return lambda row: sources.get(row[6], _NO_VALUE)
+    name = current_tool_name if by == "tool" else lambda tool: mcp_server(tool) or NO_VALUE
+    names = {number: (name(tool),) for number, tool in tools.items()}
+    return lambda row: names.get(row[5], ())
+
+
+def read_result_costs(connection: sqlite3.Connection, insights: Iterable[int]) -> dict[str, ResultCost]:
+    """The size and the cost of each call's result, of sessions whose costs are stored."""
+    costs: dict[str, ResultCost] = {}
+    for call, tokens, amount, estimated in connection.execute(_SELECT_COSTS, (json.dumps(list(insights)),)):
+        before = costs.get(call)
+        cost = ResultCost(tokens, float(amount), bool(estimated))
+        costs[call] = cost if before is None else add_costs(before, cost)
+    return costs

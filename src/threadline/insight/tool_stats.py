@@ -1,0 +1,146 @@
+"""Add up calls by tool, server, program, model, version, project or time: failures, durations, sizes and costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
+from decimal import Decimal
+from functools import cache
+from typing import Any, NamedTuple
+
+from threadline.model.calls import ToolGroup
+
+TOOL_KEYS = ("tool", "server", "command", "model", "version", "day", "week", "project")
+"""What calls can be added up by."""
+TIME_KEYS = frozenset(("day", "week"))
+NO_VALUE = "(none)"
+_PENDING = "pending"
+_ENDED = frozenset(("ok", "error"))
+_MICRO = Decimal("0.000001")
+_PERCENTILE = 0.95
+
+
+class ResultCost(NamedTuple):
+    """The size of a call's result, what it cost to send and carry it, and whether that depends on an estimate."""
+
+    tokens: int
+    amount: float
+    is_estimated: bool
+
+
+def add_costs(first: ResultCost, second: ResultCost) -> ResultCost:
+    """The costs of two parts of a result."""
+    return ResultCost(
+        first.tokens + second.tokens, first.amount + second.amount, first.is_estimated or second.is_estimated
+    )
+
+
+class ToolCall(NamedTuple):
+    """A call, as far as it is added up. `keys` are the groups it belongs to; `duration` is in milliseconds."""
+
+    keys: Iterable[str]
+    call: str
+    outcome: str | None
+    exit_code: int | None
+    duration: int | None
+
+
+class _Sum:
+    """The calls of one group, added up."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.exit_codes = 0
+        self.durations: list[int] = []
+        self.tokens = 0
+        self.amount = 0.0
+        self.is_estimated = False
+
+    def group(self, key: str, *, has_costs: bool) -> ToolGroup:
+        outcomes = self.outcomes
+        durations = sorted(self.durations)
+        return ToolGroup(
+            key=key,
+            calls=outcomes.total(),
+            ok=outcomes["ok"],
+            errors=outcomes["error"],
+            exit_codes=self.exit_codes,
+            denied=outcomes["denied"],
+            interrupted=outcomes["interrupted"],
+            lost=outcomes["lost"],
+            pending=outcomes[_PENDING],
+            median=_quantile(durations, 0.5),
+            p95=_quantile(durations, _PERCENTILE),
+            output_tokens=self.tokens if has_costs else None,
+            carried=Decimal(self.amount).quantize(_MICRO) if has_costs else None,
+            estimated=self.is_estimated,
+        )
+
+
+def add_up_calls(calls: Iterable[ToolCall], costs: Mapping[str, ResultCost] | None, by: str) -> list[ToolGroup]:
+    """Add up calls by their keys: in order of time, or the most frequent first. `costs` is None to leave them out.
+
+    A shell command that runs several programs counts for each of them.
+    """
+    sums: dict[str, _Sum] = {}
+    known = costs or {}
+    for keys, call, outcome, exit_code, duration in calls:
+        for key in keys:
+            group = sums.get(key)
+            if group is None:
+                group = sums[key] = _Sum()
+            group.outcomes[outcome or _PENDING] += 1
+            if outcome == "error" and exit_code:
+                group.exit_codes += 1
+            if duration is not None and outcome in _ENDED:
+                group.durations.append(duration)
+            cost = known.get(call)
+            if cost is not None:
+                group.tokens += cost.tokens
+                group.amount += cost.amount
+                group.is_estimated = group.is_estimated or cost.is_estimated
+    groups = [group.group(key, has_costs=costs is not None) for key, group in sums.items()]
+    if by in TIME_KEYS:
+        return sorted(groups, key=lambda group: group.key)
+    return sorted(groups, key=lambda group: (-group.calls, group.key))
+
+
+def _quantile(sorted_values: list[int], share: float) -> float | None:
+    """The smallest value that at least this share of the values does not exceed, in seconds."""
+    if not sorted_values:
+        return None
+    at = max(0, -(-len(sorted_values) * int(share * 100) // 100) - 1)
+    return sorted_values[at] / 1000
+
+
+def time_key(by: str, zone: tzinfo) -> Callable[[int | None], str]:
+    """A function from seconds since 1970 to the day in a time zone, or to the Monday of its week."""
+
+    @cache
+    def name_quarter(quarter: int) -> str:
+        day = datetime.fromtimestamp(quarter * 900, UTC).astimezone(zone).date()
+        return (day - timedelta(days=day.weekday()) if by == "week" else day).isoformat()
+
+    return lambda moment: name_quarter(moment // 900) if moment is not None else NO_VALUE
+
+
+def tool_group_record(group: ToolGroup, by: str) -> dict[str, Any]:
+    """Calls added up, as a JSON value."""
+    return {
+        by: group.key,
+        "calls": group.calls,
+        "ok": group.ok,
+        "errors": group.errors,
+        "exit_codes": group.exit_codes,
+        "denied": group.denied,
+        "interrupted": group.interrupted,
+        "lost": group.lost,
+        "pending": group.pending,
+        "failure_rate": round(group.failure_rate, 4),
+        "median": group.median,
+        "p95": group.p95,
+        "output_tokens": group.output_tokens,
+        "carried": group.carried,
+        "estimated": group.estimated,
+    }
