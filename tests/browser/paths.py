@@ -27,7 +27,7 @@ LISTS = {
     "waste": "/waste?since=all&min=0",
     "outcomes": "/outcomes?since=all&kind=all",
     "digest": "/digest?unit=month",
-    "blame": "/files/blame?path=/work/app/shelf.py",
+    "blame": "/files/blame?path=edge_stitch.py",
     "doctor": "/doctor",
     "keys": "/keys",
     "access": "/access",

@@ -28,7 +28,7 @@ _MAX_DEPTH = 3
 # The widths of characters at 12 px. A font may be wider, so that text is also clipped.
 _NARROW = frozenset("iljtfrI.,:;'!|()[]/ ")
 _WIDE = frozenset("mwMW@%")
-_NARROW_WIDTH, _MEDIUM_WIDTH, _CAPITAL_WIDTH, _WIDE_WIDTH, _FULL_WIDTH = 4.2, 6.8, 8.2, 10.5, 12.5
+_NARROW_WIDTH, _MEDIUM_WIDTH, _CAPITAL_WIDTH, _WIDE_WIDTH, _FULL_WIDTH = 4.5, 7.4, 8.5, 11.7, 13.0
 
 _BOLD = 1.2
 """How much wider bold text is."""
@@ -194,7 +194,7 @@ def fit_text(text: str, width: float) -> str:
     """As much of a text as fits into a width at 12 px, with an ellipsis if it was cut; empty if hardly any does.
 
     >>> fit_text("Result of Read", 200), fit_text("Result of Read", 60), fit_text("Result of Read", 10)
-    ('Result of Read', 'Result of…', '')
+    ('Result of Read', 'Result o…', '')
     """
     used = 0.0
     for at, character in enumerate(text):
