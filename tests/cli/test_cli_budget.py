@@ -47,9 +47,11 @@ def test_commands(cli: CliRunner, home: Path) -> None:
     assert (none.code, none.out) == (1, "")
     assert "budget set 50/day" in none.err
     assert cli("budget", "set", "2", "per", "day").code == 0
-    assert cli("budget", "set", "3/day", "--json").json["replaced"] == "2/day"
+    assert cli("budget", "set", "3/day", "--json").json[0]["replaced"] == "2/day"
     assert "changed from 3/day to 2/day" in cli("budget", "set", "2/day").out
     assert cli("budget", "set", "1M tokens/5h", "--project", "app").code == 0
+    assert [row["budget"] for row in cli("budget", "set", "4/week", "5/month", "--json").json] == ["4/week", "5/month"]
+    assert cli("budget", "remove", "week").code == cli("budget", "remove", "month").code == 0
     assert settings_file(BUDGETS).read_text().splitlines()[-2:] == ["2/day", "1M tokens/5h --project app"]
     day, window = cli("budget", "list", *options, "--json").json
     assert (day["spent"], day["left"], day["share"], day["unit"]) == (

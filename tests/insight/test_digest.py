@@ -40,6 +40,8 @@ HOUR = timedelta(hours=1)
         ("month", "-13", "2024-12"),
         ("month", "2025-10", "2025-10"),
         ("month", "2024-02-29", "2024-02"),
+        ("month", "nov", "2025-11"),
+        ("month", "1", "2026-01"),
     ],
 )
 def test_period_by_name(unit: str, value: str, name: str) -> None:

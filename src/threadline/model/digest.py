@@ -22,6 +22,11 @@ _ONE_DAY = timedelta(days=1)
 _LAST_WORDS = frozenset({"last", "previous", "prev", "-1"})
 _THIS_WORDS = frozenset({"", "this", "current", "now", "0"})
 _AGO = re.compile(r"-(\d{1,4})")
+_MIN_MONTH = 3
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 _WEEK = re.compile(r"(?:(\d{4})-?)?w?(\d{1,2})", re.IGNORECASE)
 
 
@@ -46,6 +51,8 @@ class DigestPeriod(Struct, frozen=True):
     def parse(cls, unit: PeriodUnit, value: str = "", *, now: datetime, zone: tzinfo) -> DigestPeriod:
         """Parse a day, week or month: empty or `this`, `last`, `-2`, a date in it, or its name (`2026-W45`, `2026-11`).
 
+        A month without a year (`11`, `november`) is the last one of that name, and a week (`w45`) one of this year.
+
         Raises:
             BadQuery: it is none of these.
         """
@@ -65,6 +72,9 @@ class DigestPeriod(Struct, frozen=True):
                 return cls.containing(unit, date.fromisocalendar(year, int(week[2]), 1), zone)
             except ValueError:
                 raise BadQuery(f"There is no week {int(week[2])} in {year}. Weeks are those of ISO 8601.") from None
+        month = _month_number(word) if unit is PeriodUnit.MONTH else None
+        if month is not None:
+            return cls.containing(unit, date(today.year - (month > today.month), month, 1), zone)
         try:
             moment = parse_moment(word, now=now, tz=zone)
         except BadQuery:
@@ -115,6 +125,14 @@ class DigestPeriod(Struct, frozen=True):
     def record(self) -> dict[str, Any]:
         """Return it as JSON values."""
         return {"unit": str(self.unit), "name": self.name, "since": self.since, "until": self.until}
+
+
+def _month_number(word: str) -> int | None:
+    """The number of a month: `11`, `nov`, `november`."""
+    if word.isascii() and word.isdecimal():
+        return int(word) if 1 <= int(word[:3]) <= len(_MONTHS) else None
+    matches = [number for number, name in enumerate(_MONTHS, 1) if len(word) >= _MIN_MONTH and name.startswith(word)]
+    return matches[0] if matches else None
 
 
 def _step_back(today: date, unit: PeriodUnit, steps: int) -> date:

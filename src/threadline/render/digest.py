@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from threadline.model.digest import Digest, DigestCause, DigestProject, DigestSession, PeriodUnit, WorkDone
 from threadline.model.ledger import Sum
-from threadline.model.text import count, format_amount, format_duration, format_percent, format_tokens
+from threadline.model.text import count, format_amount, format_percent, format_tokens
 from threadline.model.times import in_zone
 from threadline.render.session_markdown import escape_markdown
 from threadline.render.text import Role, Span, Spans, one_line, wrap
@@ -112,7 +112,9 @@ def _summary(digest: Digest) -> Iterator[str | DigestPart]:
     yield _strong(_amount(digest.sum))
     yield f" for {count(sessions, 'session')} in {count(projects, 'project')}, {_worked(digest.worked)}. "
     before = _BEFORE[digest.period.unit]
-    if digest.previous_so_far is not None:
+    if not digest.previous.charges:
+        yield f"{before}: nothing."
+    elif digest.previous_so_far is not None:
         yield f"{before}: {_amount(digest.previous_so_far)} by the same time{_change(digest)}"
         yield f", {_amount(digest.previous)} in all."
     else:
@@ -134,7 +136,9 @@ def _worked(worked: timedelta) -> str:
 
 
 def _minutes(worked: timedelta) -> str:
-    return format_duration(worked, seconds=False) if worked >= timedelta(minutes=1) else "less than 1m"
+    """A time in hours and minutes, however many hours."""
+    hours, minutes = divmod(worked // timedelta(minutes=1), 60)
+    return f"{hours:,}h {minutes:02}m" if hours else f"{minutes}m" if minutes else "less than 1m"
 
 
 def describe_work(work: WorkDone) -> str:
@@ -155,7 +159,8 @@ def describe_work(work: WorkDone) -> str:
 
 def _project_blocks(project: DigestProject, digest: Digest, max_sessions: int) -> Iterator[DigestBlock]:
     yield _block("subheading", f"{one_line(project.project, _MAX_TITLE)}: {_amount(project.sum)}")
-    before = f"{_BEFORE[digest.period.unit].lower()}: {_amount(project.previous)}"
+    spent = _amount(project.previous) if project.previous.charges else "nothing"
+    before = f"{_BEFORE[digest.period.unit].lower()}: {spent}"
     facts = [count(len(project.sessions), "session"), _worked(project.worked), describe_work(project.work), before]
     yield _block("text", f"{', '.join(filter(None, facts))}.")
     for session in project.sessions[:max_sessions]:

@@ -41,6 +41,7 @@ _EPILOG = """
 \b
 Examples:
   threadline budget set 50/day                  50 USD a day
+  threadline budget set 50/day 800/month        two budgets
   threadline budget set 200/week --project app  for one project
   threadline budget set '2M tokens/5h'          for five-hour windows
   threadline budget                             what is left
@@ -134,14 +135,21 @@ def set_action(limit: tuple[str, ...], *, project: str | None, output: str) -> i
     LIMIT is an amount in USD, or a number of tokens such as `2M tokens`. PERIOD is day, week, month or 5h. There may be
     a budget for each period, each project, and both units.
     """
-    new = Budget.parse(" ".join(limit), project=project)
-    replaced = save_budget(new)
+    # `50/day 200/week` are two budgets, `50 per day` is one.
+    texts = limit if len(limit) > 1 and all("/" in text.strip("/") for text in limit) else (" ".join(limit),)
     path = str(files.settings_file(files.BUDGETS))
+    budgets = [Budget.parse(text, project=project) for text in texts]
+    replaced = [save_budget(new) for new in budgets]
     if output != "table":
-        out.print_record({"budget": str(new), "replaced": str(replaced) if replaced else None, "path": path}, output)
+        rows = (
+            {"budget": str(new), "replaced": str(old) if old is not None else None, "path": path}
+            for new, old in zip(budgets, replaced, strict=True)
+        )
+        out.print_rows(rows, output)
         return EXIT_OK
-    change = f"changed from {replaced}" if replaced is not None and replaced != new else "set"
-    click.echo(f"Budget {change}{' to' if change != 'set' else ':'} {new}. See what is left: threadline budget")
+    for new, old in zip(budgets, replaced, strict=True):
+        click.echo(f"Budget changed from {old} to {new}." if old is not None and old != new else f"Budget set: {new}.")
+    click.echo("See what is left: threadline budget")
     return EXIT_OK
 
 
