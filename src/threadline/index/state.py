@@ -333,20 +333,23 @@ class TranscriptFold:
         self._summary = SummaryFold(self._state.summary) if self._is_main else None
         self._work = WorkFold(self._state.work or empty_work_state(), transcript, is_whole=self._is_new)
 
-    def add(self, run: EntryRun, first: int) -> None:
-        """Add a run; `first` is the position of its first entry among those that are read now."""
-        self._work.add(run.entries, first)
+    def add(self, run: EntryRun, kinds: Sequence[str], first: int) -> None:
+        """Add a run and the kinds of its entries; `first` is the position of its first entry among those read now."""
+        entries = run.entries
+        self._work.add(entries, first)
         if self._summary is not None:
-            for entry in run.entries:
-                self._summary.add(entry)
-        self._state.stats.add(
-            [
+            add = self._summary.add
+            for entry in entries:
+                add(entry)
+        if run.is_exact:
+            heads = [entry if type(entry) in _CHAIN_TYPES else head_of(entry) for entry in entries]
+            self._state.stats.add(heads, kinds, range(run.number, run.number + len(entries)))
+        else:
+            heads = [
                 entry if type(entry) in _CHAIN_TYPES and not entry.line.problems else head_of(entry)
-                for entry in run.entries
-            ],
-            [_KINDS.get(type(entry)) or entry.kind for entry in run.entries],
-            [entry.line.number for entry in run.entries],
-        )
+                for entry in entries
+            ]
+            self._state.stats.add(heads, kinds, [entry.line.number for entry in entries])
 
     @property
     def inline_agents(self) -> Mapping[int, str]:
@@ -418,8 +421,8 @@ class EntryColumns(Struct, gc=False):
     def __len__(self) -> int:
         return len(self.line)
 
-    def add(self, run: EntryRun, transcript: Transcript) -> None:
-        """Add rows for the entries of a run."""
+    def add(self, run: EntryRun, kinds: Sequence[str], transcript: Transcript) -> None:
+        """Add rows for the entries of a run, whose kinds are these."""
         entries = run.entries
         lengths = [len(entry.line.raw) for entry in entries]
         if run.is_exact:
@@ -428,7 +431,7 @@ class EntryColumns(Struct, gc=False):
             self.line += [entry.line.number for entry in entries]
         self.offset += accumulate(lengths[:-1], initial=run.offset)
         self.length += lengths
-        self.kind += [_KINDS.get(type(entry)) or storable_text(entry.kind) or "" for entry in entries]
+        self.kind += [storable_text(kind) or "" for kind in kinds] if not "".join(kinds).isascii() else kinds
         self.uuid += _storable_texts([entry.uuid for entry in entries])
         self.session += _differing([entry.session_id for entry in entries], transcript.session)
         agents = [
@@ -569,12 +572,10 @@ def _is_whole(run: EntryRun) -> bool:
 def _add_run(rows: TranscriptRows, run: EntryRun, transcript: Transcript, fold: TranscriptFold) -> None:
     """Add the rows of a run of lines."""
     first = len(rows.entries)
-    rows.entries.add(run, transcript)
-    for at, entry in enumerate(run.entries, first):
-        text = text_row(entry)
-        if text is not None:
-            rows.texts.append((at, text))
-    fold.add(run, first)
+    kinds = [_KINDS.get(type(entry)) or entry.kind for entry in run.entries]
+    rows.entries.add(run, kinds, transcript)
+    rows.texts += ((at, text) for at, text in enumerate(map(text_row, run.entries), first) if text is not None)
+    fold.add(run, kinds, first)
     rows.problems += (
         (entry.line.number, str(problem.kind), storable_text(problem.message) or "", problem.recovered)
         for entry in run.entries

@@ -29,6 +29,7 @@ from threadline.model.blocks import (
     ToolUseBlock,
 )
 from threadline.model.entries import (
+    KINDS,
     AgentNameEntry,
     AgentProgress,
     AiEntry,
@@ -482,6 +483,8 @@ _ENVELOPE = frozenset(
     }
 )
 _COMMON_FIELDS = frozenset((*ChainEntry.__struct_fields__, "key"))
+# Looking up a type takes a fraction of the time of `isinstance`, which asks the metaclass of all entries.
+_CHAIN_TYPES = frozenset(kind for kind in KINDS.values() if issubclass(kind, ChainEntry))
 _CUT_WINDOW = 1000
 _FIELD_NUMBERS = {field: number for number, field in enumerate(FIELDS)}
 
@@ -511,7 +514,7 @@ def text_row(entry: Entry) -> list[str | None] | None:
 def _collect_parts(entry: Entry) -> FieldParts:
     texts: FieldParts = {}
     _EXTRACTORS.get(type(entry), _add_own_fields)(entry, texts)
-    if (message := getattr(entry, "system_message", None)) is not None:
+    if type(entry) in _CHAIN_TYPES and (message := entry.system_message) is not None:  # type: ignore[attr-defined]
         add_parts(texts, "injected", [message])
     if entry.line.problems and not any(map(_join_parts, texts.values())):
         _add_all_strings(entry, texts)

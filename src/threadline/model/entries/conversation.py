@@ -29,11 +29,11 @@ from threadline.model.places import (
     strip_line,
 )
 from threadline.model.results import ResultValue, typed_result
-from threadline.model.times import parse_timestamp
+from threadline.model.times import parse_timestamp, sortable_time
 from threadline.model.usage import ModelUsage
 from threadline.shape import OTHER_TAG, OWN_PREFIX, Shape, lenient_loads
 
-_POSSIBLE_YEARS = range(2020, 2101)
+_FIRST_YEAR, _LAST_YEAR = "2020", "2100"
 """Claude Code is younger than these, and so are all of its clocks that are right."""
 
 
@@ -72,9 +72,9 @@ class Entry(Shape, frozen=True, tag_field="type"):
     def all_problems(self) -> tuple[Problem, ...]:
         """What is wrong with the line, including missing required fields and impossible timestamps."""
         missing = missing_fields(self)
-        timestamp = self.timestamp
-        is_time = self.timestamp_text is None or timestamp is not None
-        is_possible = is_time and (timestamp is None or timestamp.year in _POSSIBLE_YEARS)
+        time = sortable_time(self.timestamp_text)
+        is_time = self.timestamp_text is None or time is not None
+        is_possible = is_time and (time is None or _FIRST_YEAR <= time[:4] <= _LAST_YEAR)
         if is_possible and not missing:
             return self.problems
         problems = [*self.problems]

@@ -106,6 +106,12 @@ class _Check(Struct, frozen=True):
     message_values: Callable[[Any], tuple[Any, ...]]
     has_message: bool
 
+    def passes(self, entry: Any) -> bool:
+        """Whether an entry has a value for every field. If not, some may not be required, or may be null."""
+        return None not in self.values(entry) and (
+            not self.has_message or entry.message is None or None not in self.message_values(entry.message)
+        )
+
 
 def missing_fields(entry: Any) -> tuple[RequiredField, ...]:
     """Return the required fields that an entry lacks.
@@ -114,24 +120,30 @@ def missing_fields(entry: Any) -> tuple[RequiredField, ...]:
     """
     type_: type[Struct] = type(entry)
     kind = type_.__struct_config__.tag
+    variant = ""
     if kind == "user":
         # Only entries with a tool result need it, so look for one only if it is missing.
-        variant = _RESULT if entry.source_tool_assistant_uuid is None and entry.call_id is not None else ""
-    else:
-        variant = entry.subtype or "" if kind == "system" else ""
+        if entry.source_tool_assistant_uuid is None and entry.call_id is not None:
+            variant = _RESULT
+    elif kind == "system":
+        variant = entry.subtype or ""
     check = _check_for(type_, variant)
-    if check is None:
-        return ()
-    if None not in check.values(entry) and (
-        not check.has_message or entry.message is None or None not in check.message_values(entry.message)
-    ):
+    if check is None or check.passes(entry):
         return ()
     version = parse_version(getattr(entry, "version", None) or "")
     suspects = [rule for rule in check.rules if _applies(rule, version) and _read(rule, entry) is None]
-    if not suspects:
+    if not suspects or all(_starts_with_null(entry, rule) for rule in suspects):
         return ()
     data = entry.data
     return tuple(rule.field for rule in suspects if _is_missing(data, rule))
+
+
+def _starts_with_null(entry: Any, rule: _Rule) -> bool:
+    """Whether a nullable field is the first of the object and is null: so nothing has to be decoded again.
+
+    That is how Claude Code writes the parent of the first entry of a conversation.
+    """
+    return rule.field.nullable and bool(entry.line.raw.startswith(b'{"%s":null,' % rule.field.field.encode()))
 
 
 def describe_rule(rule: RequiredField) -> str:
