@@ -24,14 +24,16 @@ def word_set(text: str) -> frozenset[str]:
 
 _SUBSTITUTION = re.compile(r"\$\((?!\()|`")
 _STEP = re.compile(
-    r"(?P<blank>(?:[ \t]|\\\r?\n)+)"
+    # Most steps are words of plain characters: the first alternative is what `plain` matches where no other can.
+    r"(?P<word>[^\s'\"\\|&;<>()`$#0-9][^\s'\"\\|&;<>()`$]*)"
+    r"|(?P<blank>(?:[ \t]|\\\r?\n)+)"
     r"|(?P<comment>(?<![^\s;&|(])#[^\n]*)"
     r"|(?P<end>&&|\|\||;;?|\r?\n|&(?![>&])|[()](?!\())"
     r"|(?P<pipe>\|&?)"
     r"|(?P<heredoc><<-?[ \t]*(?P<mark>['\"]?[\w.]+['\"]?))"
     r"|(?P<redirect>(?:[0-9]|&)?>{1,2}\|?(?:&[0-9-])?|[0-9]?<(?!<)|<<<)"
     r"|(?P<single>\$?'[^']*'?)"
-    r'|(?P<double>"(?:[^"\\$`]|\\.|\$(?!\()|(?P<inner>\$\(|`))*?(?:"|(?=\Z)))'
+    r'|(?P<double>"(?:[^"\\$`]++|\\.|\$(?!\()|(?P<inner>\$\(|`))*+(?:"|(?=\Z)))'
     r"|(?P<escaped>\\.)"
     r"|(?P<open>\$\((?!\()|`)"
     r"|(?P<plain>[^\s'\"\\|&;<>()`$]+|\$|.)",
@@ -108,7 +110,8 @@ def split_commands(command: str, *, depth: int = 0) -> list[SimpleCommand]:
     return commands
 
 
-_WORD_KINDS = frozenset(("single", "double", "escaped", "open", "plain"))
+_WORD_KINDS = frozenset(("word", "single", "double", "escaped", "open", "plain"))
+_OUTER_GROUPS = {"mark": "heredoc", "inner": "double"}
 _TERMINALS = frozenset(("/dev/stdout", "/dev/stderr", "/dev/tty"))
 
 
@@ -127,7 +130,8 @@ class _Parser:
 
     def parse(self) -> None:
         while match := _STEP.match(self._command, self._at):
-            kind = {"mark": "heredoc", "inner": "double"}.get(match.lastgroup or "", match.lastgroup or "")
+            group = match.lastgroup or ""
+            kind = _OUTER_GROUPS.get(group, group)
             self._at = match.end()
             if kind in _WORD_KINDS:
                 self._read_word(kind, match)

@@ -80,7 +80,9 @@ def extract_outcomes(  # noqa: PLR0917 - the parts of a call
     may_report = bool(started) or any(may_report_tests(simple.arguments) for simple in commands)
     if not uses_git and not may_report:
         return []
-    text = _ESCAPES.sub("", read_output())
+    text = read_output()
+    if "\x1b" in text or "\r" in text:
+        text = _ESCAPES.sub("", text)
     rows: list[OutcomeRow] = []
     if uses_git:
         rows += find_commits(commands, text, result, is_ok=is_ok)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 
 from msgspec import Struct
 
+from threadline.regex_syntax import Group, Literal, Node, parse_regex
 from threadline.shell_syntax import word_set
 
 _PASSED, _FAILED, _SKIPPED = "passed", "failed", "skipped"
@@ -26,7 +28,7 @@ _WORDS = {
 }
 
 
-class TestRunner(Struct, frozen=True):
+class TestRunner(Struct, frozen=True, cache_hash=True):
     """A test runner. `commands` match what starts it: the program with its arguments, without folders."""
 
     __test__ = False  # not a test for pytest
@@ -367,12 +369,6 @@ _OTHER_PROGRAMS = word_set(
     "tox nox jest mocha cypress wdio ava jasmine karma ginkgo mvn mvnw mvnd gradle gradlew rspec rake pest phpunit"
     " behat behave cucumber cucumber-js busted prove robot pabot bats tap tape cargo mix Invoke-Pester"
 )
-_COMMANDS = tuple(
-    (runner, re.compile("|".join(f"(?:{command})" for command in runner.commands)))
-    for runner in RUNNERS
-    if runner.commands
-)
-_SUMMARIES = {runner.name: [re.compile(summary, re.MULTILINE) for summary in runner.summaries] for runner in RUNNERS}
 # What every summary contains, to decide quickly that there is none.
 _HINT = re.compile(
     r"\d+ (?:pass|fail|tests?\b|examples?,|specs?,|success|scenarios?|runs,|skip|xfail|error|desel|xpass|rerun|assert)"
@@ -412,15 +408,45 @@ def runner_of_command(words: Sequence[str]) -> str | None:
     while match := _LAUNCHER.match(text, start):
         start = match.end()
     for at in dict.fromkeys((0, start)):
-        for runner, pattern in _COMMANDS:
+        for name, pattern in _command_patterns():
             if pattern.match(text, at):
-                return runner.name
+                return name
     tasks = [word for word in words[1:4] if not word.startswith("-")]
     if program in _TASK_RUNNERS:
         task = next((word for word in tasks if _TEST_TASK.fullmatch(word)), None)
         return f"{program} {task}" if task is not None else None
     script = tasks[0].rsplit("/", 1)[-1] if program in _SCRIPT_PROGRAMS and tasks else program
     return script if _TEST_SCRIPT.fullmatch(script) else None
+
+
+@cache
+def _command_patterns() -> list[tuple[str, re.Pattern[str]]]:
+    """The names of runners, and what starts them; compiled on first use."""
+    return [
+        (runner.name, re.compile("|".join(f"(?:{command})" for command in runner.commands)))
+        for runner in RUNNERS
+        if runner.commands
+    ]
+
+
+@cache
+def _summary_patterns(runner: TestRunner) -> list[tuple[str, re.Pattern[str]]]:
+    """What the reports of a runner look like, each with a text that it contains: most outputs contain none of them."""
+    patterns = [re.compile(summary, re.MULTILINE) for summary in runner.summaries]
+    return [(_required_text(parse_regex(pattern)), pattern) for pattern in patterns]
+
+
+def _required_text(nodes: Iterable[Node]) -> str:
+    """The longest text that every match contains."""
+    longest = run = ""
+    for node in (*nodes, None):
+        if isinstance(node, Literal):
+            run += node.char
+            continue
+        inner = _required_text(node.body) if isinstance(node, Group) else ""
+        longest = max(longest, run, inner, key=len)
+        run = ""
+    return longest
 
 
 def may_report_tests(words: Sequence[str]) -> bool:
@@ -443,7 +469,8 @@ def _count(output: str, runners: Sequence[TestRunner]) -> list[TestCounts]:
     for runner in runners:
         matches = [
             match
-            for pattern in _SUMMARIES[runner.name]
+            for text, pattern in _summary_patterns(runner)
+            if text in output
             for match in pattern.finditer(output)
             if not any(start < match.end() and match.start() < end for start, end in spans)
         ]
