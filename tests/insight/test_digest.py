@@ -8,6 +8,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from msgspec.structs import replace
 from tests.insight.spending import NOW, OTHER, REPLY_COST, spend
 from tests.transcripts import SESSION, START, Pen, call, prompt, reply, transcript, write
 
@@ -220,6 +221,15 @@ def test_file_is_redacted(titled: Digest, form: str) -> None:
     assert "marlene" in plain
     assert "marlene" not in redacted
     assert "app" in redacted
+
+
+def test_cut_words_are_removed(titled: Digest) -> None:
+    """The start of a token may be too short to be recognized."""
+    cause = replace(titled.causes[0], example="Call of Bash curl -u me:hunte…", example_amount=Decimal(1))
+    cut = replace(titled, causes=(cause,))
+    text = render_digest_file(cut, "md", UTC, max_sessions=9, settings=Settings())
+    assert "Largest: Call of Bash curl -u …" in text
+    assert "hunte" not in text
 
 
 def test_metrics_have_no_text(titled: Digest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import tzinfo
 from typing import Literal
@@ -18,6 +19,7 @@ from threadline.render import Style, digest_lines, digest_to_markdown
 
 DigestFormat = Literal["md", "html", "json", "text"]
 _TEXT_WIDTH = 100
+_CUT_WORD = re.compile(r"\S+…")
 
 
 def render_digest_file(
@@ -108,7 +110,9 @@ class _DigestRedactor:
         )
 
     def _text(self, text: str) -> str:
-        return f"({len(text):,} characters)" if self._is_hidden and text else self._redactor.redact(text)
+        # A word that was cut may be the start of a secret that no rule recognizes any more.
+        whole = _CUT_WORD.sub("…", text)
+        return f"({len(text):,} characters)" if self._is_hidden and text else self._redactor.redact(whole)
 
     def _path(self, path: str) -> str:
         return f"project {self._numbers.get(path, 0)}" if self._is_hidden else self._redactor.redact(path)
