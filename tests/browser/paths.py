@@ -26,6 +26,8 @@ LISTS = {
     "why-by-session": "/why?since=all&by=session",
     "waste": "/waste?since=all&min=0",
     "outcomes": "/outcomes?since=all&kind=all",
+    "tools": "/tools?since=all",
+    "tools-by-week": "/tools?since=all&by=week",
     "digest": "/digest?unit=month",
     "blame": "/files/blame?path=edge_stitch.py",
     "doctor": "/doctor",

@@ -49,6 +49,8 @@ PAGES = (
     "/why?since=all&by=session",
     "/waste?since=all&min=0",
     "/outcomes?since=all&kind=all",
+    "/tools?since=all",
+    "/tools?since=all&by=command",
     "/digest?unit=month",
     "/doctor",
 )

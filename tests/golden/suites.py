@@ -128,6 +128,7 @@ PAGES: dict[str, str] = {
     "files-path": "/files.json?path=/work/app/shelf.py",
     "files-log": "/files/log.json?path=shelf.py&limit=3",
     "why": "/why.json?since=all&by=tool&limit=5",
+    "tools": "/tools.json?since=all&by=model",
     "outcomes": "/outcomes.json?since=all&by=project&kind=all&limit=5",
     "files-blame": "/files/blame.json?path=/work/app/shelf.py",
     "waste": "/waste.json?since=all&min=0.05",

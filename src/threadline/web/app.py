@@ -37,6 +37,7 @@ from threadline.web.pages.lists import calls_page, files_page
 from threadline.web.pages.outcomes import outcomes_page
 from threadline.web.pages.search import search_page
 from threadline.web.pages.sessions import palette_page, sessions_page
+from threadline.web.pages.tools import tools_page
 from threadline.web.pages.usage import usage_page
 from threadline.web.request import PageFunction, PageRequest, PageResult
 from threadline.web.response import JSON_SUFFIX, build_response, find_asset
@@ -96,6 +97,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(urls.WHY, why_page, needs_homes=True),
     PageRoute(urls.WASTE, waste_page, needs_homes=True),
     PageRoute(urls.OUTCOMES, outcomes_page, needs_homes=True),
+    PageRoute(urls.TOOLS, tools_page, needs_homes=True),
     PageRoute(urls.DIGEST, digest_page, needs_homes=True),
     PageRoute(urls.DOCTOR, doctor_page),
     PageRoute(urls.KEYS, keys_page),

@@ -312,3 +312,16 @@ def test_blame_page_opens_only_files_that_sessions_wrote(archive: Archive, tmp_p
         assert "not for this page" not in page.html
     assert "Enter the path" in parse_page(archive, "/files/blame").words
     assert "other.md" in parse_page(archive, "/files/blame?path=other.md").html
+
+
+@pytest.mark.parametrize("by", ["tool", "server", "command", "model", "version", "day", "week", "project"])
+def test_tools_page_equals_the_library(demo: Archive, by: str) -> None:
+    """The groups are those of `Archive.tools`, in the order that is asked for."""
+    document = data(ask(demo, f"/tools?since=all&by={by}&tz=UTC"))
+    demo.zone = UTC
+    expected = _plain([insight.tool_group_record(group, by) for group in demo.tools(by)])
+    assert isinstance(expected, list)
+    assert sorted(document["rows"], key=lambda row: str(row[by])) == sorted(expected, key=lambda row: str(row[by]))
+    ordered = data(ask(demo, f"/tools?since=all&by={by}&sort=errors&tz=UTC"))["rows"]
+    errors = [row["errors"] - row["exit_codes"] for row in ordered]
+    assert errors == sorted(errors, reverse=True)

@@ -43,7 +43,13 @@ if TYPE_CHECKING:
     from threadline.model.waste import Waste
     from threadline.web.request import PageRequest
 
-INSIGHT_PAGES = ((urls.WHY, "Why"), (urls.WASTE, "Waste"), (urls.OUTCOMES, "Outcomes"), (urls.DIGEST, "Digest"))
+INSIGHT_PAGES = (
+    (urls.WHY, "Why"),
+    (urls.WASTE, "Waste"),
+    (urls.OUTCOMES, "Outcomes"),
+    (urls.TOOLS, "Tools"),
+    (urls.DIGEST, "Digest"),
+)
 """The pages about all sessions, in the order of their links."""
 KEYS = ("kind", "tool", "file", "server", "session", "project")
 """What causes can be grouped by."""

@@ -245,6 +245,7 @@ _PALETTE_PAGES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("Why it cost this much", urls.WHY, {}),
     ("Spent without need", urls.WASTE, {}),
     ("Outcomes", urls.OUTCOMES, {}),
+    ("Tools: failures, durations, costs", urls.TOOLS, {}),
     ("Digest of a week", urls.DIGEST, {}),
     ("Calls", urls.CALLS, {}),
     ("Failed calls", urls.CALLS, {"outcome": "error"}),
