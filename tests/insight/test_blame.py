@@ -296,6 +296,30 @@ def test_commands_may_have_written_what_is_committed(sessions: Sessions) -> None
     assert sessions.writers(None) == ["1", "?"]
 
 
+def test_commit_of_a_session_that_is_gone_is_unknown(sessions: Sessions) -> None:
+    """The message of a commit says that Claude Code made it. Without its session, nobody knows who wrote a line."""
+    repository = Repository(sessions.work)
+    sessions.file.write_text("one = 1\n")
+    repository.git("add", "-A")
+    repository.git("commit", "-qm", "Add\n\nCo-Authored-By: Claude <noreply@anthropic.com>", hour=8)
+    sessions.add(FIRST, edit_file(sessions, "one = 1\n", "one = 1", "one = 1\ntwo = 2"))
+    (line, other) = sessions.blame("one = 1\ntwo = 2\n").lines
+    assert (line.known, other.session) == (False, FIRST)
+    assert line.commit == repository.git("rev-parse", "HEAD")
+    assert "session that is not recorded" in line.reason
+
+
+def test_working_tree_that_is_gone(sessions: Sessions) -> None:
+    """A session worked in another working tree of the repository, which was removed after its branch was merged."""
+    repository = Repository(sessions.work)
+    repository.commit(sessions.file, "person_line = 1\n", hour=8)
+    tree = sessions.work / ".claude/worktrees/task/app.py"
+    before = "person_line = 1\n"
+    sessions.add(FIRST, edit_call(str(tree), before, before, f"{before}session_line = 2\n"))
+    repository.commit(sessions.file, "person_line = 1\nsession_line = 2\n", hour=10)
+    assert sessions.writers(None) == ["c", "1"]
+
+
 def test_deleted_and_typed_again_is_not_the_sessions(sessions: Sessions) -> None:
     """A line that a commit removed and another one brought back is not claimed for its first writer."""
     repository = Repository(sessions.work)

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.profiles import scale_examples
 
-from threadline.insight import FileHistory, GitVersions, OwnedFact
-from threadline.insight.blame.git_versions import CommittedVersion
+from threadline.insight import CommittedVersion, FileHistory, GitVersions, OwnedFact
 from threadline.model.blame import BlamedLine
 from threadline.model.places import Place, SessionId
 from threadline.model.state import Evidence, EvidenceKind

@@ -6,8 +6,8 @@ Only sessions that edited the file, or whose commands wrote, moved or copied it,
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from threadline.errors import Ambiguous, BadQuery, Error, NotFound, Unreadable
 from threadline.files import read_file
 from threadline.index import CallFilter, read_call_input
 from threadline.insight import (
+    CommittedVersion,
     FileHistory,
     GitVersions,
     Repository,
@@ -31,7 +32,7 @@ from threadline.insight import (
     written_runs,
 )
 from threadline.model.blame import Blame, TextSource
-from threadline.model.text import count, join_some
+from threadline.model.text import count, is_path_or_end, join_some
 from threadline.thread import base_name
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 _MAX_FILE = 64 << 20
 _MAX_NAMES = 20
 _MAX_COMMANDS = 5_000
+# How long before or after a commit the command that made it is recorded.
+_COMMIT_SECONDS = 120
+_WRITING_TOOL = re.compile(r"write|edit|create|move|rename|patch|replace|insert|save|apply|exec|run|shell|command|file")
 
 
 def blame_file(index: Index, homes: Homes, path: str | Path, *, use_git: bool) -> Blame:
@@ -110,6 +114,7 @@ class _Search:
         self._paths: dict[str, None] = {}
         self._keys: dict[CallId, EditKey] = {}
         self._transcripts: dict[str, None] = {}
+        self._elsewhere: set[str] = set()
         self._statements: list[str] = []
 
     def blame(self, file: str, text: str, *, use_git: bool) -> Blame:
@@ -118,7 +123,8 @@ class _Search:
         names = [_canonical(file)]
         if repository is not None and git is not None:
             names += [_canonical(str(root / name)) for root in worktrees(repository) for name in git.paths]
-        self._add_paths(names)
+            self._elsewhere.update(path for name in git.paths for path in self._in_other_trees(repository, name))
+        self._add_paths([*names, *self._elsewhere])
         history = self._replay(repository, git)
         origins = history.explain(_canonical(file), text)
         return Blame(
@@ -169,6 +175,20 @@ class _Search:
             self._statements.append(f"Without the history in git: {error}")
             return None, None
 
+    def _in_other_trees(self, repository: Repository, name: str) -> Iterator[str]:
+        """Yield the paths of a file in working trees of the repository that no longer exist.
+
+        These are folders for working trees in the repository, and folders beside it with its name in theirs.
+        """
+        root = Path(_canonical(str(repository.root)))
+        for path in self._paths_named(base_name(name)):
+            if is_path_or_end(path, name) and len(path) > len(name) + 1:
+                tree = Path(path[: -len(name) - 1])
+                is_inside = root in tree.parents and tree.parent.name.lstrip(".") == "worktrees"
+                is_beside = root.parent in tree.parents and root.name.lower() in tree.name.lower()
+                if (is_inside or is_beside) and not tree.exists():
+                    yield path
+
     def _add_paths(self, paths: Iterable[str]) -> None:
         """Add names of the file, with the names from which commands moved or copied it there."""
         todo = list(dict.fromkeys(paths))
@@ -181,18 +201,17 @@ class _Search:
             name = base_name(path)
             if name not in searched:
                 searched.add(name)
-                self._add_edits(name)
                 todo += self._sources(name, [*self._paths, *todo])
-        self._add_edits_of_paths()
-
-    def _add_edits(self, name: str) -> None:
-        for key in self._index.edits(CallFilter(), name):
-            self._keys[key.call] = key
-
-    def _add_edits_of_paths(self) -> None:
+        for recorded in dict.fromkeys(name for known in self._paths for name in self._paths_named(base_name(known))):
+            if _canonical(recorded) in self._paths:
+                self._keys |= {key.call: key for key in self._index.edits(CallFilter(), recorded)}
         for key in sorted(self._keys.values(), key=lambda key: str(key.timestamp)):
             if _canonical(key.path) in self._paths:
                 self._transcripts[key.transcript] = None
+
+    @cache  # noqa: B019 - lives as long as the search
+    def _paths_named(self, name: str) -> list[str]:
+        return self._index.paths_named(name)
 
     def _sources(self, name: str, paths: list[str]) -> Iterator[str]:
         """Yield the paths that commands moved or copied to these paths, and add the sessions of such commands."""
@@ -226,22 +245,33 @@ class _Search:
         def may_command_write(after: float, until: float) -> bool:
             return self._may_command_write(root, after, until)
 
-        history = FileHistory(self._paths, git, may_command_write, _canonical)
+        def is_recorded(commit: CommittedVersion) -> bool:
+            since, until = commit.time - _COMMIT_SECONDS, commit.time + _COMMIT_SECONDS
+            commands = self._index.commands_between(lambda project: _is_near(project, root), since, until)
+            return any("commit" in _read_command(call) for call in commands)
+
+        history = FileHistory(self._paths, git, may_command_write, _canonical, is_recorded)
+        history.use_only_equal_texts(self._elsewhere)
         history.replay(facts)
         return history
 
     def _may_command_write(self, root: str, after: float, until: float) -> bool:
-        """Whether a session ran a command in or above the repository that may have changed files."""
-        since = datetime.fromtimestamp(after, UTC) if after > 0 else None
-        selection = CallFilter(since=since, until=datetime.fromtimestamp(until, UTC))
-        for number, call in enumerate(self._index.calls(selection, tools=("Bash", "PowerShell"))):
-            if number >= _MAX_COMMANDS:
-                return True
-            project = _canonical(call.project)
-            is_near = project == root or project.startswith(f"{root}/") or root.startswith(f"{project.rstrip('/')}/")
-            if is_near and may_write_files(_read_command(call)):
-                return True
-        return False
+        """Whether a session ran a command in, below or above the repository that may have changed files."""
+        commands = self._index.commands_between(lambda project: _is_near(project, root), after, until)
+        return any(number >= _MAX_COMMANDS or _may_call_write(call) for number, call in enumerate(commands))
+
+
+def _is_near(project: str, root: str) -> bool:
+    """Whether a project is a folder, or below or above it."""
+    path = _canonical(project).rstrip("/")
+    return f"{path}/".startswith(f"{root}/") or f"{root}/".startswith(f"{path}/")
+
+
+def _may_call_write(call: ListedCall) -> bool:
+    """Whether a shell command, or a tool of an MCP server, may have changed files."""
+    if call.tool.startswith("mcp__"):
+        return _WRITING_TOOL.search(call.tool) is not None
+    return may_write_files(_read_command(call))
 
 
 def _read_command(call: ListedCall) -> str:

@@ -385,8 +385,23 @@ class Index:
 
         return list_edits(self._connection, selection, path)
 
+    def paths_named(self, name: str) -> list[str]:
+        """The paths of touched files that have this name."""
+        from threadline.index.listings import list_paths
+
+        return list_paths(self._connection, name)
+
+    def commands_between(self, is_near: Callable[[str], bool], since: float, until: float) -> Iterator[ListedCall]:
+        """The shell commands and calls of MCP servers between two times, in any order.
+
+        `is_near` says whether a project counts, by its path.
+        """
+        from threadline.index.listings import list_commands_between
+
+        return list_commands_between(self._connection, is_near, since, until)
+
     def commands_naming(self, name: str) -> Iterator[ListedCall]:
-        """The shell commands whose text contains a file name, newest first, each once."""
+        """The shell commands that contain a file name and may write, move or copy it, newest first, each once."""
         from threadline.index.listings import list_commands
 
         return list_commands(self._connection, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from heapq import merge
 from itertools import islice
@@ -170,23 +170,53 @@ def _outcome_literal(outcome: str | None) -> str:
     return "NULL" if outcome is None else f"'{Outcome(outcome)}'"
 
 
+# Words of commands that write, move or copy files.
+_WRITING_WORDS = "mv OR cp OR cat OR tee OR echo OR printf OR eof OR install OR rsync"
+
+
 def list_commands(connection: sqlite3.Connection, name: str) -> Iterator[ListedCall]:
-    """The shell commands whose text contains a name, by whole words, newest first, each once."""
-    phrase = '"' + name.replace('"', '""') + '"'
+    """The shell commands that contain a file name and a word that writes or moves files, newest first, each once."""
     if not any(character.isalnum() for character in name):
         return
-    tools = [
-        str(number)
-        for number, tool in connection.execute("SELECT tool_id, tool FROM tools")
-        if names_tool(("Bash", "PowerShell"), tool)
-    ]
+    phrase = '"' + name.replace('"', '""') + '"'
     conditions = [
         "c.entry_id IN (SELECT rowid FROM text WHERE text MATCH ?)",
-        f"c.tool_id IN ({', '.join(tools)})",
+        _tools_condition(connection, lambda tool: names_tool(("Bash", "PowerShell"), tool)),
         f"NOT EXISTS({PREFERRED_COPY_SQL})",
     ]
     query = f"{_CALLS_BY_TIME} WHERE {' AND '.join(conditions)} {_NEWEST_CALLS}"
-    yield from map(_listed_call, connection.execute(query, (f"command : {phrase}",)))
+    yield from map(_listed_call, connection.execute(query, (f"command : ({phrase} AND ({_WRITING_WORDS}))",)))
+
+
+def list_commands_between(
+    connection: sqlite3.Connection, is_near: Callable[[str], bool], since: float, until: float
+) -> Iterator[ListedCall]:
+    """The shell commands and calls of MCP servers in some projects between two times, in any order."""
+    projects = [
+        str(number)
+        for number, path in connection.execute("SELECT project_id, COALESCE(path, folder) FROM projects")
+        if is_near(os.fsdecode(path))
+    ]
+    among = f"t.project_id IN ({', '.join(projects)})"
+    (first,) = connection.execute(
+        f"SELECT MIN(s.first) FROM session_rows s JOIN transcripts t USING(transcript_id) WHERE {among}"
+    ).fetchone()
+    begin = parse_timestamp(first)
+    if begin is None or begin.timestamp() > until:
+        return
+    tools = _tools_condition(
+        connection, lambda tool: names_tool(("Bash", "PowerShell"), tool) or tool.startswith("mcp__")
+    )
+    query = f"{_CALLS_BY_TIME} WHERE {among} AND {tools} AND c.moment BETWEEN ? AND ?"
+    times = int(max(since, begin.timestamp() - 1)), int(until)
+    for call in map(_listed_call, connection.execute(query, times)):
+        if call.timestamp is None or since < call.timestamp.timestamp() <= until:
+            yield call
+
+
+def _tools_condition(connection: sqlite3.Connection, is_selected: Callable[[str], bool]) -> str:
+    tools = connection.execute("SELECT tool_id, tool FROM tools")
+    return f"c.tool_id IN ({', '.join(str(number) for number, tool in tools if is_selected(tool))})"
 
 
 def _listed_call(row: _CallRow) -> ListedCall:
@@ -249,6 +279,11 @@ def list_files(
     keys = _iter_keys(connection.execute(f"{select} {where} {_NEWEST_FILES}"))
     first = list(islice(keys, selection.limit))
     return FileList(_load_files(connection, first, conditions), None if any(True for _ in keys) else 0)
+
+
+def list_paths(connection: sqlite3.Connection, name: str) -> list[str]:
+    """The paths of touched files that have this name."""
+    return [path for (path,) in connection.execute("SELECT path FROM paths") if is_path_or_end(path, name)]
 
 
 def _matching_paths(connection: sqlite3.Connection, path: str) -> Iterator[int]:

@@ -20,6 +20,10 @@ from threadline.model.text import format_size
 _MAX_COMMITS = 3_000
 _MAX_BYTES = 256 << 20
 _MAX_RENAMES = 20
+# What Claude Code adds to the messages of its commits.
+_CLAUDE_MARK = re.compile(
+    r"Co-Authored-By: Claude\b|Generated with \[?Claude Code|noreply@anthropic\.com", re.IGNORECASE
+)
 _HEADER = re.compile(rb"[0-9a-f]{40,64} (?P<kind>[a-z]+) (?P<size>[0-9]+)")
 
 
@@ -27,7 +31,7 @@ class CommittedVersion(Struct, frozen=True):
     """A file at a commit that changed it. `parents` are the ids of the versions before. `text` is None if it is gone.
 
     `time` is when it was committed, in seconds since 1970. `is_cut` says that there are versions before that were not
-    read: the clone is shallow, or the history too long.
+    read: the clone is shallow, or the history too long. `is_by_claude` says that its message names Claude as an author.
     """
 
     id: str
@@ -38,6 +42,7 @@ class CommittedVersion(Struct, frozen=True):
     path: str
     text: str | None
     is_cut: bool = False
+    is_by_claude: bool = False
 
 
 class GitVersions(Struct, frozen=True):
@@ -96,7 +101,19 @@ def read_versions(repository: Repository, path: str) -> GitVersions:
         fact = facts.get(commit, _CommitFacts())
         is_cut = commit in cut and not before
         text = texts.get((commit, name))
-        versions.append(CommittedVersion(key, commit, fact.time, fact.author, tuple(before), name, text, is_cut))
+        versions.append(
+            CommittedVersion(
+                id=key,
+                commit=commit,
+                time=fact.time,
+                author=fact.author,
+                parents=tuple(before),
+                path=name,
+                text=text,
+                is_cut=is_cut,
+                is_by_claude=fact.is_by_claude,
+            )
+        )
     return GitVersions(heads[revision, path], _parents_first(versions), paths, revision)
 
 
@@ -164,6 +181,7 @@ class _CommitFacts(Struct):
     time: float = 0.0
     author: str = ""
     parents: list[str] = []
+    is_by_claude: bool = False
 
 
 def _read_facts(repository: Repository, commits: Iterable[str]) -> dict[str, _CommitFacts]:
@@ -176,9 +194,9 @@ def _read_facts(repository: Repository, commits: Iterable[str]) -> dict[str, _Co
     for commit in ids:
         end = output.find(b"\n", at)
         size = int(output[at:end].rpartition(b" ")[2] or 0)
-        headers = os.fsdecode(output[end + 1 : end + 1 + size]).partition("\n\n")[0]
+        headers, _, message = os.fsdecode(output[end + 1 : end + 1 + size]).partition("\n\n")
         at = end + size + 2
-        fact = facts[commit] = _CommitFacts()
+        fact = facts[commit] = _CommitFacts(is_by_claude=_CLAUDE_MARK.search(message) is not None)
         for line in headers.split("\n"):
             name, _, value = line.partition(" ")
             if name == "author":

@@ -60,10 +60,12 @@ class FileHistory:
         git: GitVersions | None = None,
         may_command_write: CommandCheck = lambda *_: True,
         canonical: Callable[[str], str] = str,
+        is_recorded: Callable[[CommittedVersion], bool] = lambda _: False,
     ) -> None:
         """`paths` are the full paths of the file: its names, and those in other working trees.
 
-        `canonical` returns a path without links, as those in `paths` and in the facts are.
+        `canonical` returns a path without links, as those in `paths` are. `is_recorded` says whether the session that
+        made a commit is recorded.
         """
         self._recorded, self._snapshots, self._windows = VersionStore(), VersionStore(), Windows()
         self._timelines = {
@@ -73,10 +75,16 @@ class FileHistory:
         self._names = {base_name(path) for path in self._timelines}
         self._canonical = canonical
         self._git = git
+        self._elsewhere: set[str] = set()
         self._may_command_write = may_command_write
+        self._is_recorded = is_recorded
         self._committed: dict[str, Version] = {}
         self._commit_times: dict[str, float] = {}
         self._last: str | None = None
+
+    def use_only_equal_texts(self, paths: Iterable[str]) -> None:
+        """Use what sessions recorded at these paths only if a commit has the same text: the files may be others."""
+        self._elsewhere.update(paths)
 
     def replay(self, facts: Iterable[OwnedFact]) -> None:
         """Apply all facts and commits in order of time. The facts are in order."""
@@ -160,7 +168,7 @@ class FileHistory:
             origins = combine(origins, kept)
         is_new = [origin is NEW for origin in origins]
         since = max((self._commit_times[parent] for parent in before), default=0.0)
-        timelines = [timeline for timeline in self._timelines.values() if timeline.time > since]
+        timelines = [timeline for timeline in self._checkouts() if timeline.time > since]
         recorded = self._recorded.get(lines)
         if recorded is not None:
             origins = [
@@ -194,7 +202,7 @@ class FileHistory:
         ]
         if not candidates:
             return origins
-        written = {line for timeline in self._timelines.values() for line in timeline.written}
+        written = {line for timeline in self._checkouts() for line in timeline.written}
         letters = {_letters(line) for line in written}
         own: dict[tuple[float, float], Origin] = {}
         for at in candidates:
@@ -209,12 +217,17 @@ class FileHistory:
         return origins
 
     def _claims(self) -> list[Claim]:
-        return [claim for timeline in self._timelines.values() for claim in timeline.claims]
+        return [claim for timeline in self._checkouts() for claim in timeline.claims]
+
+    def _checkouts(self) -> list[FileTimeline]:
+        return [timeline for path, timeline in self._timelines.items() if path not in self._elsewhere]
 
     def _commit_origin(self, commit: CommittedVersion, window: tuple[float, float]) -> Origin:
         """The origin of the lines that only this commit can have brought, if they were written in this window."""
         if commit.is_cut:
             return unknown("The history before this commit is missing.", commit.commit)
+        if commit.is_by_claude and not self._is_recorded(commit):
+            return unknown("Claude Code made this commit, in a session that is not recorded.", commit.commit)
         if self._may_command_write(*window):
             return unknown("A command of a session may have written it before this commit.", commit.commit)
         time = datetime.fromtimestamp(commit.time, UTC) if commit.time else None

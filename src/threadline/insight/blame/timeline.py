@@ -152,7 +152,7 @@ def _check_commit(origin: Origin, committed: Origin, new: Origin) -> Origin:
     A line that a later commit does not have was removed and written again.
     """
     if not origin.known:
-        return committed if committed.known else origin
+        return origin if committed is new else committed
     return AMBIGUOUS if committed is new or (committed.known and committed is not origin) else origin
 
 
