@@ -184,3 +184,24 @@ def test_limits_narrow_what_is_stored(archive: Archive, home: Path) -> None:
     for limits in (WasteLimits(), ALL, WasteLimits(300, Decimal(0)), WasteLimits(500, Decimal(0), 800, 3)):
         for detectors in ((), ("unchanged-file",), tuple(DETECTORS)[:2]):
             assert archive.waste(limits=limits, detectors=detectors) == read.waste(limits=limits, detectors=detectors)
+
+
+def test_stored_answers_read_no_transcript(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the tables are filled, nothing is read to answer from them."""
+    expected = archive.causes().by("tool")
+
+    def fail(*_args: Any, **_options: Any) -> None:
+        raise AssertionError("a transcript was read")
+
+    monkeypatch.setattr("threadline.archive.session_insights.map_transcripts", fail)
+    assert archive.causes().by("tool") == expected
+    assert archive.waste().total == archive.causes().amount
+    archive.store_insights()
+
+
+def test_sql_fills_the_tables(archive: Archive) -> None:
+    """A query that names them gets all rows; their amounts are those of the sessions."""
+    rows = archive.sql("SELECT session, SUM(amount) AS amount FROM causes GROUP BY session")
+    expected = {row.keys["session"]: float(row.amount or 0) for row in archive.ledger().by("session")}
+    assert {row["session"]: row["amount"] for row in rows} == pytest.approx(expected)
+    assert archive.sql("SELECT COUNT(*) AS n FROM waste")[0]["n"] > 0

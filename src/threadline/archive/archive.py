@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from threadline.account import Ledger, Rates
     from threadline.archive.entries import EntryStream
+    from threadline.archive.insight import SessionFiles
     from threadline.archive.session_sums import SpendingBySession
     from threadline.index import (
         AgentList,
@@ -681,11 +682,10 @@ class Archive:
         Raises:
             BadQuery: a value makes no sense.
         """
-        from threadline.insight import DETECTORS, filter_waste
         from threadline.model.ledger import sum_amounts
-        from threadline.model.waste import WasteLimits, WasteList
+        from threadline.model.waste import DETECTOR_NAMES, WasteLimits, WasteList, filter_waste
 
-        names = parse_names("detectors", detectors, list(DETECTORS))
+        names = parse_names("detectors", detectors, DETECTOR_NAMES)
         chosen = limits or WasteLimits()
         index, stored, insights = self._insights(project, since, until, prices, chosen)
         findings = [finding for insight in insights for finding in insight.waste]
@@ -705,36 +705,28 @@ class Archive:
     ) -> tuple[Index | None, Sequence[StoredSession], Sequence[SessionInsight]]:
         """The insights into the selected sessions: those in the index, and those in memory."""
         from threadline.account import shipped_digest
-        from threadline.archive.insight import (
-            STORED_LIMITS,
-            CostFilter,
-            StoredInsights,
-            charges_in_memory,
-            group_by_session,
-            read_insights,
-            select_sessions,
-        )
-        from threadline.summary import read_agent_head
+        from threadline.archive.insight import STORED_LIMITS, CostFilter, StoredInsights, select_sessions
 
         check_texts(project=project)
         time = TimeRange.parse(since, until, tz=self.zone)
         selection = CostFilter(time.since, time.until, project)
         index = self._built_index()
-        named = _session_in_head(index.summaries().agent_head if index is not None else read_agent_head)
         chosen = limits or STORED_LIMITS
         has_prices = prices is None or prices.digest == shipped_digest()
         if index is not None and has_prices and chosen.large_output >= STORED_LIMITS.large_output:
             insights = StoredInsights(
                 index,
                 selection,
-                find_sessions=lambda: group_by_session(self.found, named),
+                find_sessions=self._session_files,
                 display=lambda size: self._progress("Attributing costs", size),
                 jobs=self._jobs,
                 homes=self.homes,
             )
             return index, insights.stored, insights.computed
+        from threadline.archive.session_insights import charges_in_memory, read_insights
+
         ledger = self._whole_ledger(prices, calls=False)
-        sessions = list(select_sessions(group_by_session(self.found, named), ledger, selection))
+        sessions = list(select_sessions(self._session_files(), ledger, selection))
         computed: list[SessionInsight] = []
         with self._progress("Attributing costs", sum(session.main.size for session in sessions)) as advance:
             for session, insight in read_insights(
@@ -749,6 +741,15 @@ class Archive:
                 computed.append(insight)
                 advance(session.main.size)
         return None, (), computed
+
+    def _session_files(self) -> Iterator[SessionFiles]:
+        """The transcripts of each session."""
+        from threadline.archive.insight import group_by_session
+        from threadline.summary import read_agent_head
+
+        index = self._source()
+        read_head = index.summaries().agent_head if index is not None else read_agent_head
+        return group_by_session(self.found, _session_in_head(read_head))
 
     def store_insights(self) -> None:
         """Attribute the costs of all sessions that changed, and store that and their waste in the index.

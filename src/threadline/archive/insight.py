@@ -7,11 +7,10 @@ charges are attributed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -19,19 +18,16 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.account import ChargeFilter, Ledger, shipped_rates
+from threadline.account import ChargeFilter
 from threadline.find import SessionOwners, drop_shared_transcripts, transcript_at
-from threadline.index import NewInsight
-from threadline.insight import SessionInsight, read_insight
 from threadline.model.homes import Found, Home, Transcript
-from threadline.model.ledger import Charge
 from threadline.model.places import SessionId
 from threadline.model.waste import WasteLimits
-from threadline.parallel import map_transcripts, relaxed_gc
 
 if TYPE_CHECKING:
-    from threadline.account import Rates
-    from threadline.index import Index, StoredSession
+    from threadline.account import Ledger
+    from threadline.index import Index, NewInsight, StoredSession
+    from threadline.insight import SessionInsight
 
 STORED_LIMITS = WasteLimits(large_output=500, min_amount=Decimal(0))
 """The limits with which waste is looked for, to be narrowed by those that somebody asks with."""
@@ -88,50 +84,6 @@ def select_sessions(sessions: Iterable[SessionFiles], ledger: Ledger, selection:
     return (session for session in sessions if not selected.isdisjoint(session.transcripts))
 
 
-ChargeReader = Callable[[Collection[str]], Sequence[Charge]]
-"""Returns the charges that transcripts own, by their paths."""
-
-
-def charges_in_memory(ledger: Ledger) -> ChargeReader:
-    """Read charges from a ledger that is in memory."""
-    charges: dict[str, list[Charge]] = {}
-    for charge in ledger:
-        charges.setdefault(charge.origin.transcript, []).append(charge)
-    return lambda transcripts: [charge for path in transcripts for charge in charges.get(path, ())]
-
-
-def read_insights(
-    sessions: Collection[SessionFiles],
-    read_charges: ChargeReader,
-    rates: Rates,
-    *,
-    selection: CostFilter = NO_FILTER,
-    limits: WasteLimits = STORED_LIMITS,
-    homes: Sequence[Home] = (),
-    jobs: int | None = None,
-) -> Iterator[tuple[SessionFiles, SessionInsight]]:
-    """Read sessions, and attribute their selected charges; in several processes if there is much to read."""
-    by_path = {str(session.main.path): session for session in sessions}
-    function = partial(_read_session, by_path, read_charges, rates, selection, limits, homes)
-    with relaxed_gc():
-        for transcript, insight in map_transcripts(function, [session.main for session in sessions], jobs=jobs):
-            yield by_path[str(transcript.path)], insight
-
-
-def _read_session(  # noqa: PLR0917 - bound by `read_insights`, except for the last
-    sessions: Mapping[str, SessionFiles],
-    read_charges: ChargeReader,
-    rates: Rates,
-    selection: CostFilter,
-    limits: WasteLimits,
-    homes: Sequence[Home],
-    main: Transcript,
-) -> SessionInsight:
-    session = sessions[str(main.path)]
-    ledger = selection.apply(Ledger(read_charges(session.transcripts), rates))
-    return read_insight(main.path, ledger, limits, homes=homes, project=session.project)
-
-
 _STORE_SECONDS = 2.0  # seconds: how much work is lost if it is interrupted
 
 
@@ -167,6 +119,8 @@ class StoredInsights:
 
     def _store(self, sessions: Collection[SessionFiles]) -> bool:
         """Read sessions and store the insights. Returns False if they cannot be stored."""
+        from threadline.index import NewInsight
+
         batch: list[NewInsight] = []
         started = monotonic()
         for session, insight in self._read(sessions, NO_FILTER):
@@ -182,6 +136,9 @@ class StoredInsights:
     ) -> Iterator[tuple[SessionFiles, SessionInsight]]:
         if not sessions:
             return
+        from threadline.account import shipped_rates
+        from threadline.archive.session_insights import read_insights
+
         with self._display(sum(session.main.size for session in sessions)) as advance:
             for session, insight in read_insights(
                 sessions,

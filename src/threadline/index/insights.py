@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -20,13 +21,16 @@ from threadline.account import ChargeFilter
 from threadline.errors import IndexBusy, Unreadable
 from threadline.index.store import decode_path, encode_path, open_for_writing, open_read_only, storable_text
 from threadline.index.totals import ChargeTotals
-from threadline.insight import GROUP_KEYS, CauseGroup, CauseTotals, SessionInsight, group_rows
+from threadline.insight import GROUP_KEYS, CauseGroup, CauseTotals, group_rows
 from threadline.model.attribution import CauseKind, CostCause
 from threadline.model.homes import Homes
 from threadline.model.ledger import Charge, sum_amounts
 from threadline.model.places import AgentId, Place, SessionId
 from threadline.model.text import format_decimal
 from threadline.model.waste import Waste
+
+if TYPE_CHECKING:
+    from threadline.insight import SessionInsight
 
 _NO_FILTER = ChargeFilter()
 _STORED_KEYS = tuple(key for key in GROUP_KEYS if key != "project")

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         time_key,
         tool_group_record,
     )
-    from threadline.insight.waste import DETECTORS, filter_waste, find_waste
+    from threadline.insight.waste import DETECTORS, find_waste
     from threadline.insight.waste.facts import SessionFacts, add_amounts
 
 __getattr__ = lazy_exports(
@@ -109,7 +109,7 @@ __getattr__ = lazy_exports(
             "time_key",
             "tool_group_record",
         ],
-        "waste": ["DETECTORS", "filter_waste", "find_waste"],
+        "waste": ["DETECTORS", "find_waste"],
         "waste.facts": ["SessionFacts", "add_amounts"],
     },
 )

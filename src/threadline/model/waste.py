@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 
 from msgspec import Struct
 
 from threadline.model.places import AgentId, Place, SessionId
 from threadline.model.tables import Listing
+
+DETECTOR_NAMES = (
+    "cache-break",
+    "unchanged-file",
+    "repeated-command",
+    "large-output",
+    "failed-call",
+    "refused-call",
+    "interrupted-call",
+    "abandoned-branch",
+    "unused-agent",
+    "unused-tools",
+)
+"""The rules that find waste."""
 
 
 class Waste(Struct, frozen=True):
@@ -60,3 +74,18 @@ class WasteLimits(Struct, frozen=True):
     min_amount: Decimal = Decimal("0.01")
     min_tokens: int = 0
     repeats: int = 2
+
+
+def filter_waste(findings: Iterable[Waste], limits: WasteLimits, detectors: Collection[str] = ()) -> list[Waste]:
+    """Return the findings of these detectors that are within narrower limits, most expensive first."""
+    chosen = [
+        waste for waste in findings if _is_within(waste, limits) and (not detectors or waste.detector in detectors)
+    ]
+    return sorted(chosen, key=lambda waste: (-waste.amount, waste.detector, str(waste.places[:1])))
+
+
+def _is_within(waste: Waste, limits: WasteLimits) -> bool:
+    least_tokens = limits.large_output if waste.detector == "large-output" else 0
+    if waste.detector in {"unchanged-file", "repeated-command"} and len(waste.places) + 1 < limits.repeats:
+        return False
+    return waste.amount >= limits.min_amount and waste.tokens >= max(limits.min_tokens, least_tokens)

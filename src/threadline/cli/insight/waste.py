@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import tzinfo
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,12 +19,14 @@ from threadline.cli.insight.period import (
 )
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import read_session
-from threadline.insight import DETECTORS, SessionFacts, add_amounts, find_waste, waste_record
-from threadline.load import session_ledger
-from threadline.model.session import Session
+from threadline.insight import waste_record
+from threadline.model.ledger import sum_amounts
 from threadline.model.text import count, format_amount, format_tokens
-from threadline.model.waste import Waste, WasteLimits, WasteList
+from threadline.model.waste import DETECTOR_NAMES, Waste, WasteLimits, WasteList
 from threadline.render import clip_path
+
+if TYPE_CHECKING:
+    from threadline.model.session import Session
 
 _DEFAULTS = WasteLimits()
 _EPILOG = """
@@ -43,8 +46,8 @@ Examples:
     "detectors",
     multiple=True,
     metavar="DETECTOR",
-    type=click.Choice(list(DETECTORS)),
-    help=f"Run only this detector; may be used several times. Default: all of {', '.join(DETECTORS)}.",
+    type=click.Choice(DETECTOR_NAMES),
+    help=f"Run only this detector; may be used several times. Default: all of {', '.join(DETECTOR_NAMES)}.",
 )
 @click.option(
     "--min",
@@ -115,6 +118,9 @@ def waste(
         with period.open() as (archive, arguments):
             found = archive.waste(detectors=detectors, limits=limits, **arguments)
     else:
+        from threadline.insight import SessionFacts, find_waste  # noqa: PLC0415 - an index answers without reading
+        from threadline.load import session_ledger  # noqa: PLC0415 - the same
+
         loaded = read_session(session or "last", homes)
         facts = SessionFacts(loaded, session_ledger(loaded, period.rates))
         found = WasteList(find_waste(facts, limits, detectors), facts.attribution.amount)
@@ -156,7 +162,7 @@ def _suggestions(found: WasteList) -> list[str]:
     same: dict[tuple[str, str], list[Waste]] = {}
     for finding in found:
         same.setdefault((finding.detector, finding.advice), []).append(finding)
-    sums = {key: add_amounts(finding.amount for finding in findings) for key, findings in same.items()}
+    sums = {key: sum_amounts(finding.amount for finding in findings) for key, findings in same.items()}
     return [
         out.wrap_text(
             f"{detector}, {format_amount(amount)} ({format_share(amount, found.total)}): {advice}", indent="  "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,15 +25,15 @@ from threadline.insight import (
     AttributedSessions,
     CauseGroup,
     CauseList,
-    attribute_costs,
     attribution_record,
     causes_record,
 )
-from threadline.load import session_ledger
 from threadline.model.attribution import CauseKind, CostCause
-from threadline.model.session import Session
 from threadline.model.text import count, format_amount, format_tokens
 from threadline.render import clip_path
+
+if TYPE_CHECKING:
+    from threadline.model.session import Session
 
 _WIDE = 110
 _EPILOG = """
@@ -85,6 +85,9 @@ def why(
             return (
                 code if code is not None else out.report_nothing("Nothing was spent in that period and those projects.")
             )
+    from threadline.insight import attribute_costs  # noqa: PLC0415 - an index answers without reading
+    from threadline.load import session_ledger  # noqa: PLC0415 - the same
+
     loaded = read_session(session or "last", homes)
     attribution = attribute_costs(loaded, session_ledger(loaded, period.rates))
     causes = CauseList([AttributedSessions([attribution])])

@@ -6,7 +6,7 @@ what it can show. Its module says what counts, and what does not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from threadline.errors import BadQuery
 from threadline.insight.waste.abandoned_branches import ABANDONED_BRANCHES
@@ -20,23 +20,21 @@ from threadline.insight.waste.repeated_commands import REPEATED_COMMANDS
 from threadline.insight.waste.unchanged_files import UNCHANGED_FILES
 from threadline.insight.waste.unused_agents import UNUSED_AGENTS
 from threadline.insight.waste.unused_tools import UNUSED_TOOLS
-from threadline.model.waste import Waste, WasteLimits
+from threadline.model.waste import DETECTOR_NAMES, Waste, WasteLimits, filter_waste
 
-DETECTORS: dict[str, Detector] = {
-    detector.name: detector
-    for detector in (
-        CACHE_BREAKS,
-        UNCHANGED_FILES,
-        REPEATED_COMMANDS,
-        LARGE_OUTPUTS,
-        FAILED_CALLS,
-        REFUSED_CALLS,
-        INTERRUPTED_CALLS,
-        ABANDONED_BRANCHES,
-        UNUSED_AGENTS,
-        UNUSED_TOOLS,
-    )
-}
+_ALL = (
+    CACHE_BREAKS,
+    UNCHANGED_FILES,
+    REPEATED_COMMANDS,
+    LARGE_OUTPUTS,
+    FAILED_CALLS,
+    REFUSED_CALLS,
+    INTERRUPTED_CALLS,
+    ABANDONED_BRANCHES,
+    UNUSED_AGENTS,
+    UNUSED_TOOLS,
+)
+DETECTORS: dict[str, Detector] = {name: next(d for d in _ALL if d.name == name) for name in DETECTOR_NAMES}
 """Every detector by name."""
 
 
@@ -71,18 +69,3 @@ def find_waste(facts: SessionFacts, limits: WasteLimits | None = None, detectors
         if finding.amount
     )
     return filter_waste(findings, limits)
-
-
-def filter_waste(findings: Iterable[Waste], limits: WasteLimits, detectors: Collection[str] = ()) -> list[Waste]:
-    """Return the findings of these detectors that are within narrower limits, most expensive first."""
-    chosen = [
-        waste for waste in findings if _is_within(waste, limits) and (not detectors or waste.detector in detectors)
-    ]
-    return sorted(chosen, key=lambda waste: (-waste.amount, waste.detector, str(waste.places[:1])))
-
-
-def _is_within(waste: Waste, limits: WasteLimits) -> bool:
-    least_tokens = limits.large_output if waste.detector == "large-output" else 0
-    if waste.detector in {"unchanged-file", "repeated-command"} and len(waste.places) + 1 < limits.repeats:
-        return False
-    return waste.amount >= limits.min_amount and waste.tokens >= max(limits.min_tokens, least_tokens)
