@@ -103,9 +103,13 @@ def _typed_act(entry: UserEntry, content: Any) -> Act | None:
     source = entry.prompt_source
     if kind is None or source in _MACHINE_SOURCES or not (text or images):
         return None
-    if source == "sdk" and kind is ActKind.PROMPT:
+    # The desktop app sends what a person typed through the SDK, and says so.
+    is_human = entry.origin is not None and entry.origin.kind == "human"
+    if source == "sdk" and kind is ActKind.PROMPT and not is_human:
         return Act(ActKind.PROGRAMMATIC, text, entry, "6 promptSource sdk", images)
     rule = f"6 promptSource {source}" if source in _TYPED_SOURCES else f"8 text ({kind})"
+    if is_human:
+        rule = "5 origin human"
     return Act(kind, act_text(text, kind), entry, rule, images)
 
 
