@@ -10,7 +10,7 @@ from threadline.redact import heuristics, prefilter
 from threadline.redact.contexts import find_piped_value, literal_span, word_span
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_distinctive
-from threadline.redact.prefilter import RareMarks, match_at_places, trie_pattern
+from threadline.redact.prefilter import RareMarks, match_at_places, match_at_sign, trie_pattern
 
 # Options of one or two letters, with a value that follows or is attached. The program precedes them on its line.
 _SEPARATE_OPTION = re.compile(rb"-(?<=[ \t]-)([a-zA-Z]{1,2})[ \t=:]{1,2}(\\*[\"'])?([^\s\"'\\]{3,256})")
@@ -78,6 +78,7 @@ _OPTION_STARTS = frozenset(
     (letters + bytes((sign,)))[:2] for letters in (*_SEPARATE, *_ATTACHED, *_LOGINS) for sign in b" \t=:\"'\\"
 )
 _COMMAND_REACH = 300
+_BACKSLASH = 0x5C
 _COMMAND_START = re.compile(rb"(?<!\\)\r?\n|(?<!\\)\\n|[|;]|&&")
 _PLACEHOLDER_ARGUMENT = re.compile(rb"[A-Z_]+\Z|[<\[{$(-]|/dev/|\d{1,5}\Z")
 
@@ -94,11 +95,12 @@ def find_command_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Itera
     if marks.places:
         yield from _find_by_words(view, lower, marks)
     yield from _find_recovery_codes(lower, marks)
-    for match in _PGPASS.finditer(view) if any(sign.search(view) for sign in _PGPASS_LINE) else ():
+    has_pgpass = any(sign in view and pattern.search(view) for sign, pattern in _PGPASS_LINE)
+    for match in _PGPASS.finditer(view) if has_pgpass else ():
         span = literal_span("password", match.start(1), match[1])
         if span is not None:
             yield span
-    for match in _HASH.finditer(view):
+    for match in match_at_sign(_HASH, b"$", view):
         if match.end() - match.start() >= _MIN_HASH:
             yield Span(*match.span(), "password-hash")
 
@@ -155,7 +157,12 @@ def _option_password(view: bytes, at: int) -> Span | None:
 def _is_run_by(view: bytes, at: int, programs: _Programs) -> bool:
     """Whether one of the programs starts the command that has an option at this position."""
     floor = max(0, at - _COMMAND_REACH)
-    if programs.anywhere.search(view, floor, at) is None:
+    begin = max(floor, view.rfind(b"|", floor, at), view.rfind(b";", floor, at))
+    for line_end in (b"\n", b"\\n"):
+        end = view.rfind(line_end, begin, at)
+        if end >= 0 and view[end - 1] != _BACKSLASH:
+            begin = end
+    if programs.anywhere.search(view, begin, at) is None:
         return False
     program = programs.first
     starts = [separator.end() for separator in _COMMAND_START.finditer(view, floor, at)]
@@ -256,7 +263,7 @@ _COOKIE_JAR = re.compile(
 )
 _COOKIE_JAR_REACH = 280
 # A search for a few signs is faster than one for a whole line.
-_PGPASS_LINE = (re.compile(rb"5(?:43[0-9]:)(?<=:543.:)"), re.compile(rb"\*(?::)(?<=:\*:)"))
+_PGPASS_LINE = ((b":543", re.compile(rb"5(?:43[0-9]:)(?<=:543.:)")), (b":*:", re.compile(rb"\*(?::)(?<=:\*:)")))
 _PGPASS = re.compile(
     rb"(?<![\w.*/:-])(?:\*|[\w.-]{1,253}):(?:\*|[0-9]{2,5}):[\w*-]{1,64}:[\w.*@-]{1,64}:([^\s'\"\\:]{4,128})(?=\s|\\n|\\?\"|\Z)"
 )

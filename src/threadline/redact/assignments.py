@@ -127,7 +127,7 @@ _LINE_SIGNS = frozenset(bytes((sign,)) for sign in b"<>&|,;(){}[]")
 _UNQUOTED_END = re.compile(rb"[.:!?]+\Z")
 
 _AUTHORIZATION = re.compile(
-    rb"z(?<=authoriz)ation(?:\\*[\"'][ \t]{0,4},|(?:\\*[\"'])?[ \t]{0,4}[:=])[ \t]{0,4}(?:\\*[\"'])?[ \t]*"
+    rb"u(?<=au)thorization(?:\\*[\"'][ \t]{0,4},|(?:\\*[\"'])?[ \t]{0,4}[:=])[ \t]{0,4}(?:\\*[\"'])?[ \t]*"
     rb"(?:(?:basic|bearer|token|digest|negotiate|apikey|api-key|bot|aws4-hmac-sha256|oauth|hmac|signature)[ \t]+)?"
     rb"((?:[^\"'`\\\r\n<>]|\\[^\"'`nr\\]){6,4096})"
 )
@@ -297,7 +297,7 @@ def _names_and_rare_words(
 
 def find_assigned_values(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
     """Find secrets in command-line options, headers, URLs and arguments of tools."""
-    for match in match_at_places(_OPTION, lower, marks.options):
+    for match in match_at_places(_OPTION, lower, marks.long_options):
         span = value_at(view, match[0].decode().strip("- \t").replace("-", "_"), match.end())
         if span is not None:
             yield span
@@ -515,7 +515,7 @@ def _closing_quote(view: bytes, start: int, quote: bytes) -> int:
 
 def _find_headers(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
     for word, pattern, kind in _HEADERS:
-        for match in pattern.finditer(lower) if word in marks.words else ():
+        for match in match_at_places(pattern, lower, marks.places_of((word,))):
             start, end = match.span(1)
             value = view[start:end].rstrip()
             text = value.decode("latin-1")
@@ -577,7 +577,8 @@ def _url_logins(view: bytes) -> Iterator[re.Match[bytes]]:
 
 def _find_tool_arguments(view: bytes, marks: RareMarks) -> Iterator[Span]:
     """Find curl's user option, passwords in netrc files, and webhook URLs."""
-    for match in match_at_places(_CURL_USER, view, marks.options):
+    logins = [at for at in marks.options if b"u" in view[at + 1 : at + 6]]
+    for match in match_at_places(_CURL_USER, view, sorted(logins + marks.long_options)):
         value = match[2].decode("latin-1")
         if heuristics.is_literal(value) and not heuristics.is_example(value):
             yield Span(*match.span(2), "curl-password", local_only=not is_distinctive(value))

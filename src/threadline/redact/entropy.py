@@ -90,7 +90,7 @@ _CONTEXT = 48
 _MIN_HEX = 32
 _HEX_DELIMITERS = frozenset((b" ", b'"', b"'", b"`"))
 _SECRET_HEX_WORD = re.compile(
-    rb"(?i)(?:(?<!hash )token|secret|passwor[dt]|passphrase|credentials?|bearer|(?:api|private|secret|access|auth"
+    rb"(?:(?<!hash )token|secret|passwor[dt]|passphrase|credentials?|bearer|(?:api|private|secret|access|auth"
     rb"|signing|encryption)[ _-]?key)s?" + _FILL_WORDS + rb"\Z"
 )
 _PREFIXED = re.compile(
@@ -173,7 +173,7 @@ def find_random_hex(view: bytes, start: int, end: int) -> Span | None:
     """The hexadecimal run from `start` to `end`, if a word directly before it says that it is a secret."""
     if end - start < _MIN_HEX or b"-" in view[start:end] or view[start - 1 : start] not in _HEX_DELIMITERS:
         return None
-    is_secret = _SECRET_HEX_WORD.search(view[max(0, start - _CONTEXT) : start]) is not None
+    is_secret = _SECRET_HEX_WORD.search(view[max(0, start - _CONTEXT) : start].lower()) is not None
     return Span(start, end, RANDOM_VALUE) if is_secret else None
 
 

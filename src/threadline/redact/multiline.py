@@ -200,11 +200,28 @@ _MAX_LENGTH = 8192
 _ESCAPES = frozenset(b"nrt")
 _BACKSLASH = 0x5C
 _PLAIN_WORD = re.compile(rb"[a-z_./+~=-]{4,}|[A-Za-z][a-z]*[.:]?|[A-Za-z]+\.[a-z]{1,5}")
+# A joint, and after it a piece that is not a plain word. Most lines start with a plain word or a sign.
+_CONTINUED = re.compile(
+    rb"(?="
+    + _MAY_JOIN.pattern
+    + rb")(?>"
+    + _JOINT.pattern
+    + rb")(?!(?:"
+    + _PLAIN_WORD.pattern
+    + rb")(?!"
+    + _WORD_PATTERN
+    + rb"))"
+    + _WORD_PATTERN
+)
 _TRAILING_SIGNS = re.compile(rb"[._/+~=-]*\Z")
 _ALNUM = re.compile(rb"[A-Za-z0-9]")
 _DIGIT = re.compile(rb"[0-9]")
+_DIGIT_OR_AWS = re.compile(
+    rb"[0-9]|"
+    + trie_pattern(anchor.encode() for rule in FORMATS if rule.kind.startswith("aws-") for anchor in rule.anchors)
+)
 _ENDS_LINE = re.compile(rb"[ \t]*(?:\\*[\"'`]|\\+[nr]|[\r\n]|\Z)")
-_SHORT_REST = rb"[A-Za-z0-9_-]{0,%d}(?=%s)" % (MIN_RUN - 1, _MAY_JOIN.pattern)
+_SHORT_REST = rb"[A-Za-z0-9_-]{0,%d}+(?=%s)" % (MIN_RUN - 1, _MAY_JOIN.pattern)
 
 
 def _anchor_ends(sign: bytes) -> list[bytes]:
@@ -255,7 +272,7 @@ class BrokenTokenFinder:
             return None
         floor = self._done
         span = None
-        if view[end : end + 2] in MAY_CONTINUE and _MAY_JOIN.match(view, end) and _may_continue(view, end):
+        if view[end : end + 2] in MAY_CONTINUE and _CONTINUED.match(view, end):
             span = self._find_from(start)
         if span is None and start > 1 and view[start - 2 : start] in MAY_HAVE_STARTED:
             before = _previous_piece(view, start, floor)
@@ -297,20 +314,14 @@ class BrokenTokenFinder:
         return None
 
 
-def _may_continue(view: bytes, end: int) -> bool:
-    """Whether the next line starts with a possible piece. Most start with a plain word or a sign."""
-    joint = _JOINT.match(view, end)
-    piece = _PIECE.match(view, joint.end()) if joint is not None else None
-    return piece is not None and _PLAIN_WORD.fullmatch(view, *piece.span()) is None
-
-
 def _end_of_previous_line(view: bytes, start: int) -> int:
     """The end of the previous line or string if only a margin separates it from a run; otherwise -1."""
     if view[start - 1] in _QUOTES:
         return start - 1 if view[max(0, start - 24) : start - 1].rstrip(b" \t\\")[-1:] in _CONCATENATION_SIGNS else -1
-    near = max(0, start - _MARGIN_REACH)
-    end = max(view.rfind(b"\n", near, start), view.rfind(b"\\n", near, start))
-    return -1 if end < 0 or view[end:start].translate(None, _JOINT_SIGNS) else end
+    near = view[max(0, start - _MARGIN_REACH) : start]
+    margin = near[len(near.rstrip(_JOINT_SIGNS)) :]
+    end = max(margin.rfind(b"\n"), margin.rfind(b"\\n"))
+    return -1 if end < 0 else start - len(margin) + end
 
 
 def _previous_piece(view: bytes, start: int, floor: int) -> int:
@@ -353,8 +364,12 @@ def _collect_pieces(view: bytes, start: int, most: int, *, without_signs: bool) 
 def _match_joined(view: bytes, pieces: list[tuple[int, int]]) -> Span | None:
     """The credential that the joined pieces are, unless the first piece is already one."""
     first = pieces[0][0]
+    joined = b"".join([view[start:end] for start, end in pieces])
+    # The rest of a token has a letter or digit, and every token but those of AWS has a digit.
+    if not _ALNUM.search(joined, pieces[0][1] - first) or not _DIGIT_OR_AWS.search(joined):
+        return None
     context = view[max(0, first - _CONTEXT) : first]
-    text = context + b"".join(view[start:end] for start, end in pieces)
+    text = context + joined
     token = find_token_uncached(text, len(context), len(text))
     if token is None or token.start < len(context):
         return None

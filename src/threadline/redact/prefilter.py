@@ -44,11 +44,11 @@ class RareMarks:
     """The rare words and signs of a window.
 
     `words` contains fragments of words (see the constants above), and `places` where each of them starts. The other
-    fields are positions: `hooks` in URLs, dashes that may start `options` of a command, and `dashes` and `underscores`
-    that may end the anchor of a token.
+    fields are positions: `hooks` in URLs, dashes that start `options` of one letter or `long_options` of a command, and
+    `dashes` and `underscores` that may end the anchor of a token.
     """
 
-    __slots__ = ("dashes", "hooks", "options", "places", "underscores", "words")
+    __slots__ = ("dashes", "hooks", "long_options", "options", "places", "underscores", "words")
 
     def __init__(self, lower: bytes) -> None:
         self.places: dict[bytes, list[int]] = {}
@@ -58,6 +58,7 @@ class RareMarks:
         self.words = set(self.places)
         self.hooks: list[int] = []
         self.options: list[int] = []
+        self.long_options: list[int] = []
         self.dashes: list[int] = []
         self.underscores: list[int] = []
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any
 
 from threadline.redact import prefilter
@@ -26,31 +25,22 @@ from threadline.redact.assignments import (
     is_credible,
 )
 from threadline.redact.decoding import decode_run, foreign_characters, may_be_encoded
-from threadline.redact.entropy import find_random_hex, find_random_value, is_random_run
 from threadline.redact.formats import FORMATS, SERVICES, Span
 from threadline.redact.heuristics import (
     is_secret_name,
     kind_of,
-    services_in_name,
-    split_name,
     translate_names,
-    word_set,
 )
 from threadline.redact.multiline import (
-    MAY_CONTINUE,
-    MAY_HAVE_STARTED,
     BrokenTokenFinder,
     broken_anchor_pattern,
     find_private_keys,
 )
 from threadline.redact.personal import find_personal_data
 from threadline.redact.prefilter import RareMarks
+from threadline.redact.runs import classify_name, find_in_runs
 from threadline.redact.tokens import (
-    CONTINUATIONS,
-    JOINING_BYTES,
-    candidate_runs,
     find_azure_secrets,
-    find_token,
     find_wallet_keys,
 )
 from threadline.redact.variables import find_joined_variables
@@ -122,19 +112,11 @@ def _scan_window(view: bytes, *, personal: bool, decode_runs: bool) -> Iterator[
     lower = view.lower()
     marks = find_rare_marks(lower)
     yield from find_private_keys(view, marks)
-    done = 0
     broken = BrokenTokenFinder(view)
-    find_at_run = _find_at_run_and_decode if decode_runs else _find_at_run
-    for start, end, is_hex in candidate_runs(view):
-        if end <= done:
-            continue
-        is_broken = view[end : end + 2] in MAY_CONTINUE or view[start - 2 : start] in MAY_HAVE_STARTED
-        span = (broken.find_at_run(start, end) if is_broken else None) or find_at_run(view, start, end, is_hex)
-        if span is not None:
-            done = span.end
-            yield span
-            if span.kind in PAIRED_KINDS:
-                yield from find_paired_secrets(view, span)
+    for span in find_in_runs(view, broken, find_in_encoded if decode_runs else None):
+        yield span
+        if span.kind in PAIRED_KINDS:
+            yield from find_paired_secrets(view, span)
     yield from broken.short(marks)
     yield from find_azure_secrets(view)
     yield from find_joined_variables(view)
@@ -247,13 +229,13 @@ KINDS: dict[str, str] = {
 # In lower case, so that one search serves names and formats; rules that depend on case check again. Alternatives that
 # begin with a letter fail at once. Lookbehinds are slower and come last.
 _DASH = re.compile(
-    rb"-(?:s(?<=sudo -s)()|stdin()|(?:[pu]|[abcekhnrswx](?=[ \t=:\"'\\pu]))(?<=[ \t]-.)|-(?=[a-z0-9])(?="
+    rb"-(?:s(?<=sudo -s)()|stdin()|(?:[pu]|[abcekhnrswx](?=[ \t=:\"'\\pu]))(?<=[ \t]-.)(?P<option>)|-(?=[a-z0-9])(?="
     + (LONG_OPTION + rb"|(?:proxy-)?user|(?:src-|dest-)?creds|auth )")
     + rb"|with-token()|literal(?<=from-literal)(?=[= ])()|s(?<=convertto-s)ecurestring()"
     rb"|b(?<=-----b)egin()|e(?<=-----e)nd()|l(?<=private-l)ines: ()| (?<=---- )(?:begin()|end())"
     rb"|" + broken_anchor_pattern(b"-") + rb"(?P<anchor>))"
 )
-_ANCHOR_GROUP = _DASH.groupindex["anchor"]
+_ANCHOR_GROUP, _OPTION_GROUP = _DASH.groupindex["anchor"], _DASH.groupindex["option"]
 # A letter that continues the name makes it another name; `is` and `was` may follow.
 _NAME_END = rb"(?![a-hj-vx-z0-9_])"
 _UNDERSCORE = re.compile(
@@ -265,113 +247,35 @@ def find_rare_marks(lower: bytes) -> RareMarks:
     """Find the rare marks of a window, which is in lower case."""
     marks = RareMarks(lower)
     for match in _DASH.finditer(lower):
-        # The start of a word or an option may also be in the middle of a token.
-        marks.dashes.append(match.start())
-        if match.lastindex is None:
-            marks.options.append(match.start())
-        elif match.lastindex != _ANCHOR_GROUP:
-            marks.add_word(match[0], match.start())
+        start, group = match.start(), match.lastindex
+        if group == _OPTION_GROUP:
+            marks.options.append(start)
+            continue
+        # The start of a word or of a long option may also be in the middle of a token.
+        marks.dashes.append(start)
+        if group is None:
+            marks.long_options.append(start)
+        elif group != _ANCHOR_GROUP:
+            marks.add_word(match[0], start)
     marks.underscores = [match.start() for match in _UNDERSCORE.finditer(lower)]
     return marks
 
 
-# Caches of runs that are not secrets by themselves, because the same names and paths recur. The value tells what may
-# make one of them a secret: that it can be an assigned value (1), or that it looks random (2). Both depend on the text
-# around it.
-_HARMLESS_RUNS: dict[bytes, int] = {}
-_HARMLESS_DECODED_RUNS: dict[bytes, int] = {}
-_CAN_BE_ASSIGNED, _LOOKS_RANDOM = 1, 2
-_MAX_HARMLESS_RUNS = 16384
-_MAX_CACHED_RUN = 128
+_MAX_ENCODED = 64 * 1024
 
 
-def _find_at_run(view: bytes, start: int, end: int, is_hex: bool) -> Span | None:
-    """The credential that a run is or starts with."""
-    if is_hex:
-        return _find_hex(view, start, end)
-    return _check_run_once(view, start, end, _HARMLESS_RUNS, decode=False)
-
-
-def _find_at_run_and_decode(view: bytes, start: int, end: int, is_hex: bool) -> Span | None:
-    """The credential that a run is or starts with, or that is encoded in it."""
-    if is_hex:
-        return _find_hex(view, start, end) or find_in_encoded(view, start, end)
-    return _check_run_once(view, start, end, _HARMLESS_DECODED_RUNS, decode=True)
-
-
-def _find_hex(view: bytes, start: int, end: int) -> Span | None:
-    """The credential that a hexadecimal run is by the name or the words before it."""
-    if not can_be_assigned(view, start, end):
+def find_in_encoded(view: bytes, start: int, end: int) -> Span | None:
+    """The run and the lines that continue it, if they encode a text with a secret, which becomes the span's value."""
+    if not may_be_encoded(view, start):
         return None
-    return find_assigned_run(view, start, end) or find_random_hex(view, start, end)
+    part = decode_run(view[start : start + _MAX_ENCODED].decode("latin-1"), 0, min(end - start, _MAX_ENCODED))
+    for span in find_spans(part.text, personal=False) if part is not None else ():
+        if part is not None and not span.local_only:
+            value = span.value or part.text[span.start : span.end]
+            return Span(start + part.start, start + part.end, span.kind, value=value)
+    return None
 
 
-def _check_run_once(view: bytes, start: int, end: int, harmless_runs: dict[bytes, int], *, decode: bool) -> Span | None:
-    # A run that is joined to a word before or after it cannot be judged by itself.
-    if view.startswith(CONTINUATIONS, end) or (start and view[start - 1] in JOINING_BYTES):
-        return _check_run(view, start, end, decode=decode)[0]
-    run = view[start:end]
-    traits = harmless_runs.get(run)
-    if traits is not None:
-        return _find_in_context(view, start, end, traits) if traits else None
-    span, traits = _check_run(view, start, end, decode=decode)
-    if span is None and end - start < _MAX_CACHED_RUN:
-        if len(harmless_runs) > _MAX_HARMLESS_RUNS:
-            harmless_runs.clear()
-        harmless_runs[run] = traits
-    return span
-
-
-def _check_run(view: bytes, start: int, end: int, *, decode: bool) -> tuple[Span | None, int]:
-    """The credential, and what may make the run one in another context."""
-    traits = _CAN_BE_ASSIGNED if can_be_assigned(view, start, end) else 0
-    if is_random_run(view[start:end]):
-        traits |= _LOOKS_RANDOM
-    span = (
-        find_token(view, start, end)
-        or _find_in_context(view, start, end, traits)
-        or (find_in_encoded(view, start, end) if decode else None)
-    )
-    return span, traits
-
-
-def _find_in_context(view: bytes, start: int, end: int, traits: int) -> Span | None:
-    """The credential that a run is by the name it is assigned to, or by its randomness and the text around it."""
-    span = find_assigned_run(view, start, end) if traits & _CAN_BE_ASSIGNED else None
-    return find_random_value(view, start, end) if span is None and traits & _LOOKS_RANDOM else span
-
-
-# Keys of ids in JSON and in JSON within JSON. Nearly every run follows one of these.
-_ID_PREFIXES = tuple(
-    (name + quote + colon + quote).encode()
-    for name in (
-        "uuid",
-        "Uuid",
-        "Id",
-        "_id",
-        '"id',
-        "ignature",
-        "sha",
-        "Sha",
-        "hash",
-        "Hash",
-        "data",
-        "slug",
-        "name",
-        "ommit",
-    )
-    for quote in ('"', '\\"')
-    for colon in (":", ": ")
-)
-_PATH_STARTS = frozenset(b"/.~")
-_DIGIT = re.compile(rb"[0-9]")
-_UPPER = re.compile(rb"[A-Z]")
-_DELIMITERS = frozenset(b"\"'`=: >,\t")
-_ASSIGNMENT_SIGNS = b"=:>,"
-_AROUND = b" \t\"'`\\)]=:>,"
-_NAME_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]*+")
-_VALUE = re.compile(rb"[A-Za-z0-9_+/=.~%-]{20,512}")
-_VALUE_ENDS = frozenset(b"\"'`\\ \t\r\n,;)}]<&|")
 _SHORT_VALUE = re.compile(rb"[A-Za-z0-9_:-]{10,32}(?![A-Za-z0-9_-])")
 _SHORT_REST = rb"[a-z0-9_.-]{0,24}(?:\\*[\"'`])?[ \t]{0,4}(?:=>|:=|=|:|>)[ \t]{0,4}(?:\\*[\"'`])?"
 # Services whose credentials are shorter than a run, each searched for by a rare letter of its name.
@@ -388,62 +292,6 @@ _SHORT_SERVICES = tuple(
         (None, rb"asana"),
     )
 )
-# Values with these names are long and look random, but are not secret.
-_HARMLESS_NAMES = word_set(
-    "id ids uuid guid hash hashes sha md digest checksum integrity signature commit etag data content"
-    " cursor request message parent leaf prompt slug version url uri image fingerprint blob tree rev"
-    " revision src href file path name class classname svg d base body text resolved sum ref build icon"
-    " thumbnail buffer snapshot source map model type title label description fixture expected actual diff"
-    " patch encoded output input result line x y seed etag cid did tag digest256 sha256 sha1 sha512 nonce"
-    " alg kid thumbprint publickey modulus address tx block chunk asset bundle"
-)
-
-_DIGEST_NAME = re.compile(r"(?i)(?:.*[_.-])?(?:sha-?[0-9]{1,3}|md5|h1|crc32c?|blake[23][a-z]?|integrity|etag)")
-
-_Services = tuple[tuple[re.Pattern[str], str], ...]
-
-
-def can_be_assigned(view: bytes, start: int, end: int) -> bool:
-    """Whether a run can be an assigned value: it is not a path and has a digit."""
-    return view[start] not in _PATH_STARTS and _DIGIT.search(view, start, end) is not None
-
-
-def find_assigned_run(view: bytes, start: int, end: int) -> Span | None:
-    """The credential at a run by the name it is assigned to: that of a service, or a random value of another name.
-
-    Call this only if `can_be_assigned`.
-    """
-    if not start or view[start - 1] not in _DELIMITERS:
-        return None
-    head = view[max(0, start - 64) : start].rstrip(b" \t\"'`\\")
-    if not head or head[-1] not in _ASSIGNMENT_SIGNS:
-        return None
-    backwards = _NAME_BACKWARDS.match(head.rstrip(_AROUND)[::-1])
-    services, harmless = _classify_name(backwards[0] if backwards else b"")
-    # Nearly every name is harmless, so the check for ids comes last.
-    if (harmless and not services) or view.endswith(_ID_PREFIXES, 0, start):
-        return None
-    return _check_value(view, start, end, services, harmless=harmless)
-
-
-def _check_value(view: bytes, start: int, end: int, services: _Services, *, harmless: bool) -> Span | None:
-    match = _VALUE.match(view, start)
-    stop = match.end() if match else end
-    # A random value has letters of both cases. Most field names do not.
-    if not services and not _UPPER.search(view, start, stop):
-        return None
-    value = view[start:stop].decode().rstrip(".")
-    for pattern, kind in services:
-        if pattern.fullmatch(value):
-            return Span(start, start + len(value), kind)
-    if harmless or (stop < len(view) and view[stop] not in _VALUE_ENDS) or not _is_random_value(value):
-        return None
-    return Span(start, start + len(value), "random-value")
-
-
-def _is_random_value(value: str) -> bool:
-    """Whether a value, or one of its parts between dots, looks random."""
-    return any(is_random_run(part.encode()) for part in value.rstrip("=").split("."))
 
 
 def find_short_credentials(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
@@ -452,40 +300,6 @@ def find_short_credentials(view: bytes, lower: bytes, marks: RareMarks) -> Itera
         for match in pattern.finditer(lower) if word is None or word in marks.words else ():
             value = _SHORT_VALUE.match(view, match.end())
             name = lower[max(0, match.start() - 6) : match.end()]
-            for service_pattern, kind in _classify_name(name[::-1])[0] if value else ():
+            for service_pattern, kind in classify_name(name[::-1])[0] if value else ():
                 if value and service_pattern.fullmatch(value[0].decode()):
                     yield Span(*value.span(), kind)
-
-
-@lru_cache(maxsize=4096)
-def _classify_name(backwards: bytes) -> tuple[_Services, bool]:
-    """The patterns of the services that a name contains, and whether a random value of this name is harmless.
-
-    The name is reversed, as it was matched.
-    """
-    name = backwards[::-1].decode("latin-1").removeprefix("X-").removeprefix("x-")
-    services = tuple((re.compile(service.pattern), service.kind) for service in services_in_name(name))
-    words = split_name(name)
-    if _DIGEST_NAME.fullmatch(name):
-        return (), True
-    if name and name.upper() == name:
-        return services, False
-    harmless = (
-        not words or bool(_HARMLESS_NAMES & set(words)) or any(word.endswith(("uuid", "sha", "hash")) for word in words)
-    )
-    return services, harmless and not is_secret_name(name)
-
-
-_MAX_ENCODED = 64 * 1024
-
-
-def find_in_encoded(view: bytes, start: int, end: int) -> Span | None:
-    """The run and the lines that continue it, if they encode a text with a secret, which becomes the span's value."""
-    if not may_be_encoded(view, start):
-        return None
-    part = decode_run(view[start : start + _MAX_ENCODED].decode("latin-1"), 0, min(end - start, _MAX_ENCODED))
-    for span in find_spans(part.text, personal=False) if part is not None else ():
-        if part is not None and not span.local_only:
-            value = span.value or part.text[span.start : span.end]
-            return Span(start + part.start, start + part.end, span.kind, value=value)
-    return None

@@ -16,14 +16,9 @@ from threadline.redact.prefilter import MAX_SIGNS, PHRASE, RareMarks, match_at_s
 MIN_RUN = 18
 _WORD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.~"
 _BASE64_BYTES = _WORD_BYTES.translate(None, b"_-.~")
-_WORD_TABLE = bytes(0x41 if byte in _WORD_BYTES else 0x20 for byte in range(256))
+WORD_TABLE = bytes(0x41 if byte in _WORD_BYTES else 0x20 for byte in range(256))
 # Spelled out instead of `A{18,}`: a literal prefix makes the search many times faster.
-_RUN = re.compile(b"A" * MIN_RUN + b"A*+")
-# Ids, and names and paths in lower case: only Firecrawl's keys (`fc-…`) look like these. The group matches hex.
-# A run that is joined to a word before it cannot be judged by itself.
-_HARMLESS_RUN = re.compile(
-    rb"(?<![:|$])(?:((?!fc-)[0-9a-f-]++)|[a-z_./+-]++|(?:toolu|srvtoolu|msg|req|agent)_[0-9A-Za-z]++)(?![A-Za-z0-9_./+-])"
-)
+RUN = re.compile(b"A" * MIN_RUN + b"A*+")
 _MAX_JOINED = 80
 _LONG_BASE64 = 400
 _JOINED_BACKWARDS = re.compile(rb"[\w.~:|$!/+-]{1,80}")
@@ -131,34 +126,13 @@ _WORD_END = re.compile(rb"[A-Za-z0-9]*+[_.~:|$!/+-]")
 # The next long word and the words before it. It is matched at the start of a word, so each letter is read once.
 _LONG_WORD = re.compile(rb"(?:[A-Za-z0-9_-]{0,23}+[^A-Za-z0-9_-])*+([A-Za-z0-9_-]{24,}+)")
 _BACKSLASH, _PERCENT, _SPACE = b"\\% "
-_ESCAPE_SIGNS = frozenset((_BACKSLASH, _PERCENT))
+ESCAPE_SIGNS = frozenset((_BACKSLASH, _PERCENT))
 _DOT = b"."[0]
 _IN_BASE64 = frozenset(b"+/")
 _BASE64 = re.compile(rb"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{20}")
 
 
-# Ends of the names of ids, before the `":"` that Claude Code writes between a name and its value.
-_ID_NAME_ENDS = frozenset(
-    [b"uid", b"UID", b"_id", b'"id', b"ash", b"sha", *(bytes((letter,)) + b"Id" for letter in range(0x61, 0x7B))]
-)
-
-
-def candidate_runs(view: bytes) -> Iterator[tuple[int, int, bool]]:
-    """Long runs of letters, digits and base64 signs that may be credentials, as (start, end, is hex)."""
-    match_harmless = _HARMLESS_RUN.match
-    for run in _RUN.finditer(view.translate(_WORD_TABLE)):
-        start = run.start()
-        harmless = match_harmless(view, start)
-        if harmless is not None:
-            if harmless.lastindex and view[start - 6 : start - 3] not in _ID_NAME_ENDS:
-                yield start, run.end(), True
-            continue
-        end = run.end()
-        before = view[start - 1] if start else _SPACE
-        yield (_skip_escape(view, start) if before in _ESCAPE_SIGNS else start), end, False
-
-
-def _skip_escape(view: bytes, start: int) -> int:
+def skip_escape(view: bytes, start: int) -> int:
     """The start of a word, without the end of an escape that a backslash or `%` begins."""
     if view[start - 1] == _BACKSLASH:
         return start + (1 if view[start] in _ESCAPES else 5 if _UNICODE.match(view, start) else 0)
@@ -206,7 +180,7 @@ def _start_of_joined(view: bytes, start: int) -> int:
     """The start of the words that are joined to the run at `start`."""
     joined = _JOINED_BACKWARDS.match(view[max(0, start - _MAX_JOINED) : start][::-1])
     begin = start - (joined.end() if joined else 0)
-    return _skip_escape(view, begin) if 0 < begin < start and view[begin - 1] in _ESCAPE_SIGNS else begin
+    return skip_escape(view, begin) if 0 < begin < start and view[begin - 1] in ESCAPE_SIGNS else begin
 
 
 def _find_token(view: bytes, begin: int, start: int, end: int) -> Span | None:
@@ -271,7 +245,7 @@ _AFTER_SEED_WORDS = re.compile(rb"[ \t]{0,8}[.;,]?(?:[\r\n\"'`]|\\+[nr\"]|\Z)")
 _WALLET_LABEL = re.compile(rb"solana|keypair|wallet|secret_?key|private_?key|id\.json")
 _WALLET_REACH = 400
 _MARGIN, _MAX_MARGIN = b" \t\r\n0123456789?", 40
-_WALLET_BYTES = re.compile(rb"\[\s{0,4}(?:[0-9]{1,3}\s{0,4},\s{0,8}){63}[0-9]{1,3}\s{0,4}\]")
+_WALLET_BYTES = re.compile(rb"\[(?=[\s0-9])\s{0,4}(?:[0-9]{1,3}\s{0,4},\s{0,8}){63}[0-9]{1,3}\s{0,4}\]")
 _NUMBER = re.compile(rb"[0-9]+")
 _MIN_DISTINCT_WORDS, _MIN_DISTINCT_NUMBERS, _MAX_BYTE = 10, 24, 255
 

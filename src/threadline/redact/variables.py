@@ -14,7 +14,7 @@ _ANCHORS = {anchor.encode() for rule in FORMATS for anchor in rule.anchors if le
 _QUOTE = rb"\\?[\"'`]?"
 _VALUE = rb"([A-Za-z0-9_+/.~=-]{2,400})(?![A-Za-z0-9_+/.~=-])"
 _FIRST_HALF = re.compile(
-    rb"=(?:[ \t]?[\"'`]?)(?=" + trie_pattern(_ANCHORS) + rb")" + _VALUE + rb"(?=\\?[\"'`;,]|\s|\\n|\Z)"
+    rb"=[ \t]?+[\"'`]?+(?=" + trie_pattern(_ANCHORS) + rb")" + _VALUE + rb"(?=\\?[\"'`;,]|\s|\\n|\Z)"
 )
 _PLAIN_NAME = re.compile(rb"[a-z_.]+")
 _NAME_BACKWARDS = re.compile(rb"[ \t]?([A-Za-z0-9_]{1,40})")

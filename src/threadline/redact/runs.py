@@ -1,0 +1,311 @@
+"""Check the long runs of letters and digits of a text: each may be a token, a random value or encoded text.
+
+A text has thousands of runs, and most are ids, names and paths that occur again and again. So this module sees few of
+them twice: it remembers what it learned about a run, and checks again only what depends on the text around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from threadline.redact.decoding import may_be_encoded
+from threadline.redact.entropy import find_random_hex, find_random_value, is_random_run
+from threadline.redact.formats import Span
+from threadline.redact.heuristics import is_secret_name, services_in_name, split_name, word_set
+from threadline.redact.multiline import MAY_CONTINUE, MAY_HAVE_STARTED, BrokenTokenFinder
+from threadline.redact.tokens import (
+    CONTINUATIONS,
+    ESCAPE_SIGNS,
+    JOINING_BYTES,
+    RUN,
+    WORD_TABLE,
+    find_token,
+    skip_escape,
+)
+
+FindEncoded = Callable[[bytes, int, int], Span | None]
+"""Finds the secret in the text that a run encodes, from its start and end."""
+
+# Ids, and names and paths in lower case: only Firecrawl's keys (`fc-…`) look like these. The first group matches hex,
+# the second ids of Claude. A run that is joined to a word before it cannot be judged by itself.
+_HARMLESS_RUN = re.compile(
+    rb"(?<![:|$])(?:((?!fc-)[0-9a-f-]++)|[a-z_./+-]++|((?:toolu|srvtoolu|msg|req|agent)_[0-9A-Za-z]++))"
+    rb"(?![A-Za-z0-9_./+-])"
+)
+_HEX_GROUP = 1
+_JOINED_BEFORE = frozenset((b":", b"|", b"$"))
+# Ends of the names of ids, before the `":"` that Claude Code writes between a name and its value.
+_ID_NAME_ENDS = frozenset(
+    [b"uid", b"UID", b"_id", b'"id', b"ash", b"sha", *(bytes((letter,)) + b"Id" for letter in range(0x61, 0x7B))]
+)
+# Next to these bytes a run may be the rest of an escape, or part of a longer or broken token.
+_ANY_BYTE = [bytes((byte,)) for byte in range(256)]
+_SPECIAL_BEFORE = (
+    MAY_HAVE_STARTED
+    | {first + bytes((sign,)) for first in (b"", *_ANY_BYTE) for sign in {*ESCAPE_SIGNS, *JOINING_BYTES}}
+    | {b""}
+)
+_SPECIAL_AFTER = MAY_CONTINUE | {b"=" + second for second in (b"", *_ANY_BYTE)} | {b"::"}
+
+# What is known of a run: nothing more to check (_IGNORED), or what may make it a secret in some context.
+_IGNORED, _CAN_BE_ASSIGNED, _LOOKS_RANDOM = -1, 1, 2
+_Known = tuple[dict[bytes, int], set[bytes]]
+_KNOWN: _Known = ({}, set())
+_KNOWN_AFTER_DECODING: _Known = ({}, set())
+_MAX_TRAITS = 16384
+_MAX_CACHED_RUN = 128
+# Words that are joined to a run are remembered with it if they are short, as in `https://…` and `"$HOME/…`.
+_MAX_JOINED = 8
+_WORD_BOUNDARY = re.compile(rb"[^\w.~:|$!/+-]")
+
+
+def find_in_runs(view: bytes, broken: BrokenTokenFinder, find_encoded: FindEncoded | None) -> Iterator[Span]:
+    """Find the credentials that a run is, starts with, is a piece of, or encodes if `find_encoded` decodes it."""
+    finder = _RunFinder(view, broken, find_encoded)
+    traits_of = finder.known_traits.get
+    ids = finder.ids
+    done = 0
+    for match in RUN.finditer(view.translate(WORD_TABLE)):
+        start, end = match.span()
+        run = view[start:end]
+        if end <= done or (run in ids and view[start - 6 : start - 3] in _ID_NAME_ENDS):
+            continue
+        traits = traits_of(run)
+        if traits is None:
+            span = finder.check_new_run(start, end)
+        elif traits == _IGNORED and view[start - 1 : start] not in _JOINED_BEFORE:
+            continue
+        elif view[start - 2 : start] in _SPECIAL_BEFORE or view[end : end + 2] in _SPECIAL_AFTER:
+            span = finder.find_next_to_sign(start, end)
+        elif traits:
+            span = _find_in_context(view, start, end, traits)
+        else:
+            continue
+        if span is not None:
+            done = span.end
+            yield span
+
+
+class _RunFinder:
+    """Finds the credential at a run of one text, if what is known of the run does not decide it."""
+
+    __slots__ = ("_broken", "_find_encoded", "_harmless_joined", "_view", "ids", "known_traits")
+
+    def __init__(self, view: bytes, broken: BrokenTokenFinder, find_encoded: FindEncoded | None) -> None:
+        self._view = view
+        self._broken = broken
+        self._find_encoded = find_encoded
+        self.ids: set[bytes] = set()
+        self.known_traits, self._harmless_joined = _KNOWN if find_encoded is None else _KNOWN_AFTER_DECODING
+
+    def check_new_run(self, start: int, end: int) -> Span | None:
+        """The credential at a run of which nothing is known."""
+        view = self._view
+        harmless = _HARMLESS_RUN.match(view, start)
+        if harmless is not None:
+            if view[start - 6 : start - 3] in _ID_NAME_ENDS:
+                self.ids.add(view[start:end])
+                return None
+            if harmless.lastindex is None:
+                self._remember(view[start:end], _IGNORED)
+            return self._find_at_hex(start, end) if harmless.lastindex == _HEX_GROUP else None
+        if view[start - 2 : start] in _SPECIAL_BEFORE or view[end : end + 2] in _SPECIAL_AFTER:
+            return self.find_next_to_sign(start, end)
+        return self._check(start, end)
+
+    def find_next_to_sign(self, start: int, end: int) -> Span | None:
+        """The credential at a run next to a sign that may join it to an escape or to the rest of a token."""
+        view = self._view
+        if start and view[start - 1] in ESCAPE_SIGNS:
+            start = skip_escape(view, start)
+        span = self._broken.find_at_run(start, end)
+        if span is not None:
+            return span
+        if view.startswith(CONTINUATIONS, end):
+            return self._check(start, end, is_joined=True)
+        if start and view[start - 1] in JOINING_BYTES:
+            return self._find_in_joined(start, end)
+        traits = self.known_traits.get(view[start:end])
+        if traits is None or traits == _IGNORED:
+            return self._check(start, end)
+        return _find_in_context(view, start, end, traits) if traits else None
+
+    def _find_in_joined(self, start: int, end: int) -> Span | None:
+        """The credential at a run that is joined to the words before it, such as the rest of a URL."""
+        words = self._view[start - _MAX_JOINED : end]
+        if words in self._harmless_joined:
+            return None
+        span = self._check(start, end, is_joined=True)
+        if span is None and self._is_harmless_joined(words, start, end):
+            if len(self._harmless_joined) > _MAX_TRAITS:
+                self._harmless_joined.clear()
+            self._harmless_joined.add(words)
+        return span
+
+    def _is_harmless_joined(self, words: bytes, start: int, end: int) -> bool:
+        """Whether a run and the words before it are the same in every context."""
+        return (
+            start >= _MAX_JOINED
+            and len(words) < _MAX_CACHED_RUN
+            and _WORD_BOUNDARY.search(words, 0, _MAX_JOINED) is not None
+            and not _traits_of(self._view[start:end])
+            and not may_be_encoded(self._view, start)
+        )
+
+    def _find_at_hex(self, start: int, end: int) -> Span | None:
+        """The credential of which a run of hex is a piece, that it is by the words before it, or that it encodes."""
+        view = self._view
+        span = self._broken.find_at_run(start, end)
+        if span is None and can_be_assigned(view, start, end):
+            span = find_assigned_run(view, start, end) or find_random_hex(view, start, end)
+        return span or (self._find_encoded(view, start, end) if self._find_encoded is not None else None)
+
+    def _check(self, start: int, end: int, *, is_joined: bool = False) -> Span | None:
+        """The credential at a run. If there is none, this remembers what may make it one in another context."""
+        view = self._view
+        run = view[start:end]
+        traits = _traits_of(run) if end - start < _MAX_CACHED_RUN else _traits_of.__wrapped__(run)
+        span = (
+            find_token(view, start, end)
+            or _find_in_context(view, start, end, traits)
+            or (self._find_encoded(view, start, end) if self._find_encoded is not None else None)
+        )
+        # A name in lower case is checked only after an escape. Everywhere else it is ignored.
+        if span is None and not is_joined and _HARMLESS_RUN.match(run) is None:
+            self._remember(run, traits)
+        return span
+
+    def _remember(self, run: bytes, traits: int) -> None:
+        if len(run) < _MAX_CACHED_RUN:
+            if len(self.known_traits) > _MAX_TRAITS:
+                self.known_traits.clear()
+            self.known_traits[run] = traits
+
+
+@lru_cache(maxsize=_MAX_TRAITS)
+def _traits_of(run: bytes) -> int:
+    """What may make a run a secret, by its characters."""
+    traits = _CAN_BE_ASSIGNED if can_be_assigned(run, 0, len(run)) else 0
+    return traits | _LOOKS_RANDOM if is_random_run(run) else traits
+
+
+def _find_in_context(view: bytes, start: int, end: int, traits: int) -> Span | None:
+    """The credential that a run is by the name it is assigned to, or by its randomness and the text around it."""
+    span = find_assigned_run(view, start, end) if traits & _CAN_BE_ASSIGNED else None
+    return find_random_value(view, start, end) if span is None and traits & _LOOKS_RANDOM else span
+
+
+# Keys of ids in JSON and in JSON within JSON. Nearly every run follows one of these.
+_ID_PREFIXES = tuple(
+    (name + quote + colon + quote).encode()
+    for name in (
+        "uuid",
+        "Uuid",
+        "Id",
+        "_id",
+        '"id',
+        "ignature",
+        "sha",
+        "Sha",
+        "hash",
+        "Hash",
+        "data",
+        "slug",
+        "name",
+        "ommit",
+    )
+    for quote in ('"', '\\"')
+    for colon in (":", ": ")
+)
+_PATH_STARTS = frozenset(b"/.~")
+_DIGIT = re.compile(rb"[0-9]")
+_UPPER = re.compile(rb"[A-Z]")
+_ASSIGNMENT_SIGNS = b"=:>,"
+_BETWEEN = b" \t\"'`\\"
+# The two bytes before a value: an assignment sign, or a blank or quote that may follow one.
+_MAY_FOLLOW_NAME = frozenset(
+    bytes((first, last))
+    for last in b"\"'`=: >,\t"
+    for first in (range(256) if last in _ASSIGNMENT_SIGNS else _ASSIGNMENT_SIGNS + _BETWEEN)
+)
+_AROUND = b" \t\"'`\\)]=:>,"
+_NAME_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]*+")
+_VALUE = re.compile(rb"[A-Za-z0-9_+/=.~%-]{20,512}")
+_VALUE_ENDS = frozenset(b"\"'`\\ \t\r\n,;)}]<&|")
+# Values with these names are long and look random, but are not secret.
+_HARMLESS_NAMES = word_set(
+    "id ids uuid guid hash hashes sha md digest checksum integrity signature commit etag data content"
+    " cursor request message parent leaf prompt slug version url uri image fingerprint blob tree rev"
+    " revision src href file path name class classname svg d base body text resolved sum ref build icon"
+    " thumbnail buffer snapshot source map model type title label description fixture expected actual diff"
+    " patch encoded output input result line x y seed etag cid did tag digest256 sha256 sha1 sha512 nonce"
+    " alg kid thumbprint publickey modulus address tx block chunk asset bundle"
+)
+
+_DIGEST_NAME = re.compile(r"(?i)(?:.*[_.-])?(?:sha-?[0-9]{1,3}|md5|h1|crc32c?|blake[23][a-z]?|integrity|etag)")
+
+_Services = tuple[tuple[re.Pattern[str], str], ...]
+
+
+def can_be_assigned(view: bytes, start: int, end: int) -> bool:
+    """Whether a run can be an assigned value: it is not a path and has a digit."""
+    return view[start] not in _PATH_STARTS and _DIGIT.search(view, start, end) is not None
+
+
+def find_assigned_run(view: bytes, start: int, end: int) -> Span | None:
+    """The credential at a run by the name it is assigned to: that of a service, or a random value of another name.
+
+    Call this only if `can_be_assigned`.
+    """
+    if not start or (start > 1 and view[start - 2 : start] not in _MAY_FOLLOW_NAME):
+        return None
+    head = view[max(0, start - 64) : start].rstrip(_BETWEEN)
+    if not head or head[-1] not in _ASSIGNMENT_SIGNS:
+        return None
+    backwards = _NAME_BACKWARDS.match(head.rstrip(_AROUND)[::-1])
+    services, harmless = classify_name(backwards[0] if backwards else b"")
+    # Nearly every name is harmless, so the check for ids comes last.
+    if (harmless and not services) or view.endswith(_ID_PREFIXES, 0, start):
+        return None
+    return _check_value(view, start, end, services, harmless=harmless)
+
+
+def _check_value(view: bytes, start: int, end: int, services: _Services, *, harmless: bool) -> Span | None:
+    match = _VALUE.match(view, start)
+    stop = match.end() if match else end
+    # A random value has letters of both cases. Most field names do not.
+    if not services and not _UPPER.search(view, start, stop):
+        return None
+    value = view[start:stop].decode().rstrip(".")
+    for pattern, kind in services:
+        if pattern.fullmatch(value):
+            return Span(start, start + len(value), kind)
+    if harmless or (stop < len(view) and view[stop] not in _VALUE_ENDS) or not _is_random_value(value):
+        return None
+    return Span(start, start + len(value), "random-value")
+
+
+def _is_random_value(value: str) -> bool:
+    """Whether a value, or one of its parts between dots, looks random."""
+    return any(is_random_run(part.encode()) for part in value.rstrip("=").split("."))
+
+
+@lru_cache(maxsize=4096)
+def classify_name(backwards: bytes) -> tuple[_Services, bool]:
+    """The patterns of the services that a name contains, and whether a random value of this name is harmless.
+
+    The name is reversed, as it was matched.
+    """
+    name = backwards[::-1].decode("latin-1").removeprefix("X-").removeprefix("x-")
+    services = tuple((re.compile(service.pattern), service.kind) for service in services_in_name(name))
+    words = split_name(name)
+    if _DIGEST_NAME.fullmatch(name):
+        return (), True
+    if name and name.upper() == name:
+        return services, False
+    harmless = (
+        not words or bool(_HARMLESS_NAMES & set(words)) or any(word.endswith(("uuid", "sha", "hash")) for word in words)
+    )
+    return services, harmless and not is_secret_name(name)
