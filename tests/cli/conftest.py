@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 from tests.cli.runner import CliRunner
 
 
+@pytest.fixture(scope="session")
+def _users(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the users of all tests. Beside the folders of tests, they would slow down the search for a name."""
+    return tmp_path_factory.mktemp("users")
+
+
 @pytest.fixture
-def cli(
-    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> CliRunner:
+def cli(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, _users: Path) -> CliRunner:
     """Runs the command in this process, for a user without a home."""
-    user_folder = tmp_path_factory.mktemp("nobody")
-    monkeypatch.setenv("HOME", str(user_folder))
+    user_folder = mkdtemp(dir=_users)
+    monkeypatch.setenv("HOME", user_folder)
     for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(user_folder)

@@ -13,6 +13,7 @@ import pytest
 from tests.cli import home_counts
 from tests.cli.runner import CliRunner, control_characters, start_in_subprocess
 from tests.cli.test_cli_hostile import EVERYTHING, hostile_home
+from tests.profiles import share
 from tests.subtests import for_each
 
 import threadline
@@ -204,19 +205,19 @@ def test_too_much_memory_is_an_error(cli: CliRunner, indexed_home: Path, stateme
     assert result.err.count("\n") == 1
 
 
-@for_each(
-    "expression",
-    [
-        "printf('%*c', 1000000000, 'a')",
-        "FORMAT('%.*c', 100000000, 'a')",
-        "length(printf('%.*f', 100000000, 1.0))",
-        "coalesce(printf('%100000000s', 'a'), 'none')",
-        "zeroblob(100000000)",
-        "replace(hex(zeroblob(10000)), '0', hex(zeroblob(10000)))",
-        "group_concat(hex(zeroblob(30000000)), '') FROM (SELECT 1 UNION ALL SELECT 2)",
-        "quote(zeroblob(60000000))",
-    ],
-)
+LARGE_VALUES = [
+    "printf('%*c', 1000000000, 'a')",
+    "FORMAT('%.*c', 100000000, 'a')",
+    "length(printf('%.*f', 100000000, 1.0))",
+    "coalesce(printf('%100000000s', 'a'), 'none')",
+    "zeroblob(100000000)",
+    "replace(hex(zeroblob(10000)), '0', hex(zeroblob(10000)))",
+    "group_concat(hex(zeroblob(30000000)), '') FROM (SELECT 1 UNION ALL SELECT 2)",
+    "quote(zeroblob(60000000))",
+]
+
+
+@for_each("expression", share(LARGE_VALUES, 5))
 def test_value_that_is_too_large_is_an_error(cli: CliRunner, indexed_home: Path, expression: str) -> None:
     """It is not an empty cell: SQLite's own `printf` returns NULL."""
     result = cli("sql", f"SELECT {expression}", "--home", indexed_home)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.index.calls import NO_CALL_POSITION, AnsweredCall, CallKey, EntryIds
 from threadline.index.store import name_ids, storable_text
@@ -71,7 +72,7 @@ class OutcomeRows(Struct, array_like=True, gc=False):
 def _outcome_values(stored: StoredOutcome, calls: Mapping[str, CallKey], ids: EntryIds) -> tuple[Any, ...]:
     key = calls[stored.call] if stored.call is not None else (ids.of(stored.at), NO_CALL_POSITION)
     row = stored.row
-    texts = (storable_text(text) for text in (row.kind, row.action, row.label, row.ref, row.branch, row.evidence))
+    texts = (row.kind, row.action, row.label, row.ref, row.branch, row.evidence)
     counts = (row.files, row.added, row.removed, row.passed, row.failed, row.skipped, row.is_ok)
     return *key, stored.number, *texts, *counts
 
@@ -109,19 +110,26 @@ class OutcomeFold:
             ending.outcome,
             ending.exit_code,
         )
-        self.rows.outcomes += (StoredOutcome(row, number, call) for number, row in enumerate(rows))
+        self.rows.outcomes += (StoredOutcome(_storable_row(row), number, call) for number, row in enumerate(rows))
 
     def linked(self, at: int, entry: PrLinkEntry) -> None:
         """Add a pull request that Claude Code linked to the session."""
         row = link_row(entry)
         if row is not None:
-            self.rows.outcomes.append(StoredOutcome(row, 0, None, at))
+            self.rows.outcomes.append(StoredOutcome(_storable_row(row), 0, None, at))
 
     def _remove(self, call: str) -> None:
         rows = self.rows
         rows.outcomes = [stored for stored in rows.outcomes if stored.call != call]
         rows.lines = [pair for pair in rows.lines if pair[0] != call]
         rows.programs = [pair for pair in rows.programs if pair[0] != call]
+
+
+def _storable_row(row: OutcomeRow) -> OutcomeRow:
+    """The row with texts that can be encoded: a lone surrogate cannot."""
+    action, label, evidence = (storable_text(text) or "" for text in (row.action, row.label, row.evidence))
+    ref, branch = storable_text(row.ref), storable_text(row.branch)
+    return replace(row, action=action, label=label, ref=ref, branch=branch, evidence=evidence)
 
 
 def _has_patch(raw: Any) -> bool:
