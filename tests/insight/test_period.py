@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.runner import CliRunner
 from tests.index.content import without_secure_delete
 from tests.thread.context_rows import cached_call, cached_reply
 from tests.transcripts import START, Pen, lines, prompt, transcript, write
@@ -18,6 +19,7 @@ import threadline
 from threadline import locks
 from threadline.account import load_rates
 from threadline.archive import Archive
+from threadline.index import refresh_index
 from threadline.insight import DETECTORS, GROUP_KEYS
 from threadline.model.waste import WasteLimits
 
@@ -205,3 +207,40 @@ def test_sql_fills_the_tables(archive: Archive) -> None:
     expected = {row.keys["session"]: float(row.amount or 0) for row in archive.ledger().by("session")}
     assert {row["session"]: row["amount"] for row in rows} == pytest.approx(expected)
     assert archive.sql("SELECT COUNT(*) AS n FROM waste")[0]["n"] > 0
+
+
+def test_nothing_is_stored_if_the_index_changes_meanwhile(
+    archive: Archive, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read before a refresh must not count as the state after it."""
+    index = archive.open_index()
+    select = index.select_insights
+    path = home / f"projects/-work-project-1/{IDS[1]}.jsonl"
+
+    def select_and_grow(selection: Any) -> Any:
+        chosen = select(selection)
+        if path.stat().st_size < 100_000:
+            with path.open("ab") as file:
+                file.write(lines(*transcript(prompt("x" * 100_000), pen=Pen(IDS[1], START + timedelta(days=2)))))
+            refresh_index(archive.index, archive.homes)
+        return chosen
+
+    monkeypatch.setattr(index, "select_insights", select_and_grow)
+    assert archive.causes().amount == archive.ledger().total.amount
+    assert archive.connection.execute("SELECT COUNT(*) FROM insights").fetchone() == (0,)
+
+
+def test_every_key_of_a_period_on_the_command_line(home: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Rows sum to the amount, which is that of `usage` with the same options."""
+    run = CliRunner(capfdbinary)
+    options = ("--since", "2026-01-05", "--until", "2026-01-06", "--tz", "UTC", "--home", str(home))
+    total = Decimal(str(run("usage", *options, "--json").json["total"]["amount"]))
+    for key in (None, *GROUP_KEYS):
+        document = run("why", *options, "--json", *(("--by", key) if key else ())).json
+        assert Decimal(str(document["amount"])) == total
+        assert sum(Decimal(str(row["amount"])) for row in document["rows"]) == total, key
+    table = run("why", *options).out
+    assert "2 sessions" in table
+    assert "share" in run("waste", *options, "--min", "0").out
+    assert run("why", IDS[0], *options).code == 2
+    assert run("why", "--since", "2030-01-01", "--home", str(home)).code == 1

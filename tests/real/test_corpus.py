@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.cli.runner import CliRunner
 from tests.real.client import SHARED
+
+import threadline
+from threadline.insight import GROUP_KEYS
 
 HOME = SHARED / "corpus/home"
 
@@ -37,3 +42,15 @@ def test_every_command_works_in_every_format(
     answer = CliRunner(capfdbinary)(*question, *arguments, *output.split())
     assert (answer.code, answer.err) == (0, "")
     assert answer.out or question == ["doctor"]  # its rows are findings, so there may be none
+
+
+def test_causes_sum_to_the_ledger(tmp_path: Path) -> None:
+    """Across all sessions, of a part of them, and by every key: to the last digit."""
+    with threadline.open(HOME, index=tmp_path / "index.sqlite", keep=False) as archive:
+        for selection in ({}, {"since": "2026-02-01T10:07"}, {"project": "cli", "until": "2026-03-01"}):
+            expected = archive.ledger(**selection).total.amount
+            causes = archive.causes(**selection)
+            assert sum(cause.amount for cause in causes) == causes.amount == expected
+            for key in GROUP_KEYS:
+                assert sum(group.amount for group in causes.by(key)) == expected, key
+            assert archive.waste(**selection).total == expected

@@ -108,6 +108,7 @@ class StoredInsights:
         self._display = display
         self._jobs = jobs
         self._homes = homes
+        self._generation = index.generation
         chosen = index.select_insights(selection.charge_filter)
         if chosen.unknown and self._store(_with_any(find_sessions(), chosen.unknown)):
             chosen = index.select_insights(selection.charge_filter)
@@ -126,10 +127,10 @@ class StoredInsights:
         for session, insight in self._read(sessions, NO_FILTER):
             batch.append(NewInsight(str(session.main.path), session.transcripts, insight))
             if monotonic() - started > _STORE_SECONDS:
-                if not self._index.store_insights(batch):
+                if not self._index.store_insights(batch, self._generation):
                     return False
                 batch, started = [], monotonic()
-        return not batch or self._index.store_insights(batch)
+        return not batch or self._index.store_insights(batch, self._generation)
 
     def _read(
         self, sessions: Collection[SessionFiles], selection: CostFilter

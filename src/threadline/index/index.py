@@ -487,11 +487,14 @@ class Index:
 
         return list(read_waste(self._connection, sessions))
 
-    def store_insights(self, insights: Sequence[NewInsight]) -> bool:
-        """Store the insights into sessions. Returns False if the index changed meanwhile or cannot be written now."""
+    def store_insights(self, insights: Sequence[NewInsight], generation: str) -> bool:
+        """Store the insights into sessions as they were in a generation of the index.
+
+        Returns False if the index has changed since, or cannot be written now.
+        """
         from threadline.index.insights import store_insights
 
-        return store_insights(self.path, self._homes, self.generation, insights)
+        return store_insights(self.path, self._homes, generation, insights)
 
     @property
     def owned_charges(self) -> OwnedCharges:
