@@ -320,6 +320,34 @@ def test_working_tree_that_is_gone(sessions: Sessions) -> None:
     assert sessions.writers(None) == ["c", "1"]
 
 
+def test_squashed_branch_keeps_its_writers(sessions: Sessions) -> None:
+    """A branch is squashed onto a newer commit, so that no text equals what the session left in its working tree."""
+    repository = Repository(sessions.work)
+    repository.commit(sessions.file, "first_line = 1\n", hour=8)
+    tree = sessions.work / ".claude/worktrees/task/app.py"
+    before, after = "first_line = 1\n", "first_line = 1\nsession_line = 2\n\nsession_other = 3\n"
+    command = call("Bash", "git -c user.name=x commit -qam x", "")
+    sessions.add(FIRST, edit_call(str(tree), before, before, after), command)
+    repository.commit(sessions.file, "first_line = 10\n", hour=10)
+    repository.commit(sessions.file, after.replace("first_line = 1", "first_line = 10"), hour=11)
+    assert sessions.writers(None) == ["c", "1", "1", "1"]
+
+
+def test_edit_in_another_clone_makes_a_commit_unknown(sessions: Sessions, tmp_path: Path) -> None:
+    """A session may have written a line in another clone, from which it was pulled."""
+    repository = Repository(sessions.work)
+    folder = sessions.work / "src"
+    folder.mkdir()
+    sessions.file = folder / "app.py"
+    clone = tmp_path / "clone/src/app.py"
+    repository.commit(sessions.file, "first_line = 1\n", hour=8)
+    sessions.add(
+        FIRST, edit_call(str(clone), "first_line = 1\n", "first_line = 1\n", "first_line = 1\nother_line = 2\n")
+    )
+    repository.commit(sessions.file, "first_line = 1\nother_line = 2\n", hour=10)
+    assert sessions.writers(None) == ["c", "?"]
+
+
 def test_deleted_and_typed_again_is_not_the_sessions(sessions: Sessions) -> None:
     """A line that a commit removed and another one brought back is not claimed for its first writer."""
     repository = Repository(sessions.work)
@@ -375,6 +403,7 @@ def test_agent_trace_record_is_valid(sessions: Sessions) -> None:
         ("cd src && grep -rn 'a > b' . > /dev/null", False),
         ("python -m pytest", False),
         ("sed -n 1,5p a.py", False),
+        ("git -C /w -c user.name=x commit -qam 'x'", False),
         ("git commit -F - <<'EOF'\nfix: sed -i\nEOF", False),
         ("sed -i s/a/b/ a.py", True),
         ("echo x > a.py", True),

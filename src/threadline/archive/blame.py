@@ -27,9 +27,9 @@ from threadline.insight import (
     moved_paths,
     read_owned_facts,
     read_versions,
+    redirects_to,
     split_lines,
     worktrees,
-    written_runs,
 )
 from threadline.model.blame import Blame, TextSource
 from threadline.model.text import count, is_path_or_end, join_some
@@ -115,6 +115,7 @@ class _Search:
         self._keys: dict[CallId, EditKey] = {}
         self._transcripts: dict[str, None] = {}
         self._elsewhere: set[str] = set()
+        self._other_edits: list[float] = []
         self._statements: list[str] = []
 
     def blame(self, file: str, text: str, *, use_git: bool) -> Blame:
@@ -125,6 +126,8 @@ class _Search:
             names += [_canonical(str(root / name)) for root in worktrees(repository) for name in git.paths]
             self._elsewhere.update(path for name in git.paths for path in self._in_other_trees(repository, name))
         self._add_paths([*names, *self._elsewhere])
+        if repository is not None and git is not None:
+            self._add_other_clones(repository, git.paths)
         history = self._replay(repository, git)
         origins = history.explain(_canonical(file), text)
         return Blame(
@@ -189,6 +192,21 @@ class _Search:
                 if (is_inside or is_beside) and not tree.exists():
                     yield path
 
+    def _add_other_clones(self, repository: Repository, names: list[str]) -> None:
+        """Note when sessions edited files that may be this one in another clone of the repository.
+
+        A name without a folder is common, so only clones with a similar name count.
+        """
+        folder = repository.root.name.lower()
+        for name in names:
+            for path in self._paths_named(base_name(name)):
+                if _canonical(path) in self._paths or not is_path_or_end(path, name):
+                    continue
+                tree = base_name(path[: -len(name) - 1]).lower()
+                if "/" in name or folder in tree or (tree and tree in folder):
+                    edits = self._index.edits(CallFilter(), path)
+                    self._other_edits += [key.timestamp.timestamp() for key in edits if key.timestamp is not None]
+
     def _add_paths(self, paths: Iterable[str]) -> None:
         """Add names of the file, with the names from which commands moved or copied it there."""
         todo = list(dict.fromkeys(paths))
@@ -222,7 +240,7 @@ class _Search:
                 targets.add(base_name(target))
                 if _canonical(target) in paths and _canonical(source) != _canonical(target):
                     yield _canonical(source)
-            if name in targets or any(True for _ in written_runs(command, name)):
+            if name in targets or any(base_name(path) == name and redirects_to(command, path) for path in paths):
                 self._add_session(call)
 
     def _add_session(self, call: ListedCall) -> None:
@@ -256,7 +274,12 @@ class _Search:
         return history
 
     def _may_command_write(self, root: str, after: float, until: float) -> bool:
-        """Whether a session ran a command in, below or above the repository that may have changed files."""
+        """Whether a session ran a command in, below or above the repository that may have changed files.
+
+        Or it edited the file in what may be another clone.
+        """
+        if any(after < time <= until for time in self._other_edits):
+            return True
         commands = self._index.commands_between(lambda project: _is_near(project, root), after, until)
         return any(number >= _MAX_COMMANDS or _may_call_write(call) for number, call in enumerate(commands))
 

@@ -19,6 +19,7 @@ _REDIRECT = re.compile(
 )
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'", re.DOTALL)
 
+_TEE = re.compile(r"\btee[ \t]+(?:-a[ \t]+)?([^\s;|&<>()]+)")
 _MOVING = re.compile(r"\b(?:mv|cp)\b")
 _SOURCE_AND_TARGET = 2
 
@@ -82,6 +83,13 @@ def written_runs(command: str, path: str) -> Iterator[list[str]]:
                 yield lines if lines[-1] else lines[:-1]
 
 
+def redirects_to(command: str, path: str) -> bool:
+    """Whether a command redirects output to a file, or to a relative path of the same name."""
+    text = _HEREDOC.sub(" ", command)
+    targets = [*_targets(text), *(match[1].strip("\"'") for match in _TEE.finditer(text))]
+    return any(target == path if target.startswith("/") else base_name(target) == base_name(path) for target in targets)
+
+
 def moved_paths(command: str, cwd: str | None) -> Iterator[tuple[str, str]]:
     """Yield the files that a command moves or copies: from which path to which. `cwd` is where it was run."""
     if not _MOVING.search(command):
@@ -132,5 +140,7 @@ def _may_write(simple: SimpleCommand) -> bool:
     if program in _OPTION_READERS and _CHANGING_OPTIONS.intersection(arguments):
         return True
     if program in _SUBCOMMANDS:
-        return next((word for word in arguments if not word.startswith("-")), "") not in _SUBCOMMANDS[program]
+        values = {at + 1 for at, word in enumerate(arguments) if word in ("-c", "-C")}
+        names = (word for at, word in enumerate(arguments) if at not in values and not word.startswith("-"))
+        return next(names, "") not in _SUBCOMMANDS[program]
     return bool(program) and program not in _READERS

@@ -80,6 +80,7 @@ class FileHistory:
         self._is_recorded = is_recorded
         self._committed: dict[str, Version] = {}
         self._commit_times: dict[str, float] = {}
+        self._lines: set[str] = set()  # of all commits so far
         self._last: str | None = None
 
     def use_only_equal_texts(self, paths: Iterable[str]) -> None:
@@ -157,6 +158,7 @@ class FileHistory:
         lines = split_lines(commit.text) if commit.text is not None else []
         version = Version(lines, self._explain_commit(commit, lines))
         self._committed[commit.id] = version
+        self._lines.update(lines)
         self._snapshots.add(version)
         self._last = commit.id
 
@@ -183,10 +185,25 @@ class FileHistory:
             ]
             origins = [_join_views(origin, [view[at] for view in views]) for at, origin in enumerate(origins)]
         origins = apply_claims(lines, origins, self._claims())
+        origins = self._claim_first_commits(lines, origins, is_new)
         latest = max((timeline.time for timeline in timelines), default=since)
         return self._claim_new_lines(
             commit, lines, origins, is_new, (max(since, latest), self._commit_times[commit.id])
         )
+
+    def _claim_first_commits(self, lines: list[str], origins: Origins, is_new: list[bool]) -> Origins:
+        """Return the origins with the edits that left a line in any working tree which was never committed before.
+
+        So the lines of a branch that was squashed or rebased keep their writers.
+        """
+        claims = [claim for timeline in self._timelines.values() for claim in timeline.unfinished_claims()]
+        claimed = apply_claims(lines, origins, claims)
+        return [
+            after
+            if is_new[at] and before is NEW and (is_trivial(lines[at]) or lines[at] not in self._lines)
+            else before
+            for at, (before, after) in enumerate(zip(origins, claimed, strict=True))
+        ]
 
     def _claim_new_lines(
         self,
@@ -202,7 +219,7 @@ class FileHistory:
         ]
         if not candidates:
             return origins
-        written = {line for timeline in self._checkouts() for line in timeline.written}
+        written = {line for timeline in self._timelines.values() for line in timeline.written}
         letters = {_letters(line) for line in written}
         own: dict[tuple[float, float], Origin] = {}
         for at in candidates:

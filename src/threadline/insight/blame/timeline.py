@@ -81,6 +81,19 @@ class FileTimeline:
         self.claims.append(Claim(origin, runs))
         self.written.update(line for run in runs for line in run)
 
+    def unfinished_claims(self) -> Iterator[Claim]:
+        """Yield the runs of lines that sessions wrote, as the file was last seen."""
+        run: list[str] = []
+        last: Origin | None = None
+        version = self.version or Version([], [])
+        for line, origin in zip([*version.lines, ""], [*version.origins, None], strict=True):
+            if origin is not last:
+                if last is not None and last.session is not None:
+                    yield Claim(last, [run])
+                run = []
+            run.append(line)
+            last = origin
+
     def copy_from(self, other: FileTimeline, time: float) -> None:
         """Note that another file was moved or copied here."""
         self._text, self.version, self.time = other._text, other.version, time
