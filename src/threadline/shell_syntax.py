@@ -86,17 +86,64 @@ def parse_command(command: str) -> list[list[SimpleCommand]]:
     return parser.pipelines
 
 
-_PLAIN_COMMAND = re.compile(r"[\w./:@%+,-]+(?: [\w./:@%+,-]+)*")
+# Commands without substitutions, here-documents, comments and escapes: the words up to an operator are one match.
+_USUAL_STEP = re.compile(
+    r"(?P<words>(?:[^\s'\"\\<>`$()#|&;{}!]+|'[^']*'|\"[^\"\\$`]*\"|[ \t]+)+)"
+    r"|(?P<end>&&|\|\|?|;|\r?\n)"
+    r"|(?P<redirect>>{1,2}(?:&(?P<copy>[0-9])|[ \t]*(?P<target>[\w./~-]+)))"
+)
+_USUAL_WORD = re.compile(r"(?:[^\s'\"]+|'[^']*'|\"[^\"]*\")+")
+_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_DESCRIPTOR = re.compile(r"(?:^|[ \t])([0-9])$")
+
+
+def _split_usual_command(command: str) -> list[SimpleCommand] | None:
+    """The simple commands of a command, as the parser gives them but faster; None if it needs the parser."""
+    commands: list[SimpleCommand] = []
+    simple = SimpleCommand()
+    at, length = 0, len(command)
+    is_error_redirected = False
+    while at < length:
+        match = _USUAL_STEP.match(command, at)
+        if match is None or (is_error_redirected and match.lastgroup != "redirect"):
+            return None
+        at = match.end()
+        if match.lastgroup == "words":
+            descriptor = _DESCRIPTOR.search(match[0]) if command[at : at + 1] == ">" else None
+            _add_words(simple, match[0][: descriptor.start(1)] if descriptor else match[0])
+            is_error_redirected = descriptor is not None and descriptor[1] != "1"
+        elif match.lastgroup == "end":
+            simple.end = match[0]
+            commands.append(simple)
+            simple = SimpleCommand()
+        else:
+            is_output = not is_error_redirected and match["copy"] is None
+            simple.is_redirected = simple.is_redirected or (is_output and match["target"] not in _TERMINALS)
+            is_error_redirected = False
+    return [simple for simple in (*commands, simple) if simple.words]
+
+
+def _add_words(simple: SimpleCommand, text: str) -> None:
+    has_quotes = "'" in text or '"' in text
+    texts = _USUAL_WORD.findall(text) if has_quotes else text.split()
+    for word in texts:
+        plain_word = _QUOTED.sub(r"\1\2", word) if has_quotes else word
+        if not simple.words and "=" in word and (match := _ASSIGNMENT.fullmatch(plain_word)):
+            simple.assignments[match[1]] = Word(match[2])
+        else:
+            simple.words.append(Word(plain_word))
 
 
 def split_commands(command: str, *, depth: int = 0) -> list[SimpleCommand]:
     """The simple commands of a command, in order, each without the programs that only run another command."""
-    if _PLAIN_COMMAND.fullmatch(command):
-        pipelines = [[SimpleCommand([Word(text) for text in command.split(" ")])]]
-    else:
-        pipelines = parse_command(command)
+    usual = _split_usual_command(command) if len(command) <= MAX_COMMAND else None
+    if usual is None:
+        usual = [simple for pipeline in parse_command(command) for simple in pipeline if simple.words]
     commands: list[SimpleCommand] = []
-    for simple in (simple for pipeline in pipelines for simple in pipeline if simple.words):
+    for simple in usual:
+        if _runs_itself(simple.words[0].text):
+            commands.append(simple)
+            continue
         inner = unwrap(simple)
         if isinstance(inner, SimpleCommand):
             # `mise run test -- -v`: what follows the dashes are options of the command before.
@@ -326,6 +373,19 @@ def _start_of_inner(program: str, texts: list[str]) -> int | str | None:
     if isinstance(start, int):
         return start if start < len(texts) else None
     return start or None
+
+
+_RUNNER_PROGRAMS = word_set("poetry uv pipenv pdm rye hatch conda mamba bundle rvm devbox npx bunx pnpm")
+_WRAPPING_PROGRAMS = frozenset().union(
+    *(_KEYWORDS, _WRAPPERS, _SHELLS, _COMMAND_RUNNERS, _REMOTE, _CONTAINERS, _AFTER_DASHES, _RUNNER_PROGRAMS)
+)
+
+
+@lru_cache(maxsize=4096)
+def _runs_itself(word: str) -> bool:
+    """Whether a program runs no other command that its arguments name."""
+    program = word.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].removesuffix(".exe")
+    return program not in _WRAPPING_PROGRAMS and "=" not in word
 
 
 def _command_option(program: str, texts: list[str]) -> str | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from threadline.insight import LineOwners, changed_lines, count_tests, extract_outcomes, parse_shell_call
 from threadline.model.calls import Outcome
 from threadline.model.outcomes import OutcomeRow
-from threadline.shell_syntax import program_names, split_commands
+from threadline.shell_syntax import _split_usual_command, parse_command, program_names, split_commands
 
 
 def extract(command: str, output: str, result: Any = None, *, fails: bool = False) -> list[OutcomeRow]:
@@ -411,3 +411,22 @@ def test_surviving_lines() -> None:
     assert owners.count_in("  a\nd\nx\n") == {0: 1, 1: 1}
     owners.apply(changed_lines({"content": "z"}, None) or _edit("", ""), 2)
     assert owners.count() == {2: 1}
+
+
+WORDS = st.sampled_from(
+    ["git", "ls", "-l", "a=b", "'x y'", '"z;w"', "2>&1", ">out.txt", "2>/dev/null", ">", "2", "a'b'c"]
+)
+
+
+@given(
+    st.lists(st.one_of(WORDS, st.sampled_from(["&&", "||", "|", ";", "\n", " ", "$x", "#", "\\", "("])), max_size=12)
+)
+def test_usual_commands_are_split_as_the_parser_does(parts: list[str]) -> None:
+    """The quick way for commands without substitutions gives the words, redirections and operators of the parser."""
+    command = " ".join(parts)
+    usual = _split_usual_command(command)
+    if usual is not None:
+        parsed = [simple for pipeline in parse_command(command) for simple in pipeline if simple.words]
+        assert [(simple.arguments, simple.is_redirected, simple.end) for simple in usual] == [
+            (simple.arguments, simple.is_redirected, simple.end) for simple in parsed
+        ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from threadline.insight.outcomes.git_output import commit_kind, find_commits, find_pushes
+from threadline.insight.outcomes.git_output import commit_kind, find_commits, find_pushes, may_commit
 from threadline.insight.outcomes.pull_requests import find_pull_requests, pull_request_of_tool
-from threadline.insight.outcomes.test_runners import count_tests, may_report_tests, runner_of_command
+from threadline.insight.outcomes.test_runners import TEST_PROGRAMS, count_tests, may_report_tests, runner_of_command
 from threadline.model.calls import Outcome as CallOutcome
 from threadline.model.entries import PrLinkEntry
 from threadline.model.outcomes import OutcomeKind, OutcomeRow
@@ -73,10 +73,11 @@ def extract_outcomes(  # noqa: PLR0917 - the parts of a call
         request = pull_request_of_tool(tool, arguments, read_output(), is_ok=is_ok) if may_have_outcome(tool) else None
         return [request] if request is not None else []
     has_operation = isinstance(result, dict) and result.get("gitOperation") is not None
-    uses_git = has_operation or any(
-        program_name(simple) in _HOSTING_PROGRAMS or commit_kind(simple) is not None for simple in commands
-    )
-    started = started_runners(commands)
+    names = {program_name(simple) for simple in commands}
+    uses_git = has_operation or not _HOSTING_PROGRAMS.isdisjoint(names)
+    if not uses_git and any(name is not None and may_commit(name) for name in names):
+        uses_git = any(commit_kind(simple) is not None for simple in commands)
+    started = started_runners(commands) if may_run_tests(names, arguments) else []
     may_report = bool(started) or any(may_report_tests(simple.arguments) for simple in commands)
     if not uses_git and not may_report:
         return []
@@ -91,6 +92,12 @@ def extract_outcomes(  # noqa: PLR0917 - the parts of a call
     if may_report and not _is_background(result):
         rows += find_test_runs(commands, started, text, is_ok=is_ok)
     return rows
+
+
+def may_run_tests(names: Collection[str | None], arguments: Any) -> bool:
+    """Whether one of these programs, or a word of the command, may start tests."""
+    command = str(arguments.get("command")) if isinstance(arguments, dict) else ""
+    return "test" in command or "spec" in command or "e2e" in command or not TEST_PROGRAMS.isdisjoint(names)
 
 
 def _is_background(result: Any) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from threadline.model.outcomes import OutcomeKind, OutcomeRow
@@ -96,8 +97,8 @@ def commit_kind(simple: SimpleCommand) -> str | None:
     if program is None:
         return None
     if program not in ("git", "hub"):
-        words = simple.arguments[1:3] if program in _SCRIPT_RUNNERS else [program]
-        return "committed" if any(_COMMIT_PROGRAMS.fullmatch(word) for word in words) else None
+        words = simple.arguments[1:3] if program in _SCRIPT_RUNNERS else (program,)
+        return "committed" if any(map(_is_commit_program, words)) else None
     subcommand, arguments = split_subcommand(simple)
     if not subcommand or subcommand in _OTHER_SUBCOMMANDS:
         return None
@@ -105,6 +106,17 @@ def commit_kind(simple: SimpleCommand) -> str | None:
     if kind == "committed" and "--dry-run" in arguments:
         return None
     return "amended" if kind == "committed" and "--amend" in arguments else kind
+
+
+@lru_cache(maxsize=1024)
+def may_commit(program: str) -> bool:
+    """Whether a program, or a script that it runs, may commit."""
+    return program in _SCRIPT_RUNNERS or _is_commit_program(program)
+
+
+@lru_cache(maxsize=1024)
+def _is_commit_program(word: str) -> bool:
+    return _COMMIT_PROGRAMS.fullmatch(word) is not None
 
 
 def _recorded_commit(result: Any) -> tuple[str, str] | None:

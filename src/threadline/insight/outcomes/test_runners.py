@@ -364,10 +364,15 @@ _TEST_SCRIPT = re.compile(
 _SCRIPT_PROGRAMS = frozenset(
     ("bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "pwsh", "powershell", "tsx")
 )
-# Programs that run tests without the word `test` in the command.
-_OTHER_PROGRAMS = word_set(
+TEST_PROGRAMS = word_set(
     "tox nox jest mocha cypress wdio ava jasmine karma ginkgo mvn mvnw mvnd gradle gradlew rspec rake pest phpunit"
-    " behat behave cucumber cucumber-js busted prove robot pabot bats tap tape cargo mix Invoke-Pester"
+    " behat behave cucumber cucumber-js busted prove robot pabot bats tap tape cargo mix Invoke-Pester npx bunx pnpm"
+    " yarn bundle php"
+)
+"""Programs that run tests without the word `test` in the command."""
+# Names of tasks and scripts that often run tests among other things.
+_REPORTING_TASK = re.compile(
+    r"test|spec|check|\bci\b|verify|valid|e2e|^all$|qa|cov|unit|integration|build|commit|release"
 )
 # What every summary contains, to decide quickly that there is none.
 _HINT = re.compile(
@@ -401,7 +406,7 @@ def runner_of_command(words: Sequence[str]) -> str | None:
         "test" not in text
         and "spec" not in text
         and "e2e" not in text
-        and _OTHER_PROGRAMS.isdisjoint((program, *words[1:4]))
+        and TEST_PROGRAMS.isdisjoint((program, *words[1:4]))
     ):
         return None
     start = 0
@@ -451,8 +456,12 @@ def _required_text(nodes: Iterable[Node]) -> str:
 
 def may_report_tests(words: Sequence[str]) -> bool:
     """Whether a command that starts no known runner may run one: a task such as `make check`, or a script."""
-    program = words[0].replace("\\", "/").rsplit("/", 1)[-1] if words else ""
-    return (program in _TASK_RUNNERS or "/" in words[0] or program.endswith(".sh")) if words else False
+    if not words:
+        return False
+    program = words[0].replace("\\", "/").rsplit("/", 1)[-1]
+    if program in _TASK_RUNNERS:
+        return any(_REPORTING_TASK.search(word) for word in words[1:4])
+    return ("/" in words[0] or program.endswith(".sh")) and _REPORTING_TASK.search(program) is not None
 
 
 def count_tests(output: str, started: Sequence[str] = ()) -> list[TestCounts]:
