@@ -23,7 +23,7 @@ _FROM = re.compile(r"^ *from (threadline\.\w+\.[\w.]+) import", re.MULTILINE)
 
 LIMITS = {
     "files": 440,
-    "lines": 112_000,
+    "lines": 116_000,
     "modules under 60 lines": 22,
     "files in the biggest folder": 38,
     "modules imported from other packages": 1,

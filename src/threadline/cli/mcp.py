@@ -19,9 +19,9 @@ _NO_PROGRESS = 1 << 62
 _EPILOG = """
 \b
 Examples:
-  claude mcp add threadline -- threadline mcp                   sessions of the current project
-  claude mcp add threadline -- threadline mcp --project all     sessions of all projects
-  threadline mcp --project ~/code/app                           sessions of another project
+  claude mcp add threadline -- threadline mcp                 this project
+  claude mcp add threadline -- threadline mcp --project all   all projects
+  threadline mcp --project ~/code/app                         another project
 """
 
 
@@ -34,10 +34,11 @@ Examples:
 @click.option("--no-redact", is_flag=True, help="Do not remove secrets and personal data from answers.")
 @home_option
 def mcp(*, project: str | None, no_redact: bool, homes: tuple[str, ...]) -> int:
-    """Offer the archive to agents, as an MCP server on standard input and output.
+    """Let agents search and read earlier sessions.
 
-    Tools: search, session, recall, file_history, blame, usage, why and sql. Answers are redacted as exports are, cite
-    places, have a limited number of tokens, and mark what they quote from transcripts. Nothing is written.
+    This is an MCP server on standard input and output. Its tools are search, session, recall, file_history, blame,
+    usage, why and sql. Answers are redacted as exports are, cite places, have a limited number of tokens, and mark what
+    they quote from transcripts. Nothing is written.
     """
     if find_spec("mcp") is None:
         raise Missing("The MCP server needs a package that is not installed. Run: pip install 'threadline[mcp]'")

@@ -35,12 +35,12 @@ _WIDE = 120
 _EPILOG = """
 \b
 Examples:
-  threadline outcomes --since 7d              each session: commits, tests, lines, and their cost
+  threadline outcomes --since 7d              a line for each session
   threadline outcomes --by project --since 30d
-  threadline outcomes last                    every commit, pull request, test run and file of a session
+  threadline outcomes last                    a line for each outcome
   threadline outcomes last --kind test
   threadline outcomes --list --kind commit --since yesterday
-  threadline outcomes --repo . --since 30d    compare with git: which commits exist, which lines survive
+  threadline outcomes --repo . --since 30d    what git still has of it
   threadline outcomes --by day --json
 """
 

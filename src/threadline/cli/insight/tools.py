@@ -31,7 +31,7 @@ _SECONDS_PER_MINUTE = 60
 _EPILOG = """
 \b
 Examples:
-  threadline tools --since 30d             calls, failures, durations and costs of each tool
+  threadline tools --since 30d             each tool of the last 30 days
   threadline tools --by command            by program: git, npm, pytest …
   threadline tools --by server             by MCP server
   threadline tools --by week --tool Bash   over time
@@ -51,7 +51,9 @@ Examples:
     metavar="TOOL",
     help="Only calls of this tool, by old or new name. Repeatable.",
 )
-@click.option("--cost/--no-cost", "costs", default=True, help="Show output tokens and carried cost. Default: --cost.")
+@click.option(
+    "--cost/--no-cost", "with_costs", default=True, help="Show output tokens and carried cost. Default: --cost."
+)
 @project_option()
 @since_option()
 @until_option()
@@ -64,7 +66,7 @@ def tools(
     *,
     by: str,
     names: tuple[str, ...],
-    costs: bool,
+    with_costs: bool,
     project: str | None,
     since: str | None,
     until: str | None,
@@ -90,7 +92,7 @@ def tools(
     with open_archive(homes) as archive:
         archive.zone = zone
         filters = criteria.archive_arguments() | {"limit": shown}
-        groups = archive.tools(by, tools=names, costs=costs, session=session, **filters)
+        groups = archive.tools(by, tools=names, costs=with_costs, session=session, **filters)
         return print_listing(
             groups,
             output,
@@ -112,11 +114,11 @@ def _table(groups: ToolGroups, by: str) -> str:
         "median": lambda group: _format_seconds(group.median),
         "p95": lambda group: _format_seconds(group.p95),
         "output": lambda group: _mark(group, format_tokens(group.output_tokens) if group.output_tokens else ""),
-        "cost": lambda group: _mark(group, format_amount(group.carried) if group.carried else ""),
+        "amount": lambda group: _mark(group, format_amount(group.carried) if group.carried else ""),
     }
     dropped = ["errors", "exit≠0", "stopped", "lost"] if out.terminal_width() < _WIDE else []
     if not any(group.output_tokens for group in groups):
-        dropped += ["output", "cost"]
+        dropped += ["output", "amount"]
     for name in dropped:
         del columns[name]
     cells: list[Sequence[str]] = [[*(show(group) for show in columns.values()), group.key] for group in groups]
