@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.runner import CliRunner
@@ -46,8 +47,9 @@ def test_every_command_works_in_every_format(
 
 def test_causes_sum_to_the_ledger(tmp_path: Path) -> None:
     """Across all sessions, of a part of them, and by every key: to the last digit."""
+    selections: list[dict[str, Any]] = [{}, {"since": "2026-02-01T10:07"}, {"project": "cli", "until": "2026-03-01"}]
     with threadline.open(HOME, index=tmp_path / "index.sqlite", keep=False) as archive:
-        for selection in ({}, {"since": "2026-02-01T10:07"}, {"project": "cli", "until": "2026-03-01"}):
+        for selection in selections:
             expected = archive.ledger(**selection).total.amount
             causes = archive.causes(**selection)
             assert sum(cause.amount for cause in causes) == causes.amount == expected

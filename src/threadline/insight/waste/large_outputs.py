@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from threadline.insight.waste.facts import Detector, Finding, SessionFacts, call_label
 from threadline.model.blocks import ThinkingBlock, ToolUseBlock
-from threadline.model.calls import Outcome
+from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AssistantEntry, Entry, UserEntry
 from threadline.model.session import Agent
 from threadline.model.text import extract_text
 from threadline.model.waste import WasteLimits
 
-_WORD = re.compile(r"[a-z0-9_]{5,64}|(?<![\w.])[0-9]{2,4}(?!\w|\.\d)")
+_WORD = re.compile(r"[a-z0-9_]{5,64}")
+_NUMBER = re.compile(r"(?<![\w.])[0-9]{2,4}(?!\w|\.\d)")
 _MIN_WORDS = 10
 
 
@@ -34,14 +36,16 @@ def detect(facts: SessionFacts, limits: WasteLimits) -> Iterator[Finding]:
             and call.answer is not None
             and facts.result_tokens(call) >= limits.large_output
         ]
-        written = _WrittenWords(agent) if large else None
+        if not large:
+            continue
+        words = _WrittenTerms(agent, _WORD)
+        numbers = cache(lambda agent=agent: _WrittenTerms(agent, _NUMBER))  # few outputs get that far
         for call in large:
-            at = written.position(call.answer) if written is not None and call.answer is not None else None
-            if written is None or at is None or written.last_position <= at:
-                continue
-            words = written.new_words(_words(call.output), at)
-            if len(words) >= _MIN_WORDS and not written.has_any_after(words, at):
-                evidence = f"none of its {len(words):,} distinctive words occurs in what was written later"
+            new = words.new_terms(call)
+            if len(new) >= _MIN_WORDS and not words.has_any_after(new, call):
+                if numbers().has_any_after(numbers().new_terms(call), call):
+                    continue
+                evidence = f"none of its {len(new):,} distinctive words occurs in what was written later"
                 yield facts.calls_finding([call], label=call_label(call), evidence=evidence, results_only=True)
 
 
@@ -52,38 +56,36 @@ LARGE_OUTPUTS = Detector(
 )
 
 
-class _WrittenWords:
-    """The words that an agent and the person wrote: the positions of the first and last entry with each."""
+class _WrittenTerms:
+    """The terms that an agent and the person wrote: the positions of the first and last entry with each."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
         self._positions = {id(entry): at for at, entry in enumerate(agent.entries)}
-        self.last_position = -1
+        self._end = -1
         for at, entry in enumerate(agent.entries):
-            words = _words(_written_text(entry))
-            if words:
-                self.last_position = at
-                self._last.update(dict.fromkeys(words, at))
-                self._first.update(dict.fromkeys(words.difference(self._first), at))
+            text = _written_text(entry)
+            if text:
+                self._end = at
+                terms = set(pattern.findall(text.lower()))
+                self._last.update(dict.fromkeys(terms, at))
+                self._first.update(dict.fromkeys(terms.difference(self._first), at))
 
-    def position(self, entry: Entry) -> int | None:
-        """The position of an entry; None if it is another agent's."""
-        return self._positions.get(id(entry))
-
-    def new_words(self, words: set[str], at: int) -> set[str]:
-        """The words that were not written before a position."""
+    def new_terms(self, call: Call) -> set[str]:
+        """The terms in the output of a call that were not written before; none if nothing was written after it."""
+        at = self._positions.get(id(call.answer))
+        if at is None or at >= self._end:
+            return set()
         first = self._first.get
-        return {word for word in words if first(word, at) >= at}
+        return {term for term in set(self._pattern.findall(call.output.lower())) if first(term, at) >= at}
 
-    def has_any_after(self, words: set[str], at: int) -> bool:
-        """Whether one of the words was written after a position."""
+    def has_any_after(self, terms: set[str], call: Call) -> bool:
+        """Whether one of the terms was written after the output of a call."""
+        at = self._positions[id(call.answer)]
         last = self._last.get
-        return any(last(word, at) > at for word in words)
-
-
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.lower()))
+        return any(last(term, at) > at for term in terms)
 
 
 def _written_text(entry: Entry) -> str:
