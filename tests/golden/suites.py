@@ -59,6 +59,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "context": ("context", BRANCHED),
     "why": ("why", BRANCHED),
     "why-by-kind": ("why", BRANCHED, "--by", "kind"),
+    "why-since": ("why", "--since", "2020-01-01", "--by", "project"),
+    "waste-since": ("waste", "--since", "2020-01-01"),
     "waste": ("waste", BRANCHED, "--min", "0"),
     "blame": ("blame", "shelf.py", "--no-git"),
     "tools": ("tools",),
