@@ -52,14 +52,19 @@ def report():
     print("MODULES", len(modules), file=sys.stderr, flush=True)
     os._exit(0)
 def visit(session):
-    import time, re, urllib.request, http.cookiejar
+    import time, re, urllib.parse, urllib.request, http.cookiejar
     while not (match := re.search(r"http://[^ ]+", "".join(written).replace(chr(10), " "))):
         time.sleep(0.05)
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
-    opener.open(match.group()).read()
+    parts = urllib.parse.urlsplit(match.group())
+    def fetch(path):
+        # Python does not resolve names under .localhost like browsers.
+        url = f"http://127.0.0.1:{parts.port}{path}"
+        opener.open(urllib.request.Request(url, headers={"Host": parts.netloc})).read()
+    fetch(f"{parts.path}?{parts.query}")
     time.sleep(0.5)
     modules.clear()
-    opener.open(re.match(r"http://[^/]+", match.group()).group() + "/session/" + session).read()
+    fetch("/session/" + session)
     report()
 written = []
 if sys.argv[1] == "serve":

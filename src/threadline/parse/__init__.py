@@ -33,7 +33,13 @@ if TYPE_CHECKING:
         read_mentions,
     )
     from threadline.parse.side_files import SIDE_SHAPES, read_side_file, read_task, read_todos
-    from threadline.parse.side_values import decode_side_value, read_agent_meta, read_side_bytes, read_side_content
+    from threadline.parse.side_values import (
+        decode_fitting,
+        decode_side_value,
+        read_agent_meta,
+        read_side_bytes,
+        read_side_content,
+    )
     from threadline.parse.summaries import (
         NamedEntry,
         TranscriptLinks,
@@ -80,7 +86,13 @@ __getattr__ = lazy_exports(
             "read_mentions",
         ],
         "side_files": ["SIDE_SHAPES", "read_side_file", "read_task", "read_todos"],
-        "side_values": ["decode_side_value", "read_agent_meta", "read_side_bytes", "read_side_content"],
+        "side_values": [
+            "decode_fitting",
+            "decode_side_value",
+            "read_agent_meta",
+            "read_side_bytes",
+            "read_side_content",
+        ],
         "summaries": [
             "NamedEntry",
             "TranscriptLinks",

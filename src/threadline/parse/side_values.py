@@ -59,11 +59,18 @@ def read_side_content(path: Path, home: Path, shape: type[Content]) -> Content |
         data = read_side_bytes(path, home)
     except Error:
         return None
+    content = decode_fitting(data, shape)
+    if content is None:
+        content = decode_side_value(data, shape, Place(str(path), 1)).content
+    return content if isinstance(content, shape) else None
+
+
+def decode_fitting(data: bytes, shape: type[Content]) -> Content | None:
+    """Decode an object that fits its type at once; None if it does not."""
     decoder: msgspec.json.Decoder[Content] = _decoder(shape)
     with suppress(*DECODE_ERRORS):
         return decoder.decode(data)
-    content = decode_side_value(data, shape, Place(str(path), 1)).content
-    return content if isinstance(content, shape) else None
+    return None
 
 
 @cache

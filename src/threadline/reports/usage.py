@@ -21,7 +21,7 @@ from threadline.model.places import Place, Problem, ProblemKind
 from threadline.model.text import count, join_some, plain_decimal
 from threadline.model.times import in_zone, zone_name
 from threadline.model.usage import StatsCache
-from threadline.parse import decode_side_value, read_side_bytes
+from threadline.parse import decode_fitting, decode_side_value, read_side_bytes
 
 if TYPE_CHECKING:
     from threadline.model.budgets import BudgetUse
@@ -371,10 +371,14 @@ def _read_stats_caches(found: Found, problems: list[Problem]) -> Iterator[tuple[
     for side in listed or ([SideFile(path, found.home, SideFileKind.STATS_CACHE, 0)] if path.is_file() else []):
         place = Place(str(side.path), 1)
         try:
-            reading = decode_side_value(read_side_bytes(side.path, found.home.path), StatsCache, place)
+            data = read_side_bytes(side.path, found.home.path)
         except Error as error:
             problems.append(Problem(ProblemKind.UNREADABLE, place, str(error), recovered=False))
             continue
+        if (cache := decode_fitting(data, StatsCache)) is not None:
+            yield cache, place
+            continue
+        reading = decode_side_value(data, StatsCache, place)
         problems += reading.problems
         if isinstance(reading.content, StatsCache):
             yield reading.content, place

@@ -313,7 +313,7 @@ class DeletedPrompt(NamedTuple):
             project=self.prompt.project,
             session=self.prompt.session_id,
             kind="user",
-            timestamp=self.prompt.timestamp,
+            timestamp=parse_timestamp(self.prompt.timestamp_ms),
         )
 
 
