@@ -24,7 +24,6 @@ from threadline.files import escape_path, read_at
 from threadline.find import transcript_stem
 from threadline.home_files import opened_in_home
 from threadline.index.store import SIDE_SQL, WORKING_AGENT_SQL, decode_path
-from threadline.index.summary_queries import read_summary_titles
 from threadline.model.homes import Homes, SideAgentKind, Transcript
 from threadline.model.places import is_uuid
 from threadline.model.times import parse_timestamp
@@ -135,7 +134,9 @@ class IndexedSummaries:
 
     @cached_property
     def _titles(self) -> dict[str, str]:
-        return read_summary_titles(self._connection)
+        """The summaries that title main transcripts, by path."""
+        select = "SELECT t.path, s.text FROM summary_titles s JOIN transcripts t USING(transcript_id)"
+        return {decode_path(path): text for path, text in self._connection.execute(select)}
 
     @cached_property
     def _agent_heads(self) -> dict[str, AgentHead]:

@@ -27,9 +27,3 @@ def read_links(connection: sqlite3.Connection) -> KnownLinks:
     for leaf, session in connection.execute(_SELECT_OWNERS):
         owners[leaf] = (*owners.get(leaf, ()), SessionId(session))
     return KnownLinks(summaries, owners)
-
-
-def read_summary_titles(connection: sqlite3.Connection) -> dict[str, str]:
-    """The summary that titles each main transcript, by path."""
-    select = "SELECT t.path, s.text FROM summary_titles s JOIN transcripts t USING(transcript_id)"
-    return {decode_path(path): text for path, text in connection.execute(select)}

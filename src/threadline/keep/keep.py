@@ -76,9 +76,10 @@ def run_keep(
         Unreadable: the keep cannot be written.
     """
     store = catalogue.store
-    repair.repair_keep_info(store, machine)
+    if store.problem is not None:
+        repair.repair_keep_info(store, machine)
     with store.adding(machine.id):
-        repair.repair_readme(store)
+        store.repair_readme()
         catalogue.refresh()
         for attempt in range(_MAX_RETRIES + 1):
             run = _KeepRun(catalogue, machine, jobs, progress or (lambda _done: None))
@@ -88,7 +89,8 @@ def run_keep(
             catalogue.reload_locations()
     if result is None:
         raise Unreadable(f"Other processes keep removing packs from {str(store.folder)!r}. Try again later.")
-    forget.finish_forgetting(catalogue, machine)
+    if catalogue.forgotten.rows:
+        forget.finish_forgetting(catalogue, machine)
     save_last_run(machine.folder, store.folder, store.info.id, format_timestamp(now()))
     return result
 

@@ -18,10 +18,8 @@ from threadline.keep.store import (
     KEEP_VERSION,
     KeepInfo,
     Store,
-    has_readme,
     is_damaged,
     write_keep_info,
-    write_readme,
 )
 
 _MAX_DICTIONARY_SIZE = 16 * 1024 * 1024
@@ -73,15 +71,6 @@ def _reconstruct_keep_info(store: Store, machine: Machine) -> KeepInfo:
     return replace(info, recipients=(encryption.public_key_of(store.identity),), identity=identity)
 
 
-def repair_readme(store: Store) -> int:
-    """Write README.txt again if it was changed; return the number of repaired files."""
-    if has_readme(store.folder):
-        return 0
-    with store.reporting_write_errors():
-        write_readme(store.folder)
-    return 1
-
-
 def repair_from_copy(store: Store, owner: str, other: Store) -> int:
     """Copy missing or damaged dictionaries that packs need; return the number of repaired files.
 
@@ -94,7 +83,7 @@ def repair_from_copy(store: Store, owner: str, other: Store) -> int:
     repaired = sum(copy_dictionaries(store, owner, other, [hash_]) for hash_ in lost)
     if all(_has_dictionary(store, hash_) for hash_ in lost):
         repaired += _remove_damaged_dictionaries(store)
-    return repaired + repair_readme(store)
+    return repaired + store.repair_readme()
 
 
 def copy_dictionaries(store: Store, owner: str, other: Store, hashes: Iterable[str]) -> bool:

@@ -275,6 +275,18 @@ class Store:
         with self.reporting_write_errors():
             return files.write_file(folder / name, data, owner=owner)
 
+    def repair_readme(self) -> int:
+        """Write README.txt again if it was changed; return the number of repaired files.
+
+        Raises:
+            Unreadable: it cannot be written.
+        """
+        if has_readme(self.folder):
+            return 0
+        with self.reporting_write_errors():
+            write_readme(self.folder)
+        return 1
+
     def put_run(self, rows: Iterable[AnyRow]) -> tuple[Path, Manifest]:
         """Write a manifest; return its path and content."""
         run, *rest = rows

@@ -167,7 +167,7 @@ def _result_row(catalogue: Catalogue, result: KeepResult, machine: Machine, seco
         "bytes": sum(version.size for version in catalogue.newest()) if is_known else None,
         "stored": stored_size(catalogue.store.folder),
         "problems": [{"place": str(problem.place), "message": problem.message} for problem in result.problems],
-        "left_out": to_json_value(result.left_out),
+        "left_out": to_json_value(result.left_out) if result.left_out else [],
         "seconds": round(seconds, 3),
     }
 
