@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from tests.thread.state_rows import edit_call, hunks, write_call
 from tests.transcripts import Part, Pen, call, prompt, transcript, write
 
 import threadline
+from threadline.cli.commands import run
+from threadline.cli.insight.blame import parse_range
 from threadline.errors import BadQuery, NotFound
 from threadline.insight import agent_trace_record, may_write_files, moved_paths, written_runs
 from threadline.insight.blame.alignment import align
@@ -393,6 +396,52 @@ def test_agent_trace_record_is_valid(sessions: Sessions) -> None:
     contributors = [(part["contributor"]["type"], part["ranges"][0]["start_line"]) for part in file["conversations"]]
     assert contributors == [("ai", 1), ("unknown", 3)]
     assert file["conversations"][0]["url"] == f"urn:uuid:{FIRST}"
+
+
+def test_command_prints_lines_and_writers(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table, JSON and an Agent Trace record. Control characters are escaped, and a missing file is an error."""
+    monkeypatch.setenv("THREADLINE_KEEP", "off")
+    monkeypatch.setenv("COLUMNS", "80")
+    sessions.add(FIRST, write_file(sessions, "one = 1\ntwo = '\x1b[31m'\n"))
+    sessions.file.write_text("one = 1\ntwo = '\x1b[31m'\nlast\n")
+    home = f"--home={sessions.home}"
+    assert run(["blame", str(sessions.file), home]) == 0
+    table = capsys.readouterr().out
+    assert table.startswith("00000001 turn 1 2026-01-05 09:00 1) one = 1\n")
+    assert "3 lines: 2 written by sessions, 1 unknown." in table
+    assert "\x1b" not in table
+    assert max(map(len, table.splitlines())) <= 80
+    assert run(["blame", f"{sessions.file}:3", "--json", home]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (line,) = document["lines"]
+    assert (document["file"], line["line"], line["text"], line["known"]) == (str(sessions.file), 3, "last", False)
+    assert run(["blame", str(sessions.file), "--format", "agent-trace", home]) == 0
+    assert json.loads(capsys.readouterr().out)["version"] == "0.1.0"
+    assert run(["blame", str(sessions.work / "none.py"), home]) == 2
+    assert run(["blame", f"{sessions.file}:9", home]) == 2
+    sessions.file.write_text("")
+    assert run(["blame", str(sessions.file), home]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a.py", ("a.py", None, None)),
+        ("a.py:12", ("a.py", 12, 12)),
+        ("a.py:3-9", ("a.py", 3, 9)),
+        ("a.py:3-", ("a.py", 3, None)),
+        ("a.py:-9", ("a.py", None, 9)),
+        ("a.py:3,9", ("a.py", 3, 9)),
+        ("C:\\w\\a.py", ("C:\\w\\a.py", None, None)),
+        ("C:\\w\\a.py:4", ("C:\\w\\a.py", 4, 4)),
+        ("a.py:", ("a.py:", None, None)),
+    ],
+)
+def test_range_of_lines(text: str, expected: tuple[str, int | None, int | None]) -> None:
+    """The lines follow a colon."""
+    assert parse_range(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -65,6 +66,7 @@ def is_recognizable(line: str) -> bool:
     return not _has_fewer_letters(line, _MIN_MOVED_LETTERS)
 
 
+@lru_cache(1 << 17)
 def squeeze(line: str) -> str:
     """A line without spaces."""
     return "".join(line.split())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import reduce
 
 from msgspec import Struct
 
@@ -163,11 +164,9 @@ class FileHistory:
         self._last = commit.id
 
     def _explain_commit(self, commit: CommittedVersion, lines: list[str]) -> Origins:
-        origins: Origins = [NEW for _ in lines]
         before = [parent for parent in commit.parents if parent in self._committed]
-        for parent in before:
-            kept = carry(self._committed[parent], lines, lambda _: NEW, is_outside=True)
-            origins = combine(origins, kept)
+        kept = [carry(self._committed[parent], lines, lambda _: NEW, is_outside=True) for parent in before]
+        origins: Origins = reduce(combine, kept) if kept else [NEW for _ in lines]
         is_new = [origin is NEW for origin in origins]
         since = max((self._commit_times[parent] for parent in before), default=0.0)
         timelines = [timeline for timeline in self._checkouts() if timeline.time > since]
@@ -183,7 +182,8 @@ class FileHistory:
                 for timeline in timelines
                 if timeline.version is not None
             ]
-            origins = [_join_views(origin, [view[at] for view in views]) for at, origin in enumerate(origins)]
+            if views:
+                origins = [_join_views(origin, [view[at] for view in views]) for at, origin in enumerate(origins)]
         origins = apply_claims(lines, origins, self._claims())
         origins = self._claim_first_commits(lines, origins, is_new)
         latest = max((timeline.time for timeline in timelines), default=since)
@@ -197,6 +197,8 @@ class FileHistory:
         So the lines of a branch that was squashed or rebased keep their writers.
         """
         claims = [claim for timeline in self._timelines.values() for claim in timeline.unfinished_claims()]
+        if not claims or not any(is_new):
+            return origins
         claimed = apply_claims(lines, origins, claims)
         return [
             after

@@ -84,8 +84,11 @@ def carry(
         if not sources:
             origins.append(inserted(line))
             continue
-        source = common.get(id(sources))
-        if source is None:
+        if len(sources) == 1:
+            source = before.origins[sources[0]]
+        elif id(sources) in common:
+            source = common[id(sources)]
+        else:
             source = common[id(sources)] = _single([before.origins[at] for at in sources])
         origins.append(_single([source, inserted(line)]) if may_be_new else source)
     if alignment.gaps:
