@@ -10,12 +10,13 @@ from threadline.redact import heuristics, prefilter
 from threadline.redact.contexts import find_piped_value, literal_span, word_span
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_distinctive
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.prefilter import RareMarks, match_at_places, match_at_sign, trie_pattern
 
 # Options of one or two letters, with a value that follows or is attached. The program precedes them on its line.
-_SEPARATE_OPTION = re.compile(rb"-(?<=[ \t]-)([a-zA-Z]{1,2})[ \t=:]{1,2}(\\*[\"'])?([^\s\"'\\]{3,256})")
-_ATTACHED_OPTION = re.compile(rb"-(?<=[ \t]-)(hp|[a-zA-Z])(\\*[\"'])?([^\s\"'\\=:-][^\s\"'\\]{2,256})")
-_LOGIN_OPTION = re.compile(rb"-(?<=[ \t]-)([a-zA-Z])[ \t=]{0,2}\\*[\"']?([^\s\"']{4,256})")
+_SEPARATE_OPTION = compile_lazily(rb"-(?<=[ \t]-)([a-zA-Z]{1,2})[ \t=:]{1,2}(\\*[\"'])?([^\s\"'\\]{3,256})")
+_ATTACHED_OPTION = compile_lazily(rb"-(?<=[ \t]-)(hp|[a-zA-Z])(\\*[\"'])?([^\s\"'\\=:-][^\s\"'\\]{2,256})")
+_LOGIN_OPTION = compile_lazily(rb"-(?<=[ \t]-)([a-zA-Z])[ \t=]{0,2}\\*[\"']?([^\s\"']{4,256})")
 _SEPARATE_PROGRAMS = {
     "p": "sshpass useradd usermod mongo mongosh mongodump mongorestore mongoexport mongoimport mongotop mongostat"
     " login psexec"
@@ -66,7 +67,7 @@ class _Programs(NamedTuple):
 
 def _program_pattern(programs: str) -> _Programs:
     names = rb"(?:" + trie_pattern(name.encode() for name in programs.split()) + rb")(?:\.exe)?(?=[\s\"'])"
-    return _Programs(re.compile(rb"(?:\A|[\s/\"'`(\\$])" + names), re.compile(names))
+    return _Programs(compile_lazily(rb"(?:\A|[\s/\"'`(\\$])" + names), compile_lazily(names))
 
 
 _SEPARATE = {letter.encode(): _program_pattern(names) for letter, names in _SEPARATE_PROGRAMS.items()}
@@ -79,8 +80,8 @@ _OPTION_STARTS = frozenset(
 )
 _COMMAND_REACH = 300
 _BACKSLASH = 0x5C
-_COMMAND_START = re.compile(rb"(?<!\\)\r?\n|(?<!\\)\\n|[|;]|&&")
-_PLACEHOLDER_ARGUMENT = re.compile(rb"[A-Z_]+\Z|[<\[{$(-]|/dev/|\d{1,5}\Z")
+_COMMAND_START = compile_lazily(rb"(?<!\\)\r?\n|(?<!\\)\\n|[|;]|&&")
+_PLACEHOLDER_ARGUMENT = compile_lazily(rb"[A-Z_]+\Z|[<\[{$(-]|/dev/|\d{1,5}\Z")
 
 
 def find_command_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Iterator[Span]:
@@ -107,12 +108,12 @@ def find_command_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Itera
 
 # Lists of codes below a heading such as `Recovery codes:`.
 _RECOVERY_CODES = b"recovery codes"
-_CODES_HEADING = re.compile(rb"codes\b[^\n\\]{0,60}?(?:[:*#`\[{(\"]|(?=\r?\n|\\n)|\Z)")
-_CODE = re.compile(
+_CODES_HEADING = compile_lazily(rb"codes\b[^\n\\]{0,60}?(?:[:*#`\[{(\"]|(?=\r?\n|\\n)|\Z)")
+_CODE = compile_lazily(
     rb"(?:[\s,;*`\"'|>\[-]|\\+[nrt]|[0-9]{1,2}[.)][ \t]){1,40}"
     rb"([a-z0-9]{4,6}(?:-[a-z0-9]{4,6}){1,4}|[0-9]{4}[ ][0-9]{4}|[0-9]{8,10}|[a-z0-9]{8,12})(?![\w-])"
 )
-_DIGIT = re.compile(rb"[0-9]")
+_DIGIT = compile_lazily(rb"[0-9]")
 _MAX_HEADINGS = 64
 _MAX_CODES = 40
 
@@ -170,7 +171,7 @@ def _is_run_by(view: bytes, at: int, programs: _Programs) -> bool:
     return (program.search(view[starts[-1] : at]) if starts else program.search(view, floor, at)) is not None
 
 
-_PROSE_WORD = re.compile(rb"[a-z]{3,5}\Z")
+_PROSE_WORD = compile_lazily(rb"[a-z]{3,5}\Z")
 
 
 def _argument_span(match: re.Match[bytes]) -> Span | None:
@@ -207,7 +208,7 @@ _ADD_USER = rb"(?:bbitmqctl(?:[ \t]+-\S+)* (?:add_user|authenticate_user)|ba-too
 _BCRYPT = rb"bcrypt\w{0,12}[.:]{1,2}(?:hash|hashpw|hashsync|compare|comparesync|checkpw|hashpassword)\([bn]?" + _QUOTED
 _PGP_SYM = rb"pgp_sym_(?:en|de)crypt\w{0,8}\([^()\n]{1,200}?,[ \t]{0,4}\\*'([^\s'\\]{4,128})\\*'"
 _WORD_PATTERNS = tuple(
-    (words, re.compile(pattern))
+    (words, compile_lazily(pattern))
     for words, pattern in (
         ((prefilter.IDENTIFIED_BY,), _IDENTIFIED),
         ((prefilter.SECURE_STRING,), _SECURE_STRING),
@@ -226,7 +227,7 @@ _WORD_PATTERNS = tuple(
 )
 # The same for words of everyday text, after which only what looks like a password is one.
 _TEXT_PATTERNS = tuple(
-    (words, re.compile(pattern))
+    (words, compile_lazily(pattern))
     for words, pattern in (
         ((b"ult ",), rb"ult (?:login|encrypt_string)" + _BLANK + rb"(?:-\S+[ \t]+){0,2}" + _WORD),
         (
@@ -238,36 +239,36 @@ _TEXT_PATTERNS = tuple(
 )
 # Programs that read a password from their input.
 _PIPED_WORDS = (prefilter.SUDO, prefilter.STDIN, prefilter.WITH_TOKEN, *prefilter.PIPED_TO, prefilter.CHPASSWD)
-_CHPASSWD_LIST = re.compile(
+_CHPASSWD_LIST = compile_lazily(
     rb"passwd\b(?:[^\n\\]{0,60}<<-?[ \t]*\\*[\"']?\w{1,20}\\*[\"']?|:"
     + _BREAK
     + rb"{1,40}(?:expire:[^\n\\]{0,20}"
     + _BREAK
     + rb"{1,40})?(?:list|users):[ \t]*\|?)"
 )
-_CHPASSWD_LINE = re.compile(rb"(?:\r?\n|\\n)[ \t]{0,40}(?:-[ \t]+)?\\*[\"']?[a-z_][\w.-]{0,31}:([^\s\"'\\]{4,128})")
-_VAULT_FIELDS = re.compile(
+_CHPASSWD_LINE = compile_lazily(rb"(?:\r?\n|\\n)[ \t]{0,40}(?:-[ \t]+)?\\*[\"']?[a-z_][\w.-]{0,31}:([^\s\"'\\]{4,128})")
+_VAULT_FIELDS = compile_lazily(
     rb"ult (?:kv put|write)[ \t]+[\w./-]{1,200}"
     rb"((?:[ \t]+[\w.-]{1,60}=(?:\\*[\"'][^\"'\n]{0,256}\\*[\"']|[^\s\"'|;&]{1,256})){1,20})"
 )
-_VAULT_FIELD = re.compile(rb"=\\*[\"']?([^\s\"'\\]{4,256})")
-_JWK_FIELD = re.compile(
+_VAULT_FIELD = compile_lazily(rb"=\\*[\"']?([^\s\"'\\]{4,256})")
+_JWK_FIELD = compile_lazily(
     rb"\"(?:d|k|p|q|dp|dq|qi)\\*\"" + _BREAK + rb"{0,20}:" + _BREAK + rb"{0,20}\\*\"([A-Za-z0-9_-]{10,4096})\\*\""
 )
-_OBJECT_VALUE = re.compile(
+_OBJECT_VALUE = compile_lazily(
     rb"\"[vV]alue\\*\"" + _BREAK + rb"{0,20}:" + _BREAK + rb"{0,20}\\*\"([^\s\"\\]{6,4096})\\*\""
 )
 _OBJECT_REACH = 2048
-_COOKIE_JAR = re.compile(
+_COOKIE_JAR = compile_lazily(
     rb"(?:#HttpOnly_)?[\w.-]{3,253}(?:\t|\\t)(?:TRUE|FALSE)(?:\t|\\t)/[^\s\\]{0,200}(?:\t|\\t)(?:TRUE|FALSE)(?:\t|\\t)[0-9]{1,12}(?:\t|\\t)[^\s\\]{1,128}(?:\t|\\t)([^\s\\\"]{4,4096})"
 )
 _COOKIE_JAR_REACH = 280
 # A search for a few signs is faster than one for a whole line.
-_PGPASS_LINE = ((b":543", re.compile(rb"5(?:43[0-9]:)(?<=:543.:)")), (b":*:", re.compile(rb"\*(?::)(?<=:\*:)")))
-_PGPASS = re.compile(
+_PGPASS_LINE = ((b":543", compile_lazily(rb"5(?:43[0-9]:)(?<=:543.:)")), (b":*:", compile_lazily(rb"\*(?::)(?<=:\*:)")))
+_PGPASS = compile_lazily(
     rb"(?<![\w.*/:-])(?:\*|[\w.-]{1,253}):(?:\*|[0-9]{2,5}):[\w*-]{1,64}:[\w.*@-]{1,64}:([^\s'\"\\:]{4,128})(?=\s|\\n|\\?\"|\Z)"
 )
-_HASH = re.compile(rb"\$(?:apr1|1|5|6|y|2[abxy]|argon2(?:id|i|d))\$(?:[\w=,./+]{1,64}\$){0,3}[\w./+]{16,128}")
+_HASH = compile_lazily(rb"\$(?:apr1|1|5|6|y|2[abxy]|argon2(?:id|i|d))\$(?:[\w=,./+]{1,64}\$){0,3}[\w./+]{16,128}")
 _MIN_HASH = 28
 
 
@@ -337,12 +338,14 @@ def _find_cookie_jar_lines(view: bytes, places: list[int]) -> Iterator[Span]:
 
 
 # Calls: which string of the arguments is the password depends on the function.
-_CALLS = re.compile(
+_CALLS = compile_lazily(
     rb"\((?=[\\\"'n])(?:(?<=login\()|(?<=nnect\()|(?<=nection\()|(?<=ntial\()|(?<=tials\()|(?<=lient\()|(?<=mysqli\()|(?<=pdo\()"
     rb"|(?<=_user\()|(?<=teuser\()|(?<=ftp\()|(?<=_driver\()|(?<=sign_in\()|(?<=signin\()|(?<=authenticate\())"
 )
-_AUTH_CALL = re.compile(rb"uth[a-z_]{0,24}[ \t]{0,2}(?:[=:][ \t]{0,2}[\w.]{0,40})?[\(\[](?=[ \t]{0,2}[bru]?\\*[\"'])")
-_ARGUMENTS = re.compile(
+_AUTH_CALL = compile_lazily(
+    rb"uth[a-z_]{0,24}[ \t]{0,2}(?:[=:][ \t]{0,2}[\w.]{0,40})?[\(\[](?=[ \t]{0,2}[bru]?\\*[\"'])"
+)
+_ARGUMENTS = compile_lazily(
     rb"[ \t\n]{0,20}(?:[bru]?(\\*[\"'`])([^\"'`\\\r\n]{0,256})\1[\w.()]{0,30}|([\w.]{1,60}))[ \t\n]{0,20}(,|[\)\]])"
 )
 _HOST_FIRST = (b"nnect", b"nection", b"mysqli", b"pdo", b"ftp", b"_user", b"teuser")
@@ -367,7 +370,7 @@ def find_call_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Iterator
             yield span
 
 
-_AUTH_LOGIN = re.compile(
+_AUTH_LOGIN = compile_lazily(
     rb"uth(?:entication)?(?:_users?)?\\*[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\*[\"']?[\w.@-]{1,64}:([^\s\"'\\/]{4,128})"
 )
 
@@ -397,7 +400,7 @@ def _call_password(view: bytes, at: int, *, host_first: bool) -> Span | None:
 
 PAIRED_KINDS = frozenset(("aws-access-key-id", "aws-temporary-key-id"))
 """Kinds of ids that are usually followed by their secret, which has no mark of its own."""
-_PAIRED_SECRET = re.compile(rb"(?<![A-Za-z0-9/+=_-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
+_PAIRED_SECRET = compile_lazily(rb"(?<![A-Za-z0-9/+=_-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
 _PAIR_REACH = 240
 
 

@@ -25,6 +25,7 @@ from threadline.redact.heuristics import (
     services_in_name,
     split_name,
 )
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.prefilter import MAX_SIGNS, RareMarks, match_at_places, match_at_sign
 
 # The rest of a name, and what may separate it from its value, which follows.
@@ -65,12 +66,12 @@ _TOKEN_WORD = re.compile(
     rb"k(?=e[nyd]|ode|ie|[sb]|ty|init)(?:(?:en(?<=token)(?!s)|ey(?!w|b)|ennwort|ode(?<=adgangskode))(?:"
     + (_REST + _ASSIGNMENT + rb"|(?<=[a-z0-9_ -]k..)(?![a-z])" + _REST + rb")|" + _K_WORDS + rb")")
 )
-_RARE_K_WORD = re.compile(rb"k" + _K_WORDS)
+_RARE_K_WORD = compile_lazily(rb"k" + _K_WORDS)
 LONG_OPTION = (
     rb"(?:[a-z0-9]+-){0,4}(?:token|password|passwd|pass|secret|key|apikey|credentials?|passphrase)[ \t]{1,4}(?=[^\s-])"
 )
 """The rest of an option that takes a secret, after its two dashes."""
-_OPTION = re.compile(rb"--" + LONG_OPTION)
+_OPTION = compile_lazily(rb"--" + LONG_OPTION)
 # The words of `… | chpasswd`, of a line of netrc and of programs, and of a wallet's seed phrase.
 _P_WORDS = (
     rb"(asswd(?<=chpasswd)|assword(?<=[\sn]password)(?=[ \t])|hrase(?:(?<=(?:ic|ed|ry|et|up|39)[ _-]phrase)"
@@ -95,45 +96,45 @@ _PASS_WORD = re.compile(
     + _P_WORDS
     + rb")"
 )
-_RARE_P_WORD = re.compile(rb"p" + _P_WORDS)
+_RARE_P_WORD = compile_lazily(rb"p" + _P_WORDS)
 _SECRET_WORD = re.compile(rb"cre(?:t(?<=secret)|d(?:s|entials?)?(?![a-z]))" + _REST + rb"(?:" + _ASSIGNMENT + rb")?")
 ENV_WORDS = (b"pin", b"auth", b"jwt", b"salt", b"dsn", b"sid", b"pat", b"psk")
 """Last words of variable names that may contain a secret, after the last underscore."""
-_ENV_WORD = re.compile(rb"_(?:" + b"|".join(ENV_WORDS) + rb")" + _ASSIGNMENT)
+_ENV_WORD = compile_lazily(rb"_(?:" + b"|".join(ENV_WORDS) + rb")" + _ASSIGNMENT)
 _MAX_RARE_WORD = 9
-_NAME = re.compile(rb"[A-Za-z0-9_.-]{1,61}")
-_NAME_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]{0,61}")
+_NAME = compile_lazily(rb"[A-Za-z0-9_.-]{1,61}")
+_NAME_BACKWARDS = compile_lazily(rb"[A-Za-z0-9_.-]{0,61}")
 _BACKSLASH = 0x5C
 _MAX_NAME = 60
 _ESCAPES = ("n", "r", "t")
-_OPENING_QUOTE = re.compile(rb"(?:[brfunlNL@$]|rb|br)?(\\*)(\"{3}(?:\\?\r?\n)?|'{3}(?:\\?\r?\n)?|[\"'`])")
-_BARE_VALUE = re.compile(rb"[^\s\"'`,;(){}\[\]<>\\&|]{1,1024}")
+_OPENING_QUOTE = compile_lazily(rb"(?:[brfunlNL@$]|rb|br)?(\\*)(\"{3}(?:\\?\r?\n)?|'{3}(?:\\?\r?\n)?|[\"'`])")
+_BARE_VALUE = compile_lazily(rb"[^\s\"'`,;(){}\[\]<>\\&|]{1,1024}")
 # A shell line that is continued on the next line.
-_CONTINUATION_LINE = re.compile(rb"\\\r?\n([A-Za-z0-9+/=_.~!#%*^][^\s\"'`,;(){}\[\]<>\\&|]{3,1024})(?=\s|\Z)")
-_YAML_BLOCK_LINE = re.compile(_BREAK + rb"[ \t]{1,40}([A-Za-z0-9+/=_-]{8,1024})(?=\r?\n|\\+n|\\*\"|\Z)")
-_KEY_QUALIFIER = re.compile(
+_CONTINUATION_LINE = compile_lazily(rb"\\\r?\n([A-Za-z0-9+/=_.~!#%*^][^\s\"'`,;(){}\[\]<>\\&|]{3,1024})(?=\s|\Z)")
+_YAML_BLOCK_LINE = compile_lazily(_BREAK + rb"[ \t]{1,40}([A-Za-z0-9+/=_-]{8,1024})(?=\r?\n|\\+n|\\*\"|\Z)")
+_KEY_QUALIFIER = compile_lazily(
     rb"(?i)\b(api|access|secret|private|auth|encryption|signing|server|isakmp|host [0-9.]{7,15}) \Z"
 )
 _OPENING_BYTES = frozenset((b'"', b"'", b"\\"))
-_VALUE_FIELD = re.compile(rb"value|default")
-_CELL_END = re.compile(rb"\\*`?[ \t]*\|")
-_URL_OR_FILE = re.compile(r"://|\(|\.[a-z]{2,5}\Z|/.*/.*/")
+_VALUE_FIELD = compile_lazily(rb"value|default")
+_CELL_END = compile_lazily(rb"\\*`?[ \t]*\|")
+_URL_OR_FILE = compile_lazily(r"://|\(|\.[a-z]{2,5}\Z|/.*/.*/")
 _ASSIGNMENT_BYTES = frozenset((b":", b"="))
 _VALUE_TERMINATORS = frozenset((b"", b"\n", b"\r", b";", b"\\", b"&", b"<", b'"'))
 _OPENING_BRACKETS = frozenset((b"(", b"[", b"{"))
 # After these, a value in a line of configuration goes on. In other places it is not a value.
 _SPECIAL_SIGNS = frozenset((b">",))
 _LINE_SIGNS = frozenset(bytes((sign,)) for sign in b"<>&|,;(){}[]")
-_UNQUOTED_END = re.compile(rb"[.:!?]+\Z")
+_UNQUOTED_END = compile_lazily(rb"[.:!?]+\Z")
 
-_AUTHORIZATION = re.compile(
+_AUTHORIZATION = compile_lazily(
     rb"u(?<=au)thorization(?:\\*[\"'][ \t]{0,4},|(?:\\*[\"'])?[ \t]{0,4}[:=])[ \t]{0,4}(?:\\*[\"'])?[ \t]*"
     rb"(?:(?:basic|bearer|token|digest|negotiate|apikey|api-key|bot|aws4-hmac-sha256|oauth|hmac|signature)[ \t]+)?"
     rb"((?:[^\"'`\\\r\n<>]|\\[^\"'`nr\\]){6,4096})"
 )
-_BEARER = re.compile(rb"b(?:earer)(?: |%20|\+)([a-z0-9._~+/=-]{12,4096})")
-_BASIC = re.compile(rb"b(?:asic) ([a-z0-9+/=_-]{8,1024})(?![a-z0-9+/=_-])")
-_COOKIE = re.compile(
+_BEARER = compile_lazily(rb"b(?:earer)(?: |%20|\+)([a-z0-9._~+/=-]{12,4096})")
+_BASIC = compile_lazily(rb"b(?:asic) ([a-z0-9+/=_-]{8,1024})(?![a-z0-9+/=_-])")
+_COOKIE = compile_lazily(
     rb"k(?<=cook)ie2?(?:\\*[\"'][ \t]{0,4},|(?:\\*[\"'])?[ \t]{0,4}[:=])[ \t]{0,4}(?:\\*[\"'])?[ \t]*"
     rb"([^\s=;,\"'\\:]{1,64}=[^\"'`\\\r\n]{4,8192})"
 )
@@ -144,13 +145,13 @@ _HEADERS = (
     (prefilter.COOKIE, _COOKIE, "cookie"),
 )
 # A login before a host: a name and a password, or only a token.
-_URL_LOGIN = re.compile(rb"://([^\s/@\"'`<>\\]{1,400})@")
+_URL_LOGIN = compile_lazily(rb"://([^\s/@\"'`<>\\]{1,400})@")
 _MAX_LOGIN = 403
 # A line of a mail server's list of logins: `[host]:587 user@host:password`.
-_RELAY_LOGIN = re.compile(rb"@[\w.-]{1,64}:([^\s\"'`\\]{4,128})[ \t]*(?=\r?\n|\\n|\"|\Z)")
-_RELAY_HOST = re.compile(rb"(?:\A|[\s\"'n])\[[\w.-]{3,80}\](?::\w{1,12})?[ \t]+[\w.+-]{1,64}\Z")
+_RELAY_LOGIN = compile_lazily(rb"@[\w.-]{1,64}:([^\s\"'`\\]{4,128})[ \t]*(?=\r?\n|\\n|\"|\Z)")
+_RELAY_HOST = compile_lazily(rb"(?:\A|[\s\"'n])\[[\w.-]{3,80}\](?::\w{1,12})?[ \t]+[\w.+-]{1,64}\Z")
 _MAX_RELAY = 200
-_URL_TOKEN = re.compile(r"[A-Za-z0-9_~.-]{16,255}\Z")
+_URL_TOKEN = compile_lazily(r"[A-Za-z0-9_~.-]{16,255}\Z")
 _PARAMETER = (
     rb"(?:amp;)?(?:sig|signature|x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature|x-goog-creden"
     rb"tial"
@@ -159,16 +160,16 @@ _PARAMETER = (
     rb"([^&\s\"'`<>\\#]{8,4096})"
 )
 # Two searches for one sign are faster than one for either.
-_PARAMETERS = tuple((sign, re.compile(re.escape(sign) + _PARAMETER)) for sign in (b"&", b"?"))
-_CURL_USER = re.compile(
+_PARAMETERS = tuple((sign, compile_lazily(re.escape(sign) + _PARAMETER)) for sign in (b"&", b"?"))
+_CURL_USER = compile_lazily(
     rb"-(?<= -)(?:[a-zA-Z]{0,4}u|-user|-proxy-user|-(?:src|dest)?-?creds|-auth)[ =]?(?:\\*[\"'])?([^\s:\"'\\+%$-]"
     rb"[^\s:\"'\\]{0,128}):([^\s\"'\\]{3,256})"
 )
-_NETRC = re.compile(
+_NETRC = compile_lazily(
     rb"g(?<=log)in[ \t]+\S{1,128}(?:\s|\\n)+(?:account[ \t]+\S{1,64}(?:\s|\\n)+)?password[ \t]+([^\s\"'\\]{4,256})"
 )
 # Webhook URLs, to which anybody who has the URL may post: Slack, Zapier, Teams and Discord.
-_WEBHOOK = re.compile(
+_WEBHOOK = compile_lazily(
     rb"hook(?:s\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{20,})|s\.zapier\.com/hooks/catch/"
     rb"([A-Za-z0-9/]{8,})"
     rb"|b2/([A-Za-z0-9@/-]{60,})|s/([0-9]{15,20}/[A-Za-z0-9_-]{40,}))"
@@ -234,7 +235,7 @@ def _collect_values(view: bytes, names: _Names, spans: list[Span], mentions: lis
 
 
 # The rest of an expansion such as `${NAME:?message}`, `${NAME:+other}` and `${NAME:-several words}`.
-_MESSAGE_OR_WORDS = re.compile(rb":?[?+]|:?[-=][^\s{}\"']{1,128}[ \t][^{}\r\n]{0,256}\}")
+_MESSAGE_OR_WORDS = compile_lazily(rb":?[?+]|:?[-=][^\s{}\"']{1,128}[ \t][^{}\r\n]{0,256}\}")
 
 
 def _foreign_names(lower: bytes) -> _Names:
@@ -256,7 +257,7 @@ _FOREIGN_WORDS = (
     b"losenord",
     b"kata sandi",
 )
-_FOREIGN_WORD = re.compile(
+_FOREIGN_WORD = compile_lazily(
     rb"(?:senha|wachtwoord|contrasen[y]?a|clave|heslo|haslo|salasana|sifre|losenord|sandi(?<=kata sandi))"
     + _REST
     + rb"(?:"
@@ -277,7 +278,7 @@ def _list_values(view: bytes, name: str, at: int) -> Iterator[Span]:
         at = span.end
 
 
-_NEXT_ITEM = re.compile(rb"\\*[\"'],(?:\s|\\n){0,20}(?=\\*[\"'])")
+_NEXT_ITEM = compile_lazily(rb"\\*[\"'],(?:\s|\\n){0,20}(?=\\*[\"'])")
 _MAX_LIST = 100
 
 
@@ -332,15 +333,15 @@ def _mention_at(view: bytes, position: int, end: int) -> Mention | None:
     return Mention(begin, stop, "password") if is_taking and not is_getter(name) and has_password_word(name) else None
 
 
-_OWN_PLACEHOLDER = re.compile(rb"[a-z][a-z0-9_]*-[0-9]+>")
-_NUMBERED_KEY = re.compile(rb" [0678] [0-9A-Za-z]")
+_OWN_PLACEHOLDER = compile_lazily(rb"[a-z][a-z0-9_]*-[0-9]+>")
+_NUMBERED_KEY = compile_lazily(rb" [0678] [0-9A-Za-z]")
 # The shared key in the block of a login server, in the configuration of a network device.
-_KEY_OF_SERVER = re.compile(rb" [^\s\"'\\=:]{6,128}[ \t]*(?:\r?\n|\\+[rn]|\\*\"|\Z)")
-_SERVER_BLOCK = re.compile(
+_KEY_OF_SERVER = compile_lazily(rb" [^\s\"'\\=:]{6,128}[ \t]*(?:\r?\n|\\+[rn]|\\*\"|\Z)")
+_SERVER_BLOCK = compile_lazily(
     rb"(?:radius|tacacs|aaa|ldap)[^\n]{0,60}(?:\n|\\n)"
     rb"(?:[ \t]+[^\n]{1,60}(?:\n|\\n)){0,3}[ \t]+\Z"
 )
-_STRING_ARGUMENT = re.compile(rb"\([bn]?\\*[\"']")
+_STRING_ARGUMENT = compile_lazily(rb"\([bn]?\\*[\"']")
 
 
 def _assigned_value(view: bytes, name: str, begin: int, stop: int, end: int) -> Span | None:
@@ -377,10 +378,10 @@ def _short_assignment(view: bytes, name: str, end: int, *, is_quoted: bool) -> S
     return span if heuristics.is_password_in_prose(value) else None
 
 
-_LISTED_WORD = re.compile(rb"[A-Za-z_.-]+")
-_LINE_START = re.compile(rb"(?:^|\n|\\n)[+\- \t]{0,40}(?:export |set |setx |ENV |ARG |env )?[ \t]{0,4}\Z")
-_REST_OF_LINE = re.compile(rb"([^\s\"'`\\\0-\x1f\x7f-\xff]{4,128})[ \t]{0,8}(?=\r?\n|\\n|\\?\"|\Z)")
-_CODE_LINE = re.compile(
+_LISTED_WORD = compile_lazily(rb"[A-Za-z_.-]+")
+_LINE_START = compile_lazily(rb"(?:^|\n|\\n)[+\- \t]{0,40}(?:export |set |setx |ENV |ARG |env )?[ \t]{0,4}\Z")
+_REST_OF_LINE = compile_lazily(rb"([^\s\"'`\\\0-\x1f\x7f-\xff]{4,128})[ \t]{0,8}(?=\r?\n|\\n|\\?\"|\Z)")
+_CODE_LINE = compile_lazily(
     r"[A-Za-z_$*&!][\w.$>-]*[\[({]|[\[({<$].*[\])}>]\Z|.*&\w+=|.*</|.*[{(\[]\Z|.*\|\||.*&&|.*[\w)]\)\Z"
 )
 
@@ -545,7 +546,8 @@ def _is_basic_login(value: str) -> bool:
 
 def _find_in_urls(view: bytes, lower: bytes) -> Iterator[Span]:
     for match in _url_logins(view):
-        span = _login_span(match) if match.re is _URL_LOGIN else literal_span("password", match.start(1), match[1])
+        is_relay = match[0].startswith(b"@")
+        span = literal_span("password", match.start(1), match[1]) if is_relay else _login_span(match)
         if span is not None:
             yield span
     for sign, pattern in _PARAMETERS:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b32decode, urlsafe_b64decode
 from binascii import crc32, crc_hqx
 from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
 from itertools import pairwise
+
+from threadline.redact.patterns import compile_lazily
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -27,7 +28,7 @@ _MIN_DISTINCT = 5
 _FILLED = 10
 _MAX_SHARE = 0.6
 _NUMBER_LENGTH = range(15, 22)
-_BOOTSTRAP = re.compile(
+_BOOTSTRAP = compile_lazily(
     r"(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{6}\.(?=(?:[a-z]*[0-9]){2})(?=(?:[0-9]*[a-z]){2})[a-z0-9]{16}"
 )
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from threadline.redact import heuristics
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_password_name, kind_of
+from threadline.redact.patterns import compile_lazily
 
 
 class Mention(NamedTuple):
@@ -83,26 +84,26 @@ _NAME_FIELDS = (
     b"setting", b"option", b"attribute", b"env", b"id", b"item", b"subject", b"element", b'"k', b'"n', b"'k", b"'n",
 )  # fmt: skip
 _NAME_OPTIONS = (b"--name", b"--key", b"--field", b"--item", b"--label")
-_PATH_PREFIX = re.compile(rb"[\w./:-]*\Z")
+_PATH_PREFIX = compile_lazily(rb"[\w./:-]*\Z")
 _VALUE_FIELDS = (
     rb"(?:(?:[a-z0-9]{1,24}_?)?value|val|content|contents|data|default|string|secret|text|v|plaintext|body"
     rb"|(?:secret|default|new|current|plain)_?(?:string|text))"
 )
-_VALUE_KEY = re.compile(
+_VALUE_KEY = compile_lazily(
     rb"(?:\A|[\s,;{\"'\\(-]|\\n)"
     + _VALUE_FIELDS
     + rb"(?:\\*[\"'])?(?:(?:\s|\\n){0,20}(?:=>|[:=])(?:\s|\\n){0,20}|[ \t]{1,2}(?=\\*[\"']|\S{6}))"
 )
 # The next item of a list also where its line is joined to the one before.
-_NEXT_RECORD = re.compile(
+_NEXT_RECORD = compile_lazily(
     rb"[{}]|(?:\n|\\n)[ \t]{0,40}-[ \t]|(?:\n|\\n)[ \t]{0,40}(?:\n|\\n)"
     rb"|[ \t]-[ \t]{1,4}(?=[\"']?[a-z][\w.-]{0,40}[\"']?:[ \t])"
 )
 _RECORD_REACH = 400
-_LITERAL = re.compile(rb"(?:[bnNrf@$]?(\\*[\"'`])([^\r\n]{4,512}?)\1|([^\s\"'`,;(){}\[\]<>\\|]{4,512}))")
+_LITERAL = compile_lazily(rb"(?:[bnNrf@$]?(\\*[\"'`])([^\r\n]{4,512}?)\1|([^\s\"'`,;(){}\[\]<>\\|]{4,512}))")
 
 
-_WORDS_OF_TITLE = re.compile(rb"(?<=[\"'])(?:[\w-]{1,24} ){1,3}\Z")
+_WORDS_OF_TITLE = compile_lazily(rb"(?<=[\"'])(?:[\w-]{1,24} ){1,3}\Z")
 
 
 def _is_in_name_field(lower: bytes, start: int) -> bool:
@@ -157,11 +158,11 @@ def _word_at(view: bytes, name: str, at: int) -> Span | None:
     return word_span(name, match.start(group), match[group])
 
 
-_INPUT_FIELD = re.compile(rb" (?:input|field|textbox|text box|box|textfield)\b")
+_INPUT_FIELD = compile_lazily(rb" (?:input|field|textbox|text box|box|textfield)\b")
 
 
 # Elements: `<key>Password</key><string>value</string>`.
-_NEXT_ELEMENT = re.compile(
+_NEXT_ELEMENT = compile_lazily(
     rb"[^<>\n]{0,20}</[\w:.-]{1,40}>(?:\s|\\n){0,40}<[\w:.-]{1,40}[^<>]{0,80}>(?:\s|\\n){0,20}([^<>\s]{4,256})(?:\s|"
     rb"\\n){0,20}</"
 )
@@ -172,7 +173,7 @@ def _find_in_next_element(view: bytes, _lower: bytes, mention: Mention) -> Span 
     return literal_span(mention.name, match.start(1), match[1]) if match else None
 
 
-_INNER_ELEMENT = re.compile(
+_INNER_ELEMENT = compile_lazily(
     rb">(?:\s|\\n){0,40}<(?:[\w-]{1,20}:)?(?:value|plaintext|string|text|data|content)"
     rb"(?: [^<>]{0,80})?>(?:\s|\\n){0,20}"
     rb"([^<>\s]{4,256})(?:\s|\\n){0,20}</"
@@ -188,8 +189,8 @@ def _find_in_inner_element(view: bytes, lower: bytes, mention: Mention) -> Span 
 
 
 # Tuples of Erlang and Elixir: `{default_pass, <<"…">>}`, `{:password, "…"}`.
-_TUPLE = re.compile(rb"[ \t]{0,4},[ \t]{0,4}(<<)?\\*\"([^\s\"\\]{4,128})\\*\"(?:>>)?[ \t]{0,4}\}")
-_TUPLE_START = re.compile(rb"\{[ \t]{0,2}:?\Z")
+_TUPLE = compile_lazily(rb"[ \t]{0,4},[ \t]{0,4}(<<)?\\*\"([^\s\"\\]{4,128})\\*\"(?:>>)?[ \t]{0,4}\}")
+_TUPLE_START = compile_lazily(rb"\{[ \t]{0,2}:?\Z")
 
 
 def _find_in_tuple(view: bytes, _lower: bytes, mention: Mention) -> Span | None:
@@ -203,9 +204,9 @@ _AFTER_ATOM = frozenset((b",", b" "))
 
 
 # Terraform's state: the resource says what its result is.
-_RESULT = re.compile(rb"result\\*\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\\*\"([^\s\"]{4,256}?)\\*\"")
+_RESULT = compile_lazily(rb"result\\*\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\\*\"([^\s\"]{4,256}?)\\*\"")
 _RESOURCE_REACH = 2500
-_RANDOM_STRING = re.compile(rb"\"random_string\\*\",(?:\s|\\n){0,40}\\*\"name\\*\":[ \t]{0,4}\\*\"\Z")
+_RANDOM_STRING = compile_lazily(rb"\"random_string\\*\",(?:\s|\\n){0,40}\\*\"name\\*\":[ \t]{0,4}\\*\"\Z")
 
 
 def _find_random_resource(view: bytes, lower: bytes, mention: Mention) -> Span | None:
@@ -219,8 +220,8 @@ def _find_random_resource(view: bytes, lower: bytes, mention: Mention) -> Span |
 
 
 # Statements that have the value before the name: `UPDATE settings SET v = '…' WHERE k = 'smtp_password'`.
-_CONDITION = re.compile(rb"(?:where|and)[ \t]+[\w.`\"\[\]\\]{1,60}[ \t]{0,4}(?:=|like)[ \t]{0,4}n?\\*'%?\Z")
-_SET_COLUMN = re.compile(
+_CONDITION = compile_lazily(rb"(?:where|and)[ \t]+[\w.`\"\[\]\\]{1,60}[ \t]{0,4}(?:=|like)[ \t]{0,4}n?\\*'%?\Z")
+_SET_COLUMN = compile_lazily(
     rb"\bset(?:\s|\\n){1,8}[\w.`\"\[\]\\]{1,60}[ \t]{0,4}=[ \t]{0,4}"
     rb"(?:n?\\*'([^'\r\n\\]{4,256})\\*'|0x((?:[0-9a-f]{2}){4,256}))"
 )
@@ -242,10 +243,10 @@ def _find_before_condition(view: bytes, lower: bytes, mention: Mention) -> Span 
 
 
 # A value of the Windows registry as bytes.
-_REGISTRY_BYTES = re.compile(
+_REGISTRY_BYTES = compile_lazily(
     rb"\\*\"=hex(?:\([0-9a-f]\))?:([0-9a-f]{2}(?:,(?:\\+(?:\r?\n|\\*n)[ \t]{0,8})?[0-9a-f]{2}){3,1023})"
 )
-_TWO_DIGITS = re.compile(rb"[0-9a-f]{2}")
+_TWO_DIGITS = compile_lazily(rb"[0-9a-f]{2}")
 
 
 def _find_registry_bytes(_view: bytes, lower: bytes, mention: Mention) -> Span | None:
@@ -265,7 +266,7 @@ def _encoded_span(name: str, start: int, end: int, value: bytes) -> Span | None:
 
 
 # A password that a service shows as four groups of four letters.
-_APP_PASSWORD = re.compile(
+_APP_PASSWORD = compile_lazily(
     rb"[*`\"']{0,3}(?:[ \t]{0,4}(?::|=|-|->|is|was)){1,2}[ \t]{0,4}[*`\"']{0,3}([a-z]{4}(?:[ -][a-z]{4}){3})"
     rb"(?=[*`\"'.,;)]|[ \t]*(?:\r?\n|\\n|\Z))"
 )
@@ -279,14 +280,16 @@ def _find_app_password(_view: bytes, lower: bytes, mention: Mention) -> Span | N
 
 
 # Calls: the name is the function, or selects a field that is then filled.
-_FILLED = re.compile(
+_FILLED = compile_lazily(
     rb"\\*[\"']?\]?\\*[\"'`]?(?:(?:,[ \t]{0,4}exact:[ \t]{0,2}\w{4,5})?[ \t]{0,4}\})?"
     rb"(?:,[ \t]{0,4}|\){1,2}(?:\.(?:first|last|clear|click|focus)\([^()]{0,20}\)){0,2}"
     rb"\.(?:fill|type|send_?keys|press_?sequentially|set_?value|val|input|value|enter_?text|type_?text)\([ \t]{0,2})"
     rb"[bnr]?(\\*[\"'`])([^\s\"'`\\]{4,128})\1"
 )
-_CALL = re.compile(rb"\\*[\"']?\([ \t]{0,4}((?:[\w.$:]{1,40}[ \t]{0,2},[ \t]{0,4}){0,3}[bnr]?\\*[\"'][^()\r\n]{0,400})")
-_STRING = re.compile(rb"\\*([\"'`])([^\"'`\\\r\n]{0,128})\\*\1")
+_CALL = compile_lazily(
+    rb"\\*[\"']?\([ \t]{0,4}((?:[\w.$:]{1,40}[ \t]{0,2},[ \t]{0,4}){0,3}[bnr]?\\*[\"'][^()\r\n]{0,400})"
+)
+_STRING = compile_lazily(rb"\\*([\"'`])([^\"'`\\\r\n]{0,128})\\*\1")
 
 
 def _find_filled(view: bytes, lower: bytes, mention: Mention) -> Span | None:
@@ -313,7 +316,7 @@ def _find_in_call(view: bytes, _lower: bytes, mention: Mention) -> Span | None:
 
 
 _AFTER_SELECTOR = frozenset((b'"', b"'", b"]", b"`", b"\\", b")"))
-_SELECTOR = re.compile(rb"[#.]\Z|=\\*[\"']?\Z")
+_SELECTOR = compile_lazily(rb"[#.]\Z|=\\*[\"']?\Z")
 
 
 def _view_group(view: bytes, match: re.Match[bytes], group: int) -> tuple[int, bytes]:
@@ -322,21 +325,21 @@ def _view_group(view: bytes, match: re.Match[bytes], group: int) -> tuple[int, b
 
 # Command lines: the name is that of an option, a variable or a program that reads or stores a password.
 _ARGUMENT = rb"(?:(\\*[\"'])([^\r\n\"'\\]{4,256})(?:\\+[nr]){0,2}[^\r\n\"']{0,256}?\1|([^\s\"'`|;&<>\\]{4,256}))"
-_PIPED = re.compile(
+_PIPED = compile_lazily(
     rb"(?:\A|[\s;&(\"'`$])(?:echo|printf|print|write-output)[ \t]+(?:-[a-z]{1,3}[ \t]+|(?:\\*[\"'])?%s(?:\\+n)?(?:\\*"
     rb"[\"'])?[ \t]+){0,3}" + (_ARGUMENT + rb"[ \t]*(\||>{1,2})[ \t]*([^|\r\n;]{0,240})\Z")
 )
-_HERE_STRING = re.compile(rb"[^\r\n|;<]{0,200}<<<[ \t]*" + _ARGUMENT)
-_OPTION_VALUE = re.compile(
+_HERE_STRING = compile_lazily(rb"[^\r\n|;<]{0,200}<<<[ \t]*" + _ARGUMENT)
+_OPTION_VALUE = compile_lazily(
     rb"[\"']?(?:[ \t]+[^\s|;]{1,60}){0,4}?[ \t]+(?:-b|--body|--value|--text|--string-value|--plaintext|--secret-strin"
     rb"g|--data)(?:[ \t]+|=|(?=[\"']))" + _ARGUMENT
 )
-_FILTERS = re.compile(
+_FILTERS = compile_lazily(
     rb"(?:sudo )?(?:e?grep|rg|ag|jq|yq|sed|awk|cut|tr|head|tail|sort|uniq|less|wc|xargs|fold|column)\b"
 )
-_REDIRECTED_PATH = re.compile(rb"\\*[\"']?[\w./~$\{\}-]{0,120}\Z")
+_REDIRECTED_PATH = compile_lazily(rb"\\*[\"']?[\w./~$\{\}-]{0,120}\Z")
 _LINE_REACH = 400
-_LOGIN_PREFIX = re.compile(rb"[\w.@-]{1,64}:(?=[^\s:]{4})")
+_LOGIN_PREFIX = compile_lazily(rb"[\w.@-]{1,64}:(?=[^\s:]{4})")
 
 
 def _find_in_command_line(view: bytes, lower: bytes, mention: Mention) -> Span | None:
@@ -374,16 +377,16 @@ def _argument_span(view: bytes, name: str, match: re.Match[bytes]) -> Span | Non
 
 # Positions after a program: `htpasswd -b FILE USER PASSWORD`, `wpa_passphrase SSID PASSWORD`.
 _POSITIONAL = {
-    "htpasswd": re.compile(
+    "htpasswd": compile_lazily(
         rb"[ \t]+-[a-z]*b[a-z]*(?:[ \t]+-\S+)*(?:[ \t]+[^\s-]\S*){1,2}?[ \t]+\\*[\"']?([^\s\"'\\|;&>]{4,128})\\*"
         rb"[\"']?(?:[ \t]*(?:$|[\n|;&>)\"'`]|\\n)|\Z)",
         re.IGNORECASE,
     ),
-    "wpa_passphrase": re.compile(
+    "wpa_passphrase": compile_lazily(
         rb"[ \t]+(?:\\*[\"'][^\"'\n]{1,32}\\*[\"']|\S{1,32})[ \t]+\\*[\"']?([^\s\"'\\|;&>]{8,63})"
     ),
-    "-passwd": re.compile(rb"[ \t]+/\S{1,60}[ \t]+\\*[\"']?([^\s\"'\\|;&>]{4,128})"),
-    "change_password": re.compile(rb"[ \t]+[\w.@-]{1,64}[ \t]+\\*[\"']?([^\s\"'\\|;&>]{4,128})"),
+    "-passwd": compile_lazily(rb"[ \t]+/\S{1,60}[ \t]+\\*[\"']?([^\s\"'\\|;&>]{4,128})"),
+    "change_password": compile_lazily(rb"[ \t]+[\w.@-]{1,64}[ \t]+\\*[\"']?([^\s\"'\\|;&>]{4,128})"),
 }
 _POSITIONAL["mosquitto_passwd"] = _POSITIONAL["htpasswd"]
 # Configuration of devices and installers: a type or number may come before the value.
@@ -392,8 +395,8 @@ _LINE_QUALIFIERS = (
     rb"lain-text|clear"
     rb"|cipher|simple|irreversible-cipher|hash|type|level [0-9]{1,2}|--[a-z]+|-[0-9a-z]|(?:by|as)(?=[ \t]+\\*[\"']))"
 )
-_CONFIG_LINE = re.compile(rb"(?:[ \t]+" + _LINE_QUALIFIERS + rb"){0,3}[ \t]+\\*[\"'`(]{0,2}([^\s\"'`<>]{4,256})")
-_LAST_ON_LINE = re.compile(
+_CONFIG_LINE = compile_lazily(rb"(?:[ \t]+" + _LINE_QUALIFIERS + rb"){0,3}[ \t]+\\*[\"'`(]{0,2}([^\s\"'`<>]{4,256})")
+_LAST_ON_LINE = compile_lazily(
     rb"[\"'`)]{0,2}[ \t]{0,8}(?:\r?\n|\\+n|\\*\"|[;,|&#!]|\Z|address\b|ro\b|rw\b|group\b|role\b|to\b|encrypted\b)"
 )
 
@@ -418,31 +421,31 @@ def _find_after_name(view: bytes, lower: bytes, mention: Mention) -> Span | None
 
 
 # Sentences.
-_SENTENCE = re.compile(
+_SENTENCE = compile_lazily(
     rb"(?:[ \t]+(?:for|of|to|on|in|at|do|da|de|del|von|para|pour|du|van)[ \t]+(?:the[ \t]+)?[\w@.'/`-]{1,40}"
     rb"(?:[ \t][\w@.'`-]{1,30})?)??(?:[ \t]+\([^()\n]{0,40}\))?[*`\"']{0,3}[ \t]*"
     rb"(?:(?:is|was|has been|be) (?:now )?(?:set|changed|updated|reset) to|:|=|->|-{1,2}|\?|\.{3,40}"
     rb"|(?:is|was|ist|lautet|es|est)(?: now| still| just| simply)?|(?:will|should|must|can) be|to|as):?[ \t]+"
     rb"[`\"'*(]{0,3}([^\s`\"'<>]{4,128})"
 )
-_AS_PASSWORD = re.compile(
+_AS_PASSWORD = compile_lazily(
     rb"(?:\A|[\s`\"'(])([^\s`\"'()]{5,128})[`\"')]{0,2}[ \t]+(?:as|for)[ \t]+(?:(?:the|your|a|an|my|its|his|her|their"
     rb"|our|root|admin|user|db"
     rb"|database|default|initial|new|login|sudo|master)[ \t]+){0,3}\Z"
 )
-_LOGIN_PAIR = re.compile(
+_LOGIN_PAIR = compile_lazily(
     rb"[`\"'*]{0,3}(?:[ \t]+(?:for|of|to)[ \t]+[\w.-]{1,40})?(?:[ \t]*(?::|=|->)|[ \t]+(?:are|is|with|as))?[ \t]+"
     rb"[`\"'(*]{0,3}[\w.@+-]{1,64}[`\"']?"
     rb"(?:[ \t]*/[ \t]*|:[ \t]?|[ \t]+and[ \t]+|,[ \t]?)[`\"']?([^\s`\"'<>()]{5,128})"
 )
-_NEXT_LINE = re.compile(
+_NEXT_LINE = compile_lazily(
     rb"[\"'`*]{0,3}(?P<colon>:)?[\"'`*]{0,3}[ \t]{0,4}(?:\r?\n|\\n)[ \t]{0,40}(?P<item>[-*+][ \t]{1,4})?"
     rb"[\"'`]?(?P<value>[^\s\"'`,:;(){}\[\]<>\\"
     rb"]{5,128})[\"'`]?[ \t]{0,4}(?=\r?\n|\\n|\Z|\")"
 )
-_KEY_VALUE_LINE = re.compile(rb"[ \t]{0,40}\|[ \t]{0,40}(?P<value>[^\s|]{4,128})[ \t]{0,40}(?=\r?\n|\\n|\Z|\|)")
-_ITEM_BEGIN = re.compile(rb"(?:\A|\n|\\n)[ \t]{0,40}(?:[-*+]|[0-9]{1,3}[.)])[ \t]")
-_LINE_BEGIN = re.compile(rb"(?:\A|\n|\\n)[#>*|+\- \t]{0,12}(?:[\w-]{1,24}[ \t]){0,3}\Z")
+_KEY_VALUE_LINE = compile_lazily(rb"[ \t]{0,40}\|[ \t]{0,40}(?P<value>[^\s|]{4,128})[ \t]{0,40}(?=\r?\n|\\n|\Z|\|)")
+_ITEM_BEGIN = compile_lazily(rb"(?:\A|\n|\\n)[ \t]{0,40}(?:[-*+]|[0-9]{1,3}[.)])[ \t]")
+_LINE_BEGIN = compile_lazily(rb"(?:\A|\n|\\n)[#>*|+\- \t]{0,12}(?:[\w-]{1,24}[ \t]){0,3}\Z")
 
 
 _SENTENCE_SIGNS = frozenset((b" ", b"\t", b":", b"=", b"*", b"`", b'"', b"'", b".", b"?", b"-"))
@@ -530,19 +533,19 @@ _FINDERS: tuple[_Finder, ...] = (
 
 _MAX_LINE = 1000
 _MAX_ROWS = 1000
-_LINE_BREAK = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
-_INTO = re.compile(rb"(?:into|copy|table)[ \t]+(?:if not exists )?[\w.`\"\[\]\\-]{1,80}(?:\s|\\n){0,8}\Z")
-_VALUES = re.compile(rb"\)(?:\s|\\n){0,20}(?:[a-z ]{0,40}(?:\s|\\n){1,20})?values?(?:\s|\\n){0,20}")
-_COPY = re.compile(rb"\)[ \t]+from[ \t]+stdin[^\n\\]{0,60}(?:;|\n|\\n)(?:\r?\n|\\n)?")
-_ROW_START = re.compile(rb"(?:\s|\\n|,){0,40}\(")
-_ROW_ITEM = re.compile(
+_LINE_BREAK = compile_lazily(rb"\r?\n|(?:\\+r)?\\+n")
+_INTO = compile_lazily(rb"(?:into|copy|table)[ \t]+(?:if not exists )?[\w.`\"\[\]\\-]{1,80}(?:\s|\\n){0,8}\Z")
+_VALUES = compile_lazily(rb"\)(?:\s|\\n){0,20}(?:[a-z ]{0,40}(?:\s|\\n){1,20})?values?(?:\s|\\n){0,20}")
+_COPY = compile_lazily(rb"\)[ \t]+from[ \t]+stdin[^\n\\]{0,60}(?:;|\n|\\n)(?:\r?\n|\\n)?")
+_ROW_START = compile_lazily(rb"(?:\s|\\n|,){0,40}\(")
+_ROW_ITEM = compile_lazily(
     rb"(?:\s|\\n){0,20}(?:[\w.]{1,40}\(\s{0,4}'([^'\\]*+)'(?:[^()']|'[^'\\]{0,80}'|\([^()]{0,80}\)){0,80}\)"
     rb"|[nbexNBEX]?'((?:[^'\\]|''|\\[^n\"])*+)'|[nN]?\\*\"([^\"\\\r\n]*+)\\*\"|[^,()'\"]{0,200}(?:\([^()]{0,80}\))?)"
     rb"(?:\s|\\n){0,20}([,)]|\Z)?"
 )
-_RULE_LINE = re.compile(rb"[-+|:=_ \t?\\]*\Z")
-_COLUMN_NAME = re.compile(rb"[ \t]*\\*[\"'`*]{0,2}(?:[A-Za-z_#][\w .()/#-]{0,40})?\\*[\"'`*]{0,2}[ \t]*\Z")
-_ALIGNED_HEADER = re.compile(
+_RULE_LINE = compile_lazily(rb"[-+|:=_ \t?\\]*\Z")
+_COLUMN_NAME = compile_lazily(rb"[ \t]*\\*[\"'`*]{0,2}(?:[A-Za-z_#][\w .()/#-]{0,40})?\\*[\"'`*]{0,2}[ \t]*\Z")
+_ALIGNED_HEADER = compile_lazily(
     rb"[ \t]*[A-Za-z][\w.()/#-]*(?: [\w.()/#-]+){0,2}(?: {2,}[A-Za-z][\w.()/#-]*(?: [\w.()/#-]+){0,2})+[ \t]*\Z"
 )
 _SQL_SIGNS_BEFORE, _SQL_SIGNS_AFTER = b' \t\r\n`"[\\n', b'`"] \t\r\n\\n'

@@ -17,6 +17,8 @@ from operator import itemgetter
 from typing import NamedTuple
 from unicodedata import normalize
 
+from threadline.redact.patterns import compile_lazily
+
 
 class Part(NamedTuple):
     """A part of a text and what it spells in a view.
@@ -49,15 +51,15 @@ _MAX_DECODED = 1 << 20
 
 # Characters that look like ASCII: full-width, mathematical, circled and superscript letters, dashes, quotes.
 
-_LOOKALIKE = re.compile(
+_LOOKALIKE = compile_lazily(
     "[\u00aa\u00ba\u02b0-\u02b8\u02e0-\u02e4\u1d2c-\u1d6a\u1d9c-\u1dbf\u2070-\u209c\u2100-\u2149\u2460-\u24ea"
     "\ufe50-\ufe6b\uff01-\uff5e\U0001d400-\U0001d7ff\U0001f110-\U0001f149]+"
 )
 _DASHES = frozenset("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u00b7")
 _MAX_DISTINCT = 64
-_OPENING_QUOTE = re.compile("[\u201c\u201e\u2018\u00ab]")
-_QUOTE_HINT = re.compile("[\u201c\u201e\u2018\u00ab](?:(?<=[:=(,].)|(?<=[:=(,] .))")
-_QUOTE = re.compile("[\u201c-\u201f\u00ab\u00bb]|[\u2018-\u201b]")
+_OPENING_QUOTE = compile_lazily("[\u201c\u201e\u2018\u00ab]")
+_QUOTE_HINT = compile_lazily("[\u201c\u201e\u2018\u00ab](?:(?<=[:=(,].)|(?<=[:=(,] .))")
+_QUOTE = compile_lazily("[\u201c-\u201f\u00ab\u00bb]|[\u2018-\u201b]")
 _HOMOGLYPHS = dict(
     zip(
         "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456"
@@ -66,7 +68,7 @@ _HOMOGLYPHS = dict(
         strict=True,
     )
 )
-_ANY = re.compile(".", re.DOTALL)
+_ANY = compile_lazily(".", re.DOTALL)
 
 
 _ASCII = bytes(range(128))
@@ -107,18 +109,18 @@ def _to_ascii(character: str) -> str:
 # Escapes: each spells one character, and they may be mixed with plain characters.
 
 _ASCII_HEX = "(?:[2-7][0-9a-fA-F]|0[9aAdD])"
-_BACKSLASH_ESCAPE = re.compile(
+_BACKSLASH_ESCAPE = compile_lazily(
     rf"\\\\*(?:x\{{?0{{0,4}}({_ASCII_HEX})\}}?|u00({_ASCII_HEX})|u\{{0{{0,4}}({_ASCII_HEX})\}}|U000000({_ASCII_HEX})"
     rf"|u([fF][fF][0-5][0-9a-fA-F])|0?([01][0-7][0-7])(?![0-9]))"
 )
-_PERCENT_ESCAPE = re.compile(rf"%(?:25)*(?:u00)?({_ASCII_HEX})")
-_ENTITY = re.compile(
+_PERCENT_ESCAPE = compile_lazily(rf"%(?:25)*(?:u00)?({_ASCII_HEX})")
+_ENTITY = compile_lazily(
     r"&(?:amp;)*(?:#(?:0{0,4}[0-9]{1,6}|[xX]0{0,5}[0-9a-fA-F]{1,5});?"
     r"|(?:quot|QUOT|amp|AMP|lt|LT|gt|GT|apos|lowbar|UnderBar|period|hyphen|dash|equals|plus|sol|colon|comma|semi|num"
     r"|excl|quest|ast|midast|lpar|rpar|lsqb|lbrack|rsqb|rbrack|lcub|lbrace|rcub|rbrace|commat|dollar|percnt|grave|bsol"
     r"|verbar|vert|Hat|nbsp|shy|zwj|zwnj|NewLine|Tab);)"
 )
-_QUOTED_PRINTABLE = re.compile(r"=(?:([2-7][0-9A-F])|(?<=[^\n]{40}=)\r?\n)")
+_QUOTED_PRINTABLE = compile_lazily(r"=(?:([2-7][0-9A-F])|(?<=[^\n]{40}=)\r?\n)")
 _OCTAL_GROUP = 6
 
 
@@ -152,14 +154,14 @@ def _quoted_printable(text: str, at: int) -> Iterator[Part]:
 
 _ESCAPES = (
     _Decoder(
-        re.compile(
+        compile_lazily(
             r"\\(?=x\{?0{0,4}[2-7]|u00[2-7]|u\{0{0,4}[2-7]|U000000[2-7]|u[fF][fF][0-5]|0?[01][0-7][0-7](?:\\|[A-Za-z_-]))"
         ),
         _backslash_escapes,
     ),
-    _Decoder(re.compile("%(?=[2-7][0-9a-fA-F]|u00[2-7])"), _percent_escapes),
-    _Decoder(re.compile(r"&(?=#|[A-Za-z]{2,8};)"), _entities),
-    _Decoder(re.compile(r"=(?=3D|[2-7][0-9A-F]=[2-7][0-9A-F])"), _quoted_printable),
+    _Decoder(compile_lazily("%(?=[2-7][0-9a-fA-F]|u00[2-7])"), _percent_escapes),
+    _Decoder(compile_lazily(r"&(?=#|[A-Za-z]{2,8};)"), _entities),
+    _Decoder(compile_lazily(r"=(?=3D|[2-7][0-9A-F]=[2-7][0-9A-F])"), _quoted_printable),
 )
 
 
@@ -198,7 +200,7 @@ _ALPHABETS = (
 _MIN_RUN = 20
 _RUN_TABLE = bytes(0x41 if chr(byte) in "".join(_ALPHABETS) else 0x20 for byte in range(256))
 # Spelled out instead of `A{20,}`: a literal prefix makes the search many times faster.
-_RUN = re.compile(b"A" * _MIN_RUN + b"A*+")
+_RUN = compile_lazily(b"A" * _MIN_RUN + b"A*+")
 
 
 def _digits_without(bit: int) -> str:
@@ -208,24 +210,26 @@ def _digits_without(bit: int) -> str:
 
 # Bytes of ASCII text have no highest bit. Few words and no hashes look like that for sixteen letters in a row.
 # The text may begin with a character that is not ASCII.
-_BASE64_TEXT = re.compile(
+_BASE64_TEXT = compile_lazily(
     rf"(?:[\w+/-]{{4}})?(?:{_digits_without(32)}{_digits_without(8)}{_digits_without(2)}[\w+/-]){{4}}", re.ASCII
 )
-_COMPRESSED = re.compile(r"H4sI|eJ[wyz]")
-_HEX_TEXT = re.compile(r"(?:0?[xX])?((?:[2-7][0-9a-fA-F]|0[9aAdD]){10,}|(?:[2-7][0-9a-fA-F]00|00[2-7][0-9a-fA-F]){6,})")
+_COMPRESSED = compile_lazily(r"H4sI|eJ[wyz]")
+_HEX_TEXT = compile_lazily(
+    r"(?:0?[xX])?((?:[2-7][0-9a-fA-F]|0[9aAdD]){10,}|(?:[2-7][0-9a-fA-F]00|00[2-7][0-9a-fA-F]){6,})"
+)
 _COMPRESSED_STARTS = frozenset((b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"))
-_BASE32_TEXT = re.compile(r"[A-P][A-Z2-7]{23,}")
+_BASE32_TEXT = compile_lazily(r"[A-P][A-Z2-7]{23,}")
 # One match rules out nearly all runs.
-_MAYBE_ENCODED = re.compile(
+_MAYBE_ENCODED = compile_lazily(
     rf"[+/_nrt-]?(?:{_BASE64_TEXT.pattern}|(?:0?[xX])?(?:[02-7][0-9a-fA-F]){{10}}|{_BASE32_TEXT.pattern}|{_COMPRESSED.pattern})"
 )
-_MAYBE_ENCODED_BYTES = re.compile(_MAYBE_ENCODED.pattern.encode())
+_MAYBE_ENCODED_BYTES = compile_lazily(_MAYBE_ENCODED.pattern.encode())
 _BASE64_PIECE = r"[A-Za-z0-9+/_-]+={0,2}"
 _MARGIN = r"[ \t]{0,64}(?:[0-9]{1,6}[ \t]{0,4}[\u2192|:\u2502?\t][ \t]{0,8})?"
-_NEXT_LINE = re.compile(
+_NEXT_LINE = compile_lazily(
     r"[\"'`]?[ \t]{0,8}[+.\\]?[ \t]{0,8}" + _BREAK + _MARGIN + r"([+>|-]?)[ \t]{0,64}[+.]?[ \t]{0,8}[\"'`]?"
 )
-_PIECE = re.compile(rf"({_BASE64_PIECE})(?=[ \t]*(?:[\"'`,;\\]|\r?\n|\Z))")
+_PIECE = compile_lazily(rf"({_BASE64_PIECE})(?=[ \t]*(?:[\"'`,;\\]|\r?\n|\Z))")
 _MIN_WRAP = 40
 _SIGNS = frozenset("+-_/")
 _TO_STANDARD = str.maketrans("-_", "+/")
@@ -363,8 +367,8 @@ def _list_pattern(unit: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Patterns of a list of character codes and of one of its items."""
     item = rf"(?>{_KEY}{_CALL}(?:{unit}){_CODE_END}(?:[ \t]?\))?)"
     return (
-        re.compile(rf"(?<![\w.]){item}(?:{_SEPARATOR}{item}){{{_MIN_UNITS - 1},}}(?![\w])"),
-        re.compile(rf"{_KEY}{_CALL}({unit}){_CODE_END}(?:[ \t]?\))?{_SEPARATOR}?"),
+        compile_lazily(rf"(?<![\w.]){item}(?:{_SEPARATOR}{item}){{{_MIN_UNITS - 1},}}(?![\w])"),
+        compile_lazily(rf"{_KEY}{_CALL}({unit}){_CODE_END}(?:[ \t]?\))?{_SEPARATOR}?"),
     )
 
 
@@ -373,12 +377,12 @@ _HEX_CODE = rf"(?:0[xX]|&[hH]|\\*[xX]|%|\$|#|U\+00)?(?:{_ASCII_HEX}|0[9aAdD]|00)
 _HEX_CODES, _ONE_HEX = _list_pattern(_HEX_CODE)
 _OCTALS, _ONE_OCTAL = _list_pattern("(?:0o|0)?(?:0[4-7]|1[0-7])[0-7]|0o[4-7][0-7]")
 _BINARIES, _ONE_BINARY = _list_pattern("(?:0b)?0[01]{7}")
-_CHARACTERS = re.compile(
+_CHARACTERS = compile_lazily(
     rf"(?<![\w\\])(\\*[\"'`])[!-~]\1(?>{_SPACE}[,+.&|]{{0,2}}{_SPACE}\1[ -~]\1){{{_MIN_UNITS - 1},}}"
 )
-_ONE_CHARACTER = re.compile(rf"(\\*[\"'`])([ -~])\1(?:{_SPACE}[,+.&|]{{0,2}}{_SPACE})?")
-_SPACED = re.compile(r"(?<![!-~])[!-~](?:(?: {1,3}|\t|\r?\n)[!-~]){15,}(?![!-~])")
-_ONE_SPACED = re.compile(r"([!-~])(?: {1,3}|\t|\r?\n)?")
+_ONE_CHARACTER = compile_lazily(rf"(\\*[\"'`])([ -~])\1(?:{_SPACE}[,+.&|]{{0,2}}{_SPACE})?")
+_SPACED = compile_lazily(r"(?<![!-~])[!-~](?:(?: {1,3}|\t|\r?\n)[!-~]){15,}(?![!-~])")
+_ONE_SPACED = compile_lazily(r"([!-~])(?: {1,3}|\t|\r?\n)?")
 
 
 # Hints of lists. Each starts with a rare character, and several items must follow.
@@ -468,11 +472,11 @@ def _spaced(text: str, at: int) -> Iterator[Part]:
 _DUMP_OFFSET = r"[ \t]{0,8}[0-9a-fA-F]{4,16}+:?[ \t]{1,3}"
 _DUMP_LINE = rf"(?>{_DUMP_OFFSET}(?:[0-9a-fA-F]{{2,8}}+(?:[ \t]{{1,3}}|(?=[\r\n\\]|\Z))){{1,32}}[^\r\n\\]{{0,80}})"
 _LINE_START = r"(?:(?<=\n)|(?<=\\n)|\A)"
-_DUMP = re.compile(rf"{_LINE_START}{_DUMP_LINE}(?:{_BREAK}{_DUMP_LINE}){{1,65536}}")
-_DUMP_WORDS = re.compile(rf"{_DUMP_OFFSET}((?:[0-9a-fA-F]{{2,8}}[ \t]{{1,2}}){{0,31}}[0-9a-fA-F]{{2,8}})(?![^\s|])")
+_DUMP = compile_lazily(rf"{_LINE_START}{_DUMP_LINE}(?:{_BREAK}{_DUMP_LINE}){{1,65536}}")
+_DUMP_WORDS = compile_lazily(rf"{_DUMP_OFFSET}((?:[0-9a-fA-F]{{2,8}}[ \t]{{1,2}}){{0,31}}[0-9a-fA-F]{{2,8}})(?![^\s|])")
 _CHARACTER_DUMP_LINE = r"(?>[ \t]{0,4}[0-7]{7}(?: {3}[ -~]| {2}\\[0nrtabfv]| [0-7]{3}){1,16}[ \t]*)"
-_CHARACTER_DUMP = re.compile(rf"{_LINE_START}{_CHARACTER_DUMP_LINE}(?:{_BREAK}{_CHARACTER_DUMP_LINE}){{1,65536}}")
-_LINE_SPLIT = re.compile(_BREAK)
+_CHARACTER_DUMP = compile_lazily(rf"{_LINE_START}{_CHARACTER_DUMP_LINE}(?:{_BREAK}{_CHARACTER_DUMP_LINE}){{1,65536}}")
+_LINE_SPLIT = compile_lazily(_BREAK)
 
 
 def _dumps(text: str, at: int) -> Iterator[Part]:
@@ -510,7 +514,7 @@ def _read_dump(rows: list[list[str]], read: Callable[[str], bytes]) -> str | Non
 
 
 _UU_HINTS = (r"begin (?=[0-7]{3,4} [^\s\\])",)
-_UU_BLOCK = re.compile(
+_UU_BLOCK = compile_lazily(
     rf"begin [0-7]{{3,4}} [^\r\n\\]{{1,200}}{_BREAK}((?:[!-M][ -`]{{2,84}}+{_BREAK}){{1,65536}}+)(?:[ `]?{_BREAK}end)?"
 )
 
@@ -530,7 +534,7 @@ def _decode_uu(block: str) -> str | None:
 
 
 _LISTS = tuple(
-    _Decoder(re.compile(hint), find)
+    _Decoder(compile_lazily(hint), find)
     for hints, find in (
         ((*_CODE_HINTS, _OCTAL_HINT), _codes),
         (_BINARY_HINTS, _binaries),

@@ -7,13 +7,13 @@ Ids, hashes, fingerprints, public keys, file names and encoded files are recogni
 
 from __future__ import annotations
 
-import re
 from binascii import a2b_base64
 from collections.abc import Iterator
 from itertools import pairwise
 
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import entropy
+from threadline.redact.patterns import compile_lazily
 
 RANDOM_VALUE = "random-value"
 _MIN_LENGTH, _MAX_LENGTH = 20, 160
@@ -32,20 +32,20 @@ _MAX_SIGN_SHARE = 0.125
 _MAX_DISTINCT_SIGNS = 2
 
 # The cheapest test: letters of two kinds and a digit. Nearly all names and paths fail here or at the next one.
-_MAY_BE_RANDOM = re.compile(
+_MAY_BE_RANDOM = compile_lazily(
     rb"(?=[^0-9]*[0-9])(?:(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])|(?=(?:[^0-9]*[0-9]){3})(?=[^g-zG-Z]*[g-zG-Z]))"
     rb"[A-Za-z0-9+/_-]{%d,%d}\Z" % (_MIN_LENGTH, _MAX_LENGTH)
 )
-_STRICT_VALUE = re.compile(rb"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{%d,}={0,2}" % _MIN_STRICT)
+_STRICT_VALUE = compile_lazily(rb"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{%d,}={0,2}" % _MIN_STRICT)
 # Words as in names, and longer ones. The shares are those that 98 of 100 random values of 32 characters have at most.
-_WORD = re.compile(r"[A-Z][a-z]{2,}|[a-z]{3,}|[A-Z]{3,}")
-_LONG_WORD = re.compile(r"[A-Z][a-z]{3,}|[a-z]{4,}|[A-Z]{4,}")
+_WORD = compile_lazily(r"[A-Z][a-z]{2,}|[a-z]{3,}|[A-Z]{3,}")
+_LONG_WORD = compile_lazily(r"[A-Z][a-z]{3,}|[a-z]{4,}|[A-Z]{4,}")
 _MAX_WORD_SHARE, _MAX_LONG_WORD_SHARE = 0.72, 0.55
-_LETTERS = re.compile(r"[a-z]{13,}|[A-Z]{18,}")
-_SIGNS = re.compile(r"[_+/-]")
+_LETTERS = compile_lazily(r"[a-z]{13,}|[A-Z]{18,}")
+_SIGNS = compile_lazily(r"[_+/-]")
 _UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 # Values that are random but public: ids of Claude and of other services, digests, public keys, encoded files, symbols.
-_PUBLIC = re.compile(
+_PUBLIC = compile_lazily(
     rf"{_UUID}|(?:toolu|srvtoolu|mcptoolu|msg|req|agent|batch|file|container|cse|session|conv|wrkspc|org)_[0-9A-Za-z]"
     r"|(?:chatcmpl|resp|call|run|asst|thread|step|msgbatch|ftjob|modr|cmpl|fc|rs|task|job|user|org|team|proj|acct|cus"
     r"|price|prod|sub|pi|ch|evt|in|pm|src|txn|cs_test|cs_live|seti|usr|evt)[_-][0-9A-Za-z]"
@@ -54,46 +54,46 @@ _PUBLIC = re.compile(
     r"|data:|[A-Z]{1,5}_k[gw]DO|MD[A-Z0-9]{2}O?|Qm[1-9A-HJ-NP-Za-km-z]{44}\Z|baf[ky][a-z2-7]{20}|0x[0-9a-fA-F]{40}\Z|ey[JI]|v[0-9]+[._-]"
 )
 # What a random value follows if it is a digest, a fingerprint, encoded data, an anchor, or part of a path or name.
-_BEFORE_PUBLIC = re.compile(
+_BEFORE_PUBLIC = compile_lazily(
     rb"(?i:(?:sha[0-9]{1,3}|md5|h1|integrity|checksum|digest|fingerprint|etag|hash|base64|revision|commit|blob|tree"
     rb"|build[ _-]?id|nonce|signature|x-request-id|request[ _-]id|trace[ _-]?id|span[ _-]?id|cursor|cid|id|uuid|guid"
     rb"|public[ _-]?key|pubkey|class|class[ _-]?name|address|tx|wallet|account|version|ssh-[a-z0-9-]+|ecdsa-[a-z0-9-]+)"
     rb"\\*[\"'`]?[ \t]*[:=,(]*[ \t]*\\*[\"'`(]?)\Z|[@#%&?/.~\w+-]\Z|[$]\Z"
 )
 # Fingerprints, paths and names do not end here.
-_AFTER_PUBLIC = re.compile(rb"={0,2}\\*[\"'`][ \t]*:|={0,2}[(@/.\[]\w|[ \t]*\(|[ \t]+=|=[\w$({\[/]|=\\*[\"'`]\w")
-_LINE_START = re.compile(rb"[ \t]*(?:\Z|[\r\n]|n\\)")
-_LINE_END = re.compile(rb"={0,2}[ \t]*(?:\Z|\r?\n|\\+[nr])")
-_LONG_LINE = re.compile(rb"[A-Za-z0-9+/=_-]{40,}")
-_QUOTED_ARGUMENT = re.compile(rb"[\"'`]\\*[ \t]*[(,\[]|[\"'`]\\*[ \t]+[^:=\s]")
-_CLOSING_QUOTE = re.compile(rb"={0,2}\\*[\"'`][ \t]*[),;\]\s]")
+_AFTER_PUBLIC = compile_lazily(rb"={0,2}\\*[\"'`][ \t]*:|={0,2}[(@/.\[]\w|[ \t]*\(|[ \t]+=|=[\w$({\[/]|=\\*[\"'`]\w")
+_LINE_START = compile_lazily(rb"[ \t]*(?:\Z|[\r\n]|n\\)")
+_LINE_END = compile_lazily(rb"={0,2}[ \t]*(?:\Z|\r?\n|\\+[nr])")
+_LONG_LINE = compile_lazily(rb"[A-Za-z0-9+/=_-]{40,}")
+_QUOTED_ARGUMENT = compile_lazily(rb"[\"'`]\\*[ \t]*[(,\[]|[\"'`]\\*[ \t]+[^:=\s]")
+_CLOSING_QUOTE = compile_lazily(rb"={0,2}\\*[\"'`][ \t]*[),;\]\s]")
 _FILL_WORDS = rb"(?:[ \t]+(?:is|was|to|as|of|for|with|value|here|my|our|the|a|new|use)){0,3}[ \t\"'`:=>(,]{1,6}"
-_SECRET_WORD = re.compile(
+_SECRET_WORD = compile_lazily(
     rb"(?i)(?:token|secret|key|passwor[dt]|passwd|pwd|passphrase|passcode|credentials?|creds?|bearer|licen[cs]e|api|jwt|psk"
     rb"|webhook|auth)s?" + _FILL_WORDS + rb"\\*[\"'`]?\Z"
 )
 _WORD_DELIMITERS = frozenset((b" ", b"\t", b"`"))
-_WORD_ENDS = re.compile(rb"={0,2}[.,;!?]?(?:[ \t\r\n`]|\\+[nrt]|\Z)")
+_WORD_ENDS = compile_lazily(rb"={0,2}[.,;!?]?(?:[ \t\r\n`]|\\+[nrt]|\Z)")
 # A line of PEM or MIME before or after a word: joined to it by a blank, or with a margin between them.
 _LINE_GAP = (
     rb"(?:[ \t]{1,4}|[ \t]{0,4}(?:\r?\n|(?:\\+r)?\\+n))[ \t>|+-]{0,24}"
     rb"(?:[0-9]{1,6}[ \t|:?\x80-\xff]{1,4})?[+-]?[ \t]{0,8}"
 )
-_LINE_BEFORE = re.compile(rb"[A-Za-z0-9+/]{60,76}" + _LINE_GAP + rb"\Z")
-_LINE_AFTER = re.compile(rb"={0,2}" + _LINE_GAP + rb"[A-Za-z0-9+/]{60,76}={0,2}(?![A-Za-z0-9+/_=-])")
+_LINE_BEFORE = compile_lazily(rb"[A-Za-z0-9+/]{60,76}" + _LINE_GAP + rb"\Z")
+_LINE_AFTER = compile_lazily(rb"={0,2}" + _LINE_GAP + rb"[A-Za-z0-9+/]{60,76}={0,2}(?![A-Za-z0-9+/_=-])")
 _LINE_REACH = 128
-_MIXED = re.compile(rb"(?=(?:[^0-9]*[0-9]){2})(?=(?:[^A-Z]*[A-Z]){3})(?=(?:[^a-z]*[a-z]){3})")
+_MIXED = compile_lazily(rb"(?=(?:[^0-9]*[0-9]){2})(?=(?:[^A-Z]*[A-Z]){3})(?=(?:[^a-z]*[a-z]){3})")
 _TO_STANDARD_BASE64 = bytes.maketrans(b"-_", b"+/")
 _TEXT_BYTES = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
 _MAX_BINARY_SHARE = 0.1
 _CONTEXT = 48
 _MIN_HEX = 32
 _HEX_DELIMITERS = frozenset((b" ", b'"', b"'", b"`"))
-_SECRET_HEX_WORD = re.compile(
+_SECRET_HEX_WORD = compile_lazily(
     rb"(?:(?<!hash )token|secret|passwor[dt]|passphrase|credentials?|bearer|(?:api|private|secret|access|auth"
     rb"|signing|encryption)[ _-]?key)s?" + _FILL_WORDS + rb"\Z"
 )
-_PREFIXED = re.compile(
+_PREFIXED = compile_lazily(
     r"(?:[A-Za-z0-9]{1,12}[_-]){0,3}"
     r"(?:sk|pk|rk|key|apikey|api|pat|tok|token|secret|live|prod|production|priv|private|auth|access|refresh|svc|admin"
     r"|bot|hook|whsec|jwt|pw|pass|cred|sess|sandbox|prv|sec|master|root|deploy)"
@@ -218,10 +218,10 @@ def find_random_values(view: bytes) -> Iterator[Span]:
             yield Span(*match.span(), RANDOM_VALUE)
 
 
-_KEPT_STRICTLY = re.compile(
+_KEPT_STRICTLY = compile_lazily(
     rf"{_UUID}\Z|(?:toolu|srvtoolu|mcptoolu|msg|req|agent)_[0-9A-Za-z]+\Z|[0-9-]+\Z|[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
 )
-_PATH_SIGNS = re.compile(r"[/_-]")
+_PATH_SIGNS = compile_lazily(r"[/_-]")
 
 
 def _is_random_strictly(value: str) -> bool:

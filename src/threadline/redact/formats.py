@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from threadline.redact.patterns import compile_lazily
+
 ALPHABETS = {
     "digit": "0-9",
     "hex": "0-9a-f",
@@ -40,12 +42,12 @@ ALPHABETS = {
 
 _RUN_ALPHABETS = (frozenset(ALPHABETS) | {"uuid"}) - {"padded", "visible"}
 _WORD_ALPHABETS = _RUN_ALPHABETS - {"dotted", "b64", "any64", "uuid"}
-_RUN_CHARACTERS = re.compile(r"[A-Za-z0-9_+/.~-]+")
-_WORD_CHARACTERS = re.compile(r"[A-Za-z0-9_-]+")
+_RUN_CHARACTERS = compile_lazily(r"[A-Za-z0-9_+/.~-]+")
+_WORD_CHARACTERS = compile_lazily(r"[A-Za-z0-9_-]+")
 _SHAPES = {"uuid": "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}", "pad": "={0,2}"}
 _SHAPE_LENGTHS = {"uuid": (36, 36), "pad": (0, 2)}
 _UNBOUNDED = 4096
-_PART = re.compile(r"\{(\w+)(?::([0-9]+)(?:-([0-9]+)|(\+))?)?\}|\\(.)|([()|?])|([^{}()|?\\]+)")
+_PART = compile_lazily(r"\{(\w+)(?::([0-9]+)(?:-([0-9]+)|(\+))?)?\}|\\(.)|([()|?])|([^{}()|?\\]+)")
 _ANCHOR_SIGNS = "_.~:|$-"
 _JOINING_SIGNS = frozenset((":", "|", "$", "!", ""))
 _MIN_PREFIX = 2
@@ -53,7 +55,7 @@ _DISTINCTIVE_PREFIX = 3
 _MIN_WORD = 24
 _MIN_INNER_ANCHOR = 5
 # Words that also begin names in code. A prefix of these does not show what a token is.
-_COMMON_WORDS = re.compile(
+_COMMON_WORDS = compile_lazily(
     "access|act|agent|api|app|auto|cal|console|dev|ext|key|link|live|mat|mob|pat|pre|preview|prod|project|pub|public"
     "|sat|sc|sdk|secret|ser|sess|sig|ss|test|token|user|web"
 )
@@ -342,7 +344,7 @@ SERVICES: tuple[Service, ...] = tuple(
 )
 """All services whose credentials are recognized by the name they are assigned to."""
 
-_ANY_SERVICE = re.compile("|".join(sorted({re.escape(name) for service in SERVICES for name in service.names})))
+_ANY_SERVICE = compile_lazily("|".join(sorted({re.escape(name) for service in SERVICES for name in service.names})))
 
 
 def find_services(joined_name: str) -> tuple[Service, ...]:

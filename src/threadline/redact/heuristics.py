@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from threadline.redact.formats import Service, find_services
+from threadline.redact.patterns import compile_lazily
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -17,7 +18,7 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_NAME_PART = compile_lazily(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _PASSWORD_WORDS = word_set(
     "password passwd passwort pwd passphrase passcode pass pw pin psk kennwort wachtwoord senha contrasena contrasenya"
     " clave haslo heslo losenord parola sifre salasana adgangskode jelszo motdepasse mdp passe passord sandi"
@@ -178,11 +179,11 @@ def services_in_name(name: str) -> tuple[Service, ...]:
     return find_services("".join(split_name(name)))
 
 
-PLACEHOLDER = re.compile(r"<(?:[a-z][a-z0-9_]*-[0-9]+|home)>")
+PLACEHOLDER = compile_lazily(r"<(?:[a-z][a-z0-9_]*-[0-9]+|home)>")
 """Matches a placeholder that replaced something."""
 
 # A value that is a reference as a whole: to a variable, a template field, a store of secrets, or a part of a program.
-_REFERENCE = re.compile(
+_REFERENCE = compile_lazily(
     r"\$\{.*\}\Z|\$\(.*\)?\Z|\{\{.*\}\}\Z|\{[\w.\[\]:!>'-]*\}\Z|[#%@]\{.*\}\Z|%\w+%\Z|%\(\w+\)s\Z|%[srdvq]\Z|@\w+@\Z"
     r"|<[^<>]*>?\Z|\[[^\[\]]*\]\Z|__\w+__\Z|[A-Za-z_][\w.]*\([^()]*\)?\Z|\$[0-9@*#?!$-]\Z"
     r"|(?:process|os|import\.meta|self|this|config|settings|env|req|request|args|options|ctx|context|props|data|secrets"
@@ -191,12 +192,12 @@ _REFERENCE = re.compile(
     r"|(?:vault|ref\+\w+|arn|ssm|env|file|awssm|keyvault|keyring|keychain|secretsmanager|projects)[:/]\S*[a-z/]\S*\Z"
     r"|(?:ENC|DEC)\[.*\]\Z|--?[A-Za-z][A-Za-z-]*\Z|![A-Za-z]+\Z"
 )
-_VARIABLE = re.compile(r"\$\$?([A-Za-z_]\w*)\Z")
-_EMBEDDED_REFERENCE = re.compile(
+_VARIABLE = compile_lazily(r"\$\$?([A-Za-z_]\w*)\Z")
+_EMBEDDED_REFERENCE = compile_lazily(
     r"\$\{[^{}]*\}|\$\([^()]*\)|\{\{[^{}]*\}\}|\{[\w.!:]*\}|\$[A-Z_][A-Z0-9_]*\b|<[a-z_-]+>|%s|%\(\w+\)s"
 )
 # Characters that stand for others: a value of only these, or masked except for a few characters at its ends.
-_FILLER = re.compile(
+_FILLER = compile_lazily(
     r"(.)\1*\Z|[*.xX#?_\u2022-]+\Z|.{0,12}[*\u2022]{3,}.{0,8}\Z|[\w-]{0,12}(?:\.{3,}|\u2026|\\u2026)[\w-]{0,6}\Z"
     r"|(?:[A-Za-z]{1,8}[_-]){0,3}[xX]{3,}(?:[._-]?[xX]{2,})*(?:[._-]?[A-Za-z0-9]{0,4})\Z"
 )
@@ -228,7 +229,7 @@ _EXAMPLE_ENDS = word_set(
     "here key password passwd token secret id name value username user string credential credentials"
 )
 _SMALL_NUMBERS = word_set("0 1 2 3 00 01 12 123 1234 12345 123456 42 16 32 64 128 256")
-_NOT_WORD = re.compile(r"[^A-Za-z0-9]+")
+_NOT_WORD = compile_lazily(r"[^A-Za-z0-9]+")
 _MAX_EXAMPLE = 80
 
 
@@ -268,26 +269,26 @@ def _is_variable(value: str) -> bool:
 
 
 # A letter that is not ASCII, also in a text of bytes, between other letters.
-_FOREIGN_LETTER = re.compile(r"(?<=[A-Za-z])[?\u0080-\uffff]{1,2}(?=[A-Za-z])")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*(?:[.:/-][A-Za-z_]+)*\Z")
-_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
-_CODE = re.compile(r"[A-Za-z_][\w.]*(?:\(|\[|\)|;|\Z)")
-_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\Z")
-_DIGEST = re.compile(
+_FOREIGN_LETTER = compile_lazily(r"(?<=[A-Za-z])[?\u0080-\uffff]{1,2}(?=[A-Za-z])")
+_IDENTIFIER = compile_lazily(r"[A-Za-z_][A-Za-z_]*(?:[.:/-][A-Za-z_]+)*\Z")
+_DOTTED = compile_lazily(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
+_CODE = compile_lazily(r"[A-Za-z_][\w.]*(?:\(|\[|\)|;|\Z)")
+_UUID = compile_lazily(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\Z")
+_DIGEST = compile_lazily(
     r"(?:sha(?:1|256|384|512)[-:])?(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{7,12})\Z|sha(?:1|256|384|512)-"
 )
-_OWN_ID = re.compile(
+_OWN_ID = compile_lazily(
     r"(?:toolu|srvtoolu|msg|req|agent|chatcmpl|call|task|run|file|batch|org|proj|user|asst|thread|session|cse)_"
 )
-_PATH = re.compile(r"(?:~|\.{0,2})?/|[A-Za-z]:\\|[a-z][a-z0-9+.-]*://")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_PATH = compile_lazily(r"(?:~|\.{0,2})?/|[A-Za-z]:\\|[a-z][a-z0-9+.-]*://")
+_DATE = compile_lazily(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MIN_ENTROPY = 3.4
 _MIN_ENTROPY_LONG = 4.0
 _LONG_VALUE = 24
 _SYMBOLS = frozenset("!@#$%^&*+=~?")
-_VERSION_RANGE = re.compile(r"[~^<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][\w.]+)?\Z")
-_LETTERS = re.compile(r"[A-Za-z_-]+\Z")
-_SNAKE_CASE = re.compile(r"[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+\Z|[A-Z]+[0-9]{0,2}(?:_[A-Z]+[0-9]{0,2})+\Z")
+_VERSION_RANGE = compile_lazily(r"[~^<>=v ]*[0-9]+(?:\.[0-9x*]+)+(?:[-+.][\w.]+)?\Z")
+_LETTERS = compile_lazily(r"[A-Za-z_-]+\Z")
+_SNAKE_CASE = compile_lazily(r"[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})+\Z|[A-Z]+[0-9]{0,2}(?:_[A-Z]+[0-9]{0,2})+\Z")
 _MIN_TEMPLATE_REST = 4
 _MIN_WORD_LENGTH = 3.5  # on average, in a name of several words
 
@@ -334,7 +335,7 @@ def can_be_password(value: str, *, quoted: bool) -> bool:
 
 
 # Words of a text for people. In bytes, a letter that is not ASCII is a question mark or two other characters.
-_LABEL = re.compile(
+_LABEL = compile_lazily(
     r"[A-Za-z?\u0080-\uffff]+(?:['-][A-Za-z?\u0080-\uffff]+){0,4}"
     r"(?:,? [A-Za-z?\u0080-\uffff]+(?:['-][A-Za-z?\u0080-\uffff]+){0,4}){0,11}[ ]?[?!.:*]{0,3}\Z"
 )
@@ -375,7 +376,7 @@ _PROPERTY_PREFIXES = (
 )  # fmt: skip
 
 
-_NOT_IN_PROSE = re.compile(
+_NOT_IN_PROSE = compile_lazily(
     r"v?[0-9]+(?:[._:/-][0-9]+)*[A-Za-z]{0,3}\Z|[a-z]+(?:[-_/.][a-z]+)+\Z|\w+\.[a-z]{2,5}\Z|[a-z]+[A-Z][a-z]+(?:[A-Z]"
     r"[a-z]+)*\Z"
     r"|[A-Za-z_][\w.]*[\(=]|[A-Z_]+[0-9]?\Z|.*(?:://|\\[nrt])|[a-z]+='|--?[A-Za-z]|[\w.+-]+@[\w-]+\.\w|[\w.-]+/"
@@ -430,7 +431,7 @@ def _is_dotted_reference(value: str) -> bool:
 
 
 # Words such as in `river.stone.lamp47`, and the last words of types and functions that also end with a number.
-_NUMBERED_WORDS = re.compile(r"(?:[A-Za-z][a-z]{2,}\.){1,5}([A-Za-z][a-z]{2,})[0-9]{2,4}\Z")
+_NUMBERED_WORDS = compile_lazily(r"(?:[A-Za-z][a-z]{2,}\.){1,5}([A-Za-z][a-z]{2,})[0-9]{2,4}\Z")
 _NUMBERED_TYPES = word_set(
     "int uint float double bfloat complex sha base utf aes crc uuid log exp rand fnv murmur xxh blake win md mp"
     " simd vec"

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.prefilter import trie_pattern
 from threadline.redact.scanner import PERSONAL_KINDS
 
@@ -121,8 +122,8 @@ _MAX_SPREAD = 4
 _MAX_INDENT = 160
 _SYNTAX = frozenset("=:;(){}<")
 """Signs between different values. A secret does not continue after them."""
-_DIGIT = re.compile(rb"[0-9]")
-_LETTERS = re.compile(rb"[A-Za-z0-9]+")
+_DIGIT = compile_lazily(rb"[0-9]")
+_LETTERS = compile_lazily(rb"[A-Za-z0-9]+")
 _TO_LOWER = bytes(range(256)).lower()
 _NO_LETTERS = bytes(byte for byte in range(256) if not chr(byte).isascii() or not chr(byte).isalnum())
 

@@ -5,10 +5,10 @@ What remains is a transcript that threadline can read, with the same usage. A te
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from threadline.redact.heuristics import word_set
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.records import ID_FIELDS, ID_VALUE, MAX_DEPTH, FormatWords
 from threadline.redact.scanner import find_spans
 
@@ -19,8 +19,8 @@ _WORD_FIELDS = word_set(
     " level operation status media_type trigger toolName subagent_type agentType resolvedModel effort thinkingLevel"
     " kind"
 )
-_WORD = re.compile(r"[A-Za-z<][A-Za-z0-9_.:@/\[\]>-]{0,127}|[0-9]{1,4}(?:\.[0-9]{1,4}){1,3}(?:-[a-z0-9.]{1,16})?")
-_KIND = re.compile(r"[a-z]{2,16}(?:[_-][a-z]{2,16}){0,3}")
+_WORD = compile_lazily(r"[A-Za-z<][A-Za-z0-9_.:@/\[\]>-]{0,127}|[0-9]{1,4}(?:\.[0-9]{1,4}){1,3}(?:-[a-z0-9.]{1,16})?")
+_KIND = compile_lazily(r"[a-z]{2,16}(?:[_-][a-z]{2,16}){0,3}")
 # Texts and numbers in these are the conversation's; only their sizes are metrics.
 _CONVERSATION_FIELDS = word_set("input toolUseResult attachment data mcpMeta snapshot trackedFileBackups")
 _RESULT_NUMBERS = word_set(

@@ -12,29 +12,32 @@ from itertools import product
 
 from threadline.redact import prefilter
 from threadline.redact.formats import FORMATS, Span
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.prefilter import RareMarks, match_at_places, match_at_sign, trie_pattern
 from threadline.redact.tokens import MIN_RUN, find_token_uncached
 
 PRIVATE_KEY = "private-key"
-_ARMOUR_LINE = re.compile(rb"----(?:-| )(BEGIN|END)[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?(?:-| )----")
+_ARMOUR_LINE = compile_lazily(rb"----(?:-| )(BEGIN|END)[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?(?:-| )----")
 _ARMOUR_MARKS = frozenset((prefilter.BEGIN, prefilter.END, prefilter.SSH2_BEGIN, prefilter.SSH2_END))
-_CUT_END = re.compile(rb"----[- ]END[ A-Z0-9_-]{0,60}\Z|----[- ]E?N?D?\Z|-{1,4}\Z")
+_CUT_END = compile_lazily(rb"----[- ]END[ A-Z0-9_-]{0,60}\Z|----[- ]E?N?D?\Z|-{1,4}\Z")
 # How the body of a private key starts: OpenSSH's own format, and an ASN.1 sequence that starts with a version (RSA,
 # DSA, PKCS 8, PKCS 12) or is the shorter one of an elliptic curve.
 _OPENSSH_PREFIX = b"b3BlbnNzaC1rZXktdj"
-_OPENSSH_BODY = re.compile(_OPENSSH_PREFIX + rb"[A-Za-z0-9+/=]{8,}")
-_ASN1_BODY = re.compile(
+_OPENSSH_BODY = compile_lazily(_OPENSSH_PREFIX + rb"[A-Za-z0-9+/=]{8,}")
+_ASN1_BODY = compile_lazily(
     rb"M(?:II[A-Za-z0-9+/]{3,4}IBA[ADz]|(?:HcCAQEEI|HQCAQEEI|GkAgEBBD|IHcAgEBBE|IGHAgEAM|IG[1-4]AgEAM|IHuAgEAM"
     rb"|IGEAgEAM|C4CAQAwBQYDK2V|EcCAQAwBQYDK2V))[A-Za-z0-9+/=]{20,}"
 )
-_PUTTY_BODY = re.compile(rb"P(?:rivate-Lines: )[0-9]+")
+_PUTTY_BODY = compile_lazily(rb"P(?:rivate-Lines: )[0-9]+")
 _MAX_KEY = 64 * 1024
-_LINE_BREAK = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
+_LINE_BREAK = compile_lazily(rb"\r?\n|(?:\\+r)?\\+n")
 # What may precede a line of a key: signs of a diff or quotation, a line number, and a separator.
-_LINE_MARGIN = re.compile(rb"[\s+>|:\-\"'\x80-\xff?]*(?:[0-9]{1,6}[\s|:\x80-\xff?]+)?[+\-]?[ \t\"']*")
-_BODY_LINE = re.compile(rb"(?![A-Za-z]?[a-z]{0,15}\Z)[A-Za-z0-9+/=]{1,128}[\"',\s+\\]*\Z")
-_HEADER_LINE = re.compile(rb"(?:Proc-Type|DEK-Info|Version|Comment|Subject|Private-MAC|Hash|Charset|[Xx]-\w{1,40})[: ]")
-_BODY_WORD = re.compile(rb"[A-Za-z0-9+/=]{16,}")
+_LINE_MARGIN = compile_lazily(rb"[\s+>|:\-\"'\x80-\xff?]*(?:[0-9]{1,6}[\s|:\x80-\xff?]+)?[+\-]?[ \t\"']*")
+_BODY_LINE = compile_lazily(rb"(?![A-Za-z]?[a-z]{0,15}\Z)[A-Za-z0-9+/=]{1,128}[\"',\s+\\]*\Z")
+_HEADER_LINE = compile_lazily(
+    rb"(?:Proc-Type|DEK-Info|Version|Comment|Subject|Private-MAC|Hash|Charset|[Xx]-\w{1,40})[: ]"
+)
+_BODY_WORD = compile_lazily(rb"[A-Za-z0-9+/=]{16,}")
 _MAX_BODY_LINE = 128
 _LINE_SAMPLE = 1024
 """Bytes of a line that are checked before searching for its end."""
@@ -147,13 +150,13 @@ def body_lines(text: str) -> list[str]:
 
 
 _WORD_PATTERN = rb"(?:[A-Za-z0-9_+/.~=-]|[:$|](?=[A-Za-z0-9]))"
-_PIECE = re.compile(_WORD_PATTERN + rb"++")
+_PIECE = compile_lazily(_WORD_PATTERN + rb"++")
 _BLANK = rb"(?:[ \t]|\\+t)"
 _BREAK_PATTERN = rb"(?:\\+r)?\\+n|\r?\n"
 # What may precede a line: blanks, its number and a separator, then the sign of a diff or prompt.
 _GUTTER = _BLANK + rb"{0,64}(?:[0-9]{1,6}(?:" + _BLANK + rb"{1,8}|[|:?\x80-\xff]{1,8})" + _BLANK + rb"{0,8})?"
 # Two concatenated strings are one value, on one line or on two.
-_JOINT = re.compile(
+_JOINT = compile_lazily(
     rb"(?:(\\*[\"'`])[ \t]{0,8}(?:[+.\\]|\\\\)?[ \t]{0,8}(?:"
     + _BREAK_PATTERN
     + rb")"
@@ -162,10 +165,10 @@ _JOINT = re.compile(
     rb"|(\\*[\"'`])[ \t]{0,8}[+.][ \t]{0,8}\2"
     rb"|[ \t]{0,16}(?:\\(?=\r?\n))?(?:" + _BREAK_PATTERN + rb")" + _GUTTER + rb"(?:[>|][ \t]{0,64})?)"
 )
-_DIFF_SIGN = re.compile(rb"[+-][ \t]{0,64}")
+_DIFF_SIGN = compile_lazily(rb"[+-][ \t]{0,64}")
 # All characters of a joint and the signs after it.
 _JOINT_SIGNS = bytes(sorted(b" \t\r\nnrt\\\"'`+.>|:?-0123456789")) + bytes(range(0x80, 0x100))
-_MAY_JOIN = re.compile(rb"[ \t]{0,16}(?:\\+[nr\r\n]|[\r\n])|\\*[\"'`][ \t]{0,8}(?:[+.\r\n]|\\+[nr\r\n])")
+_MAY_JOIN = compile_lazily(rb"[ \t]{0,16}(?:\\+[nr\r\n]|[\r\n])|\\*[\"'`][ \t]{0,8}(?:[+.\r\n]|\\+[nr\r\n])")
 # The first two bytes of a joint. Most runs are followed by none of these, which one lookup shows.
 MAY_CONTINUE = frozenset(
     bytes(two)
@@ -191,7 +194,7 @@ MAY_HAVE_STARTED = frozenset(
     )
     for two in product(firsts, seconds)
 )
-_PIECE_BACKWARDS = re.compile(rb"[A-Za-z0-9_+/.~=:$|-]{1,160}")
+_PIECE_BACKWARDS = compile_lazily(rb"[A-Za-z0-9_+/.~=:$|-]{1,160}")
 _MARGIN_REACH = 32
 _PIECE_REACH = 160
 _CONTEXT = 80
@@ -199,9 +202,9 @@ _MAX_PIECES = 64
 _MAX_LENGTH = 8192
 _ESCAPES = frozenset(b"nrt")
 _BACKSLASH = 0x5C
-_PLAIN_WORD = re.compile(rb"[a-z_./+~=-]{4,}|[A-Za-z][a-z]*[.:]?|[A-Za-z]+\.[a-z]{1,5}")
+_PLAIN_WORD = compile_lazily(rb"[a-z_./+~=-]{4,}|[A-Za-z][a-z]*[.:]?|[A-Za-z]+\.[a-z]{1,5}")
 # A joint, and after it a piece that is not a plain word. Most lines start with a plain word or a sign.
-_CONTINUED = re.compile(
+_CONTINUED = compile_lazily(
     rb"(?="
     + _MAY_JOIN.pattern
     + rb")(?>"
@@ -213,14 +216,14 @@ _CONTINUED = re.compile(
     + rb"))"
     + _WORD_PATTERN
 )
-_TRAILING_SIGNS = re.compile(rb"[._/+~=-]*\Z")
-_ALNUM = re.compile(rb"[A-Za-z0-9]")
-_DIGIT = re.compile(rb"[0-9]")
-_DIGIT_OR_AWS = re.compile(
+_TRAILING_SIGNS = compile_lazily(rb"[._/+~=-]*\Z")
+_ALNUM = compile_lazily(rb"[A-Za-z0-9]")
+_DIGIT = compile_lazily(rb"[0-9]")
+_DIGIT_OR_AWS = compile_lazily(
     rb"[0-9]|"
     + trie_pattern(anchor.encode() for rule in FORMATS if rule.kind.startswith("aws-") for anchor in rule.anchors)
 )
-_ENDS_LINE = re.compile(rb"[ \t]*(?:\\*[\"'`]|\\+[nr]|[\r\n]|\Z)")
+_ENDS_LINE = compile_lazily(rb"[ \t]*(?:\\*[\"'`]|\\+[nr]|[\r\n]|\Z)")
 _SHORT_REST = rb"[A-Za-z0-9_-]{0,%d}+(?=%s)" % (MIN_RUN - 1, _MAY_JOIN.pattern)
 
 
@@ -249,10 +252,10 @@ def broken_anchor_pattern(sign: bytes) -> bytes:
 
 
 # Anchors of tokens that are so short that both halves of a broken one can be shorter than a run.
-_DASH, _UNDERSCORE = (re.compile(sign + _look_behind(_anchor_ends(sign)) + _SHORT_REST) for sign in (b"-", b"_"))
-_AWS_ANCHOR = re.compile(rb"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]|C[0-9a-f]{4})" + _SHORT_REST)
+_DASH, _UNDERSCORE = (compile_lazily(sign + _look_behind(_anchor_ends(sign)) + _SHORT_REST) for sign in (b"-", b"_"))
+_AWS_ANCHOR = compile_lazily(rb"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]|C[0-9a-f]{4})" + _SHORT_REST)
 _MAX_ANCHOR = max(len(anchor) for rule in FORMATS for anchor in rule.anchors)
-_ANCHOR_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]{0,%d}" % _MAX_ANCHOR)
+_ANCHOR_BACKWARDS = compile_lazily(rb"[A-Za-z0-9_.-]{0,%d}" % _MAX_ANCHOR)
 
 
 class BrokenTokenFinder:

@@ -8,26 +8,27 @@ from collections.abc import Iterator
 
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import word_set
+from threadline.redact.patterns import compile_lazily
 
 # Everything with an @ is found in one search for it.
-_AT_SIGN = re.compile(rb"@(?=[A-Za-z0-9])(?<![\s/@\"'`<>\\]@)")
-_EMAIL_DOMAIN = re.compile(
+_AT_SIGN = compile_lazily(rb"@(?=[A-Za-z0-9])(?<![\s/@\"'`<>\\]@)")
+_EMAIL_DOMAIN = compile_lazily(
     rb"@((?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9(-])"
 )
-_LOCAL_BACKWARDS = re.compile(rb"[A-Za-z0-9_+-](?:[A-Za-z0-9._%+-]{0,63})")
-_SHELL_PROMPT = re.compile(rb"@([A-Za-z][A-Za-z0-9-]{1,62})(?=:[~/]|[ ][~/][^\s]*[\]$#]| [\w.-]{1,64}\][$#])")
+_LOCAL_BACKWARDS = compile_lazily(rb"[A-Za-z0-9_+-](?:[A-Za-z0-9._%+-]{0,63})")
+_SHELL_PROMPT = compile_lazily(rb"@([A-Za-z][A-Za-z0-9-]{1,62})(?=:[~/]|[ ][~/][^\s]*[\]$#]| [\w.-]{1,64}\][$#])")
 # A login before a host is not an e-mail address. The host is redacted if the login has a password.
-_URL_LOGIN = re.compile(rb"://[^\s/@\"'`<>\\]{0,300}\Z")
-_HOST = re.compile(rb"@([A-Za-z0-9][A-Za-z0-9.-]{0,200}[A-Za-z0-9])")
-_LOGIN_BEFORE = re.compile(rb"://[^\s/@:\"'`<>\\]{0,128}:[^\s/@\"'`<>\\]{1,256}\Z")
+_URL_LOGIN = compile_lazily(rb"://[^\s/@\"'`<>\\]{0,300}\Z")
+_HOST = compile_lazily(rb"@([A-Za-z0-9][A-Za-z0-9.-]{0,200}[A-Za-z0-9])")
+_LOGIN_BEFORE = compile_lazily(rb"://[^\s/@:\"'`<>\\]{0,128}:[^\s/@\"'`<>\\]{1,256}\Z")
 _MAX_LOGIN = 388
-_PUBLIC_HOSTS = re.compile(
+_PUBLIC_HOSTS = compile_lazily(
     rb"(?i)(?:^|\.)(?:localhost|github\.com|gitlab\.com|bitbucket\.org|azure\.com|visualstudio\.com|pypi\.org|npmjs\.org"
     rb"|docker\.io|ghcr\.io|[0-9.]+|db|redis|postgres|mysql|mongo|rabbitmq|host)\Z"
 )
-_URL_ENCODED_EMAIL = re.compile(rb"%(?:40)((?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9])")
+_URL_ENCODED_EMAIL = compile_lazily(rb"%(?:40)((?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9])")
 # Domains that identify nobody: reserved for examples, or local.
-_EXAMPLE_DOMAINS = re.compile(
+_EXAMPLE_DOMAINS = compile_lazily(
     rb"(?i)(?:^|\.)(?:example\.(?:com|org|net|edu)|[a-z0-9-]+\.(?:example|test|invalid)|localhost|users\.noreply\.github\.com"
     rb"|(?:test|tests|foo|bar|domain|email|yourdomain|yourcompany|mydomain|mycompany|your-domain|your-company)\.(?:com|org|net)"
     rb"|[a-z]\.[a-z]{1,3})\Z"
@@ -42,32 +43,34 @@ _ROLE_ACCOUNTS = (
     | _MACHINE_ACCOUNTS
 )
 # Text after an @ that looks like a domain, but is a file, a version or a method.
-_NOT_A_DOMAIN = re.compile(
+_NOT_A_DOMAIN = compile_lazily(
     rb"(?i)(?:^[0-9]x\.|^v[0-9]|\.(?:png|jpe?g|gif|svg|webp|js|mjs|cjs|ts|tsx|jsx|json|css|html|lock|tgz|whl|dot|sum|mean|service|target|timer)\Z)"
 )
 
 _MAX_PERSON = 82
 # The name before an address: words with a capital letter, and particles between them.
-_PERSON = re.compile(
+_PERSON = compile_lazily(
     rb"((?:(?<![\w?.-])|(?<=\\[nrt]))[A-Z?][A-Za-z?.'-]{0,30}"
     rb"(?: (?:(?:de|der|den|van|von|la|le|di|da|del|dos|bin|al|el|y|af|zu) ){0,2}[A-Z?][A-Za-z0-9?.'-]{0,30}){0,4})"
     rb"\\{0,2}[\"']? \Z"
 )
 
-_DOT = re.compile(
+_DOT = compile_lazily(
     rb"\.(?=[0-9lich])(?:(?<=[0-9]\.)[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?![\w-]|\.[0-9])"
     rb"|(?:local|localdomain|internal|intranet|intra|lan|corp|home\.arpa)(?![\w(]|[.-]\w|=))"
 )
-_IPV4 = re.compile(
+_IPV4 = compile_lazily(
     rb"(?<![\w.-])(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?![\w-]|\.[0-9])"
 )
-_NAME_BACKWARDS = re.compile(rb"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+){0,6}")
-_VERSION_BEFORE = re.compile(rb"(?i)(?:version|ver|v|release|build|chrome|[a-z]/|section|==|>=|~=|\^)[\"':= ]{0,4}\Z")
-_IPV6 = re.compile(
+_NAME_BACKWARDS = compile_lazily(rb"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+){0,6}")
+_VERSION_BEFORE = compile_lazily(
+    rb"(?i)(?:version|ver|v|release|build|chrome|[a-z]/|section|==|>=|~=|\^)[\"':= ]{0,4}\Z"
+)
+_IPV6 = compile_lazily(
     rb"(?<![\w:.])(?:[0-9a-fA-F]{1,4}:){2,7}(?::?[0-9a-fA-F]{1,4}){1,7}(?![\w:])|(?<![\w:.])[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6}::(?:[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6})?(?![\w:])|(?<![\w:.])::(?:ffff:)?(?:[0-9a-fA-F]{1,4}:){0,6}[0-9a-fA-F]{1,4}(?![\w:])"
 )
 # Two colons in a row, or three in all, because a time has two. After a letter that is not hex, they belong to a name.
-_COLONS = re.compile(
+_COLONS = compile_lazily(
     rb":(?<![g-zG-Z_\x22):]:)(?::(?![g-zG-Z_\s]|[0-9a-fA-F]{1,4}[g-zG-Z_])|[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}:)"
 )
 _NOT_HOSTS_IN_PROMPTS = frozenset(
@@ -227,15 +230,17 @@ def _find_ipv6(view: bytes, *, strict: bool) -> Iterator[Span]:
 
 _USER_NAME = rb"([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"
 _HOME_PATTERNS = (
-    re.compile(rb"/(?:home|Users)/" + _USER_NAME),
-    re.compile(rb"Users\\{1,4}([A-Za-z0-9_][^\\/:*?\"<>|\r\n\x00-\x1f]{0,63}(?=\\)|[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"),
+    compile_lazily(rb"/(?:home|Users)/" + _USER_NAME),
+    compile_lazily(
+        rb"Users\\{1,4}([A-Za-z0-9_][^\\/:*?\"<>|\r\n\x00-\x1f]{0,63}(?=\\)|[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"
+    ),
 )
-_PROJECT_FOLDER = re.compile(rb"-(?:home|Users)-([A-Za-z0-9]{1,64})(?=-|[\"'/\\\s]|\Z)")
+_PROJECT_FOLDER = compile_lazily(rb"-(?:home|Users)-([A-Za-z0-9]{1,64})(?=-|[\"'/\\\s]|\Z)")
 # After one of these bytes a slash starts a path, and nothing else must be checked.
 _BEFORE_PATH = frozenset(b" \t\n\"'`(=:,;[<>|")
 _SLASH = ord("/")
-_DRIVE = re.compile(rb"(?i)[a-z]:(?:\\{1,4}|/)\Z")
-_MOUNT = re.compile(rb"(?:/mnt|/cygdrive|)/[a-z]\Z|/var\Z|/export\Z|/System/Volumes/Data\Z|file://\Z")
+_DRIVE = compile_lazily(rb"(?i)[a-z]:(?:\\{1,4}|/)\Z")
+_MOUNT = compile_lazily(rb"(?:/mnt|/cygdrive|)/[a-z]\Z|/var\Z|/export\Z|/System/Volumes/Data\Z|file://\Z")
 _COMMON_ACCOUNTS = word_set(
     "user users username user_name name you your yourname your-name me root admin administrator ubuntu debian node app"
     " apps runner vscode codespace shared public default guest dev developer test tests tester testuser test-user"
@@ -284,29 +289,29 @@ _VALUE = rb"=[\"']?" + _LOGIN + _END
 # A literal, how far before it a match may start, and patterns with the name in their group. A search for a literal is
 # many times faster than one for a pattern, and each is searched for once.
 _LOGIN_RULES = (
-    (b"USER=", 5, "user", re.compile(rb"\b(?:SUDO_)?USER" + _VALUE)),
-    (b"NAME=", 11, "user", re.compile(rb"\b(?:LOG|USER|GIT_AUTHOR_|GIT_COMMITTER_)NAME" + _VALUE)),
-    (b"HOSTNAME=", 0, "host", re.compile(rb"HOSTNAME" + _VALUE)),
-    (b"COMPUTERNAME=", 0, "host", re.compile(rb"COMPUTERNAME" + _VALUE)),
-    (b"uid=", 0, "user", re.compile(rb"uid=[0-9]{3,10}\(" + _LOGIN + rb"\)")),
+    (b"USER=", 5, "user", compile_lazily(rb"\b(?:SUDO_)?USER" + _VALUE)),
+    (b"NAME=", 11, "user", compile_lazily(rb"\b(?:LOG|USER|GIT_AUTHOR_|GIT_COMMITTER_)NAME" + _VALUE)),
+    (b"HOSTNAME=", 0, "host", compile_lazily(rb"HOSTNAME" + _VALUE)),
+    (b"COMPUTERNAME=", 0, "host", compile_lazily(rb"COMPUTERNAME" + _VALUE)),
+    (b"uid=", 0, "user", compile_lazily(rb"uid=[0-9]{3,10}\(" + _LOGIN + rb"\)")),
     # A line of /etc/passwd of a person. Accounts of the system have smaller numbers.
     (
         *(b":x:1", 33, "user"),
-        re.compile(rb"(?:\A|(?<=[\n\t ])|(?<=\\n))" + _LOGIN + rb":x:1[0-9]{3,8}:[0-9]{1,10}:"),
+        compile_lazily(rb"(?:\A|(?<=[\n\t ])|(?<=\\n))" + _LOGIN + rb":x:1[0-9]{3,8}:[0-9]{1,10}:"),
     ),
-    (b"sudo -u ", 0, "user", re.compile(rb"sudo -u " + _LOGIN + _END)),
+    (b"sudo -u ", 0, "user", compile_lazily(rb"sudo -u " + _LOGIN + _END)),
     (
         *(b"useradd ", 0, "user"),
-        re.compile(rb"useradd(?: -{1,2}[a-z-]+(?:[ =][^\s-]\S*)?){0,6} " + _LOGIN + rb"(?=\s|\\|\Z)"),
+        compile_lazily(rb"useradd(?: -{1,2}[a-z-]+(?:[ =][^\s-]\S*)?){0,6} " + _LOGIN + rb"(?=\s|\\|\Z)"),
     ),
     # The owner of a file in `ls -l`, which lists at least one directory or program of the same owner.
     (
         b"rwxr",
         1,
         "user",
-        re.compile(rb"[dl-]rwx(?:[r-][w-][xsStT-]){2}[@+.]? {1,6}[0-9]{1,6} {1,4}" + _LOGIN + rb"(?= )"),
+        compile_lazily(rb"[dl-]rwx(?:[r-][w-][xsStT-]){2}[@+.]? {1,6}[0-9]{1,6} {1,4}" + _LOGIN + rb"(?= )"),
     ),
-    (b"ostname: ", 8, "host", re.compile(rb"\b(?:Static )?[Hh]ostname: {1,24}" + _LOGIN + _END)),
+    (b"ostname: ", 8, "host", compile_lazily(rb"\b(?:Static )?[Hh]ostname: {1,24}" + _LOGIN + _END)),
 )
 _LOGIN_REACH = 160
 
@@ -325,16 +330,16 @@ def _find_logins(view: bytes) -> Iterator[Span]:
 
 
 _STRICT_PATTERNS = (
-    ("path", re.compile(rb"(?<![\w./:<>~-])(?:~|\.{1,2})?(?:/[A-Za-z0-9_.@+?-]{1,128}){2,64}")),
-    ("path", re.compile(rb"(?<![A-Za-z0-9])[A-Za-z]:(?:\\{1,2}[^\\/:*?\"<>|\r\n\x00-\x1f]{1,128}){1,64}")),
-    ("url", re.compile(rb"\b[a-z][a-z0-9+]{1,9}://[^\s\"'`<>\\)\]}]{3,2048}")),
+    ("path", compile_lazily(rb"(?<![\w./:<>~-])(?:~|\.{1,2})?(?:/[A-Za-z0-9_.@+?-]{1,128}){2,64}")),
+    ("path", compile_lazily(rb"(?<![A-Za-z0-9])[A-Za-z]:(?:\\{1,2}[^\\/:*?\"<>|\r\n\x00-\x1f]{1,128}){1,64}")),
+    ("url", compile_lazily(rb"\b[a-z][a-z0-9+]{1,9}://[^\s\"'`<>\\)\]}]{3,2048}")),
     (
         "mac",
-        re.compile(
+        compile_lazily(
             rb"(?<![0-9A-Fa-f:-])[0-9A-Fa-f]{2}(?:([:-])[0-9A-Fa-f]{2}(?:\1[0-9A-Fa-f]{2}){4})(?![0-9A-Fa-f:-])"
         ),
     ),
-    ("phone", re.compile(rb"(?<![\w+.-])\+[1-9][0-9]{0,2}(?:[ ().-]{0,3}[0-9]){6,12}(?![\w.])")),
+    ("phone", compile_lazily(rb"(?<![\w+.-])\+[1-9][0-9]{0,2}(?:[ ().-]{0,3}[0-9]){6,12}(?![\w.])")),
 )
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from threadline.redact import heuristics
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_env_key_name, is_secret_name, split_name, word_set
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.tokens import find_lone_phrase
 from threadline.shell_syntax import SUBSTITUTED, SimpleCommand, Word, parse_command, unwrap
 
@@ -49,12 +50,12 @@ class Source(Struct, frozen=True):
 
 
 def _rule(pattern: str, output: Output, fields: str = "") -> tuple[re.Pattern[str], Source]:
-    return re.compile(rf"(?:{pattern})"), Source(output, frozenset(fields.lower().split()))
+    return compile_lazily(rf"(?:{pattern})"), Source(output, frozenset(fields.lower().split()))
 
 
 _V, _F, _D, _C = Output.VALUE, Output.FIELDS, Output.DATA, Output.CONTENT
 _AWS_KEYS = "secretaccesskey sessiontoken accesskeyid token"
-_NO_SECRET = re.compile(r"(?:^| )(?:--help|-h|--version|help)(?: |$)|(?:^| )(?:-c|--clip|--copy|--quiet)(?: |$|=)")
+_NO_SECRET = compile_lazily(r"(?:^| )(?:--help|-h|--version|help)(?: |$)|(?:^| )(?:-c|--clip|--copy|--quiet)(?: |$|=)")
 # The arguments of a program after which it prints a secret. The first match decides. Arguments are joined by blanks.
 _SOURCES: dict[str, tuple[tuple[re.Pattern[str], Source], ...]] = {
     "pass gopass passage prs": (
@@ -249,21 +250,21 @@ _SILENT = word_set(
     " disown renice fg bg set-location set-variable import-module clear ln install sync nvm pyenv"
 )
 _ECHOES = word_set("echo printf print write-output write-host")
-_GENERATOR_CODE = re.compile(
+_GENERATOR_CODE = compile_lazily(
     r"secrets\.|urandom|token_(?:hex|urlsafe|bytes)|get_random_secret_key|generate_key|randomBytes|getRandomValues"
     r"|SecureRandom|random_bytes|random_int|gen_salt|randbytes|RNGCrypto|GeneratePassword|rand_core|createHmac"
     r"|password_hash|hashpw|generate_password|random\.choice|randomUUID|getpass|keyring|get_password|getenv|environ"
     r"|process\.env"
 )
-_ENV_IN_CODE = re.compile(
+_ENV_IN_CODE = compile_lazily(
     r"(?:environ|getenv|process\.env|ENV|\$_ENV|\$_SERVER)[.(\[\"' ]{1,6}(?:get\(\s*[\"'])?([A-Za-z_]\w+)"
 )
-_QUERY_PATH = re.compile(
+_QUERY_PATH = compile_lazily(
     r"[.\[\"']+([A-Za-z_][\w-]*)[\"'\]]*(?:\s*\|\s*(?:tostring|@base64d|@text|values|\.\[\]))*\s*\Z"
 )
-_NAME_IN_PATTERN = re.compile(r"[A-Za-z_][\w-]{2,}")
-_ENVIRONMENT_ITEM = re.compile(r"(?i)\(?(?:get-item |get-content |gi |gc )?\$?env:(\w+)\)?(?:\.value)?")
-_DOTNET_VARIABLE = re.compile(r"(?i)\[(?:system\.)?environment\]::getenvironmentvariable\([\"'](\w+)")
+_NAME_IN_PATTERN = compile_lazily(r"[A-Za-z_][\w-]{2,}")
+_ENVIRONMENT_ITEM = compile_lazily(r"(?i)\(?(?:get-item |get-content |gi |gc )?\$?env:(\w+)\)?(?:\.value)?")
+_DOTNET_VARIABLE = compile_lazily(r"(?i)\[(?:system\.)?environment\]::getenvironmentvariable\([\"'](\w+)")
 
 
 def is_secret_variable(name: str) -> bool:
@@ -281,7 +282,7 @@ class Step(Struct):
 
 
 # A cheap reason to parse a command at all. Names of variables and files are covered by their telling words.
-_TRIGGER = re.compile(
+_TRIGGER = compile_lazily(
     r"(?i)(?<![\w.])(?:"
     + "|".join(sorted({re.escape(name) for name in _BY_PROGRAM}, key=len, reverse=True))
     + r")(?![\w-])"
@@ -433,10 +434,10 @@ _DATABASE_CLIENTS = word_set(
     "psql mysql mariadb sqlite3 sqlite sqlcmd clickhouse-client cqlsh duckdb usql mycli pgcli litecli"
 )
 _STORE_CLIENTS = word_set("redis-cli valkey-cli keydb-cli etcdctl consul zkcli zkcli.sh")
-_JSON_PATH_END = re.compile(r"\.([A-Za-z_][\w-]*)\}?[\"']?\Z")
-_SELECT = re.compile(r"(?is)\bselect\s+(.{1,200}?)\s+from\s(.{0,400})")
-_CONDITION = re.compile(r"(?i)(?:=|\blike|\bin\s*\()\s*'%?([\w./:-]{3,80})%?'")
-_COLUMN = re.compile(r"[\w.\"`]{3,80}")
+_JSON_PATH_END = compile_lazily(r"\.([A-Za-z_][\w-]*)\}?[\"']?\Z")
+_SELECT = compile_lazily(r"(?is)\bselect\s+(.{1,200}?)\s+from\s(.{0,400})")
+_CONDITION = compile_lazily(r"(?i)(?:=|\blike|\bin\s*\()\s*'%?([\w./:-]{3,80})%?'")
+_COLUMN = compile_lazily(r"[\w.\"`]{3,80}")
 
 
 def _selects_secret_row(query: str) -> bool:
@@ -495,9 +496,9 @@ def _powershell_source(simple: SimpleCommand) -> Step | None:
 
 
 _HOLE = r"(\S.{0,2000}?)"
-_FORMAT_DIRECTIVE = re.compile(r"%[-0-9.]*[sqb]")
-_ECHO_OPTION = re.compile(r"-[neE]+|--|-NoNewline", re.IGNORECASE)
-_REFERENCE = re.compile(r"\$\{?#?[A-Za-z_]\w*[^}\s\"]*\}?|\$env:\w+|%[A-Za-z_]\w*%|" + SUBSTITUTED)
+_FORMAT_DIRECTIVE = compile_lazily(r"%[-0-9.]*[sqb]")
+_ECHO_OPTION = compile_lazily(r"-[neE]+|--|-NoNewline", re.IGNORECASE)
+_REFERENCE = compile_lazily(r"\$\{?#?[A-Za-z_]\w*[^}\s\"]*\}?|\$env:\w+|%[A-Za-z_]\w*%|" + SUBSTITUTED)
 
 
 def _echo_step(
@@ -536,19 +537,19 @@ def _escape(text: str) -> str:
 
 
 # Files by name. Templates and public keys are not secret.
-_HARMLESS_FILE = re.compile(
+_HARMLESS_FILE = compile_lazily(
     r"(?i)\.(?:pub|crt|cer|csr|md|rst|py|js|ts|go|rb|java|c|h|rs|tsx|jsx|html|css|lock|log|tf|sh)$|example|sample"
     r"|template|\.dist$|schema"
 )
-_VALUE_FILE = re.compile(
+_VALUE_FILE = compile_lazily(
     r"(?i)^/(?:var/)?run/secrets/|/(?:server|agent)/(?:node-)?token$|(?:^|[/\\._-])(?:initialadminpassword|master\.key"
     r"|\.?vault[-_]?(?:token|pass(?:word)?(?:\.txt)?)|\.?(?:[\w-]*[_-])?(?:token|password|passwd|passphrase|secret"
     r"|secret[_-]?key|api[_-]?key"
     r"|access[_-]?key|psk|pat|credential|cookie_secret)(?:\.(?:txt|key|secret|token|conf))?|\.erlang\.cookie|privatekey"
     r"|preshared|initial_root_password)$|\.(?:secret|token|passwd|password|pass|psk)$"
 )
-_NOT_VALUE_FILE = re.compile(r"^/etc/(?:passwd|group|shadow)-?$")
-_NAMED_FILE = re.compile(
+_NOT_VALUE_FILE = compile_lazily(r"^/etc/(?:passwd|group|shadow)-?$")
+_NAMED_FILE = compile_lazily(
     r"(?i)(?:^|[/\\])(?:\.env(?:\.[\w.-]+)?|[\w.-]*\.env|\.envrc|\.netrc|_netrc|\.npmrc|\.pypirc|\.pgpass|\.my\.cnf"
     r"|\.s3cfg|\.boto"
     r"|\.git-credentials|credentials(?:\.\w+)?|[\w.-]*(?:secrets?|credentials?)[\w.-]*\.(?:ya?ml|json|toml|ini"
@@ -558,11 +559,11 @@ _NAMED_FILE = re.compile(
     r"|k3s\.yaml|\.docker/config\.json|hosts\.yml|wp-config\.php|local\.settings\.json|[\w.-]*\.auto\.tfvars)$"
     r"|(?:^|[/\\])\.(?:aws|kube|docker)[/\\]\w+$"
 )
-_SEED_FILE = re.compile(
+_SEED_FILE = compile_lazily(
     r"(?i)(?:^|[/\\._-])(?:seed|mnemonic|wallet|recovery|restore)(?:[_-]?(?:phrase|words|seed|key|backup))?"
     r"(?:[_-]?[0-9]{1,4})?(?:\.(?:txt|seed|words|bak))?$"
 )
-_KEY_FILE = re.compile(
+_KEY_FILE = compile_lazily(
     r"(?i)(?:^|[/\\])id_(?:rsa|dsa|ecdsa|ed25519)$|\.(?:pem|key|p12|pfx|jks|keystore|ppk|kdbx|asc|gpg)$"
 )
 
@@ -591,11 +592,11 @@ def _file_source(program: str, arguments: list[str]) -> Step | None:
     return None
 
 
-_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-_GUTTER = re.compile(r"[ \t]*[0-9]{1,6}(?:\u2192|\t)")
-_NUMBERED_LINE = re.compile(r"(?m)^[ \t]*[0-9]{1,6}(?:\u2192|\t)")
+_ANSI = compile_lazily(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_GUTTER = compile_lazily(r"[ \t]*[0-9]{1,6}(?:\u2192|\t)")
+_NUMBERED_LINE = compile_lazily(r"(?m)^[ \t]*[0-9]{1,6}(?:\u2192|\t)")
 _MAX_PHRASE = 2000
-_MESSAGE_START = re.compile(
+_MESSAGE_START = compile_lazily(
     r"(?i)\W*(?:error|err|fatal|warning|warn|usage|note|info|hint|debug|exception|traceback|exit code|e:|w:|(?:-?bash"
     r"|zsh|sh|gpg|age"
     r"|aws|az|gcloud|kubectl|op|pass|vault|security|secret-tool|cat|head|tail|base64|jq|yq|openssl|sudo|ssh|docker"
@@ -605,7 +606,7 @@ _MESSAGE_START = re.compile(
     r"|connection\b|\"[^\"<]{0,80}<[^>]{1,80}>\"$|\[sudo\]|password:?\s*$|passphrase:?\s*$|\(no (?:content|output)\)"
     r"|<system-reminder>|</?\w[\w-]*>\s*$)"
 )
-_MESSAGE_PART = re.compile(
+_MESSAGE_PART = compile_lazily(
     r"(?i)not found|no such file|permission denied|is not in the password store|cannot |could not |unable to "
     r"|does not exist"
     r"|isn't an item|not logged in|must |invalid |has expired|unauthorized|not authorized|access denied"
@@ -616,13 +617,13 @@ _BORING = word_set(
     "true false null none nil yes no on off ok done undefined n/a na unset empty success successful failed active"
     " inactive enabled disabled opaque bearer basic default never unknown map[] {} [] --- latest stable plain text"
 )
-_PAIR = re.compile(
+_PAIR = compile_lazily(
     r"^[ \t|\u2502*>-]*(?:export[ \t]+|set[ \t]+|PASSWORD[ \t]+)?[\"']?([A-Za-z_][\w .()/:-]{0,80}?)[\"']?[ \t]*"
     r"(?:(?:=>|:=|[:=])[ \t]*|[ \t]*[|\u2502][ \t]*|\t+|[ ]{2,})[\"']?([^\n]{1,16000}?)[\"']?[ \t]*[,;|\u2502]?[ \t]*$",
     re.MULTILINE,
 )
-_EQUALS_PAIR = re.compile(r"^[\"']?([A-Za-z_][\w.:-]{0,120})[\"']? = [\"']?([^\n]{1,16000}?)[\"']?$")
-_JSON_PAIR = re.compile(r'"([A-Za-z_][\w .:-]{0,80})"[ \t]{0,4}:[ \t]{0,4}"((?:[^"\\\n]|\\.){1,16000})"')
+_EQUALS_PAIR = compile_lazily(r"^[\"']?([A-Za-z_][\w.:-]{0,120})[\"']? = [\"']?([^\n]{1,16000}?)[\"']?$")
+_JSON_PAIR = compile_lazily(r'"([A-Za-z_][\w .:-]{0,80})"[ \t]{0,4}:[ \t]{0,4}"((?:[^"\\\n]|\\.){1,16000})"')
 _METADATA = word_set(
     "name namespace kind apiversion type created_time creationtimestamp deletion_time destroyed version custom_metadata"
     " request_id lease_id lease_duration renewable uid resourceversion selflink accessor token_accessor policies"
@@ -759,7 +760,7 @@ def _find_in_content(source: Source, lines: list[_Line], output: str) -> Iterato
     yield from _find_named(lines, output, source.fields, is_all=True)
 
 
-_DATA_BLOCK = re.compile(
+_DATA_BLOCK = compile_lazily(
     r"^([ \t]*)[\"']?(?:data|stringData)[\"']?:[ \t]*\{?[ \t]*\n((?:\1[ \t]+[^\n]*(?:\n|\Z))+)", re.MULTILINE
 )
 
@@ -859,7 +860,7 @@ def _is_passphrase(text: str) -> bool:
     return 2 <= len(words) <= 24 and len(text) <= 200 and not re.search(r"[:.,;?!]( |$)|\t|  ", text)  # noqa: PLR2004 - a recovery phrase has 24 words
 
 
-_NO_PASSWORD = re.compile(
+_NO_PASSWORD = compile_lazily(
     r"[\w./-]+\.[a-z]{1,5}(?::.*)?|[0-9.:T+Z-]+|[a-z0-9-]+(?:\.[a-z0-9-]+)+|[A-Za-z][a-z]*(?:[-_./][A-Za-z]+)*"
 )
 _MANY_CLASSES, _SOME_CLASSES, _LIKELY_ENTROPY = 3, 2, 3
@@ -882,14 +883,14 @@ def _is_password_like(text: str) -> bool:
 
 
 # Shell sessions in texts: a prompt, a command, and its output up to the next prompt, blank line or fence.
-_PROMPT = re.compile(
+_PROMPT = compile_lazily(
     r"^(?:[ \t>|]{0,8})(?:(?:\([\w.-]+\)[ ]?)?(?:\[?[\w.-]+@[\w.-]+[^\n$#%>]{0,80}\]?|[~/][\w./~-]{0,80}"
     r"|PS [A-Z]:[^\n>]{0,80})?[$#%\u276f>\u279c]"
     r")[ \t]+(?=[A-Za-z./~(\"$\[{])([^\n]{2,2000})$",
     re.MULTILINE,
 )
-_PROMPT_SIGN = re.compile(r"[$#%\u276f>\u279c][ \t]+(?=[A-Za-z./~($\[])")
-_SESSION_END = re.compile(r"^[ \t]*(?:```|~~~|$)", re.MULTILINE)
+_PROMPT_SIGN = compile_lazily(r"[$#%\u276f>\u279c][ \t]+(?=[A-Za-z./~($\[])")
+_SESSION_END = compile_lazily(r"^[ \t]*(?:```|~~~|$)", re.MULTILINE)
 _MAX_SESSION = 16_384
 _MAX_PROMPT = 200
 
@@ -934,7 +935,7 @@ def find_in_shell_sessions(text: str) -> list[Span]:
 
 
 # Programs that print a generated password in a sentence.
-_ANNOUNCED = re.compile(
+_ANNOUNCED = compile_lazily(
     r"(?i)p(?:assword|assphrase|asscode)(?:s)?\b(?<!no password)(?: (?:for|of|is|was|has been|generated|created|set|to"
     r"|the|user|account|admin"
     r"|root|your|new|temporary|initial|as|by|a|and|only|shown|once|this|will|be|not|again|default)\b| [\w.-]+@[\w.-]+"
@@ -942,7 +943,7 @@ _ANNOUNCED = re.compile(
     r"[ ]?(?:is|to|=|:|as)?:?[ \t]*\n?[ \t]*[`'\"]?([^\s`'\"]{6,128})[`'\"]?[ \t]*(?:$|\n)",
     re.MULTILINE,
 )
-_ANNOUNCING = re.compile(
+_ANNOUNCING = compile_lazily(
     r"(?i)(?:temporary|initial|generated|new|default|admin|root|bootstrap|setup|auto)[\w -]{0,30}\bpassword"
     r"|password[^\n]{0,60}(?:generated|temporary)"
 )
@@ -961,15 +962,15 @@ def find_announced_passwords(text: str) -> list[Span]:
 
 # Conversations: an answer to a question for a password.
 _ASKED_NOUN = r"(?:pass(?:word|phrase|code)|\bpin\b|api[ -]?key|access (?:key|token)|secret(?: key)?|token|credential)"
-_ASKING = re.compile(
+_ASKING = compile_lazily(
     rf"(?i)(?:what(?:'s| is| are|\u2019s)?|which|enter|provide|paste|send|share|give|type|tell|need|supply|input|have"
     rf"|know)\b[^\n?.!]{{0,80}}{_ASKED_NOUN}"
     rf"[^\n?.!]{{0,80}}(?:[?:.!]|$)|{_ASKED_NOUN}[^\n?.!]{{0,40}}(?:\?|:\s*$)"
 )
-_NOT_ASKING = re.compile(
+_NOT_ASKING = compile_lazily(
     r"(?i)\b(?:should|shall|do you want|would you like|how many|how long|rotate|where|why|when|store|delete|remove)\b"
 )
-_ANSWER = re.compile(
+_ANSWER = compile_lazily(
     r"(?i)\s*(?:(?:it'?s|it is|use|try|sure|ok|yes|here(?: it is| you go)?|the (?:password|token|key|pin|passphrase"
     r"|secret) is|password|pw)[:,]?\s+)?"
     r"[`'\"]?([^\s`'\"]{4,512})[`'\"]?\.?\s*"
@@ -981,7 +982,7 @@ _NO_ANSWER = word_set(
     " right"
 )
 _TAIL = 600
-_SENTENCE = re.compile(r"[^\n.?!]+[.?!]*")
+_SENTENCE = compile_lazily(r"[^\n.?!]+[.?!]*")
 
 
 def asks_for_secret(text: str) -> bool:

@@ -6,7 +6,6 @@ joined text finds it, and `JoinedTexts.pieces` says which part of which field it
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from threadline.redact.heuristics import word_set
+from threadline.redact.patterns import compile_lazily
 
 MAX_DEPTH = 300
 """Deeper values are left out."""
@@ -90,14 +90,14 @@ class Leaf(NamedTuple):
         return self.is_key or (len(self.path) == 1 and self.path[0] not in _TEXT_FIELDS)
 
 
-_PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*\Z")
+_PLAIN_KEY = compile_lazily(r"[A-Za-z_$][\w$-]*\Z")
 _TEXT_FIELDS = frozenset(("content", "summary", "display", "text", "prompt", "lastPrompt", "toolUseResult"))
 ID_FIELDS = word_set(
     "uuid parentUuid logicalParentUuid leafUuid sessionId session_id id tool_use_id toolUseID parentToolUseID"
     " sourceToolUseID sourceToolAssistantUUID messageId requestId agentId timestamp promptId anchor started ended"
 )
 """Fields that contain ids and times."""
-ID_VALUE = re.compile(
+ID_VALUE = compile_lazily(
     r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,16}(?:Z|[+-][0-9:]{5})"
     r"|(?:toolu|srvtoolu|msg|req|agent)_(?:01)?[0-9A-Za-z]{16,32}|a[0-9a-f]{7,16}|L[0-9]{1,9}"
 )
@@ -206,7 +206,7 @@ def _flat_end(text: str) -> int:
     return blank.start() if blank else _FLAT_LENGTH
 
 
-_LAST_BLANK = re.compile(r"\s(?=\S*\Z)")
+_LAST_BLANK = compile_lazily(r"\s(?=\S*\Z)")
 
 
 def _flat_texts(texts: list[str]) -> Iterator[str]:
@@ -293,13 +293,13 @@ def join_leaves(leaves: list[Leaf]) -> JoinedTexts:
 
 
 _SEAM_LENGTH = 512
-_TOKEN_END = re.compile(r"[A-Za-z0-9_+/=.~-]{4,512}\Z")
-_TOKEN_START = re.compile(r"[A-Za-z0-9_+/=.~-]{4,512}")
+_TOKEN_END = compile_lazily(r"[A-Za-z0-9_+/=.~-]{4,512}\Z")
+_TOKEN_START = compile_lazily(r"[A-Za-z0-9_+/=.~-]{4,512}")
 _MIN_SPLIT_TOKEN = 16
 
 
-_ORDINARY_WORD = re.compile(r"[A-Za-z]?[a-z]{1,16}[.]?")
-_DIGEST = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})")
+_ORDINARY_WORD = compile_lazily(r"[A-Za-z]?[a-z]{1,16}[.]?")
+_DIGEST = compile_lazily(r"(?:[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})")
 
 
 def _can_be_halves(first: str, second: str) -> bool:
@@ -333,7 +333,7 @@ def join_seams(leaves: list[Leaf]) -> JoinedTexts:
 
 _FLAT_LENGTH = 400
 _FLAT_TEXTS = 8
-_LINE = re.compile(r"[^\s](?:[^\n]*[^\s])?")
+_LINE = compile_lazily(r"[^\s](?:[^\n]*[^\s])?")
 
 
 def join_lines(leaves: list[Leaf]) -> JoinedTexts:

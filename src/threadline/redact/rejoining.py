@@ -11,6 +11,7 @@ from itertools import pairwise
 from operator import itemgetter
 
 from threadline.redact.decoding import Part
+from threadline.redact.patterns import compile_lazily
 
 # Line ends inside words.
 
@@ -21,16 +22,16 @@ _BLAME_GUTTER = r"\^?[0-9a-f]{7,40}+ (?:[^\s(]{1,120}+ ++)?\([^\n)]{8,100}+\)"
 _LOG_GUTTER = r"[\w.-]{2,40}+[ \t]{1,24}+[|?]"
 _COMMENT = r"(?:#{1,4}|//+!?|--+|;{1,3}|\*{1,2}|%{1,2}|REM|rem|dnl|'|!|>+(?: ?>)*)"
 _PREFIX = rf"[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_COMMENT}|{_PLACE_GUTTER}|{_LOG_GUTTER}|{_BLAME_GUTTER})([ \t]{{0,16}})"
-_MARGIN = re.compile(rf"\n(?:[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_PLACE_GUTTER}|{_LOG_GUTTER})([ \t]{{0,16}})|[+-])")
+_MARGIN = compile_lazily(rf"\n(?:[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_PLACE_GUTTER}|{_LOG_GUTTER})([ \t]{{0,16}})|[+-])")
 # Before the line end is the sign of a continued line, a word that may continue, or a sign that a value follows.
-_LINE_END = re.compile(
+_LINE_END = compile_lazily(
     rf"\n(?:(?<=[\\`^]\n)(?=\S)|(?<=\\\r\n)(?=\S)"
     rf"|(?:(?<={_WORD}{{8}}\n)|(?<=[ \t\r]\n)){_PREFIX}(?={_WORD}{{4}})|(?<=[:=|>]\n){_PREFIX}|(?<=[:=|>]\n)[+-])"
 )
 _CONTINUATION_SIGNS = frozenset("\\`^")
-_LONG_WORD = re.compile(rf"{_WORD}{{8}}")
-_OPEN_END = re.compile(r"[:=][ \t]?[|>]?[+-]?[ \t\r]*\Z")
-_SECRET_WORD = re.compile(r"(?i)pass|secret|token|key|cred|pwd|auth")
+_LONG_WORD = compile_lazily(rf"{_WORD}{{8}}")
+_OPEN_END = compile_lazily(r"[:=][ \t]?[|>]?[+-]?[ \t\r]*\Z")
+_SECRET_WORD = compile_lazily(r"(?i)pass|secret|token|key|cred|pwd|auth")
 _REACH = 80
 _MAX_VALUE_LINES = 8
 
@@ -72,24 +73,26 @@ _JOINT = (
 )
 _LITERAL = r"[\w+/=~.!#$%&*-]"
 _JOINTS = tuple(
-    re.compile(rf"{quote}(?=[ \t+.&~|<\\\r\n])(?<={_LITERAL}{quote}){_JOINT}[fbrFBRuU@$]{{0,2}}{quote}(?={_LITERAL})")
+    compile_lazily(
+        rf"{quote}(?=[ \t+.&~|<\\\r\n])(?<={_LITERAL}{quote}){_JOINT}[fbrFBRuU@$]{{0,2}}{quote}(?={_LITERAL})"
+    )
     for quote in ('"', "'", "`")
 )
 # Calls that join the strings of a list with nothing between them. The list is in the call or before it.
-_JOIN_CALL = re.compile(
+_JOIN_CALL = compile_lazily(
     r"\((?:(?<=\"\"\.join\()|(?<=''\.join\()|(?<=s\.Join\()|(?<=g\.Join\()|(?<=concat\()|(?<=Concat\()|(?<=CONCAT\()"
     r"|(?<=implode\()|(?<=paste0\()|(?<=[\])]\.join\()(?=[\"'`]{2}\))"
     r"|((?<=ppend\()|(?<=strcat\()|(?<=push_str\()|(?<=strncat\()|(?<=\.write\()|(?<=WriteString\()))"
 )
-_APPENDED = re.compile(
+_APPENDED = compile_lazily(
     r"([\"'`])(?<=[\w-]{3}.)(?:[ \t]{0,4}\))?;?\s{0,64}(?:[0-9]{1,6}[ \t]{0,4}[?|:\t][ \t]{0,64})?"
     r"[\w.>-]{0,48}(?:append|Append|concat|push_str|strn?cat|write|WriteString)\((?:\w{1,40},\s?)?\1(?=[\w-]{3})"
 )
 _CALL_REACH = 600
-_LIST_START = re.compile(
+_LIST_START = compile_lazily(
     r"[=:][ \t]{0,4}((?:[\"'`]{2}\.)?[\w.$]{0,40}\(?\s{0,8}(?:\[\]string)?[\[({]?\s{0,40})(?=[\"'`])"
 )
-_LIST_SEPARATOR = re.compile(r"([\"'`])[ \t]{0,8},(?:\s|\\n){0,40}\1")
+_LIST_SEPARATOR = compile_lazily(r"([\"'`])[ \t]{0,8},(?:\s|\\n){0,40}\1")
 
 
 def find_joined_strings(text: str) -> Iterator[Part]:
@@ -114,7 +117,7 @@ _APPEND_REACH = 200
 
 # Carriage returns.
 
-_CARRIAGE_RETURN = re.compile(r"\r(?!\n)")
+_CARRIAGE_RETURN = compile_lazily(r"\r(?!\n)")
 
 
 def find_carriage_returns(text: str) -> Iterator[list[Part]]:
@@ -153,11 +156,11 @@ def _shown_line(line: str) -> str:
 
 # Word diffs.
 
-_CHANGE = re.compile(r"\[-([^\n]{0,500}?)-\]|\{\+([^\n]{0,500}?)\+\}")
-_CHANGE_HINT = re.compile(r"\{(?=\+)")
-_REMOVAL_HINT = re.compile(r"\[(?=-[^\n\]]{1,200}-\])")
+_CHANGE = compile_lazily(r"\[-([^\n]{0,500}?)-\]|\{\+([^\n]{0,500}?)\+\}")
+_CHANGE_HINT = compile_lazily(r"\{(?=\+)")
+_REMOVAL_HINT = compile_lazily(r"\[(?=-[^\n\]]{1,200}-\])")
 # With colours, what is red was removed and what is green was added.
-_COLOURED_CHANGE = re.compile(
+_COLOURED_CHANGE = compile_lazily(
     "\x1b\\[(?:[01];)?(?:31(m[^\x1b\n]{0,2000}\x1b\\[0?m)(?=\x1b\\[(?:[01];)?32m)|32(m[^\x1b\n]{0,2000}\x1b\\[0?m))"
 )
 
@@ -179,9 +182,9 @@ def _unwrap(change: re.Match[str], *, is_kept: bool) -> list[Part]:
 
 # Tables and boxes.
 
-_ROW_END = re.compile(r"\|(?=[ \t]*\r?\n[ \t]*\|)")
+_ROW_END = compile_lazily(r"\|(?=[ \t]*\r?\n[ \t]*\|)")
 _BOX_BARS = "\u2502\u2503\u2551"
-_CELL_END = re.compile(r"[^\s|]{6}[ \t]*\Z")
+_CELL_END = compile_lazily(r"[^\s|]{6}[ \t]*\Z")
 _MAX_COLUMNS = 12
 _MAX_PADDING = 2
 _Cell = tuple[int, int]
@@ -237,9 +240,9 @@ def _wrapped_gap(text: str, upper: _Cell, lower: _Cell, *, is_alone: bool) -> Pa
 
 
 # The marks of psql at the borders of cells: a dot where a value is wrapped, a plus where it has a line end.
-_PSQL_WRAP = re.compile(r"\|\.(?=[\w-])")
-_PSQL_WRAPPED = re.compile(r"\.[ ]?(?=\||\r?\n)")
-_PSQL_LINE_END = re.compile(r"\+(?<=[\w-]{6}\+)\r?\n[^\n|]{0,80}(?:\|[^\n|]{0,80}){0,8}\|[ ](?=[\w-]{4})")
+_PSQL_WRAP = compile_lazily(r"\|\.(?=[\w-])")
+_PSQL_WRAPPED = compile_lazily(r"\.[ ]?(?=\||\r?\n)")
+_PSQL_LINE_END = compile_lazily(r"\+(?<=[\w-]{6}\+)\r?\n[^\n|]{0,80}(?:\|[^\n|]{0,80}){0,8}\|[ ](?=[\w-]{4})")
 
 
 def find_psql_wraps(text: str) -> Iterator[Part]:

@@ -15,6 +15,7 @@ from threadline.redact.entropy import find_random_hex, find_random_value, is_ran
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_secret_name, services_in_name, split_name, word_set
 from threadline.redact.multiline import MAY_CONTINUE, MAY_HAVE_STARTED, BrokenTokenFinder
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.tokens import (
     CONTINUATIONS,
     ESCAPE_SIGNS,
@@ -58,7 +59,7 @@ _MAX_TRAITS = 16384
 _MAX_CACHED_RUN = 128
 # Words that are joined to a run are remembered with it if they are short, as in `https://…` and `"$HOME/…`.
 _MAX_JOINED = 8
-_WORD_BOUNDARY = re.compile(rb"[^\w.~:|$!/+-]")
+_WORD_BOUNDARY = compile_lazily(rb"[^\w.~:|$!/+-]")
 
 
 def find_in_runs(view: bytes, broken: BrokenTokenFinder, find_encoded: FindEncoded | None) -> Iterator[Span]:
@@ -220,8 +221,8 @@ _ID_PREFIXES = tuple(
     for colon in (":", ": ")
 )
 _PATH_STARTS = frozenset(b"/.~")
-_DIGIT = re.compile(rb"[0-9]")
-_UPPER = re.compile(rb"[A-Z]")
+_DIGIT = compile_lazily(rb"[0-9]")
+_UPPER = compile_lazily(rb"[A-Z]")
 _ASSIGNMENT_SIGNS = b"=:>,"
 _BETWEEN = b" \t\"'`\\"
 # The two bytes before a value: an assignment sign, or a blank or quote that may follow one.
@@ -231,8 +232,8 @@ _MAY_FOLLOW_NAME = frozenset(
     for first in (range(256) if last in _ASSIGNMENT_SIGNS else _ASSIGNMENT_SIGNS + _BETWEEN)
 )
 _AROUND = b" \t\"'`\\)]=:>,"
-_NAME_BACKWARDS = re.compile(rb"[A-Za-z0-9_.-]*+")
-_VALUE = re.compile(rb"[A-Za-z0-9_+/=.~%-]{20,512}")
+_NAME_BACKWARDS = compile_lazily(rb"[A-Za-z0-9_.-]*+")
+_VALUE = compile_lazily(rb"[A-Za-z0-9_+/=.~%-]{20,512}")
 _VALUE_ENDS = frozenset(b"\"'`\\ \t\r\n,;)}]<&|")
 # Values with these names are long and look random, but are not secret.
 _HARMLESS_NAMES = word_set(
@@ -244,7 +245,7 @@ _HARMLESS_NAMES = word_set(
     " alg kid thumbprint publickey modulus address tx block chunk asset bundle"
 )
 
-_DIGEST_NAME = re.compile(r"(?i)(?:.*[_.-])?(?:sha-?[0-9]{1,3}|md5|h1|crc32c?|blake[23][a-z]?|integrity|etag)")
+_DIGEST_NAME = compile_lazily(r"(?i)(?:.*[_.-])?(?:sha-?[0-9]{1,3}|md5|h1|crc32c?|blake[23][a-z]?|integrity|etag)")
 
 _Services = tuple[tuple[re.Pattern[str], str], ...]
 

@@ -36,6 +36,7 @@ from threadline.redact.multiline import (
     broken_anchor_pattern,
     find_private_keys,
 )
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.personal import find_personal_data
 from threadline.redact.prefilter import RareMarks
 from threadline.redact.runs import classify_name, find_in_runs
@@ -144,7 +145,7 @@ def merge_overlapping(spans: list[Span]) -> list[tuple[int, int, Span]]:
     return merged
 
 
-_PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*\Z")
+_PLAIN_KEY = compile_lazily(r"[A-Za-z_$][\w$-]*\Z")
 
 
 def find_in_value(value: Any, *, personal: bool = False) -> Iterator[tuple[str, str, str]]:
@@ -276,11 +277,11 @@ def find_in_encoded(view: bytes, start: int, end: int) -> Span | None:
     return None
 
 
-_SHORT_VALUE = re.compile(rb"[A-Za-z0-9_:-]{10,32}(?![A-Za-z0-9_-])")
+_SHORT_VALUE = compile_lazily(rb"[A-Za-z0-9_:-]{10,32}(?![A-Za-z0-9_-])")
 _SHORT_REST = rb"[a-z0-9_.-]{0,24}(?:\\*[\"'`])?[ \t]{0,4}(?:=>|:=|=|:|>)[ \t]{0,4}(?:\\*[\"'`])?"
 # Services whose credentials are shorter than a run, each searched for by a rare letter of its name.
 _SHORT_SERVICES = tuple(
-    (word, re.compile(name + _SHORT_REST))
+    (word, compile_lazily(name + _SHORT_REST))
     for word, name in (
         (prefilter.AIRTABLE, rb"b(?<=airtab)le"),
         (prefilter.CONTRIBSYS, rb"b(?<=contrib)sys"),

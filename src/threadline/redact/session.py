@@ -19,6 +19,7 @@ from threadline.redact.assignments import is_credible
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_distinctive, is_password_in_prose, is_secret_name, kind_of, word_set
 from threadline.redact.metrics import keep_metrics
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.records import (
     VALUE_KEYS,
     FormatWords,
@@ -194,7 +195,7 @@ _NAME_KEYS = word_set(
 
 
 _TEXT_KEYS = frozenset(("content", "data", "text", "body"))
-_INPUT_FIELD = re.compile(r" (?:input|field|textbox|text box|box|textfield)\Z", re.IGNORECASE)
+_INPUT_FIELD = compile_lazily(r" (?:input|field|textbox|text box|box|textfield)\Z", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
@@ -234,12 +235,12 @@ def find_printed(text: str) -> list[Span]:
 
 _COMMAND_FIELDS = ("command", "cmd", "script", "code")
 _FILE_FIELDS = ("file_path", "path", "filename", "uri", "notebook_path")
-_SHELL_INPUT = re.compile(r"<bash-input>(.*?)</bash-input>", re.DOTALL)
-_SHELL_OUTPUT = re.compile(r"<bash-stdout>(.*?)</bash-stdout>", re.DOTALL)
-_BACKGROUND_ID = re.compile(
+_SHELL_INPUT = compile_lazily(r"<bash-input>(.*?)</bash-input>", re.DOTALL)
+_SHELL_OUTPUT = compile_lazily(r"<bash-stdout>(.*?)</bash-stdout>", re.DOTALL)
+_BACKGROUND_ID = compile_lazily(
     r"(?:running in (?:the )?background with (?:task )?ID:?|shell ID:?)\s*([\w-]{2,40})", re.IGNORECASE
 )
-_ANSWERED = re.compile(r'"([^"\n]{4,500})"="([^"\n]{1,500})"')
+_ANSWERED = compile_lazily(r'"([^"\n]{4,500})"="([^"\n]{1,500})"')
 
 
 class ConversationContext:

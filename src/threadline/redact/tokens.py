@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from threadline.redact.checksums import has_checksum, is_filler, is_random
 from threadline.redact.formats import FORMATS, Span, TokenFormat
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.prefilter import MAX_SIGNS, PHRASE, RareMarks, match_at_sign, trie_pattern
 
 MIN_RUN = 18
@@ -21,19 +22,19 @@ WORD_TABLE = bytes(0x41 if byte in _WORD_BYTES else 0x20 for byte in range(256))
 RUN = re.compile(b"A" * MIN_RUN + b"A*+")
 _MAX_JOINED = 80
 _LONG_BASE64 = 400
-_JOINED_BACKWARDS = re.compile(rb"[\w.~:|$!/+-]{1,80}")
+_JOINED_BACKWARDS = compile_lazily(rb"[\w.~:|$!/+-]{1,80}")
 JOINING_BYTES = frozenset(b":|$!")
 CONTINUATIONS = (b"=", b"::")
 """What may join a run to the rest of a token after it."""
 _ANCHOR_ENDS = frozenset(b"_.~:|$-")
 _KEY_LENGTH = 3
 _LOOSE_ENDS = frozenset(("_", "-", "."))
-_LOOSE_BODY = re.compile(rb"[A-Za-z0-9_-]{20,400}(?![A-Za-z0-9_-])")
-_ALL_CLASSES = re.compile(rb"(?=[^0-9]*[0-9])(?:(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])|[0-9a-f_]{32,}\Z)")
-_AZURE = re.compile(rb"Q~[A-Za-z0-9_~.-]{31,34}")
+_LOOSE_BODY = compile_lazily(rb"[A-Za-z0-9_-]{20,400}(?![A-Za-z0-9_-])")
+_ALL_CLASSES = compile_lazily(rb"(?=[^0-9]*[0-9])(?:(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])|[0-9a-f_]{32,}\Z)")
+_AZURE = compile_lazily(rb"Q~[A-Za-z0-9_~.-]{31,34}")
 _AZURE_PREFIX = 4
 _ESCAPES = frozenset(b"nrtbf")
-_UNICODE = re.compile(rb"u[0-9a-fA-F]{4}")
+_UNICODE = compile_lazily(rb"u[0-9a-fA-F]{4}")
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
@@ -113,23 +114,23 @@ _TAILS, _HEADS, _WORD_LENGTHS, _RUN_LENGTHS = _index_rules()
 _PADDED_LENGTHS = {length for length, rules in _RUN_LENGTHS.items() if any(r.rule.token.endswith("=") for r in rules)}
 # One lookbehind at the end of a word decides whether an anchor may end there. One match at the start of a word decides
 # whether an anchor starts there.
-_TAIL = re.compile(b"[_.~:|$-](?<=" + trie_pattern(_TAILS) + b")")
+_TAIL = compile_lazily(b"[_.~:|$-](?<=" + trie_pattern(_TAILS) + b")")
 _HEAD_ANCHORS = sorted({rule.anchor for rules in _HEADS.values() for rule in rules})
-_HEAD = re.compile(
+_HEAD = compile_lazily(
     b"(?:[A-Za-z0-9]*+[_.~:|$!/+-])*?(?=["
     + b"".join(sorted({re.escape(anchor[:1]) for anchor in _HEAD_ANCHORS}))
     + b"])("
     + trie_pattern(_HEAD_ANCHORS)
     + b")"
 )
-_WORD_END = re.compile(rb"[A-Za-z0-9]*+[_.~:|$!/+-]")
+_WORD_END = compile_lazily(rb"[A-Za-z0-9]*+[_.~:|$!/+-]")
 # The next long word and the words before it. It is matched at the start of a word, so each letter is read once.
-_LONG_WORD = re.compile(rb"(?:[A-Za-z0-9_-]{0,23}+[^A-Za-z0-9_-])*+([A-Za-z0-9_-]{24,}+)")
+_LONG_WORD = compile_lazily(rb"(?:[A-Za-z0-9_-]{0,23}+[^A-Za-z0-9_-])*+([A-Za-z0-9_-]{24,}+)")
 _BACKSLASH, _PERCENT, _SPACE = b"\\% "
 ESCAPE_SIGNS = frozenset((_BACKSLASH, _PERCENT))
 _DOT = b"."[0]
 _IN_BASE64 = frozenset(b"+/")
-_BASE64 = re.compile(rb"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{20}")
+_BASE64 = compile_lazily(rb"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{20}")
 
 
 def skip_escape(view: bytes, start: int) -> int:
@@ -218,17 +219,17 @@ def find_azure_secrets(view: bytes) -> Iterator[Span]:
 
 # Wallets: the words of a seed phrase after a label, and Solana's list of 64 numbers.
 _SEED_LABELS = (b"phrase", b"mnemonic")
-_SEED_QUALIFIER = re.compile(rb"(?:mnemonic|seed|recovery|secret|backup|wallet|bip-?39)[ _-]?\Z")
-_AFTER_SEED_LABEL = re.compile(
+_SEED_QUALIFIER = compile_lazily(rb"(?:mnemonic|seed|recovery|secret|backup|wallet|bip-?39)[ _-]?\Z")
+_AFTER_SEED_LABEL = compile_lazily(
     rb"s?(?:[ _-](?:phrase|words?|code|seed)s?)?(?:[ \t]{1,2}(?:is|are|was|were|for|of|my|the|our|wallet|account)){0,4}"
     rb"(?:[\s\"'`:=>|*(\[-]|\\+[nrt\"]){1,40}"
 )
 _SEED_SEPARATOR = rb"(?:[\s,;|\"'`]|\\+[nrt\"]){1,12}"
 _SEED_NUMBER = rb"(?:[0-9]{1,2}[.):]?[ \t]{0,3})?"
-_SEED_WORDS = re.compile(
+_SEED_WORDS = compile_lazily(
     _SEED_NUMBER + rb"[a-z]{3,8}(?![a-z])(?:" + _SEED_SEPARATOR + _SEED_NUMBER + rb"[a-z]{3,8}(?![a-z])){11,23}"
 )
-_SEED_WORD = re.compile(rb"(?<![a-z\\])[a-z]{3,8}(?![a-z])|(?<=\\[nrt])[a-z]{3,8}(?![a-z])")
+_SEED_WORD = compile_lazily(rb"(?<![a-z\\])[a-z]{3,8}(?![a-z])|(?<=\\[nrt])[a-z]{3,8}(?![a-z])")
 _SEED_LENGTHS = (24, 21, 18, 15, 12)
 # Frequent words that are not in the list of BIP 39.
 _NOT_SEED_WORDS = frozenset(
@@ -238,15 +239,15 @@ _NOT_SEED_WORDS = frozenset(
 )
 # After these words a phrase must be alone: on its line, or one numbered word on each line.
 _LOOSE_SEED_LABELS = (b"wallet", b"seed")
-_AFTER_LOOSE_LABEL = re.compile(
+_AFTER_LOOSE_LABEL = compile_lazily(
     rb"s?(?:\.txt|[ _-](?:words?|backup|key)s?)?[\"'`*]{0,3}[ \t]{0,4}[:=](?:[\s\"'`>|*]|\\+[nrt\"]){0,40}"
 )
-_AFTER_SEED_WORDS = re.compile(rb"[ \t]{0,8}[.;,]?(?:[\r\n\"'`]|\\+[nr\"]|\Z)")
-_WALLET_LABEL = re.compile(rb"solana|keypair|wallet|secret_?key|private_?key|id\.json")
+_AFTER_SEED_WORDS = compile_lazily(rb"[ \t]{0,8}[.;,]?(?:[\r\n\"'`]|\\+[nr\"]|\Z)")
+_WALLET_LABEL = compile_lazily(rb"solana|keypair|wallet|secret_?key|private_?key|id\.json")
 _WALLET_REACH = 400
 _MARGIN, _MAX_MARGIN = b" \t\r\n0123456789?", 40
-_WALLET_BYTES = re.compile(rb"\[(?=[\s0-9])\s{0,4}(?:[0-9]{1,3}\s{0,4},\s{0,8}){63}[0-9]{1,3}\s{0,4}\]")
-_NUMBER = re.compile(rb"[0-9]+")
+_WALLET_BYTES = compile_lazily(rb"\[(?=[\s0-9])\s{0,4}(?:[0-9]{1,3}\s{0,4},\s{0,8}){63}[0-9]{1,3}\s{0,4}\]")
+_NUMBER = compile_lazily(rb"[0-9]+")
 _MIN_DISTINCT_WORDS, _MIN_DISTINCT_NUMBERS, _MAX_BYTE = 10, 24, 255
 
 

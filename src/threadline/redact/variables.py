@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from threadline.redact.formats import FORMATS, Span
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.prefilter import trie_pattern
 from threadline.redact.tokens import find_token_uncached
 
@@ -13,11 +14,11 @@ _MIN_ANCHOR = 3
 _ANCHORS = {anchor.encode() for rule in FORMATS for anchor in rule.anchors if len(anchor) >= _MIN_ANCHOR}
 _QUOTE = rb"\\?[\"'`]?"
 _VALUE = rb"([A-Za-z0-9_+/.~=-]{2,400})(?![A-Za-z0-9_+/.~=-])"
-_FIRST_HALF = re.compile(
+_FIRST_HALF = compile_lazily(
     rb"=[ \t]?+[\"'`]?+(?=" + trie_pattern(_ANCHORS) + rb")" + _VALUE + rb"(?=\\?[\"'`;,]|\s|\\n|\Z)"
 )
-_PLAIN_NAME = re.compile(rb"[a-z_.]+")
-_NAME_BACKWARDS = re.compile(rb"[ \t]?([A-Za-z0-9_]{1,40})")
+_PLAIN_NAME = compile_lazily(rb"[a-z_.]+")
+_NAME_BACKWARDS = compile_lazily(rb"[ \t]?([A-Za-z0-9_]{1,40})")
 _ASSIGN = rb"[ \t]{0,4}:?=[ \t]{0,4}"
 _OPERATOR = rb"[ \t]?(?:\+|\.\.?|\|\||&|<>)[ \t]?"
 _NO_LETTER = rb"(?<![A-Za-z0-9_])"

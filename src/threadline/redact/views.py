@@ -8,34 +8,35 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
 from threadline.redact.decoding import Part, find_encoded, find_escapes, find_lookalikes, foreign_characters
+from threadline.redact.patterns import compile_lazily
 from threadline.redact.rejoining import find_broken
 
 # By the standard a sequence may also end with a backslash or a bracket. None does in practice, and another sequence may
 # start there.
 _SEQUENCE_END = "[0-?]{0,64}[ !$]?[A-Za-z@`{|}~]"
 # Colours and other terminal sequences, unescaped. Each starts with a rare character, which makes the search fast.
-_SEQUENCE = re.compile(f"\x1b(?:\\[{_SEQUENCE_END}|\\][^\x07\x1b]{{0,512}}(?:\x07|\x1b\\\\)|[()][AB0])")
-_SEQUENCE_8_BIT = re.compile(f"\x9b{_SEQUENCE_END}")
+_SEQUENCE = compile_lazily(f"\x1b(?:\\[{_SEQUENCE_END}|\\][^\x07\x1b]{{0,512}}(?:\x07|\x1b\\\\)|[()][AB0])")
+_SEQUENCE_8_BIT = compile_lazily(f"\x9b{_SEQUENCE_END}")
 # The same escaped, in JSON, in JSON within JSON, and in programs.
-_MAYBE_ESCAPED_SEQUENCE = re.compile(r"\[(?<=(?:1b|1B|33|\\e)\[)")
-_ESCAPED_SEQUENCE = re.compile(rf"\\\\{{0,15}}(?:u001[bB]|x1[bB]|033|e)\[{_SEQUENCE_END}")
+_MAYBE_ESCAPED_SEQUENCE = compile_lazily(r"\[(?<=(?:1b|1B|33|\\e)\[)")
+_ESCAPED_SEQUENCE = compile_lazily(rf"\\\\{{0,15}}(?:u001[bB]|x1[bB]|033|e)\[{_SEQUENCE_END}")
 # Invisible characters, unescaped and escaped; backspace; NUL.
 # All that Unicode calls default-ignorable, and marks that are drawn over a letter. A variation selector counts only
 # inside a word, because emoji have one.
-_INVISIBLE = re.compile(
+_INVISIBLE = compile_lazily(
     "[\u200b-\u200f\u2060-\u206f\ufeff\u00ad\u202a-\u202e\u0300-\u036f\u20d0-\u20e2\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0"
     "\ufff0-\ufff8\ufe00-\ufe0f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_SELECTOR_IN_WORD = re.compile("[\ufe00-\ufe0f](?<=[!-~].)(?=[!-~])")
-_ESCAPED_INVISIBLE = re.compile(
+_SELECTOR_IN_WORD = compile_lazily("[\ufe00-\ufe0f](?<=[!-~].)(?=[!-~])")
+_ESCAPED_INVISIBLE = compile_lazily(
     r"\\\\{0,15}(?:u(?:0000|200[b-fB-F]|202[a-eA-E]|206[0-9a-fA-F]|[fF][eE][fF][fF]|00[aA][dD]|034[fF]|061[cC]|115[fF]|1160"
     r"|17[bB][45]|180[b-fB-F]|3164|[fF][fF][aA]0|[fF][eE]0[0-9a-fA-F])|x00"
     # Before something hidden it may be the start of another sequence, which the next view shows.
     r"|0(?![0-9\\?\x00-\x1f\x7f-\U0010ffff]))"
 )
-_BACKSPACE = re.compile("\x08")
-_NUL = re.compile("\0")
-_CARET_NUL = re.compile(r"\^@")
+_BACKSPACE = compile_lazily("\x08")
+_NUL = compile_lazily("\0")
+_CARET_NUL = compile_lazily(r"\^@")
 
 
 def find_hidden(text: str, plain: str, foreign: str) -> list[Part]:
@@ -112,7 +113,7 @@ _BUDGET_FACTOR = 4
 
 
 # Most texts of a transcript are names, ids, times and short paths.
-_PLAIN_WORD = re.compile(r"[A-Za-z0-9_.:/ -]{0,19}|[0-9a-f-]{36}|(?:toolu|msg|req|agent)_\w{0,40}", re.ASCII)
+_PLAIN_WORD = compile_lazily(r"[A-Za-z0-9_.:/ -]{0,19}|[0-9a-f-]{36}|(?:toolu|msg|req|agent)_\w{0,40}", re.ASCII)
 
 
 def text_views(text: str) -> Iterator[TextView]:
@@ -145,9 +146,9 @@ _MAX_LINE = 2000
 _MARK_CONTEXT = 600
 _WORD_CLASS = "[A-Za-z0-9_-]"
 # Each starts with a rare sign, which makes the search fast. Both sides must be part of a word.
-_MARKDOWN_ESCAPE = re.compile(r"\\(?<=[A-Za-z0-9]\\)\\{0,3}(?=[_*~-][A-Za-z0-9])")
+_MARKDOWN_ESCAPE = compile_lazily(r"\\(?<=[A-Za-z0-9]\\)\\{0,3}(?=[_*~-][A-Za-z0-9])")
 _EMPHASIS = tuple(
-    re.compile(f"{sign}(?<={_WORD_CLASS}{{3}}{sign}){rest}(?={_WORD_CLASS}{{4}})")
+    compile_lazily(f"{sign}(?<={_WORD_CLASS}{{3}}{sign}){rest}(?={_WORD_CLASS}{{4}})")
     for sign, rest in (
         (r"\*", r"\*{0,2}"),
         ("~", "~"),
