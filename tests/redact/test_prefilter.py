@@ -85,5 +85,5 @@ def test_finds_rare_words_at_every_position(text: str, kind: str, value: str) ->
 def test_find_rare_marks_reports_a_dash_to_every_search() -> None:
     """A dash that may start an option and may also end the prefix of a token is reported for both."""
     marks = find_rare_marks(b"glpat--token \\n")
-    assert marks.options == [5]
+    assert marks.long_options == [5]
     assert marks.dashes == [5]

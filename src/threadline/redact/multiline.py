@@ -12,8 +12,8 @@ from itertools import product
 
 from threadline.redact import prefilter
 from threadline.redact.formats import FORMATS, Span
-from threadline.redact.patterns import compile_lazily
-from threadline.redact.prefilter import RareMarks, match_at_places, match_at_sign, trie_pattern
+from threadline.redact.patterns import compile_lazily, trie_pattern
+from threadline.redact.prefilter import RareMarks, match_at_places, match_at_sign
 from threadline.redact.tokens import MIN_RUN, find_token_uncached
 
 PRIVATE_KEY = "private-key"

@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled when they are first used.
+"""Build regular expressions: compile them when they are first used, and search for many words at once.
 
 The rules have hundreds of patterns, and compiling them takes longer than scanning a short transcript. Most texts need
 few of them.
@@ -7,6 +7,7 @@ few of them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, AnyStr, cast
 
 _ATTRIBUTES = ("match", "fullmatch", "search", "finditer", "findall", "sub", "split", "groups", "groupindex")
@@ -34,3 +35,36 @@ def compile_lazily(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     ['1', '22']
     """
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
+
+
+def trie_pattern(words: Iterable[AnyStr]) -> AnyStr:
+    """A regular expression that matches the words, longest first.
+
+    >>> trie_pattern(["ab", "ac", "d"])
+    '(?:d|a(?:c|b))'
+    """
+    root: dict[Any, Any] = {}
+    empty: Any = None
+    for word in words:
+        node = root
+        empty = word[:0]
+        for at in range(len(word)):
+            node = node.setdefault(word[at : at + 1], {})
+        node[empty] = {}
+    pattern: AnyStr = _node_pattern(root, empty)
+    return pattern
+
+
+def _node_pattern(root: dict[Any, Any], empty: Any) -> Any:
+    """The pattern of a trie node. Unbranched runs are one step, because a word may have thousands of letters."""
+    texts = isinstance(empty, str)
+    parts = []
+    for first, below in sorted(root.items(), reverse=True):
+        run, node = first, below
+        while len(node) == 1 and empty not in node:
+            ((letter, node),) = node.items()
+            run += letter
+        parts.append(re.escape(run) + (_node_pattern(node, empty) if node and set(node) != {empty} else empty))
+    if len(parts) == 1:
+        return parts[0]
+    return f"(?:{'|'.join(parts)})" if texts else b"(?:" + b"|".join(parts) + b")"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, AnyStr
 
 # The letters after the shared one come first, because they fail fastest.
 _WORDS_BY_LETTER = (
@@ -107,36 +106,3 @@ def match_at_places(pattern: re.Pattern[bytes], view: bytes, places: list[int]) 
         if match is not None:
             done = match.end()
             yield match
-
-
-def trie_pattern(words: Iterable[AnyStr]) -> AnyStr:
-    """A regular expression that matches the words, longest first.
-
-    >>> trie_pattern(["ab", "ac", "d"])
-    '(?:d|a(?:c|b))'
-    """
-    root: dict[Any, Any] = {}
-    empty: Any = None
-    for word in words:
-        node = root
-        empty = word[:0]
-        for at in range(len(word)):
-            node = node.setdefault(word[at : at + 1], {})
-        node[empty] = {}
-    pattern: AnyStr = _node_pattern(root, empty)
-    return pattern
-
-
-def _node_pattern(root: dict[Any, Any], empty: Any) -> Any:
-    """The pattern of a trie node. Unbranched runs are one step, because a word may have thousands of letters."""
-    texts = isinstance(empty, str)
-    parts = []
-    for first, below in sorted(root.items(), reverse=True):
-        run, node = first, below
-        while len(node) == 1 and empty not in node:
-            ((letter, node),) = node.items()
-            run += letter
-        parts.append(re.escape(run) + (_node_pattern(node, empty) if node and set(node) != {empty} else empty))
-    if len(parts) == 1:
-        return parts[0]
-    return f"(?:{'|'.join(parts)})" if texts else b"(?:" + b"|".join(parts) + b")"

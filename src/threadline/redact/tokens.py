@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from threadline.redact.checksums import has_checksum, is_filler, is_random
 from threadline.redact.formats import FORMATS, Span, TokenFormat
-from threadline.redact.patterns import compile_lazily
-from threadline.redact.prefilter import MAX_SIGNS, PHRASE, RareMarks, match_at_sign, trie_pattern
+from threadline.redact.patterns import compile_lazily, trie_pattern
+from threadline.redact.prefilter import MAX_SIGNS, PHRASE, RareMarks, match_at_sign
 
 MIN_RUN = 18
 _WORD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.~"

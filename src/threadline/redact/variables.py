@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from threadline.redact.formats import FORMATS, Span
-from threadline.redact.patterns import compile_lazily
-from threadline.redact.prefilter import trie_pattern
+from threadline.redact.patterns import compile_lazily, trie_pattern
 from threadline.redact.tokens import find_token_uncached
 
 _MIN_ANCHOR = 3
