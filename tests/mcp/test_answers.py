@@ -13,6 +13,8 @@ from tests.transcripts import Pen, Writer, call, prompt, reply, transcript, writ
 import threadline
 from threadline.errors import Ambiguous, BadQuery, NotFound
 from threadline.mcp import Answers
+from threadline.mcp.quoting import Answer
+from threadline.model.text import format_amount
 from threadline.redact import Settings
 
 FIRST = "5e551011-0000-4000-8000-00000000000a"
@@ -108,8 +110,11 @@ def test_files(answers: Answers, home: Path, tmp_path: Path) -> None:
     assert "+wings = 2" in quoted(answers.file_history("heron.py"))
     assert answers.file_history("emu.py").startswith("No session in scope")
     assert quoted(answers.blame(str(file))) == (
-        f"1  {FIRST[:8]} turn 1  wings = 2\n2  {FIRST[:8]} turn 1  password = '<secret-1>'"
+        f"1  {FIRST[:8]} turn 1  wings = 2\n2  {FIRST[:8]} turn 1  password = '<secret-1>'\n"
+        f"Prompt of {FIRST[:8]} turn 1: Deploy the heron service with password = '<secret-1>'"
     )
+    file.write_text("wings = 3\n")
+    assert quoted(answers.blame(str(file))).startswith("1  ?  wings = 3")
     scoped = Answers(partial(threadline.open, home), Path("/work/app"), Settings())
     with pytest.raises(BadQuery, match="another directory"):
         scoped.blame(str(file))
@@ -122,7 +127,7 @@ def test_usage_and_why(answers: Answers, home: Path) -> None:
     assert f"{total.tokens:,} tokens, {total.charges:,} requests." in answers.usage()
     assert len(quoted(answers.usage(by="session")).splitlines()) == 3
     assert "Prompt: Deploy the heron" in quoted(answers.why(FIRST))
-    assert "in total" in answers.why()
+    assert answers.why().startswith(f"{format_amount(total.amount)} in total.")
 
 
 def test_sql(answers: Answers) -> None:
@@ -171,6 +176,16 @@ def test_answers_are_limited(answers: Answers, limit: int) -> None:
     assert len(answer) <= 3 * limit
     assert "more characters]" in answer
     assert answer.endswith("The answer was cut. Ask for less, or raise max_tokens.")
+
+
+def test_what_was_left_out_is_counted() -> None:
+    """Texts that fit, one that is cut or does not fit, and the rest add up."""
+    for length in range(1, 200, 7):
+        answer = Answer(300, str)
+        texts = [f"{number:03}" + "x" * length for number in range(100)]
+        left = answer.quote_all(texts)
+        whole = sum(text in str(answer).splitlines() for text in texts)
+        assert (whole + left, answer.is_full) == (100, True)
 
 
 def test_new_sessions_are_read(answers: Answers, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

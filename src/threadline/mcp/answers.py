@@ -14,6 +14,7 @@ from threadline.archive import Archive
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound
 from threadline.home_files import opened_in_home
 from threadline.mcp.quoting import Answer
+from threadline.model.blame import BlamedLine
 from threadline.model.ledger import sum_amounts
 from threadline.model.places import Place
 from threadline.model.tables import Hit
@@ -206,11 +207,16 @@ class Answers:
         if self._redactor is not None:
             self._redactor.learn("\n".join(line.text for line in result.lines))
         answer = self._answer(max_tokens)
-        answer.say(f"{count(len(result.lines), 'line')}: number, session and turn or commit, text.")
+        answer.say(f"{count(len(result.lines), 'line')}: number, writer, text. ? means that the writer is not known.")
         for line in result.lines:
-            source = f"{str(line.session)[:8]} turn {line.turn}" if line.session else line.commit or "unknown"
-            if not answer.quote(f"{line.line}  {source}  {line.text}"):
+            if not answer.quote(f"{line.line}  {_writer_of(line)}  {line.text}"):
                 break
+        prompts = {(line.session, line.turn): line.prompt for line in result.lines if line.session and line.prompt}
+        for (session, turn), prompt in prompts.items():
+            text = one_line(str(prompt), _PROMPT_LENGTH)
+            if not answer.quote(f"Prompt of {str(session)[:8]} turn {turn}: {text}"):
+                break
+        answer.quote_all(result.statements)
         return str(answer)
 
     # --- parts of answers
@@ -377,6 +383,14 @@ def _decode(lines: Iterable[bytes]) -> Iterator[Any]:
         except ValueError:
             if line.strip():
                 yield line.decode(errors="replace")
+
+
+def _writer_of(line: BlamedLine) -> str:
+    if not line.known:
+        return "?"
+    if line.session is None:
+        return f"commit {str(line.commit)[:8]}"
+    return f"{str(line.session)[:8]} turn {line.turn}" if line.turn is not None else str(line.session)[:8]
 
 
 def _quote_word(word: str) -> str:
