@@ -691,7 +691,7 @@ class Archive:
         findings = [finding for insight in insights for finding in insight.waste]
         amounts = [insight.attribution.amount for insight in insights]
         if index is not None:
-            findings += index.stored_waste(stored)
+            findings += index.stored_waste(stored, chosen)
             amounts.append(index.stored_causes(stored).totals().amount)
         return WasteList(filter_waste(findings, chosen, names), sum_amounts(amounts))
 

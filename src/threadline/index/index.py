@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from threadline.insight import OutcomeFacts, ResultCost, ToolCall
     from threadline.model.calls import FileList, ListedCall
     from threadline.model.summaries import KnownLinks
-    from threadline.model.waste import Waste
+    from threadline.model.waste import Waste, WasteLimits
     from threadline.reports import RecentUsage, SessionRef
 
 _Value = TypeVar("_Value")
@@ -481,11 +481,11 @@ class Index:
 
         return StoredCauses(self._connection, sessions)
 
-    def stored_waste(self, sessions: Iterable[StoredSession]) -> list[Waste]:
-        """What stored sessions spent without need."""
+    def stored_waste(self, sessions: Iterable[StoredSession], limits: WasteLimits) -> list[Waste]:
+        """What stored sessions spent without need; what is below the limits may be missing."""
         from threadline.index.insights import read_waste
 
-        return list(read_waste(self._connection, sessions))
+        return list(read_waste(self._connection, sessions, limits))
 
     def store_insights(self, insights: Sequence[NewInsight], generation: str) -> bool:
         """Store the insights into sessions as they were in a generation of the index.

@@ -27,7 +27,7 @@ from threadline.model.homes import Homes
 from threadline.model.ledger import Charge, sum_amounts
 from threadline.model.places import AgentId, Place, SessionId
 from threadline.model.text import format_decimal
-from threadline.model.waste import Waste
+from threadline.model.waste import Waste, WasteLimits
 
 if TYPE_CHECKING:
     from threadline.insight import SessionInsight
@@ -204,8 +204,10 @@ WHERE i.insight_id IN {_NUMBERS}
 ORDER BY CAST(c.amount AS REAL) DESC, COALESCE(t.path || ':' || c.line, 'None'), c.kind, c.label LIMIT {{limit}}"""  # noqa: S608 - our own words
 
 
-def read_waste(connection: sqlite3.Connection, sessions: Iterable[StoredSession]) -> Iterator[Waste]:
-    """Yield what stored sessions spent without need."""
+def read_waste(
+    connection: sqlite3.Connection, sessions: Iterable[StoredSession], limits: WasteLimits
+) -> Iterator[Waste]:
+    """Yield what stored sessions spent without need, without most of what is below the limits."""
     projects = {session.number: session.project for session in sessions}
     paths = {
         number: decode_path(path) for number, path in connection.execute("SELECT transcript_id, path FROM transcripts")
@@ -223,7 +225,9 @@ def read_waste(connection: sqlite3.Connection, sessions: Iterable[StoredSession]
         estimated,
         agent,
         turn,
-    ) in connection.execute(_SELECT_WASTE, (json.dumps(list(projects)),)):
+    ) in connection.execute(
+        _SELECT_WASTE, (json.dumps(list(projects)), float(limits.min_amount) - _ROUNDING, limits.min_tokens)
+    ):
         yield Waste(
             detector,
             session,
@@ -240,9 +244,11 @@ def read_waste(connection: sqlite3.Connection, sessions: Iterable[StoredSession]
         )
 
 
+_ROUNDING = 1e-9  # USD: what a sum of floating-point numbers may be wrong by; amounts are compared exactly afterwards
 _SELECT_WASTE = f"""SELECT f.insight_id, i.session, f.detector, f.label, f.evidence, f.advice, f.places, f.tokens,
     f.amount, f.estimated, f.agent, f.turn
-FROM waste_rows f JOIN insights i USING(insight_id) WHERE f.insight_id IN {_NUMBERS}"""  # noqa: S608 - our own words
+FROM waste_rows f JOIN insights i USING(insight_id)
+WHERE f.insight_id IN {_NUMBERS} AND CAST(f.amount AS REAL) >= ? AND f.tokens >= ?"""  # noqa: S608 - our own words
 
 
 class NewInsight(Struct, frozen=True):
