@@ -318,7 +318,7 @@ class Index:
 
     def links(self) -> KnownLinks:
         """All summaries, and the sessions that contain the entries they name."""
-        from threadline.index.summary_queries import read_links
+        from threadline.index.queries import read_links
 
         return self.cached("links", lambda: read_links(self._connection))
 
