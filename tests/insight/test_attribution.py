@@ -16,6 +16,7 @@ from tests.transcripts import SESSION, Part, chain, lines, prompt, reply, transc
 from threadline import read
 from threadline.insight import GROUP_KEYS, attribute_costs, group_rows
 from threadline.model.attribution import Attribution, CauseKind, CostCause
+from threadline.model.context import ContextCategory
 
 # Sonnet: USD per token.
 INPUT, WRITE, HOUR, READ, OUTPUT = (Decimal(price) / 1_000_000 for price in ("3", "3.75", "6", "0.3", "15"))
@@ -163,6 +164,13 @@ def test_rows_sum_to_the_amount(steps: list[Any]) -> None:
         )
         parts.append(prompt(text or "x"))
     why(*parts)
+
+
+def test_every_part_of_a_window_is_a_kind_of_cause() -> None:
+    """Under the same name."""
+    assert {category: CauseKind(category) for category in ContextCategory} == {
+        category: CauseKind[category.name] for category in ContextCategory
+    }
 
 
 def test_rows_sum_to_the_amount_of_every_case() -> None:

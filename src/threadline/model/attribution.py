@@ -7,27 +7,28 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from threadline.model.context import ContextCategory
 from threadline.model.ledger import EXACT
 from threadline.model.places import AgentId, Place, SessionId
 
 
 class CauseKind(StrEnum):
-    """What a cost was caused by.
+    """What a cost was caused by: a part of the context window, or a request by itself.
 
     `agent` is a subagent without a transcript, `other` a request whose prompt is not in the transcript, and `unseen`
     what is in the window and not in the transcript.
     """
 
-    SYSTEM = "system"
-    SUMMARY = "summary"
-    PROMPT = "prompt"
-    REPLY = "reply"
-    THINKING = "thinking"
-    CALL = "call"
-    RESULT = "result"
-    INJECTED = "injected"
-    IMAGE = "image"
-    UNSEEN = "unseen"
+    SYSTEM = ContextCategory.SYSTEM.value
+    SUMMARY = ContextCategory.SUMMARY.value
+    PROMPT = ContextCategory.PROMPT.value
+    REPLY = ContextCategory.REPLY.value
+    THINKING = ContextCategory.THINKING.value
+    CALL = ContextCategory.CALL.value
+    RESULT = ContextCategory.RESULT.value
+    INJECTED = ContextCategory.INJECTED.value
+    IMAGE = ContextCategory.IMAGE.value
+    UNSEEN = ContextCategory.UNSEEN.value
     SEARCH = "web-search"
     AGENT = "agent"
     OTHER = "other"
