@@ -204,6 +204,15 @@ def test_command_that_contains_a_line_wrote_it(sessions: Sessions) -> None:
     assert [line.tool for line in blame.lines] == [None, None, "Bash"]
 
 
+def test_command_in_another_folder_wrote_another_file(sessions: Sessions, tmp_path: Path) -> None:
+    """A relative path is that of the folder in which the command was run."""
+    heredoc = "cat > app.py <<'EOF'\nalpha_value = 1\nEOF"
+    sessions.add(FIRST, call("Bash", f"cd {tmp_path} && {heredoc}", ""))
+    rows = transcript(prompt("x"), call("Bash", heredoc, ""), pen=Pen(SECOND, cwd="/elsewhere"))
+    write(sessions.home / f"projects/-elsewhere/{SECOND}.jsonl", *rows)
+    assert sessions.writers("alpha_value = 1\n") == ["?"]
+
+
 def test_command_that_moves_a_file_keeps_writers(sessions: Sessions) -> None:
     """The lines belong to the edits under the old name."""
     old = sessions.work / "old.py"

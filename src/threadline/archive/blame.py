@@ -25,11 +25,12 @@ from threadline.insight import (
     blamed_lines,
     may_write_files,
     moved_paths,
+    names_path,
     read_owned_facts,
     read_versions,
-    redirects_to,
     split_lines,
     worktrees,
+    written_runs,
 )
 from threadline.model.blame import Blame, TextSource
 from threadline.model.text import count, is_path_or_end, join_some
@@ -240,7 +241,10 @@ class _Search:
                 targets.add(base_name(target))
                 if _canonical(target) in paths and _canonical(source) != _canonical(target):
                     yield _canonical(source)
-            if name in targets or any(base_name(path) == name and redirects_to(command, path) for path in paths):
+            # The folder of a command is known only when its session is read.
+            is_near = any(path.startswith(f"{_canonical(call.project).rstrip('/')}/") for path in paths)
+            is_named = is_near or any(names_path(command, path, call.project) for path in paths)
+            if name in targets or (is_named and any(written_runs(command, name))):
                 self._add_session(call)
 
     def _add_session(self, call: ListedCall) -> None:

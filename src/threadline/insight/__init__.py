@@ -27,7 +27,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.insight.attribution import attribute_costs
     from threadline.insight.blame.agent_trace import agent_trace_record
-    from threadline.insight.blame.commands import may_write_files, moved_paths, redirects_to, written_runs
+    from threadline.insight.blame.commands import may_write_files, moved_paths, names_path, written_runs
     from threadline.insight.blame.git_versions import CommittedVersion, GitVersions, read_versions, worktrees
     from threadline.insight.blame.history import FileHistory, OwnedFact, blamed_lines
     from threadline.insight.blame.origins import split_lines
@@ -72,7 +72,7 @@ __getattr__ = lazy_exports(
     {
         "attribution": ["attribute_costs"],
         "blame.agent_trace": ["agent_trace_record"],
-        "blame.commands": ["may_write_files", "moved_paths", "redirects_to", "written_runs"],
+        "blame.commands": ["may_write_files", "moved_paths", "names_path", "written_runs"],
         "blame.git_versions": ["CommittedVersion", "GitVersions", "read_versions", "worktrees"],
         "blame.history": ["FileHistory", "OwnedFact", "blamed_lines"],
         "blame.origins": ["split_lines"],

@@ -19,7 +19,7 @@ _REDIRECT = re.compile(
 )
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'", re.DOTALL)
 
-_TEE = re.compile(r"\btee[ \t]+(?:-a[ \t]+)?([^\s;|&<>()]+)")
+_FOLDERS_AND_WORDS = re.compile(r"\bcd[ \t]+(?P<folder>\"[^\"]+\"|'[^']+'|[^\s;|&<>()]+)|[^\s\"'`;|&<>()={},]+")
 _MOVING = re.compile(r"\b(?:mv|cp)\b")
 _SOURCE_AND_TARGET = 2
 
@@ -83,11 +83,18 @@ def written_runs(command: str, path: str) -> Iterator[list[str]]:
                 yield lines if lines[-1] else lines[:-1]
 
 
-def redirects_to(command: str, path: str) -> bool:
-    """Whether a command redirects output to a file, or to a relative path of the same name."""
-    text = _HEREDOC.sub(" ", command)
-    targets = [*_targets(text), *(match[1].strip("\"'") for match in _TEE.finditer(text))]
-    return any(target == path if target.startswith("/") else base_name(target) == base_name(path) for target in targets)
+def names_path(command: str, path: str, cwd: str | None) -> bool:
+    """Whether a word of a command is the path of a file, relative to where it was run or to a folder it changes to."""
+    name = base_name(path)
+    if name not in command:
+        return False
+    folder = cwd
+    for match in _FOLDERS_AND_WORDS.finditer(command):
+        if match["folder"]:
+            folder = full_path(match["folder"].strip("\"'"), folder)
+        elif base_name(match[0]) == name and full_path(match[0], folder) == path:
+            return True
+    return False
 
 
 def moved_paths(command: str, cwd: str | None) -> Iterator[tuple[str, str]]:

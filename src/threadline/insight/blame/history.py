@@ -14,7 +14,7 @@ from functools import reduce
 from msgspec import Struct
 
 from threadline.insight.blame.alignment import is_trivial
-from threadline.insight.blame.commands import moved_paths, written_runs
+from threadline.insight.blame.commands import moved_paths, names_path, written_runs
 from threadline.insight.blame.git_versions import CommittedVersion, GitVersions
 from threadline.insight.blame.origins import (
     AMBIGUOUS,
@@ -152,7 +152,8 @@ class FileHistory:
             if old in self._timelines and new in self._timelines and old != new:
                 self._timelines[new].copy_from(self._timelines[old], owned.fact.time)
         for path, timeline in self._timelines.items():
-            if runs := list(written_runs(command, path)):
+            is_named = names_path(command, path, owned.cwd and self._canonical(owned.cwd))
+            if is_named and (runs := list(written_runs(command, path))):
                 timeline.claim(owned.origin, runs, owned.fact.time)
 
     def _apply_commit(self, commit: CommittedVersion) -> None:
