@@ -10,16 +10,17 @@ import pytest
 from tests.cli.runner import CliRunner
 
 
-@pytest.fixture(scope="session")
-def _users(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for the users of all tests. Beside the folders of tests, they would slow down the search for a name."""
-    return tmp_path_factory.mktemp("users")
-
-
 @pytest.fixture
-def cli(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, _users: Path) -> CliRunner:
+def cli(
+    capfdbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> CliRunner:
     """Runs the command in this process, for a user without a home."""
-    user_folder = mkdtemp(dir=_users)
+    # One folder for the users of all tests: beside the folders of tests, they would slow down the search for a name.
+    users = tmp_path_factory.getbasetemp() / "users"
+    users.mkdir(exist_ok=True)
+    user_folder = mkdtemp(dir=users)
     monkeypatch.setenv("HOME", user_folder)
     for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)

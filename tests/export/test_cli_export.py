@@ -414,6 +414,17 @@ def test_full_disk_names_the_target(
     assert not Path("talk.html").exists()
 
 
+def test_names_a_hidden_word_that_does_not_occur(tmp_path: Path, cli: CliRunner) -> None:
+    """A misspelt word would stay in the export, so the command says that it hid nothing."""
+    session = write_session(tmp_path, prompt("the Kettle project"), reply("I see."))
+    result = cli("export", str(session), "--format", "md", "--hide", "Teapot", "--hide", "kettle", "--out", "x")
+    assert (result.code, result.err) == (
+        0,
+        "threadline: The sessions do not contain 'Teapot'. Check the spelling of --hide.\n",
+    )
+    assert "Kettle" not in Path("x").read_text()
+
+
 @pytest.mark.parametrize("export_format", EXPORT_FORMATS)
 def test_hides_words_that_look_like_anchors(export_format: str, tmp_path: Path, cli: CliRunner) -> None:
     """The text is redacted. Our own anchors stay, and the leak check ignores them."""

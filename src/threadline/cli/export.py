@@ -6,7 +6,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -182,6 +182,7 @@ def export(
                 )
             rows = _write_files(result, options, target, report)
     _print_summary(rows, result, options, target, as_json=as_json)
+    _print_unseen_words(result, details["hide"])
     return EXIT_OK
 
 
@@ -384,6 +385,13 @@ def _print_summary(
     files = f"{count(len(rows), 'file')}, {size}" if len(rows) > 1 else size
     where = "" if target is None else f"Wrote {plain(str(target))} ({files}). "
     click.echo(f"{where}{_redaction_summary(result, options)}", err=target is None)
+
+
+def _print_unseen_words(result: ExportResult, words: Iterable[str]) -> None:
+    """Name the words of `--hide` that the sessions do not contain: a misspelt word hides nothing."""
+    for word in words if result.level is not Level.METRICS else ():
+        if word in result.unseen_words:
+            out.print_message(f"The sessions do not contain {word!r}. Check the spelling of --hide.")
 
 
 def _redaction_summary(result: ExportResult, options: ExportOptions) -> str:

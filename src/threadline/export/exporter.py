@@ -75,11 +75,15 @@ class StagedFile(Struct, frozen=True):
 
 
 class ExportResult(Struct, frozen=True):
-    """The exported files, the redacted findings, and the level of redaction (None: nothing was redacted)."""
+    """The exported files, the redacted findings, and the level of redaction (None: nothing was redacted).
+
+    `unseen_words` are the words to hide that the sessions do not contain.
+    """
 
     files: tuple[StagedFile, ...]
     findings: tuple[Finding, ...] = ()
     level: Level | None = None
+    unseen_words: tuple[str, ...] = ()
 
     @property
     def hidden(self) -> dict[str, int]:
@@ -123,6 +127,7 @@ def export_sessions(
         copies = redacted.make(unique, homes, advance)
         # Copied before rendering: findings that rendering adds are not in the session.
         findings = tuple(redacted.redactor.findings)
+        unseen_words = redacted.redactor.unseen_words
         exporter = _Exporter(options, folder / "files", redacted.redactor, advance, homes=homes, links=links)
         try:
             files = exporter.export(copies)
@@ -134,7 +139,8 @@ def export_sessions(
         advance = _ignore_progress
         rmtree(folder / "files")
         rmtree(folder / "copies")
-    return ExportResult(tuple(files), tuple(filter(exporter.is_exported, findings)), options.settings.level)
+    exported = tuple(filter(exporter.is_exported, findings))
+    return ExportResult(tuple(files), exported, options.settings.level, unseen_words)
 
 
 def count_passes(options: ExportOptions) -> int:

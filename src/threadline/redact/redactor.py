@@ -52,6 +52,7 @@ class Redactor:
         self._keep = frozenset(self._settings.keep)
         self._placeholders = Placeholders()
         self._known = KnownSecrets()
+        self._seen_words: set[str] = set()
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._leftovers: dict[str, Span] = {}
         self._learned_texts: set[str] = set()
@@ -73,6 +74,12 @@ class Redactor:
     def findings(self) -> list[Finding]:
         """The replacements so far, by kind and place, in the order of the first occurrence."""
         return [Finding(kind, place, placeholder, count) for (kind, place, placeholder), count in self._counts.items()]
+
+    @property
+    def unseen_words(self) -> tuple[str, ...]:
+        """The words of the settings that no text contained so far."""
+        seen = {word.lower() for word in self._seen_words}
+        return tuple(word for word in self._settings.words if word.lower() not in seen)
 
     def learn(self, text: str) -> None:
         """Learn the secrets of a text, so that they are replaced everywhere."""
@@ -260,6 +267,7 @@ class Redactor:
         for start, end, value in self._known.broken_secrets_in(text):
             yield Span(start, end, "known-secret", value=value)
         for start, end, word, kind in self._known.words_in(text):
+            self._seen_words.add(word)
             yield Span(start, end, kind, value=word)
         yield from self._find_by_patterns(text)
 
