@@ -101,7 +101,7 @@ def test_filters(archive: threadline.Archive) -> None:
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60))
 def test_quantiles(durations: list[int]) -> None:
     """At least half, or 95 percent, of the durations are not greater, and each is one of them."""
-    calls = [ToolCall(("x",), str(at), "ok", None, duration) for at, duration in enumerate(durations)]
+    calls: list[ToolCall] = [(("x",), str(at), "ok", None, duration) for at, duration in enumerate(durations)]
     (group,) = add_up_calls(calls, None, "tool")
     for value, share in ((group.median, 0.5), (group.p95, 0.95)):
         assert value is not None

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _SHARED_COLUMNS = f"""COALESCE(r.timestamp, e.timestamp), {SESSION_SQL}, COALESCE(p.path, p.folder),
     {AGENT_SQL.format(row="c")}, s.model, x.path, COALESCE(r.line, e.line), COALESCE(r.offset, e.offset),
     COALESCE(r.length, e.length), c.call"""
-_SELECT_OUTCOMES = f"""SELECT o.kind, o.action, o.label, o.ref, o.branch, o.files, o.added, o.removed, o.passed,
-    o.failed, o.skipped, o.is_ok, o.evidence, c.exit_code, {_SHARED_COLUMNS} {OUTCOME_JOINS_SQL}"""
+_SELECT_OUTCOMES = f"""SELECT o.entry_id, o.position, o.kind, o.action, o.label, o.ref, o.branch, o.files, o.added,
+    o.removed, o.passed, o.failed, o.skipped, o.is_ok, o.evidence, c.exit_code, {_SHARED_COLUMNS} {OUTCOME_JOINS_SQL}"""
 _SELECT_CHANGES = f"""SELECT l.entry_id, l.position, n.path, l.added, l.removed, l.added_sums, l.removed_sums,
     l.is_whole, {_SHARED_COLUMNS}
     FROM line_rows l
@@ -47,31 +47,19 @@ def find_outcomes(connection: sqlite3.Connection, selection: CallFilter) -> Outc
     if selection.has_scope:
         condition = select_transcripts(connection, selection.session, selection.project).condition
     return OutcomeFacts(
-        list(_outcomes(connection, f" AND {condition}" if condition else "")),
+        list(_outcomes(connection, f" WHERE {condition}" if condition else "")),
         list(_changes(connection, f" WHERE {condition}" if condition else "")),
     )
 
 
 def _outcomes(connection: sqlite3.Connection, condition: str) -> Iterator[Outcome]:
-    for (
-        *values,
-        is_ok,
-        evidence,
-        exit_code,
-        timestamp,
-        session,
-        project,
-        agent,
-        model,
-        path,
-        line,
-        offset,
-        length,
-        call,
-    ) in connection.execute(_SELECT_OUTCOMES + condition):
+    rows = connection.execute(_SELECT_OUTCOMES + condition).fetchall()
+    for row in _without_copies(connection, rows):
+        *values, is_ok, evidence, exit_code = row[2:16]
+        timestamp, session, project, agent, model, path, line, offset, length, call = row[16:]
         fields = (*values, None if is_ok is None else bool(is_ok), evidence)
-        row = OutcomeRow(**dict(zip(OutcomeRow.__struct_fields__, fields, strict=True)))
-        yield row.outcome(
+        outcome_row = OutcomeRow(**dict(zip(OutcomeRow.__struct_fields__, fields, strict=True)))
+        yield outcome_row.outcome(
             timestamp=parse_timestamp(timestamp),
             session=session,
             project=decode_path(project),
@@ -79,7 +67,7 @@ def _outcomes(connection: sqlite3.Connection, condition: str) -> Iterator[Outcom
             model=model,
             place=Place(decode_path(path), line, offset, length),
             call=call,
-            exit_code=exit_code if row.kind == OutcomeKind.TEST else None,
+            exit_code=exit_code if outcome_row.kind == OutcomeKind.TEST else None,
         )
 
 
@@ -103,9 +91,8 @@ def _changes(connection: sqlite3.Connection, condition: str) -> Iterator[LineCha
 
 def _without_copies(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     """The rows of calls, each once. Only calls that occur twice are compared, which is faster."""
-    counts: dict[str, int] = {}
+    calls = {row[-1]: row[:2] for row in rows}
+    repeated = {row[-1] for row in rows if row[-1] is not None and calls[row[-1]] != row[:2]}
     for row in rows:
-        counts[row[-1]] = counts.get(row[-1], 0) + 1
-    for row in rows:
-        if counts[row[-1]] == 1 or connection.execute(_IS_COPY, row[:2]).fetchone() is None:
+        if row[-1] not in repeated or connection.execute(_IS_COPY, row[:2]).fetchone() is None:
             yield row

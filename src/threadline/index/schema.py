@@ -776,15 +776,14 @@ CALLS = TableGroup(
 _OUTCOME_COLUMNS_SQL = f"""COALESCE(r.timestamp, e.timestamp), {SESSION_SQL}, {AGENT_SQL.format(row="c")},
             COALESCE(p.path, p.folder), s.model, c.call, x.path, COALESCE(r.line, e.line),
             COALESCE(r.entry_id, e.entry_id), o.evidence"""
-OUTCOME_JOINS_SQL = f"""FROM outcome_rows o
+OUTCOME_JOINS_SQL = """FROM outcome_rows o
         LEFT JOIN call_rows c ON c.entry_id = o.entry_id AND c.position = o.position
         LEFT JOIN call_sources s ON s.source_id = c.source_id
         JOIN entries e ON e.entry_id = o.entry_id
         JOIN transcripts t ON t.transcript_id = e.transcript_id
         JOIN projects p ON p.project_id = t.project_id
         LEFT JOIN entries r ON r.entry_id = c.result_entry_id
-        JOIN transcripts x ON x.transcript_id = COALESCE(r.transcript_id, e.transcript_id)
-        WHERE (c.call IS NULL OR NOT EXISTS({PREFERRED_COPY_SQL}))"""
+        JOIN transcripts x ON x.transcript_id = COALESCE(r.transcript_id, e.transcript_id)"""
 _OUTCOME_NAMES_SQL = """timestamp, -- when its result was written
         session, -- the session
         agent, -- the agent; NULL for the main agent
@@ -803,7 +802,7 @@ def _outcome_view(name: str, comment: str, columns: str, kind: str, values: str)
         {columns}
         {_OUTCOME_NAMES_SQL}
     ) AS SELECT {values}, {_OUTCOME_COLUMNS_SQL}
-        {OUTCOME_JOINS_SQL} AND o.kind = '{kind}'"""
+        {OUTCOME_JOINS_SQL} WHERE o.kind = '{kind}' AND (c.call IS NULL OR NOT EXISTS({PREFERRED_COPY_SQL}))"""
 
 
 OUTCOMES = TableGroup(

@@ -25,7 +25,7 @@ _IS_COPY = f"""SELECT 1 FROM call_rows c JOIN entries e ON e.entry_id = c.entry_
     WHERE c.entry_id = ? AND c.position = ? AND EXISTS({PREFERRED_COPY_SQL})"""
 _SELECT_REPEATED = "SELECT call FROM call_rows GROUP BY call HAVING COUNT(*) > 1"
 _SELECT_PROGRAMS = "SELECT r.entry_id, r.position, p.program FROM program_rows r JOIN programs p USING(program_id)"
-_SELECT_COSTS = """SELECT call, tokens, amount, estimated FROM cause_rows
+_SELECT_COSTS = """SELECT call, tokens, CAST(amount AS REAL), estimated FROM cause_rows
     WHERE kind = 'result' AND call IS NOT NULL AND insight_id IN (SELECT value FROM json_each(?))"""
 _NO_VALUE = (NO_VALUE,)
 _Row = tuple[Any, ...]
@@ -42,8 +42,7 @@ def read_tool_calls(
     }
     rows = _select_calls(connection, selection, by, numbers if tools else None)
     key = _key_function(connection, by, zone, numbers)
-    for row in rows:
-        yield ToolCall(key(row), row[0], row[1], row[2], row[3])
+    return ((key(row), *row[:4]) for row in rows)
 
 
 def _select_calls(
@@ -61,7 +60,7 @@ def _select_calls(
         query += f" WHERE {' AND '.join(conditions)}"
     rows = connection.execute(query).fetchall()
     if selection.has_scope:  # the copy that counts may be outside of the selection
-        repeated = {call for (call,) in connection.execute(_SELECT_REPEATED)}
+        repeated = {call for (call,) in connection.execute(_SELECT_REPEATED).fetchall()}
     else:
         repeated = {call for call, number in Counter(row[0] for row in rows).items() if number > 1}
     return [row for row in rows if row[0] not in repeated or connection.execute(_IS_COPY, row[7:9]).fetchone() is None]
@@ -76,7 +75,7 @@ def _key_function(
         return lambda row: (name_time(row[4]),)
     if by == "command":
         programs: dict[tuple[int, int], list[str]] = {}
-        for entry, position, program in connection.execute(_SELECT_PROGRAMS):
+        for entry, position, program in connection.execute(_SELECT_PROGRAMS).fetchall():
             programs.setdefault((entry, position), []).append(program)
         return lambda row: programs.get((row[7], row[8]), ())
     if by == "project":
@@ -98,9 +97,10 @@ def _key_function(
 
 def read_result_costs(connection: sqlite3.Connection, insights: Iterable[int]) -> dict[str, ResultCost]:
     """The size and the cost of each call's result, of sessions whose costs are stored."""
+    rows = connection.execute(_SELECT_COSTS, (json.dumps(list(insights)),)).fetchall()
     costs: dict[str, ResultCost] = {}
-    for call, tokens, amount, estimated in connection.execute(_SELECT_COSTS, (json.dumps(list(insights)),)):
-        before = costs.get(call)
-        cost = ResultCost(tokens, float(amount), bool(estimated))
+    for call, tokens, amount, estimated in rows:
+        cost = ResultCost(tokens, amount, bool(estimated))
+        before = costs.get(call)  # a result of several parts
         costs[call] = cost if before is None else add_costs(before, cost)
     return costs

@@ -36,14 +36,8 @@ def add_costs(first: ResultCost, second: ResultCost) -> ResultCost:
     )
 
 
-class ToolCall(NamedTuple):
-    """A call, as far as it is added up. `keys` are the groups it belongs to; `duration` is in milliseconds."""
-
-    keys: Iterable[str]
-    call: str
-    outcome: str | None
-    exit_code: int | None
-    duration: int | None
+ToolCall = tuple[Iterable[str], str, str | None, int | None, int | None]
+"""A call, as far as it is added up: its groups, its id, outcome, exit code, and duration in milliseconds."""
 
 
 class _Sum:

@@ -105,24 +105,42 @@ class LineOwners:
     """The lines of one file that a session added, each with the edit that did, while edits are applied in order."""
 
     def __init__(self) -> None:
-        self._owners: dict[int, list[int]] = {}
+        self._edits: list[tuple[int, array[int]]] = []
+        self._added: set[int] = set()
 
     def apply(self, change: ChangedLines, edit: int) -> None:
         """Apply an edit, by its number."""
-        owners = self._owners
         if change.is_whole:
-            owners.clear()
-        for removed in unpack_sums(change.removed_sums):
-            if edits := owners.get(removed):
-                edits.pop()
-        for added in unpack_sums(change.added_sums):
-            owners.setdefault(added, []).append(edit)
+            self._edits.clear()
+            self._added.clear()
+        if self._added and change.removed_sums:
+            removed = unpack_sums(change.removed_sums)
+            own = self._added.intersection(removed)
+            for line in removed if own else ():
+                if line in own:
+                    self._remove(line)
+        added = unpack_sums(change.added_sums)
+        self._added.update(added)
+        self._edits.append((edit, added))
+
+    def _remove(self, line: int) -> None:
+        """Remove a line, of the last edit that added it."""
+        for _, lines in reversed(self._edits):
+            if line in lines:
+                lines.remove(line)
+                return
 
     def count(self) -> Counter[int]:
         """How many lines of each edit survive."""
-        return Counter(edit for edits in self._owners.values() for edit in edits)
+        return Counter({edit: len(lines) for edit, lines in self._edits})
 
     def count_in(self, text: str) -> Counter[int]:
         """How many lines of each edit a text contains."""
         available = Counter(map(checksum, text.splitlines()))
-        return Counter(edit for sum_, edits in self._owners.items() for edit in edits[: available[sum_]])
+        counts: Counter[int] = Counter()
+        for edit, lines in self._edits:
+            for line in lines:
+                if available[line] > 0:
+                    available[line] -= 1
+                    counts[edit] += 1
+        return counts

@@ -213,7 +213,8 @@ def _count_surviving(
         files.setdefault((change.session, change.path), LineOwners()).apply(change.lines, at)
     surviving: Counter[int] = Counter()
     for (_, path), owners in files.items():
-        surviving.update(owners.count() if count_lines is None else count_lines(path, owners))
+        # An edit changes one file, so that no other file has lines of it.
+        dict.update(surviving, owners.count() if count_lines is None else count_lines(path, owners))
     return surviving
 
 
