@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
@@ -75,6 +76,7 @@ LINE = "[main 4f5e6d7] Sort the shelves\n 2 files changed, 10 insertions(+), 3 d
         ),
         ("git commit -q -m \"$(cat <<'EOF'\nOne\n\nMore\nEOF\n)\" && git push", "", [("committed", None, "One")]),
         ("git commit -q -m One; true", "", []),
+        ("git update-ref refs/heads/next HEAD && cat log", LINE, []),
         ("git commit -m One | tail -1", " create mode 100644 a.py\n", []),
         (
             "git commit --fixup abc -q\ngit log --oneline -2",
@@ -112,6 +114,14 @@ def test_recorded_operation() -> None:
     result = {"gitOperation": {"commit": {"sha": "4f5e6d7", "kind": "amended"}}}
     assert commits("./ship.sh", LINE, result) == [("amended", "4f5e6d7", "Sort the shelves")]
     assert commits("./ship.sh", "done", result) == [("amended", "4f5e6d7", "")]
+
+
+@pytest.mark.parametrize("module", ["git_output", "extract", "test_runners", "pull_requests"])
+def test_lists_of_words_contain_whole_words(module: str) -> None:
+    """A list that is wrapped inside of a word contains neither the word nor its parts."""
+    lists = vars(importlib.import_module(f"threadline.insight.outcomes.{module}"))
+    words = {word for value in lists.values() if isinstance(value, frozenset) for word in value}
+    assert not [word for word in words if isinstance(word, str) and word.endswith("-")]
 
 
 @given(

@@ -104,6 +104,14 @@ def test_copies_count_once(tmp_path: Path) -> None:
         assert (total.commits, total.pull_requests, total.surviving) == (1, 1, 2)
 
 
+def test_fork_has_no_outcomes_of_its_own(tmp_path: Path) -> None:
+    """The calls that it repeats belong to the original, also if only the fork is selected."""
+    assert [row.action for row in rows_of(make_home(tmp_path, copies=True), session=COPY)] == ["linked"]
+    with threadline.open(tmp_path, index=False, keep=False) as archive:
+        total = archive.outcome_groups("session", session=COPY).total
+        assert total is None or total.added == 0
+
+
 def test_linked_pull_request_without_a_command(tmp_path: Path) -> None:
     """Claude Code links pull requests that were created on the web."""
     link = meta("pr-link", prNumber=12, prUrl=URL, timestamp="2026-01-05T09:59:00.000Z")

@@ -116,6 +116,18 @@ def test_groups_have_the_amounts_of_usage(archive: Archive) -> None:
         }
 
 
+def test_keys_that_cannot_be_stored_lose_no_amount(tmp_path: Path) -> None:
+    """Two names with halves of surrogate pairs become the same in the index: their sums are added up."""
+    reads = [cached_call(0, 20_000, "Read", {"file_path": f"/a{half}"}, "x") for half in "\ud83d\ud83e"]
+    rows = transcript(prompt("read"), *reads, cached_reply(20_000, 90), pen=Pen(IDS[0]))
+    home = tmp_path / "home"
+    write(home / f"projects/-a/{IDS[0]}.jsonl", *(json.dumps(row).encode() + b"\n" for row in rows))
+    with threadline.open(home, index=tmp_path / "index.sqlite", keep=False) as archive:
+        causes = archive.causes()
+        for key in GROUP_KEYS:
+            assert sum(group.amount for group in causes.by(key)) == archive.ledger().total.amount, key
+
+
 def test_turns_of_two_sessions_are_two_groups(archive: Archive) -> None:
     """Each names its session."""
     groups = [group for group in archive.causes().by("turn") if group.key == "1"]

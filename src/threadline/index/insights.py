@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from threadline.account import ChargeFilter
 from threadline.errors import IndexBusy, Unreadable
 from threadline.index.store import decode_path, encode_path, open_for_writing, open_read_only, storable_text
 from threadline.index.totals import ChargeTotals
-from threadline.insight import GROUP_KEYS, CauseGroup, CauseTotals, group_rows
+from threadline.insight import GROUP_KEYS, CauseGroup, CauseTotals, group_rows, merge_groups
 from threadline.model.attribution import CauseKind, CostCause
 from threadline.model.homes import Homes
 from threadline.model.ledger import Charge, sum_amounts
@@ -345,10 +346,10 @@ class _InsightWriter:
 
     @staticmethod
     def _sums(number: int, key: str, rows: Sequence[CostCause]) -> Iterator[tuple[object, ...]]:
-        for group in group_rows(rows, key):
+        groups = (replace(group, key=storable_text(group.key), session=None) for group in group_rows(rows, key))
+        for group in merge_groups(groups):
             amounts = map(format_decimal, (group.write, group.read, group.output))
-            value = storable_text(group.key)
-            yield key, number, value, group.causes, group.tokens, group.requests, *amounts, group.estimated
+            yield key, number, group.key, group.causes, group.tokens, group.requests, *amounts, group.estimated
 
     def _waste(self, at: int, waste: Waste) -> tuple[object, ...]:
         places = [self._place(place) for place in waste.places if self._number(place.transcript) is not None]
@@ -366,7 +367,7 @@ class _InsightWriter:
 
 
 _INSERT_CAUSE = f"INSERT INTO cause_rows VALUES({', '.join('?' * 21)})"
-_INSERT_SUM = f"INSERT OR IGNORE INTO cause_sums VALUES({', '.join('?' * 10)})"
+_INSERT_SUM = f"INSERT INTO cause_sums VALUES({', '.join('?' * 10)})"
 _INSERT_WASTE = f"INSERT INTO waste_rows VALUES({', '.join('?' * 12)})"
 _OWN_MESSAGES = """(SELECT DISTINCT s.message_id FROM transcripts t
 CROSS JOIN sightings s ON s.transcript_id = t.transcript_id WHERE t.path IN ({0}))"""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from threadline.index.call_copies import drop_copied_calls
 from threadline.index.listings import CallFilter, select_transcripts
-from threadline.index.schema import AGENT_SQL, OUTCOME_JOINS_SQL, PREFERRED_COPY_SQL, SESSION_SQL
+from threadline.index.schema import AGENT_SQL, OUTCOME_JOINS_SQL, SESSION_SQL
 from threadline.index.store import decode_path
 from threadline.insight import ChangedLines, LineChange, OutcomeFacts
 from threadline.model.outcomes import OutcomeKind, OutcomeRow
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 _SHARED_COLUMNS = f"""COALESCE(r.timestamp, e.timestamp), {SESSION_SQL}, COALESCE(p.path, p.folder),
     {AGENT_SQL.format(row="c")}, s.model, x.path, COALESCE(r.line, e.line), COALESCE(r.offset, e.offset),
     COALESCE(r.length, e.length), c.call"""
-_SELECT_OUTCOMES = f"""SELECT o.entry_id, o.position, o.kind, o.action, o.label, o.ref, o.branch, o.files, o.added,
-    o.removed, o.passed, o.failed, o.skipped, o.is_ok, o.evidence, c.exit_code, {_SHARED_COLUMNS} {OUTCOME_JOINS_SQL}"""
-_SELECT_CHANGES = f"""SELECT l.entry_id, l.position, n.path, l.added, l.removed, l.added_sums, l.removed_sums,
+_SELECT_OUTCOMES = f"""SELECT c.call, o.entry_id, o.position, o.kind, o.action, o.label, o.ref, o.branch, o.files,
+    o.added, o.removed, o.passed, o.failed, o.skipped, o.is_ok, o.evidence, c.exit_code, {_SHARED_COLUMNS}
+    {OUTCOME_JOINS_SQL}"""
+_SELECT_CHANGES = f"""SELECT c.call, c.entry_id, c.position, n.path, l.added, l.removed, l.added_sums, l.removed_sums,
     l.is_whole, {_SHARED_COLUMNS}
     FROM line_rows l
     JOIN call_rows c ON c.entry_id = l.entry_id AND c.position = l.position
@@ -36,9 +38,6 @@ _SELECT_CHANGES = f"""SELECT l.entry_id, l.position, n.path, l.added, l.removed,
     JOIN projects p ON p.project_id = t.project_id
     JOIN entries r ON r.entry_id = c.result_entry_id
     JOIN transcripts x ON x.transcript_id = r.transcript_id"""
-_IS_COPY = f"""SELECT 1 FROM call_rows c JOIN entries e ON e.entry_id = c.entry_id
-    JOIN transcripts t ON t.transcript_id = e.transcript_id
-    WHERE c.entry_id = ? AND c.position = ? AND EXISTS({PREFERRED_COPY_SQL})"""
 
 
 def find_outcomes(connection: sqlite3.Connection, selection: CallFilter) -> OutcomeFacts:
@@ -47,16 +46,16 @@ def find_outcomes(connection: sqlite3.Connection, selection: CallFilter) -> Outc
     if selection.has_scope:
         condition = select_transcripts(connection, selection.session, selection.project).condition
     return OutcomeFacts(
-        list(_outcomes(connection, f" WHERE {condition}" if condition else "")),
-        list(_changes(connection, f" WHERE {condition}" if condition else "")),
+        list(_outcomes(connection, f" WHERE {condition}" if condition else "", has_scope=selection.has_scope)),
+        list(_changes(connection, f" WHERE {condition}" if condition else "", has_scope=selection.has_scope)),
     )
 
 
-def _outcomes(connection: sqlite3.Connection, condition: str) -> Iterator[Outcome]:
+def _outcomes(connection: sqlite3.Connection, condition: str, *, has_scope: bool) -> Iterator[Outcome]:
     rows = connection.execute(_SELECT_OUTCOMES + condition).fetchall()
-    for row in _without_copies(connection, rows):
-        *values, is_ok, evidence, exit_code = row[2:16]
-        timestamp, session, project, agent, model, path, line, offset, length, call = row[16:]
+    for row in drop_copied_calls(connection, rows, has_scope=has_scope):
+        *values, is_ok, evidence, exit_code = row[3:17]
+        timestamp, session, project, agent, model, path, line, offset, length, call = row[17:]
         fields = (*values, None if is_ok is None else bool(is_ok), evidence)
         outcome_row = OutcomeRow(**dict(zip(OutcomeRow.__struct_fields__, fields, strict=True)))
         yield outcome_row.outcome(
@@ -71,10 +70,10 @@ def _outcomes(connection: sqlite3.Connection, condition: str) -> Iterator[Outcom
         )
 
 
-def _changes(connection: sqlite3.Connection, condition: str) -> Iterator[LineChange]:
+def _changes(connection: sqlite3.Connection, condition: str, *, has_scope: bool) -> Iterator[LineChange]:
     rows = connection.execute(_SELECT_CHANGES + condition).fetchall()
-    for row in _without_copies(connection, rows):
-        _, _, name, added, removed, added_sums, removed_sums, is_whole, *shared = row
+    for row in drop_copied_calls(connection, rows, has_scope=has_scope):
+        _, _, _, name, added, removed, added_sums, removed_sums, is_whole, *shared = row
         timestamp, session, project, agent, model, path, line, offset, length, call = shared
         yield LineChange(
             path=name,
@@ -87,12 +86,3 @@ def _changes(connection: sqlite3.Connection, condition: str) -> Iterator[LineCha
             place=Place(decode_path(path), line, offset, length),
             call=call,
         )
-
-
-def _without_copies(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """The rows of calls, each once. Only calls that occur twice are compared, which is faster."""
-    calls = {row[-1]: row[:2] for row in rows}
-    repeated = {row[-1] for row in rows if row[-1] is not None and calls[row[-1]] != row[:2]}
-    for row in rows:
-        if row[-1] not in repeated or connection.execute(_IS_COPY, row[:2]).fetchone() is None:
-            yield row

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import tzinfo
 from typing import Any
 
+from threadline.index.call_copies import drop_copied_calls
 from threadline.index.listings import CallFilter, select_transcripts
-from threadline.index.schema import PREFERRED_COPY_SQL
 from threadline.index.store import decode_path
 from threadline.insight import NO_VALUE, ResultCost, ToolCall, add_costs, time_key
 from threadline.model.text import current_tool_name, mcp_server, names_tool
 
 # ruff: noqa: S608 - statements are built from our own names and numbers
 
-_COLUMNS = "c.call, c.outcome, c.exit_code, c.duration, c.moment, c.tool_id, c.source_id, c.entry_id, c.position"
+_COLUMNS = "c.call, c.entry_id, c.position, c.outcome, c.exit_code, c.duration, c.moment, c.tool_id, c.source_id"
 _IN_TRANSCRIPTS = """ CROSS JOIN entries e ON e.entry_id = c.entry_id
     CROSS JOIN transcripts t ON t.transcript_id = e.transcript_id"""
-_IS_COPY = f"""SELECT 1 FROM call_rows c JOIN entries e ON e.entry_id = c.entry_id
-    JOIN transcripts t ON t.transcript_id = e.transcript_id
-    WHERE c.entry_id = ? AND c.position = ? AND EXISTS({PREFERRED_COPY_SQL})"""
-_SELECT_REPEATED = "SELECT call FROM call_rows GROUP BY call HAVING COUNT(*) > 1"
 _SELECT_PROGRAMS = "SELECT r.entry_id, r.position, p.program FROM program_rows r JOIN programs p USING(program_id)"
 _SELECT_COSTS = """SELECT call, tokens, CAST(amount AS REAL), estimated FROM cause_rows
     WHERE kind = 'result' AND call IS NOT NULL AND insight_id IN (SELECT value FROM json_each(?))"""
@@ -42,7 +37,7 @@ def read_tool_calls(
     }
     rows = _select_calls(connection, selection, by, numbers if tools else None)
     key = _key_function(connection, by, zone, numbers)
-    return ((key(row), *row[:4]) for row in rows)
+    return ((key(row), row[0], *row[3:6]) for row in rows)
 
 
 def _select_calls(
@@ -59,11 +54,7 @@ def _select_calls(
     if conditions:
         query += f" WHERE {' AND '.join(conditions)}"
     rows = connection.execute(query).fetchall()
-    if selection.has_scope:  # the copy that counts may be outside of the selection
-        repeated = {call for (call,) in connection.execute(_SELECT_REPEATED).fetchall()}
-    else:
-        repeated = {call for call, number in Counter(row[0] for row in rows).items() if number > 1}
-    return [row for row in rows if row[0] not in repeated or connection.execute(_IS_COPY, row[7:9]).fetchone() is None]
+    return drop_copied_calls(connection, rows, has_scope=selection.has_scope)
 
 
 def _key_function(
@@ -72,12 +63,12 @@ def _key_function(
     """A function that returns the groups of a call."""
     if by in ("day", "week"):
         name_time = time_key(by, zone)
-        return lambda row: (name_time(row[4]),)
+        return lambda row: (name_time(row[6]),)
     if by == "command":
         programs: dict[tuple[int, int], list[str]] = {}
         for entry, position, program in connection.execute(_SELECT_PROGRAMS).fetchall():
             programs.setdefault((entry, position), []).append(program)
-        return lambda row: programs.get((row[7], row[8]), ())
+        return lambda row: programs.get((row[1], row[2]), ())
     if by == "project":
         projects = {
             number: (decode_path(name),)
@@ -89,10 +80,10 @@ def _key_function(
             number: (name or NO_VALUE,)
             for number, name in connection.execute(f"SELECT source_id, {by} FROM call_sources")
         }
-        return lambda row: sources.get(row[6], _NO_VALUE)
+        return lambda row: sources.get(row[8], _NO_VALUE)
     name = current_tool_name if by == "tool" else lambda tool: mcp_server(tool) or NO_VALUE
     names = {number: (name(tool),) for number, tool in tools.items()}
-    return lambda row: names.get(row[5], ())
+    return lambda row: names.get(row[7], ())
 
 
 def read_result_costs(connection: sqlite3.Connection, insights: Iterable[int]) -> dict[str, ResultCost]:

@@ -27,8 +27,8 @@ _MAX_LABEL = 200
 # Programs that print what others have written: a test report in their output is no test run.
 _READERS = word_set(
     "cat head tail less more grep egrep rg ag ack sed awk echo printf ls find wc jq git gh glab curl wget kubectl"
-    " docker journalctl sort uniq cut tr diff tee true Get-Content Select-String Select-Object Write-Host Write-"
-    " Output bat type fd tree stat file sleep rm mkdir cp mv touch chmod kill pkill xargs test [ [["
+    " docker journalctl sort uniq cut tr diff tee true Get-Content Select-String Select-Object Write-Host"
+    " Write-Output bat type fd tree stat file sleep rm mkdir cp mv touch chmod kill pkill xargs test [ [["
 )
 
 

@@ -64,8 +64,8 @@ _OTHER_SUBCOMMANDS = word_set(
     " config count-objects describe diff diff-tree difftool fast-export fetch for-each-ref format-patch fsck gc"
     " grep hash-object help init log ls-files ls-remote ls-tree maintenance merge-base merge-tree mv name-rev"
     " notes prune push range-diff read-tree reflog remote repack rerere reset restore rev-list rev-parse rm"
-    " shortlog show show-ref sparse-checkout stash status submodule switch symbolic-ref tag update-index update-"
-    " ref var verify-commit version whatchanged worktree write-tree lfs"
+    " shortlog show show-ref sparse-checkout stash status submodule switch symbolic-ref tag update-index"
+    " update-ref var verify-commit version whatchanged worktree write-tree lfs"
 )
 # Programs that run git to commit, and runners of scripts that may.
 _COMMIT_PROGRAMS = re.compile(

@@ -11,39 +11,35 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
+from threadline.insight.outcomes.extract import started_runners
+from threadline.insight.outcomes.test_runners import runner_of_command
 from threadline.insight.waste.facts import Detector, Finding, SessionFacts
 from threadline.model.calls import Call, Outcome
 from threadline.model.text import count
 from threadline.model.waste import WasteLimits
 from threadline.render import one_line
-from threadline.shell_syntax import split_commands
+from threadline.shell_syntax import split_commands, word_set
+from threadline.thread import exit_code
 
 _MAX_ERROR = 60
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_ANSWERS = _words("[ cmp diff egrep fgrep grep pgrep rg test which")
-# Programs that only check or build.
-_CHECKERS = _words(
-    """ava bazel biome black brakeman cargo-nextest clang-tidy cmake cppcheck ctest cypress dialyzer dialyxir eslint
-    flake8 golangci-lint gofmt govulncheck gradle gradlew hadolint isort jest karma ktlint lefthook make mocha mvn mvnw
-    mypy ninja nox nyc phpcs phpstan phpunit playwright pre-commit prettier psalm pylint pyright pytest py.test rspec
-    rubocop ruff rustfmt shellcheck standard stylelint swiftlint tflint tox tsc tsd turbo ty vet vite vitest xcodebuild
-    yamllint"""
+_ANSWERS = word_set("[ cmp diff egrep fgrep grep pgrep rg test which")
+# Programs that only check or build, beside those that run tests.
+_CHECKERS = word_set(
+    """bazel bazelisk biome black brakeman cargo-nextest clang-tidy cmake cppcheck dialyzer dialyxir eslint flake8
+    golangci-lint gofmt govulncheck gradle gradlew hadolint isort ktlint lefthook make mvn mvnw mypy ninja nyc phpcs
+    phpstan pre-commit prettier psalm pylint pyright rubocop ruff rustfmt shellcheck standard stylelint swiftlint
+    tflint tsc tsd turbo ty vet vite xcodebuild yamllint"""
 )
 # Words in the arguments of other programs that say the same: `npm run lint:fix`, `go vet`, `mix test`, `dotnet build`.
-_CHECK_WORDS = _words(
+_CHECK_WORDS = word_set(
     """bench build check checks ci clippy compile coverage credo dialyzer e2e fmt format integration lint linter mypy
     pytest spec specs test tests tsc typecheck typescript unittest validate verify vet"""
 )
-_RUNNERS = _words(
-    """bun bundle bunx cargo composer deno dotnet docker go hatch just lein mise mix moon nix node npm npx nx pdm php
-    pipenv pnpm poetry python python3 py rails rake rush sbt stack swift task uv uvx yarn zig"""
+_RUNNERS = word_set(
+    """bun bundle bunx cargo composer deno dotnet docker flutter go hatch invoke just lein mise mix moon nix node npm
+    npx nx pdm php pipenv pnpm poe poetry python python3 py rails rake rush sbt stack swift task uv uvx yarn zig"""
 )
-_EXIT_CODE = re.compile(r"\s*Exit code (\d+)")
+_EXIT_LINE = re.compile(r"\s*(?:Error: )?Exit code -?\d+\b")
 _CONFLICT = re.compile(r"^CONFLICT \(|error: could not apply [0-9a-f]{6,}", re.MULTILINE)
 _NO_MATCH = 1
 _NOT_RUN = frozenset((124, 126, 127, 137, 143))  # timed out, not executable, not found, killed
@@ -70,30 +66,33 @@ def _is_failure(call: Call) -> bool:
     if call.outcome is not Outcome.ERROR:
         return False
     command = call.input.get("command") if isinstance(call.input, dict) else None
-    return not isinstance(command, str) or not _is_answer(command, call.output)
+    return not isinstance(command, str) or not _is_answer(command, call.output, exit_code(call))
 
 
-def _is_answer(command: str, output: str) -> bool:
+def _is_answer(command: str, output: str, code: int | None) -> bool:
     """Whether a failure is what a command was run for."""
     if _CONFLICT.search(output) is not None:
         return True
-    match = _EXIT_CODE.match(output)
-    if match is None or int(match[1]) in _NOT_RUN:
+    if code is None or code in _NOT_RUN:
         return False
-    commands = [simple.arguments for simple in split_commands(command) if simple.words]
-    if any(map(_is_check, commands)):
+    commands = [simple for simple in split_commands(command) if simple.words]
+    if started_runners(commands) or any(_is_check(simple.arguments) for simple in commands):
         return True
-    searches = [_program(arguments) in _ANSWERS for arguments in commands]
-    is_silent = not output[match.end() :].strip()
-    return int(match[1]) == _NO_MATCH and (any(searches) if is_silent else bool(searches) and searches[-1])
+    searches = [_program(simple.arguments) in _ANSWERS for simple in commands]
+    is_silent = not _EXIT_LINE.sub("", output, count=1).strip()
+    return code == _NO_MATCH and (any(searches) if is_silent else bool(searches) and searches[-1])
 
 
 def _is_check(arguments: list[str]) -> bool:
     program = _program(arguments)
     if program in _CHECKERS:
         return True
+    if program not in _RUNNERS:
+        return False
+    if any(runner_of_command(arguments[at:]) is not None for at in (1, 2, 3)):
+        return True
     words = (word for text in arguments[1:4] if not text.startswith("-") for word in _PARTS.split(text.lower()))
-    return program in _RUNNERS and any(word in _CHECK_WORDS or word in _CHECKERS for word in words)
+    return any(word in _CHECK_WORDS or word in _CHECKERS for word in words)
 
 
 def _program(arguments: list[str]) -> str:
