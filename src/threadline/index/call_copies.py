@@ -19,8 +19,8 @@ _Row = tuple[Any, ...]
 def drop_copied_calls(connection: sqlite3.Connection, rows: Sequence[_Row], *, has_scope: bool) -> list[_Row]:
     """Return the rows of calls without copies. A row starts with the call's id, its entry and its position there.
 
-    The id is None for what was not a call. Only calls that occur twice are compared, which is faster. With `has_scope`, the rows are not those of all
-    transcripts: the copy that counts may be outside of them.
+    The id is None for what was not a call. Only calls that occur twice are compared, which is faster. With
+    `has_scope`, the rows are not those of all transcripts: the copy that counts may be outside of them.
     """
     if has_scope:
         repeated = {call for (call,) in connection.execute(_SELECT_REPEATED).fetchall()}
