@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from threadline.insight import LineOwners, changed_lines, count_tests, extract_outcomes, parse_shell_call
 from threadline.model.calls import Outcome
-from threadline.model.outcomes import OutcomeRow
 from threadline.shell_syntax import _split_usual_command, parse_command, program_names, split_commands
 
 
-def extract(command: str, output: str, result: Any = None, *, fails: bool = False) -> list[OutcomeRow]:
+def extract(command: str, output: str, result: Any = None, *, fails: bool = False) -> list[Any]:
     """The outcomes of a shell command."""
     arguments = {"command": command}
     outcome = Outcome.ERROR if fails else Outcome.OK

@@ -12,7 +12,6 @@ from tests.transcripts import SESSION, Part, Pen, Row, call, meta, prompt, trans
 
 import threadline
 from threadline.errors import BadQuery, NotFound
-from threadline.model.outcomes import CommitState, Outcome, OutcomeKind
 
 COPY = "5e551011-0000-4000-8000-000000000009"
 COST = Decimal("0.000162")
@@ -61,7 +60,7 @@ def _fork(row: Row) -> Row:
     return {**row, "sessionId": COPY, "forkedFrom": {"sessionId": SESSION, "messageUuid": row["uuid"]}}
 
 
-def rows_of(home: Path, **keywords: Any) -> list[Outcome]:
+def rows_of(home: Path, **keywords: Any) -> list[Any]:
     """The outcomes of a home, which have to be the same with and without an index."""
     with threadline.open(home, index=home / "index.sqlite", keep=False) as archive:
         archive.refresh()
@@ -223,11 +222,11 @@ def test_repository(tmp_path: Path) -> None:
         rows = archive.outcomes(repo=folder)
     file, *commits = rows
     assert [row.state for row in commits] == [
-        CommitState.EXISTS,
-        CommitState.REVERTED,
-        CommitState.UNREACHABLE,
-        CommitState.MISSING,
+        "exists",
+        "reverted",
+        "unreachable",
+        "missing",
     ]
-    assert file.kind is OutcomeKind.FILE
+    assert file.kind == "file"
     assert (file.added, file.surviving) == (2, 1)
     assert not (folder / "hooked").exists()
