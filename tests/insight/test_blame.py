@@ -17,7 +17,6 @@ from tests.transcripts import Part, Pen, call, prompt, transcript, write
 
 import threadline
 from threadline.cli.commands import run
-from threadline.cli.insight.blame import parse_range
 from threadline.errors import BadQuery, NotFound
 from threadline.insight import agent_trace_record, may_write_files, moved_paths, written_runs
 from threadline.insight.blame.alignment import align
@@ -435,22 +434,17 @@ def test_command_prints_lines_and_writers(
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a.py", ("a.py", None, None)),
-        ("a.py:12", ("a.py", 12, 12)),
-        ("a.py:3-9", ("a.py", 3, 9)),
-        ("a.py:3-", ("a.py", 3, None)),
-        ("a.py:-9", ("a.py", None, 9)),
-        ("a.py:3,9", ("a.py", 3, 9)),
-        ("C:\\w\\a.py", ("C:\\w\\a.py", None, None)),
-        ("C:\\w\\a.py:4", ("C:\\w\\a.py", 4, 4)),
-        ("a.py:", ("a.py:", None, None)),
-    ],
+    ("range_", "expected"),
+    [("", [1, 2, 3]), (":2", [2]), (":2-3", [2, 3]), (":2-", [2, 3]), (":-2", [1, 2]), (":1,2", [1, 2])],
 )
-def test_range_of_lines(text: str, expected: tuple[str, int | None, int | None]) -> None:
+def test_range_of_lines(
+    sessions: Sessions, range_: str, expected: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
     """The lines follow a colon."""
-    assert parse_range(text) == expected
+    sessions.add(FIRST, write_file(sessions, "one = 1\n"))
+    sessions.file.write_text("one = 1\ntwo = 2\nthree = 3\n")
+    assert run(["blame", f"{sessions.file}{range_}", "--no-keep", f"--home={sessions.home}", "--json"]) == 0
+    assert [line["line"] for line in json.loads(capsys.readouterr().out)["lines"]] == expected
 
 
 @pytest.mark.parametrize(

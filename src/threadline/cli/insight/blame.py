@@ -84,10 +84,12 @@ def blame(file: str, *, no_git: bool, format_: str, zone: tzinfo, homes: tuple[s
 
 
 def parse_range(text: str) -> tuple[str, int | None, int | None]:
-    """Split FILE, FILE:LINE or FILE:LINE-LINE. A file whose name looks like that is the file.
+    r"""Split FILE, FILE:LINE or FILE:LINE-LINE. A file whose name looks like that is the file.
 
     >>> parse_range("a.py:3"), parse_range("a.py:3-"), parse_range("a.py")
     (('a.py', 3, 3), ('a.py', 3, None), ('a.py', None, None))
+    >>> parse_range("C:\\a.py"), parse_range("C:\\a.py:4")
+    (('C:\\a.py', None, None), ('C:\\a.py', 4, 4))
     """
     match = _RANGE.fullmatch(text)
     if match is None or not (match["first"] or match["last"]) or Path(text).exists():
