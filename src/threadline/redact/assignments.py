@@ -153,10 +153,9 @@ _RELAY_HOST = compile_lazily(rb"(?:\A|[\s\"'n])\[[\w.-]{3,80}\](?::\w{1,12})?[ \
 _MAX_RELAY = 200
 _URL_TOKEN = compile_lazily(r"[A-Za-z0-9_~.-]{16,255}\Z")
 _PARAMETER = (
-    rb"(?:amp;)?(?:sig|signature|x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature|x-goog-creden"
-    rb"tial"
-    rb"|auth|authkey|session|sessionid|session_id|sid|jwt|hmac|hash|otp|pat|pass|pwd|code|ticket|assertion|code_verif"
-    rb"ier)="
+    rb"(?:amp;)?(?:sig|signature|x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature"
+    rb"|x-goog-credential|auth|authkey|session|sessionid|session_id|sid|jwt|hmac|hash|otp|pat|pass|pwd|code|ticket|assertion"
+    rb"|code_verifier)="
     rb"([^&\s\"'`<>\\#]{8,4096})"
 )
 # Two searches for one sign are faster than one for either.

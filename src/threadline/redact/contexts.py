@@ -331,8 +331,8 @@ _PIPED = compile_lazily(
 )
 _HERE_STRING = compile_lazily(rb"[^\r\n|;<]{0,200}<<<[ \t]*" + _ARGUMENT)
 _OPTION_VALUE = compile_lazily(
-    rb"[\"']?(?:[ \t]+[^\s|;]{1,60}){0,4}?[ \t]+(?:-b|--body|--value|--text|--string-value|--plaintext|--secret-strin"
-    rb"g|--data)(?:[ \t]+|=|(?=[\"']))" + _ARGUMENT
+    rb"[\"']?(?:[ \t]+[^\s|;]{1,60}){0,4}?[ \t]+(?:-b|--body|--value|--text|--string-value|--plaintext"
+    rb"|--secret-string|--data)(?:[ \t]+|=|(?=[\"']))" + _ARGUMENT
 )
 _FILTERS = compile_lazily(
     rb"(?:sudo )?(?:e?grep|rg|ag|jq|yq|sed|awk|cut|tr|head|tail|sort|uniq|less|wc|xargs|fold|column)\b"
@@ -391,9 +391,9 @@ _POSITIONAL = {
 _POSITIONAL["mosquitto_passwd"] = _POSITIONAL["htpasswd"]
 # Configuration of devices and installers: a type or number may come before the value.
 _LINE_QUALIFIERS = (
-    rb"(?:[0-9]|1[0-5]|ascii|hex|text|md5|sha|sha-?[0-9]{1,3}|encrypted|encryption|string|password|secret|plaintext|p"
-    rb"lain-text|clear"
-    rb"|cipher|simple|irreversible-cipher|hash|type|level [0-9]{1,2}|--[a-z]+|-[0-9a-z]|(?:by|as)(?=[ \t]+\\*[\"']))"
+    rb"(?:[0-9]|1[0-5]|ascii|hex|text|md5|sha|sha-?[0-9]{1,3}|encrypted|encryption|string|password|secret|plaintext"
+    rb"|plain-text|clear|cipher|simple|irreversible-cipher|hash|type|level [0-9]{1,2}"
+    rb"|--[a-z]+|-[0-9a-z]|(?:by|as)(?=[ \t]+\\*[\"']))"
 )
 _CONFIG_LINE = compile_lazily(rb"(?:[ \t]+" + _LINE_QUALIFIERS + rb"){0,3}[ \t]+\\*[\"'`(]{0,2}([^\s\"'`<>]{4,256})")
 _LAST_ON_LINE = compile_lazily(

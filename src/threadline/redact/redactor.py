@@ -19,12 +19,11 @@ from threadline.redact.multiline import PRIVATE_KEY, body_lines
 from threadline.redact.personal import GENERIC_USER_NAMES, find_personal_data
 from threadline.redact.records import FormatWords
 from threadline.redact.scanner import PERSONAL_KINDS, counts_in_lines, find_spans, merge_overlapping
-from threadline.redact.settings import Level, Settings
+from threadline.redact.settings import PIECE_LENGTH, Level, Settings
 from threadline.redact.views import TextView, text_views
 
 _MAX_ROUNDS = 5
 _MAX_DEPTH = 300
-_PIECE_LENGTH = 1000
 _CACHED_LENGTH = 256
 _OVERLAP = 200
 _MIN_NAME = 3
@@ -371,9 +370,9 @@ def _split_pieces(text: str) -> Iterator[tuple[int, int]]:
     while start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
-        while end - start > _PIECE_LENGTH:
-            yield start, start + _PIECE_LENGTH
-            start += _PIECE_LENGTH - _OVERLAP
+        while end - start > PIECE_LENGTH:
+            yield start, start + PIECE_LENGTH
+            start += PIECE_LENGTH - _OVERLAP
         yield start, end
         start = end + 1
 

@@ -25,7 +25,8 @@ from threadline.regex_syntax import (
 _PATTERN_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 _MAX_PATTERN = 1000
 _MAX_BOUNDED_REPEAT = 64
-_PIECE_LENGTH = 1000
+PIECE_LENGTH = 1000
+"""How many characters of a line a pattern of the user is searched in at once."""
 _MAX_PATHS = 100_000
 _RESERVED_NAMES = frozenset(
     ("secret", "email", "user", "host", "ip", "home", "word", "name", "path", "url", "mac", "phone")
@@ -114,8 +115,8 @@ def _count_paths(tree: Sequence) -> int:
     for node in tree:
         match node:
             case Repeat(body, least, most):
-                upper = _PIECE_LENGTH if most is None else min(most, _PIECE_LENGTH)
-                paths *= (upper - min(least, _PIECE_LENGTH) + 1) * _count_paths(body)
+                upper = PIECE_LENGTH if most is None else min(most, PIECE_LENGTH)
+                paths *= (upper - min(least, PIECE_LENGTH) + 1) * _count_paths(body)
             case Branch(options):
                 paths *= sum(map(_count_paths, options))
             case Group(body) | Look(body) | Atomic(body):
