@@ -137,7 +137,9 @@ def test_abandoned_branch_pays_for_its_requests() -> None:
 def test_request_without_a_known_prompt_is_a_cause_by_itself() -> None:
     """Nothing is lost if the window's size is unknown."""
     found = why(reply("a", message={"usage": {"input_tokens": 0, "output_tokens": 9}}))
-    assert found.amount == 9 * OUTPUT
+    row = only(found, "other")
+    assert (row.amount, row.output, row.requests) == (9 * OUTPUT, 9 * OUTPUT, 1)
+    assert len(found.rows) == 1
 
 
 @pytest.mark.parametrize("by", list(GROUP_KEYS))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -34,10 +36,14 @@ class Sessions:
         self.work.mkdir()
         self.file = self.work / "app.py"
 
-    def add(self, session: str, *parts: Part, hour: int = 9, name: str | None = None) -> None:
-        """Write the transcript of a session that starts at an hour."""
+    def add(self, session: str, *parts: Part, hour: int = 9, original: str | None = None) -> None:
+        """Write the transcript of a session that starts at an hour; or of a fork of another one."""
         pen = Pen(session, datetime(2026, 1, 5, hour, tzinfo=UTC), cwd=str(self.work))
-        write(self.home / f"projects/-work/{name or session}.jsonl", *transcript(prompt("Do it"), *parts, pen=pen))
+        rows = transcript(prompt("Do it"), *parts, pen=pen)
+        if original is not None:
+            forked = {"sessionId": original}
+            rows = [{**row, "forkedFrom": {**forked, "messageUuid": row["uuid"]}} for row in rows]
+        write(self.home / f"projects/-work/{session}.jsonl", *rows)
 
     def blame(self, text: str | None, **options: Any) -> Blame:
         """The blame of the file, with this text."""
@@ -143,9 +149,10 @@ def test_copies_of_a_session_count_once(sessions: Sessions) -> None:
     """A fork contains the calls of its original. The lines belong to the original."""
     part = write_file(sessions, "one = 1\n")
     sessions.add(FIRST, part)
-    sessions.add(FIRST, part, edit_file(sessions, "one = 1\n", "one = 1", "one = 1\ntwo = 2"), name=SECOND)
-    blame = sessions.blame("one = 1\ntwo = 2\n")
-    assert [line.known for line in blame.lines] == [True, True]
+    sessions.add(SECOND, part, edit_file(sessions, "one = 1\n", "one = 1", "one = 1\ntwo = 2"), original=FIRST)
+    assert sessions.writers("one = 1\ntwo = 2\n") == ["1", "2"]
+    (sessions.home / f"projects/-work/{FIRST}.jsonl").unlink()
+    assert sessions.writers("one = 1\ntwo = 2\n") == ["2", "2"]
 
 
 @pytest.mark.parametrize(
@@ -482,8 +489,68 @@ def test_commands_are_read_for_names_and_texts() -> None:
     assert list(written_runs("cat a.py > b.py", "/w/a.py")) == []
 
 
-def test_alignment_takes_linear_time() -> None:
-    """Files of 50,000 lines are compared without a quadratic search, even if all lines are equal."""
+@pytest.mark.parametrize(
+    ("command", "is_written"),
+    [
+        ("cat > app.py <<'EOF'\n{0}\nEOF", True),
+        ("cat <<'EOF' >> ./src/app.py\n{0}\nEOF", True),
+        ("mkdir -p src && cat <<-EOF | sudo tee -a /w/src/app.py >/dev/null\n{0}\nEOF\ngit add src/app.py", True),
+        ("python3 - <<'EOF'\nopen('src/app.py', 'w').write(text)\n{0}\nEOF", True),
+        ("cd x; uv run python - src/app.py <<EOF\n{0}\nEOF", True),
+        ("git commit -F- <<'EOF'\nChange app.py\n{0}\nEOF", False),
+        ("git commit -m \"$(cat <<'EOF'\nChange app.py\n{0}\nEOF\n)\"", False),
+        ("cat > ../app.py <<'EOF'\n{0}\nEOF", True),
+        ("cat > notes.md <<'EOF'\nSee app.py\n{0}\nEOF", False),
+        ("cat > /elsewhere/app.py <<'EOF'\n{0}\nEOF", False),
+        ("cat > tests/app.py <<'EOF'\n{0}\nEOF", False),
+        ("cat app.py; cat > b.py <<'EOF'\n{0}\nEOF", False),
+        ("python3 - <<'EOF'\nprint(1)\n{0}\nEOF\ncat app.py", False),
+        ("gh pr create --body-file - <<'EOF'\nChanges app.py\n{0}\nEOF", False),
+        ("echo '{0}' | tee -a src/app.py", True),
+        ("echo '{0}' | grep x src/app.py", False),
+    ],
+)
+def test_command_writes_a_file_only_if_it_is_a_target(command: str, *, is_written: bool) -> None:
+    """Here-documents may be for something else: messages, other files, programs that do not name the file."""
+    runs = written_runs(command.format("alpha_value = 1"), "/w/src/app.py")
+    assert any("alpha_value = 1" in run for run in runs) is is_written
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (lambda n: list(map(str, range(n))), lambda n: [str(at) if at % 7 else f"{at} changed" for at in range(n)]),
+        (lambda n: ["}"] * n, lambda n: ["}"] * (n + 1)),
+        (lambda n: ["}", ""] * (n // 2), lambda n: ["", "}"] * (n // 2 - 1)),
+        (lambda n: list(map(str, range(n))), lambda n: list(map(str, reversed(range(n))))),
+    ],
+)
+def test_alignment_takes_linear_time(old: Callable[[int], list[str]], new: Callable[[int], list[str]]) -> None:
+    """Twice as many lines take about twice as many steps, not four times, even if all lines are equal."""
+    steps = [count_steps(align, old(number), new(number)) for number in (500, 1_000)]
+    assert steps[1] < 2.6 * steps[0]
+
+
+def count_steps(function: Callable[..., Any], *arguments: Any) -> int:
+    """How many lines of Python a call executes."""
+    steps = 0
+
+    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal steps
+        steps += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function(*arguments)
+    finally:
+        sys.settrace(before)
+    return steps
+
+
+def test_alignment_of_large_files() -> None:
+    """Files of 50,000 lines are compared, even if all lines are equal."""
     unique = [f"line {number}" for number in range(50_000)]
     changed = [line if number % 7 else f"{line} changed" for number, line in enumerate(unique)]
     assert sum(bool(source) for source in align(unique, changed).sources) == 50_000 - len(unique[::7])

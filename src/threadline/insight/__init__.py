@@ -27,7 +27,7 @@ from threadline.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadline.insight.attribution import attribute_costs
     from threadline.insight.blame.agent_trace import agent_trace_record
-    from threadline.insight.blame.commands import may_write_files, moved_paths, names_path, written_runs
+    from threadline.insight.blame.commands import moved_paths, names_path, written_runs
     from threadline.insight.blame.git_versions import CommittedVersion, GitVersions, read_versions, worktrees
     from threadline.insight.blame.history import FileHistory, OwnedFact, blamed_lines
     from threadline.insight.blame.origins import split_lines
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         waste_record,
     )
     from threadline.insight.session_insight import SessionInsight, read_insight
+    from threadline.insight.shell_effects import may_write_files
     from threadline.insight.tool_stats import (
         NO_VALUE,
         TOOL_KEYS,
@@ -72,7 +73,7 @@ __getattr__ = lazy_exports(
     {
         "attribution": ["attribute_costs"],
         "blame.agent_trace": ["agent_trace_record"],
-        "blame.commands": ["may_write_files", "moved_paths", "names_path", "written_runs"],
+        "blame.commands": ["moved_paths", "names_path", "written_runs"],
         "blame.git_versions": ["CommittedVersion", "GitVersions", "read_versions", "worktrees"],
         "blame.history": ["FileHistory", "OwnedFact", "blamed_lines"],
         "blame.origins": ["split_lines"],
@@ -92,6 +93,7 @@ __getattr__ = lazy_exports(
             "waste_record",
         ],
         "session_insight": ["SessionInsight", "read_insight"],
+        "shell_effects": ["may_write_files"],
         "outcomes.changed_lines": ["ChangedLines", "LineOwners", "changed_lines"],
         "outcomes.extract": ["extract_outcomes", "link_row", "may_have_outcome", "parse_shell_call"],
         "outcomes.pull_requests": ["COUNTED_ACTIONS"],

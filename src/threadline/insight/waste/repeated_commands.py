@@ -7,10 +7,9 @@ build or a test after an edit does not count, and neither does a look after some
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from threadline.insight.blame.commands import may_write_files
+from threadline.insight.shell_effects import may_change_git, may_write_files
 from threadline.insight.waste.facts import Detector, Finding, SessionFacts, call_label
 from threadline.insight.waste.repeats import repeated_calls
 from threadline.model.calls import Call
@@ -21,8 +20,6 @@ _SEARCHES = frozenset(("Grep", "Glob", "LS", "WebFetch", "WebSearch"))
 _HARMLESS = _SEARCHES | frozenset(
     ("Read", "NotebookRead", "TodoRead", "TodoWrite", "ToolSearch", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet")
 )
-# These write no file of the project, and change what git prints.
-_CHANGES_GIT = re.compile(r"\bgit\s+(?:-\S+\s+)*(?:add|branch|commit|config|fetch|init|notes|push|remote|tag)\b")
 
 
 def detect(facts: SessionFacts, limits: WasteLimits) -> Iterator[Finding]:
@@ -41,7 +38,7 @@ def _may_change(call: Call) -> bool:
     if call.tool not in _SHELLS:
         return call.tool not in _HARMLESS
     command = call.input.get("command") if isinstance(call.input, dict) else None
-    return not isinstance(command, str) or may_write_files(command) or _CHANGES_GIT.search(command) is not None
+    return not isinstance(command, str) or may_write_files(command) or may_change_git(command)
 
 
 def _split_by_turn(calls: list[Call]) -> Iterator[list[Call]]:
