@@ -12,8 +12,7 @@ from tests.transcripts import Pen, Writer, call, prompt, reply, transcript, writ
 
 import threadline
 from threadline.errors import Ambiguous, BadQuery, NotFound
-from threadline.mcp import Answers
-from threadline.mcp.quoting import Answer
+from threadline.mcp import Answer, Answers
 from threadline.model.text import format_amount
 from threadline.redact import Settings
 

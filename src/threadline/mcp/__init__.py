@@ -13,6 +13,7 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.mcp.answers import Answers
+    from threadline.mcp.quoting import Answer
     from threadline.mcp.server import build_server
 
-__getattr__ = lazy_exports(__name__, {"answers": ["Answers"], "server": ["build_server"]})
+__getattr__ = lazy_exports(__name__, {"answers": ["Answers"], "quoting": ["Answer"], "server": ["build_server"]})
