@@ -194,7 +194,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
         **{name: [["--jsonl"]] for name in ("list", "errors", "history")},
         **{name: [["last", "--jsonl"]] for name in ("show", "tree", "todos", "request")},
     }
-    printed_keys(environment, ["budget", "set", "50/day", "--json"])
+    printed_keys(environment, ["budget", "set", "50/day", "--jsonl"])
     # A keep of another home, so that the sessions of this one are at risk.
     write(tmp_path / "small", megabytes=0.1, transcripts=2)
     printed_keys(environment, ["keep", "--home", str(tmp_path / "small"), "--keep", str(tmp_path / "other"), "--json"])
