@@ -205,6 +205,7 @@ def test_every_key_is_documented(environment: dict[str, str], tmp_path: Path) ->
     pending = ["--keep", str(tmp_path / "pending"), "--json"]
     printed_keys(environment, ["keep", "merge", str(tmp_path / "forgetful"), *pending])
     del sections["serve"]  # it runs until it is stopped: tests/web/test_serving.py
+    del sections["mcp"]  # it speaks a protocol: tests/mcp
     assert set(commands) == set(sections)
     for name, argument_lists in commands.items():
         tables = re.findall(r"^\| key \|.*?(?=^[^|]|\Z)", sections[name], re.MULTILINE | re.DOTALL)
