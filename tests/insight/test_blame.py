@@ -41,8 +41,8 @@ class Sessions:
         pen = Pen(session, datetime(2026, 1, 5, hour, tzinfo=UTC), cwd=str(self.work))
         rows = transcript(prompt("Do it"), *parts, pen=pen)
         if original is not None:
-            forked = {"sessionId": original}
-            rows = [{**row, "forkedFrom": {**forked, "messageUuid": row["uuid"]}} for row in rows]
+            copied = [row for row in rows if isinstance(row, dict)]
+            rows = [{**row, "forkedFrom": {"sessionId": original, "messageUuid": row["uuid"]}} for row in copied]
         write(self.home / f"projects/-work/{session}.jsonl", *rows)
 
     def blame(self, text: str | None, **options: Any) -> Blame:

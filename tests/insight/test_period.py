@@ -128,6 +128,27 @@ def test_keys_that_cannot_be_stored_lose_no_amount(tmp_path: Path) -> None:
             assert sum(group.amount for group in causes.by(key)) == archive.ledger().total.amount, key
 
 
+@pytest.mark.parametrize("number", [0, 3])
+def test_session_has_the_rows_of_the_period(
+    archive: Archive, home: Path, number: int, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """The causes and findings of one session, with its project, are those among the causes and findings of all."""
+    rows = [cause for cause in archive.causes() if cause.session == IDS[number]]
+    assert list(archive.attribution(IDS[number]).rows) == rows
+    assert {cause.project for cause in rows} == {"/work/project-0"}
+    findings = [finding for finding in archive.waste(limits=ALL) if finding.session == IDS[number]]
+    assert list(archive.session_waste(IDS[number], limits=ALL)) == findings
+    run = CliRunner(capfdbinary)
+    why, waste = (["why"], ["waste", "--min", "0", "--large-output", "500"])
+    for command, key in ((why, "rows"), (waste, None)):
+        whole, single = (
+            json.loads(run(*command, *selection, "--json", "--home", home).out)
+            for selection in (["--since", "2020-01-01"], [IDS[number]])
+        )
+        expected = [row for row in (whole[key] if key else whole) if row["session"] == IDS[number]]
+        assert (single[key] if key else single) == expected
+
+
 def test_turns_of_two_sessions_are_two_groups(archive: Archive) -> None:
     """Each names its session."""
     groups = [group for group in archive.causes().by("turn") if group.key == "1"]

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         StoredSession,
     )
     from threadline.insight import CauseList, CauseSource, OutcomeReport, ResultCost, SessionInsight
+    from threadline.insight import SessionFacts as WasteFacts
     from threadline.load import Session
     from threadline.model.attribution import Attribution
     from threadline.model.blame import Blame
@@ -628,17 +629,58 @@ class Archive:
         """Whether a transcript is in one of the homes."""
         return any(path.absolute().is_relative_to(home.path / PROJECTS) for home in self.homes)
 
-    def attribution(self, name: str) -> Attribution:
-        """What the cost of a session was caused by. `name` is a prefix of its id, or `last`.
+    def attribution(self, name: str | Session, *, prices: Rates | None = None) -> Attribution:
+        """What the cost of a session was caused by.
+
+        `name` is a prefix of its id, `last`, or the session itself. `prices` are used instead of the rates
+        shipped with threadline.
 
         Raises:
             NotFound: there is no such session.
             Ambiguous: there are several; the message lists them.
         """
-        from threadline.insight import attribute_costs
+        return self._waste_facts(name, prices).attribution
 
-        session = self.session(name)
-        return attribute_costs(session, session.ledger)
+    @named_keywords
+    def session_waste(
+        self,
+        name: str | Session,
+        *,
+        detectors: Names = (),
+        limits: WasteLimits | None = None,
+        prices: Rates | None = None,
+    ) -> WasteList:
+        """What a session spent without need, most expensive first.
+
+        `name` is a prefix of its id, `last`, or the session itself. The keywords are those of `waste`.
+
+        Raises:
+            NotFound: there is no such session.
+            Ambiguous: there are several; the message lists them.
+            BadQuery: a value makes no sense.
+        """
+        from threadline.insight import find_waste
+        from threadline.model.waste import DETECTOR_NAMES, WasteList
+
+        names = parse_names("detectors", detectors, DETECTOR_NAMES)
+        facts = self._waste_facts(name, prices)
+        return WasteList(find_waste(facts, limits, names), facts.attribution.amount)
+
+    def _waste_facts(self, name: str | Session, prices: Rates | None) -> WasteFacts:
+        """What is known about a session's costs, with the project that it belongs to in this archive."""
+        from threadline.find import transcript_at
+        from threadline.insight import SessionFacts
+        from threadline.load import session_ledger
+
+        whole = self.session(name) if isinstance(name, str) else name
+        project = whole.cwds[0] if whole.cwds else None
+        path = whole.path
+        if path is not None and self.has_path(path):
+            whole = self.with_copies(whole) if whole.sharing is None else whole
+            main = transcript_at(path, homes=Homes(self.homes))
+            names = {(known.home, known.folder): known.name for home in self.found for known in home.projects}
+            project = names.get((main.home, main.folder), project)
+        return SessionFacts(whole, session_ledger(whole, prices), project)
 
     @named_keywords
     def causes(

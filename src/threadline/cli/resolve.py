@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -237,23 +238,27 @@ def session_path(name: str, homes: Sequence[str] = ()) -> Path:
 
 def read_session(name: str, homes: Sequence[str] = ()) -> Session:
     """Read the session that `session_path` finds. In an archive, some of its files may exist only in the keep."""
+    with open_session(name, homes) as (session, _archive):
+        return session
+
+
+@contextmanager
+def open_session(name: str, homes: Sequence[str] = ()) -> Iterator[tuple[Session, Archive]]:
+    """Read the session that `session_path` finds, and open the archive that it is in.
+
+    The archive of a transcript that is in none of the homes is empty.
+    """
     from threadline.load import read  # noqa: PLC0415 - loads the reader, which `list` and `usage` do without
 
     path = transcript_path(name)
-    session = _read_in_archive(name, path, homes) or read(path or name)
-    _print_skipped(session)
-    return session
-
-
-def _read_in_archive(name: str, path: Path | None, homes: Sequence[str]) -> Session | None:
-    """Read a session of the homes by its id or path; None for a path that is in none of them."""
-    if path is None:
-        with open_archive(homes) as archive:
-            return archive.session(name)
-    if _PROJECTS not in path.absolute().parts:
-        return None
-    with open_archive(homes) as archive:  # others may share messages with it
-        return archive.session_at(path) if archive.has_path(path) else None
+    is_outside = path is not None and _PROJECTS not in path.absolute().parts
+    with open_archive(homes, found=() if is_outside else None, index=not is_outside) as archive:
+        if path is None:
+            session = archive.session(name)
+        else:  # others may share messages with it
+            session = archive.session_at(path) if archive.has_path(path) else read(path)
+        _print_skipped(session)
+        yield session, archive
 
 
 def _print_skipped(session: SessionData) -> None:

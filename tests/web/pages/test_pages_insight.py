@@ -149,8 +149,7 @@ def test_hostile_names_are_inert_in_a_treemap(archive: Archive) -> None:
 def test_waste_page_of_a_session_equals_the_library(archive: Archive) -> None:
     """Findings with evidence, advice and links to their places; the JSON is that of the command."""
     page = _session_page(archive, "waste?min=0")
-    session = archive.session(SESSION)
-    found = insight.find_waste(insight.SessionFacts(session, session.ledger), WasteLimits(min_amount=Decimal(0)))
+    found = archive.session_waste(SESSION, limits=WasteLimits(min_amount=Decimal(0)))
     assert found
     assert data(page) == _plain([insight.waste_record(finding) for finding in found])
     parsed = ParsedPage(page)

@@ -18,7 +18,7 @@ from threadline.cli.insight.period import (
     turn_cell,
 )
 from threadline.cli.output import print_listing
-from threadline.cli.resolve import read_session
+from threadline.cli.resolve import open_session
 from threadline.insight import waste_record
 from threadline.model.ledger import sum_amounts
 from threadline.model.text import count, format_amount, format_tokens
@@ -118,12 +118,8 @@ def waste(
         with period.open() as (archive, arguments):
             found = archive.waste(detectors=detectors, limits=limits, **arguments)
     else:
-        from threadline.insight import SessionFacts, find_waste  # noqa: PLC0415 - an index answers without reading
-        from threadline.load import session_ledger  # noqa: PLC0415 - the same
-
-        loaded = read_session(session or "last", homes)
-        facts = SessionFacts(loaded, session_ledger(loaded, period.rates))
-        found = WasteList(find_waste(facts, limits, detectors), facts.attribution.amount)
+        with open_session(session or "last", homes) as (loaded, archive):
+            found = archive.session_waste(loaded, detectors=detectors, limits=limits, prices=period.rates)
     return print_listing(
         found,
         output,

@@ -19,7 +19,7 @@ from threadline.cli.insight.period import (
     short_id,
     turn_cell,
 )
-from threadline.cli.resolve import read_session
+from threadline.cli.resolve import open_session
 from threadline.insight import (
     GROUP_KEYS,
     AttributedSessions,
@@ -85,11 +85,8 @@ def why(
             return (
                 code if code is not None else out.report_nothing("Nothing was spent in that period and those projects.")
             )
-    from threadline.insight import attribute_costs  # noqa: PLC0415 - an index answers without reading
-    from threadline.load import session_ledger  # noqa: PLC0415 - the same
-
-    loaded = read_session(session or "last", homes)
-    attribution = attribute_costs(loaded, session_ledger(loaded, period.rates))
+    with open_session(session or "last", homes) as (loaded, archive):
+        attribution = archive.attribution(loaded, prices=period.rates)
     causes = CauseList([AttributedSessions([attribution])])
     code = _print_causes(causes, lambda: attribution_record(attribution, by), by, limit, output, session=loaded)
     if code is not None:

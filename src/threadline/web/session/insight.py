@@ -192,16 +192,14 @@ def session_outcomes_page(request: PageRequest) -> Page:
 
 def _attribution(request: PageRequest, session: CachedSession) -> Attribution:
     def compute() -> Attribution:
-        whole = request.archive.with_copies(session.session)
-        return insight.attribute_costs(whole, whole.ledger)
+        return request.archive.attribution(session.session)
 
     return request.cached("attribution", compute, session.id, session.version)
 
 
 def _find_waste(request: PageRequest, session: CachedSession, limits: WasteLimits) -> list[Waste]:
     def compute() -> list[Waste]:
-        whole = request.archive.with_copies(session.session)
-        return insight.find_waste(insight.SessionFacts(whole, whole.ledger), limits)
+        return list(request.archive.session_waste(session.session, limits=limits))
 
     return request.cached("waste", compute, session.id, session.version, limits)
 
