@@ -15,6 +15,7 @@ from tests.transcripts import call as any_call
 from threadline import read
 from threadline.errors import BadQuery
 from threadline.insight import DETECTORS, SessionFacts, find_waste
+from threadline.model.context import BreakCause
 from threadline.model.waste import Waste, WasteLimits
 
 ALL = WasteLimits(large_output=300, min_amount=Decimal(0))
@@ -57,6 +58,7 @@ def test_idle_time_breaks_the_cache() -> None:
     (found,) = waste(
         "cache-break", cached_reply(0, 20_000, input_=0, after=1), cached_reply(0, 20_000, input_=0, after=30)
     )
+    assert found.cause is BreakCause.IDLE
     assert found.amount == 20_000 * (WRITE - READ)
     assert "29 minutes" in found.evidence
 

@@ -29,7 +29,7 @@ from threadline.model.outcomes import OutcomeGroup, OutcomeKind
 from threadline.model.places import SessionId
 from threadline.model.text import count, format_amount, format_duration, format_percent, mcp_server
 from threadline.model.times import zone_name
-from threadline.model.waste import Waste
+from threadline.model.waste import WASTE_RULES, Waste
 
 if TYPE_CHECKING:
     from threadline.account import Ledger, Rates
@@ -48,19 +48,6 @@ _LONG = timedelta(hours=3)
 _NO_SESSION = "(no session)"
 _NO_WORK = WorkDone()
 _RESULT_KINDS = (str(OutcomeKind.COMMIT), str(OutcomeKind.PULL_REQUEST))
-_WASTE_LABELS = {
-    "cache-break": "Cache breaks",
-    "unchanged-file": "Files read again, unchanged",
-    "repeated-command": "Repeated commands",
-    "large-output": "Large outputs that nothing refers to",
-    "failed-call": "Failed calls",
-    "refused-call": "Refused calls",
-    "interrupted-call": "Interrupted calls",
-    "abandoned-branch": "Abandoned branches",
-    "unused-agent": "Agents without a result",
-    "unused-tools": "Tool definitions that were never used",
-}
-
 _KIND_LABELS = {
     CauseKind.SYSTEM: "System prompts and tool definitions",
     CauseKind.SUMMARY: "Summaries of compactions",
@@ -334,22 +321,16 @@ def _top_waste(waste: Sequence[Waste], total: Decimal | None) -> Iterable[Digest
 
 def _waste_label(detector: str, group: Sequence[Waste]) -> str:
     """What the findings have in common; of cache breaks also their causes."""
-    label = _WASTE_LABELS.get(detector, detector)
-    causes = dict.fromkeys(cause for finding in group if (cause := _break_cause(finding)) is not None)
+    label = WASTE_RULES[detector].label
+    causes = dict.fromkeys(cause for finding in group if (cause := finding.cause) is not None)
     return f"{label} ({', '.join(causes)})" if causes else label
-
-
-def _break_cause(finding: Waste) -> BreakCause | None:
-    """Why the cache was lost: the label of the finding begins with it."""
-    word = finding.label.partition(":")[0] if finding.detector == "cache-break" else ""
-    return BreakCause(word) if word in list(BreakCause) else None
 
 
 def _waste_advice(group: Sequence[Waste]) -> str:
     """The advice of the findings, the most expensive first. That of an unknown cause is left out if there is other."""
     amounts: defaultdict[str, Decimal] = defaultdict(Decimal)
     for finding in group:
-        amounts[finding.advice] += finding.amount if _break_cause(finding) is not BreakCause.UNKNOWN else 0
+        amounts[finding.advice] += finding.amount if finding.cause is not BreakCause.UNKNOWN else 0
     ordered = sorted(amounts, key=lambda advice: -amounts[advice])
     return " ".join([advice for advice in ordered if amounts[advice]][:_MAX_ADVICE] or ordered[:1])
 

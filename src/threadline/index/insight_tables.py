@@ -73,6 +73,7 @@ INSIGHTS = TableGroup(
         estimated INTEGER NOT NULL, -- whether it depends on an estimated size
         agent TEXT, -- the agent; NULL for the main agent
         turn INTEGER, -- its turn
+        cause TEXT, -- why the cache was lost; NULL for other waste
         PRIMARY KEY(insight_id, number)
     ) WITHOUT ROWID""",
     },

@@ -24,6 +24,7 @@ from threadline.index.store import decode_path, encode_path, open_for_writing, o
 from threadline.index.totals import ChargeTotals
 from threadline.insight import GROUP_KEYS, CauseGroup, CauseTotals, group_rows, merge_groups
 from threadline.model.attribution import CauseKind, CostCause
+from threadline.model.context import BreakCause
 from threadline.model.homes import Homes
 from threadline.model.ledger import Charge, sum_amounts
 from threadline.model.places import AgentId, Place, SessionId
@@ -226,6 +227,7 @@ def read_waste(
         estimated,
         agent,
         turn,
+        cause,
     ) in connection.execute(
         _SELECT_WASTE, (json.dumps(list(projects)), float(limits.min_amount) - _ROUNDING, limits.min_tokens)
     ):
@@ -242,12 +244,13 @@ def read_waste(
             agent,
             turn,
             projects[number],
+            BreakCause(cause) if cause is not None else None,
         )
 
 
 _ROUNDING = 1e-9  # USD: what a sum of floating-point numbers may be wrong by; amounts are compared exactly afterwards
 _SELECT_WASTE = f"""SELECT f.insight_id, i.session, f.detector, f.label, f.evidence, f.advice, f.places, f.tokens,
-    f.amount, f.estimated, f.agent, f.turn
+    f.amount, f.estimated, f.agent, f.turn, f.cause
 FROM waste_rows f JOIN insights i USING(insight_id)
 WHERE f.insight_id IN {_NUMBERS} AND CAST(f.amount AS REAL) >= ? AND f.tokens >= ?"""  # noqa: S608 - our own words
 
@@ -363,12 +366,13 @@ class _InsightWriter:
             waste.estimated,
             storable_text(waste.agent),
             waste.turn,
+            waste.cause,
         )
 
 
 _INSERT_CAUSE = f"INSERT INTO cause_rows VALUES({', '.join('?' * 21)})"
 _INSERT_SUM = f"INSERT INTO cause_sums VALUES({', '.join('?' * 10)})"
-_INSERT_WASTE = f"INSERT INTO waste_rows VALUES({', '.join('?' * 12)})"
+_INSERT_WASTE = f"INSERT INTO waste_rows VALUES({', '.join('?' * 13)})"
 _OWN_MESSAGES = """(SELECT DISTINCT s.message_id FROM transcripts t
 CROSS JOIN sightings s ON s.transcript_id = t.transcript_id WHERE t.path IN ({0}))"""
 

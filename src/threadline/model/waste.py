@@ -7,22 +7,38 @@ from decimal import Decimal
 
 from msgspec import Struct
 
+from threadline.model.context import BreakCause
 from threadline.model.places import AgentId, Place, SessionId
 from threadline.model.tables import Listing
 
-DETECTOR_NAMES = (
-    "cache-break",
-    "unchanged-file",
-    "repeated-command",
-    "large-output",
-    "failed-call",
-    "refused-call",
-    "interrupted-call",
-    "abandoned-branch",
-    "unused-agent",
-    "unused-tools",
-)
-"""The rules that find waste."""
+
+class WasteRule(Struct, frozen=True):
+    """A rule that finds waste: its name, what its findings are called, and which limits apply to it."""
+
+    name: str
+    label: str
+    has_size_limit: bool = False
+    has_repeat_limit: bool = False
+
+
+WASTE_RULES = {
+    rule.name: rule
+    for rule in (
+        WasteRule("cache-break", "Cache breaks"),
+        WasteRule("unchanged-file", "Files read again, unchanged", has_repeat_limit=True),
+        WasteRule("repeated-command", "Repeated commands", has_repeat_limit=True),
+        WasteRule("large-output", "Large outputs that nothing refers to", has_size_limit=True),
+        WasteRule("failed-call", "Failed calls"),
+        WasteRule("refused-call", "Refused calls"),
+        WasteRule("interrupted-call", "Interrupted calls"),
+        WasteRule("abandoned-branch", "Abandoned branches"),
+        WasteRule("unused-agent", "Agents without a result"),
+        WasteRule("unused-tools", "Tool definitions that were never used"),
+    )
+}
+"""The rules that find waste, by name. `threadline.insight.DETECTORS` has the function of each."""
+DETECTOR_NAMES = tuple(WASTE_RULES)
+"""The names of the rules that find waste."""
 
 
 class Waste(Struct, frozen=True):
@@ -30,8 +46,8 @@ class Waste(Struct, frozen=True):
 
     `detector` is the name of the rule. `label` says what happened, and `evidence` how that is known. `places` are the
     rows that show it, the most important first. `tokens` and `amount` are what it added to the session; `estimated`
-    says that they depend on an estimated size. `advice` says what to do. `project` is that of the
-    session, if it is known.
+    says that they depend on an estimated size. `advice` says what to do. `project` is that of the session, if it is
+    known. `cause` says why the cache was lost, if that is what happened.
     """
 
     detector: str
@@ -46,6 +62,7 @@ class Waste(Struct, frozen=True):
     agent: AgentId | None = None
     turn: int | None = None
     project: str | None = None
+    cause: BreakCause | None = None
 
     def __repr__(self) -> str:
         return f"Waste({self.detector!r}, {self.label!r}, {self.amount} USD)"
@@ -64,7 +81,7 @@ class WasteList(Listing[Waste]):
 
 
 class WasteLimits(Struct, frozen=True):
-    """From when on something is reported.
+    """Thresholds for reporting.
 
     `large_output` is the size of a large output, and `min_tokens` the least that anything adds, in tokens. `min_amount`
     is in USD. `repeats` is how often a file was read or a command was run, including the first time.
@@ -85,7 +102,8 @@ def filter_waste(findings: Iterable[Waste], limits: WasteLimits, detectors: Coll
 
 
 def _is_within(waste: Waste, limits: WasteLimits) -> bool:
-    least_tokens = limits.large_output if waste.detector == "large-output" else 0
-    if waste.detector in {"unchanged-file", "repeated-command"} and len(waste.places) + 1 < limits.repeats:
+    rule = WASTE_RULES[waste.detector]
+    least_tokens = limits.large_output if rule.has_size_limit else 0
+    if rule.has_repeat_limit and len(waste.places) + 1 < limits.repeats:
         return False
     return waste.amount >= limits.min_amount and waste.tokens >= max(limits.min_tokens, least_tokens)

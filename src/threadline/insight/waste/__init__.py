@@ -62,6 +62,7 @@ def find_waste(facts: SessionFacts, limits: WasteLimits | None = None, detectors
             agent=finding.agent,
             turn=finding.turn,
             project=facts.project,
+            cause=finding.cause,
         )
         for detector in DETECTORS.values()
         if not detectors or detector.name in detectors

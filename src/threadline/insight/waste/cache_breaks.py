@@ -47,6 +47,7 @@ def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
                     agent=agent.id,
                     turn=cache_break.turn if agent.id is None else None,
                     advice=_ADVICE[cache_break.cause],
+                    cause=cache_break.cause,
                 )
 
 

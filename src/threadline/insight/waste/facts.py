@@ -13,6 +13,7 @@ from threadline.insight.attribution import attribute_costs
 from threadline.insight.requests import SessionRequests
 from threadline.model.attribution import Attribution, CauseKind, CostCause
 from threadline.model.calls import Call
+from threadline.model.context import BreakCause
 from threadline.model.ledger import Charge, sum_amounts
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Agent, Session
@@ -25,7 +26,7 @@ _MAX_LABEL = 60
 class Finding(Struct, frozen=True):
     """What a detector shows: what happened, how that is known, where, and what it cost.
 
-    `advice` replaces that of the detector.
+    `advice` replaces that of the detector. `cause` says why the cache was lost, if that is what happened.
     """
 
     label: str
@@ -37,6 +38,7 @@ class Finding(Struct, frozen=True):
     agent: AgentId | None = None
     turn: int | None = None
     advice: str | None = None
+    cause: BreakCause | None = None
 
 
 class Detector(Struct, frozen=True):

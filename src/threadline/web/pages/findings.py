@@ -12,7 +12,7 @@ from msgspec import Struct
 from threadline import insight
 from threadline.errors import BadQuery
 from threadline.model.text import count, format_amount, format_tokens
-from threadline.model.waste import WasteLimits
+from threadline.model.waste import WASTE_RULES, WasteLimits
 from threadline.render import shorten
 from threadline.render.html import EMPTY, Child, Column, TableRow, el, figures_row, join, render_table
 from threadline.web.pages.causes import format_share
@@ -27,18 +27,6 @@ _DEFAULTS = WasteLimits()
 _MAX_ROWS = 25
 _MAX_PLACES = 4
 _MAX_LABEL, _MAX_EVIDENCE = 160, 240
-DETECTOR_LABELS = {
-    "cache-break": "Cache breaks",
-    "unchanged-file": "Files read again unchanged",
-    "repeated-command": "Repeated commands",
-    "large-output": "Large outputs that nothing refers to",
-    "failed-call": "Failed calls",
-    "refused-call": "Refused calls",
-    "interrupted-call": "Interrupted calls",
-    "abandoned-branch": "Abandoned branches",
-    "unused-agent": "Agents without a result",
-    "unused-tools": "MCP tools that were never called",
-}
 
 
 class FindingLinks(Struct, frozen=True):
@@ -85,7 +73,7 @@ def parse_detectors(request: PageRequest) -> tuple[str, ...]:
 
 def detector_label(name: str) -> str:
     """The name of a detector for people."""
-    return DETECTOR_LABELS.get(name) or name.replace("-", " ").capitalize()
+    return WASTE_RULES[name].label
 
 
 def render_findings(
