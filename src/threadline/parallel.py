@@ -20,11 +20,20 @@ from queue import SimpleQueue
 from struct import Struct
 from threading import Condition, Thread, active_count
 from time import sleep
-from typing import Any, NoReturn, TypeVar
-
-from threadline.model.homes import Transcript
+from typing import Any, NoReturn, Protocol, TypeVar
 
 Result = TypeVar("Result")
+
+
+class File(Protocol):
+    """What a function is mapped over: a transcript, or something else with a size in bytes."""
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes."""
+
+
+Source = TypeVar("Source", bound=File)
 
 # Below this many bytes, starting workers costs more time than they save.
 _MIN_PARALLEL_BYTES = 32 * 1024 * 1024
@@ -34,8 +43,8 @@ _BATCH_FILES = 200
 
 
 def map_transcripts(
-    function: Callable[[Transcript], Result], transcripts: Iterable[Transcript], *, jobs: int | None = None
-) -> Iterator[tuple[Transcript, Result]]:
+    function: Callable[[Source], Result], transcripts: Iterable[Source], *, jobs: int | None = None
+) -> Iterator[tuple[Source, Result]]:
     """The function's result for every transcript, in no particular order.
 
     `jobs` is the number of processes, including this one. By default it is the number of processors, or 1 if there is
@@ -54,15 +63,15 @@ def map_transcripts(
         yield from zip(batch, results, strict=True)
 
 
-def _map_batch(function: Callable[[Transcript], Result], batch: list[Transcript]) -> list[Result]:
+def _map_batch(function: Callable[[Source], Result], batch: list[Source]) -> list[Result]:
     return [function(transcript) for transcript in batch]
 
 
-def _batches(transcripts: list[Transcript]) -> Iterator[list[Transcript]]:
+def _batches(transcripts: list[Source]) -> Iterator[list[Source]]:
     """Large transcripts one by one, small ones together."""
     max_bytes = max(_BATCH_BYTES, 2 * sum(transcript.size for transcript in transcripts) // MAX_TASKS)
     max_files = max(_BATCH_FILES, 2 * len(transcripts) // MAX_TASKS)
-    batch: list[Transcript] = []
+    batch: list[Source] = []
     size = 0
     for transcript in transcripts:
         batch.append(transcript)

@@ -12,6 +12,7 @@ from tests.transcripts import SESSION, Part, Pen, Row, call, meta, prompt, trans
 
 import threadline
 from threadline.errors import BadQuery, NotFound
+from threadline.index import CallFilter, Index
 
 COPY = "5e551011-0000-4000-8000-000000000009"
 COST = Decimal("0.000162")
@@ -230,3 +231,49 @@ def test_repository(tmp_path: Path) -> None:
     assert file.kind == "file"
     assert (file.added, file.surviving) == (2, 1)
     assert not (folder / "hooked").exists()
+
+
+def test_outcomes_are_stored_when_first_asked(tmp_path: Path) -> None:
+    """A refresh stores none; a question stores those of its sessions, until they grow."""
+    home, index = make_home(tmp_path / "home", copies=True), tmp_path / "index.sqlite"
+    everything = CallFilter()
+    with threadline.open(home, index=index, keep=False) as archive:
+        archive.refresh()
+        assert len(archive.open_index().unstored_outcomes(everything)) == 2
+        assert archive.outcomes(COPY)
+        assert [part.path.stem for part in archive.open_index().unstored_outcomes(everything)] == [SESSION]
+        archive.store_insights()
+        assert not archive.open_index().unstored_outcomes(everything)
+    with (home / f"projects/-work-app/{SESSION}.jsonl").open("a") as file:
+        file.write("\n")
+    with threadline.open(home, index=index, keep=False) as archive:
+        archive.refresh()
+        assert [part.path.stem for part in archive.open_index().unstored_outcomes(everything)] == [SESSION]
+
+
+def test_outcomes_leave_with_their_session(tmp_path: Path) -> None:
+    """Nothing of a deleted session remains in the index: neither rows nor names of programs."""
+    home, index = make_home(tmp_path / "home"), tmp_path / "index.sqlite"
+    with threadline.open(home, index=index, keep=False) as archive:
+        archive.refresh()
+        assert archive.outcomes()
+        assert archive.sql("SELECT program FROM programs")
+    (home / f"projects/-work-app/{SESSION}.jsonl").unlink()
+    with threadline.open(home, index=index, keep=False) as archive:
+        archive.refresh()
+        assert not archive.outcomes()
+        assert not archive.sql("SELECT program FROM programs")
+    assert b"1111111" not in index.read_bytes()
+
+
+def test_outcomes_that_cannot_be_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be stored now is answered from the transcripts."""
+    home, index = make_home(tmp_path / "home", copies=True), tmp_path / "index.sqlite"
+    with threadline.open(home, index=index, keep=False) as archive:
+        archive.refresh()
+        with monkeypatch.context() as patch:
+            patch.setattr(Index, "store_outcomes", lambda *_: False)
+            rows, programs = list(archive.outcomes()), list(archive.tools("command", costs=False))
+        assert archive.open_index().unstored_outcomes(CallFilter())
+        assert rows == list(archive.outcomes())
+        assert programs == list(archive.tools("command", costs=False))

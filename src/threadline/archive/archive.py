@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         RefreshResult,
         SessionFacts,
         StoredSession,
+        TranscriptOutcomes,
     )
     from threadline.insight import CauseList, CauseSource, OutcomeReport, ResultCost, SessionInsight
     from threadline.insight import SessionFacts as WasteFacts
@@ -88,8 +89,12 @@ ProgressDisplay = Callable[[str, int], AbstractContextManager[Callable[[int], No
 """Shows the progress of long work: called with a label and the total bytes, it gives a function that adds bytes."""
 
 _WITHOUT_KEEP = "without the keep"
+_TABLE_START = r"""(?:\bfrom|\bjoin|,)\s*(?:main\.)?["`\[]?"""
 _INSIGHT_TABLES = re.compile(
-    r"""(?:\bfrom|\bjoin|,)\s*(?:main\.)?["`\[]?(?:causes|waste|cause_rows|cause_sums|waste_rows|insights)\b""",
+    rf"{_TABLE_START}(?:causes|waste|cause_rows|cause_sums|waste_rows|insights)\b", re.IGNORECASE
+)
+_OUTCOME_TABLES = re.compile(
+    rf"{_TABLE_START}(?:commits|pull_requests|pushes|test_runs|edits|outcome_rows|line_rows|program_rows|programs)\b",
     re.IGNORECASE,
 )
 
@@ -794,26 +799,37 @@ class Archive:
         return group_by_session(self.found, _session_in_head(read_head))
 
     def store_insights(self) -> None:
-        """Attribute the costs of all sessions that changed, and store that and their waste in the index.
+        """Store in the index what causes costs, what was wasted and what was produced, for sessions that changed.
 
-        `causes` and `waste` do so for the sessions they are about.
+        `causes`, `waste` and `outcomes` do so for the sessions they are about.
         """
         self._insights(None, None, None, None)
+        self._store_all_outcomes()
+
+    def _store_all_outcomes(self) -> None:
+        index = self._built_index()
+        if index is not None:
+            self._store_outcomes(index, self._call_filter(None, None, None, None, None, None))
 
     def unstored_insights(self) -> int:
-        """The size of the transcripts whose costs `store_insights` would attribute; 0 without an index."""
+        """The size of the transcripts that `store_insights` would read; 0 without an index."""
         from threadline.archive.insight import NO_FILTER
 
         index = self._built_index()
         if index is None:
             return 0
-        unknown = index.select_insights(NO_FILTER.charge_filter).unknown
+        everything = self._call_filter(None, None, None, None, None, None)
+        unknown = index.select_insights(NO_FILTER.charge_filter).unknown.union(
+            str(transcript.path) for transcript in index.unstored_outcomes(everything)
+        )
         return sum(part.size for home in self.found for part in home.transcripts if str(part.path) in unknown)
 
     def fill_tables(self, question: str) -> None:
-        """Fill the tables that a SELECT names and that a refresh does not fill: `causes` and `waste`."""
+        """Fill the tables that a SELECT names and that a refresh does not fill: `causes`, `commits` and so on."""
         if _INSIGHT_TABLES.search(question):
-            self.store_insights()
+            self._insights(None, None, None, None)
+        if _OUTCOME_TABLES.search(question):
+            self._store_all_outcomes()
 
     def links(self) -> SummaryLinks:
         """All summaries, and the sessions that contain the entries they name, for `threadline.read`.
@@ -1435,7 +1451,9 @@ class Archive:
         names = parse_names("tools", tools)
         chosen = self._call_filter(None, session, project, since, until, None)
         result_costs = self._result_costs(project) if costs else None
-        calls = self.open_index().tool_calls(chosen, key, self.zone, names)
+        index = self.open_index()
+        unstored = self._store_outcomes(index, chosen) if key == "command" else ()
+        calls = index.tool_calls(chosen, key, self.zone, names, unstored=unstored)
         groups = add_up_calls(calls, result_costs, key)
         shown = groups[: check_limit(limit)]
         return ToolGroups(shown, len(groups) - len(shown))
@@ -1524,7 +1542,7 @@ class Archive:
         check_texts(project=project)
         chosen = self._call_filter(None, session, project, since, until, None)
         index = self._source()
-        if index is not None:
+        if index is not None and not self._store_outcomes(index, chosen):
             facts = index.outcomes(chosen)
         else:
             from threadline.summary import read_agent_head
@@ -1541,6 +1559,16 @@ class Archive:
             facts = drop_copies(facts, self._whole_ledger(None, calls=False))
         period = OutcomePeriod(chosen.since, chosen.until, repo)
         return make_report(facts, period, is_scoped=session is not None or project is not None)
+
+    def _store_outcomes(self, index: Index, selection: CallFilter) -> Sequence[TranscriptOutcomes]:
+        """Store the outcomes of selected transcripts that have changed. Returns what cannot be stored now."""
+        unstored = index.unstored_outcomes(selection)
+        if not unstored:
+            return ()
+        from threadline.archive.outcomes import store_outcomes
+
+        with self._progress("Reading outcomes", sum(transcript.size for transcript in unstored)) as advance:
+            return store_outcomes(index, unstored, jobs=self._jobs, advance=advance)
 
     @named_keywords
     def files(

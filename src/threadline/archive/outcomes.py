@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, tzinfo
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -18,10 +19,11 @@ from threadline.load import read
 from threadline.model.homes import Homes, Transcript
 from threadline.model.outcomes import OutcomeGroups, OutcomeList
 from threadline.model.places import CallId, Place
-from threadline.parallel import map_transcripts
+from threadline.parallel import map_transcripts, relaxed_gc
 
 if TYPE_CHECKING:
     from threadline.account import Ledger
+    from threadline.index import Index, TranscriptOutcomes, UnstoredTranscript
 
 
 class OutcomePeriod(Struct, frozen=True):
@@ -45,6 +47,28 @@ def read_outcomes(
         facts.messages |= found.messages
         advance(transcript.size)
     return facts
+
+
+_STORE_SECONDS = 2.0  # seconds: how much work is lost if it is interrupted
+
+
+def store_outcomes(
+    index: Index, transcripts: Sequence[UnstoredTranscript], *, jobs: int | None, advance: Callable[[int], None]
+) -> list[TranscriptOutcomes]:
+    """Extract the outcomes of transcripts and store them. Returns those that cannot be stored."""
+    batch: list[TranscriptOutcomes] = []
+    unstored: list[TranscriptOutcomes] = []
+    generation, started = index.generation, monotonic()
+    with relaxed_gc():
+        for transcript, outcomes in map_transcripts(index.outcome_reader, transcripts, jobs=jobs):
+            batch.append(outcomes)
+            advance(transcript.size)
+            if monotonic() - started > _STORE_SECONDS:
+                unstored += [] if index.store_outcomes(batch, generation) else batch
+                batch, started = [], monotonic()
+    if batch and not index.store_outcomes(batch, generation):
+        unstored += batch
+    return unstored
 
 
 def drop_copies(facts: OutcomeFacts, ledger: Ledger) -> OutcomeFacts:

@@ -24,7 +24,7 @@ _EPILOG = """
 Examples:
   threadline index                   show its state
   threadline index refresh           read what changed
-  threadline index refresh --insight  also prepare why and waste
+  threadline index refresh --insight  also prepare why, waste and outcomes
   threadline index rebuild           build it from scratch
   threadline index path              print where it is stored
   threadline index status --json     for a program
@@ -51,7 +51,7 @@ def index(action: str, *, insight: bool, homes: tuple[str, ...], jobs: int | Non
     The index is one file per set of homes, derived from transcripts alone: it can be deleted at any time. It is stored
     in the platform's cache folder, or in THREADLINE_CACHE. Commands that need it refresh it themselves. `refresh` reads
     only what changed. `rebuild` builds a new index and replaces the old one when it is complete. With --insight, both
-    also prepare the answers of `why` and `waste` across sessions, which otherwise happens when they are first asked.
+    also prepare the answers of `why`, `waste` and `outcomes`, which otherwise happens when they are first asked.
     """
     archive = open_archive(homes, jobs, quiet_bytes=0, require_home=True)
     if action == "path":

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from threadline.index.index import Index, IndexStatus
     from threadline.index.insights import NewInsight, StoredSession
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch, ListedAgent
+    from threadline.index.outcome_queries import UnstoredTranscript
+    from threadline.index.outcomes import TranscriptOutcomes
     from threadline.index.purge import remove_stale_indexes
     from threadline.index.queries import (
         NO_LABELS,
@@ -50,6 +52,8 @@ __getattr__ = lazy_exports(
         "calls": ["read_call_input"],
         "index": ["Index", "IndexStatus"],
         "insights": ["NewInsight", "StoredSession"],
+        "outcome_queries": ["UnstoredTranscript"],
+        "outcomes": ["TranscriptOutcomes"],
         "listings": ["AgentList", "CallFilter", "CallList", "EditKey", "FileTouch", "ListedAgent"],
         "purge": ["remove_stale_indexes"],
         "queries": [

@@ -68,8 +68,6 @@ from threadline.thread import (
     verdict_without_result,
 )
 
-# ruff: noqa: S608 - statements are made of our own words
-
 LIST_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList"})
 """The tools that maintain todo and task lists."""
 
@@ -165,11 +163,12 @@ def read_call_input(path: str, offset: int, line: int, call: str, length: int = 
 
     With the length of the line, only its bytes are read and decoded, which is 15 times as fast.
     """
-    value = _input_of(_read_line(path, offset, length), call) if length else None
-    return value if value is not None else _input_of(read_entry_at(path, offset, line), call)
+    value = call_input(_read_line(path, offset, length), call) if length else None
+    return value if value is not None else call_input(read_entry_at(path, offset, line), call)
 
 
-def _input_of(entry: Entry | None, call: str) -> Any:
+def call_input(entry: Entry | None, call: str) -> Any:
+    """The input of a call of an entry; None if the entry does not contain it."""
     content = entry.message.content if isinstance(entry, AssistantEntry) and entry.message is not None else None
     for index, block in enumerate(content or ()):
         if isinstance(block, _USE_BLOCKS) and call_id(block, entry, index) == call:
@@ -363,10 +362,9 @@ CallKey = tuple[int, int]
 _INSERT_CALL = f"INSERT INTO call_rows VALUES({', '.join('?' * 12)})"
 _UPDATE_RESULT = "UPDATE call_rows SET (result_entry_id, outcome, exit_code, started, duration) = (?, ?, ?, ?, ?)"
 _UPDATE_USE = "UPDATE call_rows SET (entry_id, position, tool_id, agent, moment, source_id) = (?, ?, ?, ?, ?, ?)"
-_MOVE_ROWS = [
-    f"UPDATE OR REPLACE {table} SET (entry_id, position) = (?, ?)"
-    for table in ("file_rows", "outcome_rows", "line_rows", "program_rows")
-]
+_MOVE_FILE = "UPDATE OR REPLACE file_rows SET (entry_id, position) = (?, ?)"
+FORGET_OUTCOMES = "DELETE FROM outcome_transcripts WHERE transcript_id = ?"
+"""Notes that calls of a transcript have changed: the next question about their outcomes extracts them again."""
 GIVE_BACK = "DELETE FROM borrowed_results"  # a trigger restores the outcome of the call
 _UPDATE_OUTCOME = "UPDATE call_rows SET outcome = ?"
 WHERE_KEY = " WHERE entry_id = ? AND position = ?"
@@ -460,8 +458,7 @@ class CallRows(Struct, array_like=True, gc=False):
             stored_key, key = key, (ids.of(row.at), row.position)
             use = (*key, tools[row.tool], row.agent, row.moment, sources[row.source])
             connection.execute(_UPDATE_USE + WHERE_KEY, (*use, *stored_key))
-            for statement in _MOVE_ROWS:
-                connection.execute(statement + WHERE_KEY, (*key, *stored_key))
+            connection.execute(_MOVE_FILE + WHERE_KEY, (*key, *stored_key))
         if row.result is not None:
             result = (ids.of(row.result), row.outcome, row.exit_code, row.started, row.duration)
             connection.execute(_UPDATE_RESULT + WHERE_KEY, (*result, *key))
@@ -570,9 +567,9 @@ _RESULT_TYPES = frozenset({ToolResultBlock, McpToolResultBlock, *ServerResultBlo
 _MAX_REMEMBERED = 200
 # The tools whose input is often needed.
 _TOOLS_NEEDING_INPUT = frozenset(
-    {"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Bash", "PowerShell", *AGENT_STARTING_TOOLS, *LIST_TOOLS}
+    {"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", *AGENT_STARTING_TOOLS, *LIST_TOOLS}
 )
-# The tools whose results never name a file, a list, an agent or an outcome.
+# The tools whose results never name a file, a list or an agent.
 _TOOLS_WITHOUT_EFFECTS = frozenset({"Glob", "Grep", "WebFetch", "WebSearch", "ToolSearch", "BashOutput"})
 
 

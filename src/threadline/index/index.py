@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from threadline.index.activity import TranscriptActivity
     from threadline.index.insights import InsightSelection, NewInsight, OwnedCharges, StoredCauses, StoredSession
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch
+    from threadline.index.outcome_queries import UnstoredTranscript
+    from threadline.index.outcomes import OutcomeReader, TranscriptOutcomes
     from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts, SessionLabels
     from threadline.index.refresh import RefreshResult
     from threadline.index.sql import QueryResult
@@ -424,11 +426,44 @@ class Index:
 
         return find_outcomes(self._connection, selection)
 
-    def tool_calls(self, selection: CallFilter, by: str, zone: tzinfo, tools: Sequence[str] = ()) -> Iterator[ToolCall]:
-        """Calls, each once, with the groups that they belong to by a key of `threadline.insight.TOOL_KEYS`."""
+    def unstored_outcomes(self, selection: CallFilter) -> list[UnstoredTranscript]:
+        """The transcripts of a filter whose outcomes have to be extracted and stored first. Ignores the time range."""
+        from threadline.index.outcome_queries import list_unstored
+
+        return list_unstored(self._connection, selection)
+
+    @property
+    def outcome_reader(self) -> OutcomeReader:
+        """Extracts the outcomes of transcripts, also in forked processes."""
+        from threadline.index.outcomes import OutcomeReader
+
+        return OutcomeReader(self.path)
+
+    def store_outcomes(self, transcripts: Sequence[TranscriptOutcomes], generation: str) -> bool:
+        """Store the outcomes of transcripts as they were in a generation of the index.
+
+        Returns False if the index has changed since, or cannot be written now.
+        """
+        from threadline.index.outcomes import store_outcomes
+
+        return store_outcomes(self.path, generation, transcripts)
+
+    def tool_calls(
+        self,
+        selection: CallFilter,
+        by: str,
+        zone: tzinfo,
+        tools: Sequence[str] = (),
+        *,
+        unstored: Iterable[TranscriptOutcomes] = (),
+    ) -> Iterator[ToolCall]:
+        """Calls, each once, with the groups that they belong to by a key of `threadline.insight.TOOL_KEYS`.
+
+        `unstored` are outcomes that could not be stored.
+        """
         from threadline.index.tool_queries import read_tool_calls
 
-        return read_tool_calls(self._connection, selection, by, zone, tools)
+        return read_tool_calls(self._connection, selection, by, zone, tools, unstored=unstored)
 
     def result_costs(self, sessions: Iterable[StoredSession]) -> dict[str, ResultCost]:
         """What the results of calls cost, in sessions whose costs are stored."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from threadline.index.call_copies import drop_copied_calls
 from threadline.index.listings import CallFilter, select_transcripts
@@ -38,6 +41,28 @@ _SELECT_CHANGES = f"""SELECT c.call, c.entry_id, c.position, n.path, l.added, l.
     JOIN projects p ON p.project_id = t.project_id
     JOIN entries r ON r.entry_id = c.result_entry_id
     JOIN transcripts x ON x.transcript_id = r.transcript_id"""
+
+_SELECT_UNSTORED = """SELECT t.transcript_id, t.path, t.size FROM transcripts t
+    WHERE t.transcript_id NOT IN (SELECT transcript_id FROM outcome_transcripts)"""
+
+
+class UnstoredTranscript(Struct, frozen=True):
+    """A transcript whose outcomes are not stored: its number, its path and its size in bytes."""
+
+    number: int
+    path: Path
+    size: int
+
+
+def list_unstored(connection: sqlite3.Connection, selection: CallFilter) -> list[UnstoredTranscript]:
+    """The transcripts of a filter whose outcomes are not stored. Ignores its time range."""
+    query = _SELECT_UNSTORED
+    if selection.has_scope:
+        query += f" AND {select_transcripts(connection, selection.session, selection.project).condition}"
+    return [
+        UnstoredTranscript(number, Path(decode_path(path)), size)
+        for number, path, size in connection.execute(query).fetchall()
+    ]
 
 
 def find_outcomes(connection: sqlite3.Connection, selection: CallFilter) -> OutcomeFacts:

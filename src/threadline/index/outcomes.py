@@ -1,146 +1,231 @@
-"""Extract commits, pushes, pull requests, test runs, changed lines and program names from calls, and write them.
+"""Extract commits, pushes, pull requests, test runs, changed lines and program names from stored calls, and store them.
 
-The rules are those of `threadline.insight.outcomes`. Rows are keyed by their call; a pull request that Claude Code
-links by itself, without a call, is keyed by its entry.
+A refresh does not: few questions need them, and finding them takes a shell parser. They are extracted when somebody
+asks for the first time, transcript by transcript, with the rules of `threadline.insight.outcomes`. A transcript whose
+outcomes are stored is in the table `outcome_transcripts` until a refresh adds to it.
+
+Rows are keyed by their call; a pull request that Claude Code links by itself, without a call, is keyed by its entry.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from threadline.index.calls import NO_CALL_POSITION, AnsweredCall, CallKey, EntryIds
-from threadline.index.store import name_ids, storable_text
-from threadline.insight import (
-    ChangedLines,
-    changed_lines,
-    extract_outcomes,
-    link_row,
-    may_have_outcome,
-    parse_shell_call,
-)
-from threadline.model.entries import PrLinkEntry, UserEntry
+from threadline.errors import Error, IndexBusy, Unreadable
+from threadline.files import read_at
+from threadline.home_files import open_transcript
+from threadline.index.calls import NO_CALL_POSITION, CallKey, call_input, read_entry_at
+from threadline.index.outcome_queries import UnstoredTranscript
+from threadline.index.store import decode_path, name_ids, open_for_writing, open_read_only, storable_text
+from threadline.insight import changed_lines, extract_outcomes, link_row, may_have_outcome, parse_shell_call
+from threadline.model.calls import Outcome as CallOutcome
+from threadline.model.entries import AssistantEntry, Entry, PrLinkEntry, UserEntry
 from threadline.model.outcomes import OutcomeRow
-from threadline.model.state import EvidenceKind
+from threadline.model.places import Place
 from threadline.model.text import extract_text
+from threadline.parse import decode_object
 from threadline.shell_syntax import program_names
+from threadline.thread import result_blocks
 
+# ruff: noqa: S608 - statements are made of our own words
+
+_EDITS_SQL = "('write', 'edit', 'user-modified')"
+_SELECT_CALLS = f"""SELECT c.entry_id, c.position, c.call, k.tool, c.outcome, c.exit_code, f.how, e.offset, e.line,
+    e.length, x.path, r.offset, r.line, r.length
+    FROM entries e
+    CROSS JOIN call_rows c ON c.entry_id = e.entry_id
+    JOIN tools k ON k.tool_id = c.tool_id
+    JOIN entries r ON r.entry_id = c.result_entry_id
+    JOIN transcripts x ON x.transcript_id = r.transcript_id
+    LEFT JOIN file_rows f ON f.entry_id = c.entry_id AND f.position = c.position
+    WHERE e.transcript_id = ? AND (f.how IN {_EDITS_SQL} OR (f.how IS NULL AND c.tool_id IN ({{tools}})))"""
+_SELECT_LINKS = "SELECT entry_id, offset, line, length FROM entries WHERE transcript_id = ? AND kind = 'pr-link'"
 _INSERT_OUTCOME = f"INSERT OR REPLACE INTO outcome_rows VALUES({', '.join('?' * 16)})"
 _INSERT_LINES = "INSERT OR REPLACE INTO line_rows VALUES(?, ?, ?, ?, ?, ?, ?)"
 _INSERT_PROGRAM = "INSERT OR IGNORE INTO program_rows VALUES(?, ?, ?)"
-_EDITS = frozenset((EvidenceKind.WRITE, EvidenceKind.EDIT, EvidenceKind.USER_MODIFIED))
-TABLES_BY_CALL = ("outcome_rows", "line_rows", "program_rows")
-"""The tables whose rows are keyed by a call."""
+_ROW_TABLES = ("outcome_rows", "line_rows", "program_rows")
 
 
-class StoredOutcome(Struct, array_like=True, gc=False):
-    """An outcome of a call, or of the entry at that position if there is no call."""
+class TranscriptOutcomes(Struct, array_like=True, gc=False):
+    """The rows of the outcomes of a transcript's calls, of the lines they changed, and of the programs they ran."""
 
-    row: OutcomeRow
     number: int
-    call: str | None = None
-    at: int = 0
+    outcomes: list[tuple[Any, ...]] = []
+    lines: list[tuple[Any, ...]] = []
+    programs: list[tuple[int, int, str]] = []
 
 
-class OutcomeRows(Struct, array_like=True, gc=False):
-    """The rows of outcomes, changed lines and programs, as workers send them to the writer."""
+class OutcomeReader:
+    """Extracts the outcomes of transcripts. Each process opens a connection of its own: it may be forked."""
 
-    outcomes: list[StoredOutcome] = []
-    lines: list[tuple[str, ChangedLines]] = []
-    programs: list[tuple[str, list[str]]] = []
+    def __init__(self, index: Path) -> None:
+        self._index = index
+        self._process = 0
+        self._connection: sqlite3.Connection | None = None
+        self._statement = ""
 
-    def write(self, connection: sqlite3.Connection, calls: Mapping[str, CallKey], ids: EntryIds) -> None:
-        """Write them. `calls` are the keys of the calls."""
-        connection.executemany(_INSERT_OUTCOME, [_outcome_values(stored, calls, ids) for stored in self.outcomes])
-        connection.executemany(
-            _INSERT_LINES,
-            [
-                (*calls[call], lines.added, lines.removed, lines.added_sums, lines.removed_sums, lines.is_whole)
-                for call, lines in self.lines
-            ],
-        )
-        numbers = name_ids(connection, "programs", "program", (name for _, names in self.programs for name in names))
-        connection.executemany(
-            _INSERT_PROGRAM, [(*calls[call], numbers[name]) for call, names in self.programs for name in names]
-        )
-
-
-def _outcome_values(stored: StoredOutcome, calls: Mapping[str, CallKey], ids: EntryIds) -> tuple[Any, ...]:
-    key = calls[stored.call] if stored.call is not None else (ids.of(stored.at), NO_CALL_POSITION)
-    row = stored.row
-    texts = (row.kind, row.action, row.label, row.ref, row.branch, row.evidence)
-    counts = (row.files, row.added, row.removed, row.passed, row.failed, row.skipped, row.is_ok)
-    return *key, stored.number, *texts, *counts
+    def __call__(self, transcript: UnstoredTranscript) -> TranscriptOutcomes:
+        """Extract the outcomes of a transcript."""
+        if self._connection is None or self._process != os.getpid():
+            self._connection, self._process = open_read_only(self._index), os.getpid()
+            tools = self._connection.execute("SELECT tool_id, tool FROM tools").fetchall()
+            numbers = (str(number) for number, tool in tools if may_have_outcome(tool))
+            self._statement = _SELECT_CALLS.format(tools=", ".join(numbers))
+        rows = TranscriptOutcomes(transcript.number, [], [], [])
+        path = str(transcript.path)
+        with _LineReader() as read_line:
+            for values in self._connection.execute(self._statement, (transcript.number,)).fetchall():
+                _add_call(rows, _StoredCall(*values), path, read_line)
+            for entry_id, *place in self._connection.execute(_SELECT_LINKS, (transcript.number,)).fetchall():
+                entry = read_line(path, *place)
+                row = link_row(entry) if isinstance(entry, PrLinkEntry) else None
+                if row is not None:
+                    rows.outcomes.append(_outcome_values((entry_id, NO_CALL_POSITION), 0, row))
+        return rows
 
 
-class OutcomeFold:
-    """Collects outcomes while entries are added."""
+class _StoredCall(Struct, gc=False):
+    """A call of the index that has a result: the places of both, and how it touched a file, if it did."""
+
+    entry_id: int
+    position: int
+    call: str
+    tool: str
+    outcome: str
+    exit_code: int | None
+    how: str | None
+    offset: int
+    line: int
+    length: int
+    result_path: bytes
+    result_offset: int
+    result_line: int
+    result_length: int
+
+
+class _LineReader:
+    """Reads entries at known places, mostly from one file."""
 
     def __init__(self) -> None:
-        self.rows = OutcomeRows()
+        self._path = ""
+        self._descriptor = -1
 
-    def answered(self, answered_call: AnsweredCall, touched: EvidenceKind | None) -> None:
-        """Add the outcomes of an answered call. `touched` is how it touched a file, if it did."""
-        call, tool, entry = answered_call.call, answered_call.tool, answered_call.entry
-        if answered_call.is_again:
-            self._remove(call)
-        raw = entry.tool_use_result if type(entry) is UserEntry else None
-        if touched is not None:
-            if touched in _EDITS:
-                lines = changed_lines(raw, None if _has_patch(raw) else answered_call.input)
-                if lines is not None:
-                    self.rows.lines.append((call, lines))
-            return
-        if not may_have_outcome(tool):
-            return
-        arguments, ending = answered_call.input, answered_call.ending
-        commands = parse_shell_call(tool, arguments)
-        if commands and (names := program_names(commands)):
-            self.rows.programs.append((call, [storable_text(name) or "" for name in names]))
-        rows = extract_outcomes(
-            tool,
-            arguments,
-            commands,
-            lambda: extract_text(answered_call.block.content),
-            raw,
-            ending.outcome,
-            ending.exit_code,
-        )
-        self.rows.outcomes += (StoredOutcome(_storable_row(row), number, call) for number, row in enumerate(rows))
+    def __enter__(self) -> Self:
+        return self
 
-    def linked(self, at: int, entry: PrLinkEntry) -> None:
-        """Add a pull request that Claude Code linked to the session."""
-        row = link_row(entry)
-        if row is not None:
-            self.rows.outcomes.append(StoredOutcome(_storable_row(row), 0, None, at))
+    def __exit__(self, *_: object) -> None:
+        self._close()
 
-    def _remove(self, call: str) -> None:
-        rows = self.rows
-        rows.outcomes = [stored for stored in rows.outcomes if stored.call != call]
-        rows.lines = [pair for pair in rows.lines if pair[0] != call]
-        rows.programs = [pair for pair in rows.programs if pair[0] != call]
+    def __call__(self, path: str, offset: int, line: int, length: int) -> Entry | None:
+        """The entry of a line; None if it cannot be read any more."""
+        try:
+            if path != self._path:
+                self._close()
+                self._descriptor, self._path = open_transcript(path), path
+            entry = decode_object(read_at(self._descriptor, offset, offset + length), Place(path))[0]
+        except (Error, OSError, ValueError, RecursionError):
+            entry = None
+        return entry if entry is not None else read_entry_at(path, offset, line)
+
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor, self._path = -1, ""
 
 
-def _storable_row(row: OutcomeRow) -> OutcomeRow:
+def _add_call(rows: TranscriptOutcomes, call: _StoredCall, path: str, read_line: _LineReader) -> None:
+    result_path = decode_path(call.result_path)
+    result = read_line(result_path, call.result_offset, call.result_line, call.result_length)
+    if not isinstance(result, UserEntry | AssistantEntry):
+        return
+    raw = result.tool_use_result if isinstance(result, UserEntry) else None
+    key = (call.entry_id, call.position)
+    if call.how is not None:
+        # The result of most edits contains the changed lines: the call need not be read.
+        arguments = None if _has_patch(raw) else _read_input(call, path, read_line)
+        lines = changed_lines(raw, arguments)
+        if lines is not None:
+            rows.lines.append((*key, lines.added, lines.removed, lines.added_sums, lines.removed_sums, lines.is_whole))
+        return
+    arguments = _read_input(call, path, read_line)
+    commands = parse_shell_call(call.tool, arguments)
+    rows.programs += ((*key, storable_text(name) or "") for name in program_names(commands))
+    found = extract_outcomes(
+        call.tool,
+        arguments,
+        commands,
+        lambda: extract_text(_result_content(result, call.call)),
+        raw,
+        CallOutcome(call.outcome),
+        call.exit_code,
+    )
+    rows.outcomes += (_outcome_values(key, number, row) for number, row in enumerate(found))
+
+
+def _read_input(call: _StoredCall, path: str, read_line: _LineReader) -> Any:
+    return call_input(read_line(path, call.offset, call.line, call.length), call.call)
+
+
+def _result_content(entry: UserEntry | AssistantEntry, call: str) -> Any:
+    """What a call returned. A result that names no call, or another name of it, is the last of its entry."""
+    blocks = list(result_blocks(entry))
+    named = [block for block in blocks if storable_text(block.tool_use_id) == call]
+    chosen = named or [block for block in blocks if not block.tool_use_id] or blocks
+    return chosen[-1].content if chosen else None
+
+
+def _outcome_values(key: CallKey, number: int, row: OutcomeRow) -> tuple[Any, ...]:
     """The row with texts that can be encoded: a lone surrogate cannot."""
     action, label, evidence = (storable_text(text) or "" for text in (row.action, row.label, row.evidence))
-    ref, branch = storable_text(row.ref), storable_text(row.branch)
-    return replace(row, action=action, label=label, ref=ref, branch=branch, evidence=evidence)
+    texts = (str(row.kind), action, label, storable_text(row.ref), storable_text(row.branch), evidence)
+    counts = (row.files, row.added, row.removed, row.passed, row.failed, row.skipped, row.is_ok)
+    return *key, number, *texts, *counts
 
 
 def _has_patch(raw: Any) -> bool:
     return type(raw) is dict and bool(raw.get("structuredPatch"))
 
 
-def delete_outcomes(connection: sqlite3.Connection, key: CallKey) -> None:
-    """Delete the outcomes of a call, because another of its results counts now."""
-    for statement in _deletions():
-        connection.execute(statement, key)
+def store_outcomes(index: Path, generation: str, transcripts: Sequence[TranscriptOutcomes]) -> bool:
+    """Store the outcomes of transcripts, as they were in this generation of the index.
+
+    Returns False if nothing was stored, because the index has changed since, or cannot be written now.
+    """
+    from threadline.index.index import read_generation  # noqa: PLC0415 - imports this module
+
+    try:
+        with open_for_writing(index) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            if read_generation(connection) != generation:
+                connection.execute("ROLLBACK")
+                return False
+            for transcript in transcripts:
+                _write(connection, transcript)
+            connection.execute("COMMIT")
+    except (IndexBusy, Unreadable):
+        return False
+    return True
 
 
-def _deletions() -> Iterator[str]:
-    return (f"DELETE FROM {table} WHERE entry_id = ? AND position = ?" for table in TABLES_BY_CALL)  # noqa: S608 - our own names
+def _write(connection: sqlite3.Connection, transcript: TranscriptOutcomes) -> None:
+    """Replace what is stored about a transcript."""
+    number = (transcript.number,)
+    for table in _ROW_TABLES:
+        connection.execute(
+            f"DELETE FROM {table} WHERE entry_id IN (SELECT entry_id FROM entries WHERE transcript_id = ?)", number
+        )
+    connection.executemany(_INSERT_OUTCOME, transcript.outcomes)
+    connection.executemany(_INSERT_LINES, transcript.lines)
+    numbers = name_ids(connection, "programs", "program", _names(transcript.programs))
+    connection.executemany(_INSERT_PROGRAM, [(*key, numbers[name]) for *key, name in transcript.programs])
+    connection.execute("INSERT OR REPLACE INTO outcome_transcripts VALUES(?)", number)
+
+
+def _names(programs: Iterable[tuple[int, int, str]]) -> Iterator[str]:
+    return (name for _, _, name in programs)

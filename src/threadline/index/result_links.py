@@ -7,6 +7,7 @@ import sqlite3
 from typing import Any
 
 from threadline.index.calls import (
+    FORGET_OUTCOMES,
     GIVE_BACK,
     SELECT_BY_CALL,
     WHERE_KEY,
@@ -19,7 +20,6 @@ from threadline.index.calls import (
     write_result,
     write_touches,
 )
-from threadline.index.outcomes import OutcomeFold
 from threadline.index.schema import SESSION_SQL
 from threadline.index.store import storable_text
 from threadline.model.entries import AssistantEntry, UserEntry
@@ -103,13 +103,12 @@ def _borrow_result(connection: sqlite3.Connection, call: str, transcript: int, r
     write_result(connection, key, result_entry, ending)
     (path,) = connection.execute("SELECT path FROM transcripts WHERE transcript_id = ?", (transcript,)).fetchone()
     use = AnsweredCall(call, tool, entry, block, 0, ending, os.fsdecode(path), None, use_offset, use_line)
-    write_effects(connection, use, key, EntryIds(connection, transcript, 0))
+    write_touch(connection, use, key, EntryIds(connection, transcript, 0))
+    connection.execute(FORGET_OUTCOMES, (transcript,))
 
 
-def write_effects(connection: sqlite3.Connection, answered_call: AnsweredCall, key: CallKey, ids: EntryIds) -> None:
-    """Write the file that a stored call touched, and its outcomes."""
-    files, outcomes = TouchFold(None), OutcomeFold()
-    outcomes.answered(answered_call, files.answered(answered_call))
-    calls = {answered_call.call: key}
-    write_touches(connection, files.rows, calls, ids)
-    outcomes.rows.write(connection, calls, ids)
+def write_touch(connection: sqlite3.Connection, answered_call: AnsweredCall, key: CallKey, ids: EntryIds) -> None:
+    """Write the file that a stored call touched."""
+    files = TouchFold(None)
+    files.answered(answered_call)
+    write_touches(connection, files.rows, {answered_call.call: key}, ids)

@@ -743,6 +743,8 @@ CALLS = TableGroup(
             DELETE FROM outcome_rows WHERE entry_id = old.entry_id AND position = old.position;
             DELETE FROM line_rows WHERE entry_id = old.entry_id AND position = old.position;
             DELETE FROM program_rows WHERE entry_id = old.entry_id AND position = old.position;
+            DELETE FROM outcome_transcripts
+                WHERE transcript_id = (SELECT e.transcript_id FROM entries e WHERE e.entry_id = old.entry_id);
             UPDATE call_rows SET (result_entry_id, outcome, exit_code, started, duration)
                 = (NULL, old.outcome, NULL, NULL, NULL)
                 WHERE entry_id = old.entry_id AND position = old.position AND result_entry_id = old.result_entry_id;
@@ -807,6 +809,9 @@ def _outcome_view(name: str, comment: str, columns: str, kind: str, values: str)
 
 OUTCOMES = TableGroup(
     tables={
+        "outcome_transcripts": """CREATE TABLE outcome_transcripts(
+        transcript_id INTEGER PRIMARY KEY -- a transcript whose outcomes are stored as they are now
+    )""",
         "outcome_rows": """CREATE TABLE outcome_rows(
         entry_id INTEGER NOT NULL, -- the entry of the call; without a call, the entry that records it
         position INTEGER NOT NULL, -- the position of the call among the blocks of the entry; -1 without a call
@@ -920,8 +925,9 @@ OUTCOMES = TableGroup(
         JOIN transcripts x ON x.transcript_id = r.transcript_id
         WHERE NOT EXISTS({PREFERRED_COPY_SQL})""",
     },
+    of_transcript=("outcome_transcripts",),
     of_entries=("outcome_rows", "line_rows", "program_rows"),
-    private=("outcome_rows", "line_rows", "programs", "program_rows"),
+    private=("outcome_transcripts", "outcome_rows", "line_rows", "programs", "program_rows"),
 )
 
 

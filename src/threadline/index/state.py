@@ -34,6 +34,7 @@ from threadline.index.agents import (
     write_todos,
 )
 from threadline.index.calls import (
+    FORGET_OUTCOMES,
     LIST_TOOLS,
     AnsweredCall,
     CallFold,
@@ -45,8 +46,7 @@ from threadline.index.calls import (
     delete_touches,
     write_touches,
 )
-from threadline.index.outcomes import OutcomeFold, OutcomeRows, delete_outcomes
-from threadline.index.result_links import link_results_elsewhere, write_effects
+from threadline.index.result_links import link_results_elsewhere, write_touch
 from threadline.index.sighting_rows import SightingReader, SightingRows
 from threadline.index.sightings import replace_surrogates
 from threadline.index.store import storable_text
@@ -59,7 +59,6 @@ from threadline.model.entries import (
     AttachmentEntry,
     ChainEntry,
     Entry,
-    PrLinkEntry,
     ProgressEntry,
     QueueOperationEntry,
     SystemEntry,
@@ -166,7 +165,6 @@ class WorkFold:
         self._agents = AgentFold(state.agents, transcript)
         self._files = TouchFold(state.cwd)
         self._lists = TodoFold(state.lists)
-        self._outcomes = OutcomeFold()
         self._handlers: dict[type, Callable[[int, Any, str | None], None]] = {
             AssistantEntry: self._calls.reply,
             UserEntry: self._user,
@@ -189,8 +187,6 @@ class WorkFold:
                     agents.metadata(entry)
                 elif type(entry) is QueueOperationEntry:
                     agents.notified(entry)
-                elif type(entry) is PrLinkEntry:
-                    self._outcomes.linked(at, entry)
                 continue
             agent = None
             if entry.is_agent:
@@ -224,7 +220,7 @@ class WorkFold:
             self._lists.repeated(entry, agent)
 
     def _answered(self, answered_call: AnsweredCall, agent: str | None) -> None:
-        self._outcomes.answered(answered_call, self._files.answered(answered_call))
+        self._files.answered(answered_call)
         if answered_call.ending.started is not None:
             self._agents.answered(answered_call)
         if answered_call.tool in LIST_TOOLS:
@@ -236,8 +232,8 @@ class WorkFold:
         self.state.cwd = storable_text(self._files.cwd)
         calls = self._calls.done()
         agents = self._agents.done(self._calls.agent_uses)
-        compactions, outcomes = self._compactions.done(), self._outcomes.rows
-        return msgspec.msgpack.encode(WorkRows(calls, self._files.rows, lists, compactions, agents, outcomes))
+        compactions = self._compactions.done()
+        return msgspec.msgpack.encode(WorkRows(calls, self._files.rows, lists, compactions, agents))
 
 
 class WorkRows(Struct, array_like=True, gc=False):
@@ -248,21 +244,18 @@ class WorkRows(Struct, array_like=True, gc=False):
     lists: TodoRows | None
     compactions: list[CompactionRow]
     agents: AgentRows
-    outcomes: OutcomeRows
 
     def write(self, connection: sqlite3.Connection, number: int, first: int) -> None:
         """Write them for the transcript of that number; `first` is the id of its first new entry."""
         ids = EntryIds(connection, number, first)
         keys = self.calls.write(connection, number, ids)
         write_touches(connection, self.files, keys, ids)
-        self.outcomes.write(connection, keys, ids)
         if self.lists is not None:
             write_todos(connection, self.lists, number, ids)
         for late in self.calls.late(connection, number, ids):
             write_late_todos(connection, late, number, ids)
             delete_touches(connection, late.key)
-            delete_outcomes(connection, late.key)
-            write_effects(connection, late.answered, late.key, ids)
+            write_touch(connection, late.answered, late.key, ids)
         write_compactions(connection, self.compactions, number, ids, is_whole=self.calls.is_whole)
         self.agents.write(connection, number)
         if self.calls.write_open(connection, number, ids):
@@ -318,6 +311,7 @@ class FoldResult(Struct, gc=False):
         connection.execute("UPDATE transcripts SET state = ? WHERE transcript_id = ?", (self.state, number))
         if self.session is not None:
             self.session.write(connection, number)
+        connection.execute(FORGET_OUTCOMES, (number,))
         if self.work:
             write_work(connection, self.work, number, first)
 

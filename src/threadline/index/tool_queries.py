@@ -6,13 +6,17 @@ import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import tzinfo
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from threadline.index.call_copies import drop_copied_calls
 from threadline.index.listings import CallFilter, select_transcripts
 from threadline.index.store import decode_path
 from threadline.insight import NO_VALUE, ResultCost, ToolCall, add_costs, time_key
 from threadline.model.text import current_tool_name, mcp_server, names_tool
+
+if TYPE_CHECKING:
+    from threadline.index.outcomes import TranscriptOutcomes
 
 # ruff: noqa: S608 - statements are built from our own names and numbers
 
@@ -27,7 +31,13 @@ _Row = tuple[Any, ...]
 
 
 def read_tool_calls(
-    connection: sqlite3.Connection, selection: CallFilter, by: str, zone: tzinfo, tools: Sequence[str] = ()
+    connection: sqlite3.Connection,
+    selection: CallFilter,
+    by: str,
+    zone: tzinfo,
+    tools: Sequence[str] = (),
+    *,
+    unstored: Iterable[TranscriptOutcomes] = (),
 ) -> Iterator[ToolCall]:
     """The calls of a filter, each once, with the groups they belong to."""
     numbers = {
@@ -36,7 +46,7 @@ def read_tool_calls(
         if not tools or names_tool(tools, name)
     }
     rows = _select_calls(connection, selection, by, numbers if tools else None)
-    key = _key_function(connection, by, zone, numbers)
+    key = _key_function(connection, by, zone, numbers) if by != "command" else _program_function(connection, unstored)
     return ((key(row), row[0], *row[3:6]) for row in rows)
 
 
@@ -64,11 +74,6 @@ def _key_function(
     if by in ("day", "week"):
         name_time = time_key(by, zone)
         return lambda row: (name_time(row[6]),)
-    if by == "command":
-        programs: dict[tuple[int, int], list[str]] = {}
-        for entry, position, program in connection.execute(_SELECT_PROGRAMS).fetchall():
-            programs.setdefault((entry, position), []).append(program)
-        return lambda row: programs.get((row[1], row[2]), ())
     if by == "project":
         projects = {
             number: (decode_path(name),)
@@ -84,6 +89,17 @@ def _key_function(
     name = current_tool_name if by == "tool" else lambda tool: mcp_server(tool) or NO_VALUE
     names = {number: (name(tool),) for number, tool in tools.items()}
     return lambda row: names.get(row[7], ())
+
+
+def _program_function(
+    connection: sqlite3.Connection, unstored: Iterable[TranscriptOutcomes]
+) -> Callable[[_Row], Iterable[str]]:
+    """A function that returns the programs of a call."""
+    programs: dict[tuple[int, int], dict[str, None]] = {}
+    rows = (row for transcript in unstored for row in transcript.programs)
+    for entry, position, program in chain(connection.execute(_SELECT_PROGRAMS).fetchall(), rows):
+        programs.setdefault((entry, position), {})[program] = None
+    return lambda row: programs.get((row[1], row[2]), ())
 
 
 def read_result_costs(connection: sqlite3.Connection, insights: Iterable[int]) -> dict[str, ResultCost]:

@@ -83,9 +83,13 @@ class InsightPreparation:
 
     @contextmanager
     def _show_progress(self, _label: str, total: int) -> Iterator[Callable[[int], None]]:
+        with self._lock:
+            if self._progress is not None:
+                self._progress = replace(self._progress, done=0, total=total)
+
         def advance(done: int) -> None:
             with self._lock:
                 if self._progress is not None:
-                    self._progress = replace(self._progress, done=self._progress.done + done, total=total)
+                    self._progress = replace(self._progress, done=self._progress.done + done)
 
         yield advance
