@@ -464,4 +464,6 @@ def split_subcommand(simple: SimpleCommand) -> tuple[str, Sequence[str]]:
 
 def decides_exit_code(commands: Sequence[SimpleCommand], at: int) -> bool:
     """Whether a whole command can only succeed if its command at that position did."""
-    return all(simple.end == "&&" for simple in commands[at:-1]) and commands[-1].end in ("", "\n", "\r\n", ";")
+    if commands[at].end == "|":  # the last command of a pipeline decides
+        return False
+    return all(simple.end in ("&&", "|") for simple in commands[at:-1]) and commands[-1].end in ("", "\n", "\r\n", ";")

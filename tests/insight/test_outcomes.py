@@ -92,6 +92,32 @@ def test_outcomes_of_a_session(tmp_path: Path) -> None:
     assert all(row.call is not None and row.model for row in rows)
 
 
+def test_replaced_commits(tmp_path: Path) -> None:
+    """A quiet amend replaces the last commit, whatever its branch; a rebase with autosquash replaces fixups."""
+    rebased = "Rebasing (2/3)\rSuccessfully rebased and updated refs/heads/main.\n"
+    parts = (
+        git("git commit -am One", "[main 1111111] One\n"),
+        git("git commit -am '@ Two'", "[main 2222222] @ Two\n"),
+        git("git commit --amend -F m >/dev/null && git log -1 --format=%B | head -3", "Two\n"),
+        git("git commit --fixup 1111111", "[main 4444444] fixup! One\n"),
+        git("git commit -q --fixup HEAD && git log --oneline -1", "5555555 fixup! Two\n"),
+        git("git rebase -i --autosquash HEAD~9 2>&1 | tail -3", rebased),
+        git("git commit --fixup 1111111", "[main 6666666] fixup! One\n"),
+        git("git commit -q --amend --no-edit", ""),
+    )
+    write(tmp_path / f"projects/-a/{SESSION}.jsonl", *transcript(prompt("go"), *parts, pen=Pen(cwd="/a")))
+    rows = rows_of(tmp_path)
+    assert [(row.label, row.is_replaced) for row in rows] == [
+        ("One", False),
+        ("@ Two", True),
+        ("Two", False),
+        ("fixup! One", True),
+        ("fixup! Two", True),
+        ("fixup! One", True),
+        ("", False),
+    ]
+
+
 def test_copies_count_once(tmp_path: Path) -> None:
     """A fork repeats the calls; they belong to the session that made them."""
     rows = rows_of(make_home(tmp_path, copies=True))

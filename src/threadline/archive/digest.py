@@ -163,7 +163,7 @@ def _read_work(archive: Archive, period: DigestPeriod, project: str | None) -> _
         is_commit = outcome.kind is OutcomeKind.COMMIT
         is_counted = not outcome.is_replaced if is_commit else outcome.action in COUNTED_ACTIONS
         text = outcome.label if is_commit else outcome.ref or outcome.label
-        if outcome.session is not None and is_counted and text not in results[outcome.session]:
+        if outcome.session is not None and is_counted and text and text not in results[outcome.session]:
             results[outcome.session].append(text)
     sessions = archive.outcome_groups("session", project=project, since=period.since, until=period.until)
     projects = archive.outcome_groups("project", project=project, since=period.since, until=period.until)

@@ -804,7 +804,8 @@ def _outcome_view(name: str, comment: str, columns: str, kind: str, values: str)
         {columns}
         {_OUTCOME_NAMES_SQL}
     ) AS SELECT {values}, {_OUTCOME_COLUMNS_SQL}
-        {OUTCOME_JOINS_SQL} WHERE o.kind = '{kind}' AND (c.call IS NULL OR NOT EXISTS({PREFERRED_COPY_SQL}))"""
+        {OUTCOME_JOINS_SQL} WHERE o.kind = '{kind}' AND o.action <> 'autosquashed'
+            AND (c.call IS NULL OR NOT EXISTS({PREFERRED_COPY_SQL}))"""
 
 
 OUTCOMES = TableGroup(

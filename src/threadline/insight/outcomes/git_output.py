@@ -39,6 +39,7 @@ _LOG_LINE = re.compile(
 )
 _MERGE_MADE = re.compile(r"^Merge made by the '[^'\n]+' strategy\.?", re.MULTILINE)
 _APPLIED = re.compile(r"^Applying: (?P<subject>[^\n]+)$", re.MULTILINE)
+_REBASED = re.compile(r"Successfully rebased and updated (?:refs/heads/)?(?P<branch>[^\n]*?)\.?$", re.MULTILINE)
 _PATCH_FAILED = re.compile(r"^Patch failed at \d+ (?P<subject>[^\n]+)$", re.MULTILINE)
 _PUSHED = re.compile(
     r"^ ?(?P<flag>[ +*=!-])? ?(?:(?P<range>[0-9a-f]{4,64}\.\.\.?(?P<id>[0-9a-f]{4,64}))|\[new (?P<new>[a-z ]+)\])"
@@ -48,6 +49,10 @@ _PUSHED = re.compile(
 _REMOTE_LINE = re.compile(r"^(?P<direction>To|From) (?P<remote>\S+)$", re.MULTILINE)
 _HEREDOC_BODY = re.compile(r"<<-?[ \t]*['\"]?(?P<mark>[\w.]+)['\"]?[^\n]*\n(?P<body>.*?)\n[ \t]*(?P=mark)\b", re.DOTALL)
 
+AUTOSQUASHED = "autosquashed"
+"""The action of a row that says that a rebase folded fixups into other commits. It is no commit itself."""
+FIXUP_PREFIXES = ("fixup! ", "squash! ", "amend! ")
+"""What the subjects of commits begin with that a rebase with `--autosquash` folds into others."""
 COMMITTING = {
     "commit": "committed",
     "ci": "committed",
@@ -88,7 +93,9 @@ def find_commits(commands: Sequence[SimpleCommand], output: str, result: Any, *,
         at = next((at for at, _ in kinds), None)
         subject = message_subject(commands[at]) if at is not None else None
         rows = [OutcomeRow(OutcomeKind.COMMIT, recorded[1], subject or "", recorded[0], evidence="gitOperation")]
-    return rows or _quiet_commits(commands, kinds, output, is_ok=is_ok)
+    rows = rows or _quiet_commits(commands, kinds, output, is_ok=is_ok)
+    rows += _autosquashes(commands, kinds, output, is_ok=is_ok)
+    return rows
 
 
 def commit_kind(simple: SimpleCommand) -> str | None:
@@ -186,6 +193,28 @@ def _applied_patches(output: str) -> Iterator[OutcomeRow]:
             yield OutcomeRow(OutcomeKind.COMMIT, "applied", match["subject"], evidence="git output")
 
 
+def _autosquashes(
+    commands: Sequence[SimpleCommand], kinds: Sequence[tuple[int, str]], output: str, *, is_ok: bool
+) -> Iterator[OutcomeRow]:
+    """Rebases that folded the fixups of a branch into the commits that they fix."""
+    for at, kind in kinds:
+        simple = commands[at]
+        if kind != "rebased" or not _squashes_fixups(simple):
+            continue
+        match = _REBASED.search(output)
+        if match is not None:
+            yield OutcomeRow(OutcomeKind.COMMIT, AUTOSQUASHED, "", None, match["branch"], evidence="git output")
+        elif is_ok and decides_exit_code(commands, at):
+            yield OutcomeRow(OutcomeKind.COMMIT, AUTOSQUASHED, "", evidence="exit code")
+
+
+def _squashes_fixups(simple: SimpleCommand) -> bool:
+    arguments = [argument.lower() for argument in simple.arguments]
+    if "--no-autosquash" in arguments:
+        return False
+    return any(argument in ("--autosquash", "rebase.autosquash=true", "rebase.autosquash") for argument in arguments)
+
+
 def _quiet_commits(
     commands: Sequence[SimpleCommand], kinds: Sequence[tuple[int, str]], output: str, *, is_ok: bool
 ) -> list[OutcomeRow]:
@@ -205,14 +234,45 @@ def _quiet_commits(
             logged.remove(match)
             rows.append(OutcomeRow(OutcomeKind.COMMIT, kind, match[1], match[0], evidence="git log output"))
         elif is_ok and _is_quiet(simple) and decides_exit_code(commands, at):
+            subject = subject or _fixup_subject(simple) or _shown_subject(commands, at, output)
             rows.append(OutcomeRow(OutcomeKind.COMMIT, kind, subject or "", evidence="exit code"))
     return rows[::-1]
+
+
+def _fixup_subject(simple: SimpleCommand) -> str | None:
+    """What the subject of a fixup begins with, and the commit that it fixes as the command names it."""
+    words = simple.arguments
+    for at, word in enumerate(words):
+        name, has_value, value = word.partition("=")
+        if name in ("--fixup", "--squash"):
+            value = value if has_value else next(iter(words[at + 1 :]), "")
+            return f"{name.removeprefix('--')}! {value.replace(SUBSTITUTED, '…')}"
+    return None
+
+
+def _shown_subject(commands: Sequence[SimpleCommand], at: int, output: str) -> str | None:
+    """The subject of a quiet commit that the next command prints, as `git log -1 --format=%s` does."""
+    following = commands[at + 1] if at + 1 < len(commands) else None
+    is_first = all(simple.arguments[:1] == ["cd"] or _is_add(simple) for simple in commands[:at])
+    if following is None or not is_first or not _is_log(following):
+        return None
+    arguments = split_subcommand(following)[1]
+    if not any(re.fullmatch(r"-1|-n1|--max-count=1", argument) for argument in arguments):
+        return None
+    if not any(re.fullmatch(r"--(?:format|pretty)=(?:t?format:)?%[Bs]", argument) for argument in arguments):
+        return None
+    lines = (line.strip() for line in output.splitlines())
+    return next((line for line in lines if line and not line.startswith(("warning:", "hint:"))), None)
+
+
+def _is_add(simple: SimpleCommand) -> bool:
+    return program_name(simple) == "git" and split_subcommand(simple)[0] == "add"
 
 
 def is_same_subject(simple: SimpleCommand, subject: str | None, logged: str) -> bool:
     """Whether a line of the log has the subject that the command gave to its commit."""
     if any(argument.startswith(("--fixup", "--squash")) for argument in simple.arguments):
-        return logged.startswith(("fixup! ", "squash! ", "amend! "))
+        return logged.startswith(FIXUP_PREFIXES)
     return subject is not None and subject == logged
 
 

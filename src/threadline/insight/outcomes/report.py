@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.insight.outcomes.changed_lines import ChangedLines, LineOwners
+from threadline.insight.outcomes.git_output import AUTOSQUASHED, FIXUP_PREFIXES
 from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS, request_number
 from threadline.model.ledger import EXACT
 from threadline.model.outcomes import Outcome, OutcomeGroup, OutcomeKind
@@ -252,22 +253,38 @@ def _identity(outcome: Outcome) -> tuple[object, ...]:
 
 
 def _mark_replaced(outcomes: list[Outcome]) -> list[Outcome]:
-    """Mark commits that a later commit of the session replaced.
+    """Mark commits that a later commit of the session replaced, and leave out what only says so.
 
-    An amended commit replaces the session's last one on the branch; a rebased one replaces that with the same subject.
+    An amended commit replaces the session's last one on the branch, a rebased one that with the same subject, and an
+    autosquash all fixups of the branch. The branch of a quiet commit is not known; it may be any.
     """
     replaced: set[int] = set()
-    last: dict[tuple[object, ...], list[int]] = {}
+    made: dict[tuple[object, ...], list[tuple[int, str | None]]] = {}  # what is not replaced, with its branch
     by_subject: dict[tuple[object, ...], int] = {}
     for at, outcome in enumerate(outcomes):
         if outcome.kind is not OutcomeKind.COMMIT:
             continue
-        where = outcome.session, outcome.project
-        branch, subject = (*where, outcome.branch), (*where, outcome.label)
-        if outcome.action == "amended" and last.get(branch):
-            replaced.add(last[branch].pop())
-        elif outcome.action == "rebased" and subject in by_subject:
-            replaced.add(by_subject[subject])
-        last.setdefault(branch, []).append(at)
-        by_subject[subject] = at
-    return [replace(outcome, is_replaced=True) if at in replaced else outcome for at, outcome in enumerate(outcomes)]
+        where, branch = (outcome.session, outcome.project), outcome.branch
+        commits = made.setdefault(where, [])
+        candidates = [pair for pair in commits if branch is None or pair[1] in (branch, None)]
+        folded: list[tuple[int, str | None]] = []
+        if outcome.action == AUTOSQUASHED:
+            folded = [pair for pair in candidates if outcomes[pair[0]].label.startswith(FIXUP_PREFIXES)]
+        elif outcome.action == "amended":
+            folded = candidates[-1:]
+            branch = branch or next((old for _, old in folded), None)
+        elif outcome.action == "rebased" and (*where, outcome.label) in by_subject:
+            earlier = by_subject[*where, outcome.label]
+            replaced.add(earlier)
+            folded = [pair for pair in commits if pair[0] == earlier]
+        for pair in folded:
+            replaced.add(pair[0])
+            commits.remove(pair)
+        if outcome.action != AUTOSQUASHED:
+            commits.append((at, branch))
+            by_subject[*where, outcome.label] = at
+    return [
+        replace(outcome, is_replaced=True) if at in replaced else outcome
+        for at, outcome in enumerate(outcomes)
+        if outcome.action != AUTOSQUASHED
+    ]
