@@ -223,6 +223,30 @@ def _git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
+def test_repository_selects_sessions_and_their_cost(tmp_path: Path) -> None:
+    """Sessions that worked elsewhere are neither listed nor paid for; if none worked there, nothing is listed."""
+    for name in ("shop", "empty"):
+        (tmp_path / name).mkdir()
+        _git(tmp_path / name, "init", "-q")
+    for session, cwd in ((SESSION, tmp_path / "shop"), (COPY, tmp_path / "other")):
+        rows = transcript(
+            prompt("go"),
+            edit(str(cwd / "shelf.py"), "+c"),
+            git("git commit -m x", f"[main {session[-1] * 7}] x\n"),
+            pen=Pen(session, cwd=str(cwd)),
+        )
+        write(tmp_path / f"home/projects/-{cwd.name}/{session}.jsonl", *rows)
+    with threadline.open(tmp_path / "home", index=False, keep=False) as archive:
+        for by in ("session", "project", "day", "model"):
+            groups = archive.outcome_groups(by, repo=tmp_path / "shop")
+            assert [(group.commits, group.files, group.amount) for group in groups] == [(1, 1, 2 * COST)]
+            assert groups.total is not None
+            assert groups.total.per_commit == 2 * COST
+        assert len(archive.outcome_groups("session")) == 2
+        assert not archive.outcomes(repo=tmp_path / "empty")
+        assert not archive.outcome_groups("session", repo=tmp_path / "empty")
+
+
 @pytest.mark.slow
 def test_repository(tmp_path: Path) -> None:
     """Commits that exist, were reverted, are on no branch or are missing; lines that the working tree has."""

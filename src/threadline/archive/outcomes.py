@@ -14,9 +14,10 @@ from msgspec import Struct
 
 from threadline.archive.insight import SessionFiles
 from threadline.errors import Error
-from threadline.insight import OutcomeFacts, OutcomeReport, add_groups, session_outcomes
+from threadline.insight import NO_VALUE, OutcomeFacts, OutcomeReport, add_groups, session_outcomes
 from threadline.load import read
 from threadline.model.homes import Homes, Transcript
+from threadline.model.ledger import EXACT
 from threadline.model.outcomes import OutcomeGroups, OutcomeList
 from threadline.model.places import CallId, Place
 from threadline.parallel import map_transcripts, relaxed_gc
@@ -99,7 +100,8 @@ def _read_session(sessions: dict[str, SessionFiles], homes: Homes, main: Transcr
 def make_report(facts: OutcomeFacts, period: OutcomePeriod, *, is_scoped: bool) -> OutcomeReport:
     """The outcomes of a period, compared with the repository if there is one.
 
-    Without a session or a project (`is_scoped`), only what was done in the repository is compared with it.
+    Without a session or a project (`is_scoped`), only what was done in the repository is reported, with the cost of the
+    sessions that worked there.
     """
     if period.repo is None:
         return OutcomeReport(facts, since=period.since, until=period.until)
@@ -107,7 +109,14 @@ def make_report(facts: OutcomeFacts, period: OutcomePeriod, *, is_scoped: bool) 
 
     check = RepositoryCheck(period.repo)
     chosen = facts if is_scoped else check.select(facts)
-    report = OutcomeReport(chosen, since=period.since, until=period.until, count_lines=check.count_lines)
+    sessions = {row.session for rows in (chosen.outcomes, chosen.changes) for row in rows}
+    report = OutcomeReport(
+        chosen,
+        since=period.since,
+        until=period.until,
+        count_lines=check.count_lines,
+        is_charged=None if is_scoped else lambda session, project: session in sessions or check.contains(project),
+    )
     report.outcomes = check.check_commits(report.outcomes)
     return report
 
@@ -121,11 +130,23 @@ def list_outcomes(report: OutcomeReport, kinds: tuple[str, ...], limit: int | No
 
 def group_outcomes(report: OutcomeReport, ledger: Ledger, by: str, zone: tzinfo, limit: int | None) -> OutcomeGroups:
     """Outcomes added up by a key, with what was spent: days in order of time, others by amount."""
-    amounts = {row.keys[by] or "(none)": row.amount for row in ledger.by(by, zone=zone)}
-    groups = report.groups(by, amounts, zone)
+    groups = report.groups(by, _spent(report, ledger, by, zone), zone)
     if by == "day":
         groups.sort(key=lambda group: group.key)
     else:
         groups.sort(key=lambda group: (-(group.amount or Decimal(0)), group.key))
     shown = groups[:limit]
     return OutcomeGroups(shown, add_groups(groups, report), len(groups) - len(shown))
+
+
+def _spent(report: OutcomeReport, ledger: Ledger, by: str, zone: tzinfo) -> dict[str, Decimal | None]:
+    """What was spent, by a key: all of the ledger, or what the report charges."""
+    if report.is_charged is None:
+        return {row.keys[by] or NO_VALUE: row.amount for row in ledger.by(by, zone=zone)}
+    amounts: dict[str, Decimal | None] = {}
+    for row in ledger.by(*dict.fromkeys((by, "session", "project")), zone=zone):
+        if report.is_charged(row.keys["session"], row.keys["project"]):
+            key = row.keys[by] or NO_VALUE
+            before = amounts.get(key)
+            amounts[key] = row.amount if before is None else EXACT.add(before, row.amount or Decimal(0))
+    return amounts

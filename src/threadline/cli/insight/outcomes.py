@@ -121,7 +121,7 @@ def _print_list(  # noqa: PLR0917 - what the command line has
         output,
         row=outcome_record,
         table=lambda items: _list_table(items, criteria.zone, has_session=session is None),
-        nothing=lambda: _explain_nothing(archive, criteria, repo),
+        nothing=lambda: _explain_nothing(archive, session, criteria, repo),
         limit=chosen.limit,
     )
     if rows and output == "table" and session is not None and not kinds:
@@ -149,16 +149,20 @@ def _print_groups(  # noqa: PLR0917 - what the command line has
         output,
         row=row,
         table=lambda _items: _group_table(groups, by, titles),
-        nothing=lambda: _explain_nothing(archive, criteria, repo),
+        nothing=lambda: _explain_nothing(archive, session, criteria, repo),
     )
 
 
-def _explain_nothing(archive: Archive, criteria: CrossSessionFilter, repo: str | None) -> str:
+def _explain_nothing(archive: Archive, session: str | None, criteria: CrossSessionFilter, repo: str | None) -> str:
     reason = criteria.explain_project(archive)
     if reason is not None:
         return reason
-    where = " in that repository" if repo is not None else ""
-    return f"No commits, pull requests, test runs or edits{where}. Remove a filter."
+    if repo is not None and session is None and criteria.project is None:
+        return (
+            "No session worked in that repository in that period. To compare the sessions of another checkout with it,"
+            " name a SESSION or use --project."
+        )
+    return "No commits, pull requests, test runs or edits. Remove a filter."
 
 
 def _group_table(groups: OutcomeGroups, by: str, titles: dict[str, str]) -> str:

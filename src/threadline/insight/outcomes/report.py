@@ -52,7 +52,8 @@ class OutcomeReport:
 
     `count_lines` returns how many of the lines that a session added to a file a repository still contains, by the edit
     that added them; without it, lines survive if no later edit of the session removed them. The edits of `facts` may be
-    from outside the period, because they decide what survives.
+    from outside the period, because they decide what survives. `is_charged` says whether what a session spent in a
+    project belongs to the report; without it, everything does.
     """
 
     def __init__(
@@ -62,12 +63,14 @@ class OutcomeReport:
         since: datetime | None = None,
         until: datetime | None = None,
         count_lines: Callable[[str, LineOwners], Counter[int]] | None = None,
+        is_charged: Callable[[str | None, str | None], bool] | None = None,
     ) -> None:
         def is_in_period(timestamp: datetime | None) -> bool:
             return (since is None and until is None) or is_within(timestamp, since, until)
 
         changes = sorted(_once(facts.changes), key=lambda change: _sort_key(change.timestamp, change.place))
         surviving = _count_surviving(changes, count_lines)
+        self.is_charged = is_charged
         self.changes = [(change, surviving[at]) for at, change in enumerate(changes) if is_in_period(change.timestamp)]
         self.outcomes = [outcome for outcome in _resolve(facts.outcomes) if is_in_period(outcome.timestamp)]
 

@@ -39,12 +39,13 @@ class RepositoryCheck:
         return [line.removeprefix("worktree ") for line in lines if line.startswith("worktree ")]
 
     def select(self, facts: OutcomeFacts) -> OutcomeFacts:
-        """What was done in the repository or one of its worktrees; everything if nothing was, as on another machine."""
-        outcomes = [outcome for outcome in facts.outcomes if self._contains(outcome.project)]
-        changes = [change for change in facts.changes if self._contains(change.project) or self._contains(change.path)]
-        return OutcomeFacts(outcomes, changes) if outcomes or changes else facts
+        """What was done in the repository or one of its worktrees."""
+        outcomes = [outcome for outcome in facts.outcomes if self.contains(outcome.project)]
+        changes = [change for change in facts.changes if self.contains(change.project) or self.contains(change.path)]
+        return OutcomeFacts(outcomes, changes)
 
-    def _contains(self, path: str | None) -> bool:
+    def contains(self, path: str | None) -> bool:
+        """Whether a path is in the repository or one of its worktrees."""
         return path is not None and any(path == root or path.startswith(f"{root}{os.sep}") for root in self._roots)
 
     def check_commits(self, outcomes: Iterable[Outcome]) -> list[Outcome]:
