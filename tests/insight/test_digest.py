@@ -15,8 +15,8 @@ from tests.transcripts import SESSION, START, Pen, call, prompt, reply, transcri
 import threadline
 from threadline.errors import BadQuery
 from threadline.export.digest_file import render_digest_file
-from threadline.index import total_time, work_spans
 from threadline.model.digest import Digest, DigestPeriod, PeriodUnit
+from threadline.model.times import total_time, work_spans
 from threadline.redact import Level, Settings
 
 BERLIN = ZoneInfo("Europe/Berlin")

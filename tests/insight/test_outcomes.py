@@ -13,6 +13,7 @@ from tests.transcripts import SESSION, Part, Pen, Row, call, meta, prompt, trans
 import threadline
 from threadline.errors import BadQuery, NotFound
 from threadline.index import CallFilter, Index
+from threadline.model.ledger import NO_TIME
 
 COPY = "5e551011-0000-4000-8000-000000000009"
 COST = Decimal("0.000162")
@@ -136,6 +137,16 @@ def test_fork_has_no_outcomes_of_its_own(tmp_path: Path) -> None:
     with threadline.open(tmp_path, index=False, keep=False) as archive:
         total = archive.outcome_groups("session", session=COPY).total
         assert total is None or total.added == 0
+
+
+def test_outcomes_without_a_time_are_named_as_in_usage(tmp_path: Path) -> None:
+    """They are a group of their own: costs without a time have that of the file."""
+    rows = transcript(prompt("go"), git("git commit -m A", "[main 1111111] A\n"), pen=Pen(cwd="/a"))
+    timeless = [{key: row[key] for key in row if key != "timestamp"} for row in rows if isinstance(row, dict)]
+    write(tmp_path / f"projects/-a/{SESSION}.jsonl", *timeless)
+    with threadline.open(tmp_path, index=False, keep=False) as archive:
+        commits = {group.key: group.commits for group in archive.outcome_groups("day")}
+    assert commits[NO_TIME] == 1
 
 
 def test_linked_pull_request_without_a_command(tmp_path: Path) -> None:

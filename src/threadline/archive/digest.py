@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.index import TranscriptActivity, total_time, work_spans
+from threadline.index import TranscriptActivity
 from threadline.insight import COUNTED_ACTIONS
 from threadline.model.attribution import CauseKind, CostCause
 from threadline.model.context import BreakCause
@@ -24,11 +24,11 @@ from threadline.model.digest import (
     SessionHint,
     WorkDone,
 )
-from threadline.model.ledger import NONE, Row, Sum, sum_amounts
+from threadline.model.ledger import NONE, Row, Sum, share_of, sum_amounts
 from threadline.model.outcomes import OutcomeGroup, OutcomeKind
 from threadline.model.places import SessionId
 from threadline.model.text import count, format_amount, format_duration, format_percent, mcp_server
-from threadline.model.times import zone_name
+from threadline.model.times import total_time, work_spans, zone_name
 from threadline.model.waste import WASTE_RULES, Waste
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ _MAX_CAUSES = 3
 _MAX_HINTS = 5
 _MAX_ADVICE = 2
 _EXAMPLES = 200
-_DIVISION = Context(prec=28, rounding=ROUND_HALF_EVEN)
 _TOOL_KINDS = frozenset({str(CauseKind.CALL), str(CauseKind.RESULT)})
 _MIN_FAILED, _MIN_FAILED_SHARE = 5, 0.2
 _MIN_WASTED_SHARE = Decimal("0.25")
@@ -266,7 +265,7 @@ def _top_causes(causes: CauseList, total: Decimal | None) -> Iterable[DigestCaus
         yield DigestCause(
             label=f"{group.key} calls and their results" if is_tool else _KIND_LABELS[CauseKind(group.key)],
             amount=group.amount,
-            share=_share(group.amount, total),
+            share=share_of(group.amount, total),
             tokens=group.tokens,
             causes=group.causes,
             estimated=group.estimated,
@@ -306,7 +305,7 @@ def _top_waste(waste: Sequence[Waste], total: Decimal | None) -> Iterable[Digest
         yield DigestCause(
             label=_waste_label(detector, group),
             amount=amount,
-            share=_share(amount, total),
+            share=share_of(amount, total),
             tokens=sum(finding.tokens for finding in group),
             causes=len(group),
             estimated=any(finding.estimated for finding in group),
@@ -335,10 +334,6 @@ def _waste_advice(group: Sequence[Waste]) -> str:
     return " ".join([advice for advice in ordered if amounts[advice]][:_MAX_ADVICE] or ordered[:1])
 
 
-def _share(amount: Decimal, total: Decimal | None) -> Decimal:
-    return _DIVISION.divide(amount, total) if total else Decimal(0)
-
-
 def _hints(sessions: Sequence[DigestSession], total: Sum) -> Iterable[SessionHint]:
     """Sessions that are worth a look: each is the most extreme in some respect."""
     reasons: defaultdict[int, list[str]] = defaultdict(list)
@@ -355,12 +350,12 @@ def _reasons(sessions: Sequence[DigestSession], total: Sum) -> Iterable[tuple[in
         return
     number, most = max(numbered, key=lambda pair: pair[1].sum.amount or 0)
     if most.sum.amount and len(numbered) > 1:
-        share = format_percent(_share(most.sum.amount, total.amount))
-        yield number, f"the most expensive: {format_amount(most.sum.amount)}, {share} of all"
+        part = format_percent(share_of(most.sum.amount, total.amount))
+        yield number, f"the most expensive: {format_amount(most.sum.amount)}, {part} of all"
     number, wasteful = max(numbered, key=lambda pair: pair[1].wasted)
     if wasteful.wasted and wasteful.wasted >= _MIN_WASTED_SHARE * (wasteful.sum.amount or 0):
-        share = format_percent(_share(wasteful.wasted, wasteful.sum.amount))
-        yield number, f"up to {format_amount(wasteful.wasted)} ({share}) spent without need"
+        part = format_percent(share_of(wasteful.wasted, wasteful.sum.amount))
+        yield number, f"up to {format_amount(wasteful.wasted)} ({part}) spent without need"
     for number, session in sorted(numbered, key=lambda pair: -pair[1].failed_calls):
         if session.failed_calls >= _MIN_FAILED and session.failed_calls >= _MIN_FAILED_SHARE * session.calls:
             yield number, f"{session.failed_calls:,} of {count(session.calls, 'call')} failed"

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from threadline.archive.insight import SessionFiles
 from threadline.errors import Error
-from threadline.insight import NO_VALUE, OutcomeFacts, OutcomeReport, add_groups, session_outcomes
+from threadline.insight import OutcomeFacts, OutcomeReport, session_outcomes
 from threadline.load import read
 from threadline.model.homes import Homes, Transcript
-from threadline.model.ledger import EXACT
+from threadline.model.ledger import EXACT, NONE
 from threadline.model.outcomes import OutcomeGroups, OutcomeList
 from threadline.model.places import CallId, Place
 from threadline.parallel import map_transcripts, relaxed_gc
@@ -110,15 +110,14 @@ def make_report(facts: OutcomeFacts, period: OutcomePeriod, *, is_scoped: bool) 
     check = RepositoryCheck(period.repo)
     chosen = facts if is_scoped else check.select(facts)
     sessions = {row.session for rows in (chosen.outcomes, chosen.changes) for row in rows}
-    report = OutcomeReport(
+    return OutcomeReport(
         chosen,
         since=period.since,
         until=period.until,
         count_lines=check.count_lines,
         is_charged=None if is_scoped else lambda session, project: session in sessions or check.contains(project),
+        check_commits=check.check_commits,
     )
-    report.outcomes = check.check_commits(report.outcomes)
-    return report
 
 
 def list_outcomes(report: OutcomeReport, kinds: tuple[str, ...], limit: int | None) -> OutcomeList:
@@ -136,17 +135,17 @@ def group_outcomes(report: OutcomeReport, ledger: Ledger, by: str, zone: tzinfo,
     else:
         groups.sort(key=lambda group: (-(group.amount or Decimal(0)), group.key))
     shown = groups[:limit]
-    return OutcomeGroups(shown, add_groups(groups, report), len(groups) - len(shown))
+    return OutcomeGroups(shown, report.total(group.amount for group in groups), len(groups) - len(shown))
 
 
 def _spent(report: OutcomeReport, ledger: Ledger, by: str, zone: tzinfo) -> dict[str, Decimal | None]:
     """What was spent, by a key: all of the ledger, or what the report charges."""
     if report.is_charged is None:
-        return {row.keys[by] or NO_VALUE: row.amount for row in ledger.by(by, zone=zone)}
+        return {row.keys[by] or NONE: row.amount for row in ledger.by(by, zone=zone)}
     amounts: dict[str, Decimal | None] = {}
     for row in ledger.by(*dict.fromkeys((by, "session", "project")), zone=zone):
         if report.is_charged(row.keys["session"], row.keys["project"]):
-            key = row.keys[by] or NO_VALUE
+            key = row.keys[by] or NONE
             before = amounts.get(key)
             amounts[key] = row.amount if before is None else EXACT.add(before, row.amount or Decimal(0))
     return amounts

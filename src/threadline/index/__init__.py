@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.index.activity import TranscriptActivity, total_time, work_spans
+    from threadline.index.activity import TranscriptActivity
     from threadline.index.calls import read_call_input
     from threadline.index.index import Index, IndexStatus
     from threadline.index.insights import NewInsight, StoredSession
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_exports(
     __name__,
     {
-        "activity": ["TranscriptActivity", "total_time", "work_spans"],
+        "activity": ["TranscriptActivity"],
         "calls": ["read_call_input"],
         "index": ["Index", "IndexStatus"],
         "insights": ["NewInsight", "StoredSession"],

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 
 from msgspec import Struct
 
@@ -15,9 +14,6 @@ from threadline.index.store import decode_path, encode_path
 from threadline.model.calls import Outcome
 from threadline.model.times import parse_timestamp
 
-Span = tuple[datetime, datetime]
-MAX_PAUSE = timedelta(minutes=10)
-"""The longest time between two entries that counts as work."""
 # Times in another zone or format sort up to a day away; they are compared exactly afterwards.
 _MARGIN = timedelta(days=1)
 _OF_TRANSCRIPTS = """FROM json_each(?) j CROSS JOIN transcripts t ON t.transcript_id = j.value
@@ -75,29 +71,3 @@ def _sortable(moment: datetime, margin: timedelta) -> str:
     except OverflowError:
         shifted = moment.astimezone(UTC)
     return shifted.replace(tzinfo=None).isoformat(timespec="milliseconds")
-
-
-def work_spans(times: Iterable[datetime]) -> list[Span]:
-    """Return the spans of time without a pause of more than `MAX_PAUSE`, oldest first."""
-    ordered = sorted(times)
-    spans: list[Span] = []
-    for before, after in pairwise(ordered):
-        if after - before > MAX_PAUSE:
-            continue
-        if spans and spans[-1][1] == before:
-            spans[-1] = (spans[-1][0], after)
-        else:
-            spans.append((before, after))
-    return spans
-
-
-def total_time(spans: Iterable[Span]) -> timedelta:
-    """Return how long at least one of the spans lasts: spans that overlap count once."""
-    total = timedelta(0)
-    last: datetime | None = None
-    for start, end in sorted(spans):
-        begin = start if last is None or start > last else last
-        if end > begin:
-            total += end - begin
-            last = end
-    return total

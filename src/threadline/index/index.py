@@ -32,7 +32,14 @@ from threadline.find import (
     parse_transcript_name,
     stat_transcripts,
 )
-from threadline.index.store import KNOWN_COLUMNS, damaged_error, encode_path, open_read_only, read_transaction
+from threadline.index.store import (
+    KNOWN_COLUMNS,
+    damaged_error,
+    encode_path,
+    open_read_only,
+    read_generation,
+    read_transaction,
+)
 from threadline.model.homes import (
     Found,
     Home,
@@ -727,12 +734,6 @@ class IndexedTranscripts:
 def read_meta(connection: sqlite3.Connection) -> dict[str, str]:
     """What the index says about itself."""
     return dict(connection.execute("SELECT name, value FROM meta").fetchall())
-
-
-def read_generation(connection: sqlite3.Connection) -> str:
-    """A token that identifies the state of the index. Each transaction of a refresh sets a new one."""
-    row = connection.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
-    return str(row[0]) if row is not None else ""
 
 
 _FILE_SUFFIXES = ("", "-wal")

@@ -20,7 +20,14 @@ from msgspec.structs import replace
 
 from threadline.account import ChargeFilter
 from threadline.errors import IndexBusy, Unreadable
-from threadline.index.store import decode_path, encode_path, open_for_writing, open_read_only, storable_text
+from threadline.index.store import (
+    decode_path,
+    encode_path,
+    open_for_writing,
+    open_read_only,
+    read_generation,
+    storable_text,
+)
 from threadline.index.totals import ChargeTotals
 from threadline.insight import GROUP_KEYS, CauseGroup, CauseTotals, group_rows, merge_groups
 from threadline.model.attribution import CauseKind, CostCause
@@ -268,8 +275,6 @@ def store_insights(index: Path, homes: Homes, generation: str, insights: Sequenc
 
     Returns False if nothing was stored, because the index has changed since, or cannot be written now.
     """
-    from threadline.index.index import read_generation  # noqa: PLC0415 - imports this module
-
     try:
         with open_for_writing(index) as connection:
             connection.execute("BEGIN IMMEDIATE")

@@ -23,7 +23,7 @@ from msgspec.structs import asdict
 from threadline.errors import Error, Unreadable
 from threadline.home_files import open_transcript
 from threadline.index.charges import charge_stale
-from threadline.index.index import PendingChanges, read_generation, read_meta
+from threadline.index.index import PendingChanges, read_meta
 from threadline.index.plan import (
     PlaceIds,
     ReadStep,
@@ -46,6 +46,7 @@ from threadline.index.store import (
     open_locked,
     open_new,
     prepare_to_index,
+    read_generation,
     remove_index,
     remove_older_versions,
     write_lock,

@@ -451,6 +451,12 @@ ORIGIN_TYPE_SQL = f"""COALESCE(o.agent_type,
 _INT64_LIMIT = 1 << 63
 
 
+def read_generation(connection: sqlite3.Connection) -> str:
+    """A token that identifies the state of the index. Each transaction of a refresh sets a new one."""
+    row = connection.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
+    return str(row[0]) if row is not None else ""
+
+
 def storable_text(value: Any) -> str | None:
     """Return text that SQLite accepts: half of a surrogate pair, which JSON may contain, becomes U+FFFD."""
     if not isinstance(value, str) or value.isascii():

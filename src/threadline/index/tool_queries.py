@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from threadline.index.call_copies import drop_copied_calls
 from threadline.index.listings import CallFilter, select_transcripts
 from threadline.index.store import decode_path
-from threadline.insight import NO_VALUE, ResultCost, ToolCall, add_costs, time_key
+from threadline.insight import ResultCost, ToolCall, add_costs, time_key
+from threadline.model.ledger import NONE
 from threadline.model.text import current_tool_name, mcp_server, names_tool
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _IN_TRANSCRIPTS = """ CROSS JOIN entries e ON e.entry_id = c.entry_id
 _SELECT_PROGRAMS = "SELECT r.entry_id, r.position, p.program FROM program_rows r JOIN programs p USING(program_id)"
 _SELECT_COSTS = """SELECT call, tokens, CAST(amount AS REAL), estimated FROM cause_rows
     WHERE kind = 'result' AND call IS NOT NULL AND insight_id IN (SELECT value FROM json_each(?))"""
-_NO_VALUE = (NO_VALUE,)
+_NO_VALUE = (NONE,)
 _Row = tuple[Any, ...]
 
 
@@ -82,11 +83,10 @@ def _key_function(
         return lambda row: projects.get(row[9], _NO_VALUE)
     if by in ("model", "version"):
         sources = {
-            number: (name or NO_VALUE,)
-            for number, name in connection.execute(f"SELECT source_id, {by} FROM call_sources")
+            number: (name or NONE,) for number, name in connection.execute(f"SELECT source_id, {by} FROM call_sources")
         }
         return lambda row: sources.get(row[8], _NO_VALUE)
-    name = current_tool_name if by == "tool" else lambda tool: mcp_server(tool) or NO_VALUE
+    name = current_tool_name if by == "tool" else lambda tool: mcp_server(tool) or NONE
     names = {number: (name(tool),) for number, tool in tools.items()}
     return lambda row: names.get(row[7], ())
 

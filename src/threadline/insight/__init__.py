@@ -5,7 +5,7 @@ prompt pays for being written to the cache, for every later request that carried
 a cache break. The rows of an `Attribution` sum to the session's amount exactly; `group_rows` adds them up by kind,
 tool, file, server, turn or agent.
 
-`CauseList` has the causes of many sessions. `read_insight` reads a session and answers both questions.
+`CauseList` has the causes of many sessions. `read_insight` reads a session for both.
 
 `session_outcomes` finds the commits, pull requests, test runs and edits of a session, and an `OutcomeReport` puts those
 of many together.
@@ -15,7 +15,7 @@ of many together.
 `FileHistory` says who wrote each line of a file: it joins what sessions recorded with the history in git, in order of
 time. `read_owned_facts` reads what sessions recorded, `read_versions` the history in git.
 
-`attribution_record` and `waste_record` are the JSON values of both, for commands and pages.
+`attribution_record`, `waste_record`, `outcome_record` and `blame_record` are the JSON values for commands and pages.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from threadline.insight.outcomes.changed_lines import ChangedLines, LineOwners, changed_lines
     from threadline.insight.outcomes.extract import extract_outcomes, link_row, may_have_outcome, parse_shell_call
     from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS
-    from threadline.insight.outcomes.report import OUTCOME_KEYS, LineChange, OutcomeFacts, OutcomeReport, add_groups
+    from threadline.insight.outcomes.report import OUTCOME_KEYS, LineChange, OutcomeFacts, OutcomeReport
     from threadline.insight.outcomes.session_outcomes import session_outcomes
     from threadline.insight.outcomes.test_runners import count_tests
     from threadline.insight.outcomes.verification import RepositoryCheck
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from threadline.insight.session_insight import SessionInsight, read_insight
     from threadline.insight.shell_effects import may_write_files
     from threadline.insight.tool_stats import (
-        NO_VALUE,
         TOOL_KEYS,
         ResultCost,
         ToolCall,
@@ -97,12 +96,11 @@ __getattr__ = lazy_exports(
         "outcomes.changed_lines": ["ChangedLines", "LineOwners", "changed_lines"],
         "outcomes.extract": ["extract_outcomes", "link_row", "may_have_outcome", "parse_shell_call"],
         "outcomes.pull_requests": ["COUNTED_ACTIONS"],
-        "outcomes.report": ["LineChange", "OUTCOME_KEYS", "OutcomeFacts", "OutcomeReport", "add_groups"],
+        "outcomes.report": ["LineChange", "OUTCOME_KEYS", "OutcomeFacts", "OutcomeReport"],
         "outcomes.session_outcomes": ["session_outcomes"],
         "outcomes.test_runners": ["count_tests"],
         "outcomes.verification": ["RepositoryCheck"],
         "tool_stats": [
-            "NO_VALUE",
             "ResultCost",
             "TOOL_KEYS",
             "ToolCall",

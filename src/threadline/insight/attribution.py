@@ -187,7 +187,7 @@ class _Causes:
         )
 
     def of_request(self, agent: Agent | None, charge: Charge, kind: CauseKind, label: str) -> _Cause:
-        """The cause that a request is by itself."""
+        """The cause of a request that cannot be split."""
         id_ = agent.id if agent is not None else None
         key = kind, charge.part or charge.message, charge.place, None
         turn = self._turn(id_, charge.place)

@@ -8,10 +8,9 @@ from decimal import Decimal
 from msgspec import Struct
 
 from threadline.model.attribution import CauseKind, CostCause
-from threadline.model.ledger import EXACT
+from threadline.model.ledger import EXACT, NONE
 from threadline.model.places import SessionId
 
-NONE = "(none)"
 _TOOL_KINDS = frozenset((CauseKind.CALL, CauseKind.RESULT))
 GROUP_KEYS: dict[str, Callable[[CostCause], str]] = {
     "kind": lambda row: str(row.kind),

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
 
+from threadline.account import Calendar
 from threadline.model.calls import ToolGroup
+from threadline.model.ledger import NO_TIME
 
 TOOL_KEYS = ("tool", "server", "command", "model", "version", "day", "week", "project")
 """What calls can be added up by."""
 TIME_KEYS = frozenset(("day", "week"))
-NO_VALUE = "(none)"
 _PENDING = "pending"
 _ENDED = frozenset(("ok", "error"))
 _MICRO = Decimal("0.000001")
 _PERCENTILE = 0.95
+_QUARTER_HOUR = 900  # seconds
 
 
 class ResultCost(NamedTuple):
@@ -110,13 +112,15 @@ def _quantile(sorted_values: list[int], share: float) -> float | None:
 
 def time_key(by: str, zone: tzinfo) -> Callable[[int | None], str]:
     """A function from seconds since 1970 to the day in a time zone, or to the Monday of its week."""
+    calendar = Calendar(zone)
+    name = calendar.week if by == "week" else calendar.day
 
     @cache
-    def name_quarter(quarter: int) -> str:
-        day = datetime.fromtimestamp(quarter * 900, UTC).astimezone(zone).date()
-        return (day - timedelta(days=day.weekday()) if by == "week" else day).isoformat()
+    def name_time(seconds: int) -> str:
+        return name(f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}Z")
 
-    return lambda moment: name_quarter(moment // 900) if moment is not None else NO_VALUE
+    # Days begin at a whole quarter of an hour in every time zone.
+    return lambda moment: name_time(moment - moment % _QUARTER_HOUR) if moment is not None else NO_TIME
 
 
 def tool_group_record(group: ToolGroup, by: str) -> dict[str, Any]:

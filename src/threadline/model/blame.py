@@ -18,7 +18,7 @@ class TextSource(StrEnum):
 
 
 class BlamedLine(Struct, frozen=True):
-    """A line and who wrote it: an edit by a session, a commit, or nobody that can be proven.
+    """A line and who wrote it: an edit by a session, a commit, or unknown.
 
     `known` is whether the writer is proven. With a `session`, the line was written by that edit: `place` is the result
     of its `call`, `turn` and `prompt` are those of the main conversation, and `path` is the file that was edited.

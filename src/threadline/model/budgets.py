@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
 
 from threadline.errors import BadQuery, did_you_mean
-from threadline.model.ledger import EXACT
+from threadline.model.ledger import EXACT, share_of
 from threadline.model.text import format_amount, format_decimal, format_tokens, plain_decimal
 
 _SHARE_DIGITS = 4
-_DIVISION = Context(prec=28, rounding=ROUND_HALF_EVEN)
 _MAX_DIGITS = 15
 _EXAMPLES = "Write it as 50/day, 200/week, 500/month, 10/5h or '2M tokens/5h'."
 _NUMBER = re.compile(r"(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?|\.\d+", re.ASCII)
@@ -177,7 +176,7 @@ class BudgetUse(Struct, frozen=True):
     @property
     def share(self) -> Decimal | None:
         """The share that was spent; more than 1 if the budget is exceeded."""
-        return _DIVISION.divide(self.spent, self.budget.limit) if self.spent is not None else None
+        return share_of(self.spent, self.budget.limit) if self.spent is not None else None
 
     @property
     def is_over(self) -> bool:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta, tzinfo
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
 
 from threadline.errors import BadQuery
-from threadline.model.ledger import EXACT, Sum, sum_fields
+from threadline.model.ledger import EXACT, Sum, share_of, sum_fields
 from threadline.model.places import SessionId
 from threadline.model.text import format_time, plain_decimal
 from threadline.model.times import Moment, TimeRange, in_zone, parse_moment
 
-_DIVISION = Context(prec=28, rounding=ROUND_HALF_EVEN)
 _RESOLUTION = timedelta(microseconds=1)
 _ONE_DAY = timedelta(days=1)
 _LAST_WORDS = frozenset({"last", "previous", "prev", "-1"})
@@ -351,7 +350,7 @@ class Digest(Struct, frozen=True):
     def change(self) -> Decimal | None:
         """How much more was spent than before, as a share of that; None if nothing was spent before."""
         before, amount = self.compared.amount, self.sum.amount or Decimal(0)
-        return _DIVISION.divide(EXACT.subtract(amount, before), before) if before else None
+        return share_of(EXACT.subtract(amount, before), before) if before else None
 
     def record(self) -> dict[str, Any]:
         """Return it as JSON values. Shares are rounded to four places."""

@@ -24,6 +24,7 @@ from threadline.model.usage import MAX_PLACEHOLDER_OUTPUT, Origin, Sighting, par
 EXACT = Context(prec=200)
 """Arithmetic that does not round, whatever context the caller has set."""
 
+_DIVISION = Context(prec=28, rounding=ROUND_HALF_EVEN)
 _PER_MILLION = -6  # prices are per million
 
 
@@ -520,6 +521,11 @@ def sum_amounts(amounts: Iterable[Decimal]) -> Decimal:
     for amount in amounts:
         total = EXACT.add(total, amount)
     return total
+
+
+def share_of(part: Decimal, total: Decimal | None) -> Decimal:
+    """Return which share of a total a part is, with 28 digits; 0 if there is no total."""
+    return _DIVISION.divide(part, total) if total else Decimal(0)
 
 
 def sum_fields(sum_: Sum) -> dict[str, Any]:

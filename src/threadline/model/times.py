@@ -11,6 +11,7 @@ from calendar import monthrange
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -445,3 +446,34 @@ def _zone_name_from_path(path: str, *, is_link_target: bool = False) -> str:
     if not inside and (is_link_target or "," in path or any(map(str.isdigit, path))):
         return _LOCAL
     return {"Etc/UTC": "UTC", "Universal": "UTC", "Etc/Universal": "UTC"}.get(name, name) or _LOCAL
+
+
+Span = tuple[datetime, datetime]
+MAX_PAUSE = timedelta(minutes=10)
+"""The longest time between two entries that counts as work."""
+
+
+def work_spans(times: Iterable[datetime]) -> list[Span]:
+    """Return the spans of time without a pause of more than `MAX_PAUSE`, oldest first."""
+    ordered = sorted(times)
+    spans: list[Span] = []
+    for before, after in pairwise(ordered):
+        if after - before > MAX_PAUSE:
+            continue
+        if spans and spans[-1][1] == before:
+            spans[-1] = (spans[-1][0], after)
+        else:
+            spans.append((before, after))
+    return spans
+
+
+def total_time(spans: Iterable[Span]) -> timedelta:
+    """Return how long at least one of the spans lasts: spans that overlap count once."""
+    total = timedelta(0)
+    last: datetime | None = None
+    for start, end in sorted(spans):
+        begin = start if last is None or start > last else last
+        if end > begin:
+            total += end - begin
+            last = end
+    return total

@@ -19,6 +19,7 @@ from threadline.account import read_budgets, remove_budgets, save_budget
 from threadline.cli import EXIT_NOTHING, EXIT_OK
 from threadline.cli import output as out
 from threadline.cli.commands import forward_options
+from threadline.cli.insight.period import read_rates
 from threadline.cli.options import (
     format_parameter,
     home_option,
@@ -359,11 +360,7 @@ def _measure(  # noqa: PLR0917 - what a measurement depends on
 ) -> list[BudgetUse]:
     if not budgets:
         return []
-    rates = None
-    if price_files:
-        from threadline.account import load_rates  # noqa: PLC0415 - the index has amounts at the built-in prices
-
-        rates = load_rates(*price_files)
+    rates = read_rates(price_files)
     with open_archive(homes) as archive:
         archive.zone = zone
         seconds = milliseconds / 1000 if milliseconds is not None else None

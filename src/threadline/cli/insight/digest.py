@@ -11,6 +11,7 @@ import click
 
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
+from threadline.cli.insight.period import read_rates
 from threadline.cli.options import (
     colour_option,
     home_option,
@@ -139,11 +140,7 @@ def digest(
     if len(units) + (since is not None) > 1 or (until is not None and since is None):
         raise click.UsageError("Use one of --day, --week, --month, or --since with or without --until.")
     form = _choose_format(format_name, target, output)
-    rates = None
-    if price_files:
-        from threadline.account import load_rates  # noqa: PLC0415 - the index has amounts at the built-in prices
-
-        rates = load_rates(*price_files)
+    rates = read_rates(price_files)
     with open_archive(homes, jobs, require_home=True) as archive:
         archive.zone = zone
         if target is not None:

@@ -10,6 +10,7 @@ import click
 
 from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
+from threadline.cli.insight.period import format_count
 from threadline.cli.options import (
     complete_with,
     home_option,
@@ -23,6 +24,7 @@ from threadline.cli.options import (
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive
 from threadline.insight import OUTCOME_KEYS, outcome_group_record, outcome_record
+from threadline.model.ledger import NONE
 from threadline.model.outcomes import Outcome, OutcomeGroup, OutcomeGroups, OutcomeKind
 from threadline.model.text import count, format_amount, format_time
 from threadline.render import clip_left
@@ -170,14 +172,14 @@ def _group_table(groups: OutcomeGroups, by: str, titles: dict[str, str]) -> str:
     listed = [*groups, total] if total is not None and len(groups) + (groups.more or 0) > 1 else list(groups)
     columns: dict[str, Callable[[OutcomeGroup], str]] = {
         "amount": lambda group: format_amount(group.amount),
-        "commits": lambda group: _format_count(group.commits),
-        "PRs": lambda group: _format_count(group.pull_requests),
-        "tests": lambda group: _format_count(group.test_runs),
-        "failed": lambda group: _format_count(group.failed_runs),
-        "files": lambda group: _format_count(group.files),
-        "added": lambda group: _format_count(group.added),
-        "removed": lambda group: _format_count(group.removed),
-        "survive": lambda group: _format_count(group.surviving),
+        "commits": lambda group: format_count(group.commits),
+        "PRs": lambda group: format_count(group.pull_requests),
+        "tests": lambda group: format_count(group.test_runs),
+        "failed": lambda group: format_count(group.failed_runs),
+        "files": lambda group: format_count(group.files),
+        "added": lambda group: format_count(group.added),
+        "removed": lambda group: format_count(group.removed),
+        "survive": lambda group: format_count(group.surviving),
         "$/commit": lambda group: format_amount(group.per_commit),
         "$/PR": lambda group: format_amount(group.per_pull_request),
         "$/100 lines": lambda group: format_amount(group.per_100_lines),
@@ -192,12 +194,8 @@ def _group_table(groups: OutcomeGroups, by: str, titles: dict[str, str]) -> str:
     return f"{table}\n\n{count(groups.more, 'more group')}: use --limit N. The total includes them."
 
 
-def _format_count(number: int) -> str:
-    return f"{number:,}" if number else ""
-
-
 def _format_key(key: str, by: str, titles: dict[str, str]) -> str:
-    if by != "session" or key in ("total", "(none)"):
+    if by != "session" or key in ("total", NONE):
         return key
     title = titles.get(key)
     return f"{key[:8]} {title}" if title else key[:8]

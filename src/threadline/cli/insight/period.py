@@ -1,8 +1,8 @@
-"""Options and table cells that `why` and `waste` share: one session, or all sessions in a period."""
+"""Options and table cells that commands about costs share: one session, or all sessions in a period."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import tzinfo
 from decimal import Decimal
@@ -62,6 +62,15 @@ def insight_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def read_rates(price_files: Sequence[str]) -> Rates | None:
+    """Read the files of `--prices`; None without any, for the built-in prices."""
+    if not price_files:
+        return None
+    from threadline.account import load_rates  # noqa: PLC0415 - the index has amounts at the built-in prices
+
+    return load_rates(*price_files)
+
+
 class Period(Struct, frozen=True):
     """The sessions that a command is about: all of a period, unless one is named."""
 
@@ -92,14 +101,10 @@ class Period(Struct, frozen=True):
         time = TimeRange.parse(since, until, tz=zone)
         if session is not None and (time or project is not None):
             raise click.UsageError("--since, --until and --project are about all sessions; omit SESSION to use them.")
-        rates = None
-        if price_files:
-            from threadline.account import load_rates  # noqa: PLC0415 - the index has amounts at the built-in prices
+        return cls(time, project, homes, jobs, read_rates(price_files))
 
-            rates = load_rates(*price_files)
-        return cls(time, project, homes, jobs, rates)
-
-    def __bool__(self) -> bool:
+    @property
+    def is_across_sessions(self) -> bool:
         """Whether it is about all sessions."""
         return bool(self.time) or self.project is not None
 
@@ -111,6 +116,11 @@ class Period(Struct, frozen=True):
                 archive,
                 {"since": self.time.since, "until": self.time.until, "project": self.project, "prices": self.rates},
             )
+
+
+def format_count(number: int) -> str:
+    """A number; nothing for 0."""
+    return f"{number:,}" if number else ""
 
 
 def format_share(part: Decimal, total: Decimal) -> str:

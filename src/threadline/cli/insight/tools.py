@@ -9,6 +9,7 @@ import click
 
 from threadline.cli import output as out
 from threadline.cli.filters import CrossSessionFilter
+from threadline.cli.insight.period import format_count
 from threadline.cli.options import (
     complete_with,
     home_option,
@@ -106,11 +107,11 @@ def _table(groups: ToolGroups, by: str) -> str:
     columns: dict[str, Callable[[ToolGroup], str]] = {
         "calls": lambda group: f"{group.calls:,}",
         "failed": lambda group: f"{group.failure_rate:.0%}" if group.failure_rate else "",
-        "errors": lambda group: _format_count(group.errors - group.exit_codes),
-        "exit≠0": lambda group: _format_count(group.exit_codes),
-        "denied": lambda group: _format_count(group.denied),
-        "stopped": lambda group: _format_count(group.interrupted),
-        "lost": lambda group: _format_count(group.lost),
+        "errors": lambda group: format_count(group.errors - group.exit_codes),
+        "exit≠0": lambda group: format_count(group.exit_codes),
+        "denied": lambda group: format_count(group.denied),
+        "stopped": lambda group: format_count(group.interrupted),
+        "lost": lambda group: format_count(group.lost),
         "median": lambda group: _format_seconds(group.median),
         "p95": lambda group: _format_seconds(group.p95),
         "output": lambda group: _mark(group, format_tokens(group.output_tokens) if group.output_tokens else ""),
@@ -128,10 +129,6 @@ def _table(groups: ToolGroups, by: str) -> str:
 
 def _mark(group: ToolGroup, text: str) -> str:
     return f"~{text}" if text and group.estimated else text
-
-
-def _format_count(number: int) -> str:
-    return f"{number:,}" if number else ""
 
 
 def _format_seconds(seconds: float | None) -> str:

@@ -114,7 +114,7 @@ def waste(
     period = Period.parse(session, since, until, project, zone, price_files, homes, jobs)
     limits = WasteLimits(large_output, Decimal(str(min_amount)), min_tokens, repeats)
     loaded = None
-    if period:
+    if period.is_across_sessions:
         with period.open() as (archive, arguments):
             found = archive.waste(detectors=detectors, limits=limits, **arguments)
     else:

@@ -77,7 +77,7 @@ def why(
     that of `threadline usage`. A size marked ~ is an estimate, scaled to the measured window.
     """
     period = Period.parse(session, since, until, project, zone, price_files, homes, jobs)
-    if period:
+    if period.is_across_sessions:
         with period.open() as (archive, arguments):
             causes = archive.causes(**arguments)
             titles = archive.titles([group.key for group in causes.by("session")]) if by == "session" else {}

@@ -1,1 +1,1 @@
-"""Say who wrote each line of a file: the edit of a session, a commit, or nobody that can be proven."""
+"""Say who wrote each line of a file: the edit of a session, a commit, or unknown."""

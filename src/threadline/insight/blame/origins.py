@@ -159,11 +159,6 @@ def _came_back(now: Origin, then: Origin, *, is_certain: bool) -> Origin:
     return AMBIGUOUS
 
 
-def fill(origins: Sequence[Origin], others: Sequence[Origin]) -> Origins:
-    """Return the first origins, where they are known or the second ones are not."""
-    return [a if a.known or not b.known else b for a, b in zip(origins, others, strict=True)]
-
-
 def _follow_format(before: Version, lines: Sequence[str], alignment: Alignment, origins: Origins) -> None:
     """Give lines the origins of old lines from which they differ only in spaces and line breaks."""
     for old_range, new_range in alignment.gaps:

@@ -17,9 +17,6 @@ from zlib import crc32
 
 from msgspec import Struct
 
-EDIT_TOOLS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
-"""The tools that change files. Others do so with a result of the same shape."""
-
 
 class ChangedLines(Struct, array_like=True, gc=False):
     """The numbers of lines that an edit added and removed, and the checksums of those lines, packed."""

@@ -154,12 +154,3 @@ def request_number(ref: str) -> int | None:
     """The number of a pull request, from its address or `owner/name#12`."""
     match = re.search(r"(?:/|#|!)(\d+)$", ref)
     return int(match[1]) if match else None
-
-
-def request_repository(ref: str) -> str | None:
-    """The repository of a pull request, from its address or `owner/name#12`; None if only the number is known."""
-    match = _ADDRESS.match(ref)
-    if match is None:
-        graphite = _GRAPHITE.match(ref)
-        return graphite["path"] if graphite else ref.partition("#")[0] or None
-    return match["path"]

@@ -13,16 +13,14 @@ from msgspec.structs import replace
 from threadline.insight.outcomes.changed_lines import ChangedLines, LineOwners
 from threadline.insight.outcomes.git_output import AUTOSQUASHED, FIXUP_PREFIXES
 from threadline.insight.outcomes.pull_requests import COUNTED_ACTIONS, request_number
-from threadline.model.ledger import EXACT
+from threadline.model.ledger import NO_TIME, NONE, sum_amounts
 from threadline.model.outcomes import Outcome, OutcomeGroup, OutcomeKind
 from threadline.model.places import AgentId, CallId, Place, SessionId
 from threadline.model.times import in_zone, is_within
 
 OUTCOME_KEYS = ("session", "project", "day", "model")
 """What outcomes can be added up by."""
-NO_VALUE = "(none)"
 _MIN_ID = 7
-_ZERO = Decimal(0)
 
 
 class LineChange(Struct, frozen=True):
@@ -64,6 +62,7 @@ class OutcomeReport:
         until: datetime | None = None,
         count_lines: Callable[[str, LineOwners], Counter[int]] | None = None,
         is_charged: Callable[[str | None, str | None], bool] | None = None,
+        check_commits: Callable[[list[Outcome]], list[Outcome]] = list,
     ) -> None:
         def is_in_period(timestamp: datetime | None) -> bool:
             return (since is None and until is None) or is_within(timestamp, since, until)
@@ -72,7 +71,8 @@ class OutcomeReport:
         surviving = _count_surviving(changes, count_lines)
         self.is_charged = is_charged
         self.changes = [(change, surviving[at]) for at, change in enumerate(changes) if is_in_period(change.timestamp)]
-        self.outcomes = [outcome for outcome in _resolve(facts.outcomes) if is_in_period(outcome.timestamp)]
+        outcomes = [outcome for outcome in _resolve(facts.outcomes) if is_in_period(outcome.timestamp)]
+        self.outcomes = check_commits(outcomes)
 
     def rows(self) -> list[Outcome]:
         """Every outcome, and each file that a session changed, oldest first."""
@@ -113,6 +113,16 @@ class OutcomeReport:
         for change, surviving in self.changes:
             sums.setdefault(key(change), _GroupSum()).add_change(change, surviving)
         return [sums.get(name, _EMPTY).group(name, amounts.get(name)) for name in dict.fromkeys((*amounts, *sums))]
+
+    def total(self, amounts: Iterable[Decimal | None]) -> OutcomeGroup:
+        """Everything as one group: what several groups share, such as a pull request, counts once."""
+        total = _GroupSum()
+        for outcome in self.outcomes:
+            total.add(outcome)
+        for change, surviving in self.changes:
+            total.add_change(change, surviving)
+        known = [amount for amount in amounts if amount is not None]
+        return total.group("total", sum_amounts(known) if known else None)
 
 
 class _GroupSum:
@@ -175,28 +185,14 @@ class _GroupSum:
 _EMPTY = _GroupSum()
 
 
-def add_groups(groups: Sequence[OutcomeGroup], report: OutcomeReport) -> OutcomeGroup:
-    """All groups as one: what several of them share, such as a pull request, counts once."""
-    total = _GroupSum()
-    for outcome in report.outcomes:
-        total.add(outcome)
-    for change, surviving in report.changes:
-        total.add_change(change, surviving)
-    amounts = [group.amount for group in groups if group.amount is not None]
-    amount = _ZERO
-    for one_amount in amounts:
-        amount = EXACT.add(amount, one_amount)
-    return total.group("total", amount if amounts else None)
-
-
 def _divide(amount: Decimal | None, count: int, unit: int = 1) -> Decimal | None:
     return (amount * unit / count).quantize(Decimal("0.000001")) if amount is not None and count else None
 
 
 def _key_function(by: str, zone: tzinfo) -> Callable[[Outcome | LineChange], str]:
     if by == "day":
-        return lambda row: in_zone(row.timestamp, zone).date().isoformat() if row.timestamp is not None else NO_VALUE
-    return lambda row: str(getattr(row, by) or NO_VALUE)
+        return lambda row: in_zone(row.timestamp, zone).date().isoformat() if row.timestamp is not None else NO_TIME
+    return lambda row: str(getattr(row, by) or NONE)
 
 
 def _sort_key(timestamp: datetime | None, place: Place) -> tuple[float, str, int]:

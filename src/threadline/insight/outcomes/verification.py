@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
@@ -12,6 +11,8 @@ from pathlib import Path, PurePosixPath
 from msgspec.structs import replace
 
 from threadline.errors import Unreadable
+from threadline.files import read_file
+from threadline.insight.blame.git_versions import worktrees
 from threadline.insight.git import Repository
 from threadline.insight.outcomes.changed_lines import LineOwners
 from threadline.insight.outcomes.report import OutcomeFacts
@@ -27,16 +28,12 @@ class RepositoryCheck:
 
     def __init__(self, path: str | Path) -> None:
         self._repository = Repository.open(path)
-        self._roots = [str(self._repository.root), *self._worktrees()]
+        self._roots = [str(root) for root in worktrees(self._repository)]
 
     @property
     def root(self) -> Path:
         """The root of the working tree."""
         return self._repository.root
-
-    def _worktrees(self) -> list[str]:
-        lines = self._repository.lines("worktree", "list", "--porcelain")
-        return [line.removeprefix("worktree ") for line in lines if line.startswith("worktree ")]
 
     def select(self, facts: OutcomeFacts) -> OutcomeFacts:
         """What was done in the repository or one of its worktrees."""
@@ -109,9 +106,7 @@ class RepositoryCheck:
 
     def _read(self, name: str) -> str | None:
         try:
-            status = os.lstat(self.root / name)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_FILE_BYTES:
-                return None
-            return (self.root / name).read_bytes().decode(errors="replace")
+            content = read_file(self.root / name, follow_symlinks=False, limit=_MAX_FILE_BYTES + 1)
         except OSError:
             return None
+        return content.decode(errors="replace") if len(content) <= _MAX_FILE_BYTES else None

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from threadline import insight
 from threadline.model.attribution import CauseKind, CostCause
-from threadline.model.ledger import EXACT, sum_amounts
+from threadline.model.ledger import EXACT, NONE, sum_amounts
 from threadline.model.text import count, format_amount, format_percent, format_tokens
 from threadline.render import shorten
 from threadline.render.html import (
@@ -62,7 +62,6 @@ KIND_LABELS: dict[str, str] = {
     CauseKind.OTHER: "Other requests",
 }
 _VERBS = {CauseKind.RESULT: "Result of ", CauseKind.CALL: "Call of ", CauseKind.INJECTED: "Injected: "}
-_NONE = "(none)"
 NONE_LABELS = {"tool": "no tool", "file": "no file", "server": "no MCP server", "turn": "no turn"}
 _PATH_KEYS = frozenset(("file", "project"))
 BY_LABELS = {"server": "MCP server"}
@@ -103,7 +102,7 @@ class CauseLinks(Struct, frozen=True):
             return shorten(name, _MAX_LABEL)
         if by == "kind":
             return KIND_LABELS.get(key, key)
-        if key == _NONE:
+        if key == NONE:
             return NONE_LABELS.get(by, "none")
         if by == "turn":
             return f"Turn {key}"
@@ -201,7 +200,7 @@ def _group_tiles(
         own = [cause for cause in listed if key(cause) == group.key]
         scale = _Scale(links, total, least, links.group(group.key))
         inside = _Inside()
-        inner = _INNER_KEYS.get(by) if group.key != _NONE else "kind"
+        inner = _INNER_KEYS.get(by) if group.key != NONE else "kind"
         if inner_groups is not None and len(inner_groups.groups.get(group.key, ())) > 1:
             _fill_inner_groups(inside, own, inner_groups.groups[group.key], inner_groups.by, scale)
         else:
@@ -271,7 +270,7 @@ def _fill_group(inside: _Inside, causes: Sequence[CostCause], inner: str | None,
         amount = sum_amounts(cause.amount for cause in group)
         if amount < scale.least:
             continue
-        if len(group) == 1 or key == _NONE:
+        if len(group) == 1 or key == NONE:
             _fill_causes(inside, group, scale)
             continue
         nested = _Inside()
@@ -296,7 +295,7 @@ def _fill_causes(inside: _Inside, causes: Sequence[CostCause], scale: _Scale) ->
 
 def key_function(key: str) -> Callable[[CostCause], str]:
     """The function that returns a cause's group; `name` is the tool of a call, or the kind of an injected text."""
-    return insight.GROUP_KEYS[key] if key != "name" else lambda cause: cause.name or _NONE
+    return insight.GROUP_KEYS[key] if key != "name" else lambda cause: cause.name or NONE
 
 
 def group_causes(causes: Sequence[CostCause], key: str) -> list[GroupSum]:
