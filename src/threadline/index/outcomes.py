@@ -22,7 +22,14 @@ from threadline.files import read_at
 from threadline.home_files import open_transcript
 from threadline.index.calls import NO_CALL_POSITION, CallKey, call_input, read_entry_at
 from threadline.index.outcome_queries import UnstoredTranscript
-from threadline.index.store import decode_path, name_ids, open_for_writing, open_read_only, storable_text
+from threadline.index.store import (
+    decode_path,
+    name_ids,
+    open_for_writing,
+    open_read_only,
+    read_generation,
+    storable_text,
+)
 from threadline.insight import changed_lines, extract_outcomes, link_row, may_have_outcome, parse_shell_call
 from threadline.model.calls import Outcome as CallOutcome
 from threadline.model.entries import AssistantEntry, Entry, PrLinkEntry, UserEntry
@@ -197,8 +204,6 @@ def store_outcomes(index: Path, generation: str, transcripts: Sequence[Transcrip
 
     Returns False if nothing was stored, because the index has changed since, or cannot be written now.
     """
-    from threadline.index.index import read_generation  # noqa: PLC0415 - imports this module
-
     try:
         with open_for_writing(index) as connection:
             connection.execute("BEGIN IMMEDIATE")
