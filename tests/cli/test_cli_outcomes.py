@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.runner import CliRunner
 from tests.insight.test_outcomes import make_home
+from tests.transcripts import SESSION
 
 
 def test_sums_and_lists(cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,3 +32,14 @@ def test_nothing_and_wrong_options(cli: CliRunner, tmp_path: Path) -> None:
     assert "elsewhere" in cli("outcomes", "--project", "elsewhere", "--list", "--home", home).err
     assert cli("outcomes", "--by", "day", "--list", "--home", home).code == 2
     assert cli("outcomes", "--repo", tmp_path / "nowhere", "--home", home).code == 2
+
+
+@pytest.mark.parametrize("command", ["outcomes", "tools"])
+def test_session_is_named_as_elsewhere(cli: CliRunner, tmp_path: Path, command: str) -> None:
+    """A name that is too short or that no session has is an error; a transcript is a name."""
+    home = make_home(tmp_path)
+    short, unknown = cli(command, SESSION[:1], "--home", home), cli(command, "nosuch", "--home", home)
+    assert (short.code, "too short" in short.err) == (2, True)
+    assert (unknown.code, "nosuch" in unknown.err) == (2, True)
+    by_path = cli(command, home / f"projects/-work-app/{SESSION}.jsonl", "--json", "--home", home)
+    assert by_path.json == cli(command, SESSION[:8], "--json", "--home", home).json != []

@@ -236,6 +236,25 @@ def session_path(name: str, homes: Sequence[str] = ()) -> Path:
         return archive.path(name)
 
 
+def session_id(name: str | None, archive: Archive) -> str | None:
+    """The id of a session of the archive, named as for `session_path`; None without a name.
+
+    Raises:
+        NotFound: there is no such session.
+        Ambiguous: several ids start like this; the message lists them.
+        BadQuery: the name is too short, or a transcript that is not in the archive.
+    """
+    if name is None or name == "last":
+        return name
+    path = transcript_path(name)
+    if path is None:
+        return archive.transcript(name).session or name
+    if not archive.has_path(path):
+        raise BadQuery(f"{str(path)!r} is in none of the homes. Add its home with --home.")
+    transcripts = archive.at(path).transcripts
+    return (transcripts[0].session if transcripts else None) or path.stem
+
+
 def read_session(name: str, homes: Sequence[str] = ()) -> Session:
     """Read the session that `session_path` finds. In an archive, some of its files may exist only in the keep."""
     with open_session(name, homes) as (session, _archive):

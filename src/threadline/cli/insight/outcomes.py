@@ -22,7 +22,7 @@ from threadline.cli.options import (
     until_option,
 )
 from threadline.cli.output import print_listing
-from threadline.cli.resolve import open_archive
+from threadline.cli.resolve import open_archive, session_id
 from threadline.insight import OUTCOME_KEYS, outcome_group_record, outcome_record
 from threadline.model.ledger import NONE
 from threadline.model.outcomes import Outcome, OutcomeGroup, OutcomeGroups, OutcomeKind
@@ -94,8 +94,8 @@ def outcomes(
     are added ones that no later edit of the session removed. The cost is everything that was spent, divided by each
     outcome. A commit, an edit and a charge count once, also if a fork or a resumed session repeats them.
 
-    SESSION is the start of a session id, or `last`. With it, or with --list or --kind, every outcome is listed with its
-    place.
+    SESSION is the start of a session id, a transcript, or `last`. With it, or with --list or --kind, every outcome is
+    listed with its place.
     """
     criteria = CrossSessionFilter.parse(project, since, until, limit, zone)
     lists = by is None and (as_list or bool(kinds) or session is not None)
@@ -103,9 +103,10 @@ def outcomes(
         raise click.UsageError("--by adds up; omit --list and --kind.")
     with open_archive(homes) as archive:
         archive.zone = zone
+        named = session_id(session, archive)
         if lists:
-            return _print_list(archive, session, criteria, kinds, repo, output)
-        return _print_groups(archive, session, by or "session", criteria, repo, output)
+            return _print_list(archive, named, criteria, kinds, repo, output)
+        return _print_groups(archive, named, by or "session", criteria, repo, output)
 
 
 def _print_list(  # noqa: PLR0917 - what the command line has

@@ -21,7 +21,7 @@ from threadline.cli.options import (
     until_option,
 )
 from threadline.cli.output import print_listing
-from threadline.cli.resolve import open_archive
+from threadline.cli.resolve import open_archive, session_id
 from threadline.insight import TOOL_KEYS, tool_group_record
 from threadline.model.calls import ToolGroup, ToolGroups
 from threadline.model.text import count, format_amount, format_tokens
@@ -86,14 +86,14 @@ def tools(
     With --by command, a shell command counts for each program that it runs. A call that a fork or a resumed session
     repeats counts once. Costs are attributed when they are first needed, which reads every session.
 
-    SESSION is the start of a session id, or `last`.
+    SESSION is the start of a session id, a transcript, or `last`.
     """
     criteria = CrossSessionFilter.parse(project, since, until, limit, zone)
     shown = criteria.limit or (_DEFAULT_LIMIT if output == "table" else None)
     with open_archive(homes) as archive:
         archive.zone = zone
         filters = criteria.archive_arguments() | {"limit": shown}
-        groups = archive.tools(by, tools=names, costs=with_costs, session=session, **filters)
+        groups = archive.tools(by, tools=names, costs=with_costs, session=session_id(session, archive), **filters)
         return print_listing(
             groups,
             output,
