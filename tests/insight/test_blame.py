@@ -192,6 +192,16 @@ def test_file_that_is_gone(sessions: Sessions) -> None:
         sessions.blame(None)
 
 
+def test_file_that_a_snapshot_says_is_gone(sessions: Sessions) -> None:
+    """The text before it was deleted is the last one."""
+    time = "2026-01-05T10:00:00.000Z"
+    deleted = {"backupFileName": None, "version": 2, "backupTime": time}
+    tracked = {"messageId": "m", "trackedFileBackups": {str(sessions.file): deleted}, "timestamp": time}
+    snapshot = {"type": "file-history-snapshot", "messageId": "m", "snapshot": tracked, "isSnapshotUpdate": False}
+    sessions.add(FIRST, write_file(sessions, "one = 1\n"), snapshot)
+    assert [line.text for line in sessions.blame(None).lines] == ["one = 1"]
+
+
 def test_lines_are_selected_by_number(sessions: Sessions) -> None:
     """A range may reach beyond the end, but not begin there."""
     sessions.add(FIRST, write_file(sessions, "one = 1\ntwo = 2\n"))

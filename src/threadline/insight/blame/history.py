@@ -105,9 +105,9 @@ class FileHistory:
             self._apply_commit(commit)
 
     def last_version(self, path: str) -> Version | None:
-        """The last version that sessions recorded."""
+        """The last version that sessions recorded, before the file was deleted if it was."""
         timeline = self._timelines.get(path)
-        return timeline.version if timeline is not None else None
+        return timeline.last_text if timeline is not None else None
 
     def explain(self, path: str, text: str) -> Origins:
         """Return the origins of the current text."""

@@ -49,7 +49,7 @@ class FileTimeline:
         if it was made after a time.
 
         `can_restore_any` is set if a rewind can have restored any recorded version; `written` are all lines that
-        sessions wrote; `time` is that of the last fact.
+        sessions wrote; `time` is that of the last fact. `last_text` is the last version in which the file existed.
         """
         self._recorded = recorded
         self._snapshots = snapshots
@@ -57,6 +57,7 @@ class FileTimeline:
         self._base = base
         self._text: str | None = None
         self.version: Version | None = None
+        self.last_text: Version | None = None
         self.claims: list[Claim] = []
         self.can_restore_any = False
         self.written: set[str] = set()
@@ -97,6 +98,7 @@ class FileTimeline:
     def copy_from(self, other: FileTimeline, time: float) -> None:
         """Note that another file was moved or copied here."""
         self._text, self.version, self.time = other._text, other.version, time
+        self.last_text = other.version
         self.claims += other.claims
         self.written |= other.written
 
@@ -106,6 +108,7 @@ class FileTimeline:
         if text is None or self.version is None or self.version.lines != lines:
             self.version = Version(lines, self.explain(lines, since) if text is not None else [])
         self._text = text or ""
+        self.last_text = self.version if text is not None else self.last_text
         self._recorded.add(self.version)
         if is_snapshot:
             self._snapshots.add(self.version)
@@ -154,7 +157,8 @@ class FileTimeline:
 
     def _set(self, text: str, origins: Origins) -> None:
         lines = split_lines(text)
-        self._text, self.version = text, Version(lines, origins)
+        self._text = text
+        self.version = self.last_text = Version(lines, origins)
         self.written.update(line for line, origin in zip(lines, origins, strict=True) if origin.session is not None)
         self._recorded.add(self.version)
 
