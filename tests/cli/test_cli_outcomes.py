@@ -43,3 +43,12 @@ def test_session_is_named_as_elsewhere(cli: CliRunner, tmp_path: Path, command: 
     assert (unknown.code, "nosuch" in unknown.err) == (2, True)
     by_path = cli(command, home / f"projects/-work-app/{SESSION}.jsonl", "--json", "--home", home)
     assert by_path.json == cli(command, SESSION[:8], "--json", "--home", home).json != []
+
+
+@pytest.mark.parametrize("command", ["outcomes", "tools", "why", "waste", "digest", "usage"])
+def test_unknown_project_lists_those_that_exist(cli: CliRunner, tmp_path: Path, command: str) -> None:
+    """Every command says the same."""
+    result = cli(command, "--project", "nosuch", "--home", make_home(tmp_path))
+    assert result.code == 1
+    assert "nosuch" in result.err
+    assert "/work/app" in result.err

@@ -64,10 +64,15 @@ class CrossSessionFilter(Struct, frozen=True):
 
     def explain_project(self, archive: Archive) -> str | None:
         """A message with the projects that exist, if `--project` matches none of them."""
-        if self.project is None or archive.sessions(SessionFilter(project=self.project)).sessions:
-            return None
-        projects = dict.fromkeys(session.project for session in archive.sessions(SessionFilter()).sessions)
-        return f"No project matches {self.project!r}. Projects: {join_some(projects)}."
+        return explain_project(archive, self.project)
+
+
+def explain_project(archive: Archive, project: str | None) -> str | None:
+    """A message with the projects that exist, if a part of a name matches none of them."""
+    if project is None or archive.sessions(SessionFilter(project=project)).sessions:
+        return None
+    projects = dict.fromkeys(session.project for session in archive.sessions(SessionFilter()).sessions)
+    return f"No project matches {project!r}. Projects: {join_some(projects)}."
 
 
 _MAX_NAMES = 12

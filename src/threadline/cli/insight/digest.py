@@ -188,8 +188,10 @@ def _now() -> datetime:
 def _choose_format(name: str | None, target: Path | None, output: str) -> DigestFormat:
     """The format: as given, by the suffix of the file, or for whoever reads standard output."""
     if output != "table":
-        if name is not None or target is not None:
+        if target is not None:
             raise click.UsageError(f"--{output} prints to standard output. Use --format json and --out for a file.")
+        if name is not None:
+            raise click.UsageError(f"--{output} is a format of its own; omit --format.")
         return "json"
     if name is not None:
         return _FORMATS[name]
@@ -205,6 +207,11 @@ def _choose_format(name: str | None, target: Path | None, output: str) -> Digest
 
 def _explain_nothing(archive: Archive, result: Digest, project: str | None, zone: tzinfo) -> str:
     """Why there is nothing, and when something was spent last."""
+    from threadline.cli.filters import explain_project  # noqa: PLC0415 - seldom needed
+
+    reason = explain_project(archive, project)
+    if reason is not None:
+        return reason
     days = [row.keys["day"] for row in archive.ledger(calls=False, project=project).by("day", zone=zone)]
     known = [day for day in days if day[:1].isdigit()]
     about = f" by projects that match {project!r}" if project is not None else ""

@@ -113,10 +113,11 @@ def waste(
     """
     period = Period.parse(session, since, until, project, zone, price_files, homes, jobs)
     limits = WasteLimits(large_output, Decimal(str(min_amount)), min_tokens, repeats)
-    loaded = None
+    loaded = reason = None
     if period.is_across_sessions:
         with period.open() as (archive, arguments):
             found = archive.waste(detectors=detectors, limits=limits, **arguments)
+            reason = None if found else period.explain_project(archive)
     else:
         with open_session(session or "last", homes) as (loaded, archive):
             found = archive.session_waste(loaded, detectors=detectors, limits=limits, prices=period.rates)
@@ -126,7 +127,7 @@ def waste(
         row=waste_record,
         table=lambda _rows: _format_waste(loaded, found, limit),
         nothing=lambda: (
-            f"Nothing that cost at least {format_amount(limits.min_amount)}. --min 0 shows smaller findings."
+            reason or f"Nothing that cost at least {format_amount(limits.min_amount)}. --min 0 shows smaller findings."
         ),
     )
 

@@ -82,9 +82,10 @@ def why(
             causes = archive.causes(**arguments)
             titles = archive.titles([group.key for group in causes.by("session")]) if by == "session" else {}
             code = _print_causes(causes, lambda: causes_record(causes, by), by, limit, output, titles=titles)
-            return (
-                code if code is not None else out.report_nothing("Nothing was spent in that period and those projects.")
-            )
+            if code is not None:
+                return code
+            reason = period.explain_project(archive)
+            return out.report_nothing(reason or "Nothing was spent in that period and those projects.")
     with open_session(session or "last", homes) as (loaded, archive):
         attribution = archive.attribution(loaded, prices=period.rates)
     causes = CauseList([AttributedSessions([attribution])])
