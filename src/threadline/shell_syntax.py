@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from msgspec import Struct
 
@@ -421,6 +422,14 @@ def _skip_options(texts: list[str], at: int, takes_value: re.Pattern[str]) -> in
 
 SHELL_TOOLS = frozenset(("Bash", "PowerShell"))
 """The tools that run a shell command."""
+
+
+def input_command(arguments: Any) -> str | None:
+    """The command in the input of a call; None if there is none."""
+    command = arguments.get("command") if isinstance(arguments, dict) else None
+    return command if isinstance(command, str) else None
+
+
 _NAME = re.compile(r"[A-Za-z_][\w.+-]*(?:@[\w.^~-]+)?|:")
 _EXTENSION = re.compile(r"\.(?:exe|cmd|bat|com)$", re.IGNORECASE)
 # Parts of the shell's syntax, and commands that only prepare the next one.

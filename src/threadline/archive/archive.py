@@ -723,8 +723,8 @@ class Archive:
     ) -> WasteList:
         """What all sessions spent without need, in a period or ever, most expensive first.
 
-        `detectors` are names of `threadline.insight.DETECTORS`, by default all. `limits` say from when on something is
-        reported. The other keywords are those of `causes`.
+        `detectors` are names of `threadline.insight.DETECTORS`, by default all. `limits` are the thresholds for
+        reporting. The other keywords are those of `causes`.
 
         Raises:
             BadQuery: a value makes no sense.

@@ -34,6 +34,7 @@ from threadline.insight import (
 )
 from threadline.model.blame import Blame, TextSource
 from threadline.model.text import count, is_path_or_end, join_some
+from threadline.shell_syntax import input_command
 from threadline.thread import base_name
 
 if TYPE_CHECKING:
@@ -304,5 +305,4 @@ def _may_call_write(call: ListedCall) -> bool:
 def _read_command(call: ListedCall) -> str:
     place = call.place
     arguments = read_call_input(place.transcript, place.offset, place.line, call.id, place.length)
-    command = arguments.get("command") if isinstance(arguments, dict) else None
-    return command if isinstance(command, str) else ""
+    return input_command(arguments) or ""

@@ -34,6 +34,7 @@ from threadline.insight.blame.origins import (
 )
 from threadline.insight.blame.timeline import FileTimeline
 from threadline.model.blame import BlamedLine
+from threadline.shell_syntax import input_command
 from threadline.thread import FactKind, FileFact, base_name
 
 # Commit times are in whole seconds: what happened in the same second came before.
@@ -272,9 +273,7 @@ def _join_views(parents: Origin, sessions: list[Origin]) -> Origin:
 
 def command_text(fact: FileFact) -> str:
     """The text of the shell command of a fact; empty if it is not one."""
-    arguments = fact.call.input if fact.call is not None else None
-    command = arguments.get("command") if isinstance(arguments, dict) else None
-    return command if isinstance(command, str) else ""
+    return (input_command(fact.call.input) if fact.call is not None else None) or ""
 
 
 def _doubtful_origin(commit: CommittedVersion) -> Origin:

@@ -16,6 +16,7 @@ from threadline.shell_syntax import (
     SHELL_TOOLS,
     SimpleCommand,
     decides_exit_code,
+    input_command,
     program_name,
     split_commands,
     word_set,
@@ -48,8 +49,8 @@ def link_row(entry: PrLinkEntry) -> OutcomeRow | None:
 
 def parse_shell_call(tool: str, arguments: Any) -> list[SimpleCommand]:
     """The commands that a call of a shell tool runs; none for other tools."""
-    command = arguments.get("command") if tool in SHELL_TOOLS and isinstance(arguments, dict) else None
-    return split_commands(command) if isinstance(command, str) else []
+    command = input_command(arguments) if tool in SHELL_TOOLS else None
+    return split_commands(command) if command is not None else []
 
 
 def extract_outcomes(  # noqa: PLR0917 - the parts of a call
@@ -96,7 +97,7 @@ def extract_outcomes(  # noqa: PLR0917 - the parts of a call
 
 def may_run_tests(names: Collection[str | None], arguments: Any) -> bool:
     """Whether one of these programs, or a word of the command, may start tests."""
-    command = str(arguments.get("command")) if isinstance(arguments, dict) else ""
+    command = input_command(arguments) or ""
     return "test" in command or "spec" in command or "e2e" in command or not TEST_PROGRAMS.isdisjoint(names)
 
 

@@ -18,7 +18,7 @@ from threadline.model.calls import Call, Outcome
 from threadline.model.text import count
 from threadline.model.waste import WasteLimits
 from threadline.render import one_line
-from threadline.shell_syntax import split_commands, word_set
+from threadline.shell_syntax import input_command, split_commands, word_set
 from threadline.thread import exit_code
 
 _MAX_ERROR = 60
@@ -65,8 +65,8 @@ FAILED_CALLS = Detector(
 def _is_failure(call: Call) -> bool:
     if call.outcome is not Outcome.ERROR:
         return False
-    command = call.input.get("command") if isinstance(call.input, dict) else None
-    return not isinstance(command, str) or not _is_answer(command, call.output, exit_code(call))
+    command = input_command(call.input)
+    return command is None or not _is_answer(command, call.output, exit_code(call))
 
 
 def _is_answer(command: str, output: str, code: int | None) -> bool:

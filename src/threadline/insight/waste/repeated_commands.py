@@ -14,8 +14,8 @@ from threadline.insight.waste.facts import Detector, Finding, SessionFacts, call
 from threadline.insight.waste.repeats import repeated_calls
 from threadline.model.calls import Call
 from threadline.model.waste import WasteLimits
+from threadline.shell_syntax import SHELL_TOOLS, input_command
 
-_SHELLS = frozenset(("Bash", "PowerShell"))
 _SEARCHES = frozenset(("Grep", "Glob", "LS", "WebFetch", "WebSearch"))
 _HARMLESS = _SEARCHES | frozenset(
     ("Read", "NotebookRead", "TodoRead", "TodoWrite", "ToolSearch", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet")
@@ -24,7 +24,7 @@ _HARMLESS = _SEARCHES | frozenset(
 
 def detect(facts: SessionFacts, limits: WasteLimits) -> Iterator[Finding]:
     """Yield each command with the runs that repeated an earlier one."""
-    for calls in repeated_calls(facts, _SHELLS | _SEARCHES, limits, _may_change):
+    for calls in repeated_calls(facts, SHELL_TOOLS | _SEARCHES, limits, _may_change):
         for same_turn in _split_by_turn(calls):
             if len(same_turn) >= max(2, limits.repeats):
                 yield facts.calls_finding(
@@ -35,10 +35,10 @@ def detect(facts: SessionFacts, limits: WasteLimits) -> Iterator[Finding]:
 
 
 def _may_change(call: Call) -> bool:
-    if call.tool not in _SHELLS:
+    if call.tool not in SHELL_TOOLS:
         return call.tool not in _HARMLESS
-    command = call.input.get("command") if isinstance(call.input, dict) else None
-    return not isinstance(command, str) or may_write_files(command) or may_change_git(command)
+    command = input_command(call.input)
+    return command is None or may_write_files(command) or may_change_git(command)
 
 
 def _split_by_turn(calls: list[Call]) -> Iterator[list[Call]]:

@@ -43,7 +43,7 @@ def limit_fields() -> Iterator[FormField]:
 
 
 def parse_limits(request: PageRequest) -> WasteLimits:
-    """Parse from when on something is reported.
+    """Parse the thresholds for reporting.
 
     Raises:
         BadQuery: `min` is not an amount.
