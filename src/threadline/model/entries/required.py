@@ -90,16 +90,14 @@ REQUIRED: tuple[RequiredField, ...] = (
 
 
 class _Rule(Struct, frozen=True):
-    """A required field, with the names of its attribute and its limits as sort keys."""
+    """A required field, with the names of its attribute."""
 
     field: RequiredField
     path: tuple[str, ...]
-    since: tuple[int, ...]
-    until: tuple[int, ...]
 
 
 class _Check(Struct, frozen=True):
-    """The rules for one kind of entry. `values` and `message_values` read all their attributes in one call."""
+    """The rules for a kind of entry and a version. `values` and `message_values` read all attributes in one call."""
 
     rules: tuple[_Rule, ...]
     values: Callable[[Any], tuple[Any, ...]]
@@ -107,7 +105,7 @@ class _Check(Struct, frozen=True):
     has_message: bool
 
     def passes(self, entry: Any) -> bool:
-        """Whether an entry has a value for every field. If not, some may not be required, or may be null."""
+        """Whether an entry has a value for every field. If not, some may be null."""
         return None not in self.values(entry) and (
             not self.has_message or entry.message is None or None not in self.message_values(entry.message)
         )
@@ -127,11 +125,10 @@ def missing_fields(entry: Any) -> tuple[RequiredField, ...]:
             variant = _RESULT
     elif kind == "system":
         variant = entry.subtype or ""
-    check = _check_for(type_, variant)
+    check = _check_for(type_, variant, getattr(entry, "version", None) or "")
     if check is None or check.passes(entry):
         return ()
-    version = parse_version(getattr(entry, "version", None) or "")
-    suspects = [rule for rule in check.rules if _applies(rule, version) and _read(rule, entry) is None]
+    suspects = [rule for rule in check.rules if _read(rule, entry) is None]
     if not suspects or all(_starts_with_null(entry, rule) for rule in suspects):
         return ()
     data = entry.data
@@ -167,9 +164,10 @@ def describe_rule(rule: RequiredField) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _check_for(type_: type[Struct], variant: str) -> _Check | None:
+def _check_for(type_: type[Struct], variant: str, version: str) -> _Check | None:
     kind = type_.__struct_config__.tag
-    rules = tuple(_make_rule(field, type_) for field in REQUIRED if field.kind == kind and field.only in ("", variant))
+    fields = (field for field in REQUIRED if field.kind == kind and field.only in ("", variant))
+    rules = tuple(_make_rule(field, type_) for field in fields if _applies(field, parse_version(version)))
     top = [rule.path[0] for rule in rules if len(rule.path) == 1]
     inner = [rule.path[1] for rule in rules if len(rule.path) > 1]
     return _Check(rules, _values_getter(top), _values_getter(inner), bool(inner)) if rules else None
@@ -179,7 +177,7 @@ def _make_rule(field: RequiredField, type_: type[Struct]) -> _Rule:
     first, *rest = field.field.split(".")
     name = type_.__struct_fields__[type_.__struct_encode_fields__.index(first)]
     path = (name, *rest)  # the fields of a message have the same names as their attributes
-    return _Rule(field, path, parse_version(field.since), parse_version(field.until))
+    return _Rule(field, path)
 
 
 def _values_getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
@@ -187,10 +185,11 @@ def _values_getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
     return attrgetter(*names) if len(names) > 1 else lambda value: tuple(get(value) for get in getters)
 
 
-def _applies(rule: _Rule, version: tuple[int, ...]) -> bool:
+def _applies(field: RequiredField, version: tuple[int, ...]) -> bool:
+    """Whether a version writes the field."""
     if not version:
-        return not rule.since and not rule.until
-    return rule.since <= version and (not rule.until or version <= rule.until)
+        return not field.since and not field.until
+    return parse_version(field.since) <= version and (not field.until or version <= parse_version(field.until))
 
 
 def _read(rule: _Rule, entry: Any) -> Any:
