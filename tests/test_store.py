@@ -90,7 +90,7 @@ def test_agents(store: SessionStore) -> None:
     assert run(store.load(KEY)) == [{"type": "user", "uuid": "a"}]
 
 
-@pytest.mark.parametrize("part", ["..", ".", "", "a/b", "a\\b", "c:d", "a\0b", "x" * 300])
+@pytest.mark.parametrize("part", ["..", ".", "", "a/b", "a\\b", "c:d", "a\0b", "x" * 300, "ü" * 200])
 def test_keys_do_not_lead_out_of_the_store(store: SessionStore, part: str) -> None:
     """Names that are not names of files are refused."""
     keys: list[SessionKey] = [
@@ -121,6 +121,35 @@ def test_links_are_not_followed(store: SessionStore, tmp_path: Path) -> None:
             run(call({"project_key": "linked", "session_id": SESSION}, [{"type": "user"}]))
     assert list((tmp_path / "elsewhere").iterdir()) == []
     assert [session["session_id"] for session in run(store.list_sessions("-work-app"))] == ["other"]
+
+
+def test_another_process_deletes_a_session(store: SessionStore) -> None:
+    """What it contained is no longer known: entries are stored again, also if the new file is longer."""
+    other = SessionStore(store.folder)
+    first, second, third = ({"type": "user", "uuid": name} for name in "abc")
+    run(store.append(KEY, [first]))
+    run(other.delete(KEY))
+    run(store.append(KEY, [second]))
+    assert run(store.load(KEY)) == [second]
+    run(other.delete(KEY))
+    run(other.append(KEY, [third, {"type": "user", "uuid": "a long name, so that the file is longer"}]))
+    run(store.append(KEY, [second]))
+    assert (run(store.load(KEY)) or [])[-1] == second
+
+
+def test_nothing_is_known_before_it_is_written(store: SessionStore) -> None:
+    """After an error, the entries of the batch are stored when they are sent again."""
+    entry = {"type": "user", "uuid": "a"}
+    with pytest.raises(TypeError):
+        run(store.append(KEY, [entry, {"type": "user", "uuid": "b", "x": {1, 2}}]))
+    run(store.append(KEY, [entry]))
+    assert run(store.load(KEY)) == [entry]
+    metadata = store.folder / f"projects/-work-app/{SESSION}/subagents/agent-a1b2c3d4.meta.json"
+    metadata.mkdir(parents=True)
+    with pytest.raises(OSError, match=metadata.name):
+        run(store.append(AGENT, [entry, {"type": "agent_metadata"}]))
+    run(store.append(AGENT, [entry]))
+    assert run(store.load(AGENT)) == [entry]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")

@@ -27,9 +27,11 @@ from threadline.home_files import OutsideHomeError, open_unbuffered, read_in_hom
 from threadline.locks import hold_lock
 
 Entry = Mapping[str, Any]
+_FileState = tuple[int, int, int]
 _OWN_FOLDER = "session-store"
 _METADATA = "agent_metadata"
-_SAFE_NAME = re.compile(r"[^/\\:\0]{1,240}")
+_UNSAFE_CHARACTER = re.compile(r"[/\\:\0]")
+_MAX_NAME_BYTES = 240
 _OWNER_ONLY = 0o600
 _MAX_SMALL_FILE = 1 << 24
 
@@ -64,7 +66,7 @@ class SessionStore:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
-        self._known: dict[Path, tuple[int, set[str]]] = {}
+        self._known: dict[Path, tuple[_FileState, set[str]]] = {}
 
     def __repr__(self) -> str:
         return f"SessionStore({str(self.folder)!r})"
@@ -114,38 +116,40 @@ class SessionStore:
         self._check_parent(path)
         make_private_folders(path.parent)
         with hold_lock(self._own_file("lock")):
-            size, known = self._known_ids(path)
+            known = self._known_ids(path)
+            metadata: Entry | None = None
+            added: dict[str, None] = {}
             lines = []
             for entry in entries:
                 id_ = entry.get("uuid")
                 if entry.get("type") == _METADATA and key.get("subpath"):
-                    # Claude Code writes it to a file beside the transcript. The last one counts.
-                    values = {name: value for name, value in entry.items() if name != "type"}
-                    write_file(_metadata_path(path), _encode(values))
+                    metadata = entry
                 elif not isinstance(id_, str):
                     lines.append(_encode(entry))
-                elif id_ not in known:
+                elif id_ not in known and id_ not in added:
                     lines.append(_encode(entry))
-                    known.add(id_)
-            try:
-                size = _append_lines(path, lines) if lines else size
-            except BaseException:
-                del self._known[path]
-                raise
-            self._known[path] = size, known
+                    added[id_] = None
+            if metadata is not None:
+                # Claude Code writes it to a file beside the transcript. The last one counts.
+                values = {name: value for name, value in metadata.items() if name != "type"}
+                write_file(_metadata_path(path), _encode(values))
+            # What was written is known only when all of it is. After an error, the transcript is read again.
+            self._known.pop(path, None)
+            if lines:
+                _append_lines(path, lines)
+            known.update(added)
+            if path.exists():
+                self._known[path] = _file_state(path), known
 
-    def _known_ids(self, path: Path) -> tuple[int, set[str]]:
-        """The size of a transcript and the uuids in it. Only what other processes have added is read."""
-        size = path.stat().st_size if path.exists() else 0
-        known_size, known = self._known.get(path, (0, set()))
-        if size != known_size:
-            if size < known_size:
-                known_size, known = 0, set()
-            known.update(
-                entry["uuid"] for entry in self._read_entries(path, known_size) if isinstance(entry.get("uuid"), str)
-            )
-            self._known[path] = size, known
-        return size, known
+    def _known_ids(self, path: Path) -> set[str]:
+        """The uuids in a transcript. It is read only if another process has changed it."""
+        if not path.exists():
+            return set()
+        state, known = self._known.get(path, (None, set()))
+        if state == _file_state(path):
+            return known
+        ids = (entry.get("uuid") for entry in self._read_entries(path))
+        return {id_ for id_ in ids if isinstance(id_, str)}
 
     def _load(self, key: SessionKey) -> list[Any] | None:
         path = self._path(key)
@@ -240,7 +244,8 @@ def _check_name(name: str) -> str:
     Raises:
         BadQuery: it cannot be one, or leads out of the store.
     """
-    if not _SAFE_NAME.fullmatch(name) or name in {".", ".."}:
+    is_too_long = len(os.fsencode(name)) > _MAX_NAME_BYTES
+    if not name or name in {".", ".."} or is_too_long or _UNSAFE_CHARACTER.search(name):
         raise BadQuery(f"{name!r} cannot be the name of a file. Use project keys and session ids without / \\ and :.")
     return name
 
@@ -252,8 +257,8 @@ def _encode(entry: Entry) -> bytes:
         return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
 
 
-def _append_lines(path: Path, lines: list[bytes]) -> int:
-    """Append lines and return the new size. A line that a crash has cut is ended first."""
+def _append_lines(path: Path, lines: list[bytes]) -> None:
+    """Append lines. A line that a crash has cut is ended first."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags, _OWNER_ONLY), "r+b", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
@@ -263,7 +268,12 @@ def _append_lines(path: Path, lines: list[bytes]) -> int:
                 lines.insert(0, b"\n")
         write_all(file, b"".join(lines))
         os.fsync(file.fileno())
-        return file.seek(0, os.SEEK_END)
+
+
+def _file_state(path: Path) -> _FileState:
+    """What differs if another process has written to a file, or has replaced it."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _metadata_path(path: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -117,6 +118,13 @@ def test_files(answers: Answers, home: Path, tmp_path: Path) -> None:
     scoped = Answers(partial(threadline.open, home), Path("/work/app"), Settings())
     with pytest.raises(BadQuery, match="another directory"):
         scoped.blame(str(file))
+    inside = Answers(partial(threadline.open, home), tmp_path / "app", Settings())
+    assert "Prompt of" not in inside.blame("heron.py")  # a session of another project wrote it
+    (tmp_path / "outside.txt").write_text("x\n")
+    (tmp_path / "app/link.txt").symlink_to(tmp_path / "outside.txt")
+    for path in ("link.txt", "../outside.txt", "a\0b"):
+        with pytest.raises(BadQuery):
+            inside.blame(path)
 
 
 def test_usage_and_why(answers: Answers, home: Path) -> None:
@@ -148,6 +156,34 @@ def test_scope(home: Path) -> None:
     with pytest.raises(BadQuery, match="all projects"):
         answers.sql("SELECT 1")
     assert "elsewhere" not in answers.why()
+    assert quoted(answers.why(by="project")).endswith("/work/app")
+    assert "--project all" in answers.search("platypus")
+    empty = Answers(partial(threadline.open, home), Path("/work/none"), Settings())
+    assert empty.usage() == empty.why() == "Nothing was spent in this period."
+
+
+def test_sessions_in_scope_are_found_among_many(home: Path) -> None:
+    """However many sessions of a project with a similar name match better."""
+    answers = Answers(partial(threadline.open, home), Path("/work/app"), Settings())
+    for number in range(30):
+        session = f"{number:08}-0000-4000-8000-000000000001"
+        pen = Pen(session=session, start=datetime(2026, 5, 1, tzinfo=UTC), cwd="/work/application")
+        edit = call("Write", {"file_path": "/work/heron.py", "content": "x\n"}, "ok")
+        rows = transcript(prompt("heron heron"), edit, reply("heron"), pen=pen)
+        write(home / f"projects/-work-application/{session}.jsonl", *rows)
+    assert answers.search("heron", limit=3).startswith("2 sessions")
+    assert "Deploy the heron" in answers.recall("heron & service", limit=2)
+    assert "+wings = 2" in answers.file_history("heron.py", limit=2)
+    with pytest.raises(BadQuery, match="Name a topic"):
+        answers.recall(" - ")
+
+
+def test_rows_of_sql_are_limited(answers: Answers) -> None:
+    """An endless query ends when the answer is full."""
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x, hex(zeroblob(50)) AS z FROM n"
+    answer = answers.sql(endless, max_tokens=500)
+    assert answer.endswith("The answer was cut. Ask for less, or raise max_tokens.")
+    assert re.match(r"\d+ rows and more\.", answer)
 
 
 def test_secrets_are_removed(answers: Answers, home: Path) -> None:

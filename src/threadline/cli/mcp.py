@@ -12,7 +12,7 @@ from threadline import __version__
 from threadline.cli import EXIT_OK
 from threadline.cli.options import home_option
 from threadline.cli.resolve import open_archive
-from threadline.errors import Missing
+from threadline.errors import Missing, NotFound
 from threadline.export import load_settings
 
 _NO_PROGRESS = 1 << 62
@@ -46,6 +46,8 @@ def mcp(*, project: str | None, no_redact: bool, homes: tuple[str, ...]) -> int:
 
     settings = None if no_redact else load_settings()
     scope = None if project == "all" else Path(project or ".").expanduser().resolve()
+    if scope is not None and not scope.is_dir():
+        raise NotFound(f"There is no folder {str(scope)!r}. Use --project all for the sessions of all projects.")
     answers = Answers(partial(open_archive, homes, quiet_bytes=_NO_PROGRESS), scope, settings)
     build_server(answers, __version__).run("stdio")
     answers.close()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from threadline.archive import Archive
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound
 from threadline.home_files import opened_in_home
+from threadline.insight import GROUP_KEYS, group_rows
 from threadline.mcp.quoting import Answer
+from threadline.model.attribution import CostCause
 from threadline.model.blame import BlamedLine
 from threadline.model.ledger import sum_amounts
 from threadline.model.places import Place
@@ -37,8 +39,16 @@ _SNIPPET_LENGTH = 400
 _WIDTH = 120
 _CACHED_SESSIONS = 4
 _SQL_SECONDS = 5.0
-_SQL_ROWS = 200
+_SQL_HEAP_BYTES = 64_000_000
 _RECALL_KINDS = (("prompt", "Prompts"), ("reply", "Replies"), ("error", "Failures"))
+
+
+class _HasProject(Protocol):
+    @property
+    def project(self) -> str | None: ...
+
+
+_Row = TypeVar("_Row", bound=_HasProject)
 
 
 class Answers:
@@ -106,14 +116,17 @@ class Answers:
 
     def recall(self, topic: str, limit: int = 8, max_tokens: int = 3000) -> str:
         """What was asked, answered, tried and committed about a topic or a file, newest first."""
+        words = [word for word in topic.split() if any(map(str.isalnum, word))]
+        if not words:
+            raise BadQuery("Name a topic: a few words, or the path of a file.")
         answer = self._answer(max_tokens)
         sections: list[tuple[str, list[Hit]]] = []
         for field, heading in _RECALL_KINDS:
-            query = " ".join(f"{field}:{_quote_word(word)}" for word in topic.split())
+            query = " ".join(f"{field}:{_quote_word(word)}" for word in words)
             hits = self._find(query, limit=limit, sort="time", every=True)
             if hits:
                 sections.append((heading, hits))
-        commits = self._find_commits(topic, limit)
+        commits = self._find_commits(words, limit)
         if not sections and not commits:
             return self._nothing(answer, topic)
         answer.say("What earlier sessions say about this, newest first. Read on with `session`.")
@@ -127,7 +140,7 @@ class Answers:
 
     def file_history(self, path: str, limit: int = 10, max_tokens: int = 3000) -> str:
         """The edits of a file by any session, newest first, as diffs."""
-        log = [edit for edit in self.archive.file_log(path, limit=_MAX_HITS) if self._is_in_scope(edit.project)]
+        log = self._in_scope(lambda most: self.archive.file_log(path, limit=most), limit)
         answer = self._answer(max_tokens)
         if not log:
             answer.say("No session in scope edited this file.")
@@ -149,38 +162,53 @@ class Answers:
         ledger = self.archive.ledger(since=since, until=until)
         if self._project is not None:
             ledger = ledger.where(lambda charge: self._is_in_scope(charge.project))
-        rows = ledger.by(by)
         answer = self._answer(max_tokens)
         total = ledger.total
+        if not total.charges:
+            answer.say("Nothing was spent in this period.")
+            return str(answer)
         answer.say(f"Total: {_amount(total.amount)}, {total.tokens:,} tokens, {count(total.charges, 'request')}.")
-        largest = sorted(rows, key=lambda row: -(row.amount or 0))
+        largest = sorted(ledger.by(by), key=lambda row: -(row.amount or 0))
         lines = (f"{' '.join(row.keys.values())}  {_amount(row.amount)}  {row.tokens:,} tokens" for row in largest)
-        left = answer.quote_all(lines)
-        if left:
-            answer.say(f"{left:,} more rows.", after=True)
+        self._add_rows(answer, lines)
         return str(answer)
 
-    def why(self, session: str | None = None, since: str | None = None, limit: int = 15, max_tokens: int = 2000) -> str:
-        """What made a session expensive, or all sessions of a period: the largest causes, with what they cost."""
+    def why(
+        self,
+        session: str | None = None,
+        *,
+        since: str | None = None,
+        until: str | None = None,
+        by: str | None = None,
+        limit: int = 15,
+        max_tokens: int = 2000,
+    ) -> str:
+        """What made a session expensive, or all sessions of a period: the largest causes, or groups of them."""
+        if by is not None and by not in GROUP_KEYS:
+            raise BadQuery(f"Unknown key {by!r}. Keys: {', '.join(GROUP_KEYS)}.")
         answer = self._answer(max_tokens)
         if session is not None:
-            loaded = self._load(session)
-            attribution = self.archive.attribution(str(loaded.id))
-            amount, causes = attribution.amount, list(attribution.rows[:limit])
+            attribution = self.archive.attribution(str(self._load(session).id))
+            amount, causes = attribution.amount, list(attribution.rows)
         else:
-            found = self.archive.causes(since=since, project=self._project)
-            if self._project is None:
-                amount, causes = found.amount, found.largest(limit)
-            else:  # a part of a path is also a part of others
-                own = [cause for cause in found if self._is_in_scope(cause.project)]
-                amount, causes = sum_amounts(cause.amount for cause in own), own[:limit]
-        answer.say(f"{_amount(amount)} in total. The largest causes (~ means estimated):")
-        for cause in causes:
-            place = f"  {_short_place(cause.place)}" if cause.place is not None else ""
-            mark = "~" if cause.estimated else ""
-            figures = f"{_amount(cause.amount)}  {mark}{cause.tokens:,} tokens, carried by {cause.requests:,} requests"
-            if not answer.quote(f"{figures}  {cause.label}{place}"):
-                break
+            # A part of a path is also a part of others.
+            causes = [
+                cause
+                for cause in self.archive.causes(since=since, until=until, project=self._project)
+                if self._is_in_scope(cause.project)
+            ]
+            amount = sum_amounts(cause.amount for cause in causes)
+        if not causes:
+            answer.say("Nothing was spent in this period.")
+            return str(answer)
+        if by is not None:
+            answer.say(f"{_amount(amount)} in total, by {by}:")
+            groups = group_rows(causes, by)[:limit]
+            lines = [f"{_amount(group.amount)}  {group.tokens:,} tokens  {group.key}" for group in groups]
+        else:
+            answer.say(f"{_amount(amount)} in total. The largest causes (~ means estimated):")
+            lines = [_cause_line(cause) for cause in causes[:limit]]
+        self._add_rows(answer, lines)
         return str(answer)
 
     def sql(self, query: str, max_tokens: int = 2000) -> str:
@@ -189,21 +217,28 @@ class Answers:
             raise BadQuery(
                 "sql reads the sessions of all projects. Start the server with `threadline mcp --project all`."
             )
-        rows = self.archive.sql(query, seconds=_SQL_SECONDS)
         answer = self._answer(max_tokens)
-        answer.say(f"{count(len(rows), 'row')}.")
-        lines = (json.dumps(row, default=str, ensure_ascii=False) for row in rows[:_SQL_ROWS])
-        left = answer.quote_all(lines) + max(0, len(rows) - _SQL_ROWS)
-        if left:
-            answer.say(f"{left:,} more rows.", after=True)
+        self.archive.fill_tables(query)
+        number = 0
+        with self.archive.asking(heap=_SQL_HEAP_BYTES) as run:
+            result = run(query, _SQL_SECONDS)
+            for row in result:
+                values = dict(zip(result.columns, row, strict=True))
+                if not answer.quote(json.dumps(values, default=str, ensure_ascii=False)):
+                    break
+                number += 1
+        answer.say(f"{count(number, 'row')}{' and more' if answer.is_full else ''}.")
         return str(answer)
 
     def blame(self, path: str, first: int | None = None, last: int | None = None, max_tokens: int = 3000) -> str:
         """Which session, turn and prompt wrote each line of a file."""
+        if "\0" in path:
+            raise BadQuery("A path cannot contain a NUL character.")
         file = Path(self._project or ".", path)
-        if self._project is not None and not self._is_in_scope(os.path.normpath(file)):
+        if self._project is not None and not file.resolve().is_relative_to(Path(self._project).resolve()):
             raise BadQuery("This file is in another directory. Start the server with `threadline mcp --project all`.")
         result = self.archive.blame(file, first=first, last=last)
+        own = {str(row.id) for row in self.archive.sessions() if self._is_in_scope(row.project)}
         if self._redactor is not None:
             self._redactor.learn("\n".join(line.text for line in result.lines))
         answer = self._answer(max_tokens)
@@ -211,7 +246,11 @@ class Answers:
         for line in result.lines:
             if not answer.quote(f"{line.line}  {_writer_of(line)}  {line.text}"):
                 break
-        prompts = {(line.session, line.turn): line.prompt for line in result.lines if line.session and line.prompt}
+        prompts = {
+            (line.session, line.turn): line.prompt
+            for line in result.lines
+            if line.prompt and line.session is not None and str(line.session) in own
+        }
         for (session, turn), prompt in prompts.items():
             text = one_line(str(prompt), _PROMPT_LENGTH)
             if not answer.quote(f"Prompt of {str(session)[:8]} turn {turn}: {text}"):
@@ -220,6 +259,12 @@ class Answers:
         return str(answer)
 
     # --- parts of answers
+
+    @staticmethod
+    def _add_rows(answer: Answer, lines: Iterable[str]) -> None:
+        left = answer.quote_all(lines)
+        if left:
+            answer.say(f"{left:,} more rows.", after=True)
 
     def _add_outline(self, answer: Answer, session: Session) -> None:
         turns = [(turn, turn.act) for turn in session.turns if turn.act is not None]
@@ -263,6 +308,12 @@ class Answers:
         return format_time(moment, self.archive.zone) or "unknown time"
 
     def _nothing(self, answer: Answer, query: str) -> str:
+        if self._project is not None:
+            answer.say(
+                "Nothing found in the sessions of this project. The server answers about sessions that were started in "
+                "its directory; with `threadline mcp --project all`, about all of them."
+            )
+            return str(answer)
         answer.say("Nothing found.")
         try:
             reason = self.archive.why(query)
@@ -280,13 +331,13 @@ class Answers:
             f"({hit.field or hit.kind}{more})\n  {one_line(hit.snippet, _SNIPPET_LENGTH)}"
         )
 
-    def _find_commits(self, topic: str, limit: int) -> list[str]:
-        """Commits whose message contains all words of a topic, newest first."""
-        words = topic.casefold().split()
+    def _find_commits(self, words: Sequence[str], limit: int) -> list[str]:
+        """Commits whose message contains all words, newest first."""
+        folded = [word.casefold() for word in words]
         commits = [
             commit
             for commit in self.archive.outcomes(kinds="commit", project=self._project)
-            if self._is_in_scope(commit.project) and all(word in commit.label.casefold() for word in words)
+            if self._is_in_scope(commit.project) and all(word in commit.label.casefold() for word in folded)
         ]
         return [
             f"{self._time(commit.timestamp)} session {str(commit.session)[:8]} {commit.ref} {commit.label}"
@@ -296,11 +347,21 @@ class Answers:
     # --- scope
 
     def _find(self, query: str, limit: int, sort: Any = "rank", *, every: bool = False) -> list[Hit]:
+        def search(most: int) -> Iterable[Hit]:
+            return self.archive.search(query, project=self._project, limit=most, sort=sort, every=every)
+
+        return self._in_scope(search, limit)
+
+    def _in_scope(self, find: Callable[[int], Iterable[_Row]], limit: int) -> list[_Row]:
+        """The first rows of a listing that are in scope. More rows are asked for until there are enough, or no more."""
         chosen = max(1, min(limit, _MAX_HITS))
-        hits = self.archive.search(
-            query, project=self._project, limit=chosen * 2 if self._project else chosen, sort=sort, every=every
-        )
-        return [hit for hit in hits if self._is_in_scope(hit.project)][:chosen]
+        most = chosen
+        while True:
+            rows = list(find(most))
+            matches = [row for row in rows if self._is_in_scope(row.project)]
+            if len(matches) >= chosen or len(rows) < most:
+                return matches[:chosen]
+            most *= 4
 
     def _load(self, name: str) -> Session:
         """A session in scope, which stays in memory until its transcript changes."""
@@ -322,11 +383,10 @@ class Answers:
     def _find_summary(self, name: str) -> SessionSummary:
         """The session whose id starts with a name; `last` is the newest in scope."""
         matches = [
-            summary
-            for summary in self.archive.sessions()
-            if (name == "last" and self._is_in_scope(summary.project)) or str(summary.id).startswith(name.lower())
+            summary for summary in self.archive.sessions() if name == "last" or str(summary.id).startswith(name.lower())
         ]
-        if not matches:
+        matches = [summary for summary in matches if self._is_in_scope(summary.project)] or matches[:1]
+        if not matches or not name:
             raise NotFound(f"There is no session {name!r}. Use `search` to find one.")
         if name != "last" and len({summary.id for summary in matches}) > 1:
             ids = ", ".join(str(summary.id) for summary in matches[:5])
@@ -383,6 +443,12 @@ def _decode(lines: Iterable[bytes]) -> Iterator[Any]:
         except ValueError:
             if line.strip():
                 yield line.decode(errors="replace")
+
+
+def _cause_line(cause: CostCause) -> str:
+    mark = "~" if cause.estimated else ""
+    figures = f"{_amount(cause.amount)}  {mark}{cause.tokens:,} tokens, carried by {count(cause.requests, 'request')}"
+    return f"{figures}  {cause.label}" + (f"  {_short_place(cause.place)}" if cause.place is not None else "")
 
 
 def _writer_of(line: BlamedLine) -> str:

@@ -12,6 +12,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from threadline.errors import Error
+from threadline.insight import GROUP_KEYS
 from threadline.mcp.answers import Answers
 from threadline.mcp.quoting import MAX_TOKENS, MIN_TOKENS
 from threadline.search import FIELDS
@@ -41,10 +42,10 @@ class _Tools:
         self._answers = answers
         self._lock = Lock()
 
-    def _ask(self, question: Callable[..., str], *arguments: Any) -> str:
+    def _ask(self, question: Callable[..., str], *arguments: Any, **options: Any) -> str:
         with self._lock:
             try:
-                return question(*arguments)
+                return question(*arguments, **options)
             except Error as error:
                 raise ToolError(str(error)) from error
 
@@ -104,10 +105,19 @@ class _Tools:
         return self._ask(self._answers.usage, by, since, until, max_tokens)
 
     def why(
-        self, session: _Session | None = None, since: _Since = None, limit: _Count = 15, max_tokens: _Tokens = 2000
+        self,
+        session: _Session | None = None,
+        *,
+        since: _Since = None,
+        until: _Since = None,
+        by: Annotated[str | None, Field(description=f"Add up by {', '.join(GROUP_KEYS)}.")] = None,
+        limit: _Count = 15,
+        max_tokens: _Tokens = 2000,
     ) -> str:
-        """What made a session or a period expensive: the pieces of context that cost most."""
-        return self._ask(self._answers.why, session, since, limit, max_tokens)
+        """What made a session or a period expensive: the pieces of context that cost most, or groups of them."""
+        return self._ask(
+            self._answers.why, session, since=since, until=until, by=by, limit=limit, max_tokens=max_tokens
+        )
 
     def sql(self, query: Annotated[str, Field(description=_TABLES)], max_tokens: _Tokens = 2000) -> str:
         """Query the index of all sessions with SQL: read-only, five seconds. Needs a server with `--project all`."""

@@ -100,6 +100,9 @@ def _parse_period(request: PageRequest) -> DigestPeriod:
         return DigestPeriod.between(since, until, now=request.now, zone=zone)
     unit = PeriodUnit(request.choice("unit", [str(unit) for unit in _UNITS], str(PeriodUnit.WEEK)))
     when = request.text("when")
+    for named in _UNITS:  # as the options of the command: week=2026-W45
+        if (value := request.text(str(named))) is not None:
+            unit, when = named, value
     period = DigestPeriod.parse(unit, (when or "")[:80], now=request.now, zone=zone)
     if when is not None:
         return period
