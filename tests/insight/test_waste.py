@@ -14,7 +14,7 @@ from tests.transcripts import call as any_call
 
 from threadline import read
 from threadline.errors import BadQuery
-from threadline.insight import DETECTORS, SessionFacts, find_waste
+from threadline.insight import DETECTORS, WasteContext, find_waste
 from threadline.model.context import BreakCause
 from threadline.model.waste import Waste, WasteLimits
 
@@ -37,7 +37,7 @@ def waste(detector: str, *parts: Part, agents: dict[str, list[Part]] | None = No
             rows = [row for row in transcript(*agent_parts) if isinstance(row, dict)]
             path.write_bytes(lines(*({**row, "agentId": name, "isSidechain": True} for row in rows)))
         session = read(main, continued=False)
-        facts = SessionFacts(session, session.ledger)
+        facts = WasteContext(session, session.ledger)
         found = find_waste(facts, ALL, [detector])
         assert all(finding.amount <= facts.attribution.amount for finding in found)
         return found

@@ -48,8 +48,7 @@ if TYPE_CHECKING:
         StoredSession,
         TranscriptOutcomes,
     )
-    from threadline.insight import CauseList, CauseSource, OutcomeReport, ResultCost, SessionInsight
-    from threadline.insight import SessionFacts as WasteFacts
+    from threadline.insight import CauseList, CauseSource, OutcomeReport, ResultCost, SessionInsight, WasteContext
     from threadline.load import Session
     from threadline.model.attribution import Attribution
     from threadline.model.blame import Blame
@@ -644,7 +643,7 @@ class Archive:
             NotFound: there is no such session.
             Ambiguous: there are several; the message lists them.
         """
-        return self._waste_facts(name, prices).attribution
+        return self._waste_context(name, prices).attribution
 
     @named_keywords
     def session_waste(
@@ -668,13 +667,13 @@ class Archive:
         from threadline.model.waste import DETECTOR_NAMES, WasteList
 
         names = parse_names("detectors", detectors, DETECTOR_NAMES)
-        facts = self._waste_facts(name, prices)
+        facts = self._waste_context(name, prices)
         return WasteList(find_waste(facts, limits, names), facts.attribution.amount)
 
-    def _waste_facts(self, name: str | Session, prices: Rates | None) -> WasteFacts:
+    def _waste_context(self, name: str | Session, prices: Rates | None) -> WasteContext:
         """What is known about a session's costs, with the project that it belongs to in this archive."""
         from threadline.find import transcript_at
-        from threadline.insight import SessionFacts
+        from threadline.insight import WasteContext
         from threadline.load import session_ledger
 
         whole = self.session(name) if isinstance(name, str) else name
@@ -685,7 +684,7 @@ class Archive:
             main = transcript_at(path, homes=Homes(self.homes))
             names = {(known.home, known.folder): known.name for home in self.found for known in home.projects}
             project = names.get((main.home, main.folder), project)
-        return SessionFacts(whole, session_ledger(whole, prices), project)
+        return WasteContext(whole, session_ledger(whole, prices), project)
 
     @named_keywords
     def causes(

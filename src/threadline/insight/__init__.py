@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from threadline.insight.blame.git_versions import CommittedVersion, GitVersions, read_versions, worktrees
     from threadline.insight.blame.history import FileHistory, OwnedFact, blamed_lines
     from threadline.insight.blame.origins import split_lines
-    from threadline.insight.blame.session_facts import read_owned_facts
+    from threadline.insight.blame.recorded_facts import read_owned_facts
     from threadline.insight.causes import AttributedSessions, CauseList, CauseSource, CauseTotals
     from threadline.insight.git import Repository
     from threadline.insight.groups import GROUP_KEYS, CauseGroup, group_rows, merge_groups
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         tool_group_record,
     )
     from threadline.insight.waste import DETECTORS, find_waste
-    from threadline.insight.waste.facts import SessionFacts, add_amounts
+    from threadline.insight.waste.facts import WasteContext, add_amounts
 
 __getattr__ = lazy_exports(
     __name__,
@@ -76,7 +76,7 @@ __getattr__ = lazy_exports(
         "blame.git_versions": ["CommittedVersion", "GitVersions", "read_versions", "worktrees"],
         "blame.history": ["FileHistory", "OwnedFact", "blamed_lines"],
         "blame.origins": ["split_lines"],
-        "blame.session_facts": ["read_owned_facts"],
+        "blame.recorded_facts": ["read_owned_facts"],
         "causes": ["AttributedSessions", "CauseList", "CauseSource", "CauseTotals"],
         "git": ["Repository"],
         "groups": ["CauseGroup", "GROUP_KEYS", "group_rows", "merge_groups"],
@@ -110,6 +110,6 @@ __getattr__ = lazy_exports(
             "tool_group_record",
         ],
         "waste": ["DETECTORS", "find_waste"],
-        "waste.facts": ["SessionFacts", "add_amounts"],
+        "waste.facts": ["WasteContext", "add_amounts"],
     },
 )

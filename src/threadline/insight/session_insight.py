@@ -10,7 +10,7 @@ from msgspec import Struct
 from threadline.account import Ledger
 from threadline.errors import Error
 from threadline.insight.waste import find_waste
-from threadline.insight.waste.facts import SessionFacts
+from threadline.insight.waste.facts import WasteContext
 from threadline.load import read
 from threadline.model.attribution import Attribution
 from threadline.model.homes import Home
@@ -38,5 +38,5 @@ def read_insight(
     except Error:
         agent, _ = assemble_agents((), [], [])
         session = Session(id=None, path=main, main=agent)
-    facts = SessionFacts(session, ledger, project)
+    facts = WasteContext(session, ledger, project)
     return SessionInsight(facts.attribution, tuple(find_waste(facts, limits)))

@@ -198,7 +198,7 @@ class FileHistory:
 
         So the lines of a branch that was squashed or rebased keep their writers.
         """
-        claims = [claim for timeline in self._timelines.values() for claim in timeline.unfinished_claims()]
+        claims = [claim for timeline in self._timelines.values() for claim in timeline.session_lines_as_claims()]
         if not claims or not any(is_new):
             return origins
         claimed = apply_claims(lines, origins, claims)

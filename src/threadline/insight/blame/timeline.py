@@ -82,7 +82,7 @@ class FileTimeline:
         self.claims.append(Claim(origin, runs))
         self.written.update(line for run in runs for line in run)
 
-    def unfinished_claims(self) -> Iterator[Claim]:
+    def session_lines_as_claims(self) -> Iterator[Claim]:
         """Yield the runs of lines that sessions wrote, as the file was last seen."""
         run: list[str] = []
         last: Origin | None = None

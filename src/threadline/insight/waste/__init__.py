@@ -1,6 +1,6 @@
 """Find what a session spent without need: one detector in each file.
 
-A `Detector` has a name, advice, and a function that takes the `SessionFacts` of a session and the limits, and yields
+A `Detector` has a name, advice, and a function that takes the `WasteContext` of a session and the limits, and yields
 what it can show. Its module says what counts, and what does not.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Collection
 from threadline.errors import BadQuery
 from threadline.insight.waste.abandoned_branches import ABANDONED_BRANCHES
 from threadline.insight.waste.cache_breaks import CACHE_BREAKS
-from threadline.insight.waste.facts import Detector, SessionFacts
+from threadline.insight.waste.facts import Detector, WasteContext
 from threadline.insight.waste.failed_calls import FAILED_CALLS
 from threadline.insight.waste.interrupted_calls import INTERRUPTED_CALLS
 from threadline.insight.waste.large_outputs import LARGE_OUTPUTS
@@ -38,7 +38,7 @@ DETECTORS: dict[str, Detector] = {name: next(d for d in _ALL if d.name == name) 
 """Every detector by name."""
 
 
-def find_waste(facts: SessionFacts, limits: WasteLimits | None = None, detectors: Collection[str] = ()) -> list[Waste]:
+def find_waste(facts: WasteContext, limits: WasteLimits | None = None, detectors: Collection[str] = ()) -> list[Waste]:
     """Return what the detectors find in a session, most expensive first. By default, all detectors run.
 
     Raises:

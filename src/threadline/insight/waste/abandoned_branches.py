@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from threadline.insight.waste.facts import Detector, Finding, SessionFacts, charges_finding
+from threadline.insight.waste.facts import Detector, Finding, WasteContext, charges_finding
 from threadline.model.text import count
 from threadline.model.waste import WasteLimits
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
+def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each abandoned branch with at least one request."""
     for agent in facts.agents:
         charges = facts.requests.charges(agent.id)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from threadline.insight.waste.facts import Detector, Finding, SessionFacts
+from threadline.insight.waste.facts import Detector, Finding, WasteContext
 from threadline.model.context import BreakCause, CacheBreak
 from threadline.model.ledger import EXACT, Charge
 from threadline.model.text import format_tokens
@@ -30,7 +30,7 @@ _ADVICE = {
 }
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
+def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each cache break that made a request more expensive."""
     for agent in facts.agents:
         charges = facts.requests.charges(agent.id)

@@ -46,10 +46,10 @@ class Detector(Struct, frozen=True):
 
     name: str
     advice: str
-    detect: Callable[[SessionFacts, WasteLimits], Iterator[Finding]]
+    detect: Callable[[WasteContext, WasteLimits], Iterator[Finding]]
 
 
-class SessionFacts:
+class WasteContext:
     """A session with its charges, what they were caused by, and its calls with what each of them cost."""
 
     def __init__(self, session: Session, ledger: Ledger, project: str | None = None) -> None:

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from threadline.insight.outcomes.extract import started_runners
 from threadline.insight.outcomes.test_runners import runner_of_command
-from threadline.insight.waste.facts import Detector, Finding, SessionFacts
+from threadline.insight.waste.facts import Detector, Finding, WasteContext
 from threadline.model.calls import Call, Outcome
 from threadline.model.text import count
 from threadline.model.waste import WasteLimits
@@ -46,7 +46,7 @@ _NOT_RUN = frozenset((124, 126, 127, 137, 143))  # timed out, not executable, no
 _PARTS = re.compile(r"[:./_=\\-]+")
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
+def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each run of failed calls of one tool."""
     for agent in facts.agents:
         for (tool, failed), run in groupby(agent.calls, key=lambda call: (call.tool, _is_failure(call))):

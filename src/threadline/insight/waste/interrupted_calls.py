@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from threadline.insight.waste.facts import Detector, Finding, SessionFacts, call_label
+from threadline.insight.waste.facts import Detector, Finding, WasteContext, call_label
 from threadline.model.calls import Outcome
 from threadline.model.waste import WasteLimits
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
+def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each interrupted call."""
     for call in facts.calls:
         if call.outcome in {Outcome.INTERRUPTED, Outcome.LOST}:

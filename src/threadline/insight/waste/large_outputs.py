@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from threadline.insight.waste.facts import Detector, Finding, SessionFacts, call_label
+from threadline.insight.waste.facts import Detector, Finding, WasteContext, call_label
 from threadline.model.blocks import ThinkingBlock, ToolUseBlock
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import AssistantEntry, Entry, UserEntry
@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"(?<![\w.])[0-9]{2,4}(?!\w|\.\d)")
 _MIN_WORDS = 10
 
 
-def detect(facts: SessionFacts, limits: WasteLimits) -> Iterator[Finding]:
+def detect(facts: WasteContext, limits: WasteLimits) -> Iterator[Finding]:
     """Yield each large output without a later reference."""
     for agent in facts.agents:
         large = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from threadline.insight.shell_effects import may_change_git, may_write_files
-from threadline.insight.waste.facts import Detector, Finding, SessionFacts, call_label
+from threadline.insight.waste.facts import Detector, Finding, WasteContext, call_label
 from threadline.insight.waste.repeats import repeated_calls
 from threadline.model.calls import Call
 from threadline.model.waste import WasteLimits
@@ -22,7 +22,7 @@ _HARMLESS = _SEARCHES | frozenset(
 )
 
 
-def detect(facts: SessionFacts, limits: WasteLimits) -> Iterator[Finding]:
+def detect(facts: WasteContext, limits: WasteLimits) -> Iterator[Finding]:
     """Yield each command with the runs that repeated an earlier one."""
     for calls in repeated_calls(facts, SHELL_TOOLS | _SEARCHES, limits, _may_change):
         for same_turn in _split_by_turn(calls):

@@ -8,14 +8,14 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from threadline.insight.waste.facts import SessionFacts
+from threadline.insight.waste.facts import WasteContext
 from threadline.model.calls import Call, Outcome
 from threadline.model.session import Agent, CompactionKind
 from threadline.model.waste import WasteLimits
 
 
 def repeated_calls(
-    facts: SessionFacts,
+    facts: WasteContext,
     tools: frozenset[str],
     limits: WasteLimits,
     may_change: Callable[[Call], bool] = lambda _call: False,

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from threadline.insight.waste.facts import Detector, Finding, SessionFacts
+from threadline.insight.waste.facts import Detector, Finding, WasteContext
 from threadline.insight.waste.repeats import repeated_calls
 from threadline.model.waste import WasteLimits
 
 _TOOLS = frozenset(("Read", "NotebookRead"))
 
 
-def detect(facts: SessionFacts, limits: WasteLimits) -> Iterator[Finding]:
+def detect(facts: WasteContext, limits: WasteLimits) -> Iterator[Finding]:
     """Yield each file with the reads that repeated an earlier one."""
     for calls in repeated_calls(facts, _TOOLS, limits):
         inputs = calls[0].input if isinstance(calls[0].input, dict) else {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from threadline.insight.waste.facts import Detector, Finding, SessionFacts, charges_finding
+from threadline.insight.waste.facts import Detector, Finding, WasteContext, charges_finding
 from threadline.model.calls import Outcome
 from threadline.model.session import AgentStatus
 from threadline.model.waste import WasteLimits
@@ -18,7 +18,7 @@ _BAD_OUTCOMES = frozenset((Outcome.ERROR, Outcome.INTERRUPTED, Outcome.DENIED, O
 _BAD_STATES = frozenset((AgentStatus.FAILED, AgentStatus.INTERRUPTED))
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
+def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each agent without a delivered result."""
     calls = {call.id: call for call in facts.calls}
     for agent in facts.session.agents:

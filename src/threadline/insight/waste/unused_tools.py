@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from threadline.insight.waste.facts import Detector, Finding, SessionFacts
+from threadline.insight.waste.facts import Detector, Finding, WasteContext
 from threadline.model.attribution import CauseKind
 from threadline.model.text import mcp_server
 from threadline.model.waste import WasteLimits
@@ -16,7 +16,7 @@ from threadline.model.waste import WasteLimits
 _PREFIX = "tools of "
 
 
-def detect(facts: SessionFacts, _limits: WasteLimits) -> Iterator[Finding]:
+def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
     """Yield each server without a call, by agent."""
     used = {(call.agent, mcp_server(call.tool)) for call in facts.calls}
     for row in facts.attribution.rows:
