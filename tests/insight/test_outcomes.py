@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,17 @@ def test_groups_and_their_cost(tmp_path: Path) -> None:
     assert (group.test_runs, group.failed_runs, group.passed, group.failed) == (2, 1, 7, 1)
     assert group.per_commit == group.per_pull_request == 8 * COST
     assert group.per_100_lines == 8 * COST * 50
+
+
+def test_newest_days(tmp_path: Path) -> None:
+    """A limit chooses the newest days, in order of time."""
+    for day, id_ in ((5, SESSION), (7, COPY)):
+        pen = Pen(id_, datetime(2026, 1, day, 9, tzinfo=UTC), cwd="/a")
+        write(
+            tmp_path / f"projects/-a/{id_}.jsonl", *transcript(prompt("go"), git("pytest", "1 passed in 1s"), pen=pen)
+        )
+    with threadline.open(tmp_path, index=False, keep=False) as archive:
+        assert [group.key for group in archive.outcome_groups("day", limit=1)] == ["2026-01-07"]
 
 
 def test_filters(tmp_path: Path) -> None:

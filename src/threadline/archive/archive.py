@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import replace
 
 from threadline.archive.arguments import EntrySource, Names, check_limit, check_texts, named_keywords, parse_names
-from threadline.errors import Error, IndexBusy, NotFound, Unreadable
+from threadline.errors import BadQuery, Error, IndexBusy, NotFound, Unreadable
 from threadline.find import PROJECTS
 from threadline.find import homes as find_homes
 from threadline.model.homes import Home, Homes, TranscriptKind
@@ -1427,6 +1427,7 @@ class Archive:
         *,
         tools: Names = (),
         costs: bool = True,
+        sort: str | None = None,
         session: str | None = None,
         project: str | None = None,
         since: Moment | None = None,
@@ -1437,16 +1438,21 @@ class Archive:
 
         `by` is `tool`, `server`, `command` (a program of a shell command), `model`, `version`, `day`, `week` or
         `project`. `tools` are names of tools, old or new. Costs come from the attribution of every session, which
-        takes time if it has not been stored yet; `costs=False` leaves them out. Builds the index if needed.
+        takes time if it has not been stored yet; `costs=False` leaves them out. `sort` is `calls`, `failed` (a share),
+        `errors`, `exit`, `denied`, `stopped`, `median`, `p95`, `output` or `amount`, largest first; without it, days
+        and weeks are in order of time, and `limit` chooses the newest. Builds the index if needed.
 
         Raises:
             BadQuery: a value makes no sense.
             IndexBusy: another process is building the index.
         """
-        from threadline.insight import TOOL_KEYS, add_up_calls
+        from threadline.insight import COST_SORTS, TOOL_KEYS, TOOL_SORTS, add_up_calls, select_tool_groups
         from threadline.model.calls import ToolGroups
 
         (key,) = parse_names("by", by, TOOL_KEYS)
+        order = parse_names("sort", sort, TOOL_SORTS)[0] if sort is not None else None
+        if order in COST_SORTS and not costs:
+            raise BadQuery(f"Sorting by {order} needs costs. Ask for them, or sort by something else.")
         names = parse_names("tools", tools)
         chosen = self._call_filter(None, session, project, since, until, None)
         result_costs = self._result_costs(project) if costs else None
@@ -1454,7 +1460,7 @@ class Archive:
         unstored = self._store_outcomes(index, chosen) if key == "command" else ()
         calls = index.tool_calls(chosen, key, self.zone, names, unstored=unstored)
         groups = add_up_calls(calls, result_costs, key)
-        shown = groups[: check_limit(limit)]
+        shown = select_tool_groups(groups, key, order, check_limit(limit))
         return ToolGroups(shown, len(groups) - len(shown))
 
     def _result_costs(self, project: str | None) -> dict[str, ResultCost]:

@@ -128,13 +128,14 @@ def list_outcomes(report: OutcomeReport, kinds: tuple[str, ...], limit: int | No
 
 
 def group_outcomes(report: OutcomeReport, ledger: Ledger, by: str, zone: tzinfo, limit: int | None) -> OutcomeGroups:
-    """Outcomes added up by a key, with what was spent: days in order of time, others by amount."""
+    """Outcomes added up by a key, with what was spent: the newest days in order of time, others by amount."""
     groups = report.groups(by, _spent(report, ledger, by, zone), zone)
     if by == "day":
         groups.sort(key=lambda group: group.key)
+        shown = groups[-limit:] if limit else groups
     else:
         groups.sort(key=lambda group: (-(group.amount or Decimal(0)), group.key))
-    shown = groups[:limit]
+        shown = groups[:limit]
     return OutcomeGroups(shown, report.total(group.amount for group in groups), len(groups) - len(shown))
 
 

@@ -56,11 +56,14 @@ if TYPE_CHECKING:
     from threadline.insight.session_insight import SessionInsight, read_insight
     from threadline.insight.shell_effects import may_write_files
     from threadline.insight.tool_stats import (
+        COST_SORTS,
         TOOL_KEYS,
+        TOOL_SORTS,
         ResultCost,
         ToolCall,
         add_costs,
         add_up_calls,
+        select_tool_groups,
         time_key,
         tool_group_record,
     )
@@ -101,11 +104,14 @@ __getattr__ = lazy_exports(
         "outcomes.test_runners": ["count_tests"],
         "outcomes.verification": ["RepositoryCheck"],
         "tool_stats": [
+            "COST_SORTS",
             "ResultCost",
             "TOOL_KEYS",
+            "TOOL_SORTS",
             "ToolCall",
             "add_costs",
             "add_up_calls",
+            "select_tool_groups",
             "time_key",
             "tool_group_record",
         ],

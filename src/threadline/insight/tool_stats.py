@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from functools import cache
@@ -16,6 +16,22 @@ from threadline.model.ledger import NO_TIME
 TOOL_KEYS = ("tool", "server", "command", "model", "version", "day", "week", "project")
 """What calls can be added up by."""
 TIME_KEYS = frozenset(("day", "week"))
+_SORT_VALUES: dict[str, Callable[[ToolGroup], float]] = {
+    "calls": lambda group: group.calls,
+    "failed": lambda group: group.failure_rate,
+    "errors": lambda group: group.errors - group.exit_codes,
+    "exit": lambda group: group.exit_codes,
+    "denied": lambda group: group.denied,
+    "stopped": lambda group: group.interrupted + group.lost,
+    "median": lambda group: group.median or 0,
+    "p95": lambda group: group.p95 or 0,
+    "output": lambda group: group.output_tokens or 0,
+    "amount": lambda group: float(group.carried or 0),
+}
+TOOL_SORTS = tuple(_SORT_VALUES)
+"""What groups of calls can be sorted by, largest first."""
+COST_SORTS = frozenset(("output", "amount"))
+"""Those of them that need costs."""
 _PENDING = "pending"
 _ENDED = frozenset(("ok", "error"))
 _MICRO = Decimal("0.000001")
@@ -100,6 +116,17 @@ def add_up_calls(calls: Iterable[ToolCall], costs: Mapping[str, ResultCost] | No
     if by in TIME_KEYS:
         return sorted(groups, key=lambda group: group.key)
     return sorted(groups, key=lambda group: (-group.calls, group.key))
+
+
+def select_tool_groups(
+    groups: Sequence[ToolGroup], by: str, sort: str | None, limit: int | None
+) -> Sequence[ToolGroup]:
+    """The first groups by a key of `TOOL_SORTS`; without one, the newest if they are days or weeks."""
+    if sort is not None:
+        groups = sorted(groups, key=_SORT_VALUES[sort], reverse=True)
+    elif by in TIME_KEYS and limit is not None:
+        return groups[-limit:]
+    return groups[:limit]
 
 
 def _quantile(sorted_values: list[int], share: float) -> float | None:

@@ -20,6 +20,7 @@ MAX_SESSIONS = 10
 """How many sessions of a project are listed by default."""
 _MAX_TITLE, _MAX_LABEL, _MAX_RESULTS = 90, 110, 4
 _ID_LENGTH = 8
+_MANY_TIMES = 10  # from here on, a factor says more than per cent
 _MIN_DAYS_FOR_LIST, _MAX_DAYS_FOR_LIST = 2, 7
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -128,7 +129,10 @@ def _amount(total: Sum) -> str:
 
 
 def _change(digest: Digest) -> str:
-    return f" ({digest.change:+.0%})" if digest.change is not None else ""
+    if digest.change is None:
+        return ""
+    factor = digest.change + 1
+    return f" ({factor:,.0f} times as much)" if factor >= _MANY_TIMES else f" ({digest.change:+.0%})"
 
 
 def _worked(worked: timedelta) -> str:

@@ -27,6 +27,7 @@ from threadline.insight import OUTCOME_KEYS, outcome_group_record, outcome_recor
 from threadline.model.ledger import NONE
 from threadline.model.outcomes import Outcome, OutcomeGroup, OutcomeGroups, OutcomeKind
 from threadline.model.text import count, format_amount, format_time
+from threadline.model.times import zone_name
 from threadline.render import clip_left
 
 if TYPE_CHECKING:
@@ -204,10 +205,18 @@ def _format_key(key: str, by: str, titles: dict[str, str]) -> str:
 
 def _list_table(rows: Sequence[Outcome], zone: tzinfo, *, has_session: bool) -> str:
     has_state = any(row.state is not None for row in rows)
-    headings = ["when", *(["session"] if has_session else []), "line", "kind", "action", "result", "what"]
+    headings = [
+        f"time ({zone_name(zone)})",
+        *(["session"] if has_session else []),
+        "line",
+        "kind",
+        "action",
+        "result",
+        "what",
+    ]
     cells = [
         [
-            format_time(row.timestamp, zone, "%m-%d %H:%M"),
+            format_time(row.timestamp, zone),
             *([(row.session or "")[:8]] if has_session else []),
             str(row.place.line),
             str(row.kind),

@@ -22,7 +22,7 @@ from threadline.cli.options import (
 )
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, session_id
-from threadline.insight import TOOL_KEYS, tool_group_record
+from threadline.insight import TOOL_KEYS, TOOL_SORTS, tool_group_record
 from threadline.model.calls import ToolGroup, ToolGroups
 from threadline.model.text import count, format_amount, format_tokens
 
@@ -34,6 +34,8 @@ _EPILOG = """
 Examples:
   threadline tools --since 30d             each tool of the last 30 days
   threadline tools --by command            by program: git, npm, pytest …
+  threadline tools --sort failed           which fail most
+  threadline tools --by command --sort p95 which are slow
   threadline tools --by server             by MCP server
   threadline tools --by week --tool Bash   over time
   threadline tools --by version --json     did an update change something?
@@ -55,6 +57,11 @@ Examples:
 @click.option(
     "--cost/--no-cost", "with_costs", default=True, help="Show output tokens and carried cost. Default: --cost."
 )
+@click.option(
+    "--sort",
+    type=click.Choice(TOOL_SORTS),
+    help="Show the largest first. failed is the share. Default: calls; for days and weeks, time.",
+)
 @project_option()
 @since_option()
 @until_option()
@@ -68,6 +75,7 @@ def tools(
     by: str,
     names: tuple[str, ...],
     with_costs: bool,
+    sort: str | None,
     project: str | None,
     since: str | None,
     until: str | None,
@@ -93,7 +101,9 @@ def tools(
     with open_archive(homes) as archive:
         archive.zone = zone
         filters = criteria.archive_arguments() | {"limit": shown}
-        groups = archive.tools(by, tools=names, costs=with_costs, session=session_id(session, archive), **filters)
+        groups = archive.tools(
+            by, tools=names, costs=with_costs, sort=sort, session=session_id(session, archive), **filters
+        )
         return print_listing(
             groups,
             output,

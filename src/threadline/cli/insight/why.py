@@ -155,7 +155,7 @@ def _group_table(
     cells = [
         (
             *_amount_cells(causes, group, is_wide=True),
-            format_tokens(group.tokens),
+            ("~" if group.estimated else "") + format_tokens(group.tokens),
             f"{group.causes:,}",
             _group_label(group, by, titles, is_period=is_period),
         )
