@@ -313,6 +313,19 @@ def test_git_says_what_no_session_wrote(sessions: Sessions) -> None:
     assert sessions.writers(None, git=False) == ["?", "?", "?", "?"]
 
 
+def test_name_with_a_line_break(sessions: Sessions) -> None:
+    """Its committed text is read, also after a commit that removed it."""
+    repository = Repository(sessions.work)
+    sessions.add(FIRST)
+    sessions.file = sessions.work / "a\nb.py"
+    first = repository.commit(sessions.file, "one = 1\n", hour=8)
+    repository.git("rm", "-q", sessions.file.name)
+    repository.git("commit", "-qm", "remove", hour=9)
+    last = repository.commit(sessions.file, "one = 1\ntwo = 2\n", hour=10)
+    assert first != last
+    assert [line.commit for line in sessions.blame(None).lines] == [last, last]
+
+
 def test_commands_may_have_written_what_is_committed(sessions: Sessions) -> None:
     """Without a command in between, a line is the commit's. With one that may change files, it is unknown."""
     repository = Repository(sessions.work)

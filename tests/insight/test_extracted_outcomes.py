@@ -129,6 +129,14 @@ def test_recorded_operation() -> None:
     assert commits("./ship.sh", "done", result) == [("amended", "4f5e6d7", "")]
 
 
+@pytest.mark.parametrize("id_", ["4f5e6d7\nabcdef1", "HEAD", "--all", "4f5e6d", "4f5e6d7 ", "a" * 65, "", None, 1])
+def test_recorded_operation_without_an_id(id_: Any) -> None:
+    """Only hexadecimal digits are the id of a commit; the command is the evidence then."""
+    result = {"gitOperation": {"commit": {"sha": id_, "kind": "amended"}}}
+    assert commits("git commit -q -m x", "", result) == [("committed", None, "x")]
+    assert commits("./ship.sh", "", result) == []
+
+
 @pytest.mark.parametrize("module", ["git_output", "extract", "test_runners", "pull_requests"])
 def test_lists_of_words_contain_whole_words(module: str) -> None:
     """A list that is wrapped inside of a word contains neither the word nor its parts."""

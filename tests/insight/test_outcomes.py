@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -12,8 +13,9 @@ import pytest
 from tests.transcripts import SESSION, Part, Pen, Row, call, meta, prompt, transcript, write
 
 import threadline
-from threadline.errors import BadQuery, NotFound
+from threadline.errors import BadQuery, NotFound, Unreadable
 from threadline.index import CallFilter, Index
+from threadline.insight.git import Repository
 from threadline.model.ledger import NO_TIME
 
 COPY = "5e551011-0000-4000-8000-000000000009"
@@ -268,6 +270,44 @@ def test_repository_selects_sessions_and_their_cost(tmp_path: Path) -> None:
         assert len(archive.outcome_groups("session")) == 2
         assert not archive.outcomes(repo=tmp_path / "empty")
         assert not archive.outcome_groups("session", repo=tmp_path / "empty")
+
+
+def test_only_ids_are_commits(tmp_path: Path) -> None:
+    """Names that git would understand are not asked for, and a branch with the name of an id is not the commit."""
+    _git(tmp_path, "init", "-q", "-b", "main")
+    assert Repository(tmp_path).head is None
+    _git(tmp_path, "commit", "-qm", "x", "--allow-empty")
+    _git(tmp_path, "branch", "abcdef1")
+    id_ = _git(tmp_path, "rev-parse", "HEAD")
+    full = Repository(tmp_path).full_ids([id_[:7], "HEAD", "main", "abcdef1", "0000000\n1111111", "--all", id_.upper()])
+    assert full == dict.fromkeys(full) | {id_[:7]: id_, id_.upper(): id_}
+    assert len(full) == 7
+
+
+def test_mailmap_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be a pipe. If git takes too long nevertheless, that is an error: nothing is known then."""
+    _git(tmp_path, "init", "-q", "-b", "main")
+    _git(tmp_path, "commit", "-qm", "x", "--allow-empty")
+    row = git("git commit -m x", f"[main {_git(tmp_path, 'rev-parse', 'HEAD')}] x\n")
+    write(tmp_path / f"home/projects/-a/{SESSION}.jsonl", *transcript(prompt("go"), row, pen=Pen(cwd=str(tmp_path))))
+    os.mkfifo(tmp_path / "pipe")
+    _git(tmp_path, "config", "mailmap.file", str(tmp_path / "pipe"))
+    run = Repository.run
+
+    def run_briefly(repository: Repository, *arguments: str, data: bytes | None = None) -> bytes:
+        return run(repository, *arguments, data=data, seconds=5)
+
+    def fail_log(repository: Repository, *arguments: str, data: bytes | None = None) -> bytes:
+        if arguments[0] == "log":
+            raise Unreadable("`git log` took longer than 30 s.")
+        return run(repository, *arguments, data=data)
+
+    with threadline.open(tmp_path / "home", index=False, keep=False) as archive:
+        monkeypatch.setattr(Repository, "run", run_briefly)
+        assert [row.state for row in archive.outcomes(repo=tmp_path)] == ["exists"]
+        monkeypatch.setattr(Repository, "run", fail_log)
+        with pytest.raises(Unreadable, match="git log"):
+            archive.outcomes(repo=tmp_path)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ checks are switched off, no lock is taken, no network protocol is allowed, and e
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -27,11 +28,15 @@ _OPTIONS = (
     *("-c", "core.quotePath=false"),
     *("-c", "diff.external="),
     *("-c", "log.showSignature=false"),
+    *("-c", "log.mailmap=false"),  # it may be a file that blocks, and nobody needs it
+    *("-c", f"core.attributesFile={os.devnull}"),
+    *("-c", f"core.excludesFile={os.devnull}"),
     *("-c", "protocol.allow=never"),
     *("-c", "credential.helper="),
     *("-c", "color.ui=false"),
     *("-c", "safe.directory=*"),  # nothing of the repository is run, so its owner does not matter
 )
+_COMMIT_ID = re.compile(r"[0-9a-fA-F]{7,64}")
 _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
@@ -99,7 +104,8 @@ class Repository:
 
     def lines(self, *arguments: str, data: bytes | None = None) -> list[str]:
         """Run a git command and return the lines that it prints."""
-        return self.run(*arguments, data=data).decode(errors="replace").splitlines()
+        text = self.run(*arguments, data=data).decode(errors="replace")
+        return text.removesuffix("\n").split("\n") if text else []
 
     @cached_property
     def files(self) -> frozenset[str]:
@@ -108,28 +114,37 @@ class Repository:
         return frozenset(name for name in names if name)
 
     def full_ids(self, ids: Iterable[str]) -> dict[str, str | None]:
-        """The full id of each commit, by the id that was asked for; None if there is no such commit, or several."""
-        asked = list(dict.fromkeys(ids))
-        if not asked:
-            return {}
-        data = "".join(f"{id_}^{{commit}}\n" for id_ in asked).encode()
-        answers = self.lines("cat-file", "--batch-check=%(objectname) %(objecttype)", data=data)
-        return {
-            id_: answer.split()[0] if answer.endswith(" commit") else None
-            for id_, answer in zip(asked, answers, strict=True)
+        """The full id of each commit, by the id that was asked for; None if there is no such commit, or several.
+
+        Ids are at least seven hexadecimal digits. Anything else, such as the name of a branch, is no commit.
+        """
+        names = dict.fromkeys(ids)
+        asked = [id_ for id_ in names if _COMMIT_ID.fullmatch(id_)]
+        return names | {
+            id_: commit
+            for id_, commit in zip(asked, self._resolve(asked), strict=True)
+            if commit is not None and commit.startswith(id_.lower())  # not a branch with such a name
         }
+
+    @cached_property
+    def head(self) -> str | None:
+        """The id of the commit that is checked out; None if there are no commits."""
+        return self._resolve(["HEAD"])[0]
+
+    def _resolve(self, names: Sequence[str]) -> list[str | None]:
+        """The id of the commit that each name means. Names contain no white space."""
+        if not names:
+            return []
+        data = "".join(f"{name}^{{commit}}\n" for name in names).encode()
+        answers = self.lines("cat-file", "--batch-check=%(objectname) %(objecttype)", data=data)
+        return [answer.split()[0] if answer.endswith(" commit") else None for answer in answers]
 
     def contained(self, commits: Sequence[str]) -> frozenset[str]:
         """Those of these commits that a branch, a tag or HEAD contains."""
         if not commits:
             return frozenset()
         data = "".join(f"{commit}\n" for commit in commits).encode()
-        unreachable = self.lines(
-            "rev-list", "--stdin", "--not", "--all", "HEAD" if self._has_head else "--tags", data=data
-        )
+        # HEAD may be detached, and then no branch contains it.
+        head = "HEAD" if self.head is not None else "--tags"
+        unreachable = self.lines("rev-list", "--stdin", "--not", "--all", head, data=data)
         return frozenset(commits) - frozenset(unreachable)
-
-    @cached_property
-    def _has_head(self) -> bool:
-        """Whether HEAD is a commit: it may be detached, and then no branch contains it."""
-        return self.full_ids(["HEAD"])["HEAD"] is not None

@@ -60,7 +60,7 @@ def read_versions(repository: Repository, path: str) -> GitVersions:
     Raises:
         Error: git failed or took too long.
     """
-    revision = repository.full_ids(["HEAD"])["HEAD"]
+    revision = repository.head
     if revision is None:
         return GitVersions(None, [], [path])
     listed: list[tuple[str, tuple[str, ...], str]] = []
@@ -156,16 +156,26 @@ def _renamed_from(repository: Repository, commit: str, path: str) -> tuple[str, 
 
 def _read_texts(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """The texts of a file at commits, as they are stored. Those with zero bytes are left out."""
-    wanted = [place for place in dict.fromkeys(places) if "\n" not in place[1]]
-    data = "".join(f"{commit}:{path}\n" for commit, path in wanted).encode(errors="surrogateescape")
-    sizes = repository.run("cat-file", "--batch-check=%(objectsize)", data=data).split(b"\n")
+    names = {place: _key(*place).encode(errors="surrogateescape") for place in places}
+    if not names:
+        return {}
+    # Only names with line breaks need `-z`, which git has since 2.38.
+    has_breaks = any(b"\n" in name for name in names.values())
+    options = ("-z",) if has_breaks else ()
+    data = b"".join(name + (b"\0" if has_breaks else b"\n") for name in names.values())
+    sizes = repository.run("cat-file", *options, "--batch-check=%(objectsize)", data=data).split(b"\n")
     total = sum(int(size) for size in sizes if size.isdigit())
     if total > _MAX_BYTES:
-        raise Unreadable(f"The versions of {wanted[0][1]!r} in git are {format_size(total)}, too large to compare.")
-    output = repository.run("cat-file", "--batch", data=data) if wanted else b""
+        path = next(iter(names))[1]
+        raise Unreadable(f"The versions of {path!r} in git are {format_size(total)}, too large to compare.")
+    output = repository.run("cat-file", *options, "--batch", data=data)
     texts: dict[tuple[str, str], str] = {}
     at = 0
-    for place in wanted:
+    for place, name in names.items():
+        missing = name + b" missing\n"
+        if output.startswith(missing, at):
+            at += len(missing)
+            continue
         end = output.find(b"\n", at)
         header = _HEADER.fullmatch(output[at:end])
         at = end + 1

@@ -25,6 +25,7 @@ from threadline.shell_syntax import (
 
 _MIN_ID, _MAX_ID = 7, 64
 _ID = f"[0-9a-f]{{{_MIN_ID},{_MAX_ID}}}"
+_COMMIT_ID = re.compile(_ID)
 # [main abc1234] subject, [main (root-commit) abc1234] …, [detached HEAD abc1234] …. Words may be translated.
 _COMMIT_LINE = re.compile(
     rf"^[^\S\n]*\[(?P<branch>[^\s\]]+(?: [^\s\]()]+)?)(?: \([^)\n]*\))? (?P<id>{_ID})\] ?(?P<subject>[^\n]*)$",
@@ -131,7 +132,7 @@ def _recorded_commit(result: Any) -> tuple[str, str] | None:
     operation = result.get("gitOperation") if isinstance(result, dict) else None
     commit = operation.get("commit") if isinstance(operation, dict) else None
     id_ = commit.get("sha") if isinstance(commit, dict) else None
-    if not isinstance(id_, str) or not id_:
+    if not isinstance(id_, str) or not _COMMIT_ID.fullmatch(id_):
         return None
     kind = commit.get("kind") if isinstance(commit, dict) else None
     return id_, kind if isinstance(kind, str) and kind else "committed"

@@ -10,7 +10,6 @@ from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
 
-from threadline.errors import Unreadable
 from threadline.files import read_file
 from threadline.insight.blame.git_versions import worktrees
 from threadline.insight.git import Repository
@@ -46,12 +45,16 @@ class RepositoryCheck:
         return path is not None and any(path == root or path.startswith(f"{root}{os.sep}") for root in self._roots)
 
     def check_commits(self, outcomes: Iterable[Outcome]) -> list[Outcome]:
-        """Outcomes, with the state of each commit whose id is known."""
+        """Outcomes, with the state of each commit whose id is known.
+
+        Raises:
+            Unreadable: git failed or took too long, so that nothing is known.
+        """
         listed = list(outcomes)
         commits = [outcome for outcome in listed if outcome.kind is OutcomeKind.COMMIT and outcome.ref]
         full = self._repository.full_ids(outcome.ref for outcome in commits if outcome.ref)
         contained = self._repository.contained([id_ for id_ in full.values() if id_ is not None])
-        reverted = self._reverted()
+        reverted = self._reverted() if contained else frozenset()
 
         def state_of(outcome: Outcome) -> CommitState:
             id_ = full.get(outcome.ref or "")
@@ -68,10 +71,9 @@ class RepositoryCheck:
 
     def _reverted(self) -> frozenset[str]:
         """The ids of commits that a reachable commit says it reverts, and that is not reverted itself."""
-        try:
-            text = self._repository.run("log", "--all", "--format=%H%n%B%x00", "--grep=This reverts commit", "-F")
-        except Unreadable:  # a repository without commits
-            return frozenset()
+        text = self._repository.run(
+            "log", "--all", "--no-mailmap", "--format=%H%n%B%x00", "--grep=This reverts commit", "-F"
+        )
         reverts = {
             entry.split("\n", 1)[0]: set(_REVERTS.findall(entry))
             for entry in text.decode(errors="replace").replace("\0\n", "\0").split("\0")
