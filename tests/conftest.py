@@ -11,6 +11,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -91,6 +92,15 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["HOME"] = str(home)
     os.environ["THREADLINE_CACHE"] = str(tmp_path_factory.mktemp("cache"))
     os.environ["THREADLINE_KEEP"] = str(tmp_path_factory.mktemp("keep") / "none")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Tests kill processes, but do not turn off the machine, so nothing has to be on the disk."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+        monkeypatch.setattr("threadline.files._sync_data", lambda _descriptor: None)
+        yield
 
 
 @pytest.fixture(scope="session")
