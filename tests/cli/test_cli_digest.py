@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -44,6 +44,7 @@ def test_json_equals_usage(cli: CliRunner, home: Path) -> None:
         (("--day",), "# Mon, 5 Jan 2026"),
         (("--month", "2026-01"), "# Jan 2026"),
         (("--since", "2025-12-30", "--until", "2026-01-05"), "# 2025-12-30 to 2026-01-05 (UTC)"),
+        (("--since", "0001-01-01", "--until", "9999-12-31"), "# 0001-01-01 to 9999-12-31 (UTC)"),
     ],
 )
 def test_periods(cli: CliRunner, home: Path, arguments: tuple[str, ...], title: str) -> None:
@@ -60,6 +61,9 @@ def test_nothing_says_when_something_was_spent(cli: CliRunner, home: Path) -> No
     assert (result.code, result.out) == (1, "")
     assert "The last usage is from 2026-01-05" in result.err
     assert cli("digest", "--week", "2020-W01", "--home", home, "--json").json["total"]["charges"] == 0
+    spend(home, datetime(9999, 12, 30, tzinfo=UTC), session="5e551011-0000-4000-8000-000000000003")
+    result = cli("digest", "--week", "2020-W01", "--home", home, "--tz", "UTC")
+    assert "The last usage is from 2026-01-05" in result.err
 
 
 def test_file_is_redacted_by_default(cli: CliRunner, home: Path, tmp_path: Path) -> None:

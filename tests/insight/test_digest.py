@@ -83,6 +83,23 @@ def test_range_is_compared_with_the_same_length() -> None:
     )
 
 
+@pytest.mark.parametrize("zone", [UTC, BERLIN, ZoneInfo("America/New_York")])
+def test_ends_of_the_calendar(zone: ZoneInfo) -> None:
+    """There is nothing before the first day, and nothing after the last one."""
+    everything = DigestPeriod.between("0001-01-01", "9999-12-31", now=WEDNESDAY, zone=zone)
+    before = everything.previous(zone)
+    assert before.since <= before.until <= everything.since
+    assert DigestPeriod.between("0001-01-01", now=WEDNESDAY, zone=zone).previous(zone).until <= everything.since
+    late = DigestPeriod.between("2020-01-01", "9999-12-31", now=WEDNESDAY, zone=zone)
+    assert late.name == "2020-01-01 to 9999-12-31"
+    assert late.previous(zone).since <= everything.since
+    for unit in (PeriodUnit.DAY, PeriodUnit.WEEK, PeriodUnit.MONTH):
+        for value in ("0001-01-01", "9999-12-31"):
+            period = DigestPeriod.parse(unit, value, now=WEDNESDAY, zone=zone)
+            before = period.previous(zone)
+            assert before.since <= before.until <= period.until
+
+
 def test_time_worked() -> None:
     """Pauses of more than ten minutes are left out, and what overlaps counts once."""
     minutes = [0, 5, 14, 30, 31, 100]
@@ -200,6 +217,7 @@ def test_sessions_have_their_results(tmp_path: Path) -> None:
 def test_empty_period(home: Path) -> None:
     """There is nothing to say, and nothing fails."""
     digest = digest_of(home, "day", "2020-01-01")
+    assert digest_of(home, "day", "9999-12-31").sum.charges == 0
     assert (digest.sum.charges, digest.projects, digest.causes, digest.hints) == (0, (), (), ())
     assert digest.record()["total"]["amount"] == 0
 

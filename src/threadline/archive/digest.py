@@ -115,7 +115,9 @@ def build_digest(
     before = period.previous(zone)
     previous = whole.where(since=before.since, until=before.until)
     is_running = period.is_running(now)
-    so_far = whole.where(since=before.since, until=min(before.since + (now - period.since), before.until))
+    so_far = None
+    if is_running:
+        so_far = whole.where(since=before.since, until=min(before.since + (now - period.since), before.until)).total
     waste = archive.waste(project=project, since=period.since, until=period.until, prices=prices)
     causes = archive.causes(project=project, since=period.since, until=period.until, prices=prices)
     work = _read_work(archive, period, project)
@@ -126,7 +128,7 @@ def build_digest(
         zone=zone_name(zone),
         sum=selected.total,
         previous=previous.total,
-        previous_so_far=so_far.total if is_running else None,
+        previous_so_far=so_far,
         worked=total_time(span for spans in sessions.spans.values() for span in spans),
         days=tuple((row.keys["day"], row) for row in selected.by("day", zone=zone)),
         projects=tuple(_projects(selected, previous, sessions, work)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -18,6 +18,8 @@ from threadline.model.times import Moment, TimeRange, in_zone, parse_moment
 
 _RESOLUTION = timedelta(microseconds=1)
 _ONE_DAY = timedelta(days=1)
+_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+_LAST_MONTH = date.max.replace(day=1)
 _LAST_WORDS = frozenset({"last", "previous", "prev", "-1"})
 _THIS_WORDS = frozenset({"", "this", "current", "now", "0"})
 _AGO = re.compile(r"-(\d{1,4})")
@@ -104,7 +106,7 @@ class DigestPeriod(Struct, frozen=True):
         if time.since is None or time.until is None:
             raise BadQuery("A range needs a start.")
         name = f"{format_time(time.since, zone)} to {format_time(time.until, zone)}"
-        if _is_midnight(time.since, zone) and _is_midnight(time.until + _RESOLUTION, zone):
+        if _is_midnight(time.since, zone) and _is_last_of_day(time.until, zone):
             first, last = in_zone(time.since, zone).date(), in_zone(time.until, zone).date()
             name = first.isoformat() if first == last else f"{first} to {last}"
         return cls(PeriodUnit.RANGE, name, time.since, time.until)
@@ -112,9 +114,9 @@ class DigestPeriod(Struct, frozen=True):
     def previous(self, zone: tzinfo) -> DigestPeriod:
         """Return the day, week or month before; of a range, the time of the same length before it."""
         if self.unit is not PeriodUnit.RANGE:
-            return self.containing(self.unit, in_zone(self.since, zone).date() - _ONE_DAY, zone)
-        until = self.since - _RESOLUTION
-        since = until - (self.until - self.since)
+            return self.containing(self.unit, _add_days(in_zone(self.since, zone).date(), -1), zone)
+        until = _subtract(self.since, _RESOLUTION)
+        since = _subtract(until, self.until - self.since)
         return self.between(since, until, now=until, zone=zone)
 
     def is_running(self, now: datetime) -> bool:
@@ -144,17 +146,40 @@ def _step_back(today: date, unit: PeriodUnit, steps: int) -> date:
 def _calendar_unit(unit: PeriodUnit, day: date) -> tuple[date, date]:
     """Return the first and the last day of the week or month of a day; the day itself for a day."""
     if unit is PeriodUnit.WEEK:
-        monday = day - day.weekday() * _ONE_DAY
-        return monday, monday + 6 * _ONE_DAY
+        monday = _add_days(day, -day.weekday())
+        return monday, _add_days(monday, 6)
     if unit is PeriodUnit.MONTH:
         first = day.replace(day=1)
-        return first, (first + 31 * _ONE_DAY).replace(day=1) - _ONE_DAY
+        return first, _add_days(_add_days(first, 31).replace(day=1), -1) if day < _LAST_MONTH else date.max
     return day, day
+
+
+def _add_days(day: date, days: int) -> date:
+    """Return the day so many days later; at most the first or the last day of the calendar."""
+    try:
+        return day + days * _ONE_DAY
+    except OverflowError:
+        return date.max if days > 0 else date.min
+
+
+def _subtract(moment: datetime, length: timedelta) -> datetime:
+    """Return the time before; at most the first one of the calendar."""
+    try:
+        return moment - length
+    except OverflowError:
+        return _FIRST_MOMENT
 
 
 def _is_midnight(moment: datetime, zone: tzinfo) -> bool:
     local = in_zone(moment, zone)
     return (local.hour, local.minute, local.second, local.microsecond) == (0, 0, 0, 0)
+
+
+def _is_last_of_day(moment: datetime, zone: tzinfo) -> bool:
+    try:
+        return _is_midnight(moment + _RESOLUTION, zone)
+    except OverflowError:  # the last moment of the calendar
+        return True
 
 
 class WorkDone(Struct, frozen=True):

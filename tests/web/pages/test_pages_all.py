@@ -64,6 +64,8 @@ _ADDRESSES = (
     "/digest?unit=month&when=last&project=a",
     "/digest?unit=day&when=2001-01-01",
     "/digest?since=30d&sessions=1",
+    "/digest?since=0001-01-01&until=9999-12-31",
+    "/digest?unit=week&when=9999-12-31",
     "/doctor",
     "/keys",
     "/palette",

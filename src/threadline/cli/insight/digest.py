@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from threadline.cli.options import (
 )
 from threadline.cli.resolve import open_archive
 from threadline.model.digest import Digest
+from threadline.model.times import in_zone
 from threadline.render import Style, digest_lines, plain
 
 if TYPE_CHECKING:
@@ -206,14 +207,15 @@ def _choose_format(name: str | None, target: Path | None, output: str) -> Digest
 
 
 def _explain_nothing(archive: Archive, result: Digest, project: str | None, zone: tzinfo) -> str:
-    """Why there is nothing, and when something was spent last."""
+    """Why there is nothing, and when something was spent last; rows with a time in the future do not say that."""
     from threadline.cli.filters import explain_project  # noqa: PLC0415 - seldom needed
 
     reason = explain_project(archive, project)
     if reason is not None:
         return reason
+    tomorrow = in_zone(_now() + timedelta(days=1), zone).date().isoformat()
     days = [row.keys["day"] for row in archive.ledger(calls=False, project=project).by("day", zone=zone)]
-    known = [day for day in days if day[:1].isdigit()]
+    known = [day for day in days if day[:1].isdigit() and day <= tomorrow]
     about = f" by projects that match {project!r}" if project is not None else ""
     last = f" The last usage is from {max(known)}." if known else " There is no usage yet."
     return f"Nothing was spent in {result.period.name}{about}.{last}"
