@@ -20,6 +20,7 @@ from threadline.cli.insight.period import (
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_session
 from threadline.insight import waste_record
+from threadline.model.context import BreakCause
 from threadline.model.ledger import sum_amounts
 from threadline.model.text import count, format_amount, format_tokens
 from threadline.model.waste import DETECTOR_NAMES, Waste, WasteLimits, WasteList
@@ -155,14 +156,17 @@ def _format_waste(session: Session | None, found: WasteList, limit: int) -> str:
 
 
 def _suggestions(found: WasteList) -> list[str]:
-    """What to do, once for each detector and advice, the most expensive first."""
-    same: dict[tuple[str, str], list[Waste]] = {}
+    """What to do, once for each detector, cause and advice: the most expensive first, those without a cause last."""
+    same: dict[tuple[str, BreakCause | None, str], list[Waste]] = {}
     for finding in found:
-        same.setdefault((finding.detector, finding.advice), []).append(finding)
+        same.setdefault((finding.detector, finding.cause, finding.advice), []).append(finding)
     sums = {key: sum_amounts(finding.amount for finding in findings) for key, findings in same.items()}
+    ordered = sorted(sums.items(), key=lambda item: (item[0][1] is BreakCause.UNKNOWN, -item[1]))
     return [
         out.wrap_text(
-            f"{detector}, {format_amount(amount)} ({format_share(amount, found.total)}): {advice}", indent="  "
+            f"{detector}{f' ({cause})' if cause is not None else ''}, {format_amount(amount)}"
+            f" ({format_share(amount, found.total)}): {advice}",
+            indent="  ",
         )
-        for (detector, advice), amount in sorted(sums.items(), key=lambda item: -item[1])
+        for (detector, cause, advice), amount in ordered
     ]
