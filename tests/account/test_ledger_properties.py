@@ -36,6 +36,7 @@ def _transcripts(case: str) -> list[Transcript]:
     return [transcript for path in homes(case) for transcript in look(path).transcripts]
 
 
+@pytest.mark.slow
 @given(transcripts(), st.randoms(use_true_random=False))
 def test_folder_names_and_order_change_nothing(originals: list[GeneratedTranscript], random: object) -> None:
     """Transcripts may be in any folder and listed in any order."""
@@ -60,6 +61,7 @@ def test_splitting_transcripts_changes_nothing(originals: list[GeneratedTranscri
     assert spent_figures(pieces) == spent_figures(originals)
 
 
+@pytest.mark.slow
 @given(transcripts(), st.data())
 def test_copies_in_another_session_change_nothing(originals: list[GeneratedTranscript], data: st.DataObject) -> None:
     """Rows that resuming and forking copy are recognised by their uuids."""
@@ -85,6 +87,7 @@ def test_copies_with_new_uuids_change_nothing_if_ids_are_unique(
     assert spent_figures([*unique, *copies]) == spent_figures(unique)
 
 
+@pytest.mark.slow
 @given(transcripts(), st.data())
 def test_split_copies_change_nothing(originals: list[GeneratedTranscript], data: st.DataObject) -> None:
     """Splitting and copying can be combined."""

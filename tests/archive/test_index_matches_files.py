@@ -79,6 +79,7 @@ def test_groups_by_time_are_the_same(keys: tuple[str, ...], zone: str, tmp_path:
                 assert ledgers[0].by(*keys, zone=zone) == ledgers[1].by(*keys, zone=zone)
 
 
+@pytest.mark.slow
 def test_torn_last_line_has_the_same_answers(tmp_path: Path) -> None:
     """The end of a transcript that is being written may be complete or torn."""
     write(tmp_path / "home", megabytes=0.3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.paths import GROWING, LONGEST
 from tests.browser.visitor import Visitor
@@ -19,7 +18,6 @@ def find(page: Page, words: str) -> None:
     page.keyboard.press("Enter")
 
 
-@pytest.mark.smoke
 def test_find_counts_matches_and_goes_to_the_first(visit: Visitor) -> None:
     """The first match is visible, the count names its number, and the first follows the last."""
     page = visit(GROWING)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runner import COMMAND, run_in_subprocess, subprocess_environment
+from tests.profiles import share
 from tests.transcripts import SESSION, Pen, call, prompt, reply, transcript, write
 
 pytestmark = pytest.mark.sample(6)
@@ -97,6 +98,7 @@ def test_without_an_index_nothing_is_read(environment: dict[str, str], tmp_path:
     assert not cache.exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_index_completes_nothing(tmp_path: Path) -> None:
     """A shell gets no traceback."""
     environment = index_two_sessions(tmp_path)
@@ -130,7 +132,7 @@ def test_names_that_a_shell_would_run_are_not_offered(tmp_path: Path) -> None:
         write(home / f"projects/-work-app/{name}.jsonl", *rows)
     environment = {"CLAUDE_CONFIG_DIR": str(home), "THREADLINE_CACHE": str(tmp_path / "cache")}
     assert run_in_subprocess("index", "refresh", **environment).code == 0
-    for shell in ("bash", "zsh", "fish"):
+    for shell in share(("bash", "zsh", "fish"), 1):
         items = _complete(shell, ["show", ""], environment)
         assert {item[1] for item in items} == {"last", "plain"}
         assert not any("\x1b" in field for item in items for field in item)

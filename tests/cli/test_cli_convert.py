@@ -361,6 +361,7 @@ def test_missing_input_is_an_error(cli: CliRunner, tmp_path: Path) -> None:
     assert "nowhere.jsonl" in result.err
 
 
+@pytest.mark.slow
 def test_examples_of_the_page_work(demo_home: Path, tmp_path: Path) -> None:
     """Every example of `docs/convert.md` works on files in the formats that the page describes."""
     work = tmp_path / "work"

@@ -331,6 +331,7 @@ def test_skips_fifos_sockets_and_link_loops(cli: CliRunner, tmp_path: Path, argu
     assert count >= 3
 
 
+@pytest.mark.slow
 def test_fifo_as_argument_does_not_block(tmp_path: Path) -> None:
     """A FIFO given as PATH is reported as unreadable, without waiting for a writer."""
     os.mkfifo(tmp_path / "pipe.jsonl")
@@ -340,6 +341,7 @@ def test_fifo_as_argument_does_not_block(tmp_path: Path) -> None:
         assert "regular file" in result.err or "unreadable" in result.out
 
 
+@pytest.mark.slow
 def test_result_does_not_depend_on_jobs(demo_home: Path) -> None:
     """One worker and two workers report the same findings."""
     single, parallel = (

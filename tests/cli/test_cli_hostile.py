@@ -252,6 +252,7 @@ def test_long_text_takes_one_short_line(cli: CliRunner, tmp_path: Path) -> None:
     assert max(map(len, lines)) < 1000
 
 
+@pytest.mark.slow
 def test_starts_no_pager_editor_or_browser(tmp_path: Path, demo_home: Path) -> None:
     """`PAGER`, `EDITOR`, `BROWSER` and similar variables start nothing."""
     trap = tmp_path / "trap"

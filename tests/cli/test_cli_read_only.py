@@ -110,6 +110,7 @@ def test_opens_files_read_only_and_no_secrets(home: Path, tmp_path: Path) -> Non
     assert [entry for entry in events if entry[0] not in harmless and not str(entry[1][0]).startswith(cache)] == []
 
 
+@pytest.mark.slow
 def test_prints_no_secrets(cli: CliRunner, home: Path) -> None:
     """The content of a secret is in no output."""
     for command in all_commands(home):

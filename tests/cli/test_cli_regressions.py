@@ -66,6 +66,7 @@ def test_refuses_transcript_that_links_to_a_secret(tmp_path: Path) -> None:
         list(threadline.entries(tmp_path / "a.jsonl"))
 
 
+@pytest.mark.slow
 def test_homes_that_share_transcripts_are_counted_once(cli: CliRunner, tmp_path: Path) -> None:
     """Two homes whose `projects` is the same directory are counted once."""
     demo(tmp_path / "one")

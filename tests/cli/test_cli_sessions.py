@@ -565,7 +565,7 @@ def run_in_terminal(*arguments: str, env: dict[str, str]) -> str:
     return output.decode()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there are no such terminals")
 @pytest.mark.parametrize(
     ("env", "options", "coloured"),
@@ -604,6 +604,7 @@ def test_real_terminal_gets_only_our_own_sequences(tmp_path: Path) -> None:
     assert not control_characters(page)
 
 
+@pytest.mark.slow
 def test_show_succeeds_through_a_pipe(home: Path) -> None:
     """The command succeeds and writes nothing to standard error."""
     result = run_in_subprocess("show", SESSION, "--home", home)

@@ -107,6 +107,7 @@ def test_any_locale_and_terminal(demo_home: Path, command: list[str], env: dict[
         assert len(result.jsonl) > 500  # UTF-8, whatever the locale
 
 
+@pytest.mark.slow
 def test_no_home_variable() -> None:
     """Without HOME in the environment, and without a matching user, nothing breaks."""
     result = run_in_subprocess()
@@ -319,7 +320,7 @@ def terminal_output(*arguments: str | Path, **env: str) -> bytes:
     return output
 
 
-@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [[], ["doctor"]], ids=["overview", "doctor"])
 def test_headings_are_bold_on_a_terminal(demo_home: Path, command: list[str]) -> None:
     """Headings are bold on a terminal, but not with NO_COLOR, on a dumb terminal, or in a pipe."""
@@ -333,6 +334,7 @@ def test_headings_are_bold_on_a_terminal(demo_home: Path, command: list[str]) ->
     assert b"\x1b" not in run_in_subprocess(*words).raw
 
 
+@pytest.mark.slow
 def test_pager_starts_at_the_opened_hit(tmp_path: Path) -> None:
     """The pager gets the line number. With --no-pager the turn is printed."""
     less = tmp_path / "bin" / "less"

@@ -224,6 +224,7 @@ def test_weeks_and_months_depend_on_the_zone(cli: CliRunner, tmp_path: Path) -> 
         assert (row["week"], row["month"]) == (week, month)
 
 
+@pytest.mark.slow
 def test_default_zone_is_the_local_one(tmp_path: Path) -> None:
     """Without `--tz`, days are local. `--tz UTC` is UTC."""
     home = write_session(tmp_path, *replies_at("2026-05-31T20:00:00Z"))
@@ -553,6 +554,7 @@ def terminal_output(width: int, *arguments: str | Path, **env: str) -> str:
     return output.decode().replace("\r\n", "\n").rpartition("\x1b[2K")[2]
 
 
+@pytest.mark.slow
 def test_wide_terminal_has_bars_and_narrow_one_a_sparkline(demo_home: Path) -> None:
     """Bars if there is room, one line of columns if not, and ASCII if blocks cannot be shown."""
     arguments = ("usage", "--home", demo_home, "--no-color")

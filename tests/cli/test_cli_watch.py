@@ -130,6 +130,7 @@ def test_follows_truncated_moved_and_deleted_file(home: Path) -> None:
         assert [row["text"] for row in watched.rows(1)] == ["written anew"]
 
 
+@pytest.mark.slow
 def test_rows_equal_those_of_entries(home: Path) -> None:
     """`--jsonl`, `--json` and `--csv` print the same rows as `threadline entries`."""
     for output in ("--jsonl", "--csv"):

@@ -62,7 +62,7 @@ def test_every_command_works(page: str, environment: dict[str, str], tmp_path: P
         assert process.stdout or ">" in line, line
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("page", "number"),
     [(page, number) for page in PYTHON_PAGES for number in range(len(code_blocks(page, "python")))],

@@ -7,11 +7,13 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
 from tests.cli.runner import COMMAND, start_in_subprocess, subprocess_environment
 from tests.export.test_cli_export import write_session
 from tests.transcripts import prompt, reply
 
 
+@pytest.mark.slow
 def test_closed_standard_output_is_an_error(tmp_path: Path) -> None:
     """If standard output is closed, that is reported with exit code 2."""
     session = write_session(tmp_path, prompt("hello"), reply("Good day."))
@@ -20,6 +22,7 @@ def test_closed_standard_output_is_an_error(tmp_path: Path) -> None:
     assert (process.returncode, b"Standard output is closed" in process.stderr) == (2, True), process.stderr
 
 
+@pytest.mark.slow
 def test_sigterm_leaves_no_copy_behind(tmp_path: Path) -> None:
     """SIGTERM during the work exits with 143. The working folder is removed, and nothing was written."""
     turns = [part for number in range(1000) for part in (prompt(f"turn {number}"), reply("word " * 200))]

@@ -107,6 +107,7 @@ def export(main: Path, form: str, folder: Path, settings: Settings | None = None
     return result.files[0].path.read_text()
 
 
+@pytest.mark.slow
 @for_each("case", CASES)
 def test_formats_agree(case: str, tmp_path: Path) -> None:
     """No format refuses, and none contains any of it."""

@@ -137,6 +137,7 @@ def _rows(steps: list[tuple[str, int, str]], inside: int) -> list[bytes]:
     return [line(row) for row in rows]
 
 
+@pytest.mark.slow
 @settings(max_examples=scale_examples(40))
 @given(st.lists(_STEPS, min_size=1, max_size=25), st.sampled_from((0, 0, 3)), st.data())
 def test_incremental_refreshes_equal_a_rebuild(

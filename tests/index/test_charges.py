@@ -171,6 +171,7 @@ class ChangedHome:
 STEPS = ("append", "append", "append", "title", "fork", "fork", "delete", "rewrite", "move")
 
 
+@pytest.mark.slow
 @given(transcripts(), st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9), st.integers(0, 3)), max_size=8))
 def test_charges_equal_the_ledgers_after_every_change(
     generated: list[GeneratedTranscript], steps: list[tuple[str, int, int]]

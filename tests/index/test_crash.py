@@ -31,7 +31,7 @@ from threadline.index import Index, refresh_index, store
 SOURCE = str(Path(__file__).parents[2] / "src")
 pytestmark = pytest.mark.crash
 
-KILLS = max(3, scale_examples(20))
+KILLS = max(2, scale_examples(20))
 SMALL = [
     ("-work-lib", "1", ["prompt", "Bash", "title", "shared"]),
     ("-work-app", "1", ["prompt", "reply", "Edit", "compaction", "compact summary", "TodoWrite", "elsewhere"]),

@@ -587,6 +587,7 @@ def _check(paths: list[Path]) -> None:
     assert count > len(paths)
 
 
+@pytest.mark.slow
 def test_every_displayed_word_of_the_demo_home_is_in_a_field(tmp_path: Path) -> None:
     """Everything that `threadline show` displays of the demo home can be found."""
     write(tmp_path / "home")

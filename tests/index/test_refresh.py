@@ -285,6 +285,7 @@ def test_removes_indexes_of_older_schemas(home: Path, tmp_path: Path) -> None:
     assert remaining == others | {index.name, f"{index.name}.lock"}
 
 
+@pytest.mark.slow
 def test_reads_a_complete_line_without_a_newline(home: Path, tmp_path: Path) -> None:
     """It is found at once. A newline that comes later adds nothing, and other text makes the line be read again."""
     others = sorted(home.rglob("*.jsonl"), key=lambda candidate: candidate.stat().st_size)

@@ -539,6 +539,7 @@ def test_command_writes_a_file_only_if_it_is_a_target(command: str, *, is_writte
     assert any("alpha_value = 1" in run for run in runs) is is_written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [

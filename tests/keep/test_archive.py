@@ -165,6 +165,7 @@ def test_no_kept_home_while_nothing_is_lost(setup: HomeAndKeep) -> None:
         assert not any(session.kept for session in archive.sessions().sessions)
 
 
+@pytest.mark.slow
 def test_restored_session_is_read_from_the_home(setup: HomeAndKeep) -> None:
     """A session that is in the home again is read only from there."""
     setup.run()
@@ -181,6 +182,7 @@ def test_restored_session_is_read_from_the_home(setup: HomeAndKeep) -> None:
     assert len(setup.results()["sessions"]) == len(before["sessions"])
 
 
+@pytest.mark.slow
 def test_moved_session_is_counted_once(setup: HomeAndKeep) -> None:
     """If a project's folder was renamed, what was kept of its sessions is a copy."""
     setup.run()
@@ -338,7 +340,7 @@ def make_folders_old(home: Path) -> None:
             os.utime(path, (1_700_000_000, 1_700_000_000))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["every other session", "agents alone", "everything"])
 @pytest.mark.parametrize("inside", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_projects_may_be_a_link(setup: HomeAndKeep, tmp_path: Path, lost: str, inside: bool) -> None:
@@ -359,6 +361,7 @@ def test_projects_may_be_a_link(setup: HomeAndKeep, tmp_path: Path, lost: str, i
     assert all(path.is_file() for path in deleted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_emptied_transcript_is_read_from_the_keep(setup: HomeAndKeep, index: bool) -> None:
     """Also after a run saw it empty. Once it is written again, it is read from the home."""
@@ -441,6 +444,7 @@ def test_files_without_disk_space_are_skipped(setup: HomeAndKeep, monkeypatch: p
         assert len([path for path in kept.rglob("*") if path.is_file()]) == len(lost) - 2
 
 
+@pytest.mark.slow
 def test_machines_with_the_same_name_get_their_id(
     setup: HomeAndKeep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -579,6 +583,7 @@ def test_paths_of_keep_and_index_may_be_text(setup: HomeAndKeep, tmp_path: Path)
         assert len(by_text.homes) == len(by_path.homes) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [True, False])
 def test_archives_with_different_keeps_do_not_influence_each_other(
     setup: HomeAndKeep, tmp_path: Path, index: bool

@@ -186,6 +186,7 @@ def test_uses_damaged_keep(damage: str, seed: int, copies: tuple[Path, Path], tm
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("filling", "times"), [(b"\n", 300), pytest.param(b"{}\n", 100, marks=pytest.mark.slow), (b"x", 2000)]
 )

@@ -44,6 +44,7 @@ def test_deleted_home_gives_the_same_results(setup: HomeAndKeep, index: bool) ->
         assert {name: query(archive) for name, query in QUERIES.items()} == before
 
 
+@pytest.mark.slow
 def test_notices_when_a_home_is_deleted(setup: HomeAndKeep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another existing home is left alone. Once it is deleted or emptied, its kept sessions are listed."""
     other = tmp_path / "other"
@@ -68,6 +69,7 @@ def test_notices_when_a_home_is_deleted(setup: HomeAndKeep, tmp_path: Path, monk
     assert sessions_and_missing() == (0, ())
 
 
+@pytest.mark.slow
 def test_moved_home_is_counted_once(setup: HomeAndKeep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sessions that moved with their home are read there. What was lost on the way is read from the keep."""
     setup.run()
@@ -120,6 +122,7 @@ def test_opens_home_of_another_machine_by_name(setup: HomeAndKeep) -> None:
         assert archive.sessions().sessions
 
 
+@pytest.mark.slow
 def test_each_set_of_homes_reads_the_newest_version(
     setup: HomeAndKeep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,6 +135,7 @@ def test_unchanged_home_costs_nothing(store: Store, tmp_path: Path) -> None:
     assert (again.read, again.stored, again.new) == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_growth_costs_only_the_growth(store: Store, tmp_path: Path) -> None:
     """A file that grew by a thousandth takes at most a hundredth of its size, including the manifest."""
     home = write_home(tmp_path / "home", {transcript_path(1): lines(1, 30_000)})
@@ -207,6 +208,7 @@ def test_fifo_does_not_block_a_run(store: Store, tmp_path: Path) -> None:
     assert kept_versions(store)[transcript_path(1)] == [lines(1, 5)]
 
 
+@pytest.mark.slow
 def test_rereads_file_replaced_while_reading(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is rewritten while it is read is kept in its final state, not as a mix."""
     home = write_home(tmp_path / "home", {transcript_path(1): lines(1, 8000)})

@@ -297,6 +297,7 @@ def test_forgotten_session_is_not_imported(tmp_path: Path) -> None:
         assert is_clean(keep)
 
 
+@pytest.mark.slow
 def test_two_machines_write_concurrently(tmp_path: Path) -> None:
     """Concurrent runs of two machines into one keep lose nothing."""
     store = Store.make(tmp_path / "keep")

@@ -75,6 +75,7 @@ def test_damaged_pack_is_not_removed(store: Store) -> None:
     assert not is_clean(store)
 
 
+@pytest.mark.slow
 def test_unlisted_pieces_are_kept(store: Store) -> None:
     """Only forgetting removes anything: pieces of an interrupted run are rewritten with the others."""
     for path in store.run_files()[-3:]:
@@ -84,6 +85,7 @@ def test_unlisted_pieces_are_kept(store: Store) -> None:
     assert set(Catalogue(store).located) == before
 
 
+@pytest.mark.slow
 def test_larger_packs_are_discarded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the new packs are not smaller, the old ones stay, and nothing of the new is left."""
     names = {path.name: path.read_bytes() for path in store.pack_files()}

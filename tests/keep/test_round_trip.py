@@ -72,6 +72,7 @@ def test_odd_names_and_contents_round_trip(tmp_path: Path) -> None:
     assert_round_trip(tmp_path / "home", tmp_path / "keep")
 
 
+@pytest.mark.slow
 def test_each_run_can_be_restored(tmp_path: Path) -> None:
     """A home as it was after any run, though files grew or were truncated, replaced and deleted since."""
     home = ChangingHome(tmp_path / "home", 41, 0.5)

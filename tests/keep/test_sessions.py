@@ -182,6 +182,7 @@ def test_finds_session_by_id_prefix(store: Store, tmp_path: Path) -> None:
             find_sessions(sessions, name)
 
 
+@pytest.mark.slow
 def test_demo_home_has_the_sessions_of_look(store: Store, tmp_path: Path) -> None:
     """Every main transcript is a session of the keep, with the title of its full transcript."""
     home = tmp_path / "demo"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.keep.stores import keep_home, transcript_path, write_home
 from tools.demo import write
 
@@ -11,6 +12,7 @@ import threadline
 from threadline.keep import Catalogue, Store, complete_session, list_sessions, read_titles
 
 
+@pytest.mark.slow
 def test_titles_equal_those_of_full_transcripts(tmp_path: Path) -> None:
     """Titles from the beginning and end of each kept transcript equal those from reading all of it."""
     home = tmp_path / "home"

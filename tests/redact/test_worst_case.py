@@ -53,7 +53,7 @@ def _measure_seconds(data: bytes) -> float:
     return time.process_time() - started
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_scanned_in_bounded_time(unit: bytes) -> None:
     """Hostile text is compared with plain words of the same length, in the same process."""
@@ -90,7 +90,7 @@ ENCODED = {
 SMALL = 40_000
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("unit", ENCODED.values(), ids=ENCODED)
 def test_hostile_encodings_are_scanned_in_bounded_time(unit: str) -> None:
     """Twice as much encoded text takes about twice as long, and not much longer than plain words."""

@@ -89,6 +89,7 @@ def test_does_not_watch_paths_outside_the_home(tmp_path: Path, path: Path) -> No
     asyncio.run(listen())
 
 
+@pytest.mark.slow
 def test_tells_an_open_page_that_its_session_is_gone(client: Client, tmp_path: Path) -> None:
     """A page that has shown the session gets an answer. Other requests get 404."""
     shape = f"/session/{SESSION}/shape.json"

@@ -20,6 +20,7 @@ def _always_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_AGE_SECONDS", -1.0)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("part", ["", "projects"])
 def test_pages_report_a_missing_home(tmp_path: Path, part: str) -> None:
     """If no home is left, pages and their JSON are errors that name it. Once the home is back, they are as before."""

@@ -63,7 +63,7 @@ def _client(pool: ArchivePool) -> Client:
     return client
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("damage", [_fill_with_garbage, _damage_pages, _replace_folder_with_file])
 @pytest.mark.parametrize("is_prepared", [True, False])
 def test_pages_work_with_a_damaged_index(

@@ -158,6 +158,7 @@ def test_raw_requests_get_no_content(home: Path) -> None:
         assert b"server:" not in rest.partition(b"\r\n\r\n")[0].lower()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_curl_gets_403_without_the_token_and_the_page_with_it(home: Path) -> None:
     """Curl gets 403 without the cookie, with another host or with another origin."""
@@ -198,6 +199,7 @@ def test_reports_a_port_in_use(home: Path) -> None:
         assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_prints_a_token_for_scripts_on_request(home: Path) -> None:
     """The token for scripts works with the plain address. The host may be an address of its own instead of a name."""
     with _serving(home, "--api-token", "--host-name", "address", "--expire", "30m") as (_process, info):
@@ -211,6 +213,7 @@ def test_prints_a_token_for_scripts_on_request(home: Path) -> None:
         assert httpx.get(info["address"], timeout=30, trust_env=False).status_code == 303
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_enter_prints_another_url(home: Path) -> None:
     """In a terminal, Enter prints a URL that lets another browser in. The server stops on Ctrl-C as before."""

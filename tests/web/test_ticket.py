@@ -102,6 +102,7 @@ def test_requests_without_navigation_do_not_use_up_the_link(
     assert stranger.get(path, **_NAVIGATION).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a script is the browser")
 def test_the_browsers_command_line_contains_no_token(tmp_path: Path) -> None:
     """`serve` gives the browser a file to open. Its arguments contain neither token."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.profiles import scale_examples
+from tests.profiles import every, scale_examples
 from tests.render.html.calls_and_pages import Page, Paths
 from tests.render.sessions import session
 from tests.subtests import for_each
@@ -64,6 +64,7 @@ def test_sections_contain_every_item_once(tmp_path_factory: pytest.TempPathFacto
     assert len(set(anchors)) == len(anchors)
 
 
+@pytest.mark.slow
 def test_sections_stay_small(tmp_path: Path) -> None:
     """A section has limited items and, except for a single large item, limited elements."""
     many = [
@@ -89,7 +90,7 @@ def test_a_mark_changes_when_a_call_gets_its_result(tmp_path: Path) -> None:
     assert again[0].mark == after[0].mark
 
 
-@for_each("case", sorted(path.name for path in _SESSIONS.iterdir() if (path / "in").is_dir()))
+@for_each("case", every(3, sorted(path.name for path in _SESSIONS.iterdir() if (path / "in").is_dir())))
 def test_renders_every_case(case: str) -> None:
     """Every case session is rendered inertly, folded and with everything, the main agent and each other agent."""
     mains = sorted((_SESSIONS / case / "in").rglob("*.jsonl"))

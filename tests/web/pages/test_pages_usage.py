@@ -40,6 +40,7 @@ def test_the_page_has_the_keys_of_the_command(demo: Archive) -> None:
     assert offered == set(parse_keys((*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["thread", "turn"])
 def test_session_keys_agree_with_the_command(demo: Archive, demo_home: Path, name: str) -> None:
     """`/usage?by=thread` has the rows of `usage --by thread`, although every session must be read for it."""
