@@ -15,6 +15,7 @@ from tests.transcripts import SESSION, Part, chain, lines, prompt, reply, transc
 
 from threadline import read
 from threadline.insight import GROUP_KEYS, attribute_costs, group_rows
+from threadline.insight import attribution as attribution_module
 from threadline.model.attribution import Attribution, CauseKind, CostCause
 from threadline.model.context import ContextCategory
 
@@ -166,6 +167,26 @@ def test_rows_sum_to_the_amount(steps: list[Any]) -> None:
         )
         parts.append(prompt(text or "x"))
     why(*parts)
+
+
+@pytest.mark.parametrize("thinking", [False, True])
+def test_windows_smaller_than_their_pieces_take_linear_time(monkeypatch: pytest.MonkeyPatch, *, thinking: bool) -> None:
+    """Each request drops what was added before, or nothing; slices that do not change are not touched."""
+    prices: list[int] = []
+    price = attribution_module._price
+
+    def count_price(tokens: int, rate: Decimal) -> Decimal:
+        prices.append(tokens)
+        return price(tokens, rate)
+
+    monkeypatch.setattr(attribution_module, "_price", count_price)
+    counts = []
+    for number in (40, 80):
+        prices.clear()
+        blocks = ({"type": "thinking", "thinking": "t" * 400, "signature": ""}, "word " * 40)
+        why(*(cached_reply(1_000 + 9 * at, 0, *blocks[not thinking :], input_=0) for at in range(number)))
+        counts.append(len(prices))
+    assert counts[1] < 2.5 * counts[0]
 
 
 def test_every_part_of_a_window_is_a_kind_of_cause() -> None:

@@ -6,7 +6,8 @@ The cost of the output falls on the blocks that the model wrote. Tokens are whol
 nothing is lost.
 
 Most requests read nearly everything from the cache. Such a read is noted once for a prefix of the window and settled
-only when the window changes, so the time grows with the number of pieces and requests, not with their product.
+only when slices change, and only by these, so the time grows with the number of pieces and requests, not with their
+product.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import pairwise
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -33,6 +35,7 @@ from threadline.thread import (
     Piece,
     SentRequest,
     WindowFiller,
+    WindowSlice,
     WindowStep,
     context_paths,
     measured_scale,
@@ -288,28 +291,45 @@ class _AgentAttribution:
             cause.is_exact = cause.is_exact and len(pieces) == 1
 
 
+class _Note(NamedTuple):
+    """A request that read the first slices from the cache, for a price per million tokens, and carried `slices`."""
+
+    read: int
+    price: Decimal
+    slices: int
+
+
 class _PricedWindow:
     """A window whose slices pay for the requests that carry them."""
 
     def __init__(self, agent: Agent, causes: _Causes, scale: float) -> None:
         self._agent = agent
         self._causes = causes
-        self._filler = WindowFiller(scale, system_pieces(agent.entries), self.settle)
+        self._filler = WindowFiller(scale, system_pieces(agent.entries), self._settle_before_change)
         self._owners: list[_Cause] = []
-        # What the first slices still have to pay for reading, per million tokens, by how many slices that is; and how
-        # many requests carried them.
-        self._reads: dict[int, Decimal] = {}
-        self._carried: dict[int, int] = {}
+        # Requests that are not settled, in order: how many of the first slices were read, at which price per million
+        # tokens, and how many slices there were.
+        self._notes: list[_Note] = []
+        # For each slice, how many of these notes there were when it was added or last settled by itself; and what that
+        # settled: price and requests.
+        self._since: list[int] = []
+        self._settled: dict[int, tuple[Decimal, int]] = {}
+        self._changed: list[WindowSlice] = []
 
     def step(self, step: WindowStep) -> None:
         """Add what the next request sends."""
         self._filler.step(step)
         slices = self._filler.slices
+        for part in self._changed:
+            cause = self._owners[part.at]
+            cause.is_exact = cause.is_exact and part.is_exact
+        self._changed = []
         for part in slices[len(self._owners) :]:
             cause = self._causes.of_piece(self._agent.id, part.piece)
             cause.tokens = max(cause.tokens, part.tokens)
             cause.is_exact = cause.is_exact and part.is_exact
             self._owners.append(cause)
+            self._since.append(len(self._notes))
 
     def add_prompt(self, charge: Charge) -> None:
         """Distribute the cost of a prompt, from the end of the window to its start."""
@@ -325,13 +345,12 @@ class _PricedWindow:
             at -= 1
             covered -= slices[at].tokens
             self._pay(at, parts.take(slices[at].tokens))
-        if covered == parts.cache_read:
-            self._reads[at] = EXACT.add(self._reads.get(at, _ZERO), rate.cache_read)
-        else:
+        is_prefix = covered == parts.cache_read
+        if not is_prefix:
             for first in range(at - 1, -1, -1):
                 self._pay(first, parts.take(slices[first].tokens))
             self._pay(0, parts.take(parts.left))
-        self._carried[len(slices)] = self._carried.get(len(slices), 0) + 1
+        self._notes.append(_Note(at if is_prefix else 0, rate.cache_read, len(slices)))
 
     def _pay(self, at: int, costs: tuple[Decimal, Decimal]) -> None:
         cause = self._owners[at]
@@ -339,20 +358,54 @@ class _PricedWindow:
         cause.write = EXACT.add(cause.write, written)
         cause.read = EXACT.add(cause.read, read)
 
-    def settle(self) -> None:
-        """Let the slices pay what was noted, before the window changes."""
-        slices = self._filler.slices
+    def _settle_before_change(self, parts: Sequence[WindowSlice] | None) -> None:
+        """Let slices pay before they change; without any, let all pay before they are replaced."""
+        if parts is None:
+            self.settle()
+            self._owners, self._since, self._changed = [], [], []
+            return
+        known = [part for part in parts if part.at < len(self._owners)]
+        self._changed += known
+        if sum(len(self._notes) - self._since[part.at] for part in known) > len(self._owners) + len(self._notes):
+            self.settle()
+        else:
+            for part in known:
+                self._settle_slice(part)
+
+    def _settle_slice(self, part: WindowSlice) -> None:
+        at = part.at
         price, carried = _ZERO, 0
-        for at in range(len(self._owners), 0, -1):
-            price = EXACT.add(price, self._reads.get(at, _ZERO))
-            carried += self._carried.get(at, 0)
-            cause = self._owners[at - 1]
-            if price:
-                cause.read = EXACT.add(cause.read, _price(slices[at - 1].tokens, price))
-            cause.requests += carried
-        self._reads.clear()
-        self._carried.clear()
-        self._owners = []
+        for note in self._notes[self._since[at] :]:
+            if note.read > at:
+                price = EXACT.add(price, note.price)
+            carried += note.slices > at
+        self._since[at] = len(self._notes)
+        settled_price, settled_requests = self._settled.get(at, (_ZERO, 0))
+        self._settled[at] = EXACT.add(settled_price, price), settled_requests + carried
+        self._pay_for_carrying(at, price, carried)
+
+    def settle(self) -> None:
+        """Let all slices pay what was noted."""
+        reads: dict[int, Decimal] = {}
+        carried: dict[int, int] = {}
+        for note in self._notes:
+            reads[note.read] = EXACT.add(reads.get(note.read, _ZERO), note.price)
+            carried[note.slices] = carried.get(note.slices, 0) + 1
+        price, requests = _ZERO, 0
+        for at in range(len(self._owners) - 1, -1, -1):
+            price = EXACT.add(price, reads.get(at + 1, _ZERO))
+            requests += carried.get(at + 1, 0)
+            settled_price, settled_requests = self._settled.get(at, (_ZERO, 0))
+            self._pay_for_carrying(at, EXACT.subtract(price, settled_price), requests - settled_requests)
+        self._notes = []
+        self._settled = {}
+        self._since = [0] * len(self._owners)
+
+    def _pay_for_carrying(self, at: int, price: Decimal, requests: int) -> None:
+        cause = self._owners[at]
+        if price:
+            cause.read = EXACT.add(cause.read, _price(self._filler.slices[at].tokens, price))
+        cause.requests += requests
 
 
 class _Segments:

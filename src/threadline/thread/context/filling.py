@@ -235,27 +235,29 @@ class WindowSlice(Struct, eq=False):
     """A piece in a window, and how many of the window's tokens it takes.
 
     `is_measured`: the pieces of its category that were added with it are measured together. `is_exact`: it was added
-    alone, so its own size is measured.
+    alone, so its own size is measured. `at` is its position in the window.
     """
 
     piece: Piece
     tokens: int
     is_measured: bool = False
     is_exact: bool = False
+    at: int = 0
 
 
 class WindowFiller:
     """Fills a window request by request, so that its slices always add up to the measured size.
 
     `slices` are in the order in which the model reads them. `system` are the parts of the system prompt, if they are
-    known. `before_change` is called before tokens of slices that are already in the window change.
+    known. `before_change` is called with slices of the window before their tokens change, and with None before all are
+    replaced.
     """
 
     def __init__(
         self,
         scale: float = 1.0,
         system: Sequence[Piece] = (),
-        before_change: Callable[[], None] | None = None,
+        before_change: Callable[[Sequence[WindowSlice] | None], None] | None = None,
     ) -> None:
         self._scale = scale
         self._system = system
@@ -265,6 +267,8 @@ class WindowFiller:
         """How many tokens are in the window: the sum of its slices."""
         self.slices: list[WindowSlice] = []
         self.dropped = 0
+        # The slices that can be dropped, by category. Those without tokens are removed at the next drop.
+        self._droppable: dict[ContextCategory, list[WindowSlice]] = {category: [] for category in _DROP_ORDER}
 
     def filling(self) -> tuple[ContextPart, ...]:
         """Return what fills the window by category and name, largest first."""
@@ -305,8 +309,13 @@ class WindowFiller:
 
     def _restart(self, size: int, pieces: Sequence[Piece]) -> None:
         """Replace everything except what comes before the conversation."""
-        self._announce_change()
+        if self._before_change is not None:
+            self._before_change(None)
         system = [part for part in self.slices if part.piece.category is ContextCategory.SYSTEM]
+        for at, part in enumerate(system):
+            part.at = at
+        for parts in self._droppable.values():
+            parts.clear()
         self.slices = system
         recorded = max(0, size - sum(part.tokens for part in system))
         if not pieces or recorded * _MAX_FACTOR < _total_weight(pieces):
@@ -351,19 +360,26 @@ class WindowFiller:
 
         Thinking may have left at any time; of anything else, only what is certainly missing is removed.
         """
-        self._announce_change()
         taken = 0
         for category in _DROP_ORDER:
             most = amount if category is ContextCategory.THINKING else at_least
-            taken += self._take([part for part in self.slices if part.piece.category is category], most - taken)
-        inner = [part for part in self.slices if part.piece.category is not ContextCategory.SYSTEM]
-        taken += self._take(inner, at_least - taken)
-        taken += self._take(self.slices, at_least - taken)
+            if most > taken:
+                parts = self._droppable[category] = [part for part in self._droppable[category] if part.tokens]
+                taken += self._take(parts, most - taken)
+        if at_least > taken:
+            inner = [part for part in self.slices if part.piece.category is not ContextCategory.SYSTEM]
+            taken += self._take(inner, at_least - taken)
+            taken += self._take(self.slices, at_least - taken)
         self.dropped += taken
         return taken
 
     def _take(self, parts: Sequence[WindowSlice], needed: int) -> int:
+        """Take tokens from slices in proportion to theirs. Nothing is touched if nothing can be taken."""
         taken = max(0, min(needed, sum(part.tokens for part in parts)))
+        if not taken:
+            return 0
+        if self._before_change is not None:
+            self._before_change(parts)
         for part, tokens in zip(parts, share_out([part.tokens for part in parts], taken), strict=True):
             part.tokens -= tokens
             part.is_measured = part.is_measured and not tokens
@@ -377,11 +393,10 @@ class WindowFiller:
 
     def _add(self, piece: Piece, tokens: int, *, measured: bool = False, exact: bool = False) -> None:
         if tokens:
-            self.slices.append(WindowSlice(piece, tokens, measured, exact))
-
-    def _announce_change(self) -> None:
-        if self._before_change is not None:
-            self._before_change()
+            part = WindowSlice(piece, tokens, measured, exact, len(self.slices))
+            self.slices.append(part)
+            if piece.category in self._droppable:
+                self._droppable[piece.category].append(part)
 
 
 def system_pieces(entries: Iterable[Entry]) -> list[Piece]:
