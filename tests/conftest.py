@@ -79,7 +79,6 @@ def pytest_collection_finish() -> None:
     """Take the thousands of collected tests out of garbage collection: they live until the end of the run."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)

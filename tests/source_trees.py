@@ -22,7 +22,6 @@ def module_nodes(path: Path) -> list[ast.AST]:
     try:
         return _list_nodes(ast.parse(path.read_text("utf-8")))
     finally:
-        gc.freeze()
         gc.enable()
 
 
