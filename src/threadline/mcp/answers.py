@@ -39,7 +39,6 @@ _SNIPPET_LENGTH = 400
 _WIDTH = 120
 _CACHED_SESSIONS = 4
 _SQL_SECONDS = 5.0
-_SQL_HEAP_BYTES = 64_000_000
 _RECALL_KINDS = (("prompt", "Prompts"), ("reply", "Replies"), ("error", "Failures"))
 
 
@@ -220,7 +219,7 @@ class Answers:
         answer = self._answer(max_tokens)
         self.archive.fill_tables(query)
         number = 0
-        with self.archive.asking(heap=_SQL_HEAP_BYTES) as run:
+        with self.archive.asking() as run:
             result = run(query, _SQL_SECONDS)
             for row in result:
                 values = dict(zip(result.columns, row, strict=True))
