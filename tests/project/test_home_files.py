@@ -31,7 +31,7 @@ EXCEPTIONS = {
     "cli/commands.py": {"open"},  # /dev/null
     "cli/export.py": {"read_bytes"},
     "cli/sql/answers.py": {"open"},
-    "insight/outcomes/verification.py": {"open", "read_file"},  # a repository that the user names
+    "insight/outcomes/verification.py": {"open", "read_file"},  # the user's own repository, regular files only
     "export/exporter.py": {"open", "scandir"},  # what killed exports left in the temporary folder
     "export/formats.py": {"open", "read_bytes"},
     "export/output.py": {"iterdir"},
@@ -65,7 +65,6 @@ EXCEPTIONS = {
     "find/listing.py": {"scandir"},
     "find/project_paths.py": {"scandir"},  # the user's own directories, to find where a project is
     "web/session/page.py": {"glob"},
-    "insight/outcomes/verification.py": {"open", "read_bytes"},  # the user's own repository, regular files only
 }
 
 
