@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from tests import transcripts
 from tests.thread.state_rows import write_call
-from tests.web.pages.requests import ask, data, parse_page
+from tests.web.pages.requests import NOW, ask, data, parse_page
 
 import threadline
 from threadline.archive import Archive
@@ -19,7 +19,7 @@ from threadline.web.pages.search import highlight_snippet
 
 def test_search_finds_what_the_archive_finds(demo: Archive) -> None:
     """The page has the same hits in the same order, each with a link to its entry."""
-    hits = demo.search("the test", limit=20).hits
+    hits = demo.search("the test", limit=20, now=NOW).hits
     page = ask(demo, "/search?q=the+test&tz=UTC")
     assert [row["place"]["line"] for row in data(page)["hits"]] == [hit.place.line for hit in hits]
     links = parse_page(demo, "/search?q=the+test").links
