@@ -18,6 +18,7 @@ from tools.demo import write
 import threadline
 from threadline.index import FIELDS, extract_fields, normalize_text, tokenize
 from threadline.index.text import BASE64_RUN, MAX_FIELD_CHARS, strip_base64
+from threadline.model.call_summary import summarize_input
 from threadline.model.entries import KINDS, ProgressEntry
 from threadline.model.session import Session
 from threadline.render import (
@@ -35,7 +36,6 @@ from threadline.render import (
     ThinkingItem,
     build_outline,
     entry_key,
-    summarize_input,
 )
 from threadline.render.call_text import call_body
 from threadline.thread import find_notifications

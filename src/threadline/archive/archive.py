@@ -1131,7 +1131,7 @@ class Archive:
         Raises:
             BadQuery: a value makes no sense.
         """
-        from threadline.render import summarize_input
+        from threadline.model.call_summary import summarize_input
         from threadline.reports import FAILURES, FailureFilter, find_failures
 
         check_texts(project=project)

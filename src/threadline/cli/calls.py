@@ -15,11 +15,12 @@ from threadline.cli.filters import CrossSessionFilter
 from threadline.cli.options import complete_with, cross_session_options, exact_tools_option, home_option, output_options
 from threadline.cli.output import print_listing
 from threadline.cli.resolve import open_archive, read_session
+from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Call, ListedCall
 from threadline.model.entry_filter import names_agent
 from threadline.model.text import format_duration, format_time, join_some, names_tool
 from threadline.model.times import in_zone, zone_name
-from threadline.render import OUTCOME_MARKS, clip, one_line, plain, summarize_call
+from threadline.render import OUTCOME_MARKS, clip, one_line, plain
 
 _OUTCOMES = ("ok", "error", "denied", "interrupted", "pending", "lost")
 _MIN_WIDTH_FOR_AGENT = 100

@@ -18,13 +18,13 @@ from threadline.model.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
+from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Call, call_record
 from threadline.model.entries import AssistantEntry, Entry, OtherEntry, UserEntry
 from threadline.model.entry_filter import AttributedEntry, entry_subtype
 from threadline.model.ledger import Sum
 from threadline.model.session import Session, Turn
 from threadline.model.text import extract_text
-from threadline.render import summarize_call
 from threadline.thread import exit_code
 
 

@@ -21,6 +21,7 @@ from itertools import chain
 from markupsafe import Markup
 from msgspec import Struct
 
+from threadline.model.call_summary import summarize_call
 from threadline.model.ledger import Sum
 from threadline.model.places import AgentId, CallId, SessionId
 from threadline.model.session import Session
@@ -38,7 +39,6 @@ from threadline.render import (
     describe_tokens,
     place_items,
     shorten,
-    summarize_call,
 )
 from threadline.render.html import (
     EMPTY,

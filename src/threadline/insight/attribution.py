@@ -22,14 +22,14 @@ from msgspec import Struct
 from threadline.account import Ledger
 from threadline.insight.requests import SessionRequests
 from threadline.model.attribution import Attribution, CauseKind, CostCause, sort_key
+from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Call
 from threadline.model.context import ContextCategory
 from threadline.model.entries import AttachmentEntry, Entry, UserEntry
 from threadline.model.ledger import EXACT, Charge, Rate, sum_amounts
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Agent, Session
-from threadline.model.text import extract_text, mcp_server
-from threadline.render import one_line, summarize_call
+from threadline.model.text import extract_text, fold_line, mcp_server
 from threadline.thread import (
     EntrySplitter,
     Piece,
@@ -460,7 +460,7 @@ def _label_of(piece: Piece, call: Call | None, entry: Entry | None) -> str:
             label = (piece.name or "image").capitalize()
         case _:
             label = _LABELS.get(piece.category) or str(piece.category).capitalize()
-    return one_line(label, _MAX_LABEL)
+    return fold_line(label, _MAX_LABEL)
 
 
 def _attached_file(entry: Entry | None) -> str | None:

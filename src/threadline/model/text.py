@@ -110,8 +110,18 @@ def choose_title(entry_titles: Mapping[str, str], act_titles: Mapping[str, str])
 
 def shorten_title(text: str) -> str:
     """Return a text as a title: in one line, at most 200 characters."""
-    folded = " ".join(text.split())
-    return folded if len(folded) <= _MAX_TITLE_LENGTH else folded[: _MAX_TITLE_LENGTH - 1] + "…"
+    return fold_line(text, _MAX_TITLE_LENGTH)
+
+
+def fold_line(text: str, most: int) -> str:
+    r"""Collapse white space to fit a text on one line, and cut it with an ellipsis after `most` characters.
+
+    >>> fold_line("two\n  lines", 8)
+    'two lin…'
+    """
+    words = text.split(maxsplit=most)  # more words than characters cannot fit
+    folded = " ".join(words[:most])
+    return folded if len(folded) <= most else folded[: most - 1] + "…"
 
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400

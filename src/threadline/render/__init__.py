@@ -17,16 +17,6 @@ from typing import TYPE_CHECKING
 from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadline.render.call_summary import (
-        FILE_TOOLS,
-        change_tally,
-        list_of,
-        number_of,
-        summarize_call,
-        summarize_input,
-        text_of,
-        value_of,
-    )
     from threadline.render.call_text import OUTCOME_MARKS
     from threadline.render.context import draw_context, padded_bar
     from threadline.render.digest import DigestBlock, digest_blocks, digest_lines, digest_title, digest_to_markdown
@@ -116,16 +106,6 @@ if TYPE_CHECKING:
 __getattr__ = lazy_exports(
     __name__,
     {
-        "call_summary": [
-            "FILE_TOOLS",
-            "change_tally",
-            "list_of",
-            "number_of",
-            "summarize_call",
-            "summarize_input",
-            "text_of",
-            "value_of",
-        ],
         "call_text": ["OUTCOME_MARKS"],
         "context": ["draw_context", "padded_bar"],
         "digest": ["DigestBlock", "digest_blocks", "digest_lines", "digest_title", "digest_to_markdown"],

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.model.blocks import DocumentBlock, ImageBlock
+from threadline.model.call_summary import FILE_TOOLS, change_tally, summarize_input
 from threadline.model.calls import Call, Outcome
 from threadline.model.results import (
     AgentResult,
@@ -21,7 +22,6 @@ from threadline.model.results import (
     WriteResult,
 )
 from threadline.model.text import AGENT_TOOLS, count, format_duration
-from threadline.render.call_summary import FILE_TOOLS, change_tally, summarize_input
 from threadline.render.terminal_markdown import markdown_lines
 from threadline.render.text import (
     PROMPT_SIGN,

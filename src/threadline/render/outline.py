@@ -32,12 +32,12 @@ from threadline.model.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
+from threadline.model.call_summary import summarize_input
 from threadline.model.calls import Call
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, SystemEntry, ToolUseEntry, UserEntry
 from threadline.model.places import CallId
 from threadline.model.session import Act, Agent, Branch, Compaction
 from threadline.model.text import extract_text
-from threadline.render.call_summary import summarize_input
 
 
 class AgentDetail(StrEnum):

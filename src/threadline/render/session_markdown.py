@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
+from threadline.model.call_summary import change_tally, summarize_input
 from threadline.model.calls import Call, Outcome
 from threadline.model.entries import Entry
 from threadline.model.ledger import Sum
 from threadline.model.session import ActKind, Agent, CompactionKind, Session
 from threadline.model.text import count, format_duration, format_time, replace_surrogates, short_model_name
 from threadline.model.times import zone_name
-from threadline.render.call_summary import change_tally, summarize_input
 from threadline.render.call_text import changed_lines
 from threadline.render.items import PlacedItem, place_items
 from threadline.render.outline import AgentDetail, Detail, TaskNotification, View

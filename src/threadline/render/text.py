@@ -14,7 +14,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from threadline.model.text import count, format_amount, format_tokens
+from threadline.model.text import count, fold_line, format_amount, format_tokens
 
 if TYPE_CHECKING:
     from threadline.model.ledger import Sum
@@ -159,8 +159,7 @@ def visible(text: str) -> str:
 
 def shorten(text: str, most: int) -> str:
     """The text on one line for a page or file: white space collapsed, cut with an ellipsis by characters."""
-    folded = " ".join(text[: 4 * most + 64].split())
-    return visible(folded if len(folded) <= most else folded[: most - 1] + "…")
+    return visible(fold_line(text, most))
 
 
 def _has_no_controls(text: str) -> bool:

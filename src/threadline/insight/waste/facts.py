@@ -12,13 +12,14 @@ from threadline.account import Ledger
 from threadline.insight.attribution import attribute_costs
 from threadline.insight.requests import SessionRequests
 from threadline.model.attribution import Attribution, CauseKind, CostCause
+from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Call
 from threadline.model.context import BreakCause
 from threadline.model.ledger import Charge, sum_amounts
 from threadline.model.places import AgentId, Place
 from threadline.model.session import Agent, Session
+from threadline.model.text import fold_line
 from threadline.model.waste import WasteLimits
-from threadline.render import one_line, summarize_call
 
 _MAX_LABEL = 60
 
@@ -130,7 +131,7 @@ def charges_finding(
 
 def call_label(call: Call) -> str:
     """A call in one line: its tool and a summary of its input."""
-    return one_line(f"{call.tool} {summarize_call(call.tool, call.input)}", _MAX_LABEL)
+    return fold_line(f"{call.tool} {summarize_call(call.tool, call.input)}", _MAX_LABEL)
 
 
 def add_amounts(amounts: Iterable[Decimal | None]) -> Decimal:

@@ -15,9 +15,8 @@ from threadline.insight.outcomes.extract import started_runners
 from threadline.insight.outcomes.test_runners import runner_of_command
 from threadline.insight.waste.facts import Detector, Finding, WasteContext
 from threadline.model.calls import Call, Outcome
-from threadline.model.text import count
+from threadline.model.text import count, fold_line
 from threadline.model.waste import WasteLimits
-from threadline.render import one_line
 from threadline.shell_syntax import input_command, split_commands, word_set
 from threadline.thread import exit_code
 
@@ -52,7 +51,7 @@ def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
         for (tool, failed), run in groupby(agent.calls, key=lambda call: (call.tool, _is_failure(call))):
             if failed:
                 calls = list(run)
-                error = one_line(calls[0].output.strip() or "failed", _MAX_ERROR)
+                error = fold_line(calls[0].output.strip() or "failed", _MAX_ERROR)
                 evidence = f"{count(len(calls), 'failed call')} in a row"
                 yield facts.calls_finding(calls, label=f"{tool}: {error}", evidence=evidence)
 

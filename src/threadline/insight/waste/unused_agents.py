@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from threadline.insight.waste.facts import Detector, Finding, WasteContext, charges_finding
 from threadline.model.calls import Outcome
 from threadline.model.session import AgentStatus
+from threadline.model.text import fold_line
 from threadline.model.waste import WasteLimits
-from threadline.render import one_line
 
 _MAX_LABEL = 60
 _BAD_OUTCOMES = frozenset((Outcome.ERROR, Outcome.INTERRUPTED, Outcome.DENIED, Outcome.LOST))
@@ -27,7 +27,7 @@ def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
         if agent.id is not None and (lost is not None or agent.status in _BAD_STATES):
             yield charges_finding(
                 facts.charges_of_agent(agent.id),
-                label=one_line(agent.description or agent.prompt or f"Agent {agent.id}", _MAX_LABEL),
+                label=fold_line(agent.description or agent.prompt or f"Agent {agent.id}", _MAX_LABEL),
                 evidence=f"its call ended as {lost.outcome}" if lost is not None else f"it ended as {agent.status}",
                 place=call.place if call is not None else agent.entries[0].place,
                 agent=agent.id,

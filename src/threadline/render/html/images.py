@@ -10,10 +10,11 @@ from typing import Any
 from markupsafe import Markup
 
 from threadline.model.blocks import AudioBlock, DocumentBlock, ImageBlock, ResourceLinkBlock, ToolResultBlock
+from threadline.model.call_summary import text_of
 from threadline.model.calls import Call
 from threadline.model.entries import AssistantEntry, Entry, UserEntry
 from threadline.model.places import CallId
-from threadline.render import anchor_of, shorten, text_of
+from threadline.render import anchor_of, shorten
 from threadline.render.html.element import EMPTY, el, join
 from threadline.render.html.sections import Scene
 

@@ -7,9 +7,10 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from threadline.errors import BadQuery
+from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Outcome
 from threadline.model.text import count, format_duration
-from threadline.render import shorten, summarize_call, visible
+from threadline.render import shorten, visible
 from threadline.render.html import (
     EMPTY,
     Child,

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
+from threadline.model.call_summary import text_of, value_of
 from threadline.model.calls import Call
 from threadline.model.results import AgentResult, SendMessageResult, WorkflowResult
 from threadline.model.text import AGENT_TOOLS, count, extract_text, short_model_name
-from threadline.render import text_of, value_of
 from threadline.render.html.calls.components import (
     ToolView,
     code_block,

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from threadline.model.call_summary import list_of, text_of, value_of
 from threadline.model.calls import Call, Outcome
 from threadline.model.results import (
     AskUserQuestionResult,
@@ -17,7 +18,7 @@ from threadline.model.results import (
     TodoWriteResult,
 )
 from threadline.model.text import count
-from threadline.render import list_of, shorten, text_of, value_of, visible
+from threadline.render import shorten, visible
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,

@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from msgspec import Struct
 
 from threadline.model.blocks import ToolReferenceBlock
+from threadline.model.call_summary import list_of, number_of, text_of, value_of
 from threadline.model.calls import Call
 from threadline.model.results import (
     GlobResult,
@@ -22,7 +23,7 @@ from threadline.model.results import (
     WebSearchResult,
 )
 from threadline.model.text import count
-from threadline.render import list_of, number_of, shorten, text_of, value_of, visible
+from threadline.render import shorten, visible
 from threadline.render.html.calls.components import (
     ToolView,
     bounded_list,

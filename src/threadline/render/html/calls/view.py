@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from threadline.model.call_summary import FILE_TOOLS, change_tally, summarize_input
 from threadline.model.calls import Call, Outcome
 from threadline.model.results import OtherResult, ToolResult
 from threadline.model.text import format_duration
-from threadline.render import FILE_TOOLS, OUTCOME_MARKS, Detail, change_tally, shorten, summarize_input, visible
+from threadline.render import OUTCOME_MARKS, Detail, shorten, visible
 from threadline.render.html.calls import agents, files, other, planning, search, shell
 from threadline.render.html.calls.components import ToolView, outcome_sentence, render_failure
 from threadline.render.html.calls.other import DEFAULT_VIEW

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from threadline.render import summarize_call, summarize_input
+from threadline.model.call_summary import summarize_call, summarize_input
 
 TODOS = [
     {"content": "read it", "status": "completed"},
