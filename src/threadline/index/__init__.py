@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from threadline.index.activity import TranscriptActivity
     from threadline.index.calls import read_call_input
     from threadline.index.index import Index, IndexStatus
-    from threadline.index.insights import NewInsight, StoredSession
+    from threadline.index.insight.outcome_queries import UnstoredTranscript
+    from threadline.index.insight.outcomes import TranscriptOutcomes
+    from threadline.index.insight.stored_insights import NewInsight, StoredSession
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch, ListedAgent
-    from threadline.index.outcome_queries import UnstoredTranscript
-    from threadline.index.outcomes import TranscriptOutcomes
     from threadline.index.purge import remove_stale_indexes
     from threadline.index.queries import (
         NO_LABELS,
@@ -51,9 +51,9 @@ __getattr__ = lazy_exports(
         "activity": ["TranscriptActivity"],
         "calls": ["read_call_input"],
         "index": ["Index", "IndexStatus"],
-        "insights": ["NewInsight", "StoredSession"],
-        "outcome_queries": ["UnstoredTranscript"],
-        "outcomes": ["TranscriptOutcomes"],
+        "insight.stored_insights": ["NewInsight", "StoredSession"],
+        "insight.outcome_queries": ["UnstoredTranscript"],
+        "insight.outcomes": ["TranscriptOutcomes"],
         "listings": ["AgentList", "CallFilter", "CallList", "EditKey", "FileTouch", "ListedAgent"],
         "purge": ["remove_stale_indexes"],
         "queries": [

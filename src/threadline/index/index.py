@@ -54,10 +54,16 @@ from threadline.model.places import AgentId, Problem, SessionId
 if TYPE_CHECKING:
     from threadline.account import ChargeFilter, Ledger, Rates
     from threadline.index.activity import TranscriptActivity
-    from threadline.index.insights import InsightSelection, NewInsight, OwnedCharges, StoredCauses, StoredSession
+    from threadline.index.insight.outcome_queries import UnstoredTranscript
+    from threadline.index.insight.outcomes import OutcomeReader, TranscriptOutcomes
+    from threadline.index.insight.stored_insights import (
+        InsightSelection,
+        NewInsight,
+        OwnedCharges,
+        StoredCauses,
+        StoredSession,
+    )
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch
-    from threadline.index.outcome_queries import UnstoredTranscript
-    from threadline.index.outcomes import OutcomeReader, TranscriptOutcomes
     from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts, SessionLabels
     from threadline.index.refresh import RefreshResult
     from threadline.index.sql import QueryResult
@@ -429,20 +435,20 @@ class Index:
 
     def outcomes(self, selection: CallFilter) -> OutcomeFacts:
         """What the sessions of a filter produced, each commit, pull request and edit once. Ignores the time range."""
-        from threadline.index.outcome_queries import find_outcomes
+        from threadline.index.insight.outcome_queries import find_outcomes
 
         return find_outcomes(self._connection, selection)
 
     def unstored_outcomes(self, selection: CallFilter) -> list[UnstoredTranscript]:
         """The transcripts of a filter whose outcomes have to be extracted and stored first. Ignores the time range."""
-        from threadline.index.outcome_queries import list_unstored
+        from threadline.index.insight.outcome_queries import list_unstored
 
         return list_unstored(self._connection, selection)
 
     @property
     def outcome_reader(self) -> OutcomeReader:
         """Extracts the outcomes of transcripts, also in forked processes."""
-        from threadline.index.outcomes import OutcomeReader
+        from threadline.index.insight.outcomes import OutcomeReader
 
         return OutcomeReader(self.path)
 
@@ -451,7 +457,7 @@ class Index:
 
         Returns False if the index has changed since, or cannot be written now.
         """
-        from threadline.index.outcomes import store_outcomes
+        from threadline.index.insight.outcomes import store_outcomes
 
         return store_outcomes(self.path, generation, transcripts)
 
@@ -468,13 +474,13 @@ class Index:
 
         `unstored` are outcomes that could not be stored.
         """
-        from threadline.index.tool_queries import read_tool_calls
+        from threadline.index.insight.tool_queries import read_tool_calls
 
         return read_tool_calls(self._connection, selection, by, zone, tools, unstored=unstored)
 
     def result_costs(self, sessions: Iterable[StoredSession]) -> dict[str, ResultCost]:
         """What the results of calls cost, in sessions whose costs are stored."""
-        from threadline.index.tool_queries import read_result_costs
+        from threadline.index.insight.tool_queries import read_result_costs
 
         return read_result_costs(self._connection, [session.number for session in sessions])
 
@@ -512,20 +518,20 @@ class Index:
 
     def select_insights(self, selection: ChargeFilter) -> InsightSelection:
         """The sessions with selected charges, and which of them are stored with the causes of their costs."""
-        from threadline.index.insights import select_insights
+        from threadline.index.insight.stored_insights import select_insights
 
         with self.snapshot():
             return select_insights(self._connection, self._homes, selection)
 
     def stored_causes(self, sessions: Iterable[StoredSession]) -> StoredCauses:
         """What the costs of stored sessions were caused by."""
-        from threadline.index.insights import StoredCauses
+        from threadline.index.insight.stored_insights import StoredCauses
 
         return StoredCauses(self._connection, sessions)
 
     def stored_waste(self, sessions: Iterable[StoredSession], limits: WasteLimits) -> list[Waste]:
         """What stored sessions spent without need; what is below the limits may be missing."""
-        from threadline.index.insights import read_waste
+        from threadline.index.insight.stored_insights import read_waste
 
         return list(read_waste(self._connection, sessions, limits))
 
@@ -534,14 +540,14 @@ class Index:
 
         Returns False if the index has changed since, or cannot be written now.
         """
-        from threadline.index.insights import store_insights
+        from threadline.index.insight.stored_insights import store_insights
 
         return store_insights(self.path, self._homes, generation, insights)
 
     @property
     def owned_charges(self) -> OwnedCharges:
         """Reads the charges that transcripts own, also in forked processes."""
-        from threadline.index.insights import OwnedCharges
+        from threadline.index.insight.stored_insights import OwnedCharges
 
         return OwnedCharges(self.path, self._homes)
 

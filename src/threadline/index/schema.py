@@ -6,7 +6,7 @@ behind a column says what it means; `threadline sql --schema` and docs/index.md 
 
 from __future__ import annotations
 
-from threadline.index.insight_tables import INSIGHTS
+from threadline.index.insight.tables import INSIGHTS
 from threadline.index.store import (
     AGENT_TYPE_SQL,
     FIELDS,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from threadline.index.call_copies import drop_copied_calls
+from threadline.index.insight.call_copies import drop_copied_calls
 from threadline.index.listings import CallFilter, select_transcripts
 from threadline.index.schema import AGENT_SQL, OUTCOME_JOINS_SQL, SESSION_SQL
 from threadline.index.store import decode_path

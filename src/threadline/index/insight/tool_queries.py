@@ -9,7 +9,7 @@ from datetime import tzinfo
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from threadline.index.call_copies import drop_copied_calls
+from threadline.index.insight.call_copies import drop_copied_calls
 from threadline.index.listings import CallFilter, select_transcripts
 from threadline.index.store import decode_path
 from threadline.insight import ResultCost, ToolCall, add_costs, time_key
@@ -17,7 +17,7 @@ from threadline.model.ledger import NONE
 from threadline.model.text import current_tool_name, mcp_server, names_tool
 
 if TYPE_CHECKING:
-    from threadline.index.outcomes import TranscriptOutcomes
+    from threadline.index.insight.outcomes import TranscriptOutcomes
 
 # ruff: noqa: S608 - statements are built from our own names and numbers
 
