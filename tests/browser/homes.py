@@ -7,7 +7,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from tests.browser import long_session
+from tests.browser import long_session, reviewed_session
 from tests.profiles import scale_examples
 from tests.transcripts import Pen, Row, call, meta, prompt, reply, transcript, write
 from tools import demo
@@ -30,6 +30,7 @@ def make_without_long_session(home: Path, megabytes: float = 2) -> None:
     write(home / _FOLDER / f"{PICTURES}.jsonl", *_with_pictures())
     write(home / _FOLDER / f"{GROWING}.jsonl", *_growing())
     write(home / _FOLDER / f"{SHORT}.jsonl", *_short())
+    reviewed_session.make(home / _FOLDER)
 
 
 def picture(width: int, height: int) -> str:

@@ -110,6 +110,14 @@ def find(visit: Visitor) -> None:
     assert page.evaluate("document.activeElement.value") == ""
 
 
+@checks("find-in-session")
+def find_in_session(visit: Visitor) -> None:
+    """The find box opens."""
+    page = visit(SHORT)
+    page.keyboard.press("Control+f")
+    expect(page.locator("form.find input")).to_be_focused()
+
+
 @checks("next-find", "previous-find")
 def next_match(visit: Visitor) -> None:
     """From match to match, and back."""
@@ -277,11 +285,11 @@ def palette(visit: Visitor) -> None:
     page.wait_for_selector("article.item")
 
 
-@checks("home", "sessions", "usage")
+@checks("home", "sessions", "usage", "insight")
 def go_to_pages(visit: Visitor) -> None:
     """The pages that have a key."""
     page = visit("/keys")
-    for key, path in (("h", "/"), ("l", "/sessions"), ("u", "/usage")):
+    for key, path in (("h", "/"), ("l", "/sessions"), ("u", "/usage"), ("i", "/why")):
         page.keyboard.press(key)
         page.wait_for_url(f"{visit.server.address}{path}")
         page.wait_for_load_state()

@@ -73,12 +73,14 @@ def test_marks_abandoned_turns(rewound: Client) -> None:
     assert "3 turns, 1 of them on branches" in text
     note = text.partition('class="branch-note">')[2].partition("</p>")[0]
     assert "1 turn not shown here" in note
-    assert f'href="{_PAGE}?branch=1"' in note
+    assert f'href="{_PAGE}?at={anchor}&amp;branch=1#{anchor}"' in note
 
 
 def test_a_branch_marks_where_it_begins(rewound: Client) -> None:
     """Inside a branch, the fork is marked without a link to the branch itself."""
-    text = rewound.get(f"{_PAGE}?branch=1").text
+    answer = rewound.get(f"{_PAGE}?branch=1")
+    assert answer.headers["location"] == f"{_PAGE}?at=L3&branch=1#L3"
+    text = rewound.get(answer.headers["location"]).text
     assert "this branch begins here" in text
-    assert "abandoned here" not in text
+    assert "Rewound here" not in text
     assert text.index("this branch begins here") < text.index("wrong way", text.index('class="feed"'))

@@ -224,9 +224,9 @@ class FileLinks(Struct, frozen=True):
         del path
         return None
 
-    def branch(self, number: int | None) -> str | None:
+    def branch(self, number: int | None, at: str | None = None) -> str | None:
         """None: a branch is selected when exporting."""
-        del number
+        del number, at
         return None
 
     def image(self, anchor: str, number: int, media_type: str, data: str) -> str | None:

@@ -78,14 +78,17 @@ def session_url(
     return build_url(path, query_pairs, at=at, **query) + (f"#{quote(at, safe='')}" if at else "")
 
 
-def entry_url(session: str | None, agent: str | None, line: int) -> str | None:
-    """Build the URL of an entry of a session, or of one of its agents; None if the session is unknown."""
+def entry_url(session: str | None, agent: str | None, line: int, *, mark: Sequence[str] = ()) -> str | None:
+    """Build the URL of an entry of a session, or of one of its agents; None if the session is unknown.
+
+    `mark` are words that the page highlights in the entry.
+    """
     if session is None:
         return None
     if not agent:
-        return session_url(session, at=f"L{line}")
+        return session_url(session, at=f"L{line}", mark=mark)
     slug = agent_slug(agent)
-    return session_url(session, "agent", slug, at=f"{slug}.L{line}")
+    return session_url(session, "agent", slug, at=f"{slug}.L{line}", mark=mark)
 
 
 def place_url(archive: Archive, transcript: str, line: int) -> str | None:
@@ -212,9 +215,9 @@ class SessionLinks(Struct, frozen=True):
         """The page of a file: which sessions read or changed it."""
         return build_url(FILES, path=path)
 
-    def branch(self, number: int | None) -> str | None:
-        """The page of a branch; None is the main conversation."""
-        return self.this_page(branch=number)
+    def branch(self, number: int | None, at: str | None = None) -> str | None:
+        """The page of a branch, beginning at an entry; None is the main conversation."""
+        return self.this_page(branch=number, at=at)
 
     def image(self, anchor: str, number: int, media_type: str, data: str) -> str | None:  # noqa: ARG002 - by place
         """An image of an entry."""

@@ -107,7 +107,7 @@ class Paths:
         """A link to a file."""
         return f"/files?path={len(path)}"
 
-    def branch(self, number: int | None) -> str | None:
+    def branch(self, number: int | None, at: str | None = None) -> str | None:  # noqa: ARG002
         """A link to a branch."""
         return f"?branch={number}"
 

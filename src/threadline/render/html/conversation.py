@@ -379,10 +379,11 @@ class ConversationRenderer:
         if depth == 0 and item.number == self.scene.view.branch:
             return EMPTY, el("p", "this branch begins here")
         number = len(item.branch.entries)
-        label_text = f"{number:,} {'entry' if number == 1 else 'entries'} abandoned here"
+        label_text = f"Rewound here: {count(number, 'entry', 'entries')} dropped"
         words = shorten(item.text, 140)
-        address = self.scene.links.branch(item.number) if depth == 0 and self.agent.id is None else None
-        label = el("a", f"branch {item.number}", href=address) if address else f"branch {item.number}"
+        at = anchor_of(item.branch.first, self.agent.id)
+        address = self.scene.links.branch(item.number, at) if depth == 0 and self.agent.id is None else None
+        label = el("a", f"View branch {item.number}", href=address) if address else f"branch {item.number}"
         return EMPTY, el("p", label_text, f": “{words}” " if words else " ", label)
 
 

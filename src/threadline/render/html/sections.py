@@ -53,8 +53,8 @@ class Links(Protocol):
     def file(self, path: str) -> str | None:
         """The page of a file: which sessions touched it."""
 
-    def branch(self, number: int | None) -> str | None:
-        """The page of a branch; None is the conversation itself."""
+    def branch(self, number: int | None, at: str | None = None) -> str | None:
+        """The page of a branch, beginning at an entry; None is the conversation itself."""
 
     def image(self, anchor: str, number: int, media_type: str, data: str) -> str | None:
         """The image with this number among the images of an entry; `data` is its base64."""

@@ -4,6 +4,7 @@ import { fetchJson, isAborted, RequestError, withCarriedParameters } from "./fet
 import { copyFromUrl, copyText } from "./copy.js";
 import { showHelp } from "./help.js";
 import { openPalette } from "./palette.js";
+import { isDialogOpen } from "./keys.js";
 import { showStatus } from "./status.js";
 import { nextTheme } from "./theme.js";
 
@@ -101,6 +102,8 @@ export function sessionActions({ session, navigation, windowing, find, panel }) 
     start: queued(() => navigation.goToStart()),
     end: queued(() => navigation.goToEnd()),
     find: () => find.open(),
+    // Pressed again, the key opens the browser's own search, which only sees what is rendered.
+    "find-in-session": () => (find.hasFocus || isDialogOpen() ? false : find.open()),
     "next-find": queued(() => find.step(1)),
     "previous-find": queued(() => find.step(-1)),
     errors: toggle("errors", "1"),
@@ -108,14 +111,17 @@ export function sessionActions({ session, navigation, windowing, find, panel }) 
     thinking: toggle("thinking", "full"),
     calls: toggle("calls", "full"),
     branches: () => nextBranch(session),
-    fold: () => toggleFolds(navigation, windowing),
+    fold: (event) =>
+      event.key === "Enter" && find.hasMatches
+        ? queued(() => find.step(event.shiftKey ? -1 : 1))()
+        : toggleFolds(navigation, windowing),
     raw: togglePanel("raw"),
     state: toggleState,
     "left-panel": () => windowing.scrollAnchor.preserve(() => document.body.classList.toggle("no-side")),
     "right-panel": (event) => panel.reopenOrClose() || toggleState(event),
     "copy-link": (event) => copyText(session.linkTo((clickedItem(event) ?? navigation.current())?.id), "Link"),
     "copy-markdown": (event) => copyMarkdown(session, clickedItem(event) ?? navigation.current()),
-    close: () => find.close() || panel.close(),
+    close: () => find.close() || panel.close() || find.clearMarks(),
   };
 }
 
@@ -178,13 +184,18 @@ function nextBranch(session) {
   }
   const url = new URL(location.href);
   const next = Number(url.searchParams.get("branch") ?? 0) + 1;
-  if (next > count) url.searchParams.delete("branch");
-  else url.searchParams.set("branch", String(next));
+  // The links of the filters lead to the fork, and so does the server for further branches.
+  const link = document.querySelector(`.filters a[data-branch="${next > count ? "" : next}"]`);
+  if (link !== null) {
+    location.assign(link.href);
+    return;
+  }
+  url.searchParams.set("branch", String(next));
   loadView(url, null);
 }
 
 function loadView(url, anchor) {
-  for (const name of ["at", "section"]) url.searchParams.delete(name);
+  for (const name of ["at", "section", "mark"]) url.searchParams.delete(name);
   url.hash = "";
   if (anchor !== null) {
     url.searchParams.set("at", anchor);

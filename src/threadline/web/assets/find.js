@@ -4,21 +4,26 @@ import { fetchJson, isAborted } from "./fetch.js";
 import { clearHighlights, findRanges, highlight } from "./highlight.js";
 
 const DEBOUNCE_MS = 150;
+/** How many words of a search are highlighted. */
+const MAX_MARKS = 12;
 
-/** The find box, its matches, and the current match. */
-export class Find {
+/** The find box, its matches, and the current match. Fires `matches` if the matches change. */
+export class Find extends EventTarget {
   /**
    * @param {import("./session.js").Session} session
    * @param {import("./navigation.js").ItemNavigation} navigation
    * @param {import("./windowing.js").Windowing} windowing
    */
   constructor(session, navigation, windowing) {
+    super();
     this.session = session;
     this.navigation = navigation;
     this.windowing = windowing;
     this.query = "";
-    /** @type {{anchor: string, section: number}[]} */
+    /** @type {{anchor: string, position: number}[]} */
     this.hits = [];
+    /** @type {string[]} the words of a search that led to this page */
+    this.marks = new URLSearchParams(location.search).getAll("mark").slice(0, MAX_MARKS);
     /** The number of all matches; `hits` may be only the first of them. */
     this.total = 0;
     /** The index of the current match; -1 if there is none. */
@@ -32,8 +37,12 @@ export class Find {
     windowing.addEventListener("filled", () => this.#showHighlights());
   }
 
-  /** Find the text in the URL. Go to the first match, unless the URL or the history says where to begin. */
-  async start() {
+  /**
+   * Find the text in the URL. Go to the first match, unless the URL or the history says where to begin.
+   * @param {Promise<unknown>} arrival resolved when the page is at the item in the URL
+   */
+  async start(arrival) {
+    if (this.marks.length > 0) arrival.then(() => this.#showMarks({ reveal: true }));
     const query = new URLSearchParams(location.search).get("find");
     // While a long session was loading, the user may have searched already; that search is in the URL, too.
     if (!query || this.isOpen) return;
@@ -45,6 +54,14 @@ export class Find {
 
   get isOpen() {
     return this.bar !== null && !this.bar.hidden;
+  }
+
+  get hasFocus() {
+    return this.isOpen && document.activeElement === this.input;
+  }
+
+  get hasMatches() {
+    return this.isOpen && this.hits.length > 0;
   }
 
   open({ focus = true } = {}) {
@@ -88,22 +105,42 @@ export class Find {
     if (index < this.hits.length) this.index = index;
   }
 
-  /** The index of the match to start with: the first from the current section on, or the last before it. */
+  /** The index of the match to start with: the first from the current item on, or the last before it. */
   #firstIndex(direction) {
-    const current = Number(this.navigation.current()?.closest(".section")?.dataset.number ?? 1);
-    const index = this.hits.findIndex((hit) => hit.section >= current);
+    const item = this.navigation.current()?.closest(".section > article");
+    const current = Number(item?.ariaPosInSet ?? 1);
+    const index = this.hits.findIndex((hit) => hit.position >= current);
     if (direction > 0) return Math.max(0, index);
     return index > 0 ? index - 1 : this.hits.length - 1;
   }
 
+  /** Remove the highlights of the search that led to this page; false if there are none. */
+  clearMarks() {
+    if (this.marks.length === 0) return false;
+    this.marks = [];
+    const url = new URL(location.href);
+    url.searchParams.delete("mark");
+    history.replaceState(history.state, "", url);
+    clearHighlights();
+    return true;
+  }
+
+  /** Highlight the words of the search in the item that the URL names. */
+  #showMarks({ reveal = false } = {}) {
+    const item = document.getElementById(new URLSearchParams(location.search).get("at") ?? "");
+    if (item === null) return;
+    if (reveal) this.#reveal(item, this.marks);
+    highlight(findAllRanges(item, this.marks), []);
+  }
+
   /** Expand the folds that hide a match. */
-  #reveal(item) {
-    const ranges = findRanges(item, this.query);
+  #reveal(item, words = [this.query]) {
+    const ranges = findAllRanges(item, words);
     const isHidden = (range) => range.startContainer.parentElement.closest("details:not([open])") !== null;
     if (ranges.length > 0 && ranges.every(isHidden)) {
       this.windowing.foldState.reveal(ranges[0].startContainer.parentElement);
     }
-    const first = findRanges(item, this.query)[0]?.getBoundingClientRect();
+    const first = findAllRanges(item, words)[0]?.getBoundingClientRect();
     // In an item that is taller than the window, the match may be far below its top.
     if (first !== undefined && first.bottom > innerHeight) {
       scrollBy({ top: first.top - innerHeight / 3, behavior: "instant" });
@@ -151,6 +188,7 @@ export class Find {
     if (url.href !== location.href) history.replaceState(history.state, "", url);
     this.#showCount();
     this.#showHighlights();
+    this.dispatchEvent(new Event("matches"));
   }
 
   #showCount() {
@@ -164,7 +202,8 @@ export class Find {
 
   #showHighlights() {
     if (this.query === "" || this.hits.length === 0) {
-      clearHighlights();
+      if (this.marks.length > 0) this.#showMarks();
+      else clearHighlights();
       return;
     }
     const current = this.index < 0 ? null : this.hits[this.index].anchor;
@@ -220,6 +259,11 @@ export class Find {
     document.body.append(bar);
     return bar;
   }
+}
+
+/** The ranges in an item that match any of some words. */
+function findAllRanges(item, words) {
+  return words.flatMap((word) => findRanges(item, word));
 }
 
 function createButton(sign, label, action) {

@@ -70,7 +70,8 @@ function isShortcut(event, key) {
   return !(key === "Enter" && target.closest("a, button, summary, input, [role=button]"));
 }
 
-function isDialogOpen() {
+/** Whether a dialog covers the page. */
+export function isDialogOpen() {
   return document.querySelector("dialog[open]") !== null;
 }
 

@@ -58,8 +58,8 @@ async function showSession(session, windowing, navigation, { live, scrollHistory
     await session.loaded;
   }
   panel.start();
-  scrollHistory.restore();
-  find.start();
+  const arrival = Promise.resolve(scrollHistory.restore());
+  find.start(arrival);
   live.start();
   if (wasPreview) await frame.complete();
   const side = document.querySelector(".side");

@@ -43,13 +43,14 @@ KEYS: tuple[Key, ...] = (
     Key(("g g",), "start", "go to the start", "Move"),
     Key(("G",), "end", "go to the end", "Move"),
     Key(("/",), "find", "find in this session; on other pages, go to the search box", "Find"),
+    Key(("Ctrl+f",), "find-in-session", "find in this session; again: the browser's find", "Find", SESSION_KINDS),
     Key(("n",), "next-find", "next match", "Find", SESSION_KINDS),
     Key(("N",), "previous-find", "previous match", "Find", SESSION_KINDS),
     Key(("e",), "errors", "show only errors, or everything again", "Show", SESSION_KINDS),
     Key(
         ("o", "Enter"),
         "fold",
-        "expand or fold the entry; in a list, open the row",
+        "expand or fold the entry; in a list, open the row; while matches are shown, Enter goes to the next",
         "Show",
         (*SESSION_KINDS, *LIST_KINDS),
     ),
@@ -72,7 +73,7 @@ KEYS: tuple[Key, ...] = (
     Key(("?",), "help", "show these shortcuts", "Page"),
     Key(("Escape",), "close", "close what is open", "Page"),
 )
-_KEY_LABELS = {"Escape": "Esc", "Ctrl+k": "Ctrl K"}
+_KEY_LABELS = {"Escape": "Esc", "Ctrl+k": "Ctrl K", "Ctrl+f": "Ctrl F"}
 _KEYS_JSON = json.dumps(to_builtins(KEYS), separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
 KEYS_DATA_BLOCK = Markup(f'<script type="application/json" id="keys">{_KEYS_JSON}</script>')  # noqa: S704 - no `<` is left in it
 """The table as a data block in every page; scripts read it, and browsers do not run it."""

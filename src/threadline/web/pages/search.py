@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _DEFAULT_LIMIT, _MAX_LIMIT = 20, 200
 _MAX_QUERY = 1000
+_MAX_MARKS, _MAX_MARK = 8, 60
+"""How many words are highlighted on the page that a hit leads to, and their longest."""
 _EXAMPLES = (
     ("rate limit", "both words, in one entry"),
     ('"rate limit"', "this phrase"),
@@ -141,7 +143,7 @@ def _result_head(request: PageRequest, hits: Hits, options: _SearchOptions, zone
 
 def _hit_item(request: PageRequest, hit: Hit, zone: tzinfo) -> Child:
     name = urls.session_name(request.archive, hit.session, hit.place.transcript)
-    url = None if hit.gone else urls.entry_url(name, hit.agent, hit.place.line)
+    url = None if hit.gone else urls.entry_url(name, hit.agent, hit.place.line, mark=_matching_words(hit))
     title = shorten(hit.title or "(no title)", 160)
     facts = [
         time_element(hit.timestamp, zone),
@@ -166,6 +168,12 @@ def _more_in_session(request: PageRequest, hit: Hit) -> Child:
     query = f"{request.text('q') or ''} session:{hit.session}"
     url = urls.build_url(urls.SEARCH, q=query, every=True)
     return el("a", f"+{count(hit.more, 'match', 'matches')} in this session", href=url, class_="more")
+
+
+def _matching_words(hit: Hit) -> list[str]:
+    """The words of the snippet that match, each once, as they are written."""
+    words = dict.fromkeys(hit.snippet[start:end].casefold() for start, end in hit.highlights)
+    return [word for word in words if len(word) <= _MAX_MARK][:_MAX_MARKS]
 
 
 def highlight_snippet(hit: Hit) -> list[Child]:

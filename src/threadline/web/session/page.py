@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from threadline.errors import NotFound
 from threadline.load import read_beginning
 from threadline.model.text import count
-from threadline.render import AgentDetail, View, agent_slug, shorten
+from threadline.render import AgentDetail, Detail, View, agent_slug, shorten
 from threadline.render.html import EMPTY, ConversationRenderer, Scene, Section, Value, el, facts_row, icon, join
 from threadline.web import urls
 from threadline.web.request import Fragment, Page, PageRequest, PageResult, Redirect
@@ -29,6 +29,7 @@ from threadline.web.session.view import (
     PositionIndex,
     SessionView,
     branch_note,
+    branch_url,
     first_section_of,
     parse_view,
     part_of,
@@ -38,7 +39,11 @@ from threadline.web.session_cache import AgentDrawing, CachedSession
 from threadline.web.urls import SessionLinks, escape_segment
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from markupsafe import Markup
+
+    from threadline.archive import Archive
 
 LONG_BYTES = 6 * 1024 * 1024
 """A main transcript of this size takes noticeably long to read."""
@@ -47,7 +52,8 @@ FILLED_SECTIONS = 3
 _MAX_QUICK_BYTES, _MAX_QUICK_FILES = 4 * 1024 * 1024, 60
 """Up to this size and this many neighbours, related sessions are looked up for every page: about a millisecond each."""
 _PREVIEW_BYTES, _PREVIEW_ENTRIES = 1024 * 1024, 1000
-_PREVIEW_PARAMETERS = frozenset({"find", "tz", "raw", "state"})
+_UNFOCUSED: dict[str, Any] = {"thinking": Detail.FOLD, "calls": Detail.FOLD}
+_PREVIEW_PARAMETERS = frozenset({"find", "mark", "tz", "raw", "state"})
 
 
 class OpenedSession(Struct, frozen=True):
@@ -84,11 +90,15 @@ def session_page(request: PageRequest) -> PageResult:
     opened = open_session(request, with_new_costs=True)
     session, view, drawing = opened.session, opened.view, opened.drawing
     at = request.text("at")
+    branch = view.view.branch
+    if branch is not None and at is None and not request.wants_data and not _has_position(request):
+        return Redirect(branch_url(session.agent(view.agent), view, branch, branch))
     position = resolve_anchor(session, view, drawing, at) if at is not None else None
     if isinstance(position, Redirect):
-        return _keep_find(position, request)
+        return _keep_words(position, request)
     if position is not None and at is not None and position.anchor != at and not position.near:
-        return Redirect(view.links.this_page(at=position.anchor, find=request.text("find"), side=request.text("side")))
+        redirect = Redirect(view.links.this_page(at=position.anchor, side=request.text("side")))
+        return _keep_words(redirect, request)
     section, part = request.optional_number("section", least=1), request.optional_number("part", least=1)
     window = feed_window(drawing, section, position, part)
     turn = request.optional_number("turn") or _first_turn(drawing, window, position)
@@ -142,11 +152,34 @@ def _build_frame(request: PageRequest, opened: OpenedSession, part: int, turn: i
     return _SessionFrame(
         facts=head,
         head=render_head(head),
-        filters=render_filters(session.session, agent, view),
+        filters=render_filters(session.session, agent, view, _filter_counts(opened, archive, zone)),
         branch_note=branch_note(agent, view),
         side=render_side(agent, view.links, turn, recent),
         usage_strip=render_usage_strip(session, view, opened.drawing, archive, part),
     )
+
+
+def _filter_counts(opened: OpenedSession, archive: Archive, zone: tzinfo) -> str:
+    """How many entries the filters show: `2 of 25 errors, 2 of 210 prompts and replies`; empty without a filter."""
+    session, view = opened.session, opened.view
+    unfiltered = replace(view.view, kinds=(), tools=(), errors=False, **(_UNFOCUSED if view.focus else {}))
+    filters: dict[str, View] = {}
+    if view.view.errors:
+        filters["errors"] = replace(unfiltered, errors=True)
+    if view.focus:
+        filters["prompts and replies"] = replace(view.view, tools=(), errors=False)
+    elif view.view.kinds:
+        filters[f"entries of kind {' or '.join(view.view.kinds)}"] = replace(unfiltered, kinds=view.view.kinds)
+    if view.view.tools:
+        filters[f"calls of {shorten(' or '.join(view.view.tools), 60)}"] = replace(unfiltered, tools=view.view.tools)
+    if len(filters) == 1:
+        filters = {"entries": unfiltered}
+    shown = len(opened.drawing.renderer.items)
+    totals = {
+        name: len(session.drawing(view.agent, each, view.links, archive, zone).renderer.items)
+        for name, each in filters.items()
+    }
+    return ", ".join(f"{shown:,} of {total:,} {name}" for name, total in totals.items())
 
 
 def _main_attributes(opened: OpenedSession, part: int) -> dict[str, Value]:
@@ -164,14 +197,19 @@ def _main_attributes(opened: OpenedSession, part: int) -> dict[str, Value]:
     }
 
 
-def _keep_find(redirect: Redirect, request: PageRequest) -> Redirect:
-    """Add the search text of the request to a redirect."""
-    words = request.text("find")
+def _has_position(request: PageRequest) -> bool:
+    """Whether a request says where the page begins."""
+    return any(request.text(name) is not None for name in ("at", "section", "part", "turn"))
+
+
+def _keep_words(redirect: Redirect, request: PageRequest) -> Redirect:
+    """Add the text to find and the words to highlight to a redirect."""
+    words = [(name, value) for name, value in request.query if name in {"find", "mark"} and value]
     if not words:
         return redirect
-    path, mark, anchor = redirect.url.partition("#")
-    query = urlencode({"find": words}, errors="replace")
-    return Redirect(f"{path}{'&' if '?' in path else '?'}{query}{mark}{anchor}", redirect.branch)
+    path, hash_sign, anchor = redirect.url.partition("#")
+    query = urlencode(words, errors="replace")
+    return Redirect(f"{path}{'&' if '?' in path else '?'}{query}{hash_sign}{anchor}", redirect.branch)
 
 
 def _panel_links(request: PageRequest, session: CachedSession) -> Markup:

@@ -315,9 +315,13 @@ def find_page(request: PageRequest) -> PageResult:
 
 
 class Match(Struct, frozen=True):
-    """An item that contains the text: its anchor, section and kind, and the text around the first match."""
+    """An item that contains the text: its anchor, position among all items (from 1), section and kind.
+
+    `snippet` is the text around the first match.
+    """
 
     anchor: str
+    position: int
     section: int
     kind: str
     snippet: str
@@ -337,14 +341,14 @@ def find_text(drawing: AgentDrawing, words: str) -> tuple[list[Match], int]:
     matches: list[Match] = []
     total = 0
     for section in drawing.renderer.sections:
-        for placed in drawing.renderer.items[section.start : section.stop]:
+        for position, placed in enumerate(drawing.renderer.items[section.start : section.stop], section.start + 1):
             text = "\n".join(_item_texts(placed.item))
             at = fold_text(text).find(needle)
             if at < 0:
                 continue
             total += 1
             if len(matches) < MAX_MATCHES:
-                matches.append(Match(placed.anchor, section.number, placed.kind, _snippet(text, at)))
+                matches.append(Match(placed.anchor, position, section.number, placed.kind, _snippet(text, at)))
     return matches, total
 
 

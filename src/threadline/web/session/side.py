@@ -22,7 +22,7 @@ from threadline.render import (
 from threadline.render.html import EMPTY, Child, el, join, time_element
 from threadline.summary import SessionFilter
 from threadline.web import urls
-from threadline.web.session.view import ALL_KINDS, SessionView
+from threadline.web.session.view import ALL_KINDS, SessionView, branch_url
 from threadline.web.urls import SessionLinks, carried_inputs, hidden_inputs
 
 if TYPE_CHECKING:
@@ -142,11 +142,12 @@ def recent_sessions(archive: Archive, current: str, zone: tzinfo) -> Markup:
     return el("ol", rows, class_="recent")
 
 
-def render_filters(session: Session, agent: Agent, view: SessionView) -> Markup:
-    """Render the filters: what of the conversation is shown."""
+def render_filters(session: Session, agent: Agent, view: SessionView, counts: str = "") -> Markup:
+    """Render the filters: what of the conversation is shown. `counts` says how many entries that is."""
     return el(
         "nav",
         *_view_chips(view),
+        el("span", counts, class_="count") if counts else EMPTY,
         *_branch_chips(agent, view),
         _filter_form(session, agent, view),
         class_="filters",
@@ -191,11 +192,12 @@ def _branch_chips(agent: Agent, view: SessionView) -> Iterator[Markup]:
     if not agent.branches:
         return
     links, chosen = view.links, view.view.branch
-    yield _chip("Conversation", links.this_page(branch=None), is_chosen=chosen is None, data_branch="")
+    main = links.this_page(branch=None) if chosen is None else branch_url(agent, view, chosen, None)
+    yield _chip("Conversation", main, is_chosen=chosen is None, data_branch="")
     for number, branch in list(enumerate(agent.branches, 1))[:_MAX_BRANCHES]:
         yield _chip(
             f"Branch {number}",
-            links.this_page(branch=number),
+            branch_url(agent, view, number, number),
             is_chosen=number == chosen,
             data_branch=number,
             title=f"Abandoned: {len(branch.entries):,} entries",

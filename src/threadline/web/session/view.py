@@ -24,6 +24,7 @@ from threadline.render import (
     View,
     abandoned_turns,
     agent_slug,
+    anchor_of,
     branch_number,
     branch_numbers,
     leading_entries,
@@ -249,22 +250,28 @@ def branch_note(agent: Agent, view: SessionView) -> Markup:
     abandoned = abandoned_turns(agent)
     if not abandoned:
         return EMPTY
-    links, chosen = view.links, view.view.branch
+    chosen = view.view.branch
     if chosen is not None:
-        back = el("a", "Back to the main conversation", href=links.this_page(branch=None))
+        back = el("a", "Back to the main conversation", href=branch_url(agent, view, chosen, None))
         return el("p", f"Abandoned branch {chosen} of {len(agent.branches)}. ", back, class_="branch-note")
     turns = sum(map(len, abandoned.values()))
     more = len(abandoned) - _MAX_BRANCH_LINKS
     rest = f", and {count(more, 'more branch', 'more branches')}" if more > 0 else ""
     text = f"Rewound or edited: {count(turns, 'turn')} not shown here, on "
-    return el("p", text, *_branch_links(abandoned, view), rest, class_="branch-note")
+    return el("p", text, *_branch_links(agent, abandoned, view), rest, class_="branch-note")
 
 
-def _branch_links(abandoned: Mapping[int, list[Turn]], view: SessionView) -> Iterator[Child]:
+def branch_url(agent: Agent, view: SessionView, number: int, shown: int | None) -> str:
+    """The place where a branch leaves the conversation, on the page of a branch or of the conversation (None)."""
+    anchor = anchor_of(agent.branches[number - 1].first, agent.id)
+    return view.links.this_page(branch=shown, at=f"{anchor}-0" if shown is None else anchor)
+
+
+def _branch_links(agent: Agent, abandoned: Mapping[int, list[Turn]], view: SessionView) -> Iterator[Child]:
     for at, (number, turns) in enumerate(list(abandoned.items())[:_MAX_BRANCH_LINKS]):
         first, last = turns[0].number, turns[-1].number
         label = f"turn {first:,}" if first == last else f"turns {first:,} to {last:,}"
         if at:
             yield ", "
-        yield el("a", f"branch {number}", href=view.links.this_page(branch=number))
+        yield el("a", f"branch {number}", href=branch_url(agent, view, number, number))
         yield f" ({label})"
