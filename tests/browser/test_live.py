@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser import homes
 from tests.browser.paths import GROWING
 from tests.browser.visitor import Visitor
-from tests.transcripts import Pen, line, reply
+from tests.transcripts import Pen, Row, line, prompt, reply
 
 _NUMBERS = count()
 """Numbers of replies: every test of a worker appends to the same file."""
@@ -32,11 +33,18 @@ class Writer:
 
     def __call__(self, text: str) -> None:
         """Append a reply to the last entry."""
+        self._append(reply(text))
+
+    def prompt(self, text: str) -> None:
+        """Append a prompt to the last entry."""
+        self._append(prompt(text))
+
+    def _append(self, step: Callable[[Pen], Iterator[Row]]) -> None:
         last = json.loads(self._path.read_bytes().splitlines()[-1])
         pen = _new_pen(next(_NUMBERS))
         pen.parent = last["uuid"]
         with self._path.open("ab") as file:
-            file.write(line(next(reply(text)(pen))))
+            file.write(line(next(step(pen))))
 
 
 def _new_pen(number: int) -> Pen:
@@ -145,15 +153,16 @@ def test_a_hidden_tab_catches_up(visit: Visitor, append_reply: Writer) -> None:
     expect(page.get_by_text("While nobody looked.")).to_be_in_viewport()
 
 
-def test_a_list_offers_to_reload(visit: Visitor, append_reply: Writer) -> None:
-    """A list does not change by itself, and offers to reload."""
-    page = visit("/sessions")
+@pytest.mark.parametrize("path", ["/sessions", "/"])
+def test_lists_follow_the_transcripts(visit: Visitor, append_reply: Writer, path: str) -> None:
+    """D19: the list and the home page show the last prompt of a growing session without a reload. The focus stays."""
+    page = visit(path)
+    row = page.locator("tr, li").filter(has=page.locator(f'a[href="{GROWING}"]')).first
+    row.get_by_role("link").first.focus()
     page.wait_for_timeout(1500)
-    expect(page.locator("p.changed")).to_have_count(0)
-    append_reply("Somewhere else.")
-    expect(page.locator("p.changed")).to_contain_text("Reload")
-    with page.expect_navigation():
-        page.locator("p.changed button").click()
+    append_reply.prompt("Typed while the list was open")
+    expect(row).to_contain_text("Typed while the list was open")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == GROWING
 
 
 def test_the_header_and_the_map_are_updated(visit: Visitor, append_reply: Writer) -> None:

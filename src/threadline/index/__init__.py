@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from threadline.index.refresh import RefreshResult, rebuild_index, refresh_index
     from threadline.index.schema import PRIVATE, TABLES, VIEWS
+    from threadline.index.session_details import SessionDetails
     from threadline.index.sql import QueryResult, error_position, timeout_message, unique_names
     from threadline.index.store import FIELDS, DamagedIndex, cache_folder, index_path, list_indexes, open_read_only
     from threadline.index.summaries import SessionBrief
@@ -71,6 +72,7 @@ __getattr__ = lazy_exports(
         ],
         "refresh": ["RefreshResult", "rebuild_index", "refresh_index"],
         "schema": ["PRIVATE", "TABLES", "VIEWS"],
+        "session_details": ["SessionDetails"],
         "sql": ["QueryResult", "error_position", "timeout_message", "unique_names"],
         "store": ["DamagedIndex", "FIELDS", "cache_folder", "index_path", "list_indexes", "open_read_only"],
         "summaries": ["SessionBrief"],

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from threadline.index.listings import AgentList, CallFilter, CallList, EditKey, FileTouch
     from threadline.index.queries import Activity, EntryTable, FullText, ProblemList, SessionFacts, SessionLabels
     from threadline.index.refresh import RefreshResult
+    from threadline.index.session_details import SessionDetails
     from threadline.index.sql import QueryResult
     from threadline.index.summaries import IndexedSummaries, SessionBrief
     from threadline.index.vocabulary import Vocabulary
@@ -495,6 +496,12 @@ class Index:
         from threadline.index.queries import count_calls
 
         return count_calls(self._connection, sessions)
+
+    def session_details(self, sessions: Collection[str]) -> dict[str, SessionDetails]:
+        """What lists show about each of these sessions beside its summary, by id."""
+        from threadline.index.session_details import read_session_details
+
+        return read_session_details(self._connection, sessions)
 
     def tool_counts(self) -> dict[str, int]:
         """The number of calls of each tool by its current name, largest first."""

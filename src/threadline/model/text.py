@@ -68,7 +68,7 @@ _MAX_TITLE_LENGTH = 200
 
 
 class TitleSource(StrEnum):
-    """Where a session's title comes from, best first: Claude Code's order, then the plan that began the session."""
+    """Where a session's title comes from."""
 
     CUSTOM = "custom-title"
     AI = "ai-title"
@@ -89,23 +89,38 @@ class Title(Struct, frozen=True):
         return self.text
 
 
-# The first prompt, else the first plan, else the first command.
-_SOURCES_BY_RANK = {
-    "prompt": TitleSource.FIRST_PROMPT,
-    "plan": TitleSource.PLAN,
-    "command": TitleSource.FIRST_PROMPT,
-}
+_MIN_TITLE_LENGTH = 12
+_MIN_WIDE_TITLE_LENGTH = 5
+
+
+def is_fragment(text: str) -> bool:
+    """Whether a text is too short to recognise a session by: `1`, `continue`, `yes please`.
+
+    >>> is_fragment("looks good"), is_fragment("Fix the login page"), is_fragment("ログインを直して")
+    (True, False, False)
+    """
+    folded = " ".join(text.split())
+    return len(folded) < (_MIN_TITLE_LENGTH if folded.isascii() else _MIN_WIDE_TITLE_LENGTH)
 
 
 def choose_title(entry_titles: Mapping[str, str], act_titles: Mapping[str, str]) -> Title:
-    """Choose the title from those in entries, by source, and the first texts of acts, by rank."""
-    titles = dict(entry_titles)
-    for rank, source in _SOURCES_BY_RANK.items():
-        if rank in act_titles:
-            titles[source.value] = act_titles[rank]
-            break
-    source = next((source for source in TitleSource if source.value in titles), TitleSource.NONE)
-    return Title(shorten_title(titles.get(source.value, "")), source)
+    """Choose the title from those in entries, by source, and the first texts of acts, by rank.
+
+    What somebody or a model chose as the title comes first, then what the session began with. Claude Code prefers the
+    last prompt to the first, but that is often only "continue".
+    """
+    candidates = (
+        (TitleSource.CUSTOM, entry_titles.get(TitleSource.CUSTOM)),
+        (TitleSource.AI, entry_titles.get(TitleSource.AI)),
+        (TitleSource.SUMMARY, entry_titles.get(TitleSource.SUMMARY)),
+        (TitleSource.FIRST_PROMPT, act_titles.get("prompt")),
+        (TitleSource.PLAN, act_titles.get("plan")),
+        (TitleSource.LAST_PROMPT, entry_titles.get(TitleSource.LAST_PROMPT)),
+        (TitleSource.FIRST_PROMPT, act_titles.get("fragment")),
+        (TitleSource.FIRST_PROMPT, act_titles.get("command")),
+    )
+    source, text = next(((source, text) for source, text in candidates if text), (TitleSource.NONE, ""))
+    return Title(shorten_title(text), source)
 
 
 def shorten_title(text: str) -> str:

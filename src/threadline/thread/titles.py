@@ -1,4 +1,4 @@
-"""The title and tag of a session, by the same precedence as Claude Code."""
+"""The title and tag of a session."""
 
 from __future__ import annotations
 
@@ -17,18 +17,14 @@ from threadline.model.entries import (
 )
 from threadline.model.session import Act, ActKind
 from threadline.model.summaries import NO_LINKS, SummaryLinks, SummaryRef, choose_summary
-from threadline.model.text import Title, TitleSource, choose_title
+from threadline.model.text import Title, TitleSource, choose_title, is_fragment
 from threadline.thread.acts import find_acts
 
-_KINDS_BY_RANK = {
-    "prompt": (ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING),
-    "plan": (ActKind.PLAN,),
-    "command": (ActKind.COMMAND, ActKind.SHELL),
-}
+_PROMPT_KINDS = frozenset({ActKind.PROMPT, ActKind.PROGRAMMATIC, ActKind.STEERING})
 
 
 def session_title(entries: Iterable[Entry], acts: Iterable[Act], links: SummaryLinks = NO_LINKS) -> Title:
-    """Return the title: the last custom one, else a model's, else the last prompt, the summary, the first prompt.
+    """Return the title: the last custom one, else a model's, else the summary, the first prompt, the last prompt.
 
     A summary titles the session that has the entry it names, in whatever transcript the summary is; `links` are those
     of other transcripts. If a transcript has no conversation, its own last summary is all there is. If nobody typed a
@@ -72,7 +68,7 @@ def title_from_parts(
 
 def can_summary_replace(source: str) -> bool:
     """Whether a summary titles a session that would otherwise have a title of this source."""
-    return source not in {TitleSource.CUSTOM, TitleSource.AI, TitleSource.LAST_PROMPT}
+    return source not in {TitleSource.CUSTOM, TitleSource.AI}
 
 
 def _title_candidates(entries: list[Entry], acts: Iterable[Act]) -> tuple[dict[str, str], dict[str, str]]:
@@ -119,10 +115,21 @@ def title_in_entry(entry: Entry) -> tuple[str, str] | None:
 
 
 def title_words(act: Act) -> Iterator[tuple[str, str]]:
-    """Yield the texts that an act can give to a title, by rank. The first act of each rank counts."""
-    for rank, kinds in _KINDS_BY_RANK.items():
-        if act.kind in kinds and act.text:
-            yield rank, _plan_heading(act.text) if rank == "plan" else act.text
+    """Yield the text that an act can give to a title, with its rank. The first act of each rank counts.
+
+    A slash command with a task (`/review the login page`) is a prompt. A short prompt is a fragment.
+    """
+    if not act.text:
+        return
+    if act.kind is ActKind.PLAN:
+        yield "plan", _plan_heading(act.text)
+    elif act.kind in _PROMPT_KINDS:
+        yield "fragment" if is_fragment(act.text) else "prompt", act.text
+    elif act.kind is ActKind.COMMAND:
+        task = act.text.partition(" ")[2].strip()
+        yield "prompt" if " " in task and not is_fragment(task) else "command", act.text
+    elif act.kind is ActKind.SHELL:
+        yield "command", act.text
 
 
 def _plan_heading(plan: str) -> str:

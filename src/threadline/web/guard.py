@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from threadline.json_values import encode_json
-from threadline.render.html import el, join, render_page
+from threadline.render.html import el, icon, join, render_page
 from threadline.web import urls
 from threadline.web.access import redirect_page
 
@@ -65,6 +65,10 @@ _OTHER_HOST = (
     f"server on this machine gets its cookie. {_OPEN_PRINTED_URL} If the browser cannot find that host, start "
     "`threadline serve --host-name address` instead. Scripts can use this address with a token (`--api-token`)."
 )
+
+_STYLE_PATH = f"{urls.ASSETS}/style.css"
+"""The style sheet, which says nothing about the user: pages that refuse a request have it, too."""
+_HEADINGS = {HTTPStatus.FORBIDDEN: "This page needs a link"}
 
 _Headers = dict[bytes, list[bytes]]
 
@@ -111,7 +115,7 @@ class Guard:
         if fault := _find_cross_site_fault(headers):
             return refusal(fault, HTTPStatus.FORBIDDEN, is_data=is_data)
         browser = self._find_browser(headers)
-        if browser is None and not is_script:
+        if browser is None and not is_script and scope["path"] != _STYLE_PATH:
             return refusal(_OPEN_PRINTED_URL, HTTPStatus.FORBIDDEN, is_data=is_data)
         scope[BROWSER_KEY] = browser
         return None
@@ -125,7 +129,7 @@ class Guard:
         match = _HOST.match(hosts[0]) if len(hosts) == 1 else None
         if match is None or match[1] not in {self._host, *_LOOPBACK_NAMES}:
             return f"The Host header names another host. {_OPEN_PRINTED_URL}"
-        if match[1] != self._host and not is_script:
+        if match[1] != self._host and not is_script and scope["path"] != _STYLE_PATH:
             return _OTHER_HOST
         origins = headers.get(b"origin", [])
         is_own = all(origin.lower() == b"http://" + hosts[0] for origin in origins)
@@ -200,8 +204,10 @@ def refusal(reason: str, status: HTTPStatus, *, is_data: bool = False) -> Respon
     """Build a page, or a JSON object, that contains only the reason."""
     if is_data:
         return Response(encode_json({"error": reason}), status, media_type="application/json")
-    main = join((el("h1", status.phrase), el("p", reason)))
-    return HTMLResponse(str(render_page(f"{status.phrase} · threadline", main, kind="refused")), status)
+    brand = el("p", icon("thread"), "threadline", class_="brand")
+    main = join((brand, el("h1", _HEADINGS.get(status, status.phrase)), el("p", reason)))
+    style = el("link", rel="stylesheet", href=_STYLE_PATH)
+    return HTMLResponse(str(render_page(f"{status.phrase} · threadline", main, kind="refused", head=style)), status)
 
 
 def _find_cross_site_fault(headers: _Headers) -> str | None:

@@ -42,6 +42,13 @@ class InsightPreparation:
         self._checked = ""
         self._failed = ""
 
+    def is_stored(self, archive: Archive) -> bool:
+        """Whether nothing has to be prepared. This starts nothing."""
+        generation = archive.open_index().generation
+        if self._progress is None and generation != self._checked and archive.unstored_insights() == 0:
+            self._checked = generation
+        return self._progress is None and generation == self._checked
+
     def pending(self, archive: Archive) -> PreparationProgress | None:
         """Return the progress of the preparation, which is started if there is much to read; None if there is not.
 

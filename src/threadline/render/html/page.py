@@ -39,7 +39,7 @@ def render_page(
         head,
     )
     body_elements = (
-        el("a", "Skip to content", href="#main", class_="skip"),
+        el("a", "Skip to content", href="#main", class_="skip") if top else EMPTY,
         top,
         el("main", main, id="main", **attributes),
         after,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from math import floor, log10
+from math import ceil, floor, log10, sqrt
 
 from markupsafe import Markup
 from msgspec import Struct
@@ -201,17 +200,13 @@ def _calendar_cells(
 
 
 def _month_labels(monday: date) -> Iterator[Markup]:
-    """The name of each month above its first week, if there is enough space."""
-    before = -_MONTH_LABEL_WEEKS
-    for week in range(_WEEKS):
-        sunday = monday + timedelta(days=7 * week + 6)
-        if (
-            (sunday.day <= _DAYS_PER_WEEK or week == 0)
-            and week - before >= _MONTH_LABEL_WEEKS
-            and week <= _WEEKS - _MONTH_LABEL_WEEKS + 1
-        ):
-            before = week
-            yield svg_text(_CALENDAR_LEFT + week * _CALENDAR_PITCH, 10, f"{sunday:%b}", "label")
+    """The name of each month above its first week. The first month may begin before, and yields to the second."""
+    sundays = [monday + timedelta(days=7 * week + 6) for week in range(_WEEKS)]
+    starts = [week for week, sunday in enumerate(sundays) if sunday.day <= _DAYS_PER_WEEK]
+    first = [0] if starts[0] >= _MONTH_LABEL_WEEKS else []
+    for week in (*first, *starts):
+        if week <= _WEEKS - _MONTH_LABEL_WEEKS + 1:
+            yield svg_text(_CALENDAR_LEFT + week * _CALENDAR_PITCH, 10, f"{sundays[week]:%b}", "label")
 
 
 def _calendar_legend() -> Child:
@@ -317,23 +312,22 @@ def ticks(most: float, about: int = 4) -> list[float]:
 
 
 class ShadeScale:
-    """Assigns shades to values. Each shade covers about the same number of positive values."""
+    """Assigns shades to values by their square root, so that a shade says how large a value is.
+
+    Small values still differ from zero and from each other, and only values near the largest have the darkest shade.
+    """
 
     def __init__(self, values: Iterable[float]) -> None:
-        self._bounds = _shade_bounds(sorted(value for value in values if value > 0))
+        self._most = max((value for value in values if value > 0), default=1.0)
 
     def of(self, value: float) -> int:
         """The shade of a value, from 0 (for zero) to 4.
 
-        >>> shades = ShadeScale([1, 2, 3, 4])
-        >>> [shades.of(value) for value in (0, 1, 2, 3, 4)]
+        >>> shades = ShadeScale([5, 40, 85, 232])
+        >>> [shades.of(value) for value in (0, 5, 40, 85, 232)]
         [0, 1, 2, 3, 4]
         """
-        return 0 if value <= 0 else min(SHADES, bisect_left(self._bounds, value) + 1)
-
-
-def _shade_bounds(values: Sequence[float]) -> list[float]:
-    return [values[(len(values) * part - 1) // SHADES] for part in range(1, SHADES)] if values else []
+        return 0 if value <= 0 else min(SHADES, ceil(SHADES * sqrt(value / self._most)))
 
 
 def chart(

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
 
 from markupsafe import Markup
 from msgspec import Struct
 
-from threadline.model.text import format_duration, short_model_name
+from threadline.model.text import count, format_duration, format_time, short_model_name
+from threadline.model.times import in_zone
 from threadline.render import shorten
-from threadline.render.html.element import EMPTY, Child, amount_element, el, project_link, time_element
+from threadline.render.html.element import (
+    EMPTY,
+    Child,
+    amount_element,
+    el,
+    facts_row,
+    project_link,
+    time_element,
+)
 
 
 class Column(Struct, frozen=True):
@@ -24,11 +33,15 @@ class Column(Struct, frozen=True):
 
 
 class TableRow(Struct, frozen=True):
-    """A row, whose first cell is its heading. `item`: the row can be selected with keys."""
+    """A row, whose first cell is its heading. `item`: the row can be selected with keys.
+
+    `is_group`: its only cell is the heading of the rows below.
+    """
 
     cells: Sequence[Child]
     kind: str | None = None
     item: bool = False
+    is_group: bool = False
 
 
 def render_table(
@@ -74,6 +87,8 @@ def folded_table(summary: str, inside: Child) -> Markup:
 
 
 def _render_row(row: TableRow, columns: Sequence[Column], heading: int) -> Markup:
+    if row.is_group:
+        return el("tr", el("th", row.cells[0], scope="colgroup", colspan=len(columns)), class_="group")
     cells = [
         el("th", cell, scope="row", class_=column.kind) if at == heading else el("td", cell, class_=column.kind)
         for at, (cell, column) in enumerate(zip(row.cells, columns, strict=True))
@@ -86,6 +101,8 @@ def _caption_text(caption: Child) -> str:
 
 
 _MAX_TITLE = 160
+_MAX_PROMPT = 140
+_SAME_START = 40
 
 
 class SessionRow(Struct, frozen=True, rename={"id": "session"}):
@@ -93,6 +110,7 @@ class SessionRow(Struct, frozen=True, rename={"id": "session"}):
 
     `shared` is what it shares with other sessions, which it is counted for. `unlisted` says why a row is not a session.
     `started` and `ended` are the times of the conversation; `last` is when the file was modified if it has no times.
+    `files` were changed. `started_agents` are all agents, `agents` those that have transcripts.
     """
 
     id: str | None
@@ -114,6 +132,13 @@ class SessionRow(Struct, frozen=True, rename={"id": "session"}):
     unlisted: str | None = None
     started: datetime | None = None
     ended: datetime | None = None
+    last_prompt: str = ""
+    branch: str = ""
+    files: int = 0
+    failed_calls: int = 0
+    started_agents: int = 0
+    compactions: int = 0
+    commits: int = 0
 
     @property
     def duration(self) -> timedelta | None:
@@ -131,7 +156,7 @@ _SESSION_COLUMNS: dict[str, Column] = {
     "turns": Column("Turns", "number"),
     "calls": Column("Calls", "number"),
     "agents": Column("Agents", "number"),
-    "amount": Column("Amount", "number"),
+    "amount": Column("Amount", "number amount"),
     "duration": Column("Duration", "number", "from the first entry to the last"),
 }
 ALL_COLUMNS = tuple(_SESSION_COLUMNS)
@@ -148,43 +173,106 @@ def session_table(
     columns: Iterable[str] = ALL_COLUMNS,
     project_address: Callable[[str], str],
     heads: Callable[[str], Child] | None = None,
+    today: date | None = None,
 ) -> Markup:
-    """A table of sessions. `heads` replaces headings of columns, for example by links."""
+    """A table of sessions. `heads` replaces headings of columns, for example by links.
+
+    With `today`, rows are grouped by the day of their last use, and show only the time of day.
+    """
     names = list(columns)
+    listed = list(rows)
     headings = [_with_heading(_SESSION_COLUMNS[name], heads(name) if heads is not None else None) for name in names]
-    body_rows = [
-        TableRow(
-            [_CELL_RENDERERS[name](row, zone, project_address) for name in names],
-            "running" if row.running else None,
-            item=True,
-        )
-        for row in rows
-    ]
+    most = max((row.amount or Decimal(0) for row in listed), default=Decimal(0))
+    context = _RowContext(zone, project_address, most, is_grouped=today is not None)
+    body_rows: list[TableRow] = []
+    day: date | None = None
+    for row in listed:
+        if today is not None and row.last is not None and (row_day := in_zone(row.last, zone).date()) != day:
+            day = row_day
+            body_rows.append(TableRow([format_day(day, today)], is_group=True))
+        cells = [_CELL_RENDERERS[name](row, context) for name in names]
+        body_rows.append(TableRow(cells, "running" if row.running else None, item=True))
     return render_table(
         caption, headings, body_rows, kind="list sessions", heading=names.index("title"), hidden_caption=True
     )
+
+
+class _RowContext(Struct, frozen=True):
+    """What all rows share: the time zone, the links of projects, and the largest amount."""
+
+    zone: tzinfo
+    project_address: Callable[[str], str]
+    most: Decimal
+    is_grouped: bool
+
+
+def format_day(day: date, today: date) -> str:
+    """A day in words: `Today`, `Yesterday`, `Wednesday 29 July`, with the year if it is another one."""
+    if day == today:
+        return "Today"
+    if day == today - timedelta(days=1):
+        return "Yesterday"
+    return f"{day:%A} {day.day} {day:%B}" + ("" if day.year == today.year else f" {day.year}")
 
 
 def _with_heading(column: Column, head: Child) -> Column:
     return column if head is None else Column(head, column.kind, column.title)
 
 
-def _title_cell(row: SessionRow, _zone: tzinfo, _address: Callable[[str], str]) -> Child:
+def _time_cell(row: SessionRow, context: _RowContext) -> Child:
+    if row.last is None:
+        return EMPTY
+    if not context.is_grouped:
+        return time_element(row.last, context.zone)
+    clock = f"{in_zone(row.last, context.zone):%H:%M}"
+    return el("time", clock, datetime=row.last.isoformat(), title=f"{format_time(row.last)} UTC")
+
+
+def _title_cell(row: SessionRow, _context: _RowContext) -> Child:
     mark = el("span", "running", class_="live good") if row.running else EMPTY
     if row.kept:
         mark = el("span", "kept", class_="kept", title=KEPT_HINT)
-    return el("a", shorten(row.title, _MAX_TITLE) or "(no title)", href=row.address), mark
+    return el("a", shorten(row.title, _MAX_TITLE) or "(no title)", href=row.address), mark, session_detail(row)
 
 
-_CellRenderer = Callable[[SessionRow, tzinfo, Callable[[str], str]], Child]
+def session_detail(row: SessionRow) -> Child:
+    """The second line of a row: the last prompt, and what happened in the session."""
+    agents = max(row.agents, row.started_agents)
+    prompt = shorten(row.last_prompt, _MAX_PROMPT)
+    facts: list[Child] = [
+        el("span", shorten(row.branch, 40), class_="git", title="git branch") if row.branch else None,
+        count(row.files, "file") if row.files else None,
+        el("span", count(agents, "agent"), class_="agent") if agents else None,
+        el("span", f"{row.failed_calls:,} failed", class_="bad") if row.failed_calls else None,
+        el("span", count(row.commits, "commit"), class_="good") if row.commits else None,
+        count(row.compactions, "compaction") if row.compactions else None,
+        el("q", prompt) if prompt and prompt[:_SAME_START] != shorten(row.title, _MAX_PROMPT)[:_SAME_START] else None,
+    ]
+    return facts_row(facts) if any(facts) else EMPTY
+
+
+def _amount_cell(row: SessionRow, context: _RowContext) -> Child:
+    """The amount, and a bar that compares it with the largest in the list."""
+    if not row.amount or not context.most:
+        return amount_element(row.amount, row.unpriced)
+    return share_bar(row.amount / context.most), amount_element(row.amount, row.unpriced)
+
+
+def _agents_cell(row: SessionRow, _context: _RowContext) -> Child:
+    number = max(row.agents, row.started_agents)
+    missing = number - row.agents
+    return el("span", f"{number:,}", title=f"{missing:,} without a transcript" if missing else None) if number else ""
+
+
+_CellRenderer = Callable[[SessionRow, _RowContext], Child]
 _CELL_RENDERERS: dict[str, _CellRenderer] = {
-    "time": lambda row, zone, _address: time_element(row.last, zone),
+    "time": _time_cell,
     "title": _title_cell,
-    "project": lambda row, _zone, address: project_link(row.project, address(row.project)),
-    "model": lambda row, _zone, _address: shorten(short_model_name(row.model), 40),
-    "turns": lambda row, _zone, _address: f"{row.turns:,}",
-    "calls": lambda row, _zone, _address: f"{row.calls:,}" if row.calls else "",
-    "agents": lambda row, _zone, _address: f"{row.agents:,}" if row.agents else "",
-    "amount": lambda row, _zone, _address: amount_element(row.amount, row.unpriced),
-    "duration": lambda row, _zone, _address: format_duration(row.duration),
+    "project": lambda row, context: project_link(row.project, context.project_address(row.project)),
+    "model": lambda row, _context: shorten(short_model_name(row.model), 40),
+    "turns": lambda row, _context: f"{row.turns:,}",
+    "calls": lambda row, _context: f"{row.calls:,}" if row.calls else "",
+    "agents": _agents_cell,
+    "amount": _amount_cell,
+    "duration": lambda row, _context: format_duration(row.duration),
 }

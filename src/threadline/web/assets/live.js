@@ -1,6 +1,7 @@
-// Live updates: an open session grows with its transcript, and a list says when it is out of date.
+// Live updates: an open session grows with its transcript, and lists show what changed.
 
 import { fetchJson, isAborted, RequestError, setExists } from "./fetch.js";
+import { createListUpdater } from "./list.js";
 import { Section } from "./section.js";
 import { setLastingStatus } from "./status.js";
 import { remainingScroll } from "./visibility.js";
@@ -167,22 +168,12 @@ function truncationMessage(count) {
   return `The transcript was truncated: ${removed} removed.`;
 }
 
-/** On a list: show once that it is out of date. */
+/** On a list: update the rows when a session changes. */
 export function watchList() {
-  let isShown = false;
+  const update = createListUpdater();
   subscribe("/live", (session) => {
     // The first event, without a session, is not a change.
-    if (isShown || session === "") return;
-    isShown = true;
-    const line = document.createElement("p");
-    line.className = "changed";
-    line.setAttribute("role", "status");
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = "Sessions have changed. Reload";
-    button.addEventListener("click", () => location.reload());
-    line.append(button);
-    document.body.append(line);
+    if (session !== "") update();
   });
 }
 

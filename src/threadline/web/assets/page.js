@@ -7,6 +7,7 @@ import { FoldState } from "./fold_state.js";
 import { ScrollHistory } from "./history.js";
 import { handleClicks, handleFeedKeys, handleKeys, readShortcuts } from "./keys.js";
 import { Live, watchList } from "./live.js";
+import { startFilters } from "./list.js";
 import { ItemNavigation } from "./navigation.js";
 import { Panel } from "./panel.js";
 import { ScrollStrip } from "./scroll_strip.js";
@@ -17,7 +18,7 @@ import { followTheme } from "./theme.js";
 import { TurnList } from "./turn_list.js";
 import { Windowing } from "./windowing.js";
 
-/** Pages with lists that say when they are out of date. */
+/** Pages with lists that follow the transcripts. */
 const LIST_PAGES = ["home", "sessions"];
 
 function start() {
@@ -30,6 +31,7 @@ function start() {
   startStatus();
   startCopyButtons();
   followTheme();
+  startFilters();
   if (LIST_PAGES.some((kind) => document.body.classList.contains(kind))) watchList();
 }
 

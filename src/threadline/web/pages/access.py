@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse
 
 from threadline.model.text import count
 from threadline.model.times import parse_zone
-from threadline.render.html import Child, el, join, render_page, time_element
+from threadline.render.html import Child, el, icon, join, render_page, time_element
 from threadline.web import urls
 from threadline.web.access import LINK_SECONDS, MAX_SECONDS
 from threadline.web.request import Page
@@ -65,8 +65,9 @@ def logged_out_page() -> HTMLResponse:
         "This browser is logged out. To come back, press Enter in the terminal where `threadline serve` runs, and open "
         "the link that it prints."
     )
-    main = join((el("h1", "Logged out"), el("p", text)))
-    return HTMLResponse(str(render_page("Logged out · threadline", main, kind="refused")), HTTPStatus.OK)
+    main = join((el("p", icon("thread"), "threadline", class_="brand"), el("h1", "Logged out"), el("p", text)))
+    style = el("link", rel="stylesheet", href=f"{urls.ASSETS}/style.css")
+    return HTMLResponse(str(render_page("Logged out · threadline", main, kind="refused", head=style)), HTTPStatus.OK)
 
 
 def _page(*content: Child, data: object = None) -> Page:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from threadline.files import escape_path
 from threadline.model.ledger import Sum
 from threadline.model.text import count, format_time
+from threadline.model.times import in_zone
 from threadline.render import shorten
 from threadline.render.html import Child, SessionRow, el, join, session_table, time_zone_note
 from threadline.web import urls
@@ -60,7 +62,7 @@ def sessions_page(request: PageRequest) -> Page:
         (
             el("div", el("h1", count(total, "session")), time_zone_note(zone), class_="head"),
             filter_form(request, list(_fields(request)), preserve=("sort", "limit")),
-            _session_table(request, rows, zone, sort) if rows else el("p", _explain_nothing(request), class_="nothing"),
+            _session_table(request, rows, sort) if rows else el("p", _explain_nothing(request), class_="nothing"),
             pager(request, shown, len(rows), total, more=more),
         )
     )
@@ -142,7 +144,10 @@ def suggested_values(request: PageRequest, key: str) -> list[str]:
     return request.cached(f"values of {key}", lambda: [row.keys[key] for row in archive.ledger().by(key)])
 
 
-def _session_table(request: PageRequest, rows: list[SessionRow], zone: tzinfo, sort: str) -> Child:
+def _session_table(request: PageRequest, rows: list[SessionRow], sort: str) -> Child:
+    zone = request.zone()
+    today = in_zone(request.now, zone).date() if sort == "time" else None
+
     def head(name: str) -> Child:
         if name not in _SORTS:
             return None
@@ -150,7 +155,7 @@ def _session_table(request: PageRequest, rows: list[SessionRow], zone: tzinfo, s
         url = request.url_with(sort=name if name != "time" else None, after=None)
         return el("a", label, href=url, aria_current="true" if name == sort else None, title=f"Sort by {name}")
 
-    return session_table("Sessions", rows, zone=zone, project_address=project_url, heads=head)
+    return session_table("Sessions", rows, zone=zone, project_address=project_url, heads=head, today=today)
 
 
 def _explain_nothing(request: PageRequest) -> str:
@@ -178,9 +183,13 @@ def _all_call_counts(request: PageRequest) -> Mapping[str, int]:
 def session_rows(
     request: PageRequest, briefs: Iterable[SessionBrief], call_counts: Mapping[str, int] | None = None
 ) -> list[SessionRow]:
-    """Build table rows of sessions. Calls are counted unless `call_counts` is given."""
+    """Build table rows of sessions. With `call_counts`, they have only what rows are sorted by."""
     briefs = list(briefs)
     running = request.archive.running()
+    details = request.archive.open_index().session_details(
+        {brief.id for brief in briefs if brief.id is not None and not brief.shares_name and call_counts is None}
+    )
+    commits = commit_counts(request)
     if call_counts is None:
         call_counts = request.archive.open_index().call_counts([brief.id for brief in briefs if brief.id is not None])
     rows: list[SessionRow] = []
@@ -188,8 +197,19 @@ def session_rows(
         calls = _count_own_calls(request, brief) if brief.shares_name else call_counts.get(brief.id or "", 0)
         shared = tuple(shared_record(part) for part in request.archive.spending().shared.get(Path(brief.path), ()))
         cost = session_cost(request, brief)
-        rows.append(_session_row(brief, cost, calls, shared, is_running=brief.id in running))
+        row = _session_row(brief, cost, calls, shared, is_running=brief.id in running)
+        if brief.id in details:
+            row = replace(row, **asdict(details[brief.id]), commits=commits.get(brief.id, 0))
+        rows.append(row)
     return rows
+
+
+def commit_counts(request: PageRequest) -> Mapping[str, int]:
+    """The number of commits of each session; none before they have been extracted, which other pages start."""
+    archive = request.archive
+    if not request.pool.insight.is_stored(archive):
+        return {}
+    return request.cached("commits", lambda: {group.key: group.commits for group in archive.outcome_groups("session")})
 
 
 def shared_record(shared: SharedSpending) -> dict[str, Any]:

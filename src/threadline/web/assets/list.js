@@ -1,0 +1,82 @@
+// Lists that stay current: rows follow the transcripts, and filters apply while typing.
+
+import { fetchText, isAborted, parseHtml, RequestError } from "./fetch.js";
+
+const TYPING_MS = 250;
+/** Milliseconds between two updates of a list while sessions grow. */
+const UPDATE_MS = 1500;
+
+/** The request under way. A newer one replaces it. */
+let abort = null;
+
+/** Fetch this page again and show what has changed, once for all events within a short time. */
+export function createListUpdater() {
+  let timer = 0;
+  let next = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      next = Date.now() + UPDATE_MS;
+      // Whoever types in a form of the list, or edits a note, must not lose the text.
+      const isTyping = (document.activeElement?.closest("main form") ?? null) !== null;
+      if (!isTyping) show(location.href);
+    }, Math.max(0, next - Date.now()));
+  };
+}
+
+/** Apply the filters of a list while they are typed. Without scripts, the form has a button. */
+export function startFilters() {
+  const form = document.querySelector("main > form.filters");
+  if (form === null) return;
+  let timer = 0;
+  const apply = (delay) => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const url = filterUrl(form);
+      if (await show(url)) history.replaceState(history.state, "", url);
+    }, delay);
+  };
+  form.addEventListener("input", (event) => apply(event.target instanceof HTMLSelectElement ? 0 : TYPING_MS));
+  form.addEventListener("submit", () => clearTimeout(timer));
+}
+
+/** The URL that submitting a form would open, without empty fields. */
+function filterUrl(form) {
+  const url = new URL(form.action);
+  const pairs = [...new FormData(form)].filter(([, value]) => typeof value === "string" && value.trim() !== "");
+  url.search = new URLSearchParams(pairs).toString();
+  return url.href;
+}
+
+/**
+ * Replace the content of the page by that of a URL. The form, the focus, unfolded details and the position stay.
+ * @returns {Promise<boolean>} whether there was a valid answer
+ */
+async function show(url) {
+  abort?.abort();
+  abort = new AbortController();
+  try {
+    replaceContent(parseHtml(await fetchText(url, abort.signal)));
+    return true;
+  } catch (error) {
+    // A half-typed date is refused; the list stays until the filter is complete.
+    if (error instanceof RequestError || isAborted(error)) return false;
+    throw error;
+  }
+}
+
+function replaceContent(content) {
+  const main = document.getElementById("main");
+  const position = scrollY;
+  const focused = document.activeElement?.closest("main a[href]")?.getAttribute("href") ?? null;
+  const openFolds = Array.from(main.querySelectorAll("details"), (fold) => fold.open);
+  const form = main.querySelector(":scope > form.filters");
+  const newForm = content.querySelector("form.filters");
+  if (form !== null && newForm !== null) newForm.replaceWith(form);
+  main.replaceChildren(content);
+  const folds = main.querySelectorAll("details");
+  if (folds.length === openFolds.length) folds.forEach((fold, at) => (fold.open = openFolds[at]));
+  for (const button of main.querySelectorAll("button[data-copy]")) button.hidden = false;
+  if (focused !== null) main.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  scrollTo({ top: position, behavior: "instant" });
+}

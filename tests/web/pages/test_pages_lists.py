@@ -1,0 +1,93 @@
+"""Lists and charts show what people look for: recognisable titles, days, what happened, how much."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from re import findall
+
+import pytest
+from tests import transcripts
+from tests.web.client import Client
+from tests.web.pages.requests import ask, data, parse_page
+
+import threadline
+from threadline.archive import Archive
+from threadline.render.html import DayActivity, activity_calendar, weekday_hour_map
+
+
+def _write_session(home: Path, *parts: transcripts.Part, session: str = transcripts.SESSION) -> None:
+    rows = transcripts.transcript(*parts, pen=transcripts.Pen(session, gitBranch="feature/shelf"))
+    transcripts.write(home / "projects" / "-work-app" / f"{session}.jsonl", *rows)
+
+
+@pytest.fixture
+def shelf_home(tmp_path: Path) -> Path:
+    """A home with one session that began with a greeting and ended with "1"."""
+    _write_session(
+        tmp_path / "home",
+        transcripts.prompt("hi"),
+        transcripts.reply("Hello."),
+        transcripts.prompt("Sort the books on the shelf"),
+        transcripts.call("Bash", "false", result="Exit code 1", error=True),
+        transcripts.call("Agent", {"description": "count", "prompt": "Count", "subagent_type": "Explore"}, result="2"),
+        transcripts.reply("Sorted."),
+        transcripts.prompt("1"),
+        transcripts.reply("Which one?"),
+        {"type": "last-prompt", "sessionId": transcripts.SESSION, "lastPrompt": "1"},
+    )
+    return tmp_path / "home"
+
+
+def test_a_session_is_titled_by_its_first_real_prompt(shelf_home: Path) -> None:
+    """D8: neither the greeting nor the last thing typed is the title."""
+    with Archive(threadline.open(shelf_home).homes, stale_ok=True) as archive:
+        (row,) = data(ask(archive, "/sessions"))["sessions"]
+    assert row["title"] == "Sort the books on the shelf"
+
+
+def test_a_row_says_what_happened(shelf_home: Path) -> None:
+    """D7: the second line has the last prompt, the git branch, failures, and agents without a transcript."""
+    with Archive(threadline.open(shelf_home).homes, stale_ok=True) as archive:
+        (row,) = data(ask(archive, "/sessions"))["sessions"]
+        words = parse_page(archive, "/sessions").words
+    assert (row["agents"], row["started_agents"], row["failed_calls"]) == (0, 1, 1)
+    assert (row["last_prompt"], row["branch"]) == ("1", "feature/shelf")
+    assert all(text in words for text in ("feature/shelf", "1 agent", "1 failed"))
+
+
+def test_sessions_are_grouped_by_day(demo: Archive) -> None:
+    """Each day has one heading, newest first; with another order there are none."""
+    rows = data(ask(demo, "/sessions?tz=UTC"))["sessions"]
+    days = list(dict.fromkeys(row["last"][:10] for row in rows if row["last"]))
+    html = parse_page(demo, "/sessions?tz=UTC").html
+    assert html.count('<tr class="group">') == len(days)
+    assert '<tr class="group">' not in parse_page(demo, "/sessions?sort=amount").html
+
+
+def test_every_month_of_the_calendar_has_a_label() -> None:
+    """D15: December is labelled, although November has only begun two weeks before it."""
+    days = {date(2026, 11, 17): DayActivity(1, "1 session")}
+    labels = findall(r">([A-Z][a-z]{2})</text>", activity_calendar(days, date(2026, 11, 17), link_of=lambda _day: None))
+    months = [label for label in labels if label not in {"Mon", "Wed", "Fri"}]
+    assert months[:3] == ["Dec", "Jan", "Feb"]
+
+
+def test_the_darkest_shade_is_only_for_the_busiest_hours() -> None:
+    """D15: 85 and 232 charges have different shades, however many hours are quiet."""
+    counts = {(day, hour): 5 for day in range(7) for hour in range(8)} | {(4, 0): 85, (3, 15): 232}
+    html = weekday_hour_map(counts, unit="charges", zone="UTC")
+    shades = {title: shade for shade, title in findall(r'class="(shade-\d)"><title>(\w+ \d\d:00: \d+)', html)}
+    assert shades["Thursday 15:00: 232"] == "shade-4"
+    assert shades["Friday 00:00: 85"] == "shade-3"
+    assert shades["Monday 00:00: 5"] == "shade-1"
+
+
+def test_a_page_without_access_has_a_style(client: Client) -> None:
+    """D16: the page for a missing cookie loads the style sheet, which needs no cookie, and has no skip link."""
+    refused = client.get("/", cookie="none=1")
+    assert refused.status_code == 403
+    assert "Skip to content" not in refused.text
+    (style,) = findall(r'rel="stylesheet" href="([^"]+)"', refused.text)
+    assert client.get(style, cookie="none=1").status_code == 200
+    assert client.get("/assets/page.js", cookie="none=1").status_code == 403
