@@ -15,7 +15,7 @@ through here. A reader sees the old file or the new one, never a part of it.
   symlink, and remove the temporary files that killed processes left for the same target.
 - `BatchWriter` writes many files and waits for the disk once per batch.
 
-`settings_file` is where the user's settings are.
+`settings_file` is where the user's settings are, `cache_folder` where files are that can be rebuilt.
 
 `durable` files are on disk before they get their name, and so is the name before the call returns. `private` files
 are readable by their owner only, from the first byte on. Everything here raises `OSError`; callers add the message.
@@ -27,6 +27,7 @@ import errno
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -58,6 +59,20 @@ def settings_file(name: str) -> Path:
     # The XDG specification ignores relative paths. Path.home raises if there is none.
     folder = config if os.path.isabs(config) else os.path.join(os.path.expanduser("~"), ".config")  # noqa: PTH111, PTH117, PTH118
     return Path(folder, "threadline", name)
+
+
+def cache_folder() -> Path:
+    """The folder for files that can be rebuilt: `THREADLINE_CACHE`, or the platform's cache folder."""
+    folder = os.environ.get("THREADLINE_CACHE")
+    if folder:
+        return Path(folder)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "threadline" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "threadline"
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification ignores relative paths; with one, each working directory would get its own index.
+    return (Path(folder) if Path(folder).is_absolute() else Path.home() / ".cache") / "threadline"
 
 
 def escape_path(path: str | os.PathLike[str]) -> str:

@@ -16,8 +16,9 @@ from tests.index.content import content, rebuilt_content
 
 import threadline
 from threadline.errors import IndexBusy, Unreadable
+from threadline.files import cache_folder
 from threadline.find import homes
-from threadline.index import Index, RefreshResult, cache_folder, index_path, open_read_only, refresh_index
+from threadline.index import Index, RefreshResult, index_path, open_read_only, refresh_index
 from threadline.index.store import open_for_writing
 
 

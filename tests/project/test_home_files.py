@@ -62,6 +62,8 @@ EXCEPTIONS = {
     # Directories of homes, without following links.
     "store.py": {"open", "glob", "rglob"},  # a home that it writes itself; read by `home_files`
     "find/home_dirs.py": {"scandir"},
+    "find/packed_homes.py": {"read_file", "scandir"},  # what it has unpacked
+    "find/unpack.py": {"open", "open_regular", "read_file"},  # an archive that the user names, and what is in it
     "find/listing.py": {"scandir"},
     "find/project_paths.py": {"scandir"},  # the user's own directories, to find where a project is
     "web/session/page.py": {"glob"},

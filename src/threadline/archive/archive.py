@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from threadline.archive.arguments import EntrySource, Names, check_limit, check_texts, named_keywords, parse_names
 from threadline.errors import BadQuery, Error, IndexBusy, NotFound, Unreadable
+from threadline.files import cache_folder
 from threadline.find import PROJECTS
 from threadline.find import homes as find_homes
 from threadline.model.homes import Home, Homes, TranscriptKind
@@ -330,7 +331,6 @@ class Archive:
 
         With `only`, just those of these homes, and of the `lost` homes, which no longer exist.
         """
-        from threadline.index import cache_folder
         from threadline.keep import kept_homes
 
         living = self._living_homes()
@@ -1734,7 +1734,7 @@ def open(  # noqa: A001 - as `threadline.open`
     keep: bool | str | Path = True,
     tz: Zone | None = None,
 ) -> Archive:
-    """Open the archive of these homes, or of all homes on this machine.
+    """Open the archive of these homes, or of all homes on this machine. A home may be in a zip or tar archive.
 
     `index` says whether to use the index, or where it is. `jobs` limits the number of processes that read at once,
     `progress` shows the progress of long work, and `max_refresh_bytes` limits how much is read to update the index
@@ -1750,18 +1750,20 @@ def open(  # noqa: A001 - as `threadline.open`
 
     Raises:
         NotFound: one of `homes` neither exists nor is in the keep.
+        Unreadable: one of `homes` is a damaged archive.
     """
     requested = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
     ready = [home for home in requested if isinstance(home, Home)]
     paths = [path for path in requested if not isinstance(path, Home)]
     folder, without_keep = _select_keep(keep)
     missing: dict[str, NotFound] = {}
-    try:
-        existing = find_homes(*paths) if paths or not ready else []
-    except NotFound:
-        if folder is None:
-            raise
-        existing, missing = _split_missing_homes(paths)
+    with ProgressBar(progress or _no_progress, "Unpacking") as bar:
+        try:
+            existing = find_homes(*paths, planned=bar.begin, progress=bar.advance) if paths or not ready else []
+        except NotFound:
+            if folder is None:
+                raise
+            existing, missing = _split_missing_homes(paths)
     archive = Archive(
         (*ready, *existing),
         index=Path(index) if isinstance(index, str) else index,
@@ -1787,11 +1789,11 @@ def _split_missing_homes(paths: Sequence[str | Path]) -> tuple[list[Home], dict[
     missing: dict[str, NotFound] = {}
     for path in paths:
         try:
-            (home,) = find_homes(path)
+            homes = find_homes(path)
         except NotFound as error:
             missing[_kept_home_path(path)] = error
         else:
-            existing.setdefault(home.path, home)
+            existing.update((home.path, home) for home in homes)
     return list(existing.values()), missing
 
 
@@ -1808,7 +1810,7 @@ def purge_caches(keep: Path, *, progress: ProgressDisplay | None = None) -> list
     Unpacked sessions are deleted and unpacked again. The index of this machine's homes is refreshed; other indexes that
     contain sessions which are gone are deleted, and built again when they are needed.
     """
-    from threadline.index import cache_folder, list_indexes, remove_stale_indexes
+    from threadline.index import list_indexes, remove_stale_indexes
     from threadline.keep import clear_kept_homes
 
     clear_kept_homes(keep, cache_folder())

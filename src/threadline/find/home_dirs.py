@@ -10,28 +10,35 @@ from typing import TYPE_CHECKING
 
 from threadline.errors import NotFound, Unreadable
 from threadline.find.layout import HOME_MARKERS, PROJECTS
-from threadline.model.homes import HOME_VARIABLES, Home
+from threadline.model.homes import ARCHIVE_SOURCE, HOME_VARIABLES, Home
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
-def homes(*explicit: Path | str, environ: Mapping[str, str] | None = None) -> list[Home]:
+def homes(
+    *explicit: Path | str,
+    environ: Mapping[str, str] | None = None,
+    planned: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[Home]:
     """Return the named homes, or else those that the environment and the platform point to.
 
     Named homes must exist; others are left out if they are missing. A home is returned once, however many paths lead
-    to it. A directory called `projects` means the home that contains it.
+    to it. A directory called `projects` means the home that contains it. A zip or tar archive means the homes in it:
+    they are unpacked into the cache folder, once. `planned` is called with the number of bytes to read for that, and
+    `progress` with those that were read.
 
     Raises:
         NotFound: a named home does not exist, or contains nothing that Claude Code writes.
-        Unreadable: a named home may not be listed.
+        Unreadable: a named home may not be listed, or is in a damaged archive.
+        Missing: a named home is in an archive that needs a package which is not installed.
     """
     # Not the parameter's default, because help() would print the environment.
     environ = os.environ if environ is None else environ
     if explicit:
-        return _unique_homes(
-            (_check_named_home(Path(_expand(os.fspath(path), environ))), "option") for path in explicit
-        )
+        paths = [Path(_expand(os.fspath(path), environ)) for path in explicit]
+        return _unique_homes(home for path in paths for home in _named_homes(path, planned, progress))
     variables = [name for name in HOME_VARIABLES if environ.get(name)]
     if variables:
         return _unique_homes(
@@ -49,9 +56,19 @@ def _unique_homes(candidates: Iterable[tuple[Path, str]]) -> list[Home]:
     return list(by_path.values())
 
 
+def _named_homes(
+    path: Path, planned: Callable[[int], None] | None, progress: Callable[[int], None] | None
+) -> list[tuple[Path, str]]:
+    if not path.is_file():
+        return [(_check_named_home(path), "option")]
+    from threadline.find.packed_homes import is_packed, unpack_homes  # noqa: PLC0415 - only archives need it
+
+    if is_packed(path):
+        return [(home, ARCHIVE_SOURCE) for home in unpack_homes(path, planned, progress)]
+    raise NotFound(f"{str(path)!r} is a file, not a home. To read one transcript: threadline entries {path}")
+
+
 def _check_named_home(path: Path) -> Path:
-    if path.is_file():
-        raise NotFound(f"{str(path)!r} is a file, not a home. To read one transcript: threadline entries {path}")
     if not _is_directory(path):
         raise NotFound(f"There is no directory {str(path)!r}. Name one that Claude Code writes to, such as ~/.claude.")
     home = _home_for(path)

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 TRANSCRIPT_SUFFIX: Final = ".jsonl"
 META_SUFFIX: Final = ".meta.json"
 SESSIONS_INDEX: Final = "sessions-index.json"
+CONFIG_NAME: Final = ".claude.json"
+"""The configuration file, which is beside a home called `.claude`, and in others."""
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 # Any version of UUID: the format has used several. A longer run of hex digits is not a UUID.
 _STARTS_WITH_UUID = re.compile(rf"({_UUID})(?![0-9a-z])", re.IGNORECASE)

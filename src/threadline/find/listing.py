@@ -13,9 +13,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from threadline.errors import NotFound
+from threadline.errors import Ambiguous, NotFound
 from threadline.find.home_dirs import homes
 from threadline.find.layout import (
+    CONFIG_NAME,
     META_SUFFIX,
     NEVER_OPENED,
     NON_TRANSCRIPT_DIRS,
@@ -33,7 +34,7 @@ from threadline.find.layout import (
     side_file_kind,
 )
 from threadline.home_files import is_allowed_target, is_secret_name, is_secret_path, real_projects_dir
-from threadline.model.homes import Found, Home, SideFile, SideFileKind, Transcript
+from threadline.model.homes import ARCHIVE_SOURCE, Found, Home, SideFile, SideFileKind, Transcript
 from threadline.model.places import Place, Problem, ProblemKind
 
 _SPECIAL_FILES: Final = (
@@ -343,7 +344,6 @@ def _parts_below(path: str, top: str, above: tuple[str, ...]) -> tuple[str, ...]
     return (*above, *Path(path[len(start) :]).parts) if path.startswith(start) else None
 
 
-_CONFIG = ".claude.json"
 _LIVE_SESSIONS = "sessions"
 # The files below `projects` that a listing without side files needs. Transcripts in capitals are tested separately.
 _MINIMAL_SUFFIXES = (TRANSCRIPT_SUFFIX, META_SUFFIX, SESSIONS_INDEX)
@@ -357,9 +357,13 @@ def look(home: Home | Path | str, *, side_files: bool = True) -> Found:
 
     Raises:
         NotFound: the home does not exist (any more).
+        Ambiguous: the path is that of an archive with several homes.
     """
     if not isinstance(home, Home):
-        home = homes(home)[0]
+        home, *others = homes(home)
+        if others:
+            paths = ", ".join(repr(str(other.path)) for other in (home, *others))
+            raise Ambiguous(f"The archive contains {len(others) + 1} homes. Name one of them: {paths}.")
     listing = _HomeListing(home, side_files=side_files)
     listing.gather()
     return listing.found()
@@ -494,6 +498,10 @@ class _HomeListing:
 
         projects, problems = resolve_projects(self.home, self._folders, transcripts, side_files)
         problems += self.walk.problems if listing_problems is None else listing_problems
+        if self.home.source == ARCHIVE_SOURCE:
+            from threadline.find.packed_homes import list_skipped  # noqa: PLC0415 - only archives need it
+
+            problems += list_skipped(self.home)
         return Found(
             home=self.home,
             projects=tuple(projects),
@@ -542,14 +550,14 @@ class _HomeListing:
         home = Path(self._roots.top)
         if home.name != ".claude":
             return
-        path = home.with_name(_CONFIG)
+        path = home.with_name(CONFIG_NAME)
         try:
             status = path.lstat()
         except OSError as error:
             self.walk.note_refused(str(path), error)
             return
         if stat.S_ISREG(status.st_mode):
-            self.files[str(path)] = ((_CONFIG,), status)
+            self.files[str(path)] = ((CONFIG_NAME,), status)
         else:
             self.walk.skip(str(path), "not a regular file")
 

@@ -34,7 +34,7 @@ _MAX_NAME_LENGTH = 200
 
 
 def look_at_path(path: str | Path) -> Found:
-    """Return all transcripts at a path: those of a home, those below a folder, or a single file.
+    """Return all transcripts at a path: those of a home, which may be in an archive, below a folder, or a single file.
 
     Raises:
         NotFound: there is nothing at that path.
@@ -56,6 +56,11 @@ def look_at_path(path: str | Path) -> Found:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise Unreadable(f"{name!r} cannot be accessed: {reason}.") from None
     _refuse_side_file(place)
+    if not is_transcript_name(place.name):
+        from threadline.find.packed_homes import is_packed  # noqa: PLC0415 - only archives need it
+
+        if is_packed(place):
+            return look(place)
     home = Home(place.parent, "path")
     return Found(home, (), (_transcript_outside_home(place, home, status),), (), ())
 

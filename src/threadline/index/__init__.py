@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from threadline.index.schema import PRIVATE, TABLES, VIEWS
     from threadline.index.session_details import SessionDetails
     from threadline.index.sql import QueryResult, error_position, timeout_message, unique_names
-    from threadline.index.store import FIELDS, DamagedIndex, cache_folder, index_path, list_indexes, open_read_only
+    from threadline.index.store import FIELDS, DamagedIndex, index_path, list_indexes, open_read_only
     from threadline.index.summaries import SessionBrief
     from threadline.index.text import extract_fields
     from threadline.index.vocabulary import Vocabulary, normalize_text, strip_escapes, tokenize
@@ -74,7 +74,7 @@ __getattr__ = lazy_exports(
         "schema": ["PRIVATE", "TABLES", "VIEWS"],
         "session_details": ["SessionDetails"],
         "sql": ["QueryResult", "error_position", "timeout_message", "unique_names"],
-        "store": ["DamagedIndex", "FIELDS", "cache_folder", "index_path", "list_indexes", "open_read_only"],
+        "store": ["DamagedIndex", "FIELDS", "index_path", "list_indexes", "open_read_only"],
         "summaries": ["SessionBrief"],
         "text": ["extract_fields"],
         "vocabulary": ["Vocabulary", "normalize_text", "strip_escapes", "tokenize"],

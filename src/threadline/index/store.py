@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -22,6 +21,7 @@ from typing import Any, Self
 
 from threadline import locks
 from threadline.errors import IndexBusy, Unreadable
+from threadline.files import cache_folder
 from threadline.model.times import parse_timestamp
 
 _PAGE_BYTES = 8192
@@ -67,20 +67,6 @@ def index_path(homes: Iterable[str | Path], cache: Path | None = None) -> Path:
     paths = "\n".join(sorted(os.fspath(home) for home in homes))
     name = blake2b(paths.encode(errors="surrogateescape")).hexdigest()[:_HASH_LENGTH]
     return (cache or cache_folder()) / f"index-{name}-v{VERSION}.sqlite"
-
-
-def cache_folder() -> Path:
-    """The folder for files that can be rebuilt: `THREADLINE_CACHE`, or the platform's cache folder."""
-    folder = os.environ.get("THREADLINE_CACHE")
-    if folder:
-        return Path(folder)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "threadline" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "threadline"
-    folder = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification ignores relative paths; with one, each working directory would get its own index.
-    return (Path(folder) if Path(folder).is_absolute() else Path.home() / ".cache") / "threadline"
 
 
 class ReadCursor(sqlite3.Cursor):

@@ -21,6 +21,8 @@ HOME_VARIABLES = ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS")
 """The environment variables that name homes."""
 KEEP_SOURCE = "keep"
 """The `Home.source` of a kept home."""
+ARCHIVE_SOURCE = "archive"
+"""The `Home.source` of a home in a zip or tar archive, which is unpacked in the cache folder."""
 
 
 class OriginalHome(Struct, frozen=True):
@@ -44,7 +46,7 @@ class Home(Struct, frozen=True, omit_defaults=True):
     """One Claude configuration directory.
 
     `path` is its real path. `source` says how it was found: `option`, `CLAUDE_CONFIG_DIR`, `CLAUDE_CONFIG_DIRS`,
-    `default`, `xdg`, `desktop`, `path` or `keep`. `original` is set if it is a kept home.
+    `default`, `xdg`, `desktop`, `path`, `archive` or `keep`. `original` is set if it is a kept home.
     """
 
     path: Path

@@ -41,7 +41,8 @@ def read_ledger(
         NotFound: a given home does not exist.
     """
     paths = (homes,) if isinstance(homes, Home | str | Path) else tuple(homes or ())
-    found = [look(home, side_files=False) for home in (paths or all_homes())]
+    named = [home for path in paths for home in ((path,) if isinstance(path, Home) else all_homes(path))]
+    found = [look(home, side_files=False) for home in (named or all_homes())]
     files = (prices,) if isinstance(prices, str | Path) else prices
     return build_ledger(found, files if isinstance(files, Rates) else load_rates(*files), jobs=jobs)
 

@@ -84,8 +84,8 @@ def kept_homes_option(function: CommandFunction) -> CommandFunction:
         "--home",
         "homes",
         multiple=True,
-        metavar="DIR",
-        help="Read this Claude home instead of the default ones. Repeatable.",
+        metavar="PATH",
+        help="Read this home (folder, zip or tar) instead of the default ones. Repeatable.",
     )(function)
 
 

@@ -1,0 +1,248 @@
+"""Homes in zip and tar archives, unpacked into the cache folder and read like any others.
+
+Each archive has a folder there, named after its path, so its index is found again. It is unpacked again when the
+archive has changed. `about.json` beside the files says what was unpacked. Folders of archives that no longer exist, or
+were not read for a month, are removed when another one is unpacked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from threadline.errors import NotFound, Unreadable
+from threadline.files import cache_folder, make_private_folders, read_file, staging_folder, write_file
+from threadline.find.fingerprint import change_time_ns
+from threadline.find.layout import CONFIG_NAME, HOME_MARKERS, PROJECTS, is_transcript_name
+from threadline.find.unpack import PackedArchive, detect_format
+from threadline.home_files import is_secret_path
+from threadline.model.homes import Home
+from threadline.model.places import Place, Problem, ProblemKind
+
+_VERSION = 1
+"""Increased when archives that were unpacked earlier have to be unpacked again."""
+_ABOUT, _FILES = "about.json", "files"
+_MAX_ABOUT_BYTES = 1 << 24
+_MAX_SKIPPED = 1000
+_MAX_UNUSED_SECONDS = 30 * 86400
+_MAX_STEM = 40
+_OWNER = ".unpacking"
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+# Claude Code names the folders of projects after paths: `-home-you-app`, `C--Users-you-app`.
+_PROJECT_FOLDER = re.compile(r"-|[A-Za-z]--")
+_MIN_TRANSCRIPT_PARTS = 3
+"""`projects`, a folder and a file."""
+
+
+class _About(Struct, frozen=True):
+    """What was unpacked: the archive and its state then, its homes as paths below the folder, and what was skipped."""
+
+    version: int
+    archive: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    homes: tuple[str, ...]
+    skipped: dict[str, str]
+    skipped_count: int
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is an archive, in a format that can be read or not."""
+    try:
+        return detect_format(path) is not None
+    except OSError:
+        return False
+
+
+def unpack_homes(
+    path: Path, planned: Callable[[int], None] | None = None, progress: Callable[[int], None] | None = None
+) -> list[Path]:
+    """Return the homes in an archive, which is unpacked if it was not before, or has changed since.
+
+    `planned` is called with the number of bytes to read before an archive is read, `progress` with those that were.
+
+    Raises:
+        NotFound: the archive contains no home.
+        Unreadable: it is damaged, too large, or cannot be read.
+        Missing: reading it needs a package that is not installed.
+    """
+    real = Path(os.path.realpath(path))
+    target = _unpacked_folder(real)
+    try:
+        before = real.stat()
+        about = _read_about(target, real, before)
+        if about is None:
+            make_private_folders(target.parent)
+            with staging_folder(target.parent, _OWNER) as staging:
+                if planned is not None:
+                    planned(2 * before.st_size)
+                about = _unpack(real, before, staging, progress)
+                if _read_about(target, real, before) is None:  # no other process was faster
+                    _replace_folder(target, staging)
+            _remove_unused(target.parent, keep=target)
+        with suppress(OSError):
+            os.utime(target / _ABOUT)  # it was used
+    except OSError as error:
+        raise Unreadable(f"{str(path)!r} cannot be unpacked: {error.strerror or error}.") from error
+    return [target / _FILES / home for home in about.homes]
+
+
+def list_skipped(home: Home) -> list[Problem]:
+    """Return a problem for each file of an archive that was not unpacked. `home` is one of its homes."""
+    folders = (parent.parent for parent in (home.path, *home.path.parents) if parent.name == _FILES)
+    about = next(filter(None, map(_load_about, folders)), None)
+    if about is None:
+        return []
+    problems = [
+        Problem(ProblemKind.SKIPPED, Place(f"{about.archive}/{name}"), reason) for name, reason in about.skipped.items()
+    ]
+    if about.skipped_count > len(problems):
+        message = f"{about.skipped_count - len(problems):,} more files of the archive were skipped"
+        problems.append(Problem(ProblemKind.SKIPPED, Place(about.archive), message))
+    return problems
+
+
+def _unpack(archive: Path, before: os.stat_result, staging: Path, progress: Callable[[int], None] | None) -> _About:
+    """Unpack the homes of an archive into a folder, and describe them there."""
+    with PackedArchive(archive, progress) as packed:
+        homes = _choose_homes(packed.files)
+        if not homes:
+            raise NotFound(
+                f"The archive {str(archive)!r} contains nothing that Claude Code writes. Pack a whole home, such as "
+                "~/.claude."
+            )
+        names = {name: below for name in packed.files if (below := _path_in_home(name, homes)) is not None}
+        folder = staging / _FILES
+        folder.mkdir(mode=0o700)
+        for home in homes:
+            make_private_folders(folder / home)
+        packed.unpack(names.keys(), folder, is_empty=lambda name: is_secret_path(names[name].split("/")))
+        skipped = {name: reason for name, reason in packed.skipped.items() if _concerns(name, homes)}
+    after = archive.stat()
+    if _state(after) != _state(before):
+        raise Unreadable(f"{str(archive)!r} was changed while it was read. Try again.")
+    about = _About(
+        _VERSION,
+        os.fspath(archive),
+        *_state(before),
+        homes=tuple(homes),
+        skipped=dict(list(skipped.items())[:_MAX_SKIPPED]),
+        skipped_count=len(skipped),
+    )
+    # A path may contain bytes that are not text, which msgspec does not encode.
+    write_file(staging / _ABOUT, json.dumps(msgspec.to_builtins(about)).encode(), durable=False)
+    return about
+
+
+def _choose_homes(names: Iterable[str]) -> dict[str, None]:
+    """Return the folders of an archive that are homes, which may be its root: the empty path.
+
+    A home has transcripts in `projects`. Without any, it has other files that Claude Code writes.
+    """
+    by_transcript: set[str] = set()
+    by_marker: set[str] = set()
+    for name in names:
+        parts = name.split("/")
+        for at in range(len(parts) - 1, -1, -1):
+            if parts[at] in HOME_MARKERS:
+                home = "/".join(parts[:at])
+                by_marker.add(home)
+                if _is_transcript_in_home(parts, at):
+                    by_transcript.add(home)
+                    break
+    homes = by_transcript or by_marker
+    # Backups inside a home are not homes of their own.
+    return dict.fromkeys(sorted(home for home in homes if homes.isdisjoint(_folders_above(home))))
+
+
+def _is_transcript_in_home(parts: list[str], at: int) -> bool:
+    if parts[at] != PROJECTS or len(parts) - at < _MIN_TRANSCRIPT_PARTS or not is_transcript_name(parts[-1]):
+        return False
+    return bool(_PROJECT_FOLDER.match(parts[at + 1])) or (at > 0 and parts[at - 1].startswith(".claude"))
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _path_in_home(name: str, homes: Collection[str]) -> str | None:
+    """Return the path of a file below its home, or beside it if it belongs to it; None for other files."""
+    for folder in _folders_above(name):
+        if folder in homes:
+            return name[len(folder) + 1 :] if folder else name
+    folder, _, last = name.rpartition("/")
+    is_config = last == CONFIG_NAME and (f"{folder}/.claude" if folder else ".claude") in homes
+    return last if is_config else None
+
+
+def _concerns(name: str, homes: Collection[str]) -> bool:
+    """Whether a skipped file may belong to a home: it is in one, or nobody knows where it would be."""
+    return _path_in_home(name.lstrip("/"), homes) is not None or ".." in name.split("/")
+
+
+def _unpacked_folder(archive: Path) -> Path:
+    stem = _UNSAFE.sub("-", archive.name)[:_MAX_STEM].strip("-.")
+    name = blake2b(os.fsencode(archive), digest_size=6).hexdigest()
+    return cache_folder().absolute() / "unpacked" / f"{stem}-{name}"
+
+
+def _state(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, change_time_ns(status)
+
+
+def _read_about(folder: Path, archive: Path, status: os.stat_result) -> _About | None:
+    """Read what was unpacked of an archive, if it still has this state."""
+    about = _load_about(folder)
+    if about is None or about.version != _VERSION or about.archive != os.fspath(archive):
+        return None
+    is_current = (about.size, about.mtime_ns, about.ctime_ns) == _state(status)
+    return about if is_current and all((folder / _FILES / home).is_dir() for home in about.homes) else None
+
+
+def _load_about(folder: Path) -> _About | None:
+    try:
+        data = read_file(folder / _ABOUT, follow_symlinks=False, limit=_MAX_ABOUT_BYTES)
+        return msgspec.convert(json.loads(data), _About)
+    except (OSError, ValueError):
+        return None
+
+
+def _replace_folder(target: Path, staging: Path) -> None:
+    """Move new files into place. The old ones are removed with the staging folder."""
+    new = staging / "new"
+    new.mkdir(mode=0o700)
+    (staging / _FILES).rename(new / _FILES)
+    (staging / _ABOUT).rename(new / _ABOUT)
+    with suppress(FileNotFoundError):
+        target.rename(staging / "old")
+    try:
+        new.rename(target)
+    except OSError:
+        if _load_about(target) is None:  # no other process has done it meanwhile
+            raise
+
+
+def _remove_unused(folder: Path, *, keep: Path) -> None:
+    """Remove what was unpacked of archives that are gone, or were not read for long."""
+    with suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            path = Path(entry.path)
+            about = _load_about(path)
+            if about is None or path == keep:
+                continue
+            is_old = (path / _ABOUT).stat().st_mtime < time.time() - _MAX_UNUSED_SECONDS
+            if is_old or not os.path.exists(about.archive):  # noqa: PTH110 - Path.exists may raise
+                shutil.rmtree(path, ignore_errors=True)
