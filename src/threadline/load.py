@@ -253,12 +253,13 @@ def read_session_charges(session: model.Session, rates: Rates | None = None) -> 
     sightings: list[Sighting] = []
     problems: list[Problem] = []
     results = AgentResults()
+    directory = next(iter(session.cwds), None)
     for transcript in (*own, *_other_transcripts(session, paths)):
         reading = read_sightings(transcript)
         if reading.problem is not None:
             place = Place(str(transcript.path))
             problems.append(Problem(ProblemKind.UNREADABLE, place, reading.problem, recovered=False))
-        project = session.cwds[0] if session.cwds else transcript.folder
+        project = directory or transcript.folder
         lines = LineNumbers(str(transcript.path))
         if str(transcript.path) in paths:
             results.add(reading, transcript, project, lines)

@@ -643,7 +643,7 @@ class Archive:
             NotFound: there is no such session.
             Ambiguous: there are several; the message lists them.
         """
-        return self._waste_context(name, prices).attribution
+        return self.waste_context(name, prices=prices).attribution
 
     @named_keywords
     def session_waste(
@@ -667,17 +667,24 @@ class Archive:
         from threadline.model.waste import DETECTOR_NAMES, WasteList
 
         names = parse_names("detectors", detectors, DETECTOR_NAMES)
-        facts = self._waste_context(name, prices)
+        facts = self.waste_context(name, prices=prices)
         return WasteList(find_waste(facts, limits, names), facts.attribution.amount)
 
-    def _waste_context(self, name: str | Session, prices: Rates | None) -> WasteContext:
-        """What is known about a session's costs, with the project that it belongs to in this archive."""
+    def waste_context(self, name: str | Session, *, prices: Rates | None = None) -> WasteContext:
+        """The charges of a session and what they were caused by, for several questions about them.
+
+        The keywords are those of `attribution`.
+
+        Raises:
+            NotFound: there is no such session.
+            Ambiguous: there are several; the message lists them.
+        """
         from threadline.find import transcript_at
         from threadline.insight import WasteContext
         from threadline.load import session_ledger
 
         whole = self.session(name) if isinstance(name, str) else name
-        project = whole.cwds[0] if whole.cwds else None
+        project = next(iter(whole.cwds), None)
         path = whole.path
         if path is not None and self.has_path(path):
             whole = self.with_copies(whole) if whole.sharing is None else whole

@@ -31,6 +31,7 @@ from threadline.model.places import AgentId, Place
 from threadline.model.session import Agent, Session
 from threadline.model.text import extract_text, fold_line, mcp_server
 from threadline.thread import (
+    ContextPath,
     EntrySplitter,
     Piece,
     SentRequest,
@@ -79,8 +80,8 @@ class _Accuracy:
         self.measured = 0
         self._missed = 0.0
 
-    def add(self, steps: Sequence[WindowStep], scale: float) -> None:
-        for before, step in pairwise(steps):
+    def add(self, path: ContextPath, scale: float) -> None:
+        for before, step in pairwise(path.measurable_steps):
             more = step.window.prompt - before.window.prompt
             if more > 0 and step.pieces and not step.is_restart:
                 expected = sum(max(1, piece.weight) for piece in step.pieces) * scale
@@ -250,18 +251,28 @@ class _AgentAttribution:
     def attribute(self, charges: dict[int, list[Charge]]) -> None:
         """Distribute the charges, by the number of their request."""
         waiting = dict(charges)
-        for steps in context_paths(self._agent, list(self._sent.values()), self._splitter):
-            if any(step.window.number in waiting for step in steps):
-                self._walk(steps, waiting)
+        conversation, *branches = context_paths(self._agent, list(self._sent.values()), self._splitter)
+        scale = measured_scale(path.measurable_steps for path in (conversation, *branches))
+        for path in (conversation, *branches):
+            self._accuracy.add(path, scale)
+        by_fork: dict[int, list[ContextPath]] = {}
+        for branch in branches:
+            if any(step.window.number in waiting for step in branch.steps):
+                by_fork.setdefault(branch.shared, []).append(branch)
+        filler = WindowFiller(scale, system_pieces(self._agent.entries))
+        window = _PricedWindow(self._agent.id, self._causes, filler)
+        start = 0
+        for end in sorted({*by_fork, len(conversation.steps)}):
+            self._walk(conversation.steps[start:end], window, waiting)
+            for branch in by_fork.get(end, ()):
+                self._walk(branch.steps, window.fork(), waiting)
+            start = end
         for group in waiting.values():  # requests that lead nowhere, and those whose size no row reports
             for charge in group:
                 self._causes.add_whole(charge)
 
-    def _walk(self, steps: Sequence[WindowStep], waiting: dict[int, list[Charge]]) -> None:
-        """Follow a conversation, and distribute the charges of its requests that are still waiting."""
-        scale = measured_scale(steps)
-        self._accuracy.add(steps, scale)
-        window = _PricedWindow(self._agent, self._causes, scale)
+    def _walk(self, steps: Sequence[WindowStep], window: _PricedWindow, waiting: dict[int, list[Charge]]) -> None:
+        """Follow a path, and distribute the charges of its requests."""
         for step in steps:
             window.step(step)
             for charge in waiting.pop(step.window.number, ()):
@@ -302,10 +313,11 @@ class _Note(NamedTuple):
 class _PricedWindow:
     """A window whose slices pay for the requests that carry them."""
 
-    def __init__(self, agent: Agent, causes: _Causes, scale: float) -> None:
+    def __init__(self, agent: AgentId | None, causes: _Causes, filler: WindowFiller) -> None:
         self._agent = agent
         self._causes = causes
-        self._filler = WindowFiller(scale, system_pieces(agent.entries), self._settle_before_change)
+        self._filler = filler
+        filler.before_change = self._settle_before_change
         self._owners: list[_Cause] = []
         # Requests that are not settled, in order: how many of the first slices were read, at which price per million
         # tokens, and how many slices there were.
@@ -316,6 +328,12 @@ class _PricedWindow:
         self._settled: dict[int, tuple[Decimal, int]] = {}
         self._changed: list[WindowSlice] = []
 
+    def fork(self) -> _PricedWindow:
+        """Return the same window, for requests that follow instead of others. What was noted must be settled."""
+        window = _PricedWindow(self._agent, self._causes, self._filler.fork())
+        window._owners, window._since = self._owners.copy(), self._since.copy()
+        return window
+
     def step(self, step: WindowStep) -> None:
         """Add what the next request sends."""
         self._filler.step(step)
@@ -325,7 +343,7 @@ class _PricedWindow:
             cause.is_exact = cause.is_exact and part.is_exact
         self._changed = []
         for part in slices[len(self._owners) :]:
-            cause = self._causes.of_piece(self._agent.id, part.piece)
+            cause = self._causes.of_piece(self._agent, part.piece)
             cause.tokens = max(cause.tokens, part.tokens)
             cause.is_exact = cause.is_exact and part.is_exact
             self._owners.append(cause)

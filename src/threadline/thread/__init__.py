@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         share_out,
         system_pieces,
     )
-    from threadline.thread.context.report import EntrySplitter, analyze_context, context_paths
+    from threadline.thread.context.report import ContextPath, EntrySplitter, analyze_context, context_paths
     from threadline.thread.context.windows import ContextLimits, SentRequest, find_requests
     from threadline.thread.continuations import OtherSession, detect_continuations
     from threadline.thread.evidence import Notification, agents_in_progress, find_notifications
@@ -128,7 +128,7 @@ __getattr__ = lazy_exports(
             "share_out",
             "system_pieces",
         ],
-        "context.report": ["EntrySplitter", "analyze_context", "context_paths"],
+        "context.report": ["ContextPath", "EntrySplitter", "analyze_context", "context_paths"],
         "context.windows": ["ContextLimits", "SentRequest", "find_requests"],
         "continuations": ["OtherSession", "detect_continuations"],
         "evidence": ["Notification", "agents_in_progress", "find_notifications"],

@@ -47,6 +47,7 @@ from threadline.web.urls import SessionLinks, entry_anchor
 
 if TYPE_CHECKING:
     from threadline.archive import SharedSpending
+    from threadline.insight import WasteContext
     from threadline.model.attachments import Environment
     from threadline.model.calls import Call
     from threadline.model.context import ContextLimit, ContextWindow
@@ -168,6 +169,9 @@ class CachedSession:
         self._entries_by_line: dict[str | None, dict[int, Entry]] = {}
         self._spending: SessionSpending | None = None
         self._spending_generation = ""
+        self._costs: WasteContext | None = None
+        self._costs_spending: SessionSpending | None = None
+        self._costs_lock = threading.Lock()
 
     @property
     def path(self) -> Path:
@@ -318,6 +322,17 @@ class CachedSession:
                     self._spending = spending
                 self._spending_generation = generation
             return self._spending
+
+    def costs(self, archive: Archive) -> WasteContext:
+        """What the session's costs were caused by. It is computed again when the index counts other messages."""
+        spending = self.spending(archive)
+        with self._costs_lock:
+            if self._costs is None or self._costs_spending is not spending:
+                with _garbage_collection_paused():
+                    self._costs = archive.waste_context(self.session)
+                    self._costs.attribution  # noqa: B018 - computed while the collector is paused
+                self._costs_spending = spending
+            return self._costs
 
 
 class SessionPlace(Struct, frozen=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from copy import copy
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -214,13 +215,13 @@ class WindowStep(Struct, frozen=True):
     is_restart: bool = False
 
 
-def measured_scale(steps: Sequence[WindowStep]) -> float:
-    """Return how much larger things are than estimated, from everything that was added along the way.
+def measured_scale(paths: Iterable[Sequence[WindowStep]]) -> float:
+    """Return how much larger things are than estimated, from everything that was added along some paths.
 
     Models count differently, and the first prompt, which is mostly not recorded, cannot be corrected by itself.
     """
     measured = expected = 0
-    for before, step in pairwise(steps):
+    for before, step in chain.from_iterable(map(pairwise, paths)):
         more, weight = step.window.prompt - before.window.prompt, _total_weight(step.pieces)
         if weight < more * _MAX_FACTOR and more < weight * _MAX_FACTOR:
             measured, expected = measured + more, expected + weight
@@ -253,15 +254,10 @@ class WindowFiller:
     replaced.
     """
 
-    def __init__(
-        self,
-        scale: float = 1.0,
-        system: Sequence[Piece] = (),
-        before_change: Callable[[Sequence[WindowSlice] | None], None] | None = None,
-    ) -> None:
+    def __init__(self, scale: float = 1.0, system: Sequence[Piece] = ()) -> None:
         self._scale = scale
         self._system = system
-        self._before_change = before_change
+        self.before_change: Callable[[Sequence[WindowSlice] | None], None] | None = None
         self._output = 0
         self.size = 0
         """How many tokens are in the window: the sum of its slices."""
@@ -269,6 +265,15 @@ class WindowFiller:
         self.dropped = 0
         # The slices that can be dropped, by category. Those without tokens are removed at the next drop.
         self._droppable: dict[ContextCategory, list[WindowSlice]] = {category: [] for category in _DROP_ORDER}
+
+    def fork(self) -> WindowFiller:
+        """Return a filler with the same window, for requests that follow instead of others."""
+        filler = WindowFiller(self._scale, self._system)
+        filler.size, filler.dropped, filler._output = self.size, self.dropped, self._output
+        filler.slices = [copy(part) for part in self.slices]
+        for category, parts in self._droppable.items():
+            filler._droppable[category] = [filler.slices[part.at] for part in parts if part.tokens]
+        return filler
 
     def filling(self) -> tuple[ContextPart, ...]:
         """Return what fills the window by category and name, largest first."""
@@ -309,8 +314,8 @@ class WindowFiller:
 
     def _restart(self, size: int, pieces: Sequence[Piece]) -> None:
         """Replace everything except what comes before the conversation."""
-        if self._before_change is not None:
-            self._before_change(None)
+        if self.before_change is not None:
+            self.before_change(None)
         system = [part for part in self.slices if part.piece.category is ContextCategory.SYSTEM]
         for at, part in enumerate(system):
             part.at = at
@@ -378,8 +383,8 @@ class WindowFiller:
         taken = max(0, min(needed, sum(part.tokens for part in parts)))
         if not taken:
             return 0
-        if self._before_change is not None:
-            self._before_change(parts)
+        if self.before_change is not None:
+            self.before_change(parts)
         for part, tokens in zip(parts, share_out([part.tokens for part in parts], taken), strict=True):
             part.tokens -= tokens
             part.is_measured = part.is_measured and not tokens

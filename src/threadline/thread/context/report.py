@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+
+from msgspec import Struct
 
 from threadline.errors import BadQuery, NotFound
 from threadline.model.blocks import McpToolUseBlock, ServerToolUseBlock, ToolUseBlock
 from threadline.model.context import CacheBreak, Context, ContextWindow, TurnContext
 from threadline.model.entries import AssistantEntry, ChainEntry, Entry, ToolResultEntry
 from threadline.model.places import AgentId, EntryId, Place
-from threadline.model.session import Agent, Compaction, CompactionKind, Session
+from threadline.model.session import Agent, Branch, Compaction, CompactionKind, Session
 from threadline.model.text import no_such_number
 from threadline.thread.context.cache_breaks import find_cache_breaks
 from threadline.thread.context.filling import (
@@ -96,51 +98,110 @@ def _fill_window(
     agent: Agent, sent: Sequence[SentRequest], path: Sequence[ChainEntry]
 ) -> tuple[ContextWindow | None, WindowFiller]:
     """Return the last request on the way to a place whose size is known, and what fills its window."""
-    steps, after = _window_steps(agent, sent, path, EntrySplitter(agent))
-    filler = WindowFiller(measured_scale(steps), system_pieces(agent.entries))
+    reader = _PathReader(_AgentRows(agent, sent, EntrySplitter(agent)), path)
+    reader.read(path)
+    steps = reader.steps
+    filler = WindowFiller(measured_scale([steps]), system_pieces(agent.entries))
     for step in steps:
         filler.step(step)
     if not steps:
-        filler.guess(after)
+        filler.guess(reader.waiting)
     return steps[-1].window if steps else None, filler
 
 
-def _window_steps(
-    agent: Agent, sent: Sequence[SentRequest], path: Sequence[ChainEntry], splitter: EntrySplitter
-) -> tuple[list[WindowStep], list[Piece]]:
-    """Return the requests on the way, each with what was added since the previous one; and what came after the last."""
-    by_row = {id(row): request.window for request in sent if request.window.has_usage for row in request.rows}
-    compactions = {id(row): c for c in agent.compactions if (row := _compaction_start(c)) is not None}
-    starting: set[int] = set()
-    steps: list[WindowStep] = []
-    waiting: list[Piece] = []
-    is_restart = False
-    for at, entry in enumerate(path):
-        compaction = compactions.get(id(entry))
-        if compaction is not None and at:
-            preserved = _preserved_entries(agent, compaction.preserved, path[at:])
-            waiting = [piece for kept in preserved for piece in splitter.split(kept)]
-            is_restart = True
-        window = by_row.get(id(entry))
-        if window is not None and window.number not in starting:
-            starting.add(window.number)
-            steps.append(WindowStep(window, waiting, is_restart))
-            waiting, is_restart = [], False
-        waiting.extend(splitter.split(entry))
-    return steps, waiting
+class ContextPath(Struct, frozen=True):
+    """The requests of the conversation or of a branch, each with what it added to the window.
 
-
-def context_paths(agent: Agent, sent: Sequence[SentRequest], splitter: EntrySplitter) -> Iterator[list[WindowStep]]:
-    """Return the requests of an agent with what each added to the window, along the conversation and each branch.
-
-    A branch begins with the requests before its fork, so these occur in several paths.
+    A branch follows the first `shared` requests of the conversation. `before` is the last of these.
     """
-    conversation = list(agent.conversation)
-    yield _window_steps(agent, sent, conversation, splitter)[0]
-    positions = {entry.uuid: at for at, entry in enumerate(conversation)}
+
+    steps: Sequence[WindowStep]
+    shared: int = 0
+    before: WindowStep | None = None
+
+    @property
+    def measurable_steps(self) -> Sequence[WindowStep]:
+        """The steps, after the one that the first is compared with."""
+        return self.steps if self.before is None else [self.before, *self.steps]
+
+
+def context_paths(agent: Agent, sent: Sequence[SentRequest], splitter: EntrySplitter) -> Iterator[ContextPath]:
+    """Return the conversation of an agent, then its branches. Each request is in one path."""
+    rows = _AgentRows(agent, sent, splitter)
+    positions = {entry.uuid: at for at, entry in enumerate(agent.conversation)}
+    branches: dict[int, list[Branch]] = {}
     for branch in agent.branches:
         fork = positions.get(branch.fork, -1) if branch.fork is not None else -1
-        yield _window_steps(agent, sent, [*conversation[: fork + 1], *branch.entries], splitter)[0]
+        branches.setdefault(fork, []).append(branch)
+    trunk = _PathReader(rows, agent.conversation)
+    forks: list[tuple[Branch, _PathReader]] = []
+    read = 0
+    for fork in sorted(branches):
+        trunk.read(agent.conversation[read : fork + 1])
+        forks += ((branch, trunk.fork(branch.entries)) for branch in branches[fork])
+        read = fork + 1
+    trunk.read(agent.conversation[read:])
+    yield ContextPath(trunk.steps)
+    for branch, reader in forks:
+        reader.read(branch.entries)
+        before = trunk.steps[reader.shared - 1] if reader.shared else None
+        yield ContextPath(reader.steps, reader.shared, before)
+
+
+class _AgentRows:
+    """What the rows of an agent mean for its window: pieces, requests, and what compactions preserve."""
+
+    def __init__(self, agent: Agent, sent: Sequence[SentRequest], splitter: EntrySplitter) -> None:
+        self.windows = {id(row): request.window for request in sent if request.window.has_usage for row in request.rows}
+        self.compactions = {id(row): c for c in agent.compactions if (row := _compaction_start(c)) is not None}
+        self.preserved = _entries_by_id(agent, {uuid for c in self.compactions.values() for uuid in c.preserved})
+        self.split = splitter.split
+        self.started: set[int] = set()
+        """The numbers of the requests that a path has."""
+
+
+class _PathReader:
+    """Reads a path through the entries of an agent, and collects its requests that no other path has.
+
+    `waiting` is what was added since the last of them.
+    """
+
+    def __init__(self, rows: _AgentRows, path: Sequence[ChainEntry]) -> None:
+        self._rows = rows
+        self._positions = {entry.uuid: at for at, entry in enumerate(path)} if rows.preserved else {}
+        self._position = 0
+        self._is_restart = False
+        self.shared = 0
+        self.steps: list[WindowStep] = []
+        self.waiting: list[Piece] = []
+
+    def fork(self, path: Sequence[ChainEntry]) -> _PathReader:
+        """Return a reader for a path that continues here."""
+        reader = _PathReader(self._rows, path)
+        reader.shared = len(self.steps)
+        reader.waiting, reader._is_restart = self.waiting.copy(), self._is_restart
+        return reader
+
+    def read(self, entries: Sequence[ChainEntry]) -> None:
+        """Read the next entries of the path."""
+        rows = self._rows
+        for entry in entries:
+            compaction = rows.compactions.get(id(entry))
+            if compaction is not None and (self._position or self.shared):
+                self.waiting = [piece for kept in self._preserved(compaction) for piece in rows.split(kept)]
+                self._is_restart = True
+            window = rows.windows.get(id(entry))
+            if window is not None and window.number not in rows.started:
+                rows.started.add(window.number)
+                self.steps.append(WindowStep(window, self.waiting, self._is_restart))
+                self.waiting, self._is_restart = [], False
+            self.waiting.extend(rows.split(entry))
+            self._position += 1
+
+    def _preserved(self, compaction: Compaction) -> list[ChainEntry]:
+        """The entries from before a compaction that stay, unless they follow it as well."""
+        ids = {id_ for id_ in compaction.preserved if self._positions.get(id_, -1) < self._position}
+        return [entry for id_, entry in self._rows.preserved.items() if id_ in ids] if ids else []
 
 
 class EntrySplitter:
@@ -254,7 +315,9 @@ def _since_compaction(agent: Agent, conversation: list[ChainEntry]) -> list[Chai
     for at in range(len(conversation) - 1, -1, -1):
         compaction = starts.get(id(conversation[at]))
         if compaction is not None:
-            return [*_preserved_entries(agent, compaction.preserved, conversation[at:]), *conversation[at:]]
+            following = {entry.uuid for entry in conversation[at:]}
+            preserved = _entries_by_id(agent, set(compaction.preserved) - following)
+            return [*preserved.values(), *conversation[at:]]
     return conversation
 
 
@@ -262,8 +325,8 @@ def _compaction_start(compaction: Compaction) -> ChainEntry | None:
     return None if compaction.kind is CompactionKind.MICRO else compaction.boundary or compaction.summary
 
 
-def _preserved_entries(agent: Agent, preserved: Sequence[EntryId], after: Sequence[ChainEntry]) -> list[ChainEntry]:
-    """Return the entries from before a compaction that stay, unless they follow it as well."""
-    ids = set(preserved) - {entry.uuid for entry in after}
-    by_id = {entry.uuid: entry for entry in agent.entries if isinstance(entry, ChainEntry) and entry.uuid in ids}
-    return list(by_id.values())
+def _entries_by_id(agent: Agent, ids: Collection[EntryId | None]) -> dict[EntryId | None, ChainEntry]:
+    """Return the entries with these ids, in the order of the transcript."""
+    if not ids:
+        return {}
+    return {entry.uuid: entry for entry in agent.entries if isinstance(entry, ChainEntry) and entry.uuid in ids}

@@ -54,7 +54,7 @@ _MAX_PROMPT = 60
 def session_why_page(request: PageRequest) -> Page:
     """What the cost of a session was caused by."""
     session = request.session()
-    attribution = _attribution(request, session)
+    attribution = session.costs(request.archive).attribution
     by = request.choice("by", KEYS, "kind")
     group = request.text("group")
     rows = attribution.rows
@@ -164,7 +164,7 @@ def session_waste_page(request: PageRequest) -> Page:
         (
             _head(session, "Spent without need", "waste"),
             filter_form(request, list(limit_fields()), preserve=("only",)),
-            render_findings(request, findings, links, _attribution(request, session).amount, detectors),
+            render_findings(request, findings, links, session.costs(request.archive).attribution.amount, detectors),
         )
     )
     records = [insight.waste_record(each) for each in findings if not detectors or each.detector in detectors]
@@ -190,16 +190,9 @@ def session_outcomes_page(request: PageRequest) -> Page:
     return Page("Outcomes", "insight", main, [insight.outcome_record(outcome) for outcome in outcomes])
 
 
-def _attribution(request: PageRequest, session: CachedSession) -> Attribution:
-    def compute() -> Attribution:
-        return request.archive.attribution(session.session)
-
-    return request.cached("attribution", compute, session.id, session.version)
-
-
 def _find_waste(request: PageRequest, session: CachedSession, limits: WasteLimits) -> list[Waste]:
     def compute() -> list[Waste]:
-        return list(request.archive.session_waste(session.session, limits=limits))
+        return insight.find_waste(session.costs(request.archive), limits)
 
     return request.cached("waste", compute, session.id, session.version, limits)
 
