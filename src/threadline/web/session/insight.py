@@ -74,9 +74,12 @@ def session_why_page(request: PageRequest) -> Page:
             else _no_cost(session),
         )
     )
-    data = {**insight.attribution_record(attribution), "by": by}
-    data["groups"] = [insight.group_record(each, by) for each in insight.group_rows(attribution.rows, by)]
-    return Page("Why it cost this much", "insight", main, data)
+    return Page("Why it cost this much", "insight", main, _why_data(attribution, by) if request.wants_data else None)
+
+
+def _why_data(attribution: Attribution, by: str) -> dict[str, object]:
+    groups = [insight.group_record(group, by) for group in insight.group_rows(attribution.rows, by)]
+    return {**insight.attribution_record(attribution), "by": by, "groups": groups}
 
 
 def _cost_view(
