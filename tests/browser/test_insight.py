@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.paths import LONGEST
+from tests.browser.paths import GROWING, LONGEST
 from tests.browser.probes import wait_for_frame
 from tests.browser.visitor import Visitor
 
@@ -69,12 +69,12 @@ def test_treemap_fits_and_is_readable(visit: Visitor, width: int, theme: Literal
 
 def test_rectangle_leads_to_its_place_without_scripts(visit: Visitor) -> None:
     """A click on a rectangle opens the session at the entry, or the group of causes."""
-    page = visit(f"{LONGEST}/why?by=tool", javascript=False)
+    page = visit(f"{GROWING}/why?by=tool", javascript=False)
     tile = page.locator(".treemap.wide a[href*='?at=']").first
     place = (tile.get_attribute("href") or "").partition("at=")[2].partition("#")[0]
     page.goto(visit.server.address + (tile.get_attribute("href") or ""))
     assert place.split("-")[0] in page.url
-    visit.go(page, f"{LONGEST}/why?by=tool")
+    visit.go(page, f"{GROWING}/why?by=tool")
     page.locator(".treemap.wide a[href*='group=']").first.dispatch_event("click")
     page.wait_for_url(re.compile("group="))
     expect(page.locator("main")).to_contain_text("Show everything")

@@ -18,6 +18,7 @@ from threadline.insight import GROUP_KEYS, attribute_costs, group_rows
 from threadline.insight import attribution as attribution_module
 from threadline.model.attribution import Attribution, CauseKind, CostCause
 from threadline.model.context import ContextCategory
+from threadline.thread import WindowFiller, WindowStep
 
 # Sonnet: USD per token.
 INPUT, WRITE, HOUR, READ, OUTPUT = (Decimal(price) / 1_000_000 for price in ("3", "3.75", "6", "0.3", "15"))
@@ -153,20 +154,54 @@ def test_groups_sum_to_the_amount(by: str) -> None:
 
 
 _SIZES = st.integers(0, 30_000)
-_STEP = st.tuples(_SIZES, _SIZES, _SIZES, st.integers(0, 5_000), st.booleans(), st.text("ab \n", max_size=40))
+_STEP = st.tuples(
+    _SIZES, _SIZES, _SIZES, st.integers(0, 5_000), st.booleans(), st.text("ab \n", max_size=40), st.integers(0, 8)
+)
 
 
 @given(steps=st.lists(_STEP, min_size=1, max_size=8))
 def test_rows_sum_to_the_amount(steps: list[Any]) -> None:
-    """For any sequence of requests, however little their counts agree with the transcript."""
+    """For any sequence of requests and rewinds, however little their counts agree with the transcript."""
     parts: list[Part] = []
-    for read_, written, input_, output, hour, text in steps:
+    for at, (read_, written, input_, output, hour, text, back) in enumerate(steps):
+        message = {"usage": usage(read_, written, input_=input_, output=output, hour=hour)}
         parts.append(cached_call(read_, written, "Read", {"file_path": "/a"}, text, output=output))
-        parts.append(
-            reply(text or "x", message={"usage": usage(read_, written, input_=input_, output=output, hour=hour)})
-        )
-        parts.append(prompt(text or "x"))
+        parts.append(reply(text or "x", message=message, uuid=f"r{at}"))
+        parts.append(prompt(text or "x", parentUuid=f"r{max(0, at - back)}"))
     why(*parts)
+
+
+def test_request_that_carries_several_parts_of_a_cause_counts_once() -> None:
+    """What the transcript does not explain is one cause, as large as all its parts."""
+    found = why(
+        cached_reply(0, 20_000, input_=0, output=40),
+        prompt("next"),
+        cached_reply(20_000, 9_000, input_=0, output=40),
+        prompt("next"),
+        cached_reply(29_000, 9_000, input_=0, output=40),
+    )
+    unseen = only(found, "unseen")
+    assert unseen.requests == 2
+    assert unseen.tokens > 17_000
+
+
+def test_branches_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The requests before a fork are not followed again for each branch."""
+    steps: list[int] = []
+    step = WindowFiller.step
+
+    def count_step(filler: WindowFiller, window_step: WindowStep) -> None:
+        steps.append(window_step.window.number)
+        step(filler, window_step)
+
+    monkeypatch.setattr(WindowFiller, "step", count_step)
+    number = 30
+    parts: list[Part] = []
+    for at in range(number):
+        parts += (cached_reply(1_000 * at, 1_000, input_=0, uuid=f"r{at}"), prompt("first", parentUuid=f"r{at}"))
+        parts += (cached_reply(1_000 * at + 1_000, 20, input_=0), prompt("second", parentUuid=f"r{at}"))
+    assert only(why(*parts), "system").requests == 2 * number
+    assert sorted(steps) == list(range(1, 2 * number + 1))
 
 
 @pytest.mark.parametrize("thinking", [False, True])

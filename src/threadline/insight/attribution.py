@@ -295,11 +295,13 @@ class _AgentAttribution:
         if not pieces:
             pieces = [Piece(ContextCategory.REPLY, None, 1, reply=True, place=request.window.place)]
         shares = share_out([max(1, piece.weight) for piece in pieces], charge.output)
+        sizes: dict[int, int] = {}
         for piece, tokens in zip(pieces, shares, strict=True):
             cause = self._causes.of_piece(self._agent.id, piece)
             cause.output = EXACT.add(cause.output, _price(tokens, rate.output))
-            cause.tokens = max(cause.tokens, tokens)
             cause.is_exact = cause.is_exact and len(pieces) == 1
+            sizes[id(cause)] = sizes.get(id(cause), 0) + tokens
+            cause.tokens = max(cause.tokens, sizes[id(cause)])
 
 
 class _Note(NamedTuple):
@@ -327,11 +329,15 @@ class _PricedWindow:
         self._since: list[int] = []
         self._settled: dict[int, tuple[Decimal, int]] = {}
         self._changed: list[WindowSlice] = []
+        # Several slices may have the same cause. The first is carried as long as the others, so it counts requests.
+        self._sizes: dict[int, int] = {}
+        self._counting: list[bool] = []
 
     def fork(self) -> _PricedWindow:
         """Return the same window, for requests that follow instead of others. What was noted must be settled."""
         window = _PricedWindow(self._agent, self._causes, self._filler.fork())
         window._owners, window._since = self._owners.copy(), self._since.copy()
+        window._sizes, window._counting = self._sizes.copy(), self._counting.copy()
         return window
 
     def step(self, step: WindowStep) -> None:
@@ -344,7 +350,9 @@ class _PricedWindow:
         self._changed = []
         for part in slices[len(self._owners) :]:
             cause = self._causes.of_piece(self._agent, part.piece)
-            cause.tokens = max(cause.tokens, part.tokens)
+            self._counting.append(id(cause) not in self._sizes)
+            size = self._sizes[id(cause)] = self._sizes.get(id(cause), 0) + part.tokens
+            cause.tokens = max(cause.tokens, size)
             cause.is_exact = cause.is_exact and part.is_exact
             self._owners.append(cause)
             self._since.append(len(self._notes))
@@ -381,6 +389,7 @@ class _PricedWindow:
         if parts is None:
             self.settle()
             self._owners, self._since, self._changed = [], [], []
+            self._sizes, self._counting = {}, []
             return
         known = [part for part in parts if part.at < len(self._owners)]
         self._changed += known
@@ -423,7 +432,8 @@ class _PricedWindow:
         cause = self._owners[at]
         if price:
             cause.read = EXACT.add(cause.read, _price(self._filler.slices[at].tokens, price))
-        cause.requests += requests
+        if self._counting[at]:
+            cause.requests += requests
 
 
 class _Segments:
