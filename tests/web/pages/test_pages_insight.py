@@ -81,6 +81,7 @@ def _session_page(archive: Archive, below: str) -> Page:
             pool=ArchivePool(archive.homes, index=archive.index),
             session_cache=SessionCache(),
             path_values={"session": SESSION},
+            wants_data=True,
         )
     )
     assert isinstance(page, Page)
