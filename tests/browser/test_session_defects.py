@@ -6,7 +6,8 @@ import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.reviewed_session import ABANDONED, REVIEWED
+from tests.browser.long_session import LONG
+from tests.browser.reviewed_session import ABANDONED, FILE, REVIEWED
 from tests.browser.visitor import Visitor
 
 SESSION = f"/session/{REVIEWED}"
@@ -120,3 +121,56 @@ def test_prompts_of_the_desktop_app_are_prompts(visit: Visitor) -> None:
         for at in (0, 1)
     ]
     assert colours[0] == colours[1]
+
+
+def test_the_header_counts_agents_without_a_transcript(visit: Visitor) -> None:
+    """D7: the header counts every agent that was started, and leads to a table of them."""
+    page = visit(SESSION)
+    page.locator(".head").get_by_role("link", name="2 agents, 1 transcript").click()
+    rows = page.locator("table.agents tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.filter(has_text="Plan: plan the shelves")).to_contain_text("transcript missing")
+    expect(rows.filter(has_text="Explore: count <b>shelves</b>")).to_contain_text("twenty-five shelves")
+
+
+def test_the_page_of_a_file_names_it_once(visit: Visitor) -> None:
+    """D13: headings of the history look alike, and the path is not repeated in each row."""
+    page = visit(f"/files?path={FILE}")
+    heads = page.locator("section.block th[scope=col]")
+    colours = {heads.nth(at).evaluate("cell => getComputedStyle(cell).color") for at in range(heads.count())}
+    assert len(colours) == 1
+    assert page.locator("table.files tbody").get_by_text("shelf.py").count() == 0
+
+
+def test_files_of_a_state_look_alike(visit: Visitor) -> None:
+    """D14: every file of a state is a fold with the same marks, whose content is loaded when it is opened."""
+    page = visit(f"/session/{LONG}/state/end", wait="domcontentloaded")
+    files = page.locator(".state > section.files")
+    assert files.locator("> details.file").count() > 12
+    assert files.locator("> ul").count() == 0
+    last = files.locator("> details.file").last
+    last.locator("summary").click()
+    expect(last.locator("p.facts").first).to_be_visible()
+
+
+def test_states_are_compared_by_turn(visit: Visitor) -> None:
+    """D17: `5` and `turn 5` name the end of a turn. Anything else is explained beside the form."""
+    page = visit(f"{SESSION}/state/end")
+    page.get_by_label("Compare with turn").fill("turn 5")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator(".compared .lines > .del").first).to_contain_text("shelf_5")
+    page.get_by_label("Compare with turn").fill("5000")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("alert")).to_contain_text("No turn 5000")
+    expect(page.get_by_label("Compare with turn")).to_have_value("5000")
+
+
+def test_the_table_of_costs_has_every_turn(visit: Visitor) -> None:
+    """D18: a turn without a reply has a row, and amounts are in cents, as in the header."""
+    page = visit(f"{SESSION}/along")
+    turns = len(visit.server.json(f"{SESSION}.json")["turns_of"])
+    rows = page.locator("main tbody tr")
+    expect(rows.filter(has_text="no reply")).to_have_count(1)
+    labels = rows.locator("th").all_text_contents()
+    assert [str(number) for number in range(1, turns + 1)] == [label for label in labels if label.isdecimal()]
+    assert all(re.fullmatch(r"\$\d+\.\d\d", text) for text in page.locator("tfoot td:last-child").all_text_contents())

@@ -153,6 +153,7 @@ PAGES: dict[str, str] = {
     "session-find": "/session/{branched}/find.json?q=the",
     "session-markdown": f"/session/{PLANTED}/markdown.json",
     "session-along": "/session/{branched}/along.json",
+    "session-agents": "/session/{branched}/agents.json",
     "session-related": "/session/{listed}/related.json",
     "session-why": "/session/{branched}/why.json?by=tool",
     "session-outcomes": f"/session/{PLANTED}/outcomes.json",

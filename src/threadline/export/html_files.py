@@ -219,6 +219,11 @@ class FileLinks(Struct, frozen=True):
         del anchor
         return None
 
+    def file_state(self, anchor: str, path: str) -> str | None:
+        """None."""
+        del anchor, path
+        return None
+
     def file(self, path: str) -> str | None:
         """None."""
         del path

@@ -41,6 +41,7 @@ from threadline.web.pages.tools import tools_page
 from threadline.web.pages.usage import usage_page
 from threadline.web.request import PageFunction, PageRequest, PageResult
 from threadline.web.response import JSON_SUFFIX, build_response, find_asset
+from threadline.web.session.agents import agents_page
 from threadline.web.session.insight import session_outcomes_page, session_waste_page, session_why_page
 from threadline.web.session.page import session_frame_page, session_page
 from threadline.web.session.parts import (
@@ -116,6 +117,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(f"{_SESSION}/find", find_page),
     PageRoute(f"{_SESSION}/markdown", markdown_page),
     PageRoute(f"{_SESSION}/along", session_usage_page),
+    PageRoute(f"{_SESSION}/agents", agents_page),
     PageRoute(f"{_SESSION}/related", related_page),
     PageRoute(f"{_SESSION}/why", session_why_page),
     PageRoute(f"{_SESSION}/waste", session_waste_page),

@@ -179,7 +179,8 @@ class Page(Struct, frozen=True):
 class Fragment(Struct, frozen=True):
     """A piece of a page for scripts.
 
-    If its URL is opened in a browser, it is shown as a page with `title` and `kind`; with `is_bare`, never.
+    If its URL is opened in a browser, it is shown as a page with `title` and `kind`, below `heading`; with `is_bare`,
+    never.
     """
 
     title: str
@@ -187,6 +188,7 @@ class Fragment(Struct, frozen=True):
     main: Markup
     data: Any = None
     is_bare: bool = False
+    heading: Markup = EMPTY
 
 
 class Picture(Struct, frozen=True):

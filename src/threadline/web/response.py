@@ -64,7 +64,7 @@ def _html_response(result: Page | Fragment, path: str, status: HTTPStatus, *, ba
     if isinstance(result, Fragment):
         if bare or result.is_bare:
             return _text_response(result.main, "text/html", status)
-        result = Page(result.title, result.kind, result.main)
+        result = Page(result.title, result.kind, join((result.heading, result.main)))
     document = render_page(
         f"{result.title} · threadline" if result.title else "threadline",
         result.main,

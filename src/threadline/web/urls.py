@@ -211,6 +211,10 @@ class SessionLinks(Struct, frozen=True):
         """The page with files and lists as they were at an entry."""
         return self.below("state", entry_anchor(anchor))
 
+    def file_state(self, anchor: str, path: str) -> str | None:
+        """The page with one file as it was at an entry."""
+        return self.below("state", entry_anchor(anchor), file=path)
+
     def file(self, path: str) -> str | None:
         """The page of a file: which sessions read or changed it."""
         return build_url(FILES, path=path)

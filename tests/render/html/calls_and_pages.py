@@ -103,6 +103,10 @@ class Paths:
         """A link to the state at an entry."""
         return f"state/{anchor}"
 
+    def file_state(self, anchor: str, path: str) -> str | None:
+        """A link to a file as it was at an entry."""
+        return f"/state/{anchor}?file={len(path)}"
+
     def file(self, path: str) -> str | None:
         """A link to a file."""
         return f"/files?path={len(path)}"

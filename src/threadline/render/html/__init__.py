@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from threadline.render.html.images import image_data, images_of_entry
     from threadline.render.html.page import icon, render_page, stylesheet, stylesheet_hash
     from threadline.render.html.sections import Scene, Section
-    from threadline.render.html.state import render_state
+    from threadline.render.html.state import PlaceLinks, render_file_content, render_state
     from threadline.render.html.svg_charts import (
         MAX_PARTS,
         Bar,
@@ -85,7 +85,7 @@ __getattr__ = lazy_exports(
         "images": ["image_data", "images_of_entry"],
         "page": ["icon", "render_page", "stylesheet", "stylesheet_hash"],
         "sections": ["Scene", "Section"],
-        "state": ["render_state"],
+        "state": ["PlaceLinks", "render_file_content", "render_state"],
         "svg_charts": ["Bar", "DayActivity", "MAX_PARTS", "activity_calendar", "bar_chart", "weekday_hour_map"],
         "tables": [
             "Column",

@@ -50,6 +50,9 @@ class Links(Protocol):
     def state(self, anchor: str) -> str | None:
         """The page that shows the state at an entry."""
 
+    def file_state(self, anchor: str, path: str) -> str | None:
+        """The page that shows one file as it was at an entry."""
+
     def file(self, path: str) -> str | None:
         """The page of a file: which sessions touched it."""
 

@@ -31,10 +31,10 @@ _MAX_FILES, _MAX_LINES, _MAX_CHARACTERS, _MAX_HIGHLIGHTS = 12, 120, 12_000, 40
 """Limits unless the scene is uncut: files with content, and lines, characters and highlights per file."""
 _MAX_NAMES = 200
 _PROOF_LABELS = {
-    ProofLevel.WHOLE: "proven",
-    ProofLevel.PARTIAL: "partly proven",
+    ProofLevel.WHOLE: "exact",
+    ProofLevel.PARTIAL: "partly known",
     ProofLevel.ABSENT: "does not exist",
-    ProofLevel.UNKNOWN: "not proven",
+    ProofLevel.UNKNOWN: "unknown",
 }
 
 
@@ -49,7 +49,7 @@ def render_state(
 
     `differences` are those from `against` to `state`, as computed by `threadline.thread.difference`.
     """
-    places = _PlaceLinks(session, scene)
+    places = PlaceLinks(session, scene)
     return el(
         "div",
         el("h2", "State ", places.position(state.place, state.agent)),
@@ -62,7 +62,7 @@ def render_state(
     )
 
 
-class _PlaceLinks:
+class PlaceLinks:
     """Creates links to the entries at places."""
 
     def __init__(self, session: Session, scene: Scene) -> None:
@@ -110,7 +110,7 @@ def _render_settings(state: State, scene: Scene) -> Markup:
 
 
 def _render_differences(
-    against: State, differences: Sequence[FileDifference], places: _PlaceLinks, scene: Scene
+    against: State, differences: Sequence[FileDifference], places: PlaceLinks, scene: Scene
 ) -> Markup:
     """The differences from another state."""
     title = el("h3", "Compared with the state ", places.position(against.place, against.agent))
@@ -127,25 +127,21 @@ def _render_differences(
     )
 
 
-def _render_difference(difference: FileDifference, places: _PlaceLinks, scene: Scene) -> Markup:
-    proven = "proven" if difference.proven else "not proven"
+def _render_difference(difference: FileDifference, places: PlaceLinks, scene: Scene) -> Markup:
+    proven = "exact" if difference.proven else "partly known"
     return el(
         "details",
         el(
             "summary",
             unlinked_file_name(difference.path, scene),
             " ",
-            el("span", proven, class_=f"proof {_css_class(proven)}"),
+            el("span", proven, class_="proof proven" if difference.proven else "proof"),
         ),
         el("p", places.short(difference.statement), class_="facts"),
         _render_changes(hunks_of_unified_diff(difference.text), scene),
         class_="differs",
         open=bool(difference.text),
     )
-
-
-def _css_class(label: str) -> str:
-    return label.replace(" ", "-")
 
 
 def unlinked_file_name(path: str, scene: Scene) -> Markup:
@@ -160,7 +156,7 @@ def _render_changes(hunks: Sequence[DiffRows], scene: Scene) -> Markup:
     return join((render_diff(shown, uncut=False), el("p", more_lines(left), class_="more") if left else EMPTY))
 
 
-def _render_files(state: State, places: _PlaceLinks, scene: Scene) -> Markup:
+def _render_files(state: State, places: PlaceLinks, scene: Scene) -> Markup:
     """The files, those that the session changed first."""
     files = sorted(state.files.values(), key=lambda file: file.changed is None)
     if not files:
@@ -172,50 +168,62 @@ def _render_files(state: State, places: _PlaceLinks, scene: Scene) -> Markup:
         "section",
         el("h3", f"Files ({len(files):,})"),
         *drawn,
-        bullet_list(
-            (el("li", file_link(file.path, scene), f" {_PROOF_LABELS[file.proven]}") for file in rest[:_MAX_NAMES]),
-            "files",
-        ),
+        *(_render_unloaded_file(file, state, places, scene) for file in rest[:_MAX_NAMES]),
         el("p", f"{len(rest) - _MAX_NAMES:,} more", class_="more") if len(rest) > _MAX_NAMES else EMPTY,
         _all_files_link(state, places, scene) if rest else EMPTY,
         class_="files",
     )
 
 
-def _all_files_link(state: State, places: _PlaceLinks, scene: Scene) -> Markup:
+def _all_files_link(state: State, places: PlaceLinks, scene: Scene) -> Markup:
     """A link to the page with all files."""
     address = scene.links.state(places.anchor(state.place, state.agent)) if state.place is not None else None
     return el("a", "all files in full", href=address, class_="more") if address is not None else EMPTY
 
 
-def _render_file(file: FileState, places: _PlaceLinks, scene: Scene) -> Markup:
-    label = _PROOF_LABELS[file.proven]
-    marks: list[Child] = [
-        unlinked_file_name(file.path, scene),
-        " ",
-        el("span", label, class_=f"proof {_css_class(label)}"),
-    ]
+def _file_marks(file: FileState, scene: Scene) -> Iterator[Child]:
+    """The name of a file, how well its content is known, and whether it changed."""
+    yield unlinked_file_name(file.path, scene)
+    is_exact = file.proven is ProofLevel.WHOLE
+    yield from (" ", el("span", _PROOF_LABELS[file.proven], class_="proof proven" if is_exact else "proof"))
     if file.changed is not None:
-        marks += [" ", el("span", "changed", class_="changed")]
+        yield from (" ", el("span", "changed", class_="changed"))
     if file.doubts:
-        marks += [" ", el("span", count(len(file.doubts), "doubt"), class_="doubts")]
+        yield from (" ", el("span", f"{count(len(file.doubts), 'command')} may have changed it", class_="doubts"))
+
+
+def _render_file(file: FileState, places: PlaceLinks, scene: Scene) -> Markup:
     return el(
-        "details",
-        el("summary", *marks),
-        el("p", places.short(file.statement), class_="facts"),
-        el("p", *_evidence_links(file, places, scene), class_="facts"),
-        _changes_since_first(file, scene),
-        _render_content(file, scene),
-        class_="file",
+        "details", el("summary", *_file_marks(file, scene)), render_file_content(file, places, scene), class_="file"
     )
 
 
-def _evidence_links(file: FileState, places: _PlaceLinks, scene: Scene) -> Iterator[Child]:
+def render_file_content(file: FileState, places: PlaceLinks, scene: Scene) -> Markup:
+    """What is known about a file: the evidence, its changes and its content."""
+    return join(
+        (
+            el("p", places.short(file.statement), class_="facts"),
+            el("p", *_evidence_links(file, places, scene), class_="facts"),
+            _changes_since_first(file, scene),
+            _render_content(file, scene),
+        )
+    )
+
+
+def _render_unloaded_file(file: FileState, state: State, places: PlaceLinks, scene: Scene) -> Markup:
+    """A file whose content is loaded when it is unfolded; without scripts, a link leads to it."""
+    anchor = places.anchor(state.place, state.agent) if state.place is not None else "end"
+    address = scene.links.file_state(anchor, file.path)
+    body = el("p", el("a", "Show contents", href=address)) if address is not None else EMPTY
+    return el("details", el("summary", *_file_marks(file, scene)), body, class_="file", data_src=address)
+
+
+def _evidence_links(file: FileState, places: PlaceLinks, scene: Scene) -> Iterator[Child]:
     """Links to the file's own page and to the places with evidence about it."""
     if address := scene.links.file(file.path):
         yield from (el("a", "in all sessions", href=address), " ")
-    sources: list[tuple[str, Evidence]] = [("proven at ", file.proof)] if file.proof is not None else []
-    sources += [("uncertain since ", doubt) for doubt in file.doubts[:1]]
+    sources: list[tuple[str, Evidence]] = [("known from ", file.proof)] if file.proof is not None else []
+    sources += [("may have changed since ", doubt) for doubt in file.doubts[:1]]
     for label, evidence in sources:
         yield from (label, places.link(evidence.place, evidence.agent), f" ({evidence.how}) ")
     if file.changed is not None:
@@ -252,7 +260,7 @@ def _render_content(file: FileState, scene: Scene) -> Markup:
         drawn = _proven_lines(file, scene)
     else:
         return EMPTY
-    return el("details", el("summary", "Content"), drawn, class_="rest")
+    return el("details", el("summary", "Show contents"), drawn, class_="rest")
 
 
 def _proven_lines(file: FileState, scene: Scene) -> Markup:
@@ -283,14 +291,14 @@ def _line_runs(lines: dict[int, str]) -> Iterator[tuple[int, list[str]]]:
         yield start, run
 
 
-def _render_todos(todo_list: TodoState, places: _PlaceLinks) -> Markup:
+def _render_todos(todo_list: TodoState, places: PlaceLinks) -> Markup:
     who = f" of agent {shorten(str(todo_list.agent), 60)}" if todo_list.agent is not None else ""
     rows = [status_row(todo.status or "", todo.content or "") for todo in todo_list.todos]
     where = el("p", *_update_place(todo_list, places), class_="facts")
     return el("section", el("h3", f"Todos{who}"), bullet_list(rows, "todos"), where, class_="work") if rows else EMPTY
 
 
-def _update_place(todo_list: TodoState, places: _PlaceLinks) -> Iterator[Child]:
+def _update_place(todo_list: TodoState, places: PlaceLinks) -> Iterator[Child]:
     if todo_list.source is ListSource.FILE:
         yield from ("from ", el("code", shorten(todo_list.place.transcript, 300)))
     else:

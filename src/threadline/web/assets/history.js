@@ -111,7 +111,7 @@ function anchorOf(hash) {
 /** A URL without the parameters that do not change what is rendered. */
 function viewOf(url) {
   const query = new URLSearchParams(url.search);
-  for (const name of ["at", "section", "find", "mark", ...KEPT_PARAMETERS]) query.delete(name);
+  for (const name of ["at", "section", "find", "mark", "open", ...KEPT_PARAMETERS]) query.delete(name);
   query.sort();
   return `${url.origin}${url.pathname}?${query}`;
 }

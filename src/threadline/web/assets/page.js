@@ -6,6 +6,7 @@ import { Find } from "./find.js";
 import { FoldState } from "./fold_state.js";
 import { ScrollHistory } from "./history.js";
 import { handleClicks, handleFeedKeys, handleKeys, readShortcuts } from "./keys.js";
+import { startLazyDetails } from "./lazy_details.js";
 import { Live, watchList } from "./live.js";
 import { startFilters } from "./list.js";
 import { ItemNavigation } from "./navigation.js";
@@ -26,6 +27,7 @@ function start() {
   const actions = pageActions(shortcuts);
   const session = Session.fromPage();
   if (session !== null) Object.assign(actions, startSession(session));
+  else startLazyDetails();
   handleKeys(shortcuts, actions);
   handleClicks(actions);
   startStatus();
@@ -49,6 +51,7 @@ function startSession(session) {
   const actions = sessionActions({ session, navigation, windowing, find, panel });
   handleFeedKeys(session.feed, actions);
   startItemButtons(session.feed);
+  startLazyDetails(windowing);
   return actions;
 }
 

@@ -229,6 +229,12 @@ export class Windowing extends EventTarget {
     }
   }
 
+  /** Count the elements of the section that contains an element, which has changed. */
+  recount(element) {
+    const section = this.sections.find((each) => each.element.contains(element));
+    if (section?.isFilled) section.countElements();
+  }
+
   /** Whether emptying a section would lose the focus or a selection. */
   #isProtected(section) {
     return this.required.has(section) || section.element.contains(document.activeElement) || isSelected(section);

@@ -58,7 +58,7 @@ _FILE_COLUMNS = (
     Column("Project", "path"),
 )
 _HOW = {"outside": "changed outside Claude"}
-_TOUCH_COLUMNS = (Column("When", "when"), Column("How", "how"), Column("Session", "title"), Column("By"))
+_TOUCH_COLUMNS = (Column("When", "when"), Column("How"), Column("Session", "title"), Column("By"))
 
 
 def common_fields(request: PageRequest) -> list[FormField]:
@@ -190,7 +190,9 @@ def files_page(request: PageRequest) -> Page:
                 class_="head",
             ),
             filter_form(request, _file_fields(request), preserve=("limit",)),
-            _file_table(files, titles, zone) if files else el("p", _explain_no_files(path), class_="nothing"),
+            _file_table(files, titles, zone, named=single is None)
+            if files
+            else el("p", _explain_no_files(path), class_="nothing"),
             pager(request, shown, len(files), None, more=more),
             _history_section(touches, titles, zone) if touches else EMPTY,
         )
@@ -209,16 +211,18 @@ def _file_summary(files: list[ListedFile]) -> Child:
     return facts_row((count(len(files), "session"), count(reads, "read"), count(writes, "write")))
 
 
-def _file_table(files: list[ListedFile], titles: Mapping[str, str], zone: tzinfo) -> Child:
-    rows = [_file_row(file, titles, zone) for file in files]
-    return render_table("Files", _FILE_COLUMNS, rows, kind="list files", heading=1, hidden_caption=True)
+def _file_table(files: list[ListedFile], titles: Mapping[str, str], zone: tzinfo, *, named: bool) -> Child:
+    """The files and the sessions that used them; `named` is False if all of them are the same file."""
+    rows = [_file_row(file, titles, zone, named=named) for file in files]
+    columns = _FILE_COLUMNS if named else tuple(column for column in _FILE_COLUMNS if column.name != "File")
+    return render_table("Files", columns, rows, kind="list files", heading=1 if named else 3, hidden_caption=True)
 
 
-def _file_row(file: ListedFile, titles: Mapping[str, str], zone: tzinfo) -> TableRow:
+def _file_row(file: ListedFile, titles: Mapping[str, str], zone: tzinfo, *, named: bool) -> TableRow:
     url = urls.build_url(urls.FILES, path=file.path)
     cells: list[Child] = [
         time_element(file.last, zone),
-        el("a", _shorten_path(file.path), href=url, title=shorten(file.path, 400)),
+        *([el("a", _shorten_path(file.path), href=url, title=shorten(file.path, 400))] if named else []),
         f"{file.reads:,}" if file.reads else "",
         _log_link(file.path, f"{file.writes:,}", session=file.session) if file.writes else "",
         session_link(file.session, titles),
@@ -266,8 +270,14 @@ def _touch_row(touch: FileTouch, titles: Mapping[str, str], zone: tzinfo) -> lis
         el("a", moment, href=url) if url else moment,
         _HOW.get(touch.how, shorten(touch.how, 20)),
         session_link(touch.session, titles),
-        f"agent {shorten(str(touch.agent), 20)}" if touch.agent else "main agent",
+        _describe_writer(touch),
     ]
+
+
+def _describe_writer(touch: FileTouch) -> str:
+    if touch.how in _HOW:
+        return "not by Claude"
+    return f"agent {shorten(str(touch.agent), 20)}" if touch.agent else "main agent"
 
 
 def _explain_no_files(path: str | None) -> str:

@@ -40,6 +40,7 @@ from threadline.render import (
 )
 from threadline.render.html import EMPTY, KEPT_HINT, Child, el, facts_row, icon, join, number_element, time_element
 from threadline.web import urls
+from threadline.web.session.agents import count_session_agents
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,9 +180,8 @@ def _figures(head: SessionHead) -> Iterator[Child]:
         abandoned = sum(map(len, abandoned_turns(agent).values()))
         yield count(turns, "turn") + (f", {abandoned:,} of them on branches" if abandoned else "")
     yield count(head.session.facts.calls if agent.id is None else len(agent.calls), "call")
-    if agent.id is None and session.agents:
-        started = [each for each in session.agents if each.side is None]
-        yield count_agents(len(started), len(started))
+    if agent.id is None and (agents := count_agents(*count_session_agents(session))):
+        yield el("a", agents, href=head.links.below("agents"))
     if agent.id is None:
         yield [number_element(head.total.tokens), " tokens"]
         yield describe_cost(head.total)

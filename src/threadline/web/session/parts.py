@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
@@ -14,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from threadline.errors import BadQuery, NotFound
-from threadline.model.text import count
+from threadline.model.text import count, no_such_number
 from threadline.render import (
     BranchItem,
     CallItem,
@@ -34,14 +35,18 @@ from threadline.render import (
     entry_to_markdown,
     session_to_markdown,
     shorten,
+    visible,
 )
 from threadline.render.html import (
+    EMPTY,
+    PlaceLinks,
     Scene,
     el,
     image_data,
     images_of_entry,
     join,
     render_call,
+    render_file_content,
     render_raw_entry,
     render_state,
 )
@@ -75,6 +80,8 @@ _MAX_INPUT, _MAX_OUTPUT = 8_000, 6_000
 _SNIPPET_BEFORE, _SNIPPET_LENGTH = 40, 160
 _MAX_IMAGE = 64 * 1024 * 1024
 _END = "end"
+_TURN = re.compile(r"(?:turn[ -]?)?(\d{1,9})", re.IGNORECASE)
+_MAX_TURN_OPTIONS = 200
 
 
 def section_page(request: PageRequest) -> PageResult:
@@ -202,29 +209,77 @@ def state_page(request: PageRequest) -> PageResult:
     session = request.session()
     links = session.links
     anchor = request.path_values["anchor"]
-    against = request.text("against")
+    against, reason = request.text("against"), ""
     scene = Scene(View(), links, cwd=session.facts.project or "", zone=request.zone())
     state = _state_at(session, anchor)
-    other = _state_at(session, against) if against is not None else None
-    title = "Files at the end" if anchor == _END else f"Files at {anchor}"
-    form = el(
-        "form",
-        el("label", "Compare with line", el("input", name_="against", value=against or "", placeholder="L120")),
-        el("button", "Compare"),
-        *carried_inputs(),
-        method="get",
-        action=links.below("state", anchor),
+    try:
+        other = _state_at(session, against) if against is not None else None
+    except NotFound as error:
+        other, reason = None, str(error)
+    turn = _TURN.fullmatch(anchor)
+    title = f"Files at the end of turn {turn[1]}" if turn else f"Files at {'the end' if anchor == _END else anchor}"
+    form = join(
+        (
+            el(
+                "form",
+                el(
+                    "label",
+                    "Compare with turn",
+                    el("input", name_="against", value=against or "", placeholder="5", list_="state-turns", size=6),
+                ),
+                el("datalist", _turn_options(session), id="state-turns"),
+                el("button", "Compare"),
+                *carried_inputs(),
+                method="get",
+                action=links.below("state", anchor),
+            ),
+            el("p", visible(reason), class_="refused", role="alert") if reason else EMPTY,
+        )
     )
+    if (path := request.text("file")) is not None:
+        return _file_state_page(session, state, path, scene)
     changes = difference(other, state) if other is not None else ()
     main = render_state(state, session.session, scene, other, changes)
     return Fragment(title, "state", _with_title(session, title, form, main), state)
 
 
+def _file_state_page(session: CachedSession, state: State, path: str, scene: Scene) -> PageResult:
+    """One file of a state, with its content."""
+    file = state.files.get(path)
+    if file is None:
+        raise NotFound("This session did not use that file before this point.")
+    main = el("div", render_file_content(file, PlaceLinks(session.session, scene), scene), class_="state")
+    title = shorten(scene.relative_path(path), 200)
+    return Fragment(title, "state", main, file, heading=_with_title(session, title))
+
+
 def _state_at(session: CachedSession, anchor: str) -> State:
+    """The state at the end, at the end of a turn (`5`, `turn 5`) or at an entry (`L120`).
+
+    Raises:
+        NotFound: there is no such turn or entry.
+    """
     if anchor == _END:
         return session.session.at()
+    if match := _TURN.fullmatch(anchor):
+        turns = {turn.number: turn for turn in session.session.main.turns if turn.entries}
+        turn = turns.get(int(match[1]))
+        if turn is None:
+            last = max(turns, default=0)
+            raise NotFound(no_such_number("turn", int(match[1]), last, owner="session"))
+        return session.session.at(turn.entries[-1].place)
     entry, _agent = session.entry(anchor)
     return session.session.at(entry.place)
+
+
+def _turn_options(session: CachedSession) -> list[Markup]:
+    """The turns to compare with, for the suggestions of a text field."""
+    turns = [turn for turn in session.session.main.turns if turn.act is not None]
+    return [
+        el("option", shorten(turn.act.text, 60), value=turn.number)
+        for turn in turns[:_MAX_TURN_OPTIONS]
+        if turn.act is not None
+    ]
 
 
 def image_page(request: PageRequest) -> PageResult:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from threadline.archive import Archive
     from threadline.model.context import ContextWindow
     from threadline.model.places import MessageId
+    from threadline.model.session import Agent
     from threadline.web.session.view import SessionView
     from threadline.web.session_cache import AgentDrawing, CachedSession, SessionSpending
 
@@ -125,6 +126,7 @@ def usage_table(session: CachedSession, view: SessionView, archive: Archive) -> 
     anchor_prefix = f"{view.agent}." if view.agent is not None else ""
     spending = session.spending(archive)
     rows = turn_usage(session.windows(view.agent), spending.costs, anchor_prefix)
+    rows = _with_silent_turns(rows, session.agent(view.agent), anchor_prefix)
     cells = [_row_cells(_turn_link(row, view), row) for row in rows]
     agents = list(_agent_rows(session, spending)) if view.agent is None else []
     cells += [_row_cells(el("a", shorten(title, 80), href=view.links.agent(id_)), row) for id_, title, row in agents]
@@ -133,10 +135,33 @@ def usage_table(session: CachedSession, view: SessionView, archive: Archive) -> 
         rest = EXACT.subtract(spending.total.amount, total["amount"] or Decimal(0))
         if abs(rest) >= _MIN_AMOUNT:
             label = "copies, counted in other sessions" if spending.shared else "not in any turn or agent"
-            cells.append((label, "", "", "", "", format_amount(rest, exact=True)))
+            cells.append((label, "", "", "", "", format_amount(rest)))
         total["amount"] = spending.total.amount
     table = render_table("Context and cost by turn", _COLUMNS, cells, foot=_row_cells("Total", total))
     return join((table, *(el("p", note, class_="note") for note in _table_notes(rows, spending, total)))), rows
+
+
+def _with_silent_turns(rows: list[dict[str, Any]], agent: Agent, anchor_prefix: str) -> list[dict[str, Any]]:
+    """Add the turns without a request: a prompt that got no reply is a turn, too."""
+    known = {row["turn"] for row in rows}
+    silent = [
+        _empty_row(turn.number, f"{anchor_prefix}L{turn.act.entry.line.number}")
+        for turn in agent.turns
+        if turn.act is not None and turn.number not in known
+    ]
+    return sorted([*rows, *silent], key=lambda row: int(row["turn"])) if silent else rows
+
+
+def _empty_row(turn: int, anchor: str) -> dict[str, Any]:
+    return {
+        "turn": turn,
+        "anchor": anchor,
+        "requests": 0,
+        "context": None,
+        "cache_read": 0,
+        "output": 0,
+        "amount": None,
+    }
 
 
 def _table_notes(
@@ -157,10 +182,10 @@ def _row_cells(head: Child, row: Mapping[str, Any]) -> tuple[Child, ...]:
     return (
         head,
         f"{row['requests']:,}",
-        f"{row['context']:,}" if row["context"] is not None else "unknown",
+        (f"{row['context']:,}" if row["context"] is not None else "unknown") if row["requests"] else "",
         f"{row['cache_read']:,}",
         f"{row['output']:,}",
-        format_amount(row["amount"], exact=True) if row["amount"] is not None else "unknown",
+        (format_amount(row["amount"]) if row["amount"] is not None else "unknown") if row["requests"] else "no reply",
     )
 
 
@@ -193,18 +218,7 @@ def turn_usage(
     """Requests, context, tokens and cost of each turn. An agent's anchors begin with `anchor_prefix`."""
     rows: dict[int, dict[str, Any]] = {}
     for window in windows:
-        row = rows.setdefault(
-            window.turn,
-            {
-                "turn": window.turn,
-                "anchor": f"{anchor_prefix}L{window.place.line}",
-                "requests": 0,
-                "context": None,
-                "cache_read": 0,
-                "output": 0,
-                "amount": None,
-            },
-        )
+        row = rows.setdefault(window.turn, _empty_row(window.turn, f"{anchor_prefix}L{window.place.line}"))
         row["requests"] += 1
         row["cache_read"] += window.cache_read
         row["output"] += window.output

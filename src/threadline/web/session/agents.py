@@ -1,0 +1,178 @@
+"""The agents of a session, with those whose transcripts are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from threadline.model.ledger import sum_amounts
+from threadline.model.results import AgentResult
+from threadline.model.text import count, count_agents, format_amount, format_duration, short_model_name
+from threadline.render import agent_duration, agent_title, agents_without_transcript, anchor_of, shorten
+from threadline.render.html import Child, Column, TableRow, el, facts_row, join, render_table, time_element
+from threadline.web.request import Page
+
+if TYPE_CHECKING:
+    from threadline.model.calls import Call
+    from threadline.model.places import CallId, MessageId
+    from threadline.model.session import Agent, Session
+    from threadline.web.request import PageRequest
+    from threadline.web.session_cache import CachedSession
+
+_MAX_TITLE, _MAX_RESULT = 160, 240
+_COLUMNS = (
+    Column("Agent"),
+    Column("Type"),
+    Column("Model"),
+    Column("Started", "when"),
+    Column("Took", "number"),
+    Column("Turn", "number"),
+    Column("Calls", "number"),
+    Column("Tokens", "number", title="Tokens of its requests, or those that its result reports"),
+    Column("Amount", "number"),
+    Column("Status"),
+    Column("Result", "result"),
+)
+
+
+class AgentRow(Struct, frozen=True):
+    """An agent of a session. Without a transcript (`missing`), only its call and its result are known.
+
+    `anchor` is the entry of the call that started it.
+    """
+
+    agent: str | None
+    title: str
+    type: str | None
+    model: str | None
+    started: datetime | None
+    duration: timedelta | None
+    turn: int | None
+    calls: int | None
+    tokens: int | None
+    amount: Decimal | None
+    status: str
+    result: str
+    anchor: str | None
+    missing: bool = False
+
+
+def count_session_agents(session: Session) -> tuple[int, int]:
+    """How many agents have a transcript, and how many were started. Side agents do not count."""
+    with_transcript = sum(agent.side is None for agent in session.agents)
+    return with_transcript, with_transcript + len(agents_without_transcript(session))
+
+
+def agent_rows(session: CachedSession, costs: Mapping[MessageId, Decimal]) -> list[AgentRow]:
+    """Every agent of a session, in the order of their calls; those without a known call come last."""
+    calls = {call.id: call for call in session.session.calls}
+    rows = [
+        _row_of_agent(session, name, agent, calls, costs)
+        for name, agent in session.agents.items()
+        if agent.side is None
+    ]
+    rows += [_row_of_call(calls[id_], title) for id_, title in agents_without_transcript(session.session).items()]
+    return sorted(rows, key=lambda row: (row.started is None, row.started.timestamp() if row.started else 0))
+
+
+def _row_of_agent(
+    session: CachedSession,
+    name: str,
+    agent: Agent,
+    calls: Mapping[CallId, Call],
+    costs: Mapping[MessageId, Decimal],
+) -> AgentRow:
+    windows = session.windows(name)
+    messages = dict.fromkeys(window.message for window in windows if window.message is not None)
+    amounts = [costs[message] for message in messages if message in costs]
+    call = calls.get(agent.link.call) if agent.link.call is not None else None
+    times = [entry.timestamp for entry in agent.entries if entry.timestamp is not None]
+    return AgentRow(
+        agent=name,
+        title=agent_title(agent),
+        type=agent.type,
+        model=agent.model,
+        started=min(times, default=None),
+        duration=agent_duration(agent),
+        turn=call.turn if call is not None and call.agent is None else None,
+        calls=len(agent.calls),
+        tokens=sum(window.prompt + window.output for window in windows),
+        amount=sum_amounts(amounts) if amounts else None,
+        status=str(agent.status),
+        result=agent.result,
+        anchor=anchor_of(call.entry, call.agent) if call is not None else None,
+    )
+
+
+def _row_of_call(call: Call, title: str) -> AgentRow:
+    result = call.result if isinstance(call.result, AgentResult) else AgentResult()
+    milliseconds = result.total_duration_ms
+    kind = call.input.get("subagent_type") if isinstance(call.input, dict) else None
+    return AgentRow(
+        agent=None,
+        title=title,
+        type=kind if isinstance(kind, str) else result.agent_type,
+        model=result.resolved_model,
+        started=call.timestamp,
+        duration=timedelta(milliseconds=milliseconds) if milliseconds else call.duration,
+        turn=call.turn if call.agent is None else None,
+        calls=result.total_tool_use_count,
+        tokens=result.total_tokens,
+        amount=None,
+        status=result.status or str(call.outcome),
+        result=call.output,
+        anchor=anchor_of(call.entry, call.agent),
+        missing=True,
+    )
+
+
+def agents_page(request: PageRequest) -> Page:
+    """All agents of a session, with those whose transcripts are missing."""
+    session = request.session()
+    rows = agent_rows(session, session.spending(request.archive).costs)
+    name = shorten(session.session.title.text, 120) or "Back to the session"
+    head = el(
+        "header",
+        el("p", el("a", name, href=session.links.page()), class_="up"),
+        el("h1", "Agents"),
+        facts_row(_summarize(rows)),
+        class_="head",
+    )
+    cells = [TableRow(list(_cells(row, session, request)), item=True) for row in rows]
+    table = (
+        render_table("Agents", _COLUMNS, cells, kind="list agents", hidden_caption=True)
+        if rows
+        else el("p", "This session started no agents.", class_="nothing")
+    )
+    return Page("Agents", "insight", join((head, table)), rows)
+
+
+def _summarize(rows: list[AgentRow]) -> Iterator[Child]:
+    present = sum(not row.missing for row in rows)
+    yield count_agents(present, len(rows)) or "no agents"
+    amounts = [row.amount for row in rows if row.amount is not None]
+    if amounts:
+        yield format_amount(sum_amounts(amounts))
+    if missing := len(rows) - present:
+        yield f"What {count(missing, 'agent')} without a transcript cost is unknown."
+
+
+def _cells(row: AgentRow, session: CachedSession, request: PageRequest) -> Iterator[Child]:
+    links = session.links
+    title = shorten(row.title, _MAX_TITLE)
+    url = links.agent(row.agent) if row.agent is not None else links.entry(row.anchor) if row.anchor else None
+    yield el("a", title, href=url) if url is not None else title
+    yield shorten(row.type or "", 40)
+    yield shorten(short_model_name(row.model), 40) if row.model else ""
+    yield time_element(row.started, request.zone())
+    yield format_duration(row.duration)
+    yield el("a", f"{row.turn:,}", href=links.entry(row.anchor)) if row.turn is not None and row.anchor else ""
+    yield f"{row.calls:,}" if row.calls is not None else ""
+    yield f"{row.tokens:,}" if row.tokens is not None else ""
+    yield format_amount(row.amount) if row.amount is not None else "unknown"
+    yield [shorten(row.status, 40), el("span", ", transcript missing", class_="lacks") if row.missing else None]
+    yield shorten(row.result, _MAX_RESULT)
