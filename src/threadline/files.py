@@ -75,6 +75,21 @@ def cache_folder() -> Path:
     return (Path(folder) if Path(folder).is_absolute() else Path.home() / ".cache") / "threadline"
 
 
+def data_folder() -> str:
+    """Return the platform's folder for threadline's data, as text, whether it exists or not."""
+    return os.path.join(_platform_data_folder(), "threadline")  # noqa: PTH118 - paths are text
+
+
+def _platform_data_folder() -> str:
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.expanduser raises if it finds no home
+    if sys.platform == "win32":
+        return os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")  # noqa: PTH118 - the same
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Application Support")  # noqa: PTH118 - the same
+    configured = os.environ.get("XDG_DATA_HOME", "")
+    return configured if os.path.isabs(configured) else os.path.join(home, ".local", "share")  # noqa: PTH117, PTH118 - the same
+
+
 def escape_path(path: str | os.PathLike[str]) -> str:
     r"""Return a path as valid text: bytes that are not UTF-8 become `\xff`. `find_escaped` finds the file again.
 

@@ -29,7 +29,7 @@ from threadline.keep.catalogue import Catalogue, PieceList, Version
 from threadline.keep.machine import MACHINE_FILE, Machine, save_last_run, save_machine_id
 from threadline.keep.manifest import AnyRow, EndRow, FileRow, GoneRow, format_timestamp, path_to_json
 from threadline.keep.pack import Chunker, DictionaryTrainer, PackWriter, Piece
-from threadline.keep.sessions import LeftOut, SourceFile, find_source_files, list_left_out
+from threadline.keep.sessions import LeftOut, SourceFile, find_source_files, list_left_out, own_files
 from threadline.model.homes import Home
 from threadline.model.places import Place, Problem, ProblemKind
 
@@ -123,6 +123,7 @@ class _KeepRun:
         began = now()
         last = self._catalogue.last_run(self._machine.id)
         candidates = [source for home in homes for source in find_source_files(home, self._problems)]
+        candidates += own_files()
         sources = [source for source in candidates if not self._catalogue.forgotten.has(source.path)]
         readable = [(source, status) for source in sources if (status := self._stat_source(source)) is not None]
         changed = [(source, status) for source, status in readable if not self._is_kept(source, status)]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import sys
 from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
@@ -36,7 +35,7 @@ def is_keep_enabled() -> bool:
 def configured_keep_folder() -> str:
     """Where the keep is, or would be: `THREADLINE_KEEP`, or `keep` in the data folder."""
     folder = os.environ.get("THREADLINE_KEEP") if is_keep_enabled() else None
-    return os.path.expanduser(folder) if folder else os.path.join(data_folder(), "keep")  # noqa: PTH111, PTH118 - paths are text
+    return os.path.expanduser(folder) if folder else os.path.join(files.data_folder(), "keep")  # noqa: PTH111, PTH118 - paths are text
 
 
 def existing_keep_folder() -> str | None:
@@ -52,7 +51,7 @@ def existing_keep_folder() -> str | None:
 
 def missing_keep_folder() -> str | None:
     """The configured folder, if this machine has kept into it and no keep is there now: is a disk not mounted?"""
-    if existing_keep_folder() is not None or not os.path.exists(os.path.join(data_folder(), LAST_RUNS_FILE)):  # noqa: PTH110, PTH118 - text
+    if existing_keep_folder() is not None or not os.path.exists(os.path.join(files.data_folder(), LAST_RUNS_FILE)):  # noqa: PTH110, PTH118 - text
         return None
     folder = configured_keep_folder()
     return folder if read_last_run(machine_folder(), Path(folder)) is not None else None
@@ -65,24 +64,9 @@ def missing_keep_message(machine: Path | None, folder: Path) -> str | None:
     return f"The keep in {str(folder)!r} is missing. Mount its disk, or name its new place with --keep DIR."
 
 
-def data_folder() -> str:
-    """The platform's folder for threadline's data, as text; the machine's id is in it."""
-    return os.path.join(_platform_data_folder(), "threadline")  # noqa: PTH118 - the same
-
-
 def machine_folder() -> Path:
     """The platform's folder for threadline's data: the machine's id, its last runs, and caches about keeps."""
-    return Path(data_folder())
-
-
-def _platform_data_folder() -> str:
-    home = os.path.expanduser("~")  # noqa: PTH111 - Path.expanduser raises if it finds no home
-    if sys.platform == "win32":
-        return os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")  # noqa: PTH118 - the same
-    if sys.platform == "darwin":
-        return os.path.join(home, "Library", "Application Support")  # noqa: PTH118 - the same
-    configured = os.environ.get("XDG_DATA_HOME", "")
-    return configured if os.path.isabs(configured) else os.path.join(home, ".local", "share")  # noqa: PTH117, PTH118 - the same
+    return Path(files.data_folder())
 
 
 _INVALID_ID_CHARACTERS = re.compile(r"[^0-9A-Za-z_]+")

@@ -16,6 +16,7 @@ from shutil import disk_usage
 
 from msgspec import Struct
 
+from threadline.annotations import FILE_NAME, annotations_file
 from threadline.errors import Unreadable
 from threadline.files import BatchWriter, make_private
 from threadline.find import PROJECTS
@@ -74,7 +75,9 @@ class _Restorer:
         return RestoreResult(tuple(writer.finished), tuple(self._same), (*self._refused, *failed))
 
     def should_write(self, version: Version) -> bool:
-        """Whether a file is missing, may be written, and fits on the disk."""
+        """Whether a file is missing, may be written, and fits on the disk. Annotations do not belong into a home."""
+        if version.path == FILE_NAME and self._home != annotations_file().parent:
+            return False
         try:
             target = _target_path(self._home, version.path)
             if target.exists() and self._has_same_content(version, target):
@@ -154,7 +157,7 @@ def _target_path(home: Path, path: str) -> Path:
     if not parts or path.startswith("/") or any(map(_is_unsafe_part, parts)):
         raise Unreadable("its path leads out of the home, so it was not restored.")
     # With settings, commands and the like, Claude Code would run what somebody else wrote.
-    if not is_kept_path(path):
+    if path != FILE_NAME and not is_kept_path(path):
         raise Unreadable("`keep` does not store files with this path, so it was not restored.")
     target = home.joinpath(*parts)
     moved_projects = real_projects_dir(os.path.realpath(home))

@@ -20,6 +20,7 @@ from uuid import UUID, uuid5
 import msgspec
 from msgspec import Struct
 
+from threadline.annotations import annotations_file
 from threadline.errors import Ambiguous, NotFound, Unreadable
 from threadline.find import (
     PROJECTS,
@@ -132,6 +133,12 @@ def find_source_files(home: Home, problems: list[Problem]) -> Iterator[SourceFil
     files |= {side_file.path for side_file in listing.side_files if side_file.kind in KEPT_KINDS}
     for path, file in sorted((looked.paths[file], file) for file in files):
         yield SourceFile(home, file, path)
+
+
+def own_files() -> list[SourceFile]:
+    """The file with the user's stars, tags, notes and searches, in threadline's data folder."""
+    file = annotations_file()
+    return [SourceFile(Home(file.parent, "threadline"), file, file.name)] if file.is_file() else []
 
 
 def is_kept_path(path: str) -> bool:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 from anyio import CapacityLimiter, to_thread
 from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from threadline.errors import BadQuery, Error, NotFound
@@ -26,6 +28,7 @@ from threadline.web.errors import add_notice, error_response, gone_page, orphan_
 from threadline.web.guard import BROWSER_KEY, Guard, cookie_name
 from threadline.web.live import Live
 from threadline.web.pages.access import access_page, link_page, logged_out_page
+from threadline.web.pages.annotations import apply_annotation, apply_search, notes_page
 from threadline.web.pages.blame import blame_page
 from threadline.web.pages.digest import digest_page
 from threadline.web.pages.doctor import doctor_page
@@ -40,7 +43,7 @@ from threadline.web.pages.sessions import palette_page, sessions_page
 from threadline.web.pages.tools import tools_page
 from threadline.web.pages.usage import usage_page
 from threadline.web.request import PageFunction, PageRequest, PageResult
-from threadline.web.response import JSON_SUFFIX, build_response, find_asset
+from threadline.web.response import JSON_SUFFIX, build_response, find_asset, json_response
 from threadline.web.session.agents import agents_page
 from threadline.web.session.insight import session_outcomes_page, session_waste_page, session_why_page
 from threadline.web.session.page import session_frame_page, session_page
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
 
 _MAX_CONCURRENT = 6
 """How many requests are answered at the same time; more would only compete for the same cores."""
+_MAX_FORM_BYTES = 256 * 1024
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -119,6 +123,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(f"{_SESSION}/along", session_usage_page),
     PageRoute(f"{_SESSION}/agents", agents_page),
     PageRoute(f"{_SESSION}/related", related_page),
+    PageRoute(f"{_SESSION}/notes", notes_page),
     PageRoute(f"{_SESSION}/why", session_why_page),
     PageRoute(f"{_SESSION}/waste", session_waste_page),
     PageRoute(f"{_SESSION}/outcomes", session_outcomes_page),
@@ -156,6 +161,8 @@ class App:
         for suffix in ("", JSON_SUFFIX):
             yield Route(urls.ACCESS + suffix, self._show_access)
             yield Route(urls.NEW_LINK + suffix, self._issue_link, methods=["POST"])
+            yield Route(urls.ANNOTATE + suffix, self._annotate, methods=["POST"])
+        yield Route(urls.SAVED_SEARCHES, self._save_search, methods=["POST"])
         for path in (urls.LOG_OUT, urls.LOG_OUT_ALL):
             yield Route(path, self._log_out, methods=["POST"])
         yield Route(f"{urls.ASSETS}/{{name}}", _asset)
@@ -190,6 +197,24 @@ class App:
         response = logged_out_page()
         response.delete_cookie(self._cookie, path="/", httponly=True, samesite="strict")
         return response
+
+    async def _annotate(self, request: Request) -> Response:
+        return await self._change(request, apply_annotation)
+
+    async def _save_search(self, request: Request) -> Response:
+        return await self._change(request, lambda values: (None, apply_search(values)))
+
+    async def _change(self, request: Request, apply: Callable[[dict[str, str]], tuple[Any, str]]) -> Response:
+        """Apply the values of a form, and go back to the page that it came from."""
+        path = request.url.path
+        try:
+            values = await _read_form(request)
+            value, back = await to_thread.run_sync(apply, values, limiter=self._limiter)
+        except Exception as error:  # noqa: BLE001 - no error may stop the server
+            return error_response(error, path)
+        if path.endswith(JSON_SUFFIX):
+            return json_response(value)
+        return RedirectResponse(back, HTTPStatus.SEE_OTHER)
 
     def _endpoint(self, route: PageRoute) -> _Endpoint:
         async def endpoint(request: Request) -> Response:
@@ -230,6 +255,20 @@ class App:
                 return build_response(add_notice(result, notice) if notice else result, path, bare=is_bare)
             except Exception as error:  # noqa: BLE001 - no error may stop the server
                 return error_response(error, path)
+
+
+async def _read_form(request: Request) -> dict[str, str]:
+    """The values of a form that a browser or script sends; of a repeated one, the last.
+
+    Raises:
+        BadQuery: it is too long.
+    """
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MAX_FORM_BYTES:
+            raise BadQuery("This form is too long.")
+    return dict(parse_qsl(body.decode("utf-8", errors="replace"), keep_blank_values=True, max_num_fields=50))
 
 
 def _browser_of(request: Request) -> Browser | None:

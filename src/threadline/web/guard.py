@@ -49,8 +49,13 @@ _ENCODED_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS]
 _OWN_SITE = frozenset({b"same-origin", b"none"})
 _LOOPBACK_NAMES = frozenset({b"127.0.0.1", b"localhost", b"[::1]"})
 _HOST = re.compile(rb"([^:\[\]]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?\Z")
-POST_PATHS = frozenset({urls.NEW_LINK, urls.LOG_OUT, urls.LOG_OUT_ALL, urls.json_path(urls.NEW_LINK)})
-"""The paths that accept POST. They change who may use the page, and nothing else."""
+POST_PATHS = frozenset(
+    {
+        *(urls.NEW_LINK, urls.json_path(urls.NEW_LINK), urls.LOG_OUT, urls.LOG_OUT_ALL),
+        *(urls.ANNOTATE, urls.json_path(urls.ANNOTATE), urls.SAVED_SEARCHES),
+    }
+)
+"""The paths that accept POST. They change who may use the page, and the user's annotations, and nothing else."""
 BROWSER_KEY = "threadline.browser"
 """Under this key, the ASGI scope has the browser that sends the request; None if a script does."""
 

@@ -19,6 +19,7 @@ from threadline.cli.keep.group import FolderPath, find_machine, keep_options, ma
 from threadline.cli.options import complete_with, output_options
 from threadline.cli.output import print_message, progress_bar
 from threadline.errors import BadQuery, NotFound
+from threadline.files import data_folder
 from threadline.keep import Catalogue, KeptSession, RestoreResult, Version
 from threadline.model.text import count, format_size
 from threadline.render import plain
@@ -218,7 +219,8 @@ def _check_own_homes(files: Iterable[str], named: str | None) -> None:
     Raises:
         BadQuery: one is unknown.
     """
-    unknown = sorted(set(files) - keep.own_homes([named] if named is not None else ()))
+    own = keep.own_homes([named] if named is not None else ()) | {data_folder()}
+    unknown = sorted(set(files) - own)
     if unknown:
         raise BadQuery(
             f"According to the keep, this came from {unknown[0]!r}, which is not one of your homes. If it is, name it"

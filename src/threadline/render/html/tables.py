@@ -139,6 +139,9 @@ class SessionRow(Struct, frozen=True, rename={"id": "session"}):
     started_agents: int = 0
     compactions: int = 0
     commits: int = 0
+    starred: bool = False
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def duration(self) -> timedelta | None:
@@ -174,16 +177,19 @@ def session_table(
     project_address: Callable[[str], str],
     heads: Callable[[str], Child] | None = None,
     today: date | None = None,
+    marks: Callable[[SessionRow], Child] | None = None,
+    facts: Callable[[SessionRow], Iterable[Child]] | None = None,
 ) -> Markup:
     """A table of sessions. `heads` replaces headings of columns, for example by links.
 
-    With `today`, rows are grouped by the day of their last use, and show only the time of day.
+    With `today`, rows are grouped by the day of their last use, and show only the time of day. `marks` are shown
+    after titles, and `facts` in the second line.
     """
     names = list(columns)
     listed = list(rows)
     headings = [_with_heading(_SESSION_COLUMNS[name], heads(name) if heads is not None else None) for name in names]
     most = max((row.amount or Decimal(0) for row in listed), default=Decimal(0))
-    context = _RowContext(zone, project_address, most, is_grouped=today is not None)
+    context = _RowContext(zone, project_address, most, today is not None, marks, facts)
     body_rows: list[TableRow] = []
     day: date | None = None
     for row in listed:
@@ -204,6 +210,8 @@ class _RowContext(Struct, frozen=True):
     project_address: Callable[[str], str]
     most: Decimal
     is_grouped: bool
+    marks: Callable[[SessionRow], Child] | None
+    facts: Callable[[SessionRow], Iterable[Child]] | None
 
 
 def format_day(day: date, today: date) -> str:
@@ -228,18 +236,21 @@ def _time_cell(row: SessionRow, context: _RowContext) -> Child:
     return el("time", clock, datetime=row.last.isoformat(), title=f"{format_time(row.last)} UTC")
 
 
-def _title_cell(row: SessionRow, _context: _RowContext) -> Child:
+def _title_cell(row: SessionRow, context: _RowContext) -> Child:
     mark = el("span", "running", class_="live good") if row.running else EMPTY
     if row.kept:
         mark = el("span", "kept", class_="kept", title=KEPT_HINT)
-    return el("a", shorten(row.title, _MAX_TITLE) or "(no title)", href=row.address), mark, session_detail(row)
+    title = el("a", shorten(row.title, _MAX_TITLE) or "(no title)", href=row.address)
+    own = context.facts(row) if context.facts is not None else ()
+    return title, mark, context.marks(row) if context.marks is not None else None, session_detail(row, own)
 
 
-def session_detail(row: SessionRow) -> Child:
-    """The second line of a row: the last prompt, and what happened in the session."""
+def session_detail(row: SessionRow, own: Iterable[Child] = ()) -> Child:
+    """The second line of a row: the user's `own` facts, what happened in the session, and the last prompt."""
     agents = max(row.agents, row.started_agents)
     prompt = shorten(row.last_prompt, _MAX_PROMPT)
     facts: list[Child] = [
+        *own,
         el("span", shorten(row.branch, 40), class_="git", title="git branch") if row.branch else None,
         count(row.files, "file") if row.files else None,
         el("span", count(agents, "agent"), class_="agent") if agents else None,

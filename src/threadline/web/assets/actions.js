@@ -1,6 +1,6 @@
 // What keyboard shortcuts and buttons do, by the action names in the table of keys.
 
-import { fetchJson, isAborted, RequestError, withCarriedParameters } from "./fetch.js";
+import { fetchJson, isAborted, postForm, RequestError, withCarriedParameters } from "./fetch.js";
 import { copyFromUrl, copyText } from "./copy.js";
 import { showHelp } from "./help.js";
 import { openPalette } from "./palette.js";
@@ -22,6 +22,7 @@ export function pageActions(shortcuts) {
     end: () => scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" }),
     find: () => focusSearch(),
     "copy-link": () => copyText(location.href, "Link"),
+    star: (event) => toggleStar(event),
     palette: () => openPalette(),
     home: goTo("/"),
     sessions: goTo("/sessions"),
@@ -59,6 +60,27 @@ function openRow() {
 
 function linkOfRow(row) {
   return row.matches("a[href]") ? row : row.querySelector("a[href]");
+}
+
+/** Star the session of the clicked button, of the focused row, or of this page. */
+function toggleStar(event) {
+  const scope = event.type === "click" ? event.target : document.activeElement?.closest("[data-item]");
+  const button =
+    event.type === "click" ? scope.closest("[data-session]") : (scope ?? document).querySelector("button[data-session]");
+  if (button === null) return false;
+  setStar(button, button.getAttribute("aria-pressed") !== "true");
+  return true;
+}
+
+async function setStar(button, isStarred) {
+  try {
+    await postForm("/annotate.json", { session: button.dataset.session, starred: isStarred ? "1" : "0" });
+    button.setAttribute("aria-pressed", String(isStarred));
+    showStatus(isStarred ? "Starred" : "Star removed");
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    showStatus("Cannot save the star. The terminal in which `threadline serve` runs may say why.");
+  }
 }
 
 function focusSearch() {

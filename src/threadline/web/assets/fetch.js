@@ -43,6 +43,23 @@ export async function fetchJson(url, signal) {
   return (await send(url, signal)).json();
 }
 
+/**
+ * Send a form to this server.
+ * @param {string} url
+ * @param {Object<string, string>} values
+ * @returns {Promise<any>} the JSON of the response
+ */
+export async function postForm(url, values) {
+  let response;
+  try {
+    response = await fetch(url, { method: "POST", credentials: "same-origin", body: new URLSearchParams(values) });
+  } catch {
+    throw new RequestError(0, url);
+  }
+  if (!response.ok) throw new RequestError(response.status, url);
+  return response.json();
+}
+
 /** Whether an error means that the request was aborted. */
 export function isAborted(error) {
   return error instanceof DOMException && error.name === "AbortError";

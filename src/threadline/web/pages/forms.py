@@ -95,9 +95,10 @@ def _labelled_input(request: PageRequest, field: FormField) -> Markup:
 
 def _input(field: FormField, value: str | None) -> Markup:
     if field.choices:
-        options = [
-            el("option", label, value=choice, selected=choice == (value or "")) for choice, label in field.choices
-        ]
+        # A value from the URL may be no choice, such as a part of a name.
+        is_other = value is not None and value not in dict(field.choices)
+        choices = [*field.choices, (value or "", shorten(value or "", _MAX_CHIP))] if is_other else field.choices
+        options = [el("option", label, value=choice, selected=choice == (value or "")) for choice, label in choices]
         return el("select", options, name_=field.name)
     return el(
         "input",

@@ -62,6 +62,7 @@ KEYS: tuple[Key, ...] = (
     Key(("s",), "state", "files and lists at this point", "Panels", SESSION_KINDS),
     Key(("[",), "left-panel", "show or hide the turns on the left", "Panels", SESSION_KINDS),
     Key(("]",), "right-panel", "show or hide the panel on the right", "Panels", SESSION_KINDS),
+    Key(("*",), "star", "star the session or row, or remove its star", "Copy", (*SESSION_KINDS, *LIST_KINDS)),
     Key(("y",), "copy-link", "copy a link to this place", "Copy"),
     Key(("m",), "copy-markdown", "copy this entry as Markdown", "Copy", SESSION_KINDS),
     Key(("Ctrl+k",), "palette", "go to a session or page by name", "Go to"),

@@ -13,6 +13,7 @@ from threadline.model.times import zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import EMPTY, KEPT_HINT, Child, el, facts_row, join, project_link, time_element
 from threadline.web import urls
+from threadline.web.pages.annotations import SEND_ORIGIN, read_or_none, save_search_form, saved_searches_list
 from threadline.web.pages.forms import choice_chip
 from threadline.web.pages.sessions import project_url
 from threadline.web.request import Page
@@ -45,9 +46,15 @@ def search_page(request: PageRequest) -> Page:
     query = (request.text("q") or "").strip()
     if not query:
         main = join(
-            (el("h1", "Search", class_="visually-hidden"), _search_form(request, ""), _syntax_help(is_open=True))
+            (
+                el("h1", "Search", class_="visually-hidden"),
+                _search_form(request, ""),
+                saved_searches_list(annotations := read_or_none(), urls.SEARCH),
+                _syntax_help(is_open=True),
+            )
         )
-        return Page("Search", "search", main, {"query": "", "hits": []})
+        data = {"query": "", "hits": [], "saved": annotations.searches}
+        return Page("Search", "search", main, data, head=SEND_ORIGIN)
     title = f"{shorten(query, 60)} · Search"
     zone = request.zone()
     options = _parse_options(request)
@@ -72,10 +79,11 @@ def search_page(request: PageRequest) -> Page:
             el("p", visible(why), class_="nothing") if why is not None else EMPTY,
             el("ol", [_hit_item(request, hit, zone) for hit in hits.hits], class_="hits"),
             _more_link(request, hits, options),
+            save_search_form(request, query),
             _syntax_help(is_open=False),
         )
     )
-    return Page(title, "search", main, {"query": query, "why": why, **_hits_record(hits)})
+    return Page(title, "search", main, {"query": query, "why": why, **_hits_record(hits)}, head=SEND_ORIGIN)
 
 
 class _SearchOptions(Struct, frozen=True):

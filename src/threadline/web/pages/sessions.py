@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,14 +11,30 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from threadline.annotations import NO_ANNOTATION, Annotation
 from threadline.files import escape_path
 from threadline.model.ledger import Sum
-from threadline.model.text import count, format_time
+from threadline.model.text import count, format_time, short_model_name
 from threadline.model.times import in_zone
 from threadline.render import shorten
 from threadline.render.html import Child, SessionRow, el, join, session_table, time_zone_note
 from threadline.web import urls
-from threadline.web.pages.forms import FormField, PageRange, filter_form, form_on_error, pager, parse_range
+from threadline.web.pages.annotations import (
+    SEND_ORIGIN,
+    annotation_facts,
+    read_or_none,
+    save_search_form,
+    star_button,
+)
+from threadline.web.pages.forms import (
+    FormField,
+    PageRange,
+    filter_form,
+    form_on_error,
+    is_safe_value,
+    pager,
+    parse_range,
+)
 from threadline.web.request import Page
 
 if TYPE_CHECKING:
@@ -38,13 +55,49 @@ _SORT_KEYS: dict[str, Callable[[SessionRow], Any]] = {
 _SORTS = ("time", *_SORT_KEYS)
 
 
+_ONLY = {
+    "starred": "starred",
+    "noted": "with tags or notes",
+    "running": "running",
+    "agents": "with agents",
+    "kept": "kept",
+}
+_MAX_FACETS = 60
+
+
 def _fields(request: PageRequest) -> Iterator[FormField]:
     yield FormField("grep", "Title", "words, or an id", kind="search")
-    yield FormField("project", "Project", "part of path", suggestions=suggested_values(request, "project"))
-    yield FormField("model", "Model", "part of name", suggestions=suggested_values(request, "model"))
+    yield FormField("project", "Project", choices=[("", "all"), *_project_facets(request)])
+    yield FormField("model", "Model", choices=[("", "all"), *_model_facets(request)])
+    yield FormField("only", "Only", choices=[("", "all sessions"), *_ONLY.items()])
+    if tags := read_or_none().tags:
+        yield FormField("tag", "Tag", choices=[("", "any"), *((tag, f"#{shorten(tag, 40)}") for tag in tags)])
     yield FormField("branch", "Branch", "a git branch", suggestions=suggested_values(request, "branch"))
     yield FormField("since", "Since", "7d, 2026-11-03")
     yield FormField("until", "Until", "yesterday")
+
+
+def _project_facets(request: PageRequest) -> list[tuple[str, str]]:
+    """Projects and how many sessions they have, most sessions first."""
+    projects = Counter(brief.project for brief in all_sessions(request) if is_safe_value(brief.project))
+    return [(name, f"{_last_parts(name)} ({number:,})") for name, number in projects.most_common(_MAX_FACETS)]
+
+
+def _last_parts(path: str) -> str:
+    return shorten("/".join(path.replace("\\", "/").rstrip("/").split("/")[-2:]), 40)
+
+
+def _model_facets(request: PageRequest) -> list[tuple[str, str]]:
+    """Models and in how many sessions they were used."""
+    counts = request.cached(
+        "sessions by model",
+        lambda: Counter(row.keys["model"] for row in request.archive.ledger().by("session", "model")),
+    )
+    return [
+        (model, f"{shorten(short_model_name(model), 40)} ({number:,})")
+        for model, number in counts.most_common(_MAX_FACETS)
+        if is_safe_value(model) and not model.startswith("(")
+    ]
 
 
 @form_on_error("Sessions", _fields, "sort", "limit")
@@ -64,15 +117,22 @@ def sessions_page(request: PageRequest) -> Page:
             filter_form(request, list(_fields(request)), preserve=("sort", "limit")),
             _session_table(request, rows, sort) if rows else el("p", _explain_nothing(request), class_="nothing"),
             pager(request, shown, len(rows), total, more=more),
+            save_search_form(request, _describe_filters(request)) if request.query else None,
         )
     )
     data = {"sessions": rows, "total": total, "after": shown.after, "more": more, "sort": sort}
-    return Page("Sessions", "sessions", main, data)
+    return Page("Sessions", "sessions", main, data, head=SEND_ORIGIN)
+
+
+def _describe_filters(request: PageRequest) -> str:
+    """The current filters as the name of a saved search."""
+    names = ("grep", "project", "model", "branch", "only", "tag", "since", "until")
+    return " ".join(text for name in names if (text := request.text(name)) is not None) or "Sessions"
 
 
 def _unlisted_rows(request: PageRequest) -> list[SessionRow]:
     """What was spent in no session, as rows. Filters that need a session leave it out."""
-    if any(request.text(name) is not None for name in ("grep", "model", "branch", "since", "until")):
+    if any(request.text(name) is not None for name in ("grep", "model", "branch", "only", "tag", "since", "until")):
         return []
     part = (request.text("project") or "").casefold()
     listed = {Path(brief.path) for brief in all_sessions(request)}
@@ -102,6 +162,7 @@ def _page_rows(request: PageRequest, shown: PageRange, sort: str) -> tuple[list[
     """The rows to show and one more, if there is one; and how many there are in total."""
     since, until = request.time_range()
     briefs = [brief for brief in all_sessions(request) if _matches_filters(brief, request, since, until)]
+    briefs = _matching_marks(request, briefs)
     for key in ("model", "branch"):
         if (text := request.text(key)) is not None:
             spenders = _sessions_spending_on(request, key, text)
@@ -122,6 +183,28 @@ def _matches_filters(brief: SessionBrief, request: PageRequest, since: datetime 
         and (since is None or (brief.last is not None and brief.last >= since))
         and (until is None or ((start := brief.first or brief.last) is not None and start <= until))
     )
+
+
+def _matching_marks(request: PageRequest, briefs: list[SessionBrief]) -> list[SessionBrief]:
+    """The sessions that the filters `only` and `tag` choose."""
+    only, tag = request.choice("only", ("", *_ONLY), ""), request.text("tag")
+    if not only and tag is None:
+        return briefs
+    annotations = read_or_none().sessions
+    running = request.archive.running() if only == "running" else ()
+    tests: dict[str, Callable[[SessionBrief], bool]] = {
+        "": lambda _brief: True,
+        "starred": lambda brief: annotations.get(brief.id or "", NO_ANNOTATION).starred,
+        "noted": lambda brief: brief.id in annotations,
+        "running": lambda brief: brief.id in running,
+        "agents": lambda brief: brief.agents > 0,
+        "kept": lambda brief: brief.kept,
+    }
+    return [
+        brief
+        for brief in briefs
+        if tests[only](brief) and (tag is None or tag in annotations.get(brief.id or "", NO_ANNOTATION).tags)
+    ]
 
 
 def _sessions_spending_on(request: PageRequest, key: str, text: str) -> Collection[str]:
@@ -155,7 +238,26 @@ def _session_table(request: PageRequest, rows: list[SessionRow], sort: str) -> C
         url = request.url_with(sort=name if name != "time" else None, after=None)
         return el("a", label, href=url, aria_current="true" if name == sort else None, title=f"Sort by {name}")
 
-    return session_table("Sessions", rows, zone=zone, project_address=project_url, heads=head, today=today)
+    return session_table(
+        "Sessions",
+        rows,
+        zone=zone,
+        project_address=project_url,
+        heads=head,
+        today=today,
+        marks=row_star,
+        facts=row_facts,
+    )
+
+
+def row_star(row: SessionRow) -> Child:
+    """The button that stars the session of a row."""
+    return star_button(row.id, Annotation(starred=row.starred))
+
+
+def row_facts(row: SessionRow) -> list[Child]:
+    """The tags and the note of the session of a row."""
+    return annotation_facts(Annotation(tags=row.tags, note=row.note))
 
 
 def _explain_nothing(request: PageRequest) -> str:
@@ -190,6 +292,7 @@ def session_rows(
         {brief.id for brief in briefs if brief.id is not None and not brief.shares_name and call_counts is None}
     )
     commits = commit_counts(request)
+    annotations = read_or_none()
     if call_counts is None:
         call_counts = request.archive.open_index().call_counts([brief.id for brief in briefs if brief.id is not None])
     rows: list[SessionRow] = []
@@ -198,6 +301,8 @@ def session_rows(
         shared = tuple(shared_record(part) for part in request.archive.spending().shared.get(Path(brief.path), ()))
         cost = session_cost(request, brief)
         row = _session_row(brief, cost, calls, shared, is_running=brief.id in running)
+        if (annotation := annotations.sessions.get(brief.id or "")) is not None:
+            row = replace(row, starred=annotation.starred, tags=annotation.tags, note=annotation.note)
         if brief.id in details:
             row = replace(row, **asdict(details[brief.id]), commits=commits.get(brief.id, 0))
         rows.append(row)
