@@ -26,6 +26,7 @@ from threadline.export.formats import (
     ExportFormat,
     print_pdf,
     read_raw_lines,
+    render_entry,
     render_html,
     render_text,
     require_browser,
@@ -58,12 +59,16 @@ def _ignore_progress(_done: int) -> None:
 
 
 class ExportOptions(Struct, frozen=True):
-    """What to export, and how. Without `settings`, nothing is redacted."""
+    """What to export, and how. Without `settings`, nothing is redacted.
+
+    `entry` is the anchor of a single entry (`L120`, or `AGENT.L7`), which can be exported as Markdown.
+    """
 
     form: ExportFormat = ExportFormat.HTML
     view: View = View()
     settings: Settings | None = Settings()
     site: bool = False
+    entry: str | None = None
 
 
 class StagedFile(Struct, frozen=True):
@@ -118,6 +123,8 @@ def export_sessions(
         require_browser()
     if options.form is ExportFormat.JSONL and _is_partial_view(options.view):
         raise BadQuery("jsonl exports complete transcripts. To export a part of one, use json.")
+    if options.entry is not None and options.form is not ExportFormat.MD:
+        raise BadQuery("A single entry can only be exported as Markdown.")
     unique = list(dict.fromkeys(mains))
     if options.settings is None:
         exporter = _Exporter(options, folder / "files", None, advance, homes=homes, links=links)
@@ -224,6 +231,8 @@ class _Exporter:
     def _render_text(self, copy: SessionCopy) -> str:
         """A session as text. The session itself is freed on return, since the check needs the memory."""
         session = self._read(copy)
+        if self._options.entry is not None:
+            return render_entry(session, self._options.entry, self._options.view)
         return render_text(self._options.form, session, self._options.view, session_total(session, copy))
 
     def _write_raw(self, copy: SessionCopy, name: str) -> StagedFile:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from threadline.errors import Error, Missing
+from threadline.errors import Error, Missing, NotFound
 from threadline.export.redacted_copies import SessionCopy
 from threadline.json_values import encode_json
 from threadline.load import Session
@@ -47,6 +47,25 @@ class ExportFormat(StrEnum):
 def render_text(form: ExportFormat, session: Session, view: View, total: Sum) -> str:
     """Render a session as md, json or txt. For html and pdf see `render_html`, for jsonl `read_raw_lines`."""
     return _RENDERERS[form](session, view, total)
+
+
+def render_entry(session: Session, anchor: str, view: View) -> str:
+    """Render one entry as Markdown.
+
+    Raises:
+        NotFound: the session has no such entry.
+    """
+    from threadline.render import agent_slug, entry_to_markdown, parse_anchor  # noqa: PLC0415 - only one format is used
+
+    slug, line = parse_anchor(anchor) or (None, 0)
+    for agent in (session.main, *session.agents):
+        name = agent_slug(str(agent.id)) if agent.id is not None else None
+        if name != slug:
+            continue
+        for entry in agent.entries:
+            if entry.line.number == line and entry.line.transcript == agent.entries[0].line.transcript:
+                return "\n".join(entry_to_markdown(session, agent, entry, view)) + "\n"
+    raise NotFound(f"The session has no entry {anchor!r}.")
 
 
 def read_raw_lines(copy: SessionCopy) -> Iterator[bytes]:

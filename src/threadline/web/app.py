@@ -61,6 +61,7 @@ from threadline.web.session.parts import (
     state_page,
     turns_page,
 )
+from threadline.web.session.share import share_file_page, share_page
 from threadline.web.session_cache import SessionCache
 
 if TYPE_CHECKING:
@@ -124,6 +125,8 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(f"{_SESSION}/agents", agents_page),
     PageRoute(f"{_SESSION}/related", related_page),
     PageRoute(f"{_SESSION}/notes", notes_page),
+    PageRoute(f"{_SESSION}/share", share_page),
+    PageRoute(f"{_SESSION}/share/file", share_file_page),
     PageRoute(f"{_SESSION}/why", session_why_page),
     PageRoute(f"{_SESSION}/waste", session_waste_page),
     PageRoute(f"{_SESSION}/outcomes", session_outcomes_page),

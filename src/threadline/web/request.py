@@ -205,6 +205,15 @@ class PlainText(Struct, frozen=True):
     media_type: str = "text/plain"
 
 
+class Download(Struct, frozen=True):
+    """A file that the browser saves. `data` is what its `.json` twin returns."""
+
+    name: str
+    content: bytes
+    media_type: str
+    data: Any = None
+
+
 class Redirect(Struct, frozen=True):
     """A redirect to another of our URLs; `branch` is the branch that contains the entry, if that is the reason."""
 
@@ -212,7 +221,7 @@ class Redirect(Struct, frozen=True):
     branch: int | None = None
 
 
-PageResult = Page | Fragment | Picture | PlainText | Redirect
+PageResult = Page | Fragment | Picture | PlainText | Download | Redirect
 """What a page function returns."""
 PageFunction = Callable[["PageRequest"], PageResult]
 """Computes the page for a request."""

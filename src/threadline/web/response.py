@@ -9,6 +9,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup
 from msgspec import Struct
@@ -19,7 +20,7 @@ from threadline.json_values import encode_json
 from threadline.render.html import el, icon, join, render_page, stylesheet
 from threadline.web import urls
 from threadline.web.pages.keys import KEYS_DATA_BLOCK
-from threadline.web.request import Fragment, Page, PageResult, Picture, Redirect
+from threadline.web.request import Download, Fragment, Page, PageResult, Picture, Redirect
 from threadline.web.urls import ASSETS, carried_inputs
 
 JSON_SUFFIX = ".json"
@@ -49,6 +50,11 @@ def build_response(result: PageResult, path: str, *, bare: bool = False) -> Resp
             return json_response(result.data, status) if is_data else _html_response(result, path, status, bare=bare)
         case Redirect():
             return json_response({"page": result.url}) if is_data else RedirectResponse(result.url, HTTPStatus.FOUND)
+        case Download():
+            if is_data:
+                return json_response(result.data)
+            headers = {"content-disposition": f'attachment; filename="{quote(result.name)}"'}
+            return Response(result.content, media_type=result.media_type, headers=headers)
         case Picture():
             return Response(result.data, media_type=result.media_type)
         case _:

@@ -32,7 +32,8 @@ export function startCopyButtons() {
     event.preventDefault();
     const kind = element.dataset.copy;
     if (kind === "link") copyText(element.href, "Link");
-    else if (kind === "markdown") copyFromUrl(element.href, "Markdown");
+    else if (kind === "markdown") copyFromUrl(element.href, "Redacted Markdown");
+    else if (kind === "file") copyFromUrl(element.href, "File");
     else copyText(document.getElementById(kind)?.textContent ?? "", "Command");
   });
 }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 from msgspec import Struct
 
+from threadline.annotations import NO_ANNOTATION
 from threadline.model.ledger import Sum, sum_amounts
 from threadline.model.places import ProblemKind, is_uuid
 from threadline.model.session import ContinuationKind
@@ -40,6 +41,7 @@ from threadline.render import (
 )
 from threadline.render.html import EMPTY, KEPT_HINT, Child, el, facts_row, icon, join, number_element, time_element
 from threadline.web import urls
+from threadline.web.pages.annotations import read_or_none, star_button
 from threadline.web.session.agents import count_session_agents
 
 if TYPE_CHECKING:
@@ -221,6 +223,9 @@ def _resume_block(head: SessionHead) -> Markup:
 def _action_links(head: SessionHead) -> Markup:
     links = head.links
     markdown = links.below("markdown", agent=links.agent_name)
+    is_main = head.agent.id is None
+    session_id = str(head.session.session.id) if head.session.session.id is not None else None
+    annotation = read_or_none().sessions.get(session_id or "", NO_ANNOTATION)
     return el(
         "p",
         el("button", icon("search"), "Find", type="button", data_action="find", title="Find in this session (/)"),
@@ -235,11 +240,14 @@ def _action_links(head: SessionHead) -> Markup:
         el(
             "a",
             icon("markdown"),
-            "Markdown",
+            "Copy as Markdown",
             href=markdown,
             data_copy="markdown",
-            title="Copy the full session as Markdown, not redacted",
+            title="Copy the whole session as Markdown, redacted",
         ),
+        el("a", icon("share"), "Share", href=links.below("share"), title="Export redacted, with a preview"),
+        el("a", icon("note"), "Notes", href=links.below("notes"), title="Tags and a note") if is_main else None,
+        star_button(session_id, annotation) if is_main else None,
         el("a", icon("state"), "Files at the end", href=links.below("state", "end")),
         class_="copying",
     )

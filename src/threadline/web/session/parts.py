@@ -63,6 +63,7 @@ from threadline.web.request import (
 )
 from threadline.web.session.head import continuation_phrase, continuation_rows
 from threadline.web.session.page import feed_record, open_session
+from threadline.web.session.share import redacted_markdown
 from threadline.web.session.side import turn_outline, turn_rows
 from threadline.web.session.usage import usage_table
 from threadline.web.session.view import parse_view, resolve_anchor
@@ -300,11 +301,13 @@ def image_page(request: PageRequest) -> PageResult:
 
 
 def markdown_page(request: PageRequest) -> PageResult:
-    """The session, or one entry, as Markdown."""
+    """The session, or one entry, as Markdown: redacted, unless `redact=0` asks for it as it is."""
     session = request.session()
     view = parse_view(request, session)
     options = replace(view.view, zone=request.zone())
     anchor = request.text("anchor")
+    if request.text("redact") is None or request.flag("redact"):
+        return redacted_markdown(request, options, entry_anchor(anchor) if anchor is not None else None)
     if anchor is not None:
         entry, agent = session.entry(anchor)
         lines = entry_to_markdown(session.session, agent, entry, options)

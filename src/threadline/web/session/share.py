@@ -1,0 +1,262 @@
+"""Share a session, some turns or an entry: choose, look at what is redacted, then copy or save it.
+
+The file is made by the export engine, with its final check. The preview and the download are the same bytes: a
+download names the hash of what was previewed, and is refused if the session has changed since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+from msgspec import Struct
+
+from threadline.errors import BadQuery
+from threadline.export import (
+    ExportFormat,
+    ExportOptions,
+    export_sessions,
+    load_settings,
+    make_staging_folder,
+    safe_name,
+)
+from threadline.model.text import count, format_size
+from threadline.redact import Level
+from threadline.render import AgentDetail, Detail, View, shorten, visible
+from threadline.render.html import Child, Column, el, icon, join, render_table
+from threadline.web.request import Download, Page, PageResult, PlainText
+from threadline.web.urls import carried_inputs
+
+if TYPE_CHECKING:
+    from threadline.web.request import PageRequest
+
+_FORMATS = {
+    ExportFormat.HTML: ("HTML page", "text/html"),
+    ExportFormat.MD: ("Markdown", "text/markdown"),
+    ExportFormat.TXT: ("text", "text/plain"),
+    ExportFormat.JSON: ("JSON", "application/json"),
+    ExportFormat.JSONL: ("transcript (JSONL)", "application/jsonl"),
+    ExportFormat.PDF: ("PDF", "application/pdf"),
+}
+_TEXT_FORMATS = frozenset({ExportFormat.MD, ExportFormat.TXT, ExportFormat.JSON})
+_SCOPES = {"session": "the whole session", "turns": "some turns", "entry": "one entry"}
+_LEVELS = {
+    Level.STANDARD: "secrets, names, addresses, home directories",
+    Level.STRICT: "also random values, paths and URLs",
+    Level.METRICS: "all text: only times, models, counts",
+}
+_DETAILS = tuple(str(detail) for detail in Detail)
+_MAX_PREVIEW = 20_000
+_MAX_SCANNED = 400_000
+
+
+class ShareChoice(Struct, frozen=True):
+    """What to share, and how."""
+
+    form: ExportFormat
+    level: Level
+    view: View
+    entry: str | None = None
+    hide: tuple[str, ...] = ()
+
+
+class SharedFile(Struct, frozen=True):
+    """An exported file: its name and bytes, and how many values of each kind were redacted."""
+
+    name: str
+    content: bytes
+    hidden: dict[str, int]
+    unseen_words: tuple[str, ...]
+
+    @property
+    def hash(self) -> str:
+        """What a download names, to get what was previewed."""
+        return hashlib.sha256(self.content).hexdigest()[:32]
+
+
+def share_page(request: PageRequest) -> PageResult:
+    """The form; and with `preview`, what is redacted, and how the result begins."""
+    session = request.session()
+    choice = parse_choice(request)
+    file = export_choice(request, choice) if request.flag("preview") else None
+    title = shorten(session.session.title.text, 120) or "Back to the session"
+    main = join(
+        (
+            el("header", el("p", el("a", title, href=session.links.page()), class_="up"), el("h1", "Share")),
+            _form(request, choice, max((turn.number for turn in session.session.turns), default=0)),
+            _preview(request, choice, file)
+            if file is not None
+            else el("p", "Nothing is copied or saved before you have seen the preview.", class_="note"),
+        )
+    )
+    data: dict[str, Any] = {"format": choice.form, "level": choice.level, "scope": _scope(request)}
+    if file is not None:
+        data |= {"name": file.name, "size": len(file.content), "hidden": file.hidden, "hash": file.hash}
+    return Page(f"Share · {shorten(title, 80)}", "share", main, data)
+
+
+def share_file_page(request: PageRequest) -> PageResult:
+    """The file that was previewed.
+
+    Raises:
+        BadQuery: the session has changed since the preview, or there was none.
+    """
+    choice = parse_choice(request)
+    file = export_choice(request, choice)
+    if request.text("hash") != file.hash:
+        raise BadQuery("The session has changed since the preview. Go back and look at the new preview.")
+    media_type = _FORMATS[choice.form][1]
+    data = {"name": file.name, "size": len(file.content), "hidden": file.hidden, "hash": file.hash}
+    return Download(file.name, file.content, media_type, data)
+
+
+def redacted_markdown(request: PageRequest, view: View, anchor: str | None) -> PlainText:
+    """A session or one entry as redacted Markdown."""
+    choice = ShareChoice(ExportFormat.MD, Level.STANDARD, view, anchor)
+    return PlainText(export_choice(request, choice).content.decode(errors="replace"), "text/markdown")
+
+
+def export_choice(request: PageRequest, choice: ShareChoice) -> SharedFile:
+    """Export what was chosen, with redaction and the final check.
+
+    Raises:
+        UnsafeExport: the file would still contain something that must not be shared.
+        NotFound: there are no such turns, or no such entry.
+        Missing: the format needs something that is not installed.
+    """
+    session = request.session()
+    return request.cached("share", lambda: _export(request, choice), str(session.path), session.version, choice)
+
+
+def _export(request: PageRequest, choice: ShareChoice) -> SharedFile:
+    archive, session = request.archive, request.session()
+    options = ExportOptions(
+        choice.form, choice.view, load_settings(choice.hide, level=choice.level), entry=choice.entry
+    )
+    with make_staging_folder() as folder:
+        result = export_sessions([session.path], options, Path(folder), homes=archive.homes, links=archive.links())
+        content = result.files[0].path.read_bytes()
+    name = f"{safe_name(str(session.session.id or session.path.stem))}.{choice.form}"
+    return SharedFile(name, content, result.hidden, result.unseen_words)
+
+
+def parse_choice(request: PageRequest) -> ShareChoice:
+    """What the parameters of the form choose.
+
+    Raises:
+        BadQuery: they contradict each other.
+    """
+    scope = _scope(request)
+    form = request.enum("format", ExportFormat, ExportFormat.MD if scope == "entry" else ExportFormat.HTML)
+    first, last = request.optional_number("from"), request.optional_number("to")
+    if scope == "turns" and first is not None and last is not None and last < first:
+        raise BadQuery(f"from={first} is after to={last}.")
+    entry = request.text("entry") if scope == "entry" else None
+    if scope == "entry" and entry is None:
+        raise BadQuery("Name the entry: entry=L120. The page of a session has a link for each entry.")
+    has_turns = scope == "turns"
+    return ShareChoice(
+        form=ExportFormat.MD if entry is not None else form,
+        level=request.enum("level", Level, Level.STANDARD),
+        view=View(
+            thinking=Detail(request.choice("thinking", _DETAILS, str(Detail.FOLD))),
+            calls=Detail(request.choice("calls", _DETAILS, str(Detail.FOLD))),
+            agents=AgentDetail(request.choice("agents", _DETAILS, str(AgentDetail.FOLD))),
+            images=False,
+            from_turn=first if has_turns else None,
+            to_turn=last if has_turns else None,
+            zone=request.zone(),
+        ),
+        entry=entry,
+        hide=request.texts("hide"),
+    )
+
+
+def _scope(request: PageRequest) -> str:
+    return request.choice("scope", tuple(_SCOPES), "entry" if request.text("entry") else "session")
+
+
+def _form(request: PageRequest, choice: ShareChoice, turns: int) -> Markup:
+    scope = _scope(request)
+    return el(
+        "form",
+        _menu("scope", "What", _SCOPES, scope),
+        _number("from", "From turn", request.text("from"), turns),
+        _number("to", "to turn", request.text("to"), turns),
+        el("label", el("span", "Entry"), _text_input("entry", choice.entry or request.text("entry"), "L120")),
+        _menu("format", "Format", {str(form): label for form, (label, _type) in _FORMATS.items()}, str(choice.form)),
+        _menu("level", "Redact", {str(level): label for level, label in _LEVELS.items()}, str(choice.level)),
+        el("label", el("span", "Also hide"), _text_input("hide", ", ".join(choice.hide), "words, names")),
+        *(
+            _menu(name, label, {detail: detail for detail in _DETAILS}, str(value))
+            for name, label, value in (
+                ("thinking", "Thinking", choice.view.thinking),
+                ("calls", "Calls", choice.view.calls),
+                ("agents", "Agents", choice.view.agents),
+            )
+        ),
+        carried_inputs(),
+        el("input", type="hidden", name_="preview", value="1"),
+        el("button", "Preview", type="submit"),
+        action=request.path,
+        method="get",
+        class_="share-form",
+    )
+
+
+def _menu(name: str, label: str, choices: dict[str, str], value: str) -> Markup:
+    options = [el("option", text, value=choice, selected=choice == value) for choice, text in choices.items()]
+    return el("label", el("span", label), el("select", options, name_=name))
+
+
+def _number(name: str, label: str, value: str | None, most: int) -> Markup:
+    box = el("input", type="number", name_=name, value=value or "", min=0, max=most or None, placeholder="any")
+    return el("label", el("span", label), box)
+
+
+def _text_input(name: str, value: str | None, hint: str) -> Markup:
+    return el("input", type="text", name_=name, value=value or "", placeholder=hint, autocomplete="off")
+
+
+def _preview(request: PageRequest, choice: ShareChoice, file: SharedFile) -> Child:
+    url = request.url_with(preview=None, hash=file.hash).replace("/share?", "/share/file?", 1)
+    total = sum(file.hidden.values())
+    label = _FORMATS[choice.form][0]
+    copy = (
+        el("a", icon("copy"), f"Copy {label}", href=url, data_copy="file", class_="button")
+        if choice.form in _TEXT_FORMATS
+        else None
+    )
+    actions = el(
+        "p", copy, el("a", icon("down"), f"Save {file.name}", href=url, class_="button"), class_="share-actions"
+    )
+    unseen = [el("p", f"The session does not contain {shorten(word, 60)}.") for word in file.unseen_words]
+    text = _preview_text(choice.form, file.content)
+    return join(
+        (
+            el("h2", f"{count(total, 'value')} redacted" if total else "Nothing had to be redacted"),
+            _hidden_table(file.hidden) if file.hidden else None,
+            unseen,
+            el("h2", f"Preview ({format_size(len(file.content))})"),
+            actions,
+            el("pre", text, class_="share-preview", tabindex=0, role="region", aria_label="Preview"),
+        )
+    )
+
+
+def _hidden_table(hidden: dict[str, int]) -> Markup:
+    rows = [[kind.replace("-", " "), f"{number:,}"] for kind, number in hidden.items()]
+    return render_table("Redacted values by kind", (Column("Kind"), Column("Values", "number")), rows)
+
+
+def _preview_text(form: ExportFormat, content: bytes) -> str:
+    """How the file begins, as text."""
+    if form is ExportFormat.PDF:
+        return "(The preview of a PDF is the file itself.)"
+    text = content[:_MAX_SCANNED].decode(errors="replace")
+    if form is ExportFormat.HTML:
+        body = text.partition("<main")[2].partition(">")[2]
+        text = Markup("\n".join(body.replace("</p>", "</p>\n").replace("</article>", "\n\n").splitlines())).striptags()  # noqa: S704 - its tags are removed
+    return visible(text[:_MAX_PREVIEW]) + ("\n…" if len(text) > _MAX_PREVIEW else "")

@@ -1,0 +1,77 @@
+"""What is shared from a page is redacted, and seen before it is copied or saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.transcripts import SESSION, call, prompt, reply, transcript, write
+from tests.web.client import Client
+
+SECRET = "sk-ant-api03-" + "Zk3Qp9Wm4Tx7Lc2V" * 5 + "-AAAAAA"
+PAGE = f"/session/{SESSION}"
+
+
+@pytest.fixture
+def leaky(tmp_path: Path) -> Client:
+    """A client for a session with a key in its second turn."""
+    rows = transcript(
+        prompt("Sort the shelf"),
+        reply("Sorted."),
+        prompt("Print the key"),
+        call("Bash", "cat key", result=f"ANTHROPIC_API_KEY={SECRET}"),
+        reply(f"It is {SECRET}."),
+    )
+    home = tmp_path / "home"
+    write(home / "projects" / "-work-app" / f"{SESSION}.jsonl", *rows)
+    return Client(home)
+
+
+def test_markdown_of_a_session_is_redacted(leaky: Client) -> None:
+    """D11: what the button copies has no secrets; as it is only on request."""
+    assert SECRET not in leaky.get(f"{PAGE}/markdown").text
+    assert "Print the key" in leaky.get(f"{PAGE}/markdown").text
+    assert SECRET in leaky.get(f"{PAGE}/markdown?redact=0").text
+
+
+def test_markdown_of_an_entry_is_redacted(leaky: Client) -> None:
+    """The key `m` copies an entry without its secrets, and nothing else."""
+    text = leaky.get(f"{PAGE}/markdown?anchor=L6").text
+    assert "It is" in text
+    assert SECRET not in text
+    assert "Sort the shelf" not in text
+
+
+def test_nothing_is_exported_before_the_preview(leaky: Client) -> None:
+    """Without a preview there is only the form, and the file needs what the preview shows."""
+    assert "hidden" not in leaky.get(f"{PAGE}/share.json").json()
+    assert leaky.get(f"{PAGE}/share/file?format=md").status_code == 400
+
+
+@pytest.mark.parametrize("form", ["html", "md", "txt", "json"])
+def test_the_file_is_what_was_previewed(leaky: Client, form: str) -> None:
+    """The preview counts what was redacted; the file has the hash of the preview, and no secret."""
+    query = f"scope=session&format={form}"
+    preview = leaky.get(f"{PAGE}/share.json?{query}&preview=1").json()
+    assert sum(preview["hidden"].values()) >= 2
+    assert SECRET not in leaky.get(f"{PAGE}/share?{query}&preview=1").text
+    file = leaky.get(f"{PAGE}/share/file?{query}&hash={preview['hash']}")
+    assert file.status_code == 200
+    assert "attachment" in file.headers["content-disposition"]
+    assert (len(file.content), SECRET in file.text) == (preview["size"], False)
+
+
+def test_some_turns_can_be_shared(leaky: Client) -> None:
+    """Only the chosen turns are in the file, and only their findings are counted."""
+    preview = leaky.get(f"{PAGE}/share.json?scope=turns&from=1&to=1&format=md&preview=1").json()
+    file = leaky.get(f"{PAGE}/share/file?scope=turns&from=1&to=1&format=md&hash={preview['hash']}").text
+    assert "Sorted." in file
+    assert "Print the key" not in file
+    assert preview["hidden"] == {}
+
+
+def test_more_words_can_be_hidden(leaky: Client) -> None:
+    """Words of the form are hidden, too; one that does not occur is reported."""
+    page = leaky.get(f"{PAGE}/share?format=md&hide=shelf,zebra&preview=1").text
+    assert "Sort the shelf" not in page.partition("share-preview")[2]
+    assert "does not contain zebra" in page
