@@ -63,6 +63,8 @@ def test_every_page_has_a_golden_file() -> None:
 
 
 def listed_names(*command: str) -> set[str]:
-    """The names under `Commands:`, or `Actions:`, in a help text."""
-    text = re.split(r"\n(?:Commands|Actions):\n", entry_points.run_command(*command, "--help").out.decode())[1]
-    return set(re.findall(r"^  (\S+)", text.partition("\n\n")[0], re.MULTILINE))
+    """The names of commands or actions that a help text lists between its options and its examples."""
+    text = entry_points.run_command(*command, "--help").out.decode().partition("\nOptions:\n")[2]
+    names = set(re.findall(r"^  ([a-z][a-z-]*)  ", text.partition("\n  Examples:\n")[0], re.MULTILINE))
+    assert names
+    return names

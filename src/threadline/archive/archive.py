@@ -634,7 +634,7 @@ class Archive:
         return any(path.absolute().is_relative_to(home.path / PROJECTS) for home in self.homes)
 
     def attribution(self, name: str | Session, *, prices: Rates | None = None) -> Attribution:
-        """What the cost of a session was caused by.
+        """What caused the cost of a session.
 
         `name` is a prefix of its id, `last`, or the session itself. `prices` are used instead of the rates
         shipped with threadline.
@@ -654,7 +654,7 @@ class Archive:
         limits: WasteLimits | None = None,
         prices: Rates | None = None,
     ) -> WasteList:
-        """What a session spent without need, most expensive first.
+        """Avoidable costs in a session, most expensive first.
 
         `name` is a prefix of its id, `last`, or the session itself. The keywords are those of `waste`.
 
@@ -702,7 +702,7 @@ class Archive:
         until: Moment | None = None,
         prices: Rates | None = None,
     ) -> CauseList:
-        """What the costs of all sessions were caused by, in a period or ever. Its rows sum to the ledger's exactly.
+        """What caused the costs of all sessions, in a period or ever. Its rows sum to the ledger's exactly.
 
         A period counts what was paid in it: every request by its own time, also for what earlier requests sent first.
         `prices` are used instead of the rates shipped with threadline.
@@ -727,7 +727,7 @@ class Archive:
         until: Moment | None = None,
         prices: Rates | None = None,
     ) -> WasteList:
-        """What all sessions spent without need, in a period or ever, most expensive first.
+        """Avoidable costs in all sessions, in a period or ever, most expensive first.
 
         `detectors` are names of `threadline.insight.DETECTORS`, by default all. `limits` are the thresholds for
         reporting. The other keywords are those of `causes`.

@@ -357,7 +357,7 @@ def _reasons(sessions: Sequence[DigestSession], total: Sum) -> Iterable[tuple[in
     number, wasteful = max(numbered, key=lambda pair: pair[1].wasted)
     if wasteful.wasted and wasteful.wasted >= _MIN_WASTED_SHARE * (wasteful.sum.amount or 0):
         part = format_percent(share_of(wasteful.wasted, wasteful.sum.amount))
-        yield number, f"up to {format_amount(wasteful.wasted)} ({part}) spent without need"
+        yield number, f"up to {format_amount(wasteful.wasted)} ({part}) that could have been avoided"
     for number, session in sorted(numbered, key=lambda pair: -pair[1].failed_calls):
         if session.failed_calls >= _MIN_FAILED and session.failed_calls >= _MIN_FAILED_SHARE * session.calls:
             yield number, f"{session.failed_calls:,} of {count(session.calls, 'call')} failed"

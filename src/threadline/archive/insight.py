@@ -1,4 +1,4 @@
-"""What costs were caused by and what was spent without need, across sessions.
+"""What caused costs and which were avoidable, across sessions.
 
 A period counts what was paid in it: every request by its own time, so that the sums are those of the ledger with the
 same filter. A session whose charges are all selected, or none of them, is the usual case. Of others, only the selected

@@ -27,45 +27,60 @@ from threadline.errors import Error, did_you_mean
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-COMMANDS = {
-    "list": "List sessions, newest first.",
-    "search": "Search all sessions.",
-    "usage": "Report tokens and cost by day, project, model, session and more.",
-    "blocks": "List the five-hour windows that usage limits apply to.",
-    "explain": "Show how an amount was computed, line by line.",
-    "watch": "Follow all sessions live.",
-    "serve": "Browse all sessions in a local web page.",
-    "mcp": "Let agents search and read earlier sessions.",
-    "show": "Print a session as a conversation.",
-    "tree": "Show a session's turns, branches, compactions and agents.",
-    "export": "Write sessions to files, with secrets redacted.",
-    "calls": "List tool calls with input, outcome and duration.",
-    "errors": "List failed, refused, interrupted or lost calls.",
-    "files": "Show the files a session touched, at any point in time.",
-    "todos": "Show todo and task lists, at any point in time.",
-    "request": "Show what the model was sent.",
-    "context": "Show how full the context window was, and why.",
-    "why": "Show what made a session expensive.",
-    "waste": "Show what a session spent without need.",
-    "outcomes": "Show what sessions produced, and what that cost.",
-    "tools": "Show how reliable, quick and expensive tools are.",
-    "blame": "Show who wrote each line of a file.",
-    "digest": "Show what was done in a week, and what it cost.",
-    "budget": "Set budgets, and show what is left of them.",
-    "prices": "List model prices and their sources.",
-    "statusline": "Print one line for Claude Code's status line.",
-    "doctor": "Check every transcript for damage and unknown fields.",
-    "scan": "Report secrets found in transcripts.",
-    "entries": "Print the entries of a transcript.",
-    "history": "List the prompts you typed, newest first.",
-    "sql": "Query the index with SQL.",
-    "index": "Show, refresh or rebuild the index.",
-    "keep": "Store sessions permanently, before Claude Code deletes them.",
-    "convert": "Convert other formats to transcripts that Claude Code reads.",
-    "schema": "Print JSON Schema or TypeScript types of Claude Code's files.",
-    "demo": "Write a small example Claude home to try things on.",
+COMMAND_SECTIONS = {
+    "Sessions": {
+        "list": "List sessions, newest first.",
+        "search": "Search all sessions.",
+        "show": "Print a session as a conversation.",
+        "tree": "Show a session's turns, branches, compactions and agents.",
+        "history": "List the prompts you typed, newest first.",
+        "watch": "Follow all sessions live.",
+        "serve": "Browse all sessions in a local web page.",
+    },
+    "Inside a session": {
+        "calls": "List tool calls with input, outcome and duration.",
+        "errors": "List failed, refused, interrupted or lost calls.",
+        "files": "Show the files a session touched, at any point in time.",
+        "todos": "Show todo and task lists, at any point in time.",
+        "context": "Show how full the context window was, and why.",
+        "request": "Show what the model was sent.",
+        "entries": "Print the entries of a transcript.",
+    },
+    "Usage and cost": {
+        "usage": "Report tokens and cost by day, project, model, session and more.",
+        "explain": "Show how an amount was computed, line by line.",
+        "blocks": "List the five-hour windows that usage limits apply to.",
+        "budget": "Set budgets, and show what is left of them.",
+        "prices": "List model prices and their sources.",
+        "statusline": "Print one line for Claude Code's status line.",
+    },
+    "Insight": {
+        "why": "Show what made a session expensive.",
+        "waste": "Show avoidable costs in a session.",
+        "outcomes": "Show what sessions produced, and what that cost.",
+        "tools": "Show how reliable, quick and expensive tools are.",
+        "blame": "Show who wrote each line of a file.",
+        "digest": "Show what was done in a week, and what it cost.",
+    },
+    "Keep and share": {
+        "keep": "Store sessions permanently, before Claude Code deletes them.",
+        "export": "Write sessions to files, with secrets redacted.",
+        "scan": "Report secrets found in transcripts.",
+        "convert": "Convert other formats to transcripts that Claude Code reads.",
+    },
+    "Queries and agents": {
+        "sql": "Query the index with SQL.",
+        "index": "Show, refresh or rebuild the index.",
+        "mcp": "Let agents search and read earlier sessions.",
+    },
+    "Other": {
+        "doctor": "Check every transcript for damage and unknown fields.",
+        "schema": "Print JSON Schema or TypeScript types of Claude Code's files.",
+        "demo": "Write a small example Claude home to try things on.",
+    },
 }
-"""Every command with its one-line help, in help order. A module with the same name defines it, see `_PACKAGES`."""
+"""The one-line help of every command, by section. The module with the command's name defines it (see `_PACKAGES`)."""
+COMMANDS = {name: text for section in COMMAND_SECTIONS.values() for name, text in section.items()}
 _PACKAGES = dict.fromkeys(("blame", "budget", "digest", "outcomes", "tools", "waste", "why"), "insight")
 """The packages of commands that are not modules of this package."""
 _CCUSAGE_REPORTS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session"}
@@ -177,8 +192,10 @@ class CommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing their modules."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for title, commands in COMMAND_SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the name of a command, without importing any."""

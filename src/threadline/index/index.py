@@ -537,7 +537,7 @@ class Index:
         return StoredCauses(self._connection, sessions)
 
     def stored_waste(self, sessions: Iterable[StoredSession], limits: WasteLimits) -> list[Waste]:
-        """What stored sessions spent without need; what is below the limits may be missing."""
+        """Avoidable costs of stored sessions; what is below the limits may be missing."""
         from threadline.index.insight.stored_insights import read_waste
 
         return list(read_waste(self._connection, sessions, limits))

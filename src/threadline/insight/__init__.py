@@ -10,7 +10,7 @@ tool, file, server, turn or agent.
 `session_outcomes` finds the commits, pull requests, test runs and edits of a session, and an `OutcomeReport` puts those
 of many together.
 
-`find_waste` runs the `DETECTORS` of what a session spent without need, such as reading an unchanged file again.
+`find_waste` runs the `DETECTORS` of avoidable costs in a session, such as reading an unchanged file again.
 
 `FileHistory` says who wrote each line of a file: it joins what sessions recorded with the history in git, in order of
 time. `read_owned_facts` reads what sessions recorded, `read_versions` the history in git.

@@ -86,7 +86,7 @@ def group_record(group: CauseGroup, by: str) -> dict[str, Any]:
 
 
 def waste_record(waste: Waste) -> dict[str, Any]:
-    """Something that was spent without need."""
+    """An avoidable cost."""
     return {
         "session": waste.session,
         "project": waste.project,

@@ -1,4 +1,4 @@
-"""Read a session and find out what its costs were caused by, and what was spent without need."""
+"""Read a session and find out what caused its costs, and which were avoidable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from threadline.thread import assemble_agents
 
 
 class SessionInsight(Struct, frozen=True):
-    """What a session's costs were caused by, and what was spent without need."""
+    """What caused a session's costs, and which were avoidable."""
 
     attribution: Attribution
     waste: tuple[Waste, ...]

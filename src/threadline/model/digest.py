@@ -220,7 +220,7 @@ class DigestSession(Struct, frozen=True):
 
     `first` and `last` are its first and last entry in the period. `worked` is the time between its entries without
     pauses. `prompts` counts what people typed, and `failed_calls` those of its `calls` that failed. `wasted` is what it
-    spent without need.
+    that could have been avoided.
     """
 
     session: SessionId | None

@@ -1,4 +1,4 @@
-"""What a session spent without need."""
+"""Avoidable costs in a session."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Waste(Struct, frozen=True):
 
 
 class WasteList(Listing[Waste]):
-    """What was spent without need, most expensive first. `total` is what everything cost, to compare with."""
+    """Avoidable costs, most expensive first. `total` is what everything cost, to compare with."""
 
     row_type = Waste
     noun = "finding"

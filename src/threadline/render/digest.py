@@ -60,7 +60,7 @@ def digest_blocks(digest: Digest, zone: tzinfo, *, max_sessions: int = MAX_SESSI
     yield _block("heading", "Projects")
     for project in digest.projects:
         yield from _project_blocks(project, digest, max_sessions)
-    for heading, causes in (("Most expensive causes", digest.causes), ("Spent without need", digest.waste)):
+    for heading, causes in (("Most expensive causes", digest.causes), ("Avoidable costs", digest.waste)):
         if causes:
             yield _block("heading", heading)
         for cause in causes:
@@ -219,7 +219,7 @@ def _notes(digest: Digest) -> Iterator[str]:
         error = f" Estimates differ by {digest.error:.0%} on average." if digest.error is not None else ""
         yield f"~ marks amounts that depend on estimated sizes.{error}"
     if digest.waste:
-        yield "What was spent without need may overlap, so its sum is not a saving."
+        yield "Avoidable costs may overlap, so their sum is not a saving."
     yield from digest.notes
 
 

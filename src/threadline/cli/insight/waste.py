@@ -1,4 +1,4 @@
-"""`threadline waste`: what a session spent without need, or all sessions in a period."""
+"""`threadline waste`: avoidable costs in a session, or in all sessions of a period."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def waste(
     jobs: int | None,
     output: str,
 ) -> int:
-    """Show what a session spent without need, or all sessions in a period.
+    """Show avoidable costs in a session, or in all sessions of a period.
 
     Finds cache breaks, files read again unchanged, repeated commands, large outputs that nothing refers to, failed,
     refused and interrupted calls, abandoned branches, agents without a result, and MCP tools that were never called.

@@ -1,4 +1,4 @@
-"""`threadline why`: what a session's cost was caused by, or that of all sessions in a period."""
+"""`threadline why`: what caused a session's cost, or that of all sessions in a period."""
 
 from __future__ import annotations
 

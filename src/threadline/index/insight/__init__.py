@@ -1,6 +1,6 @@
 """The part of the index that answers questions of `threadline.insight`: costs, waste, outcomes, tools.
 
 A refresh does not fill these tables (`tables`). They are filled when somebody asks, session by session:
-`stored_insights` stores what costs were caused by and what was wasted, `outcomes` stores commits, pull requests, test
+`stored_insights` stores what caused costs and what was wasted, `outcomes` stores commits, pull requests, test
 runs and changed lines. `outcome_queries` and `tool_queries` read them; `call_copies` drops what forks repeat.
 """

@@ -1,4 +1,4 @@
-"""Store what the costs of sessions were caused by and what they spent without need, and answer from that.
+"""Store what caused the costs of sessions and which of them were avoidable, and answer from that.
 
 The rows of a session are valid as long as its transcripts and their charges are as they were: each transcript is stored
 with its state. Rows are written with the prices of the index; questions with other prices are not answered from here.
@@ -216,7 +216,7 @@ ORDER BY CAST(c.amount AS REAL) DESC, COALESCE(t.path || ':' || c.line, 'None'),
 def read_waste(
     connection: sqlite3.Connection, sessions: Iterable[StoredSession], limits: WasteLimits
 ) -> Iterator[Waste]:
-    """Yield what stored sessions spent without need, without most of what is below the limits."""
+    """Yield the avoidable costs of stored sessions, without most of what is below the limits."""
     projects = {session.number: session.project for session in sessions}
     paths = {
         number: decode_path(path) for number, path in connection.execute("SELECT transcript_id, path FROM transcripts")

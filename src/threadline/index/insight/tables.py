@@ -1,4 +1,4 @@
-"""The tables of what costs were caused by and of what was spent without need, by session.
+"""The tables of the causes of costs and of avoidable costs, by session.
 
 They are filled when somebody asks, session by session, and not by a refresh. A refresh deletes the rows of a session
 if one of its transcripts is gone or was rewritten. If a transcript grew, the rows stay until somebody asks again.
@@ -106,7 +106,7 @@ INSIGHTS = TableGroup(
         JOIN transcripts t ON t.transcript_id = i.transcript_id
         JOIN projects p ON p.project_id = t.project_id
         LEFT JOIN transcripts w ON w.transcript_id = c.transcript_id""",
-        "waste": """CREATE VIEW waste( -- what each session spent without need; findings may overlap
+        "waste": """CREATE VIEW waste( -- avoidable costs of each session; findings may overlap
             session, -- the session
             project, -- the project's path, or its folder if the path is unknown
             detector, -- the rule that found it

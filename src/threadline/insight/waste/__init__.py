@@ -1,4 +1,4 @@
-"""Find what a session spent without need: one detector in each file.
+"""Find avoidable costs in a session: one detector in each file.
 
 A `Detector` has a name, advice, and a function that takes the `WasteContext` of a session and the limits, and yields
 what it can show. Its module says what counts, and what does not.

@@ -1,4 +1,4 @@
-"""What was spent without need: findings by detector, with evidence, places and advice, for a session or a period."""
+"""Avoidable costs: findings by detector, with evidence, places and advice, for a session or a period."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Insight over a period: what the costs of all sessions were caused by, and what was spent without need."""
+"""Insight over a period: what caused the costs of all sessions, and which were avoidable."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def period_fields(request: PageRequest) -> Iterator[FormField]:
 @form_on_error("Why it cost this much", period_fields, "by")
 @prepare_first
 def why_page(request: PageRequest) -> Page:
-    """What the costs of all sessions were caused by."""
+    """What caused the costs of all sessions."""
     by = request.choice("by", KEYS, "kind")
     period = parse_period(request)
     project = request.text("project")
@@ -299,10 +299,10 @@ class WasteAnswer(Struct, frozen=True):
     titles: Mapping[str, str]
 
 
-@form_on_error("Spent without need", _waste_fields, "only")
+@form_on_error("Avoidable costs", _waste_fields, "only")
 @prepare_first
 def waste_page(request: PageRequest) -> Page:
-    """What all sessions spent without need."""
+    """Avoidable costs in all sessions."""
     limits, detectors = parse_limits(request), parse_detectors(request)
     period = parse_period(request)
     project = request.text("project")
@@ -319,7 +319,7 @@ def waste_page(request: PageRequest) -> Page:
     )
     main = join(
         (
-            insight_head(request, "Spent without need", *period.describe(request.zone())),
+            insight_head(request, "Avoidable costs", *period.describe(request.zone())),
             el("div", period_chips(request, period), class_="links"),
             filter_form(request, list(_waste_fields(request)), preserve=("only",)),
             render_findings(request, answer.findings, links, answer.total, detectors),
@@ -332,4 +332,4 @@ def waste_page(request: PageRequest) -> Page:
         "until": period.until,
         "rows": [insight.waste_record(finding) for finding in shown],
     }
-    return Page("Spent without need", "insight", main, data)
+    return Page("Avoidable costs", "insight", main, data)

@@ -368,7 +368,7 @@ _PALETTE_PAGES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("Usage by model", urls.USAGE, {"by": "model"}),
     ("Usage by project", urls.USAGE, {"by": "project"}),
     ("Why it cost this much", urls.WHY, {}),
-    ("Spent without need", urls.WASTE, {}),
+    ("Avoidable costs", urls.WASTE, {}),
     ("Outcomes", urls.OUTCOMES, {}),
     ("Tools: failures, durations, costs", urls.TOOLS, {}),
     ("Digest of a week", urls.DIGEST, {}),

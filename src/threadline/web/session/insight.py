@@ -1,4 +1,4 @@
-"""Pages about the cost of a session: what it was caused by (`why`), and what was spent without need (`waste`)."""
+"""Pages about the cost of a session: what caused it (`why`), and what was avoidable (`waste`)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _MAX_PROMPT = 60
 
 
 def session_why_page(request: PageRequest) -> Page:
-    """What the cost of a session was caused by."""
+    """What caused the cost of a session."""
     session = request.session()
     attribution = session.costs(request.archive).attribution
     by = request.choice("by", KEYS, "kind")
@@ -158,20 +158,20 @@ def place_url(session: CachedSession, place: Place | None, agent: str | None) ->
 
 
 def session_waste_page(request: PageRequest) -> Page:
-    """What a session spent without need."""
+    """Avoidable costs in a session."""
     session = request.session()
     limits, detectors = parse_limits(request), parse_detectors(request)
     findings = _find_waste(request, session, limits)
     links = FindingLinks(lambda finding, place: place_url(session, place, finding.agent))
     main = join(
         (
-            _head(session, "Spent without need", "waste"),
+            _head(session, "Avoidable costs", "waste"),
             filter_form(request, list(limit_fields()), preserve=("only",)),
             render_findings(request, findings, links, session.costs(request.archive).attribution.amount, detectors),
         )
     )
     records = [insight.waste_record(each) for each in findings if not detectors or each.detector in detectors]
-    return Page("Spent without need", "insight", main, records)
+    return Page("Avoidable costs", "insight", main, records)
 
 
 def session_outcomes_page(request: PageRequest) -> Page:
@@ -205,7 +205,7 @@ def _head(session: CachedSession, title: str, current: str) -> Markup:
     back = el("p", el("a", name, href=session.links.page()), class_="up")
     pages: Iterable[tuple[str, str]] = (
         ("why", "Why it cost this much"),
-        ("waste", "Spent without need"),
+        ("waste", "Avoidable costs"),
         ("outcomes", "Outcomes"),
         ("along", "By turn and agent"),
     )
