@@ -213,6 +213,16 @@ def test_successful_calls_are_no_failures() -> None:
         ("test -f a && cat b", "Exit code 1\ncat: b: No such file or directory", True),
         ("ls | grep x && cat y", "Exit code 1", False),
         ("git rebase main", "Exit code 1\nCONFLICT (content): Merge conflict in a", False),
+        ("git rebase main", "Exit code 1\nCONFLICT group 4 at 6a1922c7", False),
+        ("git commit -m x", "Exit code 1\nhusky - pre-commit hook exited with code 1", False),
+        ("git -C app push", "error: failed to push some refs\nlefthook v1.12.3  hook: pre-push", False),
+        ("git commit -m 'pre-commit'", "Exit code 1\nnothing to commit", True),
+        ("git push", "Exit code 128\nfatal: no upstream branch", True),
+        ("git -C app config gc.auto; echo ---; git config gc.log", "Exit code 1\n---", False),
+        ("git diff missing", "Exit code 128\nfatal: ambiguous argument", True),
+        ("npm run typecheck", "src/a.ts(1,9): error TS2322", False),
+        ("npm run typecheck", "npm: command not found", True),
+        ("npm run build", "Command timed out after 2m 0.0s", True),
         ("pytest", "Exit code 127\npytest: command not found", True),
         ("grep x missing", "Exit code 2\ngrep: missing: No such file or directory", True),
         ("python3 -c 'x", "Exit code 1\nSyntaxError", True),
@@ -254,7 +264,25 @@ def test_refused_call() -> None:
     )
     assert "Edit" in found.label
     assert found.amount == 60 * OUTPUT + carried(88, WRITE)
+    assert found.evidence.startswith("refused: The user")
     assert not waste("refused-call", call(0, 9_000, "Edit", edit, "updated"), cached_reply(9_000, 90, input_=0))
+
+
+@pytest.mark.parametrize("tool", ["ExitPlanMode", "AskUserQuestion"])
+def test_answer_to_a_plan_or_a_question_is_no_refusal(tool: str) -> None:
+    """A person who sends a plan back asks for a better one."""
+    answer = "The user doesn't want to proceed with this tool use."
+    rejected = call(0, 9_000, tool, {"plan": "p" * 400}, answer, error=True)
+    assert not waste("refused-call", rejected, cached_reply(9_000, 90, input_=0))
+
+
+def test_failed_edit_has_its_own_label_and_advice() -> None:
+    """Its tags are left out, and the advice is about files."""
+    edit = {"file_path": "/a", "old_string": "a", "new_string": "b"}
+    error = "<tool_use_error>File has not been read yet.</tool_use_error>"
+    (found,) = waste("failed-call", call(0, 9_000, "Edit", edit, error, error=True), cached_reply(9_000, 90, input_=0))
+    assert (found.label, found.evidence) == ("Edit: File has not been read yet.", "a failed call")
+    assert "read a file before" in found.advice
 
 
 def test_interrupted_call() -> None:
@@ -323,6 +351,6 @@ def test_loaded_tools_break_the_cache() -> None:
         call(0, 20_000, "ToolSearch", {"query": "select:WebFetch"}, loaded),
         cached_reply(0, 21_000, input_=0),
     )
-    assert found.label == "tools: 20.0k tokens sent again"
+    assert found.label == "Tools changed: 20.0k tokens sent again"
     assert "WebFetch" in found.evidence
     assert found.amount == 20_000 * (WRITE - READ)

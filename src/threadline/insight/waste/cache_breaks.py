@@ -18,6 +18,16 @@ from threadline.model.waste import WasteLimits
 from threadline.thread import find_cache_breaks
 
 _MILLION = Decimal(1_000_000)
+_LABELS = {
+    BreakCause.IDLE: "Idle",
+    BreakCause.MODEL: "Model changed",
+    BreakCause.TOOLS: "Tools changed",
+    BreakCause.SETTINGS: "Settings changed",
+    BreakCause.COMPACTION: "Compaction",
+    BreakCause.BRANCH: "Rewind",
+    BreakCause.RESTART: "Session resumed",
+    BreakCause.UNKNOWN: "Unknown cause",
+}
 _ADVICE = {
     BreakCause.IDLE: "Compact or finish before a break that is longer than the cache's lifetime.",
     BreakCause.MODEL: "Change the model at the start of a session, or hand the task to an agent with the other model.",
@@ -39,7 +49,7 @@ def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
                 continue
             for charge in charges.get(cache_break.request, ())[:1]:
                 yield Finding(
-                    f"{cache_break.cause}: {format_tokens(cache_break.rewritten)} tokens sent again",
+                    f"{_LABELS[cache_break.cause]}: {format_tokens(cache_break.rewritten)} tokens sent again",
                     cache_break.evidence,
                     (cache_break.place,),
                     cache_break.rewritten,

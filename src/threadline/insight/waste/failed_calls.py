@@ -1,8 +1,8 @@
 """Calls that failed, with what sending and carrying them cost.
 
 Calls of one tool that fail one after the other are one finding: an attempt and its retries. Commands whose exit code is
-an answer do not count: tests, linters, type checkers and builds that report what is wrong, searches and comparisons
-that find nothing or a difference, and merges with conflicts.
+an answer do not count: tests, linters, type checkers and builds that report what is wrong, also as hooks of git;
+searches and comparisons that find nothing or a difference; and merges with conflicts.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
+from msgspec.structs import replace
+
 from threadline.insight.outcomes.extract import started_runners
 from threadline.insight.outcomes.test_runners import runner_of_command
 from threadline.insight.waste.facts import Detector, Finding, WasteContext
 from threadline.model.calls import Call, Outcome
-from threadline.model.text import count, fold_line
+from threadline.model.text import fold_line
 from threadline.model.waste import WasteLimits
-from threadline.shell_syntax import input_command, split_commands, word_set
+from threadline.shell_syntax import SimpleCommand, input_command, split_commands, split_subcommand, word_set
 from threadline.thread import exit_code
 
 _MAX_ERROR = 60
@@ -39,9 +41,16 @@ _RUNNERS = word_set(
     npx nx pdm php pipenv pnpm poe poetry python python3 py rails rake rush sbt stack swift task uv uvx yarn zig"""
 )
 _EXIT_LINE = re.compile(r"\s*(?:Error: )?Exit code -?\d+\b")
-_CONFLICT = re.compile(r"^CONFLICT \(|error: could not apply [0-9a-f]{6,}", re.MULTILINE)
+_CONFLICT = re.compile(r"^CONFLICT\b|error: could not apply [0-9a-f]{6,}", re.MULTILINE)
+_HOOK = re.compile(r"\b(?:pre-?(?:commit|push|merge)|commit-msg|lefthook|husky|lint-staged|hook id:)", re.IGNORECASE)
+_HOOKED = word_set("cherry-pick commit merge push rebase")
+# Subcommands of git whose exit code is the answer.
+_GIT_ANSWERS = word_set("check-ignore config diff grep merge-base show-ref")
 _NO_MATCH = 1
 _NOT_RUN = frozenset((124, 126, 127, 137, 143))  # timed out, not executable, not found, killed
+# The same where the output has no exit code, as in versions before 2.
+_NOT_RUN_TEXT = re.compile(r"\s*<tool_use_error>|\bcommand not found\b|\btimed out\b")
+_ERROR_TAG = re.compile(r"</?tool_use_error>")
 _PARTS = re.compile(r"[:./_=\\-]+")
 
 
@@ -51,14 +60,22 @@ def detect(facts: WasteContext, _limits: WasteLimits) -> Iterator[Finding]:
         for (tool, failed), run in groupby(agent.calls, key=lambda call: (call.tool, _is_failure(call))):
             if failed:
                 calls = list(run)
-                error = fold_line(calls[0].output.strip() or "failed", _MAX_ERROR)
-                evidence = f"{count(len(calls), 'failed call')} in a row"
-                yield facts.calls_finding(calls, label=f"{tool}: {error}", evidence=evidence)
+                evidence = f"{len(calls)} failed calls in a row" if len(calls) > 1 else "a failed call"
+                finding = facts.calls_finding(calls, label=f"{tool}: {_error_of(calls[0])}", evidence=evidence)
+                yield replace(finding, advice=_EDIT_ADVICE) if tool in _EDITORS else finding
 
 
 FAILED_CALLS = Detector(
     "failed-call", "Write down in CLAUDE.md how this is done here, so that the first attempt works.", detect
 )
+_EDITORS = frozenset(("Edit", "MultiEdit", "NotebookEdit", "Write"))
+_EDIT_ADVICE = "Let the assistant read a file before it edits it, and again after you or a formatter changed it."
+
+
+def _error_of(call: Call) -> str:
+    """The error in one line, without its exit code if it says more."""
+    text = _ERROR_TAG.sub("", call.output).strip()
+    return fold_line(_EXIT_LINE.sub("", text, count=1).strip() or text or "failed", _MAX_ERROR)
 
 
 def _is_failure(call: Call) -> bool:
@@ -72,12 +89,16 @@ def _is_answer(command: str, output: str, code: int | None) -> bool:
     """Whether a failure is what a command was run for."""
     if _CONFLICT.search(output) is not None:
         return True
-    if code is None or code in _NOT_RUN:
+    if code in _NOT_RUN or (code is None and _NOT_RUN_TEXT.search(output) is not None):
         return False
     commands = [simple for simple in split_commands(command) if simple.words]
     if started_runners(commands) or any(_is_check(simple.arguments) for simple in commands):
         return True
-    searches = [_program(simple.arguments) in _ANSWERS for simple in commands]
+    if _HOOK.search(output) is not None and any(_git_subcommand(simple) in _HOOKED for simple in commands):
+        return True
+    searches = [
+        _program(simple.arguments) in _ANSWERS or _git_subcommand(simple) in _GIT_ANSWERS for simple in commands
+    ]
     is_silent = not _EXIT_LINE.sub("", output, count=1).strip()
     return code == _NO_MATCH and (any(searches) if is_silent else bool(searches) and searches[-1])
 
@@ -92,6 +113,10 @@ def _is_check(arguments: list[str]) -> bool:
         return True
     words = (word for text in arguments[1:4] if not text.startswith("-") for word in _PARTS.split(text.lower()))
     return any(word in _CHECK_WORDS or word in _CHECKERS for word in words)
+
+
+def _git_subcommand(simple: SimpleCommand) -> str | None:
+    return split_subcommand(simple)[0] if _program(simple.arguments) == "git" else None
 
 
 def _program(arguments: list[str]) -> str:
