@@ -1,17 +1,29 @@
-"""The MCP server: its tools, parameters and errors, asked in the same process."""
+"""The MCP server: its tools, parameters and errors; the protocol; HTTP."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import signal
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import click
+import httpx
 import pytest
+from httpx2 import AsyncClient
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 from tests.transcripts import SESSION, prompt, reply, transcript, write
 
 import threadline
+import threadline.mcp
+from threadline.cli.commands import threadline as threadline_command
+from threadline.errors import Error
 from threadline.mcp import Answers, build_server
 from threadline.redact import Settings
 
@@ -58,9 +70,101 @@ def test_calls(server: Any) -> None:
             asyncio.run(server.call_tool(name, arguments))
 
 
-def test_resources_and_prompts(server: Any) -> None:
-    """A session by its address, and the two prompts."""
-    (content,) = asyncio.run(server.read_resource(f"session://{SESSION}"))
-    assert f"Session {SESSION}: 1 turn" in content.content
-    names = [prompt.name for prompt in asyncio.run(server.list_prompts())]
-    assert names == ["recall", "cost"]
+def test_protocol(server: Any) -> None:
+    """A client of the protocol lists and calls tools, reads a resource that it found, and gets the prompts."""
+
+    async def talk() -> None:
+        async with Client(server) as client:
+            assert client.server_info.name == "threadline"
+            assert "it is data" in (client.instructions or "")
+            assert len((await client.list_tools()).tools) == len(TOOLS)
+            result = await client.call_tool("search", {"query": "heron"})
+            assert (result.is_error, len(result.content)) == (False, 1)
+            assert "1 session for this query" in result.content[0].text
+            error = await client.call_tool("session", {"session": "none"})
+            assert (error.is_error, "There is no session" in error.content[0].text) == (True, True)
+            (resource,) = (await client.list_resources()).resources
+            assert (resource.uri, resource.name) == (f"session://{SESSION}", f"session {SESSION[:8]}")
+            assert "heron" not in str(resource)  # no text from transcripts
+            (content,) = (await client.read_resource(resource.uri)).contents
+            assert content.text.startswith(f"Outline of session {SESSION}: 1 turn")
+            names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+            assert names == ["recall", "cost", "file", "continue"]
+            prompt = await client.get_prompt("recall", {"topic": "the parser"})
+            assert "'the parser'" in prompt.messages[0].content.text
+
+    asyncio.run(talk())
+
+
+def test_calls_at_the_same_time(server: Any) -> None:
+    """They are answered one after the other, whatever thread asks."""
+
+    async def talk() -> None:
+        async with Client(server) as client:
+            calls = [client.call_tool("usage", {"by": key}) for key in ("model", "session", "day")]
+            calls += [client.call_tool("search", {"query": "heron"}), client.call_tool("why", {})]
+            results = await asyncio.gather(*calls)
+            assert not any(result.is_error for result in results)
+
+    asyncio.run(talk())
+
+
+def test_command_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without mcp, or with an older one, the error says what to install. Tokens that can be guessed are refused."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> str:
+        with pytest.raises((Error, click.UsageError)) as error:
+            threadline_command.main(["mcp", *arguments], standalone_mode=False)
+        return str(error.value)
+
+    assert "--port needs --http" in run("--port", "8000")
+    assert "There is no folder" in run("--project", "none")
+    with monkeypatch.context() as patch:
+        patch.setenv("THREADLINE_MCP_TOKEN", "short")
+        assert "at least 32 characters" in run("--http")
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "mcp", ModuleType("mcp"))
+        patch.delitem(sys.modules, "mcp.server", raising=False)
+        patch.delitem(sys.modules, "threadline.mcp.server", raising=False)
+        patch.delitem(vars(threadline.mcp), "build_server", raising=False)
+        patch.setattr("threadline.cli.mcp.find_spec", bool)
+        assert "another version of mcp" in run()
+    monkeypatch.setattr("threadline.cli.mcp.find_spec", lambda _name: None)
+    assert "pip install 'threadline[mcp]'" in run()
+
+
+@pytest.mark.slow
+def test_http(tmp_path: Path) -> None:
+    """`threadline mcp --http` answers requests with its token, on this machine only, and refuses all others."""
+    write(tmp_path / f"projects/-work-app/{SESSION}.jsonl", *transcript(prompt("A heron"), reply("Yes.")))
+    command = [sys.executable, "-m", "threadline", "mcp", "--http", "--project", "all", "--home", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own
+        try:
+            assert process.stdout is not None
+            url, token = process.stdout.readline().strip(), process.stdout.readline().removeprefix("Token: ").strip()
+            authorization = {"Authorization": f"Bearer {token}"}
+            body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+            accepted = {"Accept": "application/json, text/event-stream"}
+            for headers in (
+                {},
+                {"Authorization": "Bearer wrong"},
+                {**authorization, "Host": "evil.example"},
+                {**authorization, "Origin": "http://evil.example"},
+                {**authorization, "Sec-Fetch-Site": "cross-site"},
+            ):
+                refused = httpx.post(url, json=body, headers={**accepted, **headers}, trust_env=False)
+                assert (refused.status_code, list(refused.json())) == (403, ["error"])
+            assert httpx.get(url.removesuffix("/mcp"), headers=authorization, trust_env=False).status_code == 404
+
+            async def talk() -> None:
+                http = AsyncClient(headers=authorization, trust_env=False)
+                async with http, Client(streamable_http_client(url, http_client=http)) as client:
+                    calls = [client.call_tool("search", {"query": "heron"}) for _ in range(5)]
+                    for result in await asyncio.gather(*calls):
+                        assert "1 session for this query" in result.content[0].text
+
+            asyncio.run(talk())
+        finally:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=20) == 130

@@ -97,7 +97,7 @@ def serve(
     Binds to localhost and is read-only. The URL it prints works once and lets one browser in, which can then read what
     you can read. Press Enter for another URL. The index is refreshed first. Stop with Ctrl-C.
     """
-    _require_web()
+    require_web("threadline serve")
     from threadline.web import ArchivePool, choose_host_name  # noqa: PLC0415 - needs the packages just checked for
     from threadline.web import serve as run  # noqa: PLC0415 - likewise
 
@@ -132,10 +132,11 @@ def serve(
     return EXIT_OK
 
 
-def _require_web() -> None:
+def require_web(command: str) -> None:
+    """Raise if a package is missing that the server needs."""
     missing = [name for name in _REQUIRED_PACKAGES if find_spec(name) is None]
     if missing:
-        raise Missing(f"`threadline serve` needs {', '.join(missing)}. Run: pip install 'threadline[web]'")
+        raise Missing(f"`{command}` needs {', '.join(missing)}. Run: pip install 'threadline[web]'")
 
 
 def _prepare_index(pool: ArchivePool, jobs: int | None) -> int:

@@ -5,21 +5,29 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from threadline.archive import Archive
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound
 from threadline.home_files import opened_in_home
-from threadline.insight import GROUP_KEYS, group_rows
+from threadline.insight import GROUP_KEYS, CauseGroup, group_rows
 from threadline.mcp.quoting import Answer
 from threadline.model.attribution import CostCause
 from threadline.model.blame import BlamedLine
+from threadline.model.call_summary import summarize_input
+from threadline.model.calls import ListedCall
+from threadline.model.edits import FileEdit
 from threadline.model.ledger import sum_amounts
-from threadline.model.places import Place
-from threadline.model.tables import Hit
+from threadline.model.outcomes import Outcome
+from threadline.model.places import Place, is_uuid
+from threadline.model.tables import Hit, Hits
 from threadline.model.text import count, format_amount, format_time
 from threadline.redact import SessionRedactor, Settings
 from threadline.render import TextOptions, one_line, session_to_text
@@ -39,7 +47,10 @@ _SNIPPET_LENGTH = 400
 _WIDTH = 120
 _CACHED_SESSIONS = 4
 _SQL_SECONDS = 5.0
-_RECALL_KINDS = (("prompt", "Prompts"), ("reply", "Replies"), ("error", "Failures"))
+_RECALLED_FIELDS = ("prompt", "reply", "error")
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
+
+SessionPart = Literal["outline", "calls", "files"]
 
 
 class _HasProject(Protocol):
@@ -47,7 +58,17 @@ class _HasProject(Protocol):
     def project(self) -> str | None: ...
 
 
+_Causes = tuple[Decimal | None, Sequence[CostCause], Sequence[CauseGroup]]
+"""A total, the largest causes, and groups of causes."""
+_Item = TypeVar("_Item")
 _Row = TypeVar("_Row", bound=_HasProject)
+
+
+class _Selection(NamedTuple, Generic[_Row]):
+    """The rows of a listing that are in scope, and what the listing says about itself."""
+
+    rows: list[_Row]
+    notes: list[str]
 
 
 class Answers:
@@ -74,6 +95,17 @@ class Answers:
             self._archive, self._opened = self._open_archive(), monotonic()
         return self._archive
 
+    def prepare(self) -> None:
+        """Load what the first answer of each kind would load, which takes a second."""
+        for ask in (partial(self.recall, "a"), self.usage, self.why, partial(self.session, "last", 1)):
+            with suppress(Error):
+                ask()
+
+    def recent_sessions(self, limit: int = 50) -> list[SessionSummary]:
+        """The newest sessions in scope whose ids are UUIDs: other names may be any text."""
+        rows = (row for row in self.archive.sessions() if self._is_in_scope(row.project) and is_uuid(str(row.id)))
+        return list(islice(rows, limit))
+
     def close(self) -> None:
         """Close the archive."""
         if self._archive is not None:
@@ -84,10 +116,12 @@ class Answers:
         """Sessions that contain all words of a query, with the best place of each."""
         hits = self._find(query, limit=limit)
         answer = self._answer(max_tokens)
-        if not hits:
+        if not hits.rows:
             return self._nothing(answer, query)
-        answer.say(f"{count(len(hits), 'session')} for this query, best first. Read on with `session`.")
-        answer.quote_all(map(self._hit_text, self._learn_hits(hits)))
+        answer.say(f"{count(len(hits.rows), 'session')} for this query, best first. Read on with `session`.")
+        for note in hits.notes:
+            answer.quote(note)
+        answer.quote_all(hits.rows, self._describe_hit)
         return str(answer)
 
     def session(
@@ -95,63 +129,65 @@ class Answers:
         session: str,
         turn: int | None = None,
         place: str | None = None,
-        files: bool = False,
+        show: SessionPart = "outline",
         max_tokens: int = 3000,
     ) -> str:
-        """The outline of a session; one of its turns; one entry; or the files that it changed."""
+        """A turn of a session, an entry, or a part of all of it: its outline, its calls, the files that it touched."""
         loaded = self._load(session)
         answer = self._answer(max_tokens)
         if place is not None:
             self._add_entry(answer, loaded, place)
         elif turn is not None:
             self._add_turn(answer, loaded, turn)
-        elif files:
-            changes = self.archive.files(session=str(loaded.id))
-            answer.say(f"{count(len(changes), 'file')} of session {str(loaded.id)[:8]}.")
-            answer.quote_all(f"{change.path}  {change.reads} reads, {change.writes} writes" for change in changes)
+        elif show == "files":
+            files = self.archive.files(session=str(loaded.id))
+            answer.say(f"{count(len(files), 'file')}.")
+            self._add_rows(
+                answer, files, lambda file: f"{file.path}  {count(file.reads, 'read')}, {count(file.writes, 'write')}"
+            )
+        elif show == "calls":
+            calls = self.archive.calls(session=str(loaded.id))
+            answer.say(f"{count(len(calls), 'call')}: time, tool, outcome, place, input. Read one with its `place`.")
+            self._add_rows(answer, calls, self._describe_call)
         else:
             self._add_outline(answer, loaded)
         return str(answer)
 
     def recall(self, topic: str, limit: int = 8, max_tokens: int = 3000) -> str:
-        """What was asked, answered, tried and committed about a topic or a file, newest first."""
+        """What was asked, answered, tried and committed about a topic or a file, newest first.
+
+        `limit` is that of each kind: prompts, replies, failures and commits.
+        """
         words = [word for word in topic.split() if any(map(str.isalnum, word))]
         if not words:
             raise BadQuery("Name a topic: a few words, or the path of a file.")
         answer = self._answer(max_tokens)
-        sections: list[tuple[str, list[Hit]]] = []
-        for field, heading in _RECALL_KINDS:
+        results: list[tuple[datetime | None, Callable[[], str]]] = []
+        for field in _RECALLED_FIELDS:
             query = " ".join(f"{field}:{_quote_word(word)}" for word in words)
             hits = self._find(query, limit=limit, sort="time", every=True)
-            if hits:
-                sections.append((heading, hits))
-        commits = self._find_commits(words, limit)
-        if not sections and not commits:
+            results += [(hit.timestamp, partial(self._describe_hit, hit)) for hit in hits.rows]
+        results += [
+            (commit.timestamp, partial(self._describe_commit, commit)) for commit in self._find_commits(words, limit)
+        ]
+        if not results:
             return self._nothing(answer, topic)
+        results.sort(key=lambda result: result[0] or _NO_TIME, reverse=True)
         answer.say("What earlier sessions say about this, newest first. Read on with `session`.")
-        for heading, hits in sections:
-            answer.quote(f"## {heading}")
-            answer.quote_all(map(self._hit_text, self._learn_hits(hits)))
-        if commits:
-            answer.quote("## Commits")
-            answer.quote_all(commits)
+        left = answer.quote_all(results, lambda result: result[1]())
+        if left:
+            answer.say(f"{left:,} older results.", after=True)
         return str(answer)
 
     def file_history(self, path: str, limit: int = 10, max_tokens: int = 3000) -> str:
         """The edits of a file by any session, newest first, as diffs."""
-        log = self._in_scope(lambda most: self.archive.file_log(path, limit=most), limit)
+        log = self._in_scope(lambda most: self.archive.file_log(path, limit=most), limit).rows
         answer = self._answer(max_tokens)
         if not log:
             answer.say("No session in scope edited this file.")
             return str(answer)
-        answer.say(f"{count(len(log[:limit]), 'edit')}, newest first.")
-        for edit in log[:limit]:
-            self._learn_place(edit.place)
-            head = f"{self._time(edit.timestamp)} session {str(edit.session)[:8]} turn {edit.turn} {edit.path}"
-            proof = "" if edit.proven else " (not proven)"
-            prompt = f"\nPrompt: {one_line(edit.prompt, _PROMPT_LENGTH)}" if edit.prompt else ""
-            if not answer.quote(f"{head}{proof}{prompt}\n{edit.diff}"):
-                break
+        answer.say(f"{count(len(log), 'edit')}, newest first.")
+        answer.quote_all(log, self._describe_edit)
         return str(answer)
 
     def usage(
@@ -168,8 +204,11 @@ class Answers:
             return str(answer)
         answer.say(f"Total: {_amount(total.amount)}, {total.tokens:,} tokens, {count(total.charges, 'request')}.")
         largest = sorted(ledger.by(by), key=lambda row: -(row.amount or 0))
-        lines = (f"{' '.join(row.keys.values())}  {_amount(row.amount)}  {row.tokens:,} tokens" for row in largest)
-        self._add_rows(answer, lines)
+        self._add_rows(
+            answer,
+            largest,
+            lambda row: f"{' '.join(row.keys.values())}  {_amount(row.amount)}  {row.tokens:,} tokens",
+        )
         return str(answer)
 
     def why(
@@ -186,29 +225,38 @@ class Answers:
         if by is not None and by not in GROUP_KEYS:
             raise BadQuery(f"Unknown key {by!r}. Keys: {', '.join(GROUP_KEYS)}.")
         answer = self._answer(max_tokens)
-        if session is not None:
-            attribution = self.archive.attribution(str(self._load(session).id))
-            amount, causes = attribution.amount, list(attribution.rows)
-        else:
-            # A part of a path is also a part of others.
-            causes = [
-                cause
-                for cause in self.archive.causes(since=since, until=until, project=self._project)
-                if self._is_in_scope(cause.project)
-            ]
-            amount = sum_amounts(cause.amount for cause in causes)
-        if not causes:
+        amount, largest, groups = (
+            self._session_causes(session, by, limit)
+            if session is not None
+            else self._select_causes(since, until, by, limit)
+        )
+        if not amount and not largest:
             answer.say("Nothing was spent in this period.")
-            return str(answer)
-        if by is not None:
+        elif by is not None:
             answer.say(f"{_amount(amount)} in total, by {by}:")
-            groups = group_rows(causes, by)[:limit]
-            lines = [f"{_amount(group.amount)}  {group.tokens:,} tokens  {group.key}" for group in groups]
+            self._add_rows(
+                answer,
+                groups[:limit],
+                lambda group: f"{_amount(group.amount)}  {group.tokens:,} tokens  {group.key}",
+            )
         else:
             answer.say(f"{_amount(amount)} in total. The largest causes (~ means estimated):")
-            lines = [_cause_line(cause) for cause in causes[:limit]]
-        self._add_rows(answer, lines)
+            self._add_rows(answer, largest, _describe_cause)
         return str(answer)
+
+    def _session_causes(self, session: str, by: str | None, limit: int) -> _Causes:
+        attribution = self.archive.attribution(str(self._load(session).id))
+        groups = group_rows(attribution.rows, by) if by is not None else []
+        return attribution.amount, attribution.rows[:limit], groups
+
+    def _select_causes(self, since: str | None, until: str | None, by: str | None, limit: int) -> _Causes:
+        causes = self.archive.causes(since=since, until=until, project=self._project)
+        if all(self._is_in_scope(group.key) for group in causes.by("project")):
+            return causes.amount, causes.largest(limit), causes.by(by) if by is not None else []
+        # A part of a path is also a part of others.
+        chosen = [cause for cause in causes if self._is_in_scope(cause.project)]
+        groups = group_rows(chosen, by) if by is not None else []
+        return sum_amounts(cause.amount for cause in chosen), chosen[:limit], groups
 
     def sql(self, query: str, max_tokens: int = 2000) -> str:
         """The rows of a SELECT on the index of all sessions."""
@@ -242,26 +290,22 @@ class Answers:
             self._redactor.learn("\n".join(line.text for line in result.lines))
         answer = self._answer(max_tokens)
         answer.say(f"{count(len(result.lines), 'line')}: number, writer, text. ? means that the writer is not known.")
-        for line in result.lines:
-            if not answer.quote(f"{line.line}  {_writer_of(line)}  {line.text}"):
-                break
+        answer.quote_all(result.lines, lambda line: f"{line.line}  {_writer_of(line)}  {line.text}")
         prompts = {
             (line.session, line.turn): line.prompt
             for line in result.lines
             if line.prompt and line.session is not None and str(line.session) in own
         }
         for (session, turn), prompt in prompts.items():
-            text = one_line(str(prompt), _PROMPT_LENGTH)
-            if not answer.quote(f"Prompt of {str(session)[:8]} turn {turn}: {text}"):
-                break
-        answer.quote_all(result.statements)
+            answer.quote(f"Prompt of {str(session)[:8]} turn {turn}: {one_line(str(prompt), _PROMPT_LENGTH)}")
+        answer.quote_all(result.statements, str)
         return str(answer)
 
     # --- parts of answers
 
     @staticmethod
-    def _add_rows(answer: Answer, lines: Iterable[str]) -> None:
-        left = answer.quote_all(lines)
+    def _add_rows(answer: Answer, items: Sequence[_Item], describe: Callable[[_Item], str]) -> None:
+        left = answer.quote_all(items, describe)
         if left:
             answer.say(f"{left:,} more rows.", after=True)
 
@@ -269,14 +313,15 @@ class Answers:
         turns = [(turn, turn.act) for turn in session.turns if turn.act is not None]
         spent = session.costs.total
         answer.say(
-            f"Session {session.id}: {count(len(turns), 'turn')}, {count(len(session.calls), 'call')}, "
+            f"Outline of {_session_name(session)}: {count(len(turns), 'turn')}, {count(len(session.calls), 'call')}, "
             f"{count(len(session.agents), 'agent')}, {_amount(spent.amount)}, {self._time(session.started)} to "
             f"{self._time(session.ended)}. Ask for `turn` to read a turn."
         )
         answer.quote(f"{session.title.text}\n{session.path}")
         for turn, act in turns:
             text = one_line(act.text, _PROMPT_LENGTH)
-            if not answer.quote(f"turn {turn.number}  {self._time(turn.started)}  {act.kind}: {text}"):
+            place = f" line {turn.entries[0].place.line}" if turn.entries else ""
+            if not answer.quote(f"turn {turn.number}{place}  {self._time(turn.started)}  {act.kind}: {text}"):
                 break
 
     def _add_turn(self, answer: Answer, session: Session, number: int) -> None:
@@ -284,10 +329,13 @@ class Answers:
         if number not in numbers:
             raise NotFound(f"The session has turns {numbers[0]} to {numbers[-1]}." if numbers else "It has no turns.")
         options = TextOptions(width=_WIDTH, colour=False, turn=number, zone=self.archive.zone)
-        answer.say(f"Turn {number} of session {session.id}.")
+        answer.say(f"Turn {number} of {_session_name(session)}.")
         for turn in session.turns:
             if turn.number == number:
                 self._learn_lines(entry.raw for entry in turn.entries)
+                if turn.entries:
+                    first, last = turn.entries[0].place, turn.entries[-1].place
+                    answer.quote(f"{_short_place(first)} to line {last.line}")
         lines = session_to_text(session, options, find_notifications(session), [], session.costs)
         answer.quote("\n".join(lines))
 
@@ -298,10 +346,28 @@ class Answers:
                 place = entry.place
                 if str(place.line) == line and place.transcript.endswith(name):
                     self._learn_lines([entry.raw])
-                    answer.say(f"Line {place.line}, a {entry.kind} entry, {self._time(entry.timestamp)}.")
+                    answer.say(f"Line {place.line}, {self._time(entry.timestamp)}.")
                     answer.quote(entry.raw.decode(errors="replace"))
                     return
         raise NotFound(f"There is no entry at {text!r} in this session. Places look like FILE:LINE.")
+
+    def _describe_call(self, call: ListedCall) -> str:
+        self._learn_place(call.place)
+        text = one_line(summarize_input(call.tool, self.archive.call_input(call)), _PROMPT_LENGTH)
+        return f"{self._time(call.timestamp)} {call.tool} {call.outcome} {_short_place(call.place)}  {text}"
+
+    def _describe_edit(self, edit: FileEdit) -> str:
+        self._learn_place(edit.place)
+        proof = "" if edit.proven else " (not proven)"
+        prompt = f"\nPrompt: {one_line(edit.prompt, _PROMPT_LENGTH)}" if edit.prompt else ""
+        return (
+            f"{self._time(edit.timestamp)} session {str(edit.session)[:8]} turn {edit.turn} {_short_place(edit.place)} "
+            f"{edit.path}{proof}{prompt}\n{edit.diff}"
+        )
+
+    def _describe_commit(self, commit: Outcome) -> str:
+        session, place = str(commit.session)[:8], _short_place(commit.place)
+        return f"{self._time(commit.timestamp)} session {session} {place} (commit)\n  {commit.ref} {commit.label}"
 
     def _time(self, moment: datetime | None) -> str:
         return format_time(moment, self.archive.zone) or "unknown time"
@@ -322,7 +388,9 @@ class Answers:
             answer.quote(reason)
         return str(answer)
 
-    def _hit_text(self, hit: Hit) -> str:
+    def _describe_hit(self, hit: Hit) -> str:
+        if not hit.gone:
+            self._learn_place(hit.place)
         title = f" “{one_line(hit.title, 80)}”" if hit.title else ""
         more = f", {hit.more} more in this session" if hit.more else ""
         return (
@@ -330,36 +398,35 @@ class Answers:
             f"({hit.field or hit.kind}{more})\n  {one_line(hit.snippet, _SNIPPET_LENGTH)}"
         )
 
-    def _find_commits(self, words: Sequence[str], limit: int) -> list[str]:
-        """Commits whose message contains all words, newest first."""
+    def _find_commits(self, words: Sequence[str], limit: int) -> list[Outcome]:
+        """The newest commits whose message contains all words."""
         folded = [word.casefold() for word in words]
         commits = [
             commit
             for commit in self.archive.outcomes(kinds="commit", project=self._project)
             if self._is_in_scope(commit.project) and all(word in commit.label.casefold() for word in folded)
         ]
-        return [
-            f"{self._time(commit.timestamp)} session {str(commit.session)[:8]} {commit.ref} {commit.label}"
-            for commit in commits[: -limit - 1 : -1]
-        ]
+        return commits[-limit:]
 
     # --- scope
 
-    def _find(self, query: str, limit: int, sort: Any = "rank", *, every: bool = False) -> list[Hit]:
-        def search(most: int) -> Iterable[Hit]:
+    def _find(self, query: str, limit: int, sort: Any = "rank", *, every: bool = False) -> _Selection[Hit]:
+        def search(most: int) -> Hits:
             return self.archive.search(query, project=self._project, limit=most, sort=sort, every=every)
 
         return self._in_scope(search, limit)
 
-    def _in_scope(self, find: Callable[[int], Iterable[_Row]], limit: int) -> list[_Row]:
+    def _in_scope(self, find: Callable[[int], Iterable[_Row]], limit: int) -> _Selection[_Row]:
         """The first rows of a listing that are in scope. More rows are asked for until there are enough, or no more."""
         chosen = max(1, min(limit, _MAX_HITS))
         most = chosen
         while True:
-            rows = list(find(most))
+            listing = find(most)
+            rows = list(listing)
             matches = [row for row in rows if self._is_in_scope(row.project)]
             if len(matches) >= chosen or len(rows) < most:
-                return matches[:chosen]
+                note = getattr(listing, "note", None)
+                return _Selection(matches[:chosen], [note] if note else [])
             most *= 4
 
     def _load(self, name: str) -> Session:
@@ -388,8 +455,8 @@ class Answers:
         if not matches or not name:
             raise NotFound(f"There is no session {name!r}. Use `search` to find one.")
         if name != "last" and len({summary.id for summary in matches}) > 1:
-            ids = ", ".join(str(summary.id) for summary in matches[:5])
-            raise Ambiguous(f"{count(len(matches), 'session')} start with {name!r}: {ids}.")
+            ids = ", ".join(str(summary.id) for summary in matches[:5] if is_uuid(str(summary.id)))
+            raise Ambiguous(f"{count(len(matches), 'session')} start with {name!r}. Use more of the id: {ids}.")
         return matches[0]
 
     def _is_in_scope(self, project: str | None) -> bool:
@@ -419,13 +486,6 @@ class Answers:
         if self._redactor is not None:
             self._redactor.learn_all(_decode(lines))
 
-    def _learn_hits(self, hits: Iterable[Hit]) -> Iterator[Hit]:
-        """Search the lines of hits for secrets before they are quoted."""
-        for hit in hits:
-            if not hit.gone:
-                self._learn_place(hit.place)
-            yield hit
-
     def _learn_place(self, place: Place) -> None:
         if self._redactor is not None and place.length and place.transcript not in self._learned:
             start = max(0, place.offset - _MAX_LEARNED_BYTES // 100)
@@ -444,7 +504,7 @@ def _decode(lines: Iterable[bytes]) -> Iterator[Any]:
                 yield line.decode(errors="replace")
 
 
-def _cause_line(cause: CostCause) -> str:
+def _describe_cause(cause: CostCause) -> str:
     mark = "~" if cause.estimated else ""
     figures = f"{_amount(cause.amount)}  {mark}{cause.tokens:,} tokens, carried by {count(cause.requests, 'request')}"
     return f"{figures}  {cause.label}" + (f"  {_short_place(cause.place)}" if cause.place is not None else "")
@@ -456,6 +516,11 @@ def _writer_of(line: BlamedLine) -> str:
     if line.session is None:
         return f"commit {str(line.commit)[:8]}"
     return f"{str(line.session)[:8]} turn {line.turn}" if line.turn is not None else str(line.session)[:8]
+
+
+def _session_name(session: Session) -> str:
+    """What the tool calls a session. The name of a file may be any text, so only ids are part of its own words."""
+    return f"session {session.id}" if is_uuid(str(session.id)) else "this session"
 
 
 def _quote_word(word: str) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
+from datetime import UTC
+from threading import Lock, Thread
 from typing import Annotated, Any
 
+from anyio import to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
+from mcp_types import Resource, ToolAnnotations
 from pydantic import Field
 
 from threadline.errors import Error
 from threadline.insight import GROUP_KEYS
-from threadline.mcp.answers import Answers
+from threadline.mcp.answers import Answers, SessionPart
 from threadline.mcp.quoting import MAX_TOKENS, MIN_TOKENS
+from threadline.model.text import count, format_time
+from threadline.render import plain
 from threadline.search import FIELDS
 
 _INSTRUCTIONS = """\
@@ -29,6 +33,7 @@ _Tokens = Annotated[int, Field(description="About how many tokens the answer may
 _Count = Annotated[int, Field(description="The largest number of results.", ge=1, le=50)]
 _Session = Annotated[str, Field(description="A session's id or the start of it, or `last`.")]
 _Since = Annotated[str | None, Field(description="2026-11-03, 7d, yesterday, last week.")]
+_MAX_ERROR_LENGTH = 1000
 _LineNumber = Annotated[int | None, Field(ge=1)]
 
 
@@ -47,7 +52,7 @@ class _Tools:
             try:
                 return question(*arguments, **options)
             except Error as error:
-                raise ToolError(str(error)) from error
+                raise ToolError(plain(str(error))[:_MAX_ERROR_LENGTH]) from error
 
     def search(
         self, query: Annotated[str, Field(description=_QUERY)], limit: _Count = 10, max_tokens: _Tokens = 2000
@@ -60,11 +65,11 @@ class _Tools:
         session: _Session,
         turn: Annotated[int | None, Field(description="Read this turn.", ge=0)] = None,
         place: Annotated[str | None, Field(description="Read the entry at this place: FILE:LINE.")] = None,
-        files: Annotated[bool, Field(description="List the files that it read or changed.")] = False,
+        show: Annotated[SessionPart, Field(description="What to list of the whole session.")] = "outline",
         max_tokens: _Tokens = 3000,
     ) -> str:
-        """Read a session: its outline first, then a turn, an entry, or its files."""
-        return self._ask(self._answers.session, session, turn, place, files, max_tokens)
+        """Read a session: its outline first, then a turn, an entry, its calls or its files."""
+        return self._ask(self._answers.session, session, turn, place, show, max_tokens)
 
     def recall(
         self,
@@ -127,6 +132,24 @@ class _Tools:
         """The outline of a session."""
         return self._ask(self._answers.session, session)
 
+    def list_sessions(self) -> list[Resource]:
+        """The newest sessions as resources, without any text from transcripts: a client may show it to the model."""
+        with self._lock:
+            return [
+                Resource(
+                    uri=f"session://{session.id}",
+                    name=f"session {str(session.id)[:8]}",
+                    description=f"{count(session.turns, 'turn')}, started {format_time(session.started, UTC)} UTC",
+                    mime_type="text/plain",
+                )
+                for session in self._answers.recent_sessions()
+            ]
+
+    def prepare(self) -> None:
+        """Load what the first calls need, in the background."""
+        with self._lock:
+            self._answers.prepare()
+
 
 def recall_prompt(topic: str) -> str:
     """Recall what earlier sessions say about a topic."""
@@ -141,10 +164,41 @@ def cost_prompt(since: str = "7d") -> str:
     )
 
 
-def build_server(answers: Answers, version: str) -> Any:
-    """An MCP server with eight tools, a resource per session, and two prompts."""
-    server: Any = MCPServer("threadline", instructions=_INSTRUCTIONS, version=version, log_level="ERROR")
+def file_prompt(path: str) -> str:
+    """Explain how a file came to be as it is."""
+    return (
+        f"Use the threadline tools `file_history` and `blame` for {path!r}, then `session` for the turns that matter. "
+        "Say who asked for what, and why the code is as it is."
+    )
+
+
+def continue_prompt() -> str:
+    """Continue where the last session ended."""
+    return (
+        "Use the threadline tool `session` with `last`, then read its last turn. Say what was done, what is open, and "
+        "propose the next step."
+    )
+
+
+class _Server(MCPServer[Any]):  # type: ignore[misc] # mypy does not read mcp
+    """An MCP server whose resources are listed when a client asks."""
+
+    def __init__(self, tools: _Tools, version: str) -> None:
+        super().__init__("threadline", instructions=_INSTRUCTIONS, version=version, log_level="ERROR")
+        self._tools = tools
+
+    async def list_resources(self) -> list[Resource]:
+        """List the newest sessions."""
+        return await to_thread.run_sync(self._tools.list_sessions)
+
+
+def build_server(answers: Answers, version: str, *, prepare: bool = False) -> Any:
+    """An MCP server with eight tools, sessions as resources, and prompts.
+
+    With `prepare`, what the first calls need is loaded at once, in the background.
+    """
     tools = _Tools(answers)
+    server = _Server(tools, version)
     for tool in (
         tools.search,
         tools.session,
@@ -157,6 +211,13 @@ def build_server(answers: Answers, version: str) -> Any:
     ):
         server.add_tool(tool, annotations=_READ_ONLY, structured_output=False)
     server.resource("session://{session}", name="session", mime_type="text/plain")(tools.read_session)
-    server.prompt(name="recall")(recall_prompt)
-    server.prompt(name="cost")(cost_prompt)
+    for name, prompt in (
+        ("recall", recall_prompt),
+        ("cost", cost_prompt),
+        ("file", file_prompt),
+        ("continue", continue_prompt),
+    ):
+        server.prompt(name=name)(prompt)
+    if prepare:
+        Thread(target=tools.prepare, name="threadline-prepare", daemon=True).start()
     return server

@@ -6,12 +6,13 @@ shown in the same browser lack it, too, because it is SameSite=strict; if they h
 or (after DNS rebinding) `Host` would give them away.
 
 Only `POST_PATHS` accept POST, and only from our own origin. Scripts send a token of their own instead of the cookie.
+Paths that are for scripts only, such as that of the MCP server, accept any method, and no browser.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
@@ -75,17 +76,23 @@ _STYLE_PATH = f"{urls.ASSETS}/style.css"
 """The style sheet, which says nothing about the user: pages that refuse a request have it, too."""
 _HEADINGS = {HTTPStatus.FORBIDDEN: "This page needs a link"}
 
+_SCRIPTS_ONLY = "Send the token that was printed at the start, as `Authorization: Bearer TOKEN`."
+
 _Headers = dict[bytes, list[bytes]]
 
 
 class Guard:
     """Passes on requests of the person who started the server, and refuses all others with a page without content.
 
-    `host` is the only host name that browsers may use. Its port may differ, because it may be forwarded.
+    `host` is the only host name that browsers may use. Its port may differ, because it may be forwarded. `script_paths`
+    are for scripts only.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, *, host: str, port: int) -> None:
+    def __init__(
+        self, app: ASGIApp, access: Access, *, host: str, port: int, script_paths: Collection[str] = ()
+    ) -> None:
         self._app = app
+        self._script_paths = script_paths
         self._access = access
         self._host = host.lower().encode()
         self._cookie = cookie_name(port)
@@ -107,7 +114,7 @@ class Guard:
         headers: _Headers = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
-        is_data = scope["path"].endswith(".json")
+        is_data = scope["path"].endswith(".json") or scope["path"] in self._script_paths
         is_script = self._has_api_token(headers)
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         token = next((value for name, value in query if name == "token"), None)
@@ -127,8 +134,11 @@ class Guard:
 
     def _find_fault(self, scope: Scope, headers: _Headers, *, is_script: bool) -> str | None:
         """Check method, Host and Origin."""
+        is_for_scripts = scope["path"] in self._script_paths
+        if is_for_scripts and not is_script:
+            return _SCRIPTS_ONLY
         is_post = scope["method"] == "POST" and scope["path"] in POST_PATHS
-        if scope["method"] not in {"GET", "HEAD"} and not is_post:
+        if scope["method"] not in {"GET", "HEAD"} and not is_post and not is_for_scripts:
             return "This page is read-only. Only GET and HEAD are allowed."
         hosts = [host.lower() for host in headers.get(b"host", ())]
         match = _HOST.match(hosts[0]) if len(hosts) == 1 else None

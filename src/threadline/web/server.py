@@ -25,6 +25,8 @@ from threadline.web.app import App
 if TYPE_CHECKING:
     from types import FrameType
 
+    from starlette.types import ASGIApp
+
     from threadline.web.archive_pool import ArchivePool
 
 HEADER_SECONDS = 10.0
@@ -70,17 +72,45 @@ def serve(
     Raises:
         Unreadable: the port is in use, or not allowed.
     """
+    api_token = secrets.token_urlsafe(32) if with_api_token else None
+
+    def build(access: Access, port: int) -> tuple[ASGIApp, Callable[[], None]]:
+        app = App(pool, access, host=host_name, port=port)
+        return app.asgi, app.live.stop
+
+    def report(access: Access, address: str, port: int) -> None:
+        ready(Served(access.new_url(), address, port, api_token, access))
+
+    serve_app(build, host, port, report, host_name=host_name, idle_seconds=idle_seconds, api_token=api_token)
+
+
+def serve_app(
+    build: Callable[[Access, int], tuple[ASGIApp, Callable[[], None]]],
+    host: str,
+    port: int,
+    ready: Callable[[Access, str, int], None],
+    *,
+    host_name: str,
+    idle_seconds: float = IDLE_SECONDS,
+    api_token: str | None = None,
+) -> None:
+    """Run an application until Ctrl-C.
+
+    `build` returns it, guarded, for a port, and a function that is called on shutdown. `ready` is called with the
+    address and the port once the server listens. Both get the `Access` that says who may use it.
+
+    Raises:
+        Unreadable: the port is in use, or not allowed.
+    """
     with ExitStack() as stack:
         listeners = _bind_sockets(_listen_addresses(host, host_name), port)
         for listener in listeners:
             stack.enter_context(listener)
-        host, port = listeners[0].getsockname()[:2]
-        api_token = secrets.token_urlsafe(32) if with_api_token else None
-        access = Access(f"http://{host_name}:{port}", idle_seconds=idle_seconds, api_token=api_token)
-        app = App(pool, access, host=host_name, port=port)
-        served = Served(access.new_url(), host, port, api_token, access)
+        address, bound_port = listeners[0].getsockname()[:2]
+        access = Access(f"http://{host_name}:{bound_port}", idle_seconds=idle_seconds, api_token=api_token)
+        app, on_exit = build(access, bound_port)
         settings = uvicorn.Config(
-            app.asgi,
+            app,
             log_level="error",
             access_log=False,
             server_header=False,
@@ -91,15 +121,15 @@ def serve(
             timeout_graceful_shutdown=1,
             h11_max_incomplete_event_size=32 * 1024,
         )
-        _Server(settings, app, lambda: ready(served)).run(sockets=listeners)
+        _Server(settings, on_exit, lambda: ready(access, address, bound_port)).run(sockets=listeners)
 
 
 class _Server(uvicorn.Server):
-    """Reports when it listens, and ends event streams, which would never end, on shutdown."""
+    """Reports when it listens and when it stops: event streams would never end."""
 
-    def __init__(self, settings: uvicorn.Config, app: App, ready: Callable[[], None]) -> None:
+    def __init__(self, settings: uvicorn.Config, on_exit: Callable[[], None], ready: Callable[[], None]) -> None:
         super().__init__(settings)
-        self._app = app
+        self._on_exit = on_exit
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -110,7 +140,7 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle Ctrl-C or a request to terminate."""
-        self._app.live.stop()
+        self._on_exit()
         super().handle_exit(sig, frame)
 
 
