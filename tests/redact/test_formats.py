@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from itertools import product
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -218,3 +219,21 @@ def test_checksums_tell_tokens_from_other_text(rule: TokenFormat) -> None:
 def test_keeps_fillers_and_names_with_a_prefix(text: str) -> None:
     """A prefix followed by one repeated letter, or by words of a name, is not a credential."""
     assert Redactor().redact(text) == text
+
+
+def test_redacts_tokens_of_letters() -> None:
+    """A token may be only letters by chance, or by its alphabet; then its capitals tell it from a name."""
+    for seed in range(20):
+        letters = "".join(seeded(seed).choices("abdefghkmnpqrtuvwxyzABDEFGHKMNPQRTUVWXYZ", k=34))
+        assert letters not in Redactor().redact(f"huggingface-cli login, then hf_{letters} is used")
+    name = "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"
+    assert Redactor().redact(name) == name
+
+
+@pytest.mark.parametrize("form", ["snyk auth {}", 'snykTest("{}")'])
+def test_redacts_arguments_of_services(form: str) -> None:
+    """A value in the format of a service is a secret as an argument of its program or function, not elsewhere."""
+    value = str(UUID(int=seeded(5).getrandbits(128), version=4))
+    assert value not in Redactor().redact(form.format(value))
+    other = form.replace("snyk", "open").format(value)
+    assert Redactor().redact(other) == other

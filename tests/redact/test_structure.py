@@ -41,6 +41,7 @@ def test_redacts_a_value_by_its_structure(structure: str) -> None:
         "$uperS3cret!9",
         "$w0rdf1sh77",
         "{abc}Xy77zq",
+        "{M7G8aSITA}iuH",
         "xxxxR3alPass!",
         "x9>k2<q7ww",
         "replace8Kd2",
@@ -119,12 +120,33 @@ def test_keeps_references_and_placeholders(form: str, value: str) -> None:
         "- password\n- last_seen2\n",
         "* name\n* hash_password\n* feature/8d7c6b5-3\n",
         "1. password\n- last_seen2\n\npassword\n- last_seen3\n- password:\n- last_seen4\n",
+        "Parameters:\n  DbPassword:\n    Type: String\n  Level:\n    Default: verbose77\n",
+        '"password": {"type": "string", "default": "none"}, "level": {"default": "verbose77"}',
+        '{"type": "token", "value": "verbose77"}; the password is 8 characters; password=getUserPwFromDb',
+        'secret_key_base: "test-only-secret-base-that-is-at-least-64-bytes-long-so-that-phoenix-accepts-it-now"',
+        "`hash_password`\n- `entire/05500ab-2` is next; Pwd: `<home-8>\\Documents\\project7`,",
+        'expect("password").toBe("x")\nsend(page7)\n',
         "OAuth 2.0 RFC6749; a community of 1200x; an item identified by `key2`; expect 3x of it; net user time",
     ],
 )
 def test_keeps_code_and_prose_about_passwords(text: str) -> None:
     """Calls, types, counters, versions, labels, placeholders of SQL and sentences stay."""
     assert [text[span.start : span.end] for span in find_spans_in_bytes(text.encode())] == []
+
+
+@pytest.mark.parametrize(
+    ("form", "alphabet", "length"),
+    [
+        ("lftp -u ann,{} ftp.example.net", "hTkQmZxWpRv", 12),
+        ("curl -d 'user=ann&password={}' https://h.example", "hTkQmZxWpRv", 14),
+        ("the password is {} now", "23456789", 8),
+        ("define('AUTH_SALT', '{}');", "aK7|x ^T3}p [Q9#", 64),
+    ],
+)
+def test_redacts_values_of_few_kinds_of_characters(form: str, alphabet: str, length: int) -> None:
+    """Letters of mixed case, digits alone, and the salts of WordPress, which contain blanks, are values too."""
+    secret = "".join(seeded(length).choices(alphabet, k=length)).strip()
+    assert secret not in Redactor().redact(form.format(secret))
 
 
 @pytest.mark.parametrize(

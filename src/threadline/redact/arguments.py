@@ -195,8 +195,13 @@ _ORACLE = (
     + rb"/([^\s\"'\\/@]{3,128})(?=[@\s\"'\\]|\Z)"
 )
 _EXPECT = (
-    rb"pect [^\n\\]{0,20}" + _BREAK + rb"{0,20}[^\n]{0,60}(?:assword|assphrase|asscode|pin)\b[^\n]{0,20}?" + _BREAK
-) + (rb"{0,20}\{?" + _BREAK + rb"{0,40}send(?:_user)?[ \t]+(?:--[ \t]+)?\\*\"([^\s\"\\]{4,128})(?:\\+[rn]|\r|\n)")
+    rb"pect[ (][^\n\\]{0,20}" + _BREAK + rb"{0,20}[^\n]{0,60}(?:assword|assphrase|asscode|pin)\b[^\n]{0,20}?" + _BREAK
+) + (
+    rb"{0,20}\{?"
+    + _BREAK
+    + rb"{0,40}(?:[\w.]{1,40}\.)?send(?:_user|line)?(?:[ \t]+(?:--[ \t]+)?|\(b?)\\*[\"']([^\s\"'\\]{4,128})"
+    + rb"(?:\\+[rn]|\r|\n|\\*[\"']\))"
+)
 _NET_USER = rb"user[ \t]+(?:\\*\"[^\"\n]{1,40}\\*\"|[\w.\\-]{1,64})[ \t]+\\*\"?([^\s\"/\\*-][^\s\"\\]{3,128})"
 _NET_USE = (
     rb"use[ \t][^\n]{0,120}?(?:\\\\[\w.$-]{1,64}(?:\\+[\w.$-]{1,64}){1,3}[ \t]+|/user:[\w.\\@-]{1,64}[ \t]+)"
@@ -213,7 +218,7 @@ _WORD_PATTERNS = tuple(
         ((prefilter.IDENTIFIED_BY,), _IDENTIFIED),
         ((prefilter.SECURE_STRING,), _SECURE_STRING),
         (prefilter.ORACLE, _ORACLE),
-        ((prefilter.EXPECT,), _EXPECT),
+        (prefilter.EXPECT, _EXPECT),
         ((prefilter.NET_USER,), _NET_USER),
         ((prefilter.NET_USE,), _NET_USE),
         ((prefilter.SLASH_P,), rb"p:\\*[\"']?([^\s\"'\\]{4,128})"),
@@ -339,8 +344,8 @@ def _find_cookie_jar_lines(view: bytes, places: list[int]) -> Iterator[Span]:
 
 # Calls: which string of the arguments is the password depends on the function.
 _CALLS = compile_lazily(
-    rb"\((?=[\\\"'n])(?:(?<=login\()|(?<=nnect\()|(?<=nection\()|(?<=ntial\()|(?<=tials\()|(?<=lient\()|(?<=mysqli\()|(?<=pdo\()"
-    rb"|(?<=_user\()|(?<=teuser\()|(?<=ftp\()|(?<=_driver\()|(?<=sign_in\()|(?<=signin\()|(?<=authenticate\())"
+    rb"\((?:(?<=tconnection\()|(?=[\\\"'n])(?:(?<=login\()|(?<=nnect\()|(?<=nection\()|(?<=ntial\()|(?<=tials\()|(?<=lient\()|(?<=mysqli\()|(?<=pdo\()"
+    rb"|(?<=_user\()|(?<=teuser\()|(?<=ftp\()|(?<=_driver\()|(?<=sign_in\()|(?<=signin\()|(?<=authenticate\()))"
 )
 _AUTH_CALL = compile_lazily(
     rb"uth[a-z_]{0,24}[ \t]{0,2}(?:[=:][ \t]{0,2}[\w.]{0,40})?[\(\[](?=[ \t]{0,2}[bru]?\\*[\"'])"
@@ -366,6 +371,8 @@ def find_call_passwords(view: bytes, lower: bytes, marks: RareMarks) -> Iterator
     for match in match_at_places(_AUTH_LOGIN, lower, places):
         start, end = match.span(1)
         span = word_span("password", start, view[start:end])
+        if span is None and view[end : end + 1] == b'"' and _DIGIT.search(view, start, end):
+            span = literal_span("password", start, view[start:end])
         if span is not None:
             yield span
 

@@ -11,7 +11,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator
 
 from threadline.redact import heuristics, prefilter
-from threadline.redact.contexts import Mention, find_values_near_names, literal_span
+from threadline.redact.contexts import Mention, find_values_near_names, literal_span, word_span
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import (
     has_password_word,
@@ -35,7 +35,7 @@ _QUOTE_FOLLOWS = rb"(?=(?:[brnufl$@]|rb|br)?\\*[\"'`])"
 _ASSIGNMENT = (
     rb"(?:(?:\\*[\"'`\])]|&quot;|%22|\*\*){0,3}[ \t]{0,8}(?:" + _BREAK + rb"[ \t]{0,40}(?=:))?"
     rb"(?:(?:=>|:=|:-|\?=|\+=|!=|={1,3}|:{1,2}|,(?=[ \t]*\\*[\"'])|%3[ad]|>|(?:\|\||\?\?)[ \t]{0,2}"
-    + (_QUOTE_FOLLOWS + rb")(?:\*\*)?[ \t]{0,8}")
+    + (_QUOTE_FOLLOWS + rb")(?:\*\*)?[ \t]{0,20}")
     # A type before the value, or the anchor and tag of a YAML value.
     + (rb"(?:&?[a-z_][a-z0-9_\[\]|.]{0,30}[ \t]{0,2}=[ \t]{0,2}" + _QUOTE_FOLLOWS)
     + (rb"|(?:[&!](?!(?:secret|ref|sub|env|getatt|include|vault)[ \t])[a-z0-9!_.:/-]{1,40}[ \t]{1,4}){1,3})?")
@@ -52,6 +52,7 @@ _ASSIGNMENT = (
     rb"|((?:[\s,;]|\\+[nrt]){1,48}(?:\\*[\"'])?(?:value|default)(?:\\*[\"'])?[ \t]{0,8}[:=][ \t]{0,8}"
     rb"|\{(?:\s|\\+n){0,40}(?:(?:type|description|sensitive|nullable)[ \t]*=[^\n\\]{0,80}(?:\s|\\+n){1,40}){0,3}"
     rb"default[ \t]*=[ \t]*"
+    rb"|\{[ \t]{0,4}get;[^{}\n\\]{0,40}\}[ \t]{0,4}=[ \t]{0,4}(?=\\*[\"'])"
     rb"|\|[ \t]{0,40}(?=\\*`?[^\s|]{8})"
     rb"|(?:is|was):?[ \t]{1,2}(?=\\*[`\"']?[^\s`]{8})"
     rb"|(?:->|\?|\xe2\x86\x92)[ \t]{1,4}(?=\\*[`\"']?[^\s]{8})"
@@ -76,16 +77,16 @@ _OPTION = compile_lazily(rb"--" + LONG_OPTION)
 _P_WORDS = (
     rb"(asswd(?<=chpasswd)|assword(?<=[\sn]password)(?=[ \t])|hrase(?:(?<=(?:ic|ed|ry|et|up|39)[ _-]phrase)"
     rb"|(?<=(?:ic|ed|ry|et|up|39)phrase))|lus(?<=sqlplus)|dp (?<=[mx]pdp )"
-    rb"|lain\}(?<=\{plain\})|ect (?<=expect )|:(?<=/p:)|only(?<=httponly)|tsetup(?<=cryptsetup)"
+    rb"|lain\}(?<=\{plain\})|ect[ (](?<=expect.)|:(?<=/p:)|only(?<=httponly)|tsetup(?<=cryptsetup)"
     rb"|gp_sym(?<=pgp_sym)|ragma (?<=pragma ))"
 )
 # Without an assignment sign, an everyday word is a name only if it is quoted or part of a longer name.
 _PASS_WORD = re.compile(
     # Few letters `p` start one of the words below, and this is the fastest way to see that.
-    rb"p(?=a(?:ss|ro)|w|sk|in|hrase|lus|lain\}|dp |ect |:|only|tse|gp_|rag)"
+    rb"p(?=a(?:ss|ro)|w|sk|in|hrase|lus|lain\}|dp |ect[ (]|:|only|tse|gp_|rag)"
     rb"(?:(?:ass(?:w(?:or[dt]|d)|phrase|code|ord|(?<=[a-z0-9_\"'`-]pass)(?![a-z]))|w(?<![0-9]pw)(?![a-z])|wd(?<="
     rb"[a-z0-9_\"'`,(|-]pwd)(?![a-z])"
-    rb"|sk(?<![a-z]psk)(?![a-z])|arola)"
+    rb"|sk(?<![a-z]psk)(?![a-z])|arola(?: d'ordine)?)"
     + _REST
     + rb"(?:"
     + _ASSIGNMENT
@@ -116,7 +117,7 @@ _KEY_QUALIFIER = compile_lazily(
     rb"(?i)\b(api|access|secret|private|auth|encryption|signing|server|isakmp|host [0-9.]{7,15}) \Z"
 )
 _OPENING_BYTES = frozenset((b'"', b"'", b"\\"))
-_VALUE_FIELD = compile_lazily(rb"value|default")
+_VALUE_FIELD = compile_lazily(rb"value|default|get;")
 _CELL_END = compile_lazily(rb"\\*`?[ \t]*\|")
 _URL_OR_FILE = compile_lazily(r"://|\(|\.[a-z]{2,5}\Z|/.*/.*/")
 _ASSIGNMENT_BYTES = frozenset((b":", b"="))
@@ -201,6 +202,7 @@ def find_named_values(view: bytes, lower: bytes, marks: RareMarks) -> list[Span]
     ):
         _collect_values(view, names, spans, mentions)
     spans += find_values_near_names(view, lower, mentions)
+    spans += _find_login_sentences(view, lower)
     return spans
 
 
@@ -235,6 +237,20 @@ def _collect_values(view: bytes, names: _Names, spans: list[Span], mentions: lis
 
 # The rest of an expansion such as `${NAME:?message}`, `${NAME:+other}` and `${NAME:-several words}`.
 _MESSAGE_OR_WORDS = compile_lazily(rb":?[?+]|:?[-=][^\s{}\"']{1,128}[ \t][^{}\r\n]{0,256}\}")
+
+
+# A login in a sentence, without a word for password. Short texts are searched for it, which costs little.
+_LOGIN_SENTENCE = compile_lazily(
+    rb"(?:log|sign)(?:ged)?[ -]?in (?:as|with|using) [`\"']?[\w.@+-]{1,64}[`\"']?(?:[ \t]?/[ \t]?|:)[`\"']?"
+    rb"([^\s`\"'<>()]{5,128})"
+)
+
+
+def _find_login_sentences(view: bytes, lower: bytes) -> Iterator[Span]:
+    for match in _LOGIN_SENTENCE.finditer(lower) if len(lower) <= _MAX_FOREIGN else ():
+        span = word_span("password", match.start(1), view[match.start(1) : match.end(1)])
+        if span is not None:
+            yield span
 
 
 def _foreign_names(lower: bytes) -> _Names:
@@ -495,7 +511,7 @@ def is_credible(name: str, value: str, *, quoted: bool, last: bool = True) -> bo
         is_text = value.count(" ") > 3 or heuristics.is_label(name, value)  # noqa: PLR2004 - a sentence
         return not is_text and heuristics.can_be_password(value, quoted=quoted or in_file)
     if " " in value:
-        return False
+        return heuristics.is_salt(value)
     if not is_secret_name(name):
         return heuristics.can_be_key(value, quoted=quoted) and heuristics.entropy(value) > _LIKELY_RANDOM_ENTROPY
     return heuristics.can_be_key(value, quoted=quoted)

@@ -116,7 +116,8 @@ def _is_in_name_field(lower: bytes, start: int) -> bool:
     head = head.rstrip(b"\\\"'` \t")
     if head.endswith((b":", b"=", b"=>")):
         head = head.rstrip(b">=: \t")
-        return head.endswith(_NAME_FIELDS) or head.rstrip(b"\\\"'").endswith(_NAME_FIELDS)
+        is_type = head.rstrip(b"\\\"'").endswith(b"type") and lower.startswith(b"password", start)
+        return is_type or head.endswith(_NAME_FIELDS) or head.rstrip(b"\\\"'").endswith(_NAME_FIELDS)
     return head.endswith(_NAME_OPTIONS)
 
 
@@ -159,6 +160,37 @@ def _word_at(view: bytes, name: str, at: int) -> Span | None:
 
 
 _INPUT_FIELD = compile_lazily(rb" (?:input|field|textbox|text box|box|textfield)\b")
+
+
+# The value in a block of the name: `"admin_password": {"value": "…"}`, and a parameter of CloudFormation.
+_BLOCK = compile_lazily(
+    rb"\\*[\"']?(?:\s|\\n){0,4}:(?:(?:\s|\\n){0,40}\{|(?=[ \t]{0,4}(?:\r?\n|\\n)[ \t]{2,40}[a-z]))[^{}]{0,300}?"
+    rb"(?:[\s,{\"'\\]|\\n)(?:value|default|plaintext)\\*[\"']?(?:\s|\\n){0,8}:[ \t]{0,8}"
+)
+_MARGIN = compile_lazily(rb"(?:\A|\n|\\n)([ \t]{0,40})(?=[^\s\\])")
+
+
+def _find_in_block(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    match = _BLOCK.match(lower, mention.end) if view.find(b":", mention.end, mention.end + 6) >= 0 else None
+    if match is None:
+        return None
+    if b"{" not in match[0]:
+        # In YAML, the lines of the block are indented more than its name.
+        margins = [margin[1] for margin in _MARGIN.finditer(view, max(0, mention.start - 60), match.end())]
+        inner = sum(1 for _ in _MARGIN.finditer(view, mention.end, match.end()))
+        outer = margins[-inner - 1] if inner < len(margins) else b""
+        if any(len(margin) <= len(outer) for margin in margins[-inner:]):
+            return None
+    return _literal_at(view, mention.name, match.end())
+
+
+# A part of a form: a header names it, and the value follows an empty line.
+_FORM_PART = compile_lazily(rb"\\*\"(?:\r?\n|(?:\\+r)?\\+n){2}([^\s\"\\]{4,128})(?=\s|\\|\Z)")
+
+
+def _find_in_form_part(view: bytes, lower: bytes, mention: Mention) -> Span | None:
+    match = _FORM_PART.match(view, mention.end) if lower.endswith((b'name="', b'name=\\"'), 0, mention.start) else None
+    return literal_span(mention.name, match.start(1), match[1]) if match else None
 
 
 # Elements: `<key>Password</key><string>value</string>`.
@@ -445,7 +477,9 @@ _NEXT_LINE = compile_lazily(
 )
 _KEY_VALUE_LINE = compile_lazily(rb"[ \t]{0,40}\|[ \t]{0,40}(?P<value>[^\s|]{4,128})[ \t]{0,40}(?=\r?\n|\\n|\Z|\|)")
 _ITEM_BEGIN = compile_lazily(rb"(?:\A|\n|\\n)[ \t]{0,40}(?:[-*+]|[0-9]{1,3}[.)])[ \t]")
-_LINE_BEGIN = compile_lazily(rb"(?:\A|\n|\\n)[#>*|+\- \t]{0,12}(?:[\w-]{1,24}[ \t]){0,3}\Z")
+_LINE_BEGIN = compile_lazily(
+    rb"(?:\A|\n|\\n)(?:[^\s:\\]{1,60}:[0-9]{1,6}:)?[#>*|+\- \t]{0,12}(?:[\w-]{1,24}[ \t]){0,3}\Z"
+)
 
 
 _SENTENCE_SIGNS = frozenset((b" ", b"\t", b":", b"=", b"*", b"`", b'"', b"'", b".", b"?", b"-"))
@@ -458,11 +492,30 @@ def _find_in_sentence(view: bytes, lower: bytes, mention: Mention) -> Span | Non
         span = word_span(name, *_view_group(view, match, 1))
         if span is not None:
             return span
-    if view[start - 1 : start] == b" " and is_password_name(name):
+    if not is_password_name(name):
+        return None
+    match = _QUOTED_PHRASE.match(view, end)
+    if match is not None and any(map(_has_digit_in_word, match[2].split())):
+        return literal_span(name, match.start(2), match[2])
+    match = _NUMBER.match(lower, end)
+    if match is not None:
+        return literal_span(name, match.start(1), match[1])
+    if view[start - 1 : start] == b" ":
         match = _AS_PASSWORD.search(lower, max(0, start - 180), start)
         if match is not None:
             return word_span(name, *_view_group(view, match, 1))
     return None
+
+
+# A phrase of several words in quotes, and a password of digits, after a verb.
+_QUOTED_PHRASE = compile_lazily(
+    rb"[ \t]+(?:is|was|to|as)[ \t]+(\\*[\"'`])([^\s\"'`\\]{2,20}(?: [^\s\"'`\\]{2,20}){1,7})\1"
+)
+_NUMBER = compile_lazily(rb"[ \t]+(?:is|was)(?: now)?:?[ \t]+[`\"'*]{0,2}([0-9]{6,12})(?![\w.,:%-]\w|\w)")
+
+
+def _has_digit_in_word(word: bytes) -> bool:
+    return heuristics.is_password_in_prose(word.decode("latin-1"))
 
 
 def _find_login_pair(view: bytes, _lower: bytes, mention: Mention) -> Span | None:
@@ -502,6 +555,7 @@ _QUOTES = frozenset((b'"', b"'", b"`"))
 _Finder = Callable[[bytes, bytes, Mention], Span | None]
 _FINDERS_AFTER_SIGN: tuple[_Finder, ...] = (
     _find_in_record,
+    _find_in_block,
     _find_in_next_element,
     _find_in_inner_element,
     _find_random_resource,
@@ -515,6 +569,8 @@ _FINDERS_AFTER_SIGN: tuple[_Finder, ...] = (
 _FINDERS: tuple[_Finder, ...] = (
     _find_random_resource,
     _find_in_record,
+    _find_in_form_part,
+    _find_in_block,
     _find_in_next_element,
     _find_in_tuple,
     _find_before_condition,

@@ -109,9 +109,11 @@ def _to_ascii(character: str) -> str:
 # Escapes: each spells one character, and they may be mixed with plain characters.
 
 _ASCII_HEX = "(?:[2-7][0-9a-fA-F]|0[9aAdD])"
+# Letters that are not ASCII, without punctuation and emoji.
+_FOREIGN_HEX = "00[c-fC-F][0-9a-fA-F]|0[1-9a-fA-F][0-9a-fA-F]{2}|[3-9a-cA-C][0-9a-fA-F]{3}"
 _BACKSLASH_ESCAPE = compile_lazily(
     rf"\\\\*(?:x\{{?0{{0,4}}({_ASCII_HEX})\}}?|u00({_ASCII_HEX})|u\{{0{{0,4}}({_ASCII_HEX})\}}|U000000({_ASCII_HEX})"
-    rf"|u([fF][fF][0-5][0-9a-fA-F])|0?([01][0-7][0-7])(?![0-9]))"
+    rf"|u([fF][fF][0-5][0-9a-fA-F])|0?([01][0-7][0-7])(?![0-9])|u({_FOREIGN_HEX}))"
 )
 _PERCENT_ESCAPE = compile_lazily(rf"%(?:25)*(?:u00)?({_ASCII_HEX})")
 _ENTITY = compile_lazily(
@@ -129,7 +131,7 @@ def _backslash_escapes(text: str, at: int) -> Iterator[Part]:
         group = match.lastindex or 1
         code = int(match[group], 8 if group == _OCTAL_GROUP else 16)
         code -= 0xFEE0 if code > 0xFF00 else 0  # noqa: PLR2004 - full-width letters
-        if 0x20 <= code < 0x7F or code in (9, 10, 13):  # noqa: PLR2004 - printable
+        if 0x20 <= code < 0x7F or code >= 0xC0 or code in (9, 10, 13):  # noqa: PLR2004 - printable
             yield Part(*match.span(), chr(code))
 
 
@@ -155,7 +157,8 @@ def _quoted_printable(text: str, at: int) -> Iterator[Part]:
 _ESCAPES = (
     _Decoder(
         compile_lazily(
-            r"\\(?=x\{?0{0,4}[2-7]|u00[2-7]|u\{0{0,4}[2-7]|U000000[2-7]|u[fF][fF][0-5]|0?[01][0-7][0-7](?:\\|[A-Za-z_-]))"
+            r"\\(?=x\{?0{0,4}[2-7]|u00[2-7]|u\{0{0,4}[2-7]|U000000[2-7]|u[fF][fF][0-5]|0?[01][0-7][0-7](?:\\|[A-Za-z_-])"
+            rf"|u(?:{_FOREIGN_HEX}))"
         ),
         _backslash_escapes,
     ),

@@ -194,7 +194,8 @@ _REFERENCE = compile_lazily(
 )
 _VARIABLE = compile_lazily(r"\$\$?([A-Za-z_]\w*)\Z")
 _EMBEDDED_REFERENCE = compile_lazily(
-    r"\$\{[^{}]*\}|\$\([^()]*\)|\{\{[^{}]*\}\}|\{[\w.!:]*\}|\$[A-Z_][A-Z0-9_]*\b|<[a-z_-]+>|%s|%\(\w+\)s"
+    # A word with digits among letters of both cases is no name.
+    r"\$\{[^{}]*\}|\$\([^()]*\)|\{\{[^{}]*\}\}|\{(?!(?=\w*[0-9][A-Za-z])(?=\w*[A-Z])\w*[a-z]\w*\})[\w.!:]*\}|\$[A-Z_][A-Z0-9_]*\b|<[a-z_-]+>|%s|%\(\w+\)s"
 )
 # Characters that stand for others: a value of only these, or masked except for a few characters at its ends.
 _FILLER = compile_lazily(
@@ -280,7 +281,7 @@ _DIGEST = compile_lazily(
 _OWN_ID = compile_lazily(
     r"(?:toolu|srvtoolu|msg|req|agent|chatcmpl|call|task|run|file|batch|org|proj|user|asst|thread|session|cse)_"
 )
-_PATH = compile_lazily(r"(?:~|\.{0,2})?/|[A-Za-z]:\\|[a-z][a-z0-9+.-]*://")
+_PATH = compile_lazily(r"(?:~|\.{0,2}|<home(?:-[0-9]+)?>)?/|<home(?:-[0-9]+)?>\\|[A-Za-z]:\\|[a-z][a-z0-9+.-]*://")
 _DATE = compile_lazily(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MIN_ENTROPY = 3.4
 _MIN_ENTROPY_LONG = 4.0
@@ -331,7 +332,9 @@ def can_be_password(value: str, *, quoted: bool) -> bool:
         return False
     if _VERSION_RANGE.match(value) or (_LETTERS.match(value) and len(split_name(value)) > 1 and is_secret_name(value)):
         return False
-    return quoted or _has(value, str.isdigit) or (not _CODE.match(value) and any(sign in value for sign in _SYMBOLS))
+    if quoted or _has(value, str.isdigit) or (not _CODE.match(value) and any(sign in value for sign in _SYMBOLS)):
+        return True
+    return _is_random_letters(value)
 
 
 # Words of a text for people. In bytes, a letter that is not ASCII is a question mark or two other characters.
@@ -379,8 +382,8 @@ _PROPERTY_PREFIXES = (
 _NOT_IN_PROSE = compile_lazily(
     r"v?[0-9]+(?:[._:/-][0-9]+)*[A-Za-z]{0,3}\Z|[a-z]+(?:[-_/.][a-z]+)+\Z|\w+\.[a-z]{2,5}\Z|[a-z]+[A-Z][a-z]+(?:[A-Z]"
     r"[a-z]+)*\Z"
-    r"|[A-Za-z_][\w.]*[\(=]|[A-Z_]+[0-9]?\Z|.*(?:://|\\[nrt])|[a-z]+='|--?[A-Za-z]|[\w.+-]+@[\w-]+\.\w|[\w.-]+/"
-    r"[\w.-]+/|[a-z0-9.-]+/[a-z][a-z0-9./-]*\Z|[A-Za-z_-]+\.[a-z0-9]{1,5}\Z|#[0-9]+\Z"
+    r"|(?!(?=\w*[0-9][A-Za-z])(?=\w*[A-Z])\w*[a-z]\w*=)[A-Za-z_][\w.]*[\(=]|[A-Z_]+[0-9]?\Z|.*(?:://|\\[nrt])|[a-z]+='|--?[A-Za-z]|[\w.+-]+@[\w-]+\.\w|[\w.-]+/"
+    r"[\w.-]+/|[a-z0-9.-]+/[a-z][a-z0-9./-]*\Z|[a-z]{3,}/[a-z0-9./-]*\Z|[A-Za-z_-]+\.[a-z0-9]{1,5}\Z|#[0-9]+\Z"
 )
 _TECHNICAL_WORDS = word_set(
     "sha1 sha224 sha256 sha384 sha512 md5 base64 base32 oauth2 oauth1 utf8 utf16 utf-8 utf-16 http2 http3 ipv4 ipv6"
@@ -402,7 +405,9 @@ def is_password_in_prose(value: str) -> bool:
     if letters and _has(value, str.isdigit):
         return True
     inside = value[1:-1]
-    return letters and len(value) >= 8 and any(symbol in inside for symbol in _SYMBOLS)  # noqa: PLR2004 - longer than a word with a sign
+    if letters and len(value) >= 8 and any(symbol in inside for symbol in _SYMBOLS):  # noqa: PLR2004 - longer than a word with a sign
+        return True
+    return _is_random_letters(value)
 
 
 def can_be_key(value: str, *, quoted: bool) -> bool:
@@ -448,10 +453,34 @@ def is_symbol_name(value: str) -> bool:
     return "_" in value and bool(words) and sum(map(len, words)) >= _MIN_WORD_LENGTH * len(words)
 
 
+def is_salt(value: str) -> bool:
+    """Whether a value with blanks is random characters, as WordPress generates, and no text or program.
+
+    >>> is_salt("|I^}6#Kw|r uf[`00}%Mddx[[?K_ v$]-7)T7CehK*3NUU"), is_salt("see section 4 (page 12) of the manual")
+    (True, False)
+    """
+    signs = sum(not character.isalnum() and character != " " for character in value)
+    return (
+        len(value) >= 32  # noqa: PLR2004 - shorter ones may be words
+        and signs >= len(value) * 0.2
+        and not _WORD_OF_TEXT.search(value)
+        and _has(value, str.isdigit)
+        and _is_mixed_case(value)
+    )
+
+
+_WORD_OF_TEXT = compile_lazily(r"[a-z]{6}|[A-Z]{6}|[A-Za-z][a-z]{2,} [a-z]{3}")
+
+
 def is_test_name(value: str) -> bool:
-    """Whether a key is words of tests and examples with a small number, such as `test-token-1`."""
+    """Whether a key is words of tests and examples with a small number, such as `test-token-1`, or a sentence."""
     words = [word for word in _NOT_WORD.split(value.lower()) if word]
+    if len(words) > 4 and words[0] in _TEST_WORDS:  # noqa: PLR2004 - a sentence
+        return all(word.isalpha() or word in _SMALL_NUMBERS for word in words)
     return len(words) > 1 and all(word in _EXAMPLE_WORDS or word in _SMALL_NUMBERS for word in words)
+
+
+_TEST_WORDS = word_set("test dummy fake example insecure unsafe dev local not only")
 
 
 def is_distinctive(value: str) -> bool:
@@ -496,6 +525,19 @@ def _changes_class_often(value: str) -> bool:
     ]
     changes = sum(a != b for a, b in pairwise(kinds))
     return changes >= len(value) * 0.4
+
+
+def _is_random_letters(value: str) -> bool:
+    """Whether a word of letters has capitals where no name has them.
+
+    >>> [_is_random_letters(value) for value in ("xhVpyzMydtFW", "getUserPwFromDb", "PostgreSQL")]
+    [True, False, False]
+    """
+    if len(value) < 10 or not value.isalpha() or value.islower():  # noqa: PLR2004 - longer than brand names
+        return False
+    capitals = list(map(str.isupper, value))
+    changes = sum(a != b for a, b in pairwise(capitals))
+    return 0.3 <= sum(capitals) / len(value) <= 0.75 and changes >= len(value) * 0.3  # noqa: PLR2004 - shares
 
 
 def _is_mixed_case(value: str) -> bool:

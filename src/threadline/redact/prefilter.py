@@ -31,7 +31,7 @@ SSH2_BEGIN, SSH2_END = b"- begin", b"- end"
 CHPASSWD, NETRC, PHRASE = b"asswd", b"assword", b"hrase"
 # Programs and files with passwords.
 ORACLE, ADD_USER, NET_USER, NET_USE = (b"lus", b"dp ", b"bc:oracle"), (b"bbitmqctl", b"ba-tool"), b"user ", b"use "
-AUTH, EXPECT, SLASH_P, COOKIE_JAR = b"uth", b"ect ", b":", (b"ue\t", b"ue\\t")
+AUTH, EXPECT, SLASH_P, COOKIE_JAR = b"uth", (b"ect ", b"ect("), b":", (b"ue\t", b"ue\\t")
 STDIN, WITH_TOKEN, FROM_LITERAL = b"-stdin", b"-with-token", b"-literal"
 JWK, PIPED_TO, COOKIE_OBJECT = (b'ty"', b'ty\\"'), (b"init", b"tsetup"), b"only"
 PGP_SYM, PRAGMA, BCRYPT, VAULT = b"gp_sym", b"ragma ", b"bcrypt", b"ult "

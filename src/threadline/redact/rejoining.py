@@ -17,7 +17,7 @@ from threadline.redact.patterns import compile_lazily
 
 _WORD = r"[\w+/=~.-]"
 _NUMBER_GUTTER = r"[0-9]{1,6}+(?:[ \t]{0,4}[:|?)]|\t|[ ]{1,2})"
-_PLACE_GUTTER = r"[^\s:|]{1,160}+:[0-9]{1,6}+:(?:[0-9]{1,4}+:)?"
+_PLACE_GUTTER = r"(?:[^\s:|]{1,160}+:[0-9]{1,6}+:(?:[0-9]{1,4}+:)?|[^\s:|]{1,160}-[0-9]{1,6}-)"
 _BLAME_GUTTER = r"\^?[0-9a-f]{7,40}+ (?:[^\s(]{1,120}+ ++)?\([^\n)]{8,100}+\)"
 _LOG_GUTTER = r"[\w.-]{2,40}+[ \t]{1,24}+[|?]"
 _COMMENT = r"(?:#{1,4}|//+!?|--+|;{1,3}|\*{1,2}|%{1,2}|REM|rem|dnl|'|!|>+(?: ?>)*)"
@@ -25,7 +25,7 @@ _PREFIX = rf"[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_COMMENT}|{_PLACE_GUTTER}|{_LOG_
 _MARGIN = compile_lazily(rf"\n(?:[ \t]{{0,32}}+(?:{_NUMBER_GUTTER}|{_PLACE_GUTTER}|{_LOG_GUTTER})([ \t]{{0,16}})|[+-])")
 # Before the line end is the sign of a continued line, a word that may continue, or a sign that a value follows.
 _LINE_END = compile_lazily(
-    rf"\n(?:(?<=[\\`^]\n)(?=\S)|(?<=\\\r\n)(?=\S)"
+    rf"\n(?:(?<=[\\`^]\n)(?=\S)(?![*+-][ ])|(?<=\\\r\n)(?=\S)"
     rf"|(?:(?<={_WORD}{{8}}\n)|(?<=[ \t\r]\n)){_PREFIX}(?={_WORD}{{4}})|(?<=[:=|>]\n){_PREFIX}|(?<=[:=|>]\n)[+-])"
 )
 _CONTINUATION_SIGNS = frozenset("\\`^")
@@ -77,6 +77,10 @@ _JOINTS = tuple(
         rf"{quote}(?=[ \t+.&~|<\\\r\n])(?<={_LITERAL}{quote}){_JOINT}[fbrFBRuU@$]{{0,2}}{quote}(?={_LITERAL})"
     )
     for quote in ('"', "'", "`")
+) + tuple(
+    # A shell joins strings in different quotes.
+    compile_lazily(rf"{first}(?={second})(?<={_LITERAL}{first}){second}(?={_LITERAL})")
+    for first, second in (('"', "'"), ("'", '"'))
 )
 # Calls that join the strings of a list with nothing between them. The list is in the call or before it.
 _JOIN_CALL = compile_lazily(

@@ -160,7 +160,11 @@ class _RunFinder:
         view = self._view
         span = self._broken.find_at_run(start, end)
         if span is None and can_be_assigned(view, start, end):
-            span = find_assigned_run(view, start, end) or find_random_hex(view, start, end)
+            span = (
+                find_assigned_run(view, start, end)
+                or _find_service_argument(view, start, end)
+                or find_random_hex(view, start, end)
+            )
         return span or (self._find_encoded(view, start, end) if self._find_encoded is not None else None)
 
     def _check(self, start: int, end: int, *, is_joined: bool = False) -> Span | None:
@@ -271,6 +275,25 @@ def find_assigned_run(view: bytes, start: int, end: int) -> Span | None:
     if (harmless and not services) or view.endswith(_ID_PREFIXES, 0, start):
         return None
     return _check_value(view, start, end, services, harmless=harmless)
+
+
+# A program or function whose name is that of a service, such as `snyk auth …` and `algoliasearch("…", "…")`.
+_SERVICE_CALL = compile_lazily(
+    rb"([A-Za-z]{4,24})(?: (?:auth|login|token|init)[ ]\\*[\"']?|\((?:\\*[\"'][^\"'()\n]{0,40}[\"'], ?)?\\*[\"'])\Z"
+)
+_BEFORE_ARGUMENT = frozenset(b" \"'")
+
+
+def _find_service_argument(view: bytes, start: int, end: int) -> Span | None:
+    """The credential that a run is by the program or function that it is an argument of."""
+    if not start or view[start - 1] not in _BEFORE_ARGUMENT:
+        return None
+    call = _SERVICE_CALL.search(view, max(0, start - 80), start)
+    value = view[start:end].decode()
+    for pattern, kind in classify_name(call[1][::-1])[0] if call else ():
+        if pattern.fullmatch(value):
+            return Span(start, end, kind)
+    return None
 
 
 def _check_value(view: bytes, start: int, end: int, services: _Services, *, harmless: bool) -> Span | None:

@@ -74,13 +74,24 @@ class _CompiledRule:
         if not name:
             # One of thirty AWS key ids has no digit, but no word in capitals has so many different letters.
             has_letters = len(set(body)) >= _MIN_LETTERS and (body.isupper() or (self.is_fixed and not body.islower()))
-            return has_letters or any(map(str.isdigit, body)) or is_random(body)
+            return has_letters or any(map(str.isdigit, body)) or is_random(body) or self._has_mixed_letters(body)
         if name.endswith("!"):
             return has_checksum(name[:-1], text)
         # A token with a wrong checksum may be mistyped or made up for a test. Words with a prefix are neither.
         return (name != "random" and has_checksum(name, text)) or is_random(body)
 
+    def _has_mixed_letters(self, body: str) -> bool:
+        """Whether a body of letters, after a prefix of its own, has more capitals than a name has."""
+        capitals = sum(map(str.isupper, body))
+        return (
+            self.rule.has_own_prefix
+            and body.isalpha()
+            and len(set(body)) >= _MIN_LETTERS
+            and _CAPITALS[0] * len(body) <= capitals <= _CAPITALS[1] * len(body)
+        )
 
+
+_CAPITALS = (0.3, 0.7)  # the share of capitals in a random text of letters
 _RuleTable = dict[bytes, list[_CompiledRule]]
 _LengthTable = dict[int, list[_CompiledRule]]
 

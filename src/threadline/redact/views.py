@@ -35,6 +35,7 @@ _ESCAPED_INVISIBLE = compile_lazily(
     r"|0(?![0-9\\?\x00-\x1f\x7f-\U0010ffff]))"
 )
 _BACKSPACE = compile_lazily("\x08")
+_OVERSTRUCK = compile_lazily("[^\x08\n]\x08")
 _NUL = compile_lazily("\0")
 _CARET_NUL = compile_lazily(r"\^@")
 
@@ -176,6 +177,8 @@ def _transform(text: str) -> Iterator[tuple[float, list[Part]]]:
     hidden = find_hidden(text, text if "\x9b" in foreign else plain, foreign)
     if hidden:
         yield _HIDDEN_DEPTH, hidden
+    if "\x08" in plain:  # bold and underlined characters of a printer
+        yield _HIDDEN_DEPTH, [Part(*match.span(), "") for match in _OVERSTRUCK.finditer(plain)]
     for parts in (_find_markup(text, plain, foreign), find_encoded(plain), *find_broken(text, plain, foreign)):
         if parts:
             yield 1, parts
