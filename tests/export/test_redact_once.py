@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.cli.runner import CliRunner
-from tests.redact.planted import github, letters, password, stripe
+from tests.redact.planted import digits_of, github, letters, password, stripe
 from tests.subtests import for_each
 from tests.transcripts import SESSION, Part, Pen, call, lines, prompt, reply, transcript
 
@@ -31,6 +31,7 @@ TOKEN = github(_RANDOM)
 KEY = stripe(_RANDOM)
 PASSWORD = password(_RANDOM)
 PLAIN = letters(_RANDOM, 20).lower()
+NUMBER = digits_of(_RANDOM, 9)
 KEY_ID = "AKIA" + "Q7WERTY5IOPASDFG"
 AWS_SECRET = letters(_RANDOM, 40)
 
@@ -59,6 +60,11 @@ CASES: dict[str, tuple[tuple[Part, ...], tuple[str, ...]]] = {
     "id and secret in a prompt": ((prompt(f"{KEY_ID}\n{AWS_SECRET}"),), (AWS_SECRET,)),
     "id and secret in two blocks": ((prompt(blocks(KEY_ID, AWS_SECRET)),), (AWS_SECRET,)),
     "token in two blocks": ((prompt(blocks(f"use {TOKEN[:30]}", f"{TOKEN[30:]} now")),), (TOKEN[:30], TOKEN[30:])),
+    "token in two prompts": ((prompt(f"use {TOKEN[:30]}"), prompt(f"{TOKEN[30:]} now")), (TOKEN[:30], TOKEN[30:])),
+    "password that is a number": (
+        (prompt("go"), call("Connect", {"user": "ann", "password": int(NUMBER)}, result="ok")),
+        (NUMBER,),
+    ),
     "token in two lines of a patch": (
         (prompt("go"), edit("-a", f"+{TOKEN[:30]}", f"+{TOKEN[30:]}")),
         (TOKEN[:30], TOKEN[30:]),

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.redact.credentials import password, seeded
+from tests.redact.credentials import password, seeded, token_value
 from tests.transcripts import Pen, Writer, call, chain, prompt, reply, transcript, write
 
 import threadline
@@ -16,6 +16,7 @@ from threadline.errors import Ambiguous, BadQuery, Error, NotFound
 from threadline.mcp import Answer, Answers
 from threadline.model.text import format_amount
 from threadline.redact import Settings
+from threadline.redact.formats import FORMATS
 
 FIRST = "5e551011-0000-4000-8000-00000000000a"
 SECOND = "5e551011-0000-4000-8000-00000000000b"
@@ -201,6 +202,18 @@ def test_secrets_are_removed(answers: Answers, home: Path) -> None:
     assert "<secret-1> was right" in texts[2]
     plain = Answers(partial(threadline.open, home), None, None)
     assert SECRET in plain.session(FIRST, turn=1)
+
+
+def test_no_answer_ends_inside_a_token(tmp_path: Path) -> None:
+    """A prompt or title that is cut inside a token is cut before it: the rest would not be recognised."""
+    token = token_value(next(rule for rule in FORMATS if rule.kind == "github-token"), seeded(3))
+    text = f"{'word ' * 36}deploy {token}"
+    rows = transcript(prompt(text), reply("Yes."), prompt("heron?"), pen=Pen(session=FIRST, cwd="/work/app"))
+    write(tmp_path / f"projects/-work-app/{FIRST}.jsonl", *rows)
+    answers = Answers(partial(threadline.open, tmp_path), None, Settings())
+    for answer in (answers.sql("SELECT title FROM sessions"), answers.session(FIRST), answers.search("heron")):
+        assert token[:8] not in answer
+    assert "deploy …" in answers.session(FIRST)
 
 
 def test_hostile_text_stays_between_the_markers(answers: Answers) -> None:

@@ -487,10 +487,11 @@ class Answers:
             self._redactor.learn_all(_decode(lines))
 
     def _learn_place(self, place: Place) -> None:
-        if self._redactor is not None and place.length and place.transcript not in self._learned:
+        end = place.offset + place.length
+        if self._redactor is not None and place.length and self._learned.get(place.transcript, 0) < end:
             start = max(0, place.offset - _MAX_LEARNED_BYTES // 100)
             with opened_in_home(place.transcript) as descriptor:
-                data = os.pread(descriptor, place.offset + place.length - start, start)
+                data = os.pread(descriptor, end - start, start)
             lines = data[: place.offset - start].split(b"\n")[1:][-_LINES_BEFORE - 1 :]
             self._redactor.learn_all(_decode([*lines, data[place.offset - start :]]))
 

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from threadline.redact import heuristics
-from threadline.redact.assignments import is_credible
+from threadline.redact.assignments import can_be_number, is_credible
 from threadline.redact.entropy import find_random_values
 from threadline.redact.formats import Span
 from threadline.redact.heuristics import is_distinctive, is_secret_name, kind_of
@@ -337,7 +337,15 @@ class Redactor:
             return redacted
         if isinstance(value, list | tuple):
             return [self._redact_node(item, place, key, depth + 1) for item in value]
+        if key is not None and key not in self._fixed.keys and is_secret_number(key, value):
+            return self._redact_text(str(value), place, key)
         return value
+
+
+def is_secret_number(key: str, value: Any) -> bool:
+    """Whether a JSON number is a password, by the name of its field."""
+    text = str(value)
+    return type(value) is int and len(text) >= 4 and can_be_number(key) and is_credible(key, text, quoted=True)  # noqa: PLR2004 - shorter ones are counts
 
 
 def _surrounding_word(text: str, start: int, end: int) -> str:

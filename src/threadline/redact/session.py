@@ -33,7 +33,7 @@ from threadline.redact.records import (
     list_leaves,
     replace_pieces,
 )
-from threadline.redact.redactor import Finding, Redactor, find_strictly
+from threadline.redact.redactor import Finding, Redactor, find_strictly, is_secret_number
 from threadline.redact.scanner import CONTEXT_KINDS, counts_in_lines, find_spans
 from threadline.redact.settings import Level, Settings
 
@@ -205,7 +205,7 @@ def _is_title(text: str) -> bool:
 
 
 def find_named_fields(record: Any) -> Iterator[Match]:
-    """Values of objects that name them in another field: `{"name": "DB_PASSWORD", "value": …}`."""
+    """Values of objects that name them in another field (`{"name": "DB_PASSWORD", "value": …}`), and numbers."""
     pending: list[tuple[tuple[str | int, ...], Any]] = [((), record)]
     while pending:
         path, node = pending.pop()
@@ -223,6 +223,10 @@ def find_named_fields(record: Any) -> Iterator[Match]:
                     leaf = Leaf((*path, key), key, node[key])
                     span = Span(0, len(leaf.text), kind_of(name, leaf.text), local_only=not is_distinctive(leaf.text))
                     yield Match(leaf, span, is_local=True)
+            for key, value in node.items():
+                if is_secret_number(str(key), value):
+                    leaf = Leaf((*path, str(key)), str(key), str(value))
+                    yield Match(leaf, Span(0, len(leaf.text), kind_of(leaf.key, leaf.text), local_only=True))
             pending += [((*path, str(key)), inner) for key, inner in node.items() if isinstance(inner, dict | list)]
         elif isinstance(node, list):
             pending += [((*path, at), inner) for at, inner in enumerate(node) if isinstance(inner, dict | list)]
@@ -251,6 +255,7 @@ class ConversationContext:
         self._background: dict[str, tuple[str, str]] = {}
         self._shell_input = ""
         self._is_asked = False
+        self._last_leaf = Leaf((), "", "")
 
     def find(self, record: Any) -> list[Match]:
         """The secrets that a record contains by what came before it."""
@@ -259,13 +264,32 @@ class ConversationContext:
         message = record.get("message")
         path: tuple[str | int, ...] = ("message", "content") if isinstance(message, dict) else ("content",)
         content = message.get("content") if isinstance(message, dict) else record.get("content")
-        matches: list[Match] = []
+        matches = self._find_across_messages(content, path)
         if isinstance(content, str):
             matches += self._read_prompt(record, Leaf(path, "content", content))
         elif isinstance(content, list):
             for at, block in enumerate(content):
                 if isinstance(block, dict):
                     matches += self._read_block(record, block, (*path, at))
+        return matches
+
+    def _find_across_messages(self, content: Any, path: tuple[str | int, ...]) -> list[Match]:
+        """Both halves of a token that starts in a message and continues in the next, as a page shows them."""
+        leaves = list(_message_leaves(content, path))
+        if not leaves:
+            return []
+        before, after = self._last_leaf, leaves[0]
+        self._last_leaf = leaves[-1]
+        tail, head = before.text[-_SEAM_REACH:], after.text[:_SEAM_REACH]
+        if not _UNFINISHED_WORD.search(tail) or not _WORD_START.match(head):
+            return []
+        matches: list[Match] = []
+        for span in find_spans(tail + head, personal=False):
+            if span.start < len(tail) < span.end and span.kind not in _CONTEXT_KINDS:
+                first = len(before.text) - len(tail) + span.start
+                for leaf, start, end in ((before, first, len(before.text)), (after, 0, span.end - len(tail))):
+                    is_local = not is_distinctive(leaf.text[start:end])
+                    matches.append(Match(leaf, Span(start, end, span.kind, is_local), is_local=True))
         return matches
 
     def _read_block(self, record: dict[str, Any], block: dict[str, Any], path: tuple[str | int, ...]) -> list[Match]:
@@ -351,6 +375,23 @@ class ConversationContext:
                 matches.append(Match(leaf, answer, is_local=True))
             self._is_asked = False
         return matches
+
+
+_SEAM_REACH = 256
+# Every token has a sign or a digit before the place where it is broken.
+_UNFINISHED_WORD = compile_lazily(r"[A-Za-z0-9]*[0-9_-][A-Za-z0-9_-]*\Z")
+_WORD_START = compile_lazily(r"[A-Za-z0-9_-]{2}")
+
+
+def _message_leaves(content: Any, path: tuple[str | int, ...]) -> Iterator[Leaf]:
+    """The texts of a message that a page shows by themselves."""
+    if isinstance(content, str):
+        yield Leaf(path, "content", content)
+    for at, block in enumerate(content if isinstance(content, list) else ()):
+        key = "text" if isinstance(block, dict) and "text" in block else "content"
+        text = block.get(key) if isinstance(block, dict) else None
+        if isinstance(text, str) and text:
+            yield Leaf((*path, at, key), key, text)
 
 
 def _find_answers(leaf: Leaf) -> Iterator[Match]:
