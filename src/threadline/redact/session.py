@@ -283,6 +283,8 @@ class ConversationContext:
         tail, head = before.text[-_SEAM_REACH:], after.text[:_SEAM_REACH]
         if not _UNFINISHED_WORD.search(tail) or not _WORD_START.match(head):
             return []
+        if any(span.end == len(tail) for span in find_spans(tail, personal=False)):  # the token is complete
+            return []
         matches: list[Match] = []
         for span in find_spans(tail + head, personal=False):
             if span.start < len(tail) < span.end and span.kind not in _CONTEXT_KINDS:
