@@ -91,3 +91,32 @@ def test_a_page_without_access_has_a_style(client: Client) -> None:
     (style,) = findall(r'rel="stylesheet" href="([^"]+)"', refused.text)
     assert client.get(style, cookie="none=1").status_code == 200
     assert client.get("/assets/page.js", cookie="none=1").status_code == 403
+
+
+def test_home_begins_with_the_newest_week_that_has_work(demo: Archive) -> None:
+    """The week, its costs, causes and trend come first; nothing is a column of zeros."""
+    page = data(ask(demo, "/?tz=UTC"))
+    newest = max(day for day in page["days"] if day[:1].isdigit())
+    assert page["week"]["period"]["since"][:10] <= newest <= page["week"]["period"]["until"][:10]
+    week = demo.ledger().where(since=page["week"]["period"]["since"], until=page["week"]["period"]["until"])
+    assert page["week"]["spent"]["output"] == week.total.output
+    html = parse_page(demo, "/?tz=UTC").html
+    assert html.index("week") < html.index("Resume where you left off") < html.index("Busiest hours")
+    assert "claude --resume" in html
+
+
+def test_home_shows_causes_once_they_are_known(demo: Archive) -> None:
+    """Costs are attributed by other pages; then home names the largest causes."""
+    demo.store_insights()
+    page = data(ask(demo, "/?tz=UTC"))
+    assert page["week"]["digest"]["causes"]
+    assert page["week"]["digest"]["causes"][0]["label"] in parse_page(demo, "/?tz=UTC").words
+
+
+def test_an_empty_archive_says_where_it_looked(tmp_path: Path) -> None:
+    """The page names the home, and how to read another one or the demo."""
+    (tmp_path / "home" / "projects").mkdir(parents=True)
+    with Archive(threadline.open(tmp_path / "home").homes, stale_ok=True) as archive:
+        page = parse_page(archive, "/")
+    assert str(tmp_path / "home") in page.words
+    assert "threadline demo" in page.words

@@ -4,7 +4,8 @@
 `icon` provide its CSS and icons. `ConversationRenderer` renders an agent's conversation in `Section`s, `render_call` a
 tool call, `render_state` the state at an entry, `render_unified_diff` a diff, and `render_raw_entry` an entry's JSON. A
 `Scene` says what to show, how to link and in which time zone. `render_table` and `session_table` render tables, and
-`bar_chart`, `activity_calendar`, `weekday_hour_map`, `draw_treemap` and `draw_usage_strip` draw SVG charts.
+`bar_chart`, `daily_strip`, `activity_calendar`, `weekday_hour_map`, `draw_treemap` and `draw_usage_strip` draw SVG
+charts.
 
 This package needs the extra `threadline[web]`. It uses no inline styles, because the pages' policy forbids them.
 """
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         DayActivity,
         activity_calendar,
         bar_chart,
+        daily_strip,
         weekday_hour_map,
     )
     from threadline.render.html.tables import (
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
         figures_row,
         folded_table,
         render_table,
+        session_detail,
         session_table,
         share_bar,
     )
@@ -86,7 +89,15 @@ __getattr__ = lazy_exports(
         "page": ["icon", "render_page", "stylesheet", "stylesheet_hash"],
         "sections": ["Scene", "Section"],
         "state": ["PlaceLinks", "render_file_content", "render_state"],
-        "svg_charts": ["Bar", "DayActivity", "MAX_PARTS", "activity_calendar", "bar_chart", "weekday_hour_map"],
+        "svg_charts": [
+            "Bar",
+            "DayActivity",
+            "MAX_PARTS",
+            "activity_calendar",
+            "bar_chart",
+            "daily_strip",
+            "weekday_hour_map",
+        ],
         "tables": [
             "Column",
             "KEPT_HINT",
@@ -96,6 +107,7 @@ __getattr__ = lazy_exports(
             "figures_row",
             "folded_table",
             "render_table",
+            "session_detail",
             "session_table",
             "share_bar",
         ],

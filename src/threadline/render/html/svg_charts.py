@@ -135,6 +135,36 @@ def _describe_bars(columns: Sequence[Bar], format_value: Callable[[float], str])
     return f"From {columns[0].name} to {columns[-1].name}; the maximum is {format_value(most.total)} on {most.name}."
 
 
+_STRIP_WIDTH, _STRIP_HEIGHT = 240, 44
+
+
+def daily_strip(
+    name: str, title: str, days: Sequence[tuple[str, float]], format_value: Callable[[float], str]
+) -> Markup:
+    """A small bar for each day, with a table. For use beside a figure, to show its trend."""
+    most = max((value for _day, value in days), default=0.0) or 1.0
+    pitch = _STRIP_WIDTH / max(1, len(days))
+    bars = [
+        svg_rect(
+            at * pitch + 0.5,
+            _STRIP_HEIGHT * (1 - value / most),
+            max(1.0, pitch - 1.5),
+            _STRIP_HEIGHT * value / most,
+            "part-1",
+            el("title", f"{day}: {format_value(value)}"),
+        )
+        for at, (day, value) in enumerate(days)
+        if value > 0
+    ]
+    base = svg_line(0, _STRIP_HEIGHT, _STRIP_WIDTH, _STRIP_HEIGHT, "grid")
+    total = format_value(sum(value for _day, value in days))
+    description = f"{count(len(days), 'day')} from {days[0][0]} to {days[-1][0]}: {total}." if days else "No data."
+    drawn = chart(name, title, description, base, bars, width=_STRIP_WIDTH, height=_STRIP_HEIGHT + 1)
+    rows = [[day, format_value(value)] for day, value in reversed(days) if value > 0]
+    twin = render_table(title, (Column("Day", "when"), Column("Value", "number")), rows)
+    return join((drawn, folded_table("View as table", twin)))
+
+
 _WEEKS = 53
 _ONE_DAY = timedelta(days=1)
 _CALENDAR_CELL, _CALENDAR_PITCH = 11, 14

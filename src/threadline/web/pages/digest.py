@@ -39,17 +39,9 @@ def _fields(request: PageRequest) -> Iterator[FormField]:
 def digest_page(request: PageRequest) -> Page:
     """What was done in a period, and what it cost."""
     zone = request.zone()
-    period = _parse_period(request)
-    project = request.text("project")
+    period = parse_digest_period(request)
     limit = request.number("sessions", _DEFAULT_SESSIONS, least=1, most=_MAX_SESSIONS)
-    digest = request.cached(
-        "digest",
-        lambda: _compute(request, period),
-        period,
-        project,
-        period.is_running(request.now) and request.now.replace(minute=0, second=0, microsecond=0),
-        zone_name(zone),
-    )
+    digest = compute_digest(request, period)
     body: Child = render_digest(
         digest,
         zone,
@@ -72,6 +64,13 @@ def digest_page(request: PageRequest) -> Page:
     return Page(title, "insight", main, digest.record())
 
 
+def compute_digest(request: PageRequest, period: DigestPeriod) -> Digest:
+    """The digest of a period, computed once for each hour and each state of the index."""
+    hour = period.is_running(request.now) and request.now.replace(minute=0, second=0, microsecond=0)
+    key = (period, request.text("project"), hour, zone_name(request.zone()))
+    return request.cached("digest", lambda: _compute(request, period), *key)
+
+
 def _compute(request: PageRequest, period: DigestPeriod) -> Digest:
     archive = request.archive
     name = period.name if period.unit is not PeriodUnit.RANGE else ""
@@ -86,7 +85,7 @@ def _compute(request: PageRequest, period: DigestPeriod) -> Digest:
     )
 
 
-def _parse_period(request: PageRequest) -> DigestPeriod:
+def parse_digest_period(request: PageRequest) -> DigestPeriod:
     """The period that the parameters name; by default this week, or the newest one in which something was spent.
 
     Raises:
@@ -106,13 +105,13 @@ def _parse_period(request: PageRequest) -> DigestPeriod:
     period = DigestPeriod.parse(unit, (when or "")[:80], now=request.now, zone=zone)
     if when is not None:
         return period
-    newest = _newest_usage(request)
+    newest = newest_usage(request)
     if newest is None or newest >= period.since:
         return period
     return DigestPeriod.containing(unit, in_zone(newest, zone).date(), zone)
 
 
-def _newest_usage(request: PageRequest) -> datetime | None:
+def newest_usage(request: PageRequest) -> datetime | None:
     """The start of the newest day with usage."""
     ledger = request.archive.ledger(calls=False, project=request.text("project"))
     days = [row.keys["day"] for row in ledger.by("day", zone=request.zone())]

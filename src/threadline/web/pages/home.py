@@ -1,17 +1,23 @@
-"""The home page: totals, activity, recent and expensive sessions, projects."""
+"""The home page: this week and its costs, what is running, where to go on, activity, projects, totals."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from datetime import date, datetime, tzinfo
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta, tzinfo
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from threadline.annotations import NO_ANNOTATION
+from threadline.files import escape_path
+from threadline.model.digest import DigestPeriod, PeriodUnit
 from threadline.model.ledger import Sum
-from threadline.model.text import count, format_amount
+from threadline.model.text import count, format_amount, format_duration, format_percent
 from threadline.model.times import in_zone, parse_moment, zone_name
+from threadline.render import shorten, visible
 from threadline.render.html import (
     EMPTY,
     SHORT_COLUMNS,
@@ -21,25 +27,39 @@ from threadline.render.html import (
     SessionRow,
     activity_calendar,
     amount_element,
+    daily_strip,
     el,
+    facts_row,
+    figures_row,
+    icon,
     join,
     number_element,
     project_link,
     render_table,
+    session_detail,
     session_table,
+    share_bar,
     time_element,
     weekday_hour_map,
 )
 from threadline.web import urls
-from threadline.web.pages.sessions import all_sessions, project_url, session_cost, session_rows
-from threadline.web.pages.usage import parse_date
+from threadline.web.pages.annotations import SEND_ORIGIN, read_or_none, saved_searches_list
+from threadline.web.pages.digest import compute_digest, newest_usage
+from threadline.web.pages.forms import progress_bar
+from threadline.web.pages.sessions import all_sessions, project_url, row_facts, row_star, session_cost, session_rows
+from threadline.web.pages.usage import budget_list, current_budgets, parse_date
 from threadline.web.request import Page
+from threadline.web.session.head import home_for_resume, resume_command
 
 if TYPE_CHECKING:
     from threadline.index import Activity, SessionBrief
+    from threadline.model.digest import Digest, DigestCause
     from threadline.web.request import PageRequest
 
 _MAX_RECENT, _MAX_EXPENSIVE, _MAX_PROJECTS = 12, 8, 12
+_MAX_RUNNING, _MAX_RESUMED, _MAX_STARRED = 8, 3, 8
+_TREND_DAYS = 30
+_DIRECTORY = re.compile(r"/|[A-Za-z]:[\\/]")
 _SPANS = (("Today", "today"), ("7 days", "7d"), ("30 days", "30d"), ("All", None))
 
 
@@ -69,29 +89,53 @@ class WorkCalendar(Struct, frozen=True):
 
 
 def home_page(request: PageRequest) -> Page:
-    """Everything at a glance."""
+    """What was done lately and what it cost, what is running, and where to go on; below, the whole year."""
     zone = request.zone()
     name = zone_name(zone)
     today = in_zone(request.now, zone).date()
+    briefs = all_sessions(request)
+    if not briefs:
+        return _empty_page(request)
     spans = request.cached("spans", lambda: list(_spans(request, zone)), name, today)
     calendar = request.cached("calendar", lambda: _work_calendar(request, zone), name)
+    running_ids = request.archive.running()
+    running = session_rows(request, [brief for brief in briefs if brief.id in running_ids][:_MAX_RUNNING])
+    recent = session_rows(request, briefs[:_MAX_RECENT])
     top = session_rows(request, _most_expensive(request))
-    recent = session_rows(request, all_sessions(request)[:_MAX_RECENT])
     projects = request.cached("projects", lambda: _project_rows(request))
     problems = request.archive.open_index().problem_counts()
+    week = _read_week(request)
+    budgets = current_budgets(request)
+    annotations = read_or_none()
+    starred_briefs = [brief for brief in briefs if annotations.sessions.get(brief.id or "", NO_ANNOTATION).starred]
+    starred = session_rows(request, starred_briefs[:_MAX_STARRED])
     main = join(
         (
             el("h1", "threadline", class_="visually-hidden"),
-            _totals_section(spans, problems),
-            _block("Activity", _calendar_chart(calendar, today)),
-            _block(f"Busiest hours ({name})", weekday_hour_map(calendar.hours, unit="charges", zone=name)),
+            _week_section(request, week, calendar, today),
+            _running_section(running, zone),
+            _resume_section(briefs, recent, zone),
+            _causes_section(request, week),
+            _block("Budgets", budget_list(budgets)) if budgets else None,
             _block(
                 "Recent sessions",
-                _session_table("Recent sessions", recent, zone),
+                _session_table("Recent sessions", recent, zone, today=today),
                 urls.build_url(urls.SESSIONS),
                 "All sessions",
             ),
+            _block(
+                "Starred",
+                _session_table("Starred", starred, zone),
+                urls.build_url(urls.SESSIONS, only="starred"),
+                "All starred",
+            )
+            if starred
+            else None,
+            saved_searches_list(annotations, urls.HOME) or None,
+            _block("Activity", _calendar_chart(calendar, today)),
+            _block(f"Busiest hours ({name})", weekday_hour_map(calendar.hours, unit="charges", zone=name)),
             _block("Projects", _project_table(projects, zone), urls.build_url(urls.USAGE, by="project"), "Usage"),
+            _totals_section(spans, problems),
             _block(
                 "Most expensive sessions",
                 _session_table("Most expensive sessions", top, zone),
@@ -102,6 +146,9 @@ def home_page(request: PageRequest) -> Page:
     )
     data: dict[str, Any] = {
         "spans": spans,
+        "week": week.record(),
+        "running": running,
+        "budgets": [use.record() for use in budgets],
         "days": {
             day: {"charges": charges, "sessions": sessions, "spent": spent}
             for day, (charges, sessions, spent) in calendar.days.items()
@@ -111,12 +158,190 @@ def home_page(request: PageRequest) -> Page:
             for (day, hour), charges in sorted(calendar.hours.items())
         ],
         "recent": recent,
+        "starred": starred,
         "top": top,
         "projects": projects,
         "problems": problems,
         "zone": name,
     }
-    return Page("", "home", main, data)
+    scripts = () if week.digest is not None else ("progress.js",)
+    return Page("", "home", main, data, head=SEND_ORIGIN, scripts=scripts)
+
+
+def _empty_page(request: PageRequest) -> Page:
+    """The page of an archive without sessions: where it looked, and what to do."""
+    homes = [str(home.path) for home in request.archive.homes]
+    places = [el("li", el("code", visible(escape_path(home)))) for home in homes]
+    commands = (
+        ("Read another home", "threadline serve --home DIR"),
+        ("Try the demo home", "threadline demo demo-home && threadline serve --home demo-home"),
+    )
+    steps = [
+        el(
+            "li",
+            el("span", f"{label}: "),
+            el("code", command, id=f"command-{at}"),
+            el("button", icon("copy"), "Copy", type="button", data_copy=f"command-{at}", hidden=True),
+        )
+        for at, (label, command) in enumerate(commands, 1)
+    ]
+    main = el(
+        "section",
+        el("h1", "No sessions yet"),
+        el("p", "threadline looked in these folders:" if homes else "threadline found no Claude home."),
+        el("ul", places) if places else None,
+        el("p", "Sessions appear here as soon as Claude Code writes them. You can also:"),
+        el("ul", steps),
+        class_="message",
+    )
+    return Page("", "home", main, {"homes": homes, "recent": []})
+
+
+class Week(Struct, frozen=True):
+    """This week, or the newest in which something was spent. `digest` is None before costs have been attributed."""
+
+    title: str
+    period: DigestPeriod
+    spent: Sum
+    before: Sum
+    digest: Digest | None = None
+
+    def record(self) -> dict[str, Any]:
+        """The week as data."""
+        return {
+            "period": self.period.record(),
+            "spent": self.spent,
+            "before": self.before,
+            "digest": self.digest.record() if self.digest is not None else None,
+        }
+
+
+def _read_week(request: PageRequest) -> Week:
+    zone = request.zone()
+    period = DigestPeriod.parse(PeriodUnit.WEEK, "", now=request.now, zone=zone)
+    newest = newest_usage(request)
+    is_now = newest is None or newest >= period.since
+    if not is_now and newest is not None:
+        period = DigestPeriod.containing(PeriodUnit.WEEK, in_zone(newest, zone).date(), zone)
+    first, last = in_zone(period.since, zone), in_zone(period.until, zone)
+    title = "This week" if is_now else f"Week of {first.day} {first:%B} to {last.day} {last:%B}"
+    digest = compute_digest(request, period) if request.pool.insight.is_stored(request.archive) else None
+    if digest is not None:
+        return Week(title, period, digest.sum, digest.compared, digest)
+    ledger = request.archive.ledger(calls=False)
+    before = period.previous(zone)
+    return Week(
+        title,
+        period,
+        ledger.where(since=period.since, until=period.until).total,
+        ledger.where(since=before.since, until=before.until).total,
+    )
+
+
+def _week_section(request: PageRequest, week: Week, calendar: WorkCalendar, today: date) -> Child:
+    digest_url = urls.build_url(urls.DIGEST, week=week.period.name)
+    days = {day: float(spent.amount or 0) for day, (_charges, _sessions, spent) in calendar.days.items()}
+    last = min(in_zone(week.period.until, request.zone()).date(), today)
+    shown = [(last - timedelta(days=_TREND_DAYS - 1 - at)).isoformat() for at in range(_TREND_DAYS)]
+    strip = daily_strip(
+        "trend",
+        f"Amount in the {_TREND_DAYS} days up to {last}",
+        [(day, days.get(day, 0.0)) for day in shown],
+        format_amount,
+    )
+    return el(
+        "section",
+        el("h2", week.title, " ", el("a", "Digest", href=digest_url, class_="all")),
+        figures_row(_week_figures(week)),
+        strip,
+        class_="block week",
+    )
+
+
+def _week_figures(week: Week) -> Iterator[tuple[Child, Child, str | None]]:
+    amount = amount_element(week.spent.amount, week.spent.unpriced) or "$0.00"
+    yield amount, _describe_change(week), "compared with the week before, up to the same time"
+    yield number_element(week.spent.tokens), "tokens", None
+    digest = week.digest
+    if digest is None:
+        return
+    yield f"{len(digest.sessions):,}", "sessions", None
+    yield format_duration(digest.worked) or "0s", "worked", "the time in which at least one session was active"
+    work = digest.work
+    yield f"{work.commits:,}", "commits", None
+    yield f"+{work.added:,} \N{MINUS SIGN}{work.removed:,}", f"lines in {count(work.files, 'file')}", None
+    rewritten = next((waste for waste in digest.waste if waste.label.startswith("Cache breaks")), None)
+    if rewritten is not None and rewritten.share:
+        yield format_percent(rewritten.share), "sent again after cache breaks", rewritten.suggestion
+
+
+def _describe_change(week: Week) -> str:
+    before, amount = week.before.amount, week.spent.amount or 0
+    if not before:
+        return "spent"
+    change = (amount - before) / before
+    sign = "+" if change >= 0 else "\N{MINUS SIGN}"
+    return f"spent, {sign}{abs(float(change)):.0%} against the week before"
+
+
+def _running_section(rows: list[SessionRow], zone: tzinfo) -> Child:
+    if not rows:
+        return None
+    return _block("Running now", _session_table("Running now", rows, zone))
+
+
+def _resume_section(briefs: Sequence[SessionBrief], rows: list[SessionRow], zone: tzinfo) -> Child:
+    """The newest sessions, each with the command that resumes it."""
+    items = []
+    for number, (brief, row) in enumerate(zip(briefs[:_MAX_RESUMED], rows, strict=False), 1):
+        cwd = brief.project if _DIRECTORY.match(brief.project) else None
+        command = resume_command(brief, cwd, home_for_resume(Path(brief.path)))
+        items.append(
+            el(
+                "li",
+                el("a", shorten(row.title, 120) or "(no title)", href=row.address, class_="title"),
+                facts_row((time_element(row.last, zone), project_link(row.project, project_url(row.project)))),
+                session_detail(row, row_facts(row)),
+                _resume_line(command, number) if command else None,
+                data_item=True,
+            )
+        )
+    return _block("Resume where you left off", el("ol", items, class_="resumable"))
+
+
+def _resume_line(command: str, number: int) -> Child:
+    name = f"resume-{number}"
+    button = el("button", icon("resume"), "Resume", type="button", data_copy=name, title="Copy resume command")
+    return el("p", el("code", visible(command), id=name), button, class_="resume")
+
+
+def _causes_section(request: PageRequest, week: Week) -> Child:
+    """What the week's costs were caused by, and what could have been saved."""
+    url = urls.build_url(urls.WHY, since=f"{in_zone(week.period.since, request.zone()):%Y-%m-%d}")
+    if week.digest is None:
+        poll = urls.build_url(urls.json_path(urls.WHY), progress=True)
+        text = "Finding out what caused the costs …"
+        content: Child = progress_bar("Attributing costs", text, 0, 1, request.url_with(), poll=poll)
+    else:
+        causes = [_cause_item(cause) for cause in week.digest.causes]
+        waste = [_cause_item(cause) for cause in week.digest.waste]
+        saved = [el("h3", "Could have been saved"), el("ul", waste, class_="cause-list")] if waste else []
+        content = [el("ul", causes, class_="cause-list"), saved] if causes else el("p", "Nothing was spent.")
+    return _block("What it was spent on", content, url, "Why it cost this much")
+
+
+def _cause_item(cause: DigestCause) -> Child:
+    share = (share_bar(cause.share), format_percent(cause.share))
+    example = shorten(cause.example, 90)
+    link = el("a", example, href=urls.session_url(cause.session)) if cause.session is not None and example else example
+    return el(
+        "li",
+        el("b", f"{'~' if cause.estimated else ''}{format_amount(cause.amount)} "),
+        visible(cause.label),
+        el("span", share, class_="share"),
+        el("p", cause.suggestion, class_="advice") if cause.suggestion else None,
+        el("p", "Most expensive: ", link, class_="note") if example else None,
+    )
 
 
 def _spans(request: PageRequest, zone: tzinfo) -> Iterator[TimeSpan]:
@@ -162,6 +387,8 @@ def _project_rows(request: PageRequest) -> list[ProjectRow]:
 
 
 def _totals_section(spans: list[TimeSpan], problems: Mapping[str, int]) -> Child:
+    everything = next((span.spent for span in spans if span.since is None), Sum())
+    spans = [span for span in spans if span.done.sessions or span.since is None]  # no columns of zeros
     columns = (Column(el("span", "What", class_="visually-hidden")), *(Column(span.name, "number") for span in spans))
     figures = (
         ("Sessions", [f"{span.done.sessions:,}" for span in spans]),
@@ -171,7 +398,6 @@ def _totals_section(spans: list[TimeSpan], problems: Mapping[str, int]) -> Child
         ("Tokens", [number_element(span.spent.tokens) for span in spans]),
         ("Amount", [amount_element(span.spent.amount, span.spent.unpriced) or "$0.00" for span in spans]),
     )
-    everything = next((span.spent for span in spans if span.since is None), Sum())
     notes: list[Child] = []
     if everything.unpriced:
         models = el("a", "See models", href=urls.build_url(urls.USAGE, by="model"))
@@ -185,7 +411,7 @@ def _totals_section(spans: list[TimeSpan], problems: Mapping[str, int]) -> Child
         "Totals", columns, [[name, *cells] for name, cells in figures], kind="glance", hidden_caption=True
     )
     note = el("div", notes, class_="note") if notes else EMPTY
-    return el("section", table, note, class_="totals-table", aria_label="Totals")
+    return el("section", el("h2", "In all"), table, note, class_="block totals-table", aria_label="Totals")
 
 
 def _calendar_chart(calendar: WorkCalendar, today: date) -> Child:
@@ -204,10 +430,17 @@ def _calendar_chart(calendar: WorkCalendar, today: date) -> Child:
     )
 
 
-def _session_table(caption: str, rows: list[SessionRow], zone: tzinfo) -> Child:
-    if not rows:
-        return el("p", "There are no sessions yet.", class_="nothing")
-    return session_table(caption, rows, zone=zone, columns=SHORT_COLUMNS, project_address=project_url)
+def _session_table(caption: str, rows: list[SessionRow], zone: tzinfo, *, today: date | None = None) -> Child:
+    return session_table(
+        caption,
+        rows,
+        zone=zone,
+        columns=SHORT_COLUMNS,
+        project_address=project_url,
+        today=today,
+        marks=row_star,
+        facts=row_facts,
+    )
 
 
 def _project_table(projects: list[ProjectRow], zone: tzinfo) -> Child:

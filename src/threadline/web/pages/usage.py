@@ -124,14 +124,15 @@ def usage_page(request: PageRequest) -> Page:
     period = parse_period(request)
     usage_filter = _parse_filter(request, keys, period)
     usage = request.cached("usage", lambda: compute_usage(request, usage_filter), usage_filter, zone_name(zone))
-    budgets = _measure_budgets(request, usage_filter)
+    is_part = usage_filter.session is not None or usage_filter.model is not None
+    budgets = [] if is_part else current_budgets(request)
     main = join(
         (
             el("div", el("h1", "Usage"), facts_row(period.describe(zone)), class_="head"),
             _choices(request, keys, measure, period),
             filter_form(request, list(_fields(request)), preserve=("by", "measure", "limit", "exact_tools")),
             _totals_block(usage.total),
-            _budget_block(budgets),
+            budget_list(budgets),
             el("section", render_usage_chart(usage, usage_filter, measure, zone), class_="block"),
             el("section", render_usage_table(request, usage, keys), class_="block"),
             el("ul", [el("li", visible(note)) for note in usage.notes], class_="notes") if usage.notes else EMPTY,
@@ -140,9 +141,9 @@ def usage_page(request: PageRequest) -> Page:
     return Page("Usage", "usage", main, {**usage.document, "budgets": [use.record() for use in budgets]})
 
 
-def _measure_budgets(request: PageRequest, usage_filter: UsageFilter) -> list[BudgetUse]:
-    """The user's budgets, unless the page is about one session or model. A wrong file must not hide the page."""
-    if usage_filter.session is not None or usage_filter.model is not None or not settings_file(BUDGETS).exists():
+def current_budgets(request: PageRequest) -> list[BudgetUse]:
+    """What is left of the user's budgets. A wrong file must not hide the page."""
+    if not settings_file(BUDGETS).exists():
         return []
     try:
         budgets = read_budgets()
@@ -151,8 +152,8 @@ def _measure_budgets(request: PageRequest, usage_filter: UsageFilter) -> list[Bu
     return measure_budgets(budgets, request.archive.ledger(calls=False), now=request.now, zone=request.zone())
 
 
-def _budget_block(budgets: Sequence[BudgetUse]) -> Child:
-    """What is left of each budget."""
+def budget_list(budgets: Sequence[BudgetUse]) -> Child:
+    """Render what is left of each budget."""
     if not budgets:
         return EMPTY
     items = [

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from threadline.archive import Archive, SharedSpending
+    from threadline.index import SessionBrief
     from threadline.model.context import ContextLimit
     from threadline.model.session import Agent, Continuation, Session
     from threadline.web.session_cache import CachedSession
@@ -359,7 +360,7 @@ def home_for_resume(transcript: Path) -> str | None:
     return home if folder.name == "projects" and home != default and home.isprintable() else None
 
 
-def resume_command(session: Session, cwd: str | None, home: str | None = None) -> str | None:
+def resume_command(session: Session | SessionBrief, cwd: str | None, home: str | None = None) -> str | None:
     """The command that resumes a session in its directory; `home` is one that has to be named.
 
     None if Claude Code did not give the session its name, or if the directory cannot be trusted in a command line.
