@@ -70,12 +70,14 @@ def _work(turn: int) -> list[Any]:
         "userModified": False,
         "replaceAll": False,
     }
+    # After the pause, the cache has expired.
+    cache = {"read": 0, "written": 20_300} if turn == 31 else {"read": 20_000 + turn, "written": 300}
     parts = [
-        call("Edit", edit, result="The file has been updated.", details=details, read=20_000 + turn, written=300),
+        call("Edit", edit, result="The file has been updated.", details=details, **cache),
         call("Bash", f"test -f {turn}", result="Exit code 1", error=True, read=20_300 + turn)
         if turn % 4 == 0
         else call("Bash", f"echo {turn}", result=f"{turn}\n", read=20_300 + turn),
-        reply(f"Shelf {turn} is sorted: breathing room.", output=80, written=21_000 if turn == 31 else 100),
+        reply(f"Shelf {turn} is sorted: breathing room.", output=80, read=20_300 + turn, written=100),
     ]
     if turn == 12:
         commit = "[main 1a2b3c4] Sort <script>alert(1)</script> shelves\n 1 file changed, 1 insertion(+), 1 deletion(-)"

@@ -226,6 +226,13 @@ def state(visit: Visitor) -> None:
     expect(page.locator("aside.panel")).to_contain_text("Files at")
 
 
+@checks("context")
+def context(visit: Visitor) -> None:
+    """The panel shows what fills the context window."""
+    page = check_panel(visit, "x")
+    expect(page.locator("aside.panel")).to_contain_text("in the window")
+
+
 @checks("left-panel")
 def left(visit: Visitor) -> None:
     """The list of turns hides and shows."""

@@ -129,8 +129,8 @@ def test_the_header_counts_agents_without_a_transcript(visit: Visitor) -> None:
     page.locator(".head").get_by_role("link", name="2 agents, 1 transcript").click()
     rows = page.locator("table.agents tbody tr")
     expect(rows).to_have_count(2)
-    expect(rows.filter(has_text="Plan: plan the shelves")).to_contain_text("transcript missing")
-    expect(rows.filter(has_text="Explore: count <b>shelves</b>")).to_contain_text("twenty-five shelves")
+    expect(rows.filter(has_text="plan the shelves")).to_contain_text("transcript missing")
+    expect(rows.filter(has_text="count <b>shelves</b>")).to_contain_text("twenty-five shelves")
 
 
 def test_the_page_of_a_file_names_it_once(visit: Visitor) -> None:

@@ -154,6 +154,8 @@ PAGES: dict[str, str] = {
     "session-markdown": f"/session/{PLANTED}/markdown.json",
     "session-along": "/session/{branched}/along.json",
     "session-agents": "/session/{branched}/agents.json",
+    "session-cost": "/session/{branched}/cost.json",
+    "session-context": "/session/{branched}/context/end.json",
     "session-related": "/session/{listed}/related.json",
     "session-notes": f"/session/{PLANTED}/notes.json",
     "session-share": f"/session/{PLANTED}/share.json?scope=turns&from=1&to=1&format=md&preview=1",

@@ -10,6 +10,9 @@ tool, file, server, turn or agent.
 `session_outcomes` finds the commits, pull requests, test runs and edits of a session, and an `OutcomeReport` puts those
 of many together.
 
+`split_request_costs` divides the cost of each request into new input, input that was written to the cache again, cache
+reads and output.
+
 `find_waste` runs the `DETECTORS` of avoidable costs in a session, such as reading an unchanged file again.
 
 `FileHistory` says who wrote each line of a file: it joins what sessions recorded with the history in git, in order of
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
         outcome_record,
         waste_record,
     )
+    from threadline.insight.request_costs import split_request_costs
     from threadline.insight.session_insight import SessionInsight, read_insight
     from threadline.insight.shell_effects import may_write_files
     from threadline.insight.tool_stats import (
@@ -94,6 +98,7 @@ __getattr__ = lazy_exports(
             "outcome_record",
             "waste_record",
         ],
+        "request_costs": ["split_request_costs"],
         "session_insight": ["SessionInsight", "read_insight"],
         "shell_effects": ["may_write_files"],
         "outcomes.changed_lines": ["ChangedLines", "LineOwners", "changed_lines"],

@@ -45,6 +45,7 @@ from threadline.web.pages.usage import usage_page
 from threadline.web.request import PageFunction, PageRequest, PageResult
 from threadline.web.response import JSON_SUFFIX, build_response, find_asset, json_response
 from threadline.web.session.agents import agents_page
+from threadline.web.session.cost import context_page, session_cost_page
 from threadline.web.session.insight import session_outcomes_page, session_waste_page, session_why_page
 from threadline.web.session.page import session_frame_page, session_page
 from threadline.web.session.parts import (
@@ -123,6 +124,8 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(f"{_SESSION}/markdown", markdown_page),
     PageRoute(f"{_SESSION}/along", session_usage_page),
     PageRoute(f"{_SESSION}/agents", agents_page),
+    PageRoute(f"{_SESSION}/cost", session_cost_page),
+    PageRoute(f"{_SESSION}/context/{{anchor}}", context_page),
     PageRoute(f"{_SESSION}/related", related_page),
     PageRoute(f"{_SESSION}/notes", notes_page),
     PageRoute(f"{_SESSION}/share", share_page),

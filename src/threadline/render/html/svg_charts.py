@@ -35,9 +35,20 @@ class Bar(Struct, frozen=True):
 
 
 def bar_chart(
-    name: str, title: str, parts: Sequence[str], columns: Sequence[Bar], format_value: Callable[[float], str]
+    name: str,
+    title: str,
+    parts: Sequence[str],
+    columns: Sequence[Bar],
+    format_value: Callable[[float], str],
+    *,
+    key: str = "When",
+    is_reversed: bool = True,
 ) -> Markup:
-    """A stacked bar chart with a legend and a table. `format_value` formats a value."""
+    """A stacked bar chart with a legend and a table.
+
+    `format_value` formats a value. `key` is the heading of the columns' names in the table, which begins with the last
+    column if it `is_reversed`.
+    """
     marks = ticks(max((bar.total for bar in columns), default=0))
     high = _BARS_HEIGHT - _BARS_TOP - _BARS_BOTTOM
     drawn = chart(
@@ -51,11 +62,12 @@ def bar_chart(
         height=_BARS_HEIGHT,
         linked=any(bar.href for bar in columns),
     )
+    rows = columns[::-1] if is_reversed else columns
     return join(
         (
             drawn,
             _bar_legend(parts),
-            folded_table("View as table", _bar_table(title, parts, columns, format_value)),
+            folded_table("View as table", _bar_table(title, parts, rows, format_value, key)),
         )
     )
 
@@ -108,24 +120,24 @@ def _bar_legend(parts: Sequence[str]) -> Markup:
 
 
 def _bar_table(
-    title: str, parts: Sequence[str], columns: Sequence[Bar], format_value: Callable[[float], str]
+    title: str, parts: Sequence[str], rows: Sequence[Bar], format_value: Callable[[float], str], key: str
 ) -> Markup:
     several = len(parts) > 1
     heads = (
-        Column("When"),
+        Column(key),
         *(Column(part, "number") for part in (parts if several else ())),
         Column("Total", "number"),
     )
-    rows = [
+    cells = [
         [
             el("a", bar.name, href=bar.href) if bar.href else bar.name,
             *(format_value(value) for value in (bar.parts if several else ())),
             format_value(bar.total),
         ]
-        for bar in reversed(columns)
+        for bar in rows
         if bar.total > 0
     ]
-    return render_table(title, heads, rows)
+    return render_table(title, heads, cells)
 
 
 def _describe_bars(columns: Sequence[Bar], format_value: Callable[[float], str]) -> str:

@@ -139,6 +139,7 @@ export function sessionActions({ session, navigation, windowing, find, panel }) 
         : toggleFolds(navigation, windowing),
     raw: togglePanel("raw"),
     state: toggleState,
+    context: togglePanel("context"),
     "left-panel": () => windowing.scrollAnchor.preserve(() => document.body.classList.toggle("no-side")),
     "right-panel": (event) => panel.reopenOrClose() || toggleState(event),
     "copy-link": (event) => copyText(session.linkTo((clickedItem(event) ?? navigation.current())?.id), "Link"),

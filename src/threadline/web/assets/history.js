@@ -5,7 +5,7 @@ import { firstVisibleItem } from "./visibility.js";
 /** Browsers throttle pages that write to the history more often. */
 const SAVE_MS = 250;
 /** URL parameters of this window, which stay when a link to another item is followed. */
-const KEPT_PARAMETERS = ["part", "raw", "state"];
+const KEPT_PARAMETERS = ["part", "raw", "state", "context"];
 
 /** Stores and restores the scroll position, and follows links to items of this page. */
 export class ScrollHistory {

@@ -38,12 +38,13 @@ function fill(details, content, windowing) {
     }
     details.append(content);
   };
-  if (windowing === null) {
+  if (windowing?.feed.contains(details)) {
+    windowing.scrollAnchor.preserve(change);
+    windowing.recount(details);
+  } else {
     change();
-    return;
+    windowing?.scrollAnchor.remember();
   }
-  windowing.scrollAnchor.preserve(change);
-  windowing.recount(details);
 }
 
 /** Put the name of an open fold into the URL, so that a reload or a copied link shows it, too. */

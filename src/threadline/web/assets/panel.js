@@ -1,4 +1,4 @@
-// The panel beside the conversation: the JSON of an entry, or files and lists at that point. The URL says which.
+// The panel beside the conversation: the JSON of an entry, files and lists, or the context window at that point. The URL says which.
 
 import { fetchText, isAborted, parseHtml } from "./fetch.js";
 import { isVisible } from "./visibility.js";
@@ -10,6 +10,7 @@ const MAX_ELEMENTS = 900;
 const TITLES = {
   raw: (anchor) => `Entry ${anchor}`,
   state: (anchor) => (anchor === "end" ? "Files at the end" : `Files at ${anchor}`),
+  context: (anchor) => `Context at ${anchor}`,
 };
 
 /** The panel on the right. */
@@ -22,7 +23,7 @@ export class Panel {
     this.session = session;
     this.windowing = windowing;
     this.element = null;
-    /** @type {{kind: "raw"|"state", anchor: string}|null} its content, visible or not */
+    /** @type {{kind: "raw"|"state"|"context", anchor: string}|null} its content, visible or not */
     this.shown = null;
     this.abort = null;
   }
@@ -39,7 +40,7 @@ export class Panel {
 
   /**
    * Show something of an entry, or close the panel if it shows that already.
-   * @param {"raw"|"state"} kind
+   * @param {"raw"|"state"|"context"} kind
    * @param {string} anchor
    */
   async toggle(kind, anchor) {
@@ -49,7 +50,7 @@ export class Panel {
 
   async show(kind, anchor) {
     this.element ??= this.#create();
-    const url = kind === "raw" ? this.session.entryUrl(anchor) : this.session.stateUrl(anchor);
+    const url = this.session.panelUrl(kind, anchor);
     this.shown = { kind, anchor };
     this.title.textContent = TITLES[kind](anchor);
     this.pageLink.href = url;

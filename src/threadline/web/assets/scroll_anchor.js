@@ -109,6 +109,11 @@ export class ScrollAnchor {
   /** Handle a layout change that we did not cause: an image loaded, a fold opened, the window was resized. */
   #handleResize() {
     const { visible } = this;
+    // At the very start, something above the conversation was opened: the page stays at its start.
+    if (scrollY === 0 && this.pinned === null) {
+      this.remember();
+      return;
+    }
     if (this.pinned !== null) this.#correct(this.#reference());
     else if (visible?.kind === "item" && visible.element.isConnected) {
       this.#scrollBy(visible.element.getBoundingClientRect().top - (visible.top - (scrollY - visible.y)));

@@ -1,7 +1,7 @@
 // The session that the page shows, and the URLs of its data.
 
 /** URL parameters that concern this window only, not what the server renders. */
-const WINDOW_PARAMETERS = ["at", "section", "find", "mark", "open", "side", "state", "raw", "token"];
+const WINDOW_PARAMETERS = ["at", "section", "find", "mark", "open", "side", "state", "raw", "context", "token"];
 
 /** The session of a page, and the URLs below it. */
 export class Session {
@@ -83,12 +83,9 @@ export class Session {
     return this.url(["find.json"], { q: text });
   }
 
-  entryUrl(anchor) {
-    return this.url(["entry", anchor]);
-  }
-
-  stateUrl(anchor) {
-    return this.url(["state", anchor]);
+  /** The URL of what the panel shows of an entry. */
+  panelUrl(kind, anchor) {
+    return this.url([kind === "raw" ? "entry" : kind, anchor]);
   }
 
   markdownUrl(anchor) {
@@ -107,7 +104,7 @@ export class Session {
   /** The URL of this page that begins at an item, for copying. */
   linkTo(anchor) {
     const url = new URL(location.href);
-    for (const name of ["at", "section", "find", "mark", "open", "side", "state", "raw"]) url.searchParams.delete(name);
+    for (const name of ["at", "section", "find", "mark", "open", "side", "state", "raw", "context"]) url.searchParams.delete(name);
     if (anchor) url.searchParams.set("at", anchor);
     url.hash = anchor ? anchor : "";
     return url.href;

@@ -60,6 +60,7 @@ KEYS: tuple[Key, ...] = (
     Key(("b",), "branches", "next branch, then back to the main conversation", "Show", SESSION_KINDS),
     Key(("r",), "raw", "JSON of this entry", "Panels", SESSION_KINDS),
     Key(("s",), "state", "files and lists at this point", "Panels", SESSION_KINDS),
+    Key(("x",), "context", "what fills the context window at this point", "Panels", SESSION_KINDS),
     Key(("[",), "left-panel", "show or hide the turns on the left", "Panels", SESSION_KINDS),
     Key(("]",), "right-panel", "show or hide the panel on the right", "Panels", SESSION_KINDS),
     Key(("*",), "star", "star the session or row, or remove its star", "Copy", (*SESSION_KINDS, *LIST_KINDS)),

@@ -12,7 +12,16 @@ from msgspec import Struct
 from threadline.model.ledger import sum_amounts
 from threadline.model.results import AgentResult
 from threadline.model.text import count, count_agents, format_amount, format_duration, short_model_name
-from threadline.render import agent_duration, agent_title, agents_without_transcript, anchor_of, shorten
+from threadline.render import (
+    BackgroundTasks,
+    TaskNotification,
+    agent_duration,
+    agent_title,
+    agents_without_transcript,
+    anchor_of,
+    shorten,
+    task_answer,
+)
 from threadline.render.html import Child, Column, TableRow, el, facts_row, join, render_table, time_element
 from threadline.web.request import Page
 
@@ -23,7 +32,8 @@ if TYPE_CHECKING:
     from threadline.web.request import PageRequest
     from threadline.web.session_cache import CachedSession
 
-_MAX_TITLE, _MAX_RESULT = 160, 240
+_MAX_TITLE, _MAX_RESULT = 160, 140
+_LAUNCHED = "async_launched"
 _COLUMNS = (
     Column("Agent"),
     Column("Type"),
@@ -75,7 +85,11 @@ def agent_rows(session: CachedSession, costs: Mapping[MessageId, Decimal]) -> li
         for name, agent in session.agents.items()
         if agent.side is None
     ]
-    rows += [_row_of_call(calls[id_], title) for id_, title in agents_without_transcript(session.session).items()]
+    tasks = BackgroundTasks(session.session, session.notifications)
+    rows += [
+        _row_of_call(calls[id_], title, tasks.end(calls[id_]))
+        for id_, title in agents_without_transcript(session.session).items()
+    ]
     return sorted(rows, key=lambda row: (row.started is None, row.started.timestamp() if row.started else 0))
 
 
@@ -108,7 +122,8 @@ def _row_of_agent(
     )
 
 
-def _row_of_call(call: Call, title: str) -> AgentRow:
+def _row_of_call(call: Call, title: str, end: TaskNotification | None) -> AgentRow:
+    """An agent without a transcript. If it ran in the background, a notification may report its end."""
     result = call.result if isinstance(call.result, AgentResult) else AgentResult()
     milliseconds = result.total_duration_ms
     kind = call.input.get("subagent_type") if isinstance(call.input, dict) else None
@@ -118,16 +133,25 @@ def _row_of_call(call: Call, title: str) -> AgentRow:
         type=kind if isinstance(kind, str) else result.agent_type,
         model=result.resolved_model,
         started=call.timestamp,
-        duration=timedelta(milliseconds=milliseconds) if milliseconds else call.duration,
+        duration=_duration_of_call(call, milliseconds, end),
         turn=call.turn if call.agent is None else None,
         calls=result.total_tool_use_count,
         tokens=result.total_tokens,
         amount=None,
-        status=result.status or str(call.outcome),
-        result=call.output,
+        status=(end.status if end is not None else None) or result.status or str(call.outcome),
+        result=(task_answer(end) or "") if end is not None else "" if result.status == _LAUNCHED else call.output,
         anchor=anchor_of(call.entry, call.agent),
         missing=True,
     )
+
+
+def _duration_of_call(call: Call, milliseconds: float | None, end: TaskNotification | None) -> timedelta | None:
+    if milliseconds:
+        return timedelta(milliseconds=milliseconds)
+    if end is not None and end.entry.timestamp is not None and call.timestamp is not None:
+        return end.entry.timestamp - call.timestamp
+    is_launched = isinstance(call.result, AgentResult) and call.result.status == _LAUNCHED
+    return None if is_launched else call.duration
 
 
 def agents_page(request: PageRequest) -> Page:
@@ -163,10 +187,10 @@ def _summarize(rows: list[AgentRow]) -> Iterator[Child]:
 
 def _cells(row: AgentRow, session: CachedSession, request: PageRequest) -> Iterator[Child]:
     links = session.links
-    title = shorten(row.title, _MAX_TITLE)
+    title = shorten(row.title.removeprefix(f"{row.type}: "), _MAX_TITLE)
     url = links.agent(row.agent) if row.agent is not None else links.entry(row.anchor) if row.anchor else None
     yield el("a", title, href=url) if url is not None else title
-    yield shorten(row.type or "", 40)
+    yield shorten(row.type or "agent", 40)
     yield shorten(short_model_name(row.model), 40) if row.model else ""
     yield time_element(row.started, request.zone())
     yield format_duration(row.duration)

@@ -80,6 +80,7 @@ class SessionHead(Struct, frozen=True):
     cwd: str | None
     amount: Decimal | None = None
     shared: tuple[SharedSpending, ...] = ()
+    open_folds: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -97,6 +98,7 @@ def build_head(
     *,
     with_related: bool,
     zone: tzinfo,
+    open_folds: tuple[str, ...] = (),
 ) -> SessionHead:
     """Collect what the head shows; `with_related` looks up sessions that this one continues, or that continue it."""
     windows = session.windows(links.agent_name)
@@ -118,6 +120,7 @@ def build_head(
         cwd=archive.directory_of(session.path, session.facts.cwds),
         amount=sum_amounts(costs) if costs else None,
         shared=spending.shared,
+        open_folds=open_folds,
     )
 
 
@@ -134,6 +137,7 @@ def render_head(head: SessionHead) -> Markup:
         _action_links(head),
         _continuation_lines(head) if is_main else EMPTY,
         *_problem_lines(head),
+        el("div", *_folds(head), class_="folds") if is_main else EMPTY,
         class_="head",
     )
 
@@ -196,9 +200,17 @@ def _figures(head: SessionHead) -> Iterator[Child]:
         context, limit = format_tokens(head.context), format_tokens(head.limit.tokens)
         share = head.context / head.limit.tokens
         yield el("span", f"ended at {context} of {limit} context ({format_percent(share)})", title=head.limit.why)
-    yield el("a", "context and cost", href=head.links.below("along", agent=head.links.agent_name))
-    if agent.id is None and head.total.amount:
-        yield el("a", "Why did it cost this much?", href=head.links.below("why"))
+    if agent.id is not None or not head.total.amount:
+        yield el("a", "context and cost", href=head.links.below("along", agent=head.links.agent_name))
+
+
+def _folds(head: SessionHead) -> Iterator[Markup]:
+    """Folds whose content is loaded when they are opened; without scripts, they contain links."""
+    folds = [("cost", "Why it cost this much")] if head.total.amount else []
+    for name, label in folds:
+        url = head.links.below(name)
+        link = el("p", el("a", "Open as page", href=url))
+        yield el("details", el("summary", label), link, data_src=url, data_open=name, open=name in head.open_folds)
 
 
 def _shared_figures(head: SessionHead) -> Iterator[Child]:

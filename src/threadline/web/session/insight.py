@@ -63,10 +63,10 @@ def session_why_page(request: PageRequest) -> Page:
         rows = tuple(cause for cause in rows if key(cause) == group)
         if not rows:
             raise BadQuery(f"group={shorten(group, 80)!r} is not a {BY_LABELS.get(by, by)} of this session.")
-    links = _cause_links(request, session, by, is_group=group is not None)
+    links = cause_links(request, session, by, is_group=group is not None)
     main = join(
         (
-            _head(session, "Why it cost this much", "why"),
+            cost_head(session, "Why it cost this much", "why"),
             by_chips(request, KEYS, by),
             _group_note(request, links, by, group) if group is not None else EMPTY,
             _cost_view(request, attribution, rows, by if group is None else inner_key(rows, by), links)
@@ -120,7 +120,8 @@ def _group_note(request: PageRequest, links: CauseLinks, by: str, group: str) ->
     return el("p", "Only ", el("b", links.label(by, group)), " · ", back, class_="note")
 
 
-def _cause_links(request: PageRequest, session: CachedSession, by: str, *, is_group: bool) -> CauseLinks:
+def cause_links(request: PageRequest, session: CachedSession, by: str, *, is_group: bool) -> CauseLinks:
+    """The links of causes: to their places, and of groups unless one is shown (`is_group`)."""
     turns = {str(turn.number): turn for turn in session.session.main.turns}
     agents = {str(agent.id): agent for agent in session.session.agents}
 
@@ -165,7 +166,7 @@ def session_waste_page(request: PageRequest) -> Page:
     links = FindingLinks(lambda finding, place: place_url(session, place, finding.agent))
     main = join(
         (
-            _head(session, "Avoidable costs", "waste"),
+            cost_head(session, "Avoidable costs", "waste"),
             filter_form(request, list(limit_fields()), preserve=("only",)),
             render_findings(request, findings, links, session.costs(request.archive).attribution.amount, detectors),
         )
@@ -189,7 +190,7 @@ def session_outcomes_page(request: PageRequest) -> Page:
         else el("p", "No commits, pull requests, test runs or edits in this session.", class_="nothing")
     )
     figures = figures_row(outcome_figures(total)) if total is not None and outcomes else EMPTY
-    main = join((_head(session, "Outcomes", "outcomes"), figures, el("section", table, class_="block")))
+    main = join((cost_head(session, "Outcomes", "outcomes"), figures, el("section", table, class_="block")))
     return Page("Outcomes", "insight", main, [insight.outcome_record(outcome) for outcome in outcomes])
 
 
@@ -200,10 +201,12 @@ def _find_waste(request: PageRequest, session: CachedSession, limits: WasteLimit
     return request.cached("waste", compute, session.id, session.version, limits)
 
 
-def _head(session: CachedSession, title: str, current: str) -> Markup:
+def cost_head(session: CachedSession, title: str, current: str) -> Markup:
+    """The title of a page about a session's cost, and links to the others."""
     name = shorten(session.session.title.text, 120) or "Back to the session"
     back = el("p", el("a", name, href=session.links.page()), class_="up")
     pages: Iterable[tuple[str, str]] = (
+        ("cost", "Cost by turn"),
         ("why", "Why it cost this much"),
         ("waste", "Avoidable costs"),
         ("outcomes", "Outcomes"),

@@ -53,7 +53,7 @@ _MAX_QUICK_BYTES, _MAX_QUICK_FILES = 4 * 1024 * 1024, 60
 """Up to this size and this many neighbours, related sessions are looked up for every page: about a millisecond each."""
 _PREVIEW_BYTES, _PREVIEW_ENTRIES = 1024 * 1024, 1000
 _UNFOCUSED: dict[str, Any] = {"thinking": Detail.FOLD, "calls": Detail.FOLD}
-_PREVIEW_PARAMETERS = frozenset({"find", "mark", "tz", "raw", "state"})
+_PREVIEW_PARAMETERS = frozenset({"find", "mark", "tz", "raw", "state", "context", "open"})
 
 
 class OpenedSession(Struct, frozen=True):
@@ -146,7 +146,15 @@ class _SessionFrame(Struct, frozen=True):
 def _build_frame(request: PageRequest, opened: OpenedSession, part: int, turn: int) -> _SessionFrame:
     session, view, archive, zone = opened.session, opened.view, request.archive, request.zone()
     agent = session.agent(view.agent)
-    head = build_head(session, agent, view.links, archive, with_related=_is_quick(session), zone=zone)
+    head = build_head(
+        session,
+        agent,
+        view.links,
+        archive,
+        with_related=_is_quick(session),
+        zone=zone,
+        open_folds=request.texts("open"),
+    )
     lists_sessions = request.choice("side", ("turns", "sessions"), "turns") == "sessions"
     recent = recent_sessions(archive, session.id, zone) if lists_sessions else None
     return _SessionFrame(
@@ -215,9 +223,10 @@ def _keep_words(redirect: Redirect, request: PageRequest) -> Redirect:
 def _panel_links(request: PageRequest, session: CachedSession) -> Markup:
     """Without scripts, links to what the panel would show."""
     links = session.links
-    entry, state = request.text("raw"), request.text("state")
+    entry, state, context = request.text("raw"), request.text("state"), request.text("context")
     targets = [("Entry", entry, links.raw(entry))] if entry else []
     targets += [("Files at", state, links.state(state))] if state else []
+    targets += [("Context at", context, links.below("context", context))] if context else []
     anchors = [el("a", f"{label} {shorten(anchor, 40)}", href=url) for label, anchor, url in targets]
     return el("noscript", el("p", anchors, class_="links")) if anchors else EMPTY
 
@@ -420,6 +429,7 @@ _ENTRY_ACTIONS = (
     ("link", "copy-link", "Copy a link to this entry (y)"),
     ("raw", "raw", "Show the JSON of this entry (r)"),
     ("state", "state", "Show files and lists at this point (s)"),
+    ("usage", "context", "Show what fills the context window at this point (x)"),
     ("markdown", "copy-markdown", "Copy this entry as Markdown (m)"),
 )
 # Icons without text: find in page would find the text of the buttons.

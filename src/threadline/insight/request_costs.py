@@ -1,0 +1,88 @@
+"""Divide the cost of each request: new input, what was written to the cache again, cache reads, output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from threadline.insight.requests import SessionRequests
+from threadline.model.context import CacheBreak
+from threadline.model.ledger import EXACT, Charge, sum_amounts
+from threadline.model.places import AgentId
+from threadline.model.request_costs import RequestCost
+from threadline.model.session import Session
+from threadline.thread import SentRequest, find_cache_breaks
+
+_MILLION = Decimal(1_000_000)
+
+
+def split_request_costs(session: Session, requests: SessionRequests) -> Iterator[RequestCost]:
+    """Yield what each request with a price cost: the main agent's requests in order, then each other agent's."""
+    turns = _turns_of_agents(session)
+    for agent in (session.main, *session.agents):
+        sent, charges = requests.of_agent(agent.id), requests.charges(agent.id)
+        breaks = {each.request: each for each in find_cache_breaks(agent, sent)} if charges else {}
+        for request in sent:
+            if paid := charges.get(request.window.number):
+                turn = request.window.turn if agent.id is None else turns.get(agent.id)
+                yield _split_cost(agent.id, turn, request, paid, breaks.get(request.window.number))
+
+
+def _split_cost(
+    agent: AgentId | None,
+    turn: int | None,
+    request: SentRequest,
+    charges: Sequence[Charge],
+    cache_break: CacheBreak | None,
+) -> RequestCost:
+    rewrite = price_of_rewrite(charges[0], cache_break.rewritten) if cache_break is not None else Decimal(0)
+    read = sum_amounts(charge.rate.amount(cache_read=charge.cache_read) for charge in charges if charge.rate)
+    output = sum_amounts(charge.rate.amount(output=charge.output) for charge in charges if charge.rate)
+    total = sum_amounts(charge.amount for charge in charges if charge.amount is not None)
+    window = request.window
+    return RequestCost(
+        agent=agent,
+        turn=turn,
+        place=window.place,
+        time=window.time,
+        model=window.model,
+        tokens=window.prompt,
+        new=EXACT.subtract(total, sum_amounts((rewrite, read, output))),
+        rewrite=rewrite,
+        read=read,
+        output=output,
+        cache_break=cache_break,
+    )
+
+
+def price_of_rewrite(charge: Charge, tokens: int) -> Decimal:
+    """What writing some tokens of a request cost. Writes come before uncached input in the window."""
+    rate = charge.rate
+    if rate is None:
+        return Decimal(0)
+    total = Decimal(0)
+    for size, price in (
+        (charge.cache_write_1h, rate.cache_write_1h),
+        (charge.cache_write_5m, rate.cache_write_5m),
+        (charge.input, rate.input),
+    ):
+        taken = min(tokens, size)
+        tokens -= taken
+        total = EXACT.fma(price, taken, total)
+    return EXACT.divide(total, _MILLION)
+
+
+def _turns_of_agents(session: Session) -> dict[AgentId, int | None]:
+    """The turn of the main agent in which each agent was started, directly or by another agent."""
+    calls = {call.id: call for call in session.calls}
+    starters = {agent.id: calls.get(agent.link.call) for agent in session.agents if agent.link.call is not None}
+    turns: dict[AgentId, int | None] = {}
+    for agent in session.agents:
+        call = starters.get(agent.id)
+        for _ in session.agents:  # as deep as agents can be nested
+            if call is None or call.agent is None:
+                break
+            call = starters.get(call.agent)
+        if agent.id is not None:
+            turns[agent.id] = call.turn if call is not None else None
+    return turns
