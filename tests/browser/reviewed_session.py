@@ -71,7 +71,7 @@ def _work(turn: int) -> list[Any]:
         "replaceAll": False,
     }
     # After the pause, the cache has expired.
-    cache = {"read": 0, "written": 20_300} if turn == 31 else {"read": 20_000 + turn, "written": 300}
+    cache: dict[str, Any] = {"read": 0, "written": 20_300} if turn == 31 else {"read": 20_000 + turn, "written": 300}
     parts = [
         call("Edit", edit, result="The file has been updated.", details=details, **cache),
         call("Bash", f"test -f {turn}", result="Exit code 1", error=True, read=20_300 + turn)

@@ -171,10 +171,12 @@ def test_outcomes_page_of_a_session_equals_the_library(archive: Archive) -> None
 
 def test_session_page_links_to_why(home: Path) -> None:
     """The head of a session has a link, and so does the bar."""
-    text = Client(home).get(f"/session/{SESSION}").text
-    assert f'href="/session/{SESSION}/why"' in text
-    assert "Why did it cost this much?" in text
+    client = Client(home)
+    text = client.get(f"/session/{SESSION}").text
+    assert f'href="/session/{SESSION}/cost"' in text
+    assert "Why it cost this much" in text
     assert 'href="/why"' in text
+    assert f'href="/session/{SESSION}/why"' in client.get(f"/session/{SESSION}/cost").text
 
 
 @pytest.mark.parametrize("by", ["kind", "tool", "file", "server", "session", "project"])
