@@ -578,9 +578,8 @@ def test_without_zstandard_says_what_to_install(cli: CliRunner, monkeypatch: pyt
     for action in ([], ["status"], ["list"], ["verify"], ["path"]):
         result = cli("keep", *action)
         assert (result.code, result.out) == (2, "")
-        assert result.err == (
-            "threadline: A keep needs zstandard, which is not installed. Run: pip install 'threadline[keep]'\n"
-        )
+        assert result.err.startswith("threadline: A keep needs zstandard, which is not installed. Run: ")
+        assert result.err.endswith("[keep]'\n")
 
 
 @pytest.mark.usefixtures("home")

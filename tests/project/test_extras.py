@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from tests.source_trees import SOURCE, source_nodes
 
+from threadline.extras import adapt_install_command
+
 ROOT = Path(__file__).parents[2]
 DEVELOPMENT = {"test", "bench", "oracle"}
 DISTRIBUTIONS = {"re2": "google-re2", "markdown_it": "markdown-it-py", "age": "pyrage"}
@@ -102,6 +104,38 @@ def test_imported_libraries_name_an_extra_that_brings_them() -> None:
     for call in calls:
         name, extra = (*(ast.literal_eval(argument) for argument in call.args), "frames")[:2]
         assert name.partition(".")[0] in packages_of(extra), ast.unparse(call)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "has_pip", "which", "source", "command"),
+    [
+        ("/venv", True, "/venv/bin/pip", None, "pip install 'threadline[web]'"),
+        ("/venv", True, "/usr/bin/pip", None, "/venv/bin/python -m pip install 'threadline[web]'"),
+        ("/my tools/venv", True, None, None, "'/my tools/venv/bin/python' -m pip install 'threadline[web]'"),
+        ("/uv/tools/threadline", False, None, None, "uv pip install --python /uv/tools/threadline/bin/python "),
+        ("/x/pipx/venvs/threadline", True, None, None, "pipx runpip threadline install 'threadline[web]'"),
+        ("/venv", True, "/venv/bin/pip", ("file:///my%20clone", True), "pip install -e '/my clone[web]'"),
+        ("/venv", True, "/venv/bin/pip", ("file:///a.whl", False), "pip install 'threadline[web] @ file:///a.whl'"),
+    ],
+)
+def test_install_command(  # noqa: PLR0917 - an environment
+    prefix: str,
+    has_pip: bool,
+    which: str | None,
+    source: tuple[str, bool] | None,
+    command: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A message names the command that installs into this environment, from where threadline was installed."""
+    monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr(sys, "executable", f"{prefix}/bin/python")
+    monkeypatch.setattr("threadline.extras.find_spec", lambda _name: has_pip or None)
+    monkeypatch.setattr("shutil.which", lambda _name: which)
+    monkeypatch.setattr("threadline.extras._source", lambda: source)
+    message = adapt_install_command("It needs x. Run: pip install 'threadline[web]'. Or not.")
+    assert message.startswith(f"It needs x. Run: {command}")
+    assert message.endswith(". Or not.")
+    assert adapt_install_command("pip install tzdata").endswith("install tzdata") or not has_pip
 
 
 def test_makefile_and_docs_name_extras_that_exist() -> None:

@@ -77,7 +77,7 @@ def test_library_without_extras_needs_only_msgspec(wheel: Path, tmp_path: Path) 
     command = run(tmp_path / "bare/bin/threadline")
     assert (command.returncode, command.stdout) == (2, "")
     assert command.stderr.startswith("threadline: click is not installed.")
-    assert command.stderr.endswith("pip install 'threadline[all]'\n")
+    assert f"uv pip install --python {python} 'threadline[all] @ file://" in command.stderr
     assert command.stderr.count("\n") == 1
 
 

@@ -16,13 +16,16 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "click":
         raise
-    sys.stderr.write("threadline: click is not installed. Run: pip install 'threadline[all]'\n")
+    from threadline.extras import adapt_install_command
+
+    command = adapt_install_command("pip install 'threadline[all]'")
+    sys.stderr.write(f"threadline: click is not installed. Run: {command}\n")
     raise SystemExit(2) from None
 
 from threadline import __version__
 from threadline.cli import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, NoHome, is_sqlite_error
 from threadline.cli.options import TIMEZONE_HELP, format_parameter, home_option, jobs_option, output_options
-from threadline.errors import Error, did_you_mean
+from threadline.errors import Error, Missing, did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -110,6 +113,10 @@ def run(arguments: list[str]) -> int:
     """Run the command with these arguments; return its exit code."""
     try:
         return _flush_streams(run_command_line(arguments))
+    except Missing as error:
+        from threadline.extras import adapt_install_command  # noqa: PLC0415 - only this error needs it
+
+        return _print_escaped_error(Error(adapt_install_command(str(error))))
     except Error as error:
         _print_escaped_error(error)
         return EXIT_NOTHING if isinstance(error, NoHome) else EXIT_FAILED
