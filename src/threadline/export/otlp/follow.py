@@ -1,0 +1,106 @@
+"""Follow running sessions, and return their spans when they have finished.
+
+A span is sent once, when it will not change any more: a message after the next entry, a call with its result. The main
+agent's span is sent when its session has been idle for a while, because transcripts do not say when a session ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from threadline.archive import Archive
+from threadline.errors import NotFound
+from threadline.export.otlp.reader import Trace, TraceOptions, TraceReader
+from threadline.export.otlp.sender import digest_spans
+from threadline.export.otlp.spans import Span
+from threadline.model.homes import Transcript
+from threadline.watch import Follower
+
+DEFAULT_IDLE = 600.0
+"""After how many seconds without a new entry a session counts as ended."""
+_MAX_SHARE = 10
+"""A session is read again at the earliest after this many times the seconds that reading it took."""
+
+
+class _OpenSession:
+    """A session that is being followed: when it changed and was read, and the digests of the spans that were sent."""
+
+    def __init__(self, now: float) -> None:
+        self.changed = now
+        self.next_read = now
+        self.is_stale = True
+        self.sent: dict[bytes, str] = {}
+
+
+class TraceFollower:
+    """Returns the spans of followed sessions as they finish. The archive is compared with its files at each read."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        follower: Follower,
+        options: TraceOptions,
+        *,
+        idle: float = DEFAULT_IDLE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._archive = archive
+        self._follower = follower
+        self._options = options
+        self._idle = idle
+        self._clock = clock
+        self._sessions: dict[Path, _OpenSession] = {}
+
+    def poll(self) -> Iterator[Trace]:
+        """Yield the spans that finished since the last poll, by session."""
+        for main in dict.fromkeys(self._main_of(transcript) for transcript, _entry in self._follower.poll()):
+            session = self._sessions.setdefault(main, _OpenSession(self._clock()))
+            session.changed, session.is_stale = self._clock(), True
+        for main, session in list(self._sessions.items()):
+            now = self._clock()
+            has_ended = now - session.changed >= self._idle
+            if has_ended:
+                del self._sessions[main]
+            if has_ended or (session.is_stale and now >= session.next_read):
+                yield from self._read(main, session, has_ended=has_ended)
+
+    def finish(self) -> Iterator[Trace]:
+        """Yield what was not sent of all sessions, because following ends."""
+        while self._sessions:
+            main, session = self._sessions.popitem()
+            yield from self._read(main, session, has_ended=True)
+
+    def _read(self, main: Path, session: _OpenSession, *, has_ended: bool) -> Iterator[Trace]:
+        started = self._clock()
+        self._archive.close()
+        try:
+            trace = TraceReader(self._archive, self._options, [main]).read(main)
+        except NotFound:  # deleted meanwhile
+            self._sessions.pop(main, None)
+            return
+        spans = [span for span in trace.spans if self._is_new(span, session, has_ended=has_ended)]
+        session.is_stale = False
+        session.next_read = self._clock() + _MAX_SHARE * (self._clock() - started)
+        if spans:
+            yield Trace(trace.session, trace.path, spans)
+
+    def _is_new(self, span: Span, session: _OpenSession, *, has_ended: bool) -> bool:
+        """Whether a span was not sent before, and has finished. If the session has ended, all of its spans have."""
+        if not span.is_finished and not has_ended:
+            return False
+        digest = digest_spans([span])
+        is_new = session.sent.get(span.span_id) != digest
+        session.sent[span.span_id] = digest
+        return is_new
+
+    def _main_of(self, transcript: Transcript) -> Path:
+        """The main transcript of the session that a transcript belongs to."""
+        if transcript.is_main or transcript.session is None:
+            return transcript.path
+        main = transcript.path
+        for folder in transcript.path.parents:
+            if folder.name == transcript.session:
+                main = folder.with_suffix(".jsonl")
+        return main if main.exists() else transcript.path
