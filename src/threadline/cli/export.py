@@ -17,6 +17,7 @@ import click
 from threadline.archive import Archive
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
+from threadline.cli.export_otlp import OTLP, export_traces, otlp_options, reject_otlp_options
 from threadline.cli.options import complete_with, home_option, project_option, since_option, until_option
 from threadline.cli.output import report_nothing
 from threadline.cli.resolve import open_archive, transcript_path
@@ -59,6 +60,7 @@ Examples:
   threadline export last --hide Acme --report hidden.json
   threadline export last --level metrics --format jsonl    no text
   threadline export last --format jsonl --no-redact    the unchanged lines
+  threadline export --format otlp --endpoint http://localhost:4318    all sessions as traces
 
 \b
 Exit codes: 0 success; 2 an error, or a secret was left (nothing is written).
@@ -84,7 +86,7 @@ def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: st
     "--format",
     "format_name",
     metavar="FORMAT",
-    help=f"{', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}. Default: the suffix of --out, or html.",
+    help=f"{', '.join(_FORMATS)} or {OTLP}. Default: the suffix of --out, or html.",
 )
 @click.option("--out", type=click.Path(), metavar="PATH", help="Output file or folder; - is standard output.")
 @click.option(
@@ -144,6 +146,7 @@ def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: st
     " UTC in files, so that they are the same on every machine.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON document.")
+@otlp_options
 @home_option
 def export(
     sessions: tuple[str, ...],
@@ -163,8 +166,17 @@ def export(
     replaced by placeholders, the same one everywhere for the same value. The result is checked again, and nothing is
     written if a secret remains. The same session always gives the same bytes. Several sessions as HTML become a site.
     """
+    is_otlp = format_name is not None and format_name.lower() == OTLP
+    if not is_otlp:
+        reject_otlp_options()
     with open_archive(homes) as archive:
-        mains = _find_sessions(archive, sessions, details)
+        is_whole = is_otlp and not sessions and not _filters(details)
+        mains = None if is_whole or details["follow"] else _find_sessions(archive, sessions, details)
+        if is_otlp and mains != []:
+            with _unwind_on_signals():
+                return export_traces(
+                    archive, mains, names=sessions, target=out, force=force, as_json=as_json, details=details
+                )
         if not mains:
             return report_nothing("No session matches. `threadline list` shows all sessions.")
         options = _build_options(format_name, out, site, details, has_several=len(mains) > 1)
@@ -230,7 +242,7 @@ def _find_sessions(archive: Archive, names: tuple[str, ...], details: dict[str, 
     Raises:
         BadQuery: there are neither names nor filters, or both.
     """
-    filters = {name: details[name] for name in ("project", "since", "until") if details[name] is not None}
+    filters = _filters(details)
     if names and filters:
         raise BadQuery(f"Name sessions or use --{next(iter(filters))}, not both.")
     if names:
@@ -240,6 +252,10 @@ def _find_sessions(archive: Archive, names: tuple[str, ...], details: dict[str, 
     time = TimeRange.parse(details["since"], details["until"], tz=details["tz"])
     matches = archive.sessions(SessionFilter(project=details["project"], since=time.since, until=time.until)).sessions
     return [session.path for session in matches]
+
+
+def _filters(details: dict[str, Any]) -> dict[str, Any]:
+    return {name: details[name] for name in ("project", "since", "until") if details[name] is not None}
 
 
 def _build_options(
@@ -285,7 +301,7 @@ def parse_format(name: str | None, out: str | None, *, has_several: bool) -> Exp
     form = name.lower() if name is not None else _format_of_suffix(out, has_several=has_several)
     form = _SUFFIX_ALIASES.get(form, form)
     if form not in _FORMATS:
-        raise BadQuery(f"Unknown format {name!r}. Formats: {', '.join(_FORMATS)}.")
+        raise BadQuery(f"Unknown format {name!r}. Formats: {', '.join(_FORMATS)}, {OTLP}.")
     return ExportFormat(form)
 
 

@@ -5,6 +5,9 @@ for leaks. They are in a staging folder then; `put_in_place` copies them to dest
 accepted. `load_settings` reads what the user wants hidden, and `write_report` records what was redacted.
 
 `render_digest_file` does the same for a digest.
+
+`TraceReader` reads sessions as OpenTelemetry traces, `OtlpSender` sends them and `OtlpWriter` writes them; the package
+`otlp` describes them.
 """
 
 from __future__ import annotations
@@ -24,6 +27,12 @@ if TYPE_CHECKING:
         write_report,
     )
     from threadline.export.formats import ExportFormat
+    from threadline.export.leak_check import UnsafeExport
+    from threadline.export.otlp.encoding import OtlpWriter
+    from threadline.export.otlp.follow import TraceFollower
+    from threadline.export.otlp.reader import Trace, TraceOptions, TraceReader
+    from threadline.export.otlp.sender import Endpoint, OtlpSender, SentTraces
+    from threadline.export.otlp.spans import Span
     from threadline.export.output import check_destinations, protected_folders, put_in_place, safe_name, write_output
     from threadline.export.redacted_copies import list_session_files, total_transcript_size
     from threadline.export.redaction_settings import load_settings
@@ -41,6 +50,12 @@ __getattr__ = lazy_exports(
             "write_report",
         ],
         "formats": ["ExportFormat"],
+        "leak_check": ["UnsafeExport"],
+        "otlp.encoding": ["OtlpWriter"],
+        "otlp.follow": ["TraceFollower"],
+        "otlp.reader": ["Trace", "TraceOptions", "TraceReader"],
+        "otlp.sender": ["Endpoint", "OtlpSender", "SentTraces"],
+        "otlp.spans": ["Span"],
         "output": ["check_destinations", "protected_folders", "put_in_place", "safe_name", "write_output"],
         "redacted_copies": ["list_session_files", "total_transcript_size"],
         "redaction_settings": ["load_settings"],

@@ -7,25 +7,3 @@ A session is a trace: `invoke_agent` spans for the main agent and its subagents,
 `OtlpWriter` writes them to a file as OTLP/JSON lines. `SentTraces` remembers what was sent, so that a backfill can be
 resumed. `TraceFollower` returns spans of running sessions as they finish.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from threadline.lazy import lazy_exports
-
-if TYPE_CHECKING:
-    from threadline.export.otlp.encoding import OtlpWriter
-    from threadline.export.otlp.follow import TraceFollower
-    from threadline.export.otlp.reader import Trace, TraceOptions, TraceReader
-    from threadline.export.otlp.sender import Endpoint, OtlpSender, SentTraces
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "encoding": ["OtlpWriter"],
-        "follow": ["TraceFollower"],
-        "reader": ["Trace", "TraceOptions", "TraceReader"],
-        "sender": ["Endpoint", "OtlpSender", "SentTraces"],
-    },
-)

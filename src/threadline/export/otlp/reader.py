@@ -6,7 +6,7 @@ is what `threadline usage --session` reports, and the sum over all traces what `
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from threadline.errors import BadQuery
 from threadline.export.exporter import make_staging_folder
-from threadline.export.leak_check import UnsafeExport, find_leftovers, raise_if_unsafe
+from threadline.export.leak_check import find_leftovers, raise_if_unsafe
 from threadline.export.otlp import conventions as names
 from threadline.export.otlp.content import Content, NameRedactor
 from threadline.export.otlp.spans import Span, trace_key
@@ -42,7 +42,13 @@ class TraceOptions(Struct, frozen=True):
     content: bool = False
     thinking: bool = True
     settings: Settings | None = Settings()
-    turns: TurnRange = TurnRange()
+    first_turn: int | None = None
+    last_turn: int | None = None
+
+    @property
+    def turns(self) -> TurnRange:
+        """The turns to export."""
+        return TurnRange(self.first_turn, self.last_turn)
 
 
 class Trace(Struct, frozen=True):
@@ -66,14 +72,6 @@ class TraceReader:
         sessions = [session.path for session in self._archive.sessions().sessions]
         unlisted = [row.transcripts[0] for row in self._spending.unlisted(sessions)]
         return [*unlisted, *reversed(sessions)]
-
-    def read_all(self, mains: Sequence[Path]) -> Iterator[Trace | UnsafeExport]:
-        """Read sessions one after another; an error if a session's content could not be redacted."""
-        for main in mains:
-            try:
-                yield self.read(main)
-            except UnsafeExport as error:
-                yield error
 
     def read(self, main: Path) -> Trace:
         """Read one session.
@@ -123,7 +121,7 @@ class TraceReader:
         transcripts = self._own_transcripts(transcript, main)
         own, shared = self._charges(session, transcripts)
         folder = transcript.folder if transcript is not None else main.absolute().parent.name
-        id_ = str(session.id or main.stem)
+        id_ = self._unlisted_id(transcript) or str(session.id or main.stem)
         return SessionFacts(
             session,
             own,
@@ -150,6 +148,13 @@ class TraceReader:
                 raise BadQuery(f"{str(main)!r} is an agent's transcript. Export its session: its agents are included.")
         return tuple(map(str, paths))
 
+    def _unlisted_id(self, transcript: Transcript | None) -> str | None:
+        """The session that a transcript without a main transcript is counted for."""
+        if transcript is None or transcript.path in self._spending.transcripts:
+            return None
+        rows = self._spending.unowned
+        return next((row.session for row in rows if transcript.path in row.transcripts and row.session), None)
+
     def _charges(
         self, session: Session, transcripts: Collection[str] | None
     ) -> tuple[Sequence[Charge], Sequence[Charge]]:
@@ -167,7 +172,7 @@ class TraceReader:
         if transcript is None:
             return key
         if not transcript.is_main:
-            return f"{key}\0{transcript.path.stem}"
+            return f"{key}\0{transcript.path.relative_to(transcript.home.path)}"
         first = self._first_mains[key]
         return key if first == transcript else f"{key}\0{transcript.home.name}\0{transcript.folder}"
 

@@ -15,6 +15,7 @@ from threadline.model.places import is_uuid
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_LATEST = 2**63 - 1
 _TRACE_ID_BYTES, _SPAN_ID_BYTES = 16, 8
 _MAX_BATCH_SPANS = 512
 _MAX_BATCH_BYTES = 2 * 1024 * 1024
@@ -83,8 +84,8 @@ def _hash(size: int, *parts: str) -> bytes:
 
 
 def to_nanoseconds(moment: datetime) -> int:
-    """A time in nanoseconds since 1970; 0 for earlier times."""
-    return max(0, (moment - _EPOCH) // _MICROSECOND * 1000)
+    """A time in nanoseconds since 1970; the nearest that OTLP can encode for times before 1970 and after 2262."""
+    return min(max(0, (moment - _EPOCH) // _MICROSECOND * 1000), _LATEST)
 
 
 def split_batches(spans: Iterable[Span]) -> Iterator[list[Span]]:
