@@ -38,11 +38,13 @@ _NAME = re.compile(r"[a-z_][a-z_0-9]*")
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_name_of_the_library_exists(page: Path) -> None:
-    """Whatever is called `threadline.x` in text or code is exported, or is a package."""
+    """Whatever is called `threadline.x` in text or code is exported, a package, or an attribute of spans."""
     names = set(_ATTRIBUTE.findall(page.read_text()))
     packages = {path.parent.name for path in (ROOT / "src/threadline").glob("*/__init__.py")}
     modules = {path.stem for path in (ROOT / "src/threadline").glob("*.py")}
-    known = {*threadline.__all__, "__all__", "__version__", *packages, *modules}
+    conventions = (ROOT / "src/threadline/export/otlp/conventions.py").read_text()
+    span_attributes = set(re.findall(r'"threadline\.(\w+)', conventions))
+    known = {*threadline.__all__, "__all__", "__version__", *packages, *modules, *span_attributes}
     assert names - known == set()
 
 

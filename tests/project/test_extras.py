@@ -17,7 +17,12 @@ from threadline.extras import adapt_install_command
 
 ROOT = Path(__file__).parents[2]
 DEVELOPMENT = {"test", "bench", "oracle"}
-DISTRIBUTIONS = {"re2": "google-re2", "markdown_it": "markdown-it-py", "age": "pyrage", "opentelemetry": "opentelemetry-proto"}
+DISTRIBUTIONS = {
+    "re2": "google-re2",
+    "markdown_it": "markdown-it-py",
+    "age": "pyrage",
+    "opentelemetry": "opentelemetry-proto",
+}
 """The distribution of each module, or the word for it in a hint, if the names differ."""
 WEB = {"starlette", "uvicorn", "markupsafe", "markdown-it-py", "pygments"}
 HINT = re.compile(r"threadline\[([\w-]+)\]")

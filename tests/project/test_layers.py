@@ -78,7 +78,10 @@ def test_no_module_executes_data() -> None:
 
 
 def test_only_servers_use_the_network() -> None:
-    """Only `web` and `mcp` may listen, and no module imports a network client (hostile.md, rule 6 of the design)."""
+    """Only `web` and `mcp` may listen, and no module imports a network client (hostile.md, rule 6 of the design).
+
+    The exception sends traces to the address that the user names.
+    """
     clients = {
         "urllib.request",
         "http.client",
@@ -93,6 +96,8 @@ def test_only_servers_use_the_network() -> None:
     network = {"socket", "socketserver", "ssl", "http", "asyncio"}
     for path, nodes in source_nodes().items():
         imported = {name for node in nodes for name in _imports(node)}
+        if path.relative_to(SOURCE).as_posix() == "export/otlp/sender.py":
+            continue
         assert not imported & clients, path
         # The SDK calls the session store with `await`.
         allowed = {"asyncio"} if path.name == "store.py" and path.parent == SOURCE else set()

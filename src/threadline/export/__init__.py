@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from threadline.export.otlp.follow import TraceFollower
     from threadline.export.otlp.reader import Trace, TraceOptions, TraceReader
     from threadline.export.otlp.sender import Endpoint, OtlpSender, SentTraces
-    from threadline.export.otlp.spans import Span
+    from threadline.export.otlp.spans import Span, SpanKind
     from threadline.export.output import check_destinations, protected_folders, put_in_place, safe_name, write_output
     from threadline.export.redacted_copies import list_session_files, total_transcript_size
     from threadline.export.redaction_settings import load_settings
@@ -55,7 +55,7 @@ __getattr__ = lazy_exports(
         "otlp.follow": ["TraceFollower"],
         "otlp.reader": ["Trace", "TraceOptions", "TraceReader"],
         "otlp.sender": ["Endpoint", "OtlpSender", "SentTraces"],
-        "otlp.spans": ["Span"],
+        "otlp.spans": ["Span", "SpanKind"],
         "output": ["check_destinations", "protected_folders", "put_in_place", "safe_name", "write_output"],
         "redacted_copies": ["list_session_files", "total_transcript_size"],
         "redaction_settings": ["load_settings"],

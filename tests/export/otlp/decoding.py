@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import io
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -14,8 +16,7 @@ from google.protobuf.json_format import Parse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from threadline.archive import Archive
-from threadline.export import Span, TraceOptions, TraceReader
-from threadline.export.otlp.encoding import ProtobufCodec, encode_json
+from threadline.export import OtlpWriter, Span, TraceOptions, TraceReader
 from threadline.model.ledger import Sum, sum_amounts
 from threadline.model.places import is_uuid
 
@@ -59,8 +60,6 @@ def decode_json(line: str) -> list[DecodedSpan]:
 
 
 def _base64(digits: str) -> str:
-    import base64  # noqa: PLC0415 - the only use
-
     return base64.b64encode(bytes.fromhex(digits)).decode()
 
 
@@ -128,10 +127,10 @@ def read_traces(archive: Archive, options: TraceOptions | None = None) -> dict[s
 
 
 def encode_and_decode(spans: list[Span]) -> list[DecodedSpan]:
-    """The spans as a consumer sees them; both encodings say the same."""
-    decoded = decode_protobuf(gzip.compress(ProtobufCodec().encode(spans), compresslevel=0))
-    assert decode_json(encode_json(spans).decode()) == decoded
-    return decoded
+    """The spans as a reader of the file sees them."""
+    file = io.BytesIO()
+    OtlpWriter(file).send(spans)
+    return [span for line in file.getvalue().decode().splitlines() for span in decode_json(line)]
 
 
 def check_traces(archive: Archive) -> list[DecodedSpan]:

@@ -7,18 +7,17 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.export.otlp.decoding import sum_spans
+from tests.export.otlp.decoding import encode_and_decode, sum_spans
 from tests.export.otlp.receiver import Receiver, receive
 
 from threadline import archive as archives
 from threadline.errors import BadQuery, Error
-from threadline.export import Endpoint, OtlpSender, SentTraces, Span, TraceOptions, TraceReader
-from threadline.export.otlp.spans import SpanKind, span_id, split_batches, trace_id
+from threadline.export import Endpoint, OtlpSender, SentTraces, Span, SpanKind, TraceOptions, TraceReader
 
 
 def _make_spans(count: int, text: str = "") -> list[Span]:
     return [
-        Span(trace_id("s"), span_id("s", "chat", str(at)), None, "chat m", SpanKind.CLIENT, 1, 2, {"text": text})
+        Span(b"t" * 16, at.to_bytes(8, "big"), None, "chat m", SpanKind.CLIENT, 1, 2, {"text": text})
         for at in range(count)
     ]
 
@@ -47,9 +46,13 @@ def test_backfill_arrives_complete_and_twice_is_once(demo_home: Path) -> None:
         archive.open_index()
         reader = TraceReader(archive, TraceOptions())
         sender = _sender(receiver)
+        written = []
         for path in reader.list_all():
-            sender.send(reader.read(path).spans)
+            spans = reader.read(path).spans
+            sender.send(spans)
+            written += encode_and_decode(spans)
         first = receiver.stored
+        assert list(first.values()) == written, "both encodings say the same"
         assert sum_spans(first.values()) == archive.ledger().total
         assert sender.spans == len(first) == len(receiver.spans)
         again = TraceReader(archive, TraceOptions())
@@ -73,10 +76,13 @@ def test_requests_are_compressed_protobuf_with_headers() -> None:
 
 
 def test_batches_are_bounded() -> None:
-    """A batch has at most 512 spans and about 2 MB; every span is in one batch, in order."""
-    assert [len(batch) for batch in split_batches(_make_spans(1100))] == [512, 512, 76]
-    large = _make_spans(5, "x" * 1_500_000)
-    assert [len(batch) for batch in split_batches(large)] == [1] * 5
+    """A request has at most 512 spans and about 2 MB; every span is sent once, in order."""
+    with receive() as receiver:
+        sender = _sender(receiver)
+        sender.send(_make_spans(1100))
+        sender.send(_make_spans(3, "x" * 1_500_000))
+        assert [len(batch) for batch in receiver.batches] == [512, 512, 76, 1, 1, 1]
+        assert [int(span.id, 16) for span in receiver.spans[:1100]] == list(range(1100))
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])

@@ -105,9 +105,9 @@ class ProtobufCodec:
             from opentelemetry.proto.collector.trace.v1 import trace_service_pb2  # noqa: PLC0415 - the extra `otlp`
             from opentelemetry.proto.common.v1 import common_pb2  # noqa: PLC0415 - the same
             from opentelemetry.proto.trace.v1 import trace_pb2  # noqa: PLC0415 - the same
-        except ModuleNotFoundError as error:
+        except ModuleNotFoundError:
             raise Missing(
-                f"Sending traces needs {error.name}, which is not installed. Run: pip install 'threadline[otlp]'"
+                "Sending traces needs opentelemetry-proto, which is not installed. Run: pip install 'threadline[otlp]'"
             ) from None
         self._service: ModuleType = trace_service_pb2
         self._common: ModuleType = common_pb2

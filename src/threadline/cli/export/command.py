@@ -17,7 +17,7 @@ import click
 from threadline.archive import Archive
 from threadline.cli import EXIT_OK
 from threadline.cli import output as out
-from threadline.cli.export_otlp import OTLP, export_traces, otlp_options, reject_otlp_options
+from threadline.cli.export.traces import OTLP, export_traces, otlp_options, reject_otlp_options
 from threadline.cli.options import complete_with, home_option, project_option, since_option, until_option
 from threadline.cli.output import report_nothing
 from threadline.cli.resolve import open_archive, transcript_path
