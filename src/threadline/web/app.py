@@ -38,6 +38,7 @@ from threadline.web.pages.insight import waste_page, why_page
 from threadline.web.pages.keys import keys_page
 from threadline.web.pages.lists import calls_page, files_page
 from threadline.web.pages.outcomes import outcomes_page
+from threadline.web.pages.reports import blocks_page, errors_page, history_page, todos_page
 from threadline.web.pages.search import search_page
 from threadline.web.pages.sessions import palette_page, sessions_page
 from threadline.web.pages.tools import tools_page
@@ -106,6 +107,9 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(urls.OUTCOMES, outcomes_page, needs_homes=True),
     PageRoute(urls.TOOLS, tools_page, needs_homes=True),
     PageRoute(urls.DIGEST, digest_page, needs_homes=True),
+    PageRoute(urls.ERRORS, errors_page, needs_homes=True),
+    PageRoute(urls.BLOCKS, blocks_page, needs_homes=True),
+    PageRoute(urls.HISTORY, history_page, needs_homes=True),
     PageRoute(urls.DOCTOR, doctor_page),
     PageRoute(urls.KEYS, keys_page),
     PageRoute(urls.PALETTE, palette_page, needs_homes=True),
@@ -128,6 +132,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(f"{_SESSION}/context/{{anchor}}", context_page),
     PageRoute(f"{_SESSION}/related", related_page),
     PageRoute(f"{_SESSION}/notes", notes_page),
+    PageRoute(f"{_SESSION}/todos", todos_page),
     PageRoute(f"{_SESSION}/share", share_page),
     PageRoute(f"{_SESSION}/share/file", share_file_page),
     PageRoute(f"{_SESSION}/why", session_why_page),

@@ -9,7 +9,7 @@ from re import findall
 import pytest
 from tests import transcripts
 from tests.web.client import Client
-from tests.web.pages.requests import ask, data, parse_page
+from tests.web.pages.requests import NOW, ask, data, parse_page
 
 import threadline
 from threadline.archive import Archive
@@ -120,3 +120,55 @@ def test_an_empty_archive_says_where_it_looked(tmp_path: Path) -> None:
         page = parse_page(archive, "/")
     assert str(tmp_path / "home") in page.words
     assert "threadline demo" in page.words
+
+
+@pytest.mark.parametrize("by", ["project", "session", "tool", "model", "branch"])
+def test_the_usage_chart_follows_the_grouping(demo: Archive, by: str) -> None:
+    """The chart is stacked by the chosen key; times are stacked by model."""
+    words = parse_page(demo, f"/usage?since=all&by={by}").words
+    assert f"by {'week' if 'by week and' in words else 'day' if 'by day and' in words else 'month'} and {by}" in words
+
+
+def test_the_usage_chart_ends_with_the_data(demo: Archive) -> None:
+    """Without a start, columns end with the last usage, and the axis has short dates."""
+    html = parse_page(demo, "/usage?since=all&by=month&tz=UTC").html
+    newest = max(row.keys["month"] for row in demo.ledger().by("month") if row.keys["month"][:1].isdigit())
+    labels = findall(r'class="label middle" aria-hidden="true">([^<]+)</text>', html)
+    assert labels
+    assert not any(label[:1].isdigit() for label in labels)
+    assert f"to {newest};" in html
+
+
+def test_five_groupings_come_first(demo: Archive) -> None:
+    """The other keys are folded."""
+    html = parse_page(demo, "/usage").html
+    first, _, folded = html.partition("more-keys")
+    assert [key for key in ("day", "project", "session", "model", "tool") if f">{key}</a>" not in first] == []
+    assert ">service-tier</a>" not in first
+    assert ">service-tier</a>" in folded
+
+
+def test_the_treemap_adds_up(demo: Archive) -> None:
+    """Projects and their sessions are rectangles that lead on."""
+    page = parse_page(demo, "/usage?since=all")
+    assert "Amount by project and session" in page.words
+    assert any("/why" in link and link.startswith("/session/") for link in page.links)
+
+
+def test_calls_can_be_sorted_by_duration(demo: Archive) -> None:
+    """The slowest come first, and none is lost."""
+    calls = data(ask(demo, "/calls?sort=duration&limit=500"))["calls"]
+    durations = (
+        [call["seconds"] or 0 for call in calls] if "seconds" in calls[0] else [call["duration"] or 0 for call in calls]
+    )
+    assert [float(value) for value in durations] == sorted((float(value) for value in durations), reverse=True)
+
+
+def test_reports_of_the_terminal_are_pages(demo: Archive) -> None:
+    """Errors, windows and prompt history are those of the archive."""
+    errors = data(ask(demo, "/errors?since=all&limit=500"))
+    assert errors["total"] == len(list(demo.errors()))
+    windows = [window for window in demo.ledger().windows(now=NOW) if not window.is_gap]
+    assert data(ask(demo, "/blocks"))["total"] == len(windows)
+    prompts = data(ask(demo, "/history?limit=3"))["prompts"]
+    assert [prompt["text"] for prompt in prompts] == [prompt.text for prompt in demo.history(limit=3)]

@@ -22,11 +22,12 @@ MAX_PARTS = 8
 
 
 class Bar(Struct, frozen=True):
-    """A column: its name, the values of its parts in order, and its link."""
+    """A column: its name, the values of its parts in order, and its link. `label` is its name on the axis."""
 
     name: str
     parts: Sequence[float]
     href: str | None = None
+    label: str = ""
 
     @property
     def total(self) -> float:
@@ -110,7 +111,9 @@ def _bar_labels(columns: Sequence[Bar]) -> Iterator[Markup]:
     pitch = _bar_pitch(columns)
     every = max(1, -int(-_LABEL_WIDTH // pitch))
     for at in range(0, len(columns), every):
-        yield svg_text(_BARS_LEFT + at * pitch + pitch / 2, _BARS_HEIGHT - 6, columns[at].name, "label middle")
+        yield svg_text(
+            _BARS_LEFT + at * pitch + pitch / 2, _BARS_HEIGHT - 6, columns[at].label or columns[at].name, "label middle"
+        )
 
 
 def _bar_legend(parts: Sequence[str]) -> Markup:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import tzinfo
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 from threadline.errors import BadQuery
 from threadline.model.call_summary import summarize_call
 from threadline.model.calls import Outcome
-from threadline.model.text import count, format_duration
+from threadline.model.text import count, format_duration, format_percent
+from threadline.model.times import zone_name
 from threadline.render import shorten, visible
 from threadline.render.html import (
     EMPTY,
@@ -22,6 +23,7 @@ from threadline.render.html import (
     join,
     project_link,
     render_table,
+    share_bar,
     time_element,
     time_zone_note,
 )
@@ -34,7 +36,7 @@ from threadline.web.urls import entry_url
 if TYPE_CHECKING:
     from threadline.archive import Archive
     from threadline.index import FileTouch
-    from threadline.model.calls import ListedCall, ListedFile
+    from threadline.model.calls import ListedCall, ListedFile, ToolGroup
     from threadline.web.request import PageRequest
 
 _ROWS_PER_PAGE = 100
@@ -56,6 +58,15 @@ _FILE_COLUMNS = (
     Column("Writes", "number"),
     Column("Session", "title"),
     Column("Project", "path"),
+)
+_CALL_SORTS = ("time", "tool", "duration")
+_MAX_STRIP_TOOLS = 12
+_STRIP_COLUMNS = (
+    Column("Tool", "title"),
+    Column("Calls", "number"),
+    Column("Failed", "share"),
+    Column("Median", "number"),
+    Column("95th percentile", "number"),
 )
 _HOW = {"outside": "changed outside Claude"}
 _TOUCH_COLUMNS = (Column("When", "when"), Column("How"), Column("Session", "title"), Column("By"))
@@ -93,7 +104,8 @@ def calls_page(request: PageRequest) -> Page:
     if unknown is not None:
         raise BadQuery(f"outcome={shorten(unknown, 40)!r} must be one of {', '.join(Outcome)}.")
     since, until = request.time_range()
-    calls = archive.calls(
+    sort = request.choice("sort", _CALL_SORTS, "time")
+    found = archive.calls(
         tools=tools,
         exact_tools=request.flag("exact_tools"),
         outcomes=outcomes,
@@ -101,17 +113,35 @@ def calls_page(request: PageRequest) -> Page:
         project=request.text("project"),
         since=since,
         until=until,
-        limit=shown.stop,
-    )[shown.after :]
+        limit=shown.stop if sort == "time" else None,
+    )
+    calls: Sequence[ListedCall] = list(found)
+    if sort == "duration":
+        calls = sorted(calls, key=lambda call: call.duration or timedelta(), reverse=True)
+    elif sort == "tool":
+        calls = sorted(calls, key=lambda call: call.tool.casefold())
+    calls = calls[shown.after : shown.stop]
     more = len(calls) > shown.limit
     calls = calls[: shown.limit]
     titles = archive.titles({str(call.session) for call in calls if call.session is not None})
     summaries = {call: summarize_call(call.tool, archive.call_input(call)) for call in calls}
     main = join(
         (
-            el("div", el("h1", "Calls"), time_zone_note(zone), class_="head"),
-            filter_form(request, _call_fields(request), preserve=("limit",)),
-            _call_table(calls, summaries, titles, zone)
+            el(
+                "div",
+                el("h1", "Calls"),
+                facts_row(
+                    (
+                        f"times in {zone_name(zone)}",
+                        el("a", "Errors, with those of the API", href=urls.build_url(urls.ERRORS)),
+                        el("a", "All tools", href=urls.build_url(urls.TOOLS)),
+                    )
+                ),
+                class_="head",
+            ),
+            filter_form(request, _call_fields(request), preserve=("limit", "sort")),
+            _tool_strip(request, tools),
+            _call_table(request, calls, summaries, titles, sort)
             if calls
             else el("p", visible(_explain_no_calls(archive, tools)), class_="nothing"),
             pager(request, shown, len(calls), None, more=more),
@@ -126,10 +156,56 @@ def calls_page(request: PageRequest) -> Page:
 
 
 def _call_table(
-    calls: list[ListedCall], summaries: Mapping[ListedCall, str], titles: Mapping[str, str], zone: tzinfo
+    request: PageRequest,
+    calls: Sequence[ListedCall],
+    summaries: Mapping[ListedCall, str],
+    titles: Mapping[str, str],
+    sort: str,
 ) -> Child:
-    rows = [_call_row(call, summaries[call], titles, zone) for call in calls]
-    return render_table("Calls", _CALL_COLUMNS, rows, kind="list calls", heading=2, hidden_caption=True)
+    rows = [_call_row(call, summaries[call], titles, request.zone()) for call in calls]
+    sorts = {"When": "time", "Tool": "tool", "Took": "duration"}
+    columns = [
+        Column(_sort_link(request, str(column.name), sorts[str(column.name)], sort), column.kind)
+        if str(column.name) in sorts
+        else column
+        for column in _CALL_COLUMNS
+    ]
+    return render_table("Calls", columns, rows, kind="list calls", heading=2, hidden_caption=True)
+
+
+def _sort_link(request: PageRequest, label: str, name: str, sort: str) -> Child:
+    url = request.url_with(sort=name if name != "time" else None, after=None)
+    return el("a", label, href=url, aria_current="true" if name == sort else None, title=f"Sort by {name}")
+
+
+def _tool_strip(request: PageRequest, tools: Sequence[str]) -> Child:
+    """Calls, failures and durations of the tools that are called most, unless the list is about one of them."""
+    archive = request.archive
+    if tools or not request.pool.insight.is_stored(archive):
+        return EMPTY
+    filters = (request.text("project"), request.text("session"), request.text("since"), request.text("until"))
+
+    def compute() -> list[ToolGroup]:
+        since, until = request.time_range()
+        return list(archive.tools("tool", project=filters[0], session=filters[1], since=since, until=until))[
+            :_MAX_STRIP_TOOLS
+        ]
+
+    groups = request.cached("tool strip", compute, *filters)
+    rows = [
+        [
+            el("a", shorten(group.key, 50), href=request.url_with(tool=group.key, after=None)),
+            f"{group.calls:,}",
+            [share_bar(group.failure_rate), format_percent(group.failure_rate)] if group.failure_rate else "",
+            *(
+                format_duration(timedelta(seconds=value)) if value is not None else ""
+                for value in (group.median, group.p95)
+            ),
+        ]
+        for group in groups
+    ]
+    table = render_table("Most called tools", _STRIP_COLUMNS, rows, kind="list figures", hidden_caption=True)
+    return folded_table("Failure rates and durations by tool", table) if rows else EMPTY
 
 
 def _call_row(call: ListedCall, summary: str, titles: Mapping[str, str], zone: tzinfo) -> TableRow:

@@ -49,6 +49,7 @@ def search_page(request: PageRequest) -> Page:
             (
                 el("h1", "Search", class_="visually-hidden"),
                 _search_form(request, ""),
+                facts_row([el("a", "Prompt history", href=urls.build_url(urls.HISTORY)), "also of deleted sessions"]),
                 saved_searches_list(annotations := read_or_none(), urls.SEARCH),
                 _syntax_help(is_open=True),
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,10 @@ from threadline.render.html import (
     Child,
     Column,
     TableRow,
+    Tile,
     amount_element,
     bar_chart,
+    draw_treemap,
     el,
     facts_row,
     figures_row,
@@ -56,12 +58,15 @@ if TYPE_CHECKING:
 _DAY = timedelta(days=1)
 _TIME_KEYS = frozenset({"day", "week", "month"})
 _KEYS = (*KEY_DESCRIPTIONS, *SESSION_KEY_DESCRIPTIONS)
+_MAIN_KEYS = ("day", "project", "session", "model", "tool")
+"""The keys that are offered first."""
 _NO_PAGE = "Other sessions refer to this one, but its transcript does not exist."
 _FIGURE_COLUMNS = ("Charges", "Input", "Output", "Cache write", "Cache read", "Amount")
 _MAX_ROWS = 2000
 _MAX_DAYS, _MAX_WEEKS = 120, 120
 _MAX_COLUMNS = 600
-_OTHER_MODELS = "others"
+_OTHERS = "others"
+_MAX_PROJECT_TILES, _MAX_SESSION_TILES = 14, 24
 _WHOLE_DOLLARS_FROM = 100
 
 MEASURES: dict[str, Callable[[Row], Decimal | int]] = {
@@ -91,14 +96,17 @@ class UsageFilter(Struct, frozen=True):
 class UsageAnswer(Struct, frozen=True):
     """What the page shows. It holds nothing of the ledger, so it can be cached.
 
-    `prompts` are those of turns, by session and turn. `parts` are sums by `unit` of time and model, for the chart.
+    `prompts` are those of turns, by session and turn. `parts` are sums by `unit` of time and `part_key`, for the chart;
+    `shares` are those of the treemap.
     `openable` are the sessions among the rows that have a page. `left_out` is the number of rows beyond the limit.
     """
 
     rows: Rows
     total: Sum
     unit: str
+    part_key: str
     parts: tuple[Row, ...]
+    shares: tuple[Row, ...]
     titles: Mapping[str, str]
     prompts: Mapping[tuple[str, str], str]
     openable: frozenset[str]
@@ -128,12 +136,18 @@ def usage_page(request: PageRequest) -> Page:
     budgets = [] if is_part else current_budgets(request)
     main = join(
         (
-            el("div", el("h1", "Usage"), facts_row(period.describe(zone)), class_="head"),
+            el(
+                "div",
+                el("h1", "Usage"),
+                facts_row((*period.describe(zone), el("a", "Five-hour windows", href=urls.build_url(urls.BLOCKS)))),
+                class_="head",
+            ),
             _choices(request, keys, measure, period),
             filter_form(request, list(_fields(request)), preserve=("by", "measure", "limit", "exact_tools")),
             _totals_block(usage.total),
             budget_list(budgets),
             el("section", render_usage_chart(usage, usage_filter, measure, zone), class_="block"),
+            _treemap_block(request, usage),
             el("section", render_usage_table(request, usage, keys), class_="block"),
             el("ul", [el("li", visible(note)) for note in usage.notes], class_="notes") if usage.notes else EMPTY,
         )
@@ -194,14 +208,19 @@ def _parse_filter(request: PageRequest, keys: tuple[str, ...], period: Period) -
 
 
 def _choices(request: PageRequest, keys: tuple[str, ...], measure: str, period: Period) -> Child:
-    groups = [
-        choice_chip(request.url_with(by=key), key, is_chosen=keys == _complete_keys(request, (key,))) for key in _KEYS
-    ]
+    chips = {
+        key: choice_chip(request.url_with(by=key), key, is_chosen=keys == _complete_keys(request, (key,)))
+        for key in _KEYS
+    }
+    others = [key for key in _KEYS if key not in _MAIN_KEYS]
+    is_other = any(keys == _complete_keys(request, (key,)) for key in others)
+    more = el("details", el("summary", "more"), [chips[key] for key in others], class_="more-keys", open=is_other)
+    groups = [*(chips[key] for key in _MAIN_KEYS), more]
     measures = [choice_chip(request.url_with(measure=name), name, is_chosen=name == measure) for name in MEASURES]
     return el(
         "div",
         period_chips(request, period),
-        el("p", el("span", "By", class_="label"), groups, class_="chips"),
+        el("div", el("span", "By", class_="label"), groups, class_="chips"),
         el("p", el("span", "Chart", class_="label"), measures, class_="chips"),
         class_="links",
     )
@@ -243,19 +262,28 @@ def compute_usage(request: PageRequest, usage_filter: UsageFilter) -> UsageAnswe
         exact_tools=usage_filter.exact_tools,
     )
     unit = choose_unit(keys[0], [row.keys["day"] for row in ledger.by("day", zone=zone)], usage_filter.today)
+    part_key = keys[0] if keys[0] in KEY_DESCRIPTIONS and keys[0] not in _TIME_KEYS | {"hour"} else "model"
+    shares = ledger.by("project", "session").rows if usage_filter.session is None else ()
     sessions = {row.keys["session"] for row in report.rows} if "session" in keys else set()
+    titled = sessions | {row.keys["session"] for row in _largest(shares, _MAX_SESSION_TILES * 4)}
     return UsageAnswer(
         rows=report.rows,
         total=report.total,
         unit=unit,
-        parts=ledger.by(unit, "model", zone=zone).rows,
-        titles=archive.titles(sessions) if sessions else {},
+        part_key=part_key,
+        parts=ledger.by(unit, part_key, zone=zone).rows,
+        shares=tuple(shares),
+        titles=archive.titles(titled) if titled else {},
         prompts=report.prompts,
         openable=frozenset(_sessions_with_page(request, archive, sessions)) if sessions else frozenset(),
         notes=tuple(usage_notes(report)),
         left_out=report.left_out,
         document=usage_document(report),
     )
+
+
+def _largest(rows: Iterable[Row], most: int) -> list[Row]:
+    return sorted(rows, key=lambda row: (-(row.amount or 0), *row.keys.values()))[:most]
 
 
 def _session_keys(archive: Archive, ledger: Ledger, keys: Collection[str]) -> dict[str, Key]:
@@ -362,27 +390,103 @@ def choose_unit(key: str, days: Sequence[str], today: date) -> str:
 def render_usage_chart(usage: UsageAnswer, usage_filter: UsageFilter, measure: str, zone: tzinfo) -> Child:
     """Render the chart and its table."""
     measure_of = MEASURES[measure]
-    models: dict[str, float] = {}
+    values: dict[str, float] = {}
     columns: dict[str, dict[str, float]] = {}
     for row in usage.parts:
-        model, value = row.keys["model"], float(measure_of(row))
-        models[model] = models.get(model, 0) + value
-        columns.setdefault(row.keys[usage.unit], {})[model] = value
-    ordered = sorted((model for model in models if models[model] > 0), key=lambda model: (-models[model], model))
+        part, value = row.keys[usage.part_key], float(measure_of(row))
+        values[part] = values.get(part, 0) + value
+        columns.setdefault(row.keys[usage.unit], {})[part] = value
+    ordered = sorted((part for part in values if values[part] > 0), key=lambda part: (-values[part], part))
     if not ordered:
         return el("p", "Nothing to show: there is no usage in this range, or its price is unknown.", class_="nothing")
     separate = ordered[: MAX_PARTS - 1] if len(ordered) > MAX_PARTS else ordered
     others = ordered[len(separate) :]
     names = _column_names(sorted(name for name in columns if name[:1].isdigit()), usage.unit, usage_filter, zone)
     bars = [
-        Bar(name, _bar_parts(columns.get(name, {}), separate, others), _column_url(name, usage.unit, usage_filter))
+        Bar(
+            name,
+            _bar_parts(columns.get(name, {}), separate, others),
+            _column_url(name, usage.unit, usage_filter),
+            _axis_label(name, usage.unit, names[-1]),
+        )
         for name in names
     ]
-    parts = [*(shorten(short_model_name(model), 40) for model in separate), *([_OTHER_MODELS] if others else [])]
-    title = f"{measure.capitalize()} by {usage.unit} and model"
+    parts = [*(_part_name(usage, part) for part in separate), *([_OTHERS] if others else [])]
+    title = f"{measure.capitalize()} by {usage.unit} and {usage.part_key}"
     return el("h2", title), bar_chart(
         "spent", title, parts, bars, format_amount if measure == "amount" else _format_count
     )
+
+
+def _part_name(usage: UsageAnswer, part: str) -> str:
+    """The name of a part in the legend."""
+    match usage.part_key:
+        case "model":
+            return shorten(short_model_name(part), 40)
+        case "session":
+            return shorten(usage.titles.get(part) or part, 40)
+        case "project" | "home" | "transcript":
+            return shorten("/".join(part.replace("\\", "/").rstrip("/").split("/")[-2:]), 40)
+        case _:
+            return shorten(part, 40)
+
+
+def _axis_label(name: str, unit: str, last: str) -> str:
+    """A day, week or month on the axis: `Jul 21`; with the year if it is not that of the last column."""
+    day = parse_date(name if unit != "month" else f"{name}-01")
+    if day is None:
+        return name
+    year = "" if name[:4] == last[:4] else f" {day.year}"
+    return f"{day:%b}{year}" if unit == "month" else f"{day:%b} {day.day}{year}"
+
+
+def _treemap_block(request: PageRequest, usage: UsageAnswer) -> Child:
+    """The amounts by project and session. A project leads to its sessions, a session to its turns and their parts."""
+    tiles = list(_project_tiles(request, usage))
+    if not tiles:
+        return EMPTY
+    if len(tiles) == 1 and tiles[0].tiles:
+        tiles = list(tiles[0].tiles)
+    total = format_amount(sum((row.amount or Decimal(0) for row in usage.shares), Decimal(0)))
+    description = f"{total} in {count(len(tiles), 'rectangle')}. The tables by project and by session list the same."
+    treemap = draw_treemap("shares", "Amount by project and session", description, tiles)
+    return el("section", el("h2", "Where it went"), treemap, class_="block")
+
+
+def _project_tiles(request: PageRequest, usage: UsageAnswer) -> Iterator[Tile]:
+    listed = {brief.name for brief in all_sessions(request)}
+    projects: dict[str, list[Row]] = {}
+    for row in usage.shares:
+        if row.amount:
+            projects.setdefault(row.keys["project"], []).append(row)
+    sums = {name: sum((row.amount or Decimal(0) for row in rows), Decimal(0)) for name, rows in projects.items()}
+    ordered = sorted(projects, key=lambda name: (-sums[name], name))
+    for name in ordered[:_MAX_PROJECT_TILES]:
+        label = shorten("/".join(name.replace("\\", "/").rstrip("/").split("/")[-2:]), 60)
+        url = request.url_with(project=name, by="session")
+        yield _tile(label, sums[name], url, list(_session_tiles(usage, projects[name], url, listed)))
+    rest = sum((sums[name] for name in ordered[_MAX_PROJECT_TILES:]), Decimal(0))
+    if rest:
+        yield _tile(_OTHERS, rest, request.url_with(by="project"))
+
+
+def _session_tiles(
+    usage: UsageAnswer, rows: Sequence[Row], project_url: str, listed: Collection[str]
+) -> Iterator[Tile]:
+    largest = _largest(rows, _MAX_SESSION_TILES)
+    for row in largest:
+        session = row.keys["session"]
+        url = urls.session_url(session, "why") if session in listed else None
+        yield _tile(shorten(usage.titles.get(session) or session, 60), row.amount or Decimal(0), url)
+    shown = set(map(id, largest))
+    rest = sum((row.amount or Decimal(0) for row in rows if id(row) not in shown), Decimal(0))
+    if rest:
+        yield _tile(_OTHERS, rest, project_url)
+
+
+def _tile(label: str, amount: Decimal, url: str | None, tiles: Sequence[Tile] = ()) -> Tile:
+    text = format_amount(amount)
+    return Tile(label, float(amount), text, f"{label}: {text}", url, tiles)
 
 
 def _bar_parts(values: Mapping[str, float], separate: Sequence[str], others: Sequence[str]) -> list[float]:
@@ -391,14 +495,14 @@ def _bar_parts(values: Mapping[str, float], separate: Sequence[str], others: Seq
 
 
 def _column_names(known: Sequence[str], unit: str, usage_filter: UsageFilter, zone: tzinfo) -> list[str]:
-    """Every day, week or month from the first to the last, empty ones included."""
+    """Every day, week or month of the period; without a start, from the first to the last with usage."""
     if not known:
         return []
     first, last = known[0], known[-1]
     if usage_filter.since is not None:
         first = min(first, _unit_name(in_zone(usage_filter.since, zone).date(), unit))
-    until = in_zone(usage_filter.until, zone).date() if usage_filter.until is not None else usage_filter.today
-    last = max(last, _unit_name(min(until, usage_filter.today), unit))
+        until = in_zone(usage_filter.until, zone).date() if usage_filter.until is not None else usage_filter.today
+        last = max(last, _unit_name(min(until, usage_filter.today), unit))
     days = {"month": 31, "week": 7}.get(unit, 1) * _MAX_COLUMNS  # times may be thousands of years apart
     last_day = date.fromisoformat(last if unit != "month" else f"{last}-01")
     first = max(first, _unit_name(last_day - min(days, (last_day - date.min).days) * _DAY, unit))
