@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -144,6 +146,23 @@ def test_usage_and_why(answers: Answers, home: Path) -> None:
     assert len(quoted(answers.usage(by="session")).splitlines()) == 3
     assert "Prompt: Deploy the heron" in quoted(answers.why(FIRST))
     assert answers.why().startswith(f"{format_amount(total.amount)} in total.")
+
+
+def test_why_does_not_wait(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If many costs have to be attributed, that is done in the background, once. A single session is answered."""
+    monkeypatch.setattr("threadline.archive.insight_preparation._MAX_BYTES", 0)
+    answers.prepare()
+    wait_until(lambda: "in total" in answers.why())
+    assert "Prompt: Deploy the heron" in quoted(answers.why(FIRST))
+
+
+def wait_until(is_true: Callable[[], bool]) -> None:
+    """Wait for a background thread, for at most a minute."""
+    for _ in range(1200):
+        if is_true():
+            return
+        time.sleep(0.05)
+    pytest.fail("It did not happen.")
 
 
 def test_sql(answers: Answers) -> None:

@@ -4,8 +4,8 @@
 search, calls, files, reports, SQL. Every answer is the one that reading all transcripts gives. If the index is up to
 date, or can be updated cheaply, it answers instead.
 
-`Archive.open_index` gives the `Index` itself, for questions that only an index can answer. `ProgressDisplay` is how an
-interface shows the progress of long work.
+`InsightPreparation` attributes costs in the background. `Archive.open_index` gives the `Index` itself, for questions
+that only an index can answer. `ProgressDisplay` is how an interface shows the progress of long work.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from threadline.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from threadline.archive.entries import EntryStream
+    from threadline.archive.insight_preparation import InsightPreparation
     from threadline.archive.session_sums import SharedSpending, SpendingBySession, UnlistedSpending
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Archive",
     "EntryStream",
     "HomePresence",
+    "InsightPreparation",
     "ProgressDisplay",
     "SharedSpending",
     "SpendingBySession",
@@ -43,5 +45,9 @@ __all__ = [
 
 __getattr__ = lazy_exports(
     __name__,
-    {"entries": ["EntryStream"], "session_sums": ["SharedSpending", "SpendingBySession", "UnlistedSpending"]},
+    {
+        "entries": ["EntryStream"],
+        "insight_preparation": ["InsightPreparation"],
+        "session_sums": ["SharedSpending", "SpendingBySession", "UnlistedSpending"],
+    },
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
-from threadline.archive import Archive
+from threadline.archive import Archive, InsightPreparation
 from threadline.errors import Ambiguous, BadQuery, Error, NotFound
 from threadline.home_files import opened_in_home
 from threadline.insight import GROUP_KEYS, CauseGroup, group_rows
@@ -86,6 +86,7 @@ class Answers:
         self._redactor = SessionRedactor(redact) if redact is not None else None
         self._learned: dict[str, int] = {}
         self._sessions: dict[Path, tuple[tuple[int, int], Session]] = {}
+        self._preparation = InsightPreparation(lambda _display: open_archive())
 
     @property
     def archive(self) -> Archive:
@@ -96,8 +97,8 @@ class Answers:
         return self._archive
 
     def prepare(self) -> None:
-        """Load what the first answer of each kind would load, which takes a second."""
-        for ask in (partial(self.recall, "a"), self.usage, self.why, partial(self.session, "last", 1)):
+        """Load what the first answers would load, which takes a second, and attribute costs in the background."""
+        for ask in (partial(self.search, "a"), self.usage, self.why, partial(self.session, "last", 1)):
             with suppress(Error):
                 ask()
 
@@ -225,6 +226,9 @@ class Answers:
         if by is not None and by not in GROUP_KEYS:
             raise BadQuery(f"Unknown key {by!r}. Keys: {', '.join(GROUP_KEYS)}.")
         answer = self._answer(max_tokens)
+        if session is None and self.archive.is_indexed and self._preparation.pending(self.archive) is not None:
+            answer.say("The costs of all sessions are being attributed. Ask again in a minute, or about one `session`.")
+            return str(answer)
         amount, largest, groups = (
             self._session_causes(session, by, limit)
             if session is not None

@@ -26,11 +26,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Struct
 
-from threadline.archive import Archive, HomePresence
+from threadline.archive import Archive, HomePresence, InsightPreparation
 from threadline.errors import Error, IndexBusy, NotFound, Unreadable
 from threadline.index import DamagedIndex
 from threadline.web.examiner import Examiner
-from threadline.web.insight_preparation import InsightPreparation
 
 if TYPE_CHECKING:
     from threadline.archive import ProgressDisplay

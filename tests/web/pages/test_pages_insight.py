@@ -21,7 +21,7 @@ from threadline import insight
 from threadline.archive import Archive
 from threadline.json_values import encode_json
 from threadline.model.waste import WasteLimits
-from threadline.web import ROUTES, ArchivePool, Page, PageRequest, SessionCache, insight_preparation
+from threadline.web import ROUTES, ArchivePool, Page, PageRequest, SessionCache
 
 AGENT = "a1b2c3d4e"
 FILE = "/work/app/<b>data</b>.json"
@@ -236,7 +236,7 @@ def test_digest_page_equals_the_library(demo: Archive) -> None:
 
 def test_costs_are_attributed_in_the_background_first(demo: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     """If much has to be read, the page shows the progress and comes when it is done; its JSON waits."""
-    monkeypatch.setattr(insight_preparation, "_MAX_BYTES", 0)
+    monkeypatch.setattr("threadline.archive.insight_preparation._MAX_BYTES", 0)
     is_allowed = Event()
     stored = Archive.store_insights
 

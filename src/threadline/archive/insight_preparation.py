@@ -1,7 +1,7 @@
-"""Attributes the costs of all sessions in the background, once, so that pages about a period answer at once.
+"""Attributes the costs of all sessions in the background, once, so that questions about a period are answered at once.
 
-`Archive.causes` does so when it is first asked, which takes as long as reading all transcripts.
-A browser would give up.
+`Archive.causes` does so when it is first asked, which takes as long as reading all transcripts. A browser or an agent
+would give up.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from msgspec.structs import replace
 from threadline.errors import Error
 
 if TYPE_CHECKING:
-    from threadline.archive import Archive, ProgressDisplay
+    from threadline.archive.archive import Archive, ProgressDisplay
 
 _LOG = logging.getLogger("threadline")
 _MAX_BYTES = 8 * 1024 * 1024
-"""So many bytes of transcripts are read while a page waits."""
+"""So many bytes of transcripts are read while somebody waits."""
 
 
 class PreparationProgress(Struct, frozen=True):
@@ -52,7 +52,7 @@ class InsightPreparation:
     def pending(self, archive: Archive) -> PreparationProgress | None:
         """Return the progress of the preparation, which is started if there is much to read; None if there is not.
 
-        If a preparation failed, the page that asks does the work itself, and reports the error.
+        If a preparation failed, the caller has to do the work itself, and report the error.
         """
         generation = archive.open_index().generation
         progress = self._progress
@@ -81,7 +81,7 @@ class InsightPreparation:
         except Error as error:
             _LOG.warning("threadline: %s", error)
             self._failed = generation
-        except Exception:  # noqa: BLE001 - after any error, pages have to answer without it
+        except Exception:  # noqa: BLE001 - after any error, callers have to answer without it
             _LOG.exception("threadline: attributing costs failed.")
             self._failed = generation
         finally:
