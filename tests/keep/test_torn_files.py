@@ -23,7 +23,7 @@ from tests.transcripts import SESSION
 
 from threadline import home_files
 from threadline.find import homes
-from threadline.keep import Catalogue, Store, run_keep
+from threadline.keep import Catalogue, Store, Version, run_keep
 from threadline.model.places import ProblemKind
 
 _LINE = b'{"type":"user","sessionId":"%s","message":{"role":"user","content":"line %08d %s"}}\n'
@@ -168,6 +168,10 @@ while number < 2000:
 """
 
 
+def _whole_versions(catalogue: Catalogue) -> list[Version]:
+    return [version for version in catalogue.all_versions() if not version.torn]
+
+
 @pytest.mark.crash
 @pytest.mark.parametrize("code", [APPEND, REPLACE], ids=["appended to", "replaced"])
 def test_file_written_by_another_process(code: str, large_transcript: Path, tmp_path: Path) -> None:
@@ -176,15 +180,17 @@ def test_file_written_by_another_process(code: str, large_transcript: Path, tmp_
     home = large_transcript.parents[2]
     large_transcript.write_bytes(b"")
     with start_process(code, large_transcript) as process:
-        for _ in range(6):
+        for run in range(60):
             keep_home(store, home)
+            if run >= 5 and len(_whole_versions(Catalogue(store))) > 2:  # a busy machine takes more runs
+                break
         process.kill()
     keep_home(store, home)
     assert_intact(store)
     assert newest_files(store, home) == files_on_disk(home)
     content = large_transcript.read_bytes()
     catalogue = Catalogue(store)
-    versions = [version for version in catalogue.all_versions() if not version.torn]
+    versions = _whole_versions(catalogue)
     assert len(versions) > 2
     for version in versions:
         data = b"".join(catalogue.data(version))
