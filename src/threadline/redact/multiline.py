@@ -201,7 +201,8 @@ _CONTEXT = 80
 _MAX_PIECES = 64
 _MAX_LENGTH = 8192
 _ESCAPES = frozenset(b"nrt")
-_BACKSLASH = 0x5C
+_BACKSLASH, _N = b"\\n"
+_LINE_ENDS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/.~=:$|- \t\r\n\\\"'`")
 _PLAIN_WORD = compile_lazily(rb"[a-z_./+~=-]{4,}|[A-Za-z][a-z]*[.:]?|[A-Za-z]+\.[a-z]{1,5}")
 # A joint, and after it a piece that is not a plain word. Most lines start with a plain word or a sign.
 _CONTINUED = compile_lazily(
@@ -277,7 +278,10 @@ class BrokenTokenFinder:
         span = None
         if view[end : end + 2] in MAY_CONTINUE and _CONTINUED.match(view, end):
             span = self._find_from(start)
-        if span is None and start > 1 and view[start - 2 : start] in MAY_HAVE_STARTED:
+        if span is None and start > 2 and view[start - 2 : start] in MAY_HAVE_STARTED:  # noqa: PLR2004 - two bytes and one before
+            # Most lines end with a sign that is in no token.
+            if view[start - 1] == _N and view[start - 2] == _BACKSLASH and view[start - 3] not in _LINE_ENDS:
+                return None
             before = _previous_piece(view, start, floor)
             span = self._find_from(before) if before >= 0 else None
         return span
@@ -305,16 +309,29 @@ class BrokenTokenFinder:
             start += 1
         for signs in (True, False):
             pieces, has_signs = _collect_pieces(view, start, 2, without_signs=signs)
-            if len(pieces) > 1 and not _PLAIN_WORD.fullmatch(view, *pieces[1]):
+            if len(pieces) > 1 and _may_be_halves(view, pieces[0], pieces[1]):
                 pieces, has_signs = _collect_pieces(view, start, _MAX_PIECES, without_signs=signs)
                 # After a token of fixed length the next line may also be a word.
                 span = _match_joined(view, pieces) or (_match_joined(view, pieces[:2]) if len(pieces) > 2 else None)  # noqa: PLR2004
                 self._done = max(self._done, span.end if span else pieces[-1][0])
                 if span is not None:
                     return span
+            elif len(pieces) > 1:
+                self._done = max(self._done, pieces[1][0])
             if not has_signs:
                 return None
         return None
+
+
+# Two directories, a file in a directory, or only signs: lines of listings, of tests and of searches.
+_NO_HALF = compile_lazily(
+    rb"(?:/|\.{1,2}/|~/)?(?:[A-Za-z][a-z.@_-]{2,}/){2}|[\w.@~+/-]*/[\w.@+-]*\.[A-Za-z]{1,5}\Z|[_./+~=-]+\Z"
+)
+
+
+def _may_be_halves(view: bytes, first: tuple[int, int], second: tuple[int, int]) -> bool:
+    """Whether two pieces can be a token that a line end has broken. Words and paths are not."""
+    return not (_PLAIN_WORD.fullmatch(view, *second) or _NO_HALF.match(view, *second) or _NO_HALF.match(view, *first))
 
 
 def _end_of_previous_line(view: bytes, start: int) -> int:
