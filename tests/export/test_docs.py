@@ -28,6 +28,21 @@ def test_every_command_works(demo_home: Path, tmp_path: Path) -> None:
     assert "kettle" not in (work / "kettle.json").read_text().lower()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("trajectories.md", {"trajectories", "year.eval", "kettle-scout"}),
+        ("datasets.md", {"kettle.jsonl", "messages.jsonl", "my-sessions"}),
+    ],
+)
+def test_every_command_for_other_programs_works(page: str, names: set[str], demo_home: Path, tmp_path: Path) -> None:
+    """Every line of the pages about trajectories and data sets succeeds, and creates the files it names."""
+    results = dict(run_shell_lines(ROOT / "docs" / page, tmp_path, demo_home))
+    assert {line: result.stderr for line, result in results.items() if result.returncode} == {}
+    assert names <= {path.name for path in (tmp_path / "work").iterdir()}
+
+
 def test_every_key_is_documented(demo_home: Path) -> None:
     """Every key of an exported session is in the table of keys."""
     documented = set(re.findall(r"`([a-z0-9_]+)`", PAGE.read_text().split("## Keys")[1]))

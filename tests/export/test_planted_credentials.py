@@ -56,7 +56,7 @@ def exports(planted: tuple[Path, list[Planted]], tmp_path_factory: pytest.TempPa
             site=export_format == "site",
         )
         results[export_format] = ExportResult(
-            tuple(_Exporter(options, folder / export_format, copies.redactor).export(redacted)), findings
+            tuple(_Exporter(options, folder / export_format, copies.sessions).export(redacted)), findings
         )
     return results
 

@@ -47,7 +47,7 @@ def test_no_format_contains_a_planted_secret(data: st.DataObject) -> None:
             ExportFormat.TXT,
         ):
             (file,) = _Exporter(
-                ExportOptions(export_format, FULL_VIEW), folder / str(export_format), copies.redactor
+                ExportOptions(export_format, FULL_VIEW), folder / str(export_format), copies.sessions
             ).export(redacted)
             text = file.path.read_text(encoding="utf-8")
             assert value not in text, export_format

@@ -623,11 +623,13 @@ class Archive:
 
     def with_copies(self, session: Session) -> Session:
         """The session, knowing which other transcripts contain messages of it: then its ledger need not search them."""
+        sharing = self.transcripts_sharing({entry.line.transcript for entry in session})
+        return replace(session, sharing=sharing) if sharing is not None else session
+
+    def transcripts_sharing(self, transcripts: Collection[str]) -> tuple[str, ...] | None:
+        """The paths of all transcripts that share messages with some, directly or not; None without an index."""
         index = self._source()
-        if index is None:
-            return session
-        transcripts = {entry.line.transcript for entry in session}
-        return replace(session, sharing=tuple(index.transcripts_sharing(transcripts)))
+        return tuple(index.transcripts_sharing(transcripts)) if index is not None else None
 
     def has_path(self, path: Path) -> bool:
         """Whether a transcript is in one of the homes."""

@@ -1,5 +1,7 @@
 """Write sessions to files that can be shared: HTML, Markdown, JSON, JSONL, text, PDF, or a site of HTML pages.
 
+Or to files for other programs: Harbor trajectories, Inspect logs, transcript databases, messages and data sets.
+
 `export_sessions` redacts copies of the transcripts, renders them in an `ExportFormat`, and checks the finished files
 for leaks. They are in a staging folder then; `put_in_place` copies them to destinations that `check_destinations` has
 accepted. `load_settings` reads what the user wants hidden, and `write_report` records what was redacted.
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
         make_staging_folder,
         write_report,
     )
-    from threadline.export.formats import ExportFormat
+    from threadline.export.formats import ExportFormat, FileLayout
     from threadline.export.leak_check import UnsafeExport
     from threadline.export.otlp.encoding import OtlpWriter
     from threadline.export.otlp.follow import TraceFollower
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from threadline.export.output import check_destinations, protected_folders, put_in_place, safe_name, write_output
     from threadline.export.redacted_copies import list_session_files, total_transcript_size
     from threadline.export.redaction_settings import load_settings
+    from threadline.export.splits import parse_splits
 
 __getattr__ = lazy_exports(
     __name__,
@@ -49,7 +52,7 @@ __getattr__ = lazy_exports(
             "make_staging_folder",
             "write_report",
         ],
-        "formats": ["ExportFormat"],
+        "formats": ["ExportFormat", "FileLayout"],
         "leak_check": ["UnsafeExport"],
         "otlp.encoding": ["OtlpWriter"],
         "otlp.follow": ["TraceFollower"],
@@ -59,5 +62,6 @@ __getattr__ = lazy_exports(
         "output": ["check_destinations", "protected_folders", "put_in_place", "safe_name", "write_output"],
         "redacted_copies": ["list_session_files", "total_transcript_size"],
         "redaction_settings": ["load_settings"],
+        "splits": ["parse_splits"],
     },
 )

@@ -11,7 +11,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
@@ -31,18 +31,17 @@ from threadline.export.formats import (
     render_text,
     require_browser,
 )
-from threadline.export.leak_check import StreamChecker, UnsafeExport, find_leftovers, raise_if_unsafe
-from threadline.export.output import write_output
+from threadline.export.leak_check import RecordChecker, StreamChecker, UnsafeExport, find_leftovers, raise_if_unsafe
+from threadline.export.output import StagedFile, write_output
 from threadline.export.redacted_copies import RedactedCopies, SessionCopy, list_originals
 from threadline.files import is_running
-from threadline.load import HomeLinks, Session, read, session_ledger
+from threadline.load import HomeLinks, Session, SessionCharges, read, read_session_charges
 from threadline.model.homes import NO_HOMES, Homes
-from threadline.model.ledger import Sum
 from threadline.model.places import SessionId
 from threadline.model.session import ContinuationKind
 from threadline.model.summaries import SummaryLinks
 from threadline.model.text import TitleSource, no_such_number
-from threadline.redact import Finding, Level, Redactor, Settings
+from threadline.redact import Finding, Level, Redactor, SessionRedactor, Settings
 from threadline.render import View
 
 if TYPE_CHECKING:
@@ -52,6 +51,11 @@ _PLAIN_FORMATS = frozenset(("md", "txt"))
 _FINDING_PLACE = re.compile(r"(?P<file>.+?\.jsonl):(?P<line>\d+)(?:\$|\Z)")
 _MAX_ATTEMPTS = 3
 Advance = Callable[[int], None]
+Sharing = Callable[[Collection[str]], tuple[str, ...] | None]
+
+
+def _unknown_sharing(_transcripts: Collection[str]) -> None:
+    """The default: it is not known which transcripts share messages."""
 
 
 def _ignore_progress(_done: int) -> None:
@@ -62,6 +66,8 @@ class ExportOptions(Struct, frozen=True):
     """What to export, and how. Without `settings`, nothing is redacted.
 
     `entry` is the anchor of a single entry (`L120`, or `AGENT.L7`), which can be exported as Markdown.
+    `shape` is for messages: `openai` or `anthropic`. `splits` is for data sets: the share of
+    each split in percent; `train` gets the rest.
     """
 
     form: ExportFormat = ExportFormat.HTML
@@ -69,14 +75,8 @@ class ExportOptions(Struct, frozen=True):
     settings: Settings | None = Settings()
     site: bool = False
     entry: str | None = None
-
-
-class StagedFile(Struct, frozen=True):
-    """A finished file that is not in place yet: its path, its final name, and its session."""
-
-    path: Path
-    name: str
-    session: str | None = None
+    shape: str = "openai"
+    splits: dict[str, float] = {}
 
 
 class ExportResult(Struct, frozen=True):
@@ -107,12 +107,13 @@ def export_sessions(
     *,
     homes: Homes = NO_HOMES,
     links: SummaryLinks | None = None,
+    sharing: Sharing = _unknown_sharing,
 ) -> ExportResult:
     """Create the files in a staging folder and check them.
 
     `advance` is called with the number of processed bytes: the size of all transcripts, `count_passes(options)` times.
-    Some files of a session may exist only in kept homes among `homes`. `links` are the summaries of these homes; by
-    default they are searched in the transcripts.
+    Some files of a session may exist only in kept homes among `homes`. `links` are the summaries of these homes, and
+    `sharing` says which transcripts share messages with some; by default both are searched in the transcripts.
 
     Raises:
         UnsafeExport: a file would still contain something that must not be shared.
@@ -121,13 +122,13 @@ def export_sessions(
     """
     if options.form is ExportFormat.PDF:
         require_browser()
-    if options.form is ExportFormat.JSONL and _is_partial_view(options.view):
-        raise BadQuery("jsonl exports complete transcripts. To export a part of one, use json.")
+    if (options.form is ExportFormat.JSONL or options.form.is_data) and _is_partial_view(options.view):
+        raise BadQuery(f"{options.form} exports complete transcripts. To export a part of one, use json.")
     if options.entry is not None and options.form is not ExportFormat.MD:
         raise BadQuery("A single entry can only be exported as Markdown.")
     unique = list(dict.fromkeys(mains))
     if options.settings is None:
-        exporter = _Exporter(options, folder / "files", None, advance, homes=homes, links=links)
+        exporter = _Exporter(options, folder / "files", None, advance, homes=homes, links=links, sharing=sharing)
         return ExportResult(tuple(exporter.export(list_originals(unique, homes, advance))))
     redacted = RedactedCopies(folder / "copies", options.settings, images=options.view.images)
     for attempt in range(1, _MAX_ATTEMPTS + 1):
@@ -135,7 +136,9 @@ def export_sessions(
         # Copied before rendering: findings that rendering adds are not in the session.
         findings = tuple(redacted.redactor.findings)
         unseen_words = redacted.redactor.unseen_words
-        exporter = _Exporter(options, folder / "files", redacted.redactor, advance, homes=homes, links=links)
+        exporter = _Exporter(
+            options, folder / "files", redacted.sessions, advance, homes=homes, links=links, sharing=sharing
+        )
         try:
             files = exporter.export(copies)
             break
@@ -166,18 +169,21 @@ class _Exporter:
         self,
         options: ExportOptions,
         folder: Path,
-        redactor: Redactor | None,
+        redactor: SessionRedactor | None,
         advance: Advance = _ignore_progress,
         *,
         homes: Homes = NO_HOMES,
         links: SummaryLinks | None = None,
+        sharing: Sharing = _unknown_sharing,
     ) -> None:
         self._options = options
+        self._sharing = sharing
         self._links = links
         self._homes = homes
         self._advance = advance
         self._folder = folder
-        self._redactor = redactor
+        self._redactor = redactor.redactor if redactor is not None else None
+        self._records = RecordChecker(redactor)
         self._leftovers: list[Finding] = []
         self._exported_lines: dict[str, Container[int]] = {}
 
@@ -190,9 +196,23 @@ class _Exporter:
 
     def export(self, copies: list[SessionCopy]) -> list[StagedFile]:
         self._folder.mkdir(parents=True)
-        files = list(self._export_site(copies) if self._options.site else map(self._export_session, copies))
-        raise_if_unsafe(self._leftovers)
+        if self._options.form.is_data:
+            files = self._export_data(copies)
+        else:
+            files = list(self._export_site(copies) if self._options.site else map(self._export_session, copies))
+        raise_if_unsafe([*self._leftovers, *self._records.leftovers])
         return files
+
+    def _export_data(self, copies: list[SessionCopy]) -> list[StagedFile]:
+        """Write the sessions one after the other in a format for other programs."""
+        from threadline.export.data_formats import open_writer, split_session  # noqa: PLC0415 - most exports are for readers
+
+        writer = open_writer(self._options, self._folder, self._records, copies, self._links)
+        for copy in copies:
+            session = self._read(copy, continued=False)
+            writer.add(split_session(session, copy, self._charges(session, copy), self._options.view))
+            self._advance(copy.size)
+        return writer.finish()
 
     def _export_session(self, copy: SessionCopy) -> StagedFile:
         form = self._options.form
@@ -204,15 +224,16 @@ class _Exporter:
             self._advance(copy.size)
             return file
         session = self._read(copy)
-        file = self._write_page(render_html(session, self._options.view, session_total(session, copy)), name, copy)
+        total = self._charges(session, copy).own.total
+        file = self._write_page(render_html(session, self._options.view, total), name, copy)
         if form is ExportFormat.PDF:
             html = file.path.rename(file.path.with_suffix(".html"))
             raise_if_unsafe(self._leftovers)
             print_pdf(html, file.path, session.started)
         return file
 
-    def _read(self, copy: SessionCopy) -> Session:
-        session = read(copy.main, homes=self._homes, links=self._links_of(copy))
+    def _read(self, copy: SessionCopy, *, continued: bool = True) -> Session:
+        session = read(copy.main, continued=continued, homes=self._homes, links=self._links_of(copy))
         if copy.id is not None:
             session = replace(session, id=SessionId(copy.id))
         _check_view(session, self._options.view)
@@ -233,7 +254,16 @@ class _Exporter:
         session = self._read(copy)
         if self._options.entry is not None:
             return render_entry(session, self._options.entry, self._options.view)
-        return render_text(self._options.form, session, self._options.view, session_total(session, copy))
+        return render_text(self._options.form, session, self._options.view, self._charges(session, copy).own.total)
+
+    def _charges(self, session: Session, copy: SessionCopy) -> SessionCharges:
+        """The charges of a session, computed from the original transcripts.
+
+        The sessions that it continues are in the same folder as the originals. Messages that it repeats from them count
+        for those sessions, even if they are not exported.
+        """
+        sharing = self._sharing([str(source) for source in copy.sources])
+        return read_session_charges(replace(session, path=copy.source, sharing=sharing))
 
     def _write_raw(self, copy: SessionCopy, name: str) -> StagedFile:
         from threadline.render import AgentDetail  # noqa: PLC0415 - only jsonl needs it
@@ -243,12 +273,7 @@ class _Exporter:
         with path.open("wb") as file:
             file.writelines(read_raw_lines(selected))
         self._advance(copy.size)
-        if self._redactor is not None:
-            # Line by line, because a secret does not span lines and a transcript may have any size.
-            with path.open(encoding="utf-8", errors="replace", newline="\n") as lines:
-                self._leftovers += [
-                    leftover for line in lines for leftover in find_leftovers(self._redactor, "jsonl", line, name)
-                ]
+        self._records.check_lines(path, name)
         return StagedFile(path, name, copy.name)
 
     def _export_site(self, copies: list[SessionCopy]) -> Iterator[StagedFile]:
@@ -263,7 +288,7 @@ class _Exporter:
         entries = []
         for copy in copies:
             session = self._read(copy)
-            total = session_total(session, copy)
+            total = self._charges(session, copy).own.total
             entries.append(make_site_entry(session, copy.name, view, total))
             yield self._write_page(render_html(session, view, total, pages), f"sessions/{copy.name}.html", copy)
         yield self._write_text(render_index_page(entries), "index.html", None)
@@ -340,15 +365,6 @@ def _redact_links(session: Session, redactor: Redactor) -> Session:
         for link in session.continuations
     )
     return replace(session, title=title, continuations=continuations)
-
-
-def session_total(session: Session, copy: SessionCopy) -> Sum:
-    """The usage and cost of a session, computed from the original transcripts.
-
-    The sessions that it continues are in the same folder as the originals. Messages that it repeats from them count for
-    those sessions, even if they are not exported.
-    """
-    return session_ledger(replace(session, path=copy.source)).total
 
 
 def _check_view(session: Session, view: View) -> None:

@@ -33,8 +33,16 @@ _TEXT_WIDTH = 100
 _CHUNK_SIZE = 1 << 20
 
 
+class FileLayout(StrEnum):
+    """How an export is stored: a file for each session, one file, or a folder."""
+
+    FILE_PER_SESSION = "file per session"
+    ONE_FILE = "one file"
+    FOLDER = "folder"
+
+
 class ExportFormat(StrEnum):
-    """The format of an exported session."""
+    """The format of an export: of a session for readers, or of several for other programs (`is_data`)."""
 
     HTML = "html"
     MD = "md"
@@ -42,6 +50,35 @@ class ExportFormat(StrEnum):
     JSONL = "jsonl"
     TXT = "txt"
     PDF = "pdf"
+    ATIF = "atif"
+    INSPECT = "inspect"
+    SCOUT = "scout"
+    MESSAGES = "messages"
+    HF = "hf"
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is for other programs: a trajectory, an evaluation log or a data set."""
+        return self in _DATA_FILES
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of its files, without a dot."""
+        return _DATA_FILES[self][0] if self.is_data else str(self)
+
+    @property
+    def layout(self) -> FileLayout:
+        """How an export is stored."""
+        return _DATA_FILES[self][1] if self.is_data else FileLayout.FILE_PER_SESSION
+
+
+_DATA_FILES = {
+    ExportFormat.ATIF: ("atif.json", FileLayout.FILE_PER_SESSION),
+    ExportFormat.INSPECT: ("eval", FileLayout.ONE_FILE),
+    ExportFormat.SCOUT: ("parquet", FileLayout.FOLDER),
+    ExportFormat.MESSAGES: ("jsonl", FileLayout.ONE_FILE),
+    ExportFormat.HF: ("parquet", FileLayout.FOLDER),
+}
 
 
 def render_text(form: ExportFormat, session: Session, view: View, total: Sum) -> str:

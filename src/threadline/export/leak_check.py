@@ -11,13 +11,26 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from threadline.errors import Error
 from threadline.export.redacted_copies import strip_media
 from threadline.export.redaction_settings import OWN_WORDS
 from threadline.model.text import count
-from threadline.redact import Finding, Redactor, format_vocabulary, join_leaves, join_lines, list_leaves
+from threadline.redact import (
+    Finding,
+    FormatWords,
+    Level,
+    Redactor,
+    SessionRedactor,
+    format_vocabulary,
+    join_leaves,
+    join_lines,
+    list_leaves,
+    word_set,
+)
 
 _STYLE_OR_SCRIPT = re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL)
 _JSON_SCRIPT = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
@@ -137,11 +150,66 @@ def _html_texts(text: str) -> Iterator[tuple[str, bool]]:
     yield html.unescape(_TAG.sub("\n", _INLINE_TAG.sub("", bare))), False
 
 
-def _json_texts(value: Any) -> Iterator[tuple[str, bool]]:
+def _json_texts(value: Any, words: FormatWords | None = None) -> Iterator[tuple[str, bool]]:
     """The texts of a JSON value as `SessionRedactor` sees them: joined in reading order, and the lines of each joined.
 
-    Media are left out by the same rule that removes them from copies.
+    Media are left out by the same rule that removes them from copies. `words` are those of the format.
     """
-    leaves = list(list_leaves(strip_media(value), format_vocabulary()))
+    leaves = list(list_leaves(strip_media(value), words or format_vocabulary()))
     yield join_leaves(leaves).text, False
     yield join_lines(leaves).text, True
+
+
+_DATA_KEYS = word_set(
+    "agent agent_id agent_type arguments completed conversation copied description ended epoch error extra"
+    " final_metrics function function_name injected input_schema is_copied_context llm_call_count message_id metadata"
+    " metrics model_name notes observation outcome parameters parent project properties reasoning reasoning_content"
+    " reasoning_effort redacted schema_version session_id signature source source_call_id source_id source_type"
+    " started step_id steps subagent_trajectory_ref synthetic target task_id task_set title tool tool_call_id"
+    " tool_calls tools trajectory_id transcript_id"
+)
+
+
+@cache
+def _data_vocabulary() -> FormatWords:
+    """The fixed words of transcripts, and the keys of the formats for other programs."""
+    words = format_vocabulary()
+    return FormatWords(words.keys | _DATA_KEYS, words.values)
+
+
+class RecordChecker:
+    """Checks records of trajectories, logs and data sets before they are written.
+
+    A record contains several entries of a transcript next to each other, which may reveal something that none of them
+    does. It is redacted again then. `leftovers` is what is still found after that.
+    """
+
+    def __init__(self, redactor: SessionRedactor | None) -> None:
+        self._redactor = redactor
+        self.leftovers: list[Finding] = []
+
+    def check(self, record: Any, name: str) -> Any:
+        """Check a record of the file with this name; return it, redacted again if that is necessary."""
+        if self._redactor is None:
+            return record
+        leftovers = self._find(record, name)
+        if leftovers and self._redactor.level is not Level.METRICS:
+            record = self._redactor.redact(record, name)
+            leftovers = self._find(record, name)
+        self.leftovers += leftovers
+        return record
+
+    def check_lines(self, path: Path, name: str) -> None:
+        """Check a transcript line by line, because a secret does not span lines and a transcript may have any size."""
+        if self._redactor is None:
+            return
+        with path.open(encoding="utf-8", errors="replace", newline="\n") as lines:
+            for line in lines:
+                self.leftovers += find_leftovers(self._redactor.redactor, "jsonl", line, name)
+
+    def _find(self, record: Any, name: str) -> list[Finding]:
+        findings: list[Finding] = []
+        if self._redactor is not None:
+            for text, is_joined in _json_texts(record, _data_vocabulary()):
+                findings += self._redactor.redactor.check(text, name, OWN_WORDS, joined_lines=is_joined)
+        return findings

@@ -8,9 +8,20 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from msgspec import Struct
+
 from threadline import files
 from threadline.errors import BadQuery, Error
 from threadline.find import homes as find_homes
+
+
+class StagedFile(Struct, frozen=True):
+    """A finished file that is not in place yet: its path, its final name, and its session."""
+
+    path: Path
+    name: str
+    session: str | None = None
+
 
 _HOME_VARIABLES = frozenset(("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIRS"))
 

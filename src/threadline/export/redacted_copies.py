@@ -30,6 +30,7 @@ class SessionCopy(Struct, frozen=True):
     """A session to export: the copy of its main transcript, the original, its name, and its files with their names.
 
     `id` is the session's id if the name of the copy is another, because a file cannot be called so everywhere.
+    `sources` are the originals of `files`, and `side_files` what Claude Code wrote about its agents.
     """
 
     main: Path
@@ -38,6 +39,8 @@ class SessionCopy(Struct, frozen=True):
     files: tuple[tuple[Path, str], ...]
     size: int
     id: str | None = None
+    sources: tuple[Path, ...] = ()
+    side_files: tuple[tuple[Path, str], ...] = ()
 
 
 def list_originals(mains: Iterable[Path], homes: Homes, advance: Callable[[int], None]) -> list[SessionCopy]:
@@ -53,6 +56,8 @@ def list_originals(mains: Iterable[Path], homes: Homes, advance: Callable[[int],
             name,
             tuple((file.path, "/".join(file.below)) for file in files if file.is_lines),
             total_transcript_size(files),
+            sources=tuple(file.path for file in files if file.is_lines),
+            side_files=tuple((file.path, "/".join(file.below)) for file in files if not file.is_lines),
         )
         for (main, files), name in zip(sessions, names, strict=True)
     ]
@@ -95,6 +100,7 @@ class RedactedCopies:
         self, files: list[SessionFile], name: str, group: str, advance: Callable[[int], None]
     ) -> SessionCopy:
         copies: list[tuple[Path, str]] = []
+        side_files: list[tuple[Path, str]] = []
         for source in files:
             below = self._redact_path(source, files[0].path.stem, name)
             path = self._folder.joinpath(group, *below.split("/"))
@@ -103,9 +109,16 @@ class RedactedCopies:
                 for number, line in enumerate(_read_lines(source), 1):
                     copy.write(self._lines.redact(line, f"{below}:{number}"))
                     advance(len(line))
-            if source.is_lines:
-                copies.append((path, below))
-        return SessionCopy(copies[0][0], files[0].path, name, tuple(copies), total_transcript_size(files))
+            (copies if source.is_lines else side_files).append((path, below))
+        return SessionCopy(
+            copies[0][0],
+            files[0].path,
+            name,
+            tuple(copies),
+            total_transcript_size(files),
+            sources=tuple(file.path for file in files if file.is_lines),
+            side_files=tuple(side_files),
+        )
 
     def _redact_path(self, file: SessionFile, stem: str, name: str) -> str:
         """The path of a copy inside the session's folder, with every name redacted."""

@@ -95,6 +95,7 @@ _TEXT_FIELDS = frozenset(("content", "summary", "display", "text", "prompt", "la
 ID_FIELDS = word_set(
     "uuid parentUuid logicalParentUuid leafUuid sessionId session_id id tool_use_id toolUseID parentToolUseID"
     " sourceToolUseID sourceToolAssistantUUID messageId requestId agentId timestamp promptId anchor started ended"
+    " tool_call_id source_call_id trajectory_id transcript_id message_id source_id task_id"
 )
 """Fields that contain ids and times."""
 ID_VALUE = compile_lazily(

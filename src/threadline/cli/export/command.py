@@ -26,12 +26,14 @@ from threadline.export import (
     ExportFormat,
     ExportOptions,
     ExportResult,
+    FileLayout,
     check_destinations,
     count_passes,
     export_sessions,
     list_session_files,
     load_settings,
     make_staging_folder,
+    parse_splits,
     protected_folders,
     put_in_place,
     safe_name,
@@ -39,14 +41,16 @@ from threadline.export import (
     write_report,
 )
 from threadline.model.homes import Homes
+from threadline.model.outcomes import OutcomeKind
 from threadline.model.text import count, format_size
 from threadline.model.times import TimeRange, parse_zone
 from threadline.redact import Level
 from threadline.render import AgentDetail, Detail, View, plain
 from threadline.summary import SessionFilter
 
-_FORMATS = ("html", "md", "json", "jsonl", "txt", "pdf")
-_SUFFIX_ALIASES = {"markdown": "md", "htm": "html", "text": "txt"}
+_FORMATS = tuple(map(str, ExportFormat))
+_SUFFIX_ALIASES = {"markdown": "md", "htm": "html", "text": "txt", "eval": "inspect"}
+_SUFFIXES = ("html", "md", "json", "jsonl", "txt", "pdf", "eval")
 _DEFAULT_FOLDER = "threadline-export"
 _MAX_KINDS = 6
 _EPILOG = """
@@ -61,6 +65,10 @@ Examples:
   threadline export last --level metrics --format jsonl    no text
   threadline export last --format jsonl --no-redact    the unchanged lines
   threadline export --format otlp --endpoint http://localhost:4318    all sessions as traces
+  threadline export last --format atif                 a Harbor trajectory
+  threadline export --since 30d --format inspect --out month.eval
+  threadline export --project app --format messages --out app.jsonl
+  threadline export --outcome commit --format hf --split test=10 --out data
 
 \b
 Exit codes: 0 success; 2 an error, or a secret was left (nothing is written).
@@ -89,6 +97,18 @@ def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: st
     help=f"{', '.join(_FORMATS)} or {OTLP}. Default: the suffix of --out, or html.",
 )
 @click.option("--out", type=click.Path(), metavar="PATH", help="Output file or folder; - is standard output.")
+@click.option(
+    "--shape",
+    type=click.Choice(["openai", "anthropic"]),
+    help="The API whose messages --format messages writes. Default: openai.",
+)
+@click.option(
+    "--split",
+    "splits",
+    multiple=True,
+    metavar="NAME=PERCENT",
+    help="Put PERCENT of the sessions of --format hf into split NAME, the rest into train. Repeatable.",
+)
 @click.option(
     "--site",
     type=click.Path(path_type=Path),
@@ -140,6 +160,16 @@ def _parse_last_turn(_context: click.Context, _option: click.Parameter, text: st
 @since_option("Without SESSION: export sessions active at or after WHEN: 2026-11-03, 7d.")
 @until_option("Without SESSION: export sessions started up to WHEN.")
 @click.option(
+    "--outcome",
+    "outcomes",
+    multiple=True,
+    type=click.Choice([str(kind) for kind in OutcomeKind]),
+    metavar="KIND",
+    help="Without SESSION: export sessions with a commit, pull-request, push, passed test or changed file. Repeatable.",
+)
+@click.option("--min-turns", type=click.IntRange(min=0), metavar="N", help="Without SESSION: at least N turns.")
+@click.option("--max-turns", type=click.IntRange(min=0), metavar="N", help="Without SESSION: at most N turns.")
+@click.option(
     "--tz",
     metavar="ZONE",
     help="Time zone of --since and --until, and of times in the files. Default: local for --since and --until;"
@@ -190,7 +220,13 @@ def export(
         ):
             with _report_full_disk(folder):
                 result = export_sessions(
-                    mains, options, Path(folder), advance, homes=archive.homes, links=archive.links()
+                    mains,
+                    options,
+                    Path(folder),
+                    advance,
+                    homes=archive.homes,
+                    links=archive.links(),
+                    sharing=archive.transcripts_sharing,
                 )
             rows = _write_files(result, options, target, report)
     _print_summary(rows, result, options, target, as_json=as_json)
@@ -236,6 +272,16 @@ def _report_full_disk(folder: str) -> Iterator[None]:
         ) from None
 
 
+_FILTERS = {
+    "--project": "project",
+    "--since": "since",
+    "--until": "until",
+    "--outcome": "outcomes",
+    "--min-turns": "min_turns",
+    "--max-turns": "max_turns",
+}
+
+
 def _find_sessions(archive: Archive, names: tuple[str, ...], details: dict[str, Any]) -> list[Path]:
     """The main transcripts that were named, or those that match the filters.
 
@@ -244,18 +290,29 @@ def _find_sessions(archive: Archive, names: tuple[str, ...], details: dict[str, 
     """
     filters = _filters(details)
     if names and filters:
-        raise BadQuery(f"Name sessions or use --{next(iter(filters))}, not both.")
+        raise BadQuery(f"Name sessions or use {filters[0]}, not both.")
     if names:
         return [transcript_path(name) or archive.path(name) for name in names]
     if not filters:
         raise BadQuery("Name a session (`last` is the newest), or select some with --project, --since or --until.")
     time = TimeRange.parse(details["since"], details["until"], tz=details["tz"])
-    matches = archive.sessions(SessionFilter(project=details["project"], since=time.since, until=time.until)).sessions
+    selection = SessionFilter(project=details["project"], since=time.since, until=time.until)
+    least, most = details["min_turns"] or 0, details["max_turns"]
+    matches = [
+        session
+        for session in archive.sessions(selection)
+        if least <= session.turns and (most is None or session.turns <= most)
+    ]
+    if details["outcomes"]:
+        outcomes = archive.outcomes(kinds=details["outcomes"], project=details["project"])
+        successful = {outcome.session for outcome in outcomes if outcome.is_ok is not False and not outcome.is_replaced}
+        matches = [session for session in matches if session.id in successful]
     return [session.path for session in matches]
 
 
-def _filters(details: dict[str, Any]) -> dict[str, Any]:
-    return {name: details[name] for name in ("project", "since", "until") if details[name] is not None}
+def _filters(details: dict[str, Any]) -> list[str]:
+    """The options that select sessions and are set."""
+    return [option for option, name in _FILTERS.items() if details[name] not in {None, ()}]
 
 
 def _build_options(
@@ -278,18 +335,29 @@ def _build_options(
         thinking=Detail(details["thinking"]),
         calls=Detail(details["tools"]),
         agents=AgentDetail(details["agents"]),
-        images=details["images"] or (form is ExportFormat.JSONL and not details["redact"]),
+        images=details["images"] or (form in {ExportFormat.JSONL, ExportFormat.HF} and not details["redact"]),
         everything=details["everything"],
         branch=details["branch"],
         from_turn=details["first"],
         to_turn=details["last"],
         zone=parse_zone(details["tz"] or "UTC"),
     )
+    if details["shape"] and form is not ExportFormat.MESSAGES:
+        raise BadQuery("--shape is an option of --format messages.")
+    if details["splits"] and form is not ExportFormat.HF:
+        raise BadQuery("--split is an option of --format hf.")
     level = Level(details["level"]) if details["level"] else None
     settings = (
         load_settings(details["hide"], details["hide_from"], details["patterns"], level) if details["redact"] else None
     )
-    return ExportOptions(form, view, settings, site=site is not None or (has_several and form is ExportFormat.HTML))
+    return ExportOptions(
+        form,
+        view,
+        settings,
+        site=site is not None or (has_several and form is ExportFormat.HTML),
+        shape=details["shape"] or "openai",
+        splits=parse_splits(details["splits"]),
+    )
 
 
 def parse_format(name: str | None, out: str | None, *, has_several: bool) -> ExportFormat:
@@ -315,8 +383,8 @@ def _format_of_suffix(out: str | None, *, has_several: bool) -> str:
         return "html"
     suffix = Path(out).suffix.lower().lstrip(".")
     form = _SUFFIX_ALIASES.get(suffix, suffix or "html")
-    if form not in _FORMATS:
-        suffixes = ", ".join(f".{name}" for name in _FORMATS)
+    if suffix not in {"", *_SUFFIX_ALIASES, *_SUFFIXES}:
+        suffixes = ", ".join(f".{name}" for name in _SUFFIXES)
         raise BadQuery(f"Unknown suffix {f'.{suffix}'!r} in --out. Use one of {suffixes}, or --format.")
     return form
 
@@ -334,7 +402,8 @@ def output_path(
     Raises:
         BadQuery: several files cannot go to standard output, or it is closed.
     """
-    is_many = is_site or len(mains) > 1
+    is_many = is_site or form.layout is FileLayout.FOLDER
+    is_many = is_many or (len(mains) > 1 and form.layout is FileLayout.FILE_PER_SESSION)
     if out == "-":
         if is_many:
             raise BadQuery("Several files cannot be written to standard output. Name a folder with --out.")
@@ -343,7 +412,7 @@ def output_path(
         return None
     if is_many:
         return site or Path(out or _DEFAULT_FOLDER)
-    name = f"{safe_name(mains[0].stem)}.{form}"
+    name = f"{safe_name(mains[0].stem) if len(mains) == 1 else _DEFAULT_FOLDER}.{form.suffix}"
     if out is None:
         return Path(name)
     return Path(out) / name if is_folder(out) else Path(out)
@@ -365,7 +434,7 @@ def _write_files(
         BadQuery: the report has the path of one of the files.
     """
     rows = []
-    is_many = len(result.files) > 1 or options.site
+    is_many = len(result.files) > 1 or options.site or options.form.layout is FileLayout.FOLDER
     if report is not None and target is not None and is_many:
         paths = {(target / file.name).resolve() for file in result.files}
         if report.resolve() in paths:
