@@ -64,7 +64,7 @@ Examples:
   threadline export last --hide Acme --report hidden.json
   threadline export last --level metrics --format jsonl    no text
   threadline export last --format jsonl --no-redact    the unchanged lines
-  threadline export --format otlp --endpoint http://localhost:4318    all sessions as traces
+  threadline export --format otlp --endpoint http://localhost:4318    traces
   threadline export last --format atif                 a Harbor trajectory
   threadline export --since 30d --format inspect --out month.eval
   threadline export --project app --format messages --out app.jsonl
