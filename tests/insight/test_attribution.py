@@ -24,11 +24,11 @@ from threadline.thread import WindowFiller, WindowStep
 INPUT, WRITE, HOUR, READ, OUTPUT = (Decimal(price) / 1_000_000 for price in ("3", "3.75", "6", "0.3", "15"))
 
 
-def why(*parts: Part, agents: dict[str, list[Part]] | None = None) -> Attribution:
-    """Attribute the cost of a session of these parts."""
+def why(*parts: Part, agents: dict[str, list[Part]] | None = None, parent: str | None = None) -> Attribution:
+    """Attribute the cost of a session of these parts, which may follow an entry of another transcript."""
     with TemporaryDirectory() as folder:
         main = Path(folder) / f"{SESSION}.jsonl"
-        main.write_bytes(lines(*transcript(prompt("go"), *parts)))
+        main.write_bytes(lines(*transcript(prompt("go", parentUuid=parent), *parts)))
         for name, agent_parts in (agents or {}).items():
             path = main.with_suffix("") / "subagents" / f"agent-{name}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -169,6 +169,15 @@ def test_rows_sum_to_the_amount(steps: list[Any]) -> None:
         parts.append(reply(text or "x", message=message, uuid=f"r{at}"))
         parts.append(prompt(text or "x", parentUuid=f"r{max(0, at - back)}"))
     why(*parts)
+
+
+def test_conversation_that_began_elsewhere_is_no_system_prompt() -> None:
+    """The first request of a continued transcript carries what is in another; a small rest is the system prompt."""
+    large = cached_reply(0, 280_000, input_=0)
+    assert only(why(large, parent="5e551011-1111-4000-8000-000000000001"), "unseen").tokens > 270_000
+    assert only(why(large), "system").tokens > 270_000
+    small = why(cached_reply(0, 20_000, input_=0), parent="5e551011-1111-4000-8000-000000000001")
+    assert only(small, "system").tokens > 19_000
 
 
 def test_request_that_carries_several_parts_of_a_cause_counts_once() -> None:

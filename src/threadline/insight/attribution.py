@@ -41,7 +41,7 @@ from threadline.thread import (
     context_paths,
     measured_scale,
     share_out,
-    system_pieces,
+    start_window,
 )
 
 _ZERO = Decimal(0)
@@ -259,8 +259,7 @@ class _AgentAttribution:
         for branch in branches:
             if any(step.window.number in waiting for step in branch.steps):
                 by_fork.setdefault(branch.shared, []).append(branch)
-        filler = WindowFiller(scale, system_pieces(self._agent.entries))
-        window = _PricedWindow(self._agent.id, self._causes, filler)
+        window = _PricedWindow(self._agent.id, self._causes, start_window(self._agent, scale))
         start = 0
         for end in sorted({*by_fork, len(conversation.steps)}):
             self._walk(conversation.steps[start:end], window, waiting)

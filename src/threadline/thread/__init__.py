@@ -57,9 +57,14 @@ if TYPE_CHECKING:
         WindowStep,
         measured_scale,
         share_out,
-        system_pieces,
     )
-    from threadline.thread.context.report import ContextPath, EntrySplitter, analyze_context, context_paths
+    from threadline.thread.context.report import (
+        ContextPath,
+        EntrySplitter,
+        analyze_context,
+        context_paths,
+        start_window,
+    )
     from threadline.thread.context.windows import ContextLimits, SentRequest, find_requests
     from threadline.thread.continuations import OtherSession, detect_continuations
     from threadline.thread.evidence import Notification, agents_in_progress, find_notifications
@@ -126,9 +131,8 @@ __getattr__ = lazy_exports(
             "WindowStep",
             "measured_scale",
             "share_out",
-            "system_pieces",
         ],
-        "context.report": ["ContextPath", "EntrySplitter", "analyze_context", "context_paths"],
+        "context.report": ["ContextPath", "EntrySplitter", "analyze_context", "context_paths", "start_window"],
         "context.windows": ["ContextLimits", "SentRequest", "find_requests"],
         "continuations": ["OtherSession", "detect_continuations"],
         "evidence": ["Notification", "agents_in_progress", "find_notifications"],

@@ -40,6 +40,7 @@ from threadline.model.entries import (
     ApiRequestShapeEntry,
     AssistantEntry,
     AttachmentEntry,
+    ChainEntry,
     Entry,
     ToolResultEntry,
     UserEntry,
@@ -197,6 +198,8 @@ _SYSTEM = Piece(ContextCategory.SYSTEM, None, 0)
 _UNSEEN = Piece(ContextCategory.UNSEEN, None, 0)
 # An estimate is trusted within a factor of two, and within the size of a short reminder.
 _MAX_FACTOR, _SLACK = 2, 200
+# System prompts and tool definitions are rarely larger.
+_MAX_SYSTEM = 50_000
 # With fewer tokens, it cannot be determined how a model counts.
 _MIN_SAMPLE = 1_000
 # What leaves a window without a compaction, in the order in which that is known to happen: thinking of earlier turns
@@ -250,13 +253,15 @@ class WindowFiller:
     """Fills a window request by request, so that its slices always add up to the measured size.
 
     `slices` are in the order in which the model reads them. `system` are the parts of the system prompt, if they are
-    known. `before_change` is called with slices of the window before their tokens change, and with None before all are
+    known. `is_continued`: the conversation began in another transcript, so that more may be in its first window.
+    `before_change` is called with slices of the window before their tokens change, and with None before all are
     replaced.
     """
 
-    def __init__(self, scale: float = 1.0, system: Sequence[Piece] = ()) -> None:
+    def __init__(self, scale: float = 1.0, system: Sequence[Piece] = (), *, is_continued: bool = False) -> None:
         self._scale = scale
         self._system = system
+        self._is_continued = is_continued
         self.before_change: Callable[[Sequence[WindowSlice] | None], None] | None = None
         self._output = 0
         self.size = 0
@@ -268,7 +273,7 @@ class WindowFiller:
 
     def fork(self) -> WindowFiller:
         """Return a filler with the same window, for requests that follow instead of others."""
-        filler = WindowFiller(self._scale, self._system)
+        filler = WindowFiller(self._scale, self._system, is_continued=self._is_continued)
         filler.size, filler.dropped, filler._output = self.size, self.dropped, self._output
         filler.slices = [copy(part) for part in self.slices]
         for category, parts in self._droppable.items():
@@ -306,7 +311,9 @@ class WindowFiller:
         """Add the first request: what is not recorded of it is the system prompt and the tools."""
         weights = self._weights(pieces)
         recorded = min(size, sum(weight for _, weight in weights))
-        if self._system:
+        if self._is_continued and size - recorded > _MAX_SYSTEM:
+            self._add(_UNSEEN, size - recorded)
+        elif self._system:
             self._share([(piece, max(1, piece.weight)) for piece in self._system], size - recorded)
         else:
             self._add(_SYSTEM, size - recorded, measured=not recorded, exact=not recorded)
@@ -322,8 +329,9 @@ class WindowFiller:
         for parts in self._droppable.values():
             parts.clear()
         self.slices = system
+        self._is_continued = False
         recorded = max(0, size - sum(part.tokens for part in system))
-        if not pieces or recorded * _MAX_FACTOR < _total_weight(pieces):
+        if not system or not pieces or recorded * _MAX_FACTOR < _total_weight(pieces):
             self.slices = []
             self._begin(size, pieces)
         else:
@@ -416,6 +424,12 @@ def system_pieces(entries: Iterable[Entry]) -> list[Piece]:
         if isinstance(attachment, PromptSnapshot) and attachment.tools:
             return _split_system(attachment.system_prompt, attachment.tools)
     return []
+
+
+def is_continued(entries: Iterable[Entry]) -> bool:
+    """Whether the first entry follows one that is not in the transcript."""
+    first = next((entry for entry in entries if isinstance(entry, ChainEntry)), None)
+    return first is not None and first.parent_uuid is not None
 
 
 def _split_system(system: Any, tools: Any) -> list[Piece]:

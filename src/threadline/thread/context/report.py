@@ -18,6 +18,7 @@ from threadline.thread.context.filling import (
     Piece,
     WindowFiller,
     WindowStep,
+    is_continued,
     measured_scale,
     split_into_pieces,
     system_pieces,
@@ -101,12 +102,17 @@ def _fill_window(
     reader = _PathReader(_AgentRows(agent, sent, EntrySplitter(agent)), path)
     reader.read(path)
     steps = reader.steps
-    filler = WindowFiller(measured_scale([steps]), system_pieces(agent.entries))
+    filler = start_window(agent, measured_scale([steps]))
     for step in steps:
         filler.step(step)
     if not steps:
         filler.guess(reader.waiting)
     return steps[-1].window if steps else None, filler
+
+
+def start_window(agent: Agent, scale: float) -> WindowFiller:
+    """Return the empty window of an agent, whose pieces are so much larger than estimated."""
+    return WindowFiller(scale, system_pieces(agent.entries), is_continued=is_continued(agent.entries))
 
 
 class ContextPath(Struct, frozen=True):
