@@ -11,6 +11,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -285,6 +286,11 @@ def test_numbers_are_limited(home: Path, tmp_path: Path, monkeypatch: pytest.Mon
         tar.addfile(file_info(TRANSCRIPT, pax_headers={"comment": "x" * (9 << 20)}))
     with pytest.raises(Unreadable, match="the description of a file is too long"):
         homes(long)
+    shared = {f"key{number}": "x" for number in range(200)}
+    with tarfile.open(long, "w", format=tarfile.PAX_FORMAT, pax_headers=shared) as tar:
+        tar.addfile(file_info(TRANSCRIPT))
+    with pytest.raises(Unreadable, match="too many values"):
+        homes(long)
 
 
 def test_headers_that_refer_to_each_other(tmp_path: Path) -> None:
@@ -350,6 +356,26 @@ def test_other_files(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     encrypted.write_bytes(data.replace(b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01"))
     with pytest.raises(Unreadable, match="is encrypted"):
         homes(encrypted)
+
+
+def test_archives_of_macos(home: Path, tmp_path: Path) -> None:
+    """The attributes of files, which its archives contain, are neither transcripts nor another home."""
+    archive = pack(home, tmp_path / "b.zip", ".claude")
+    with zipfile.ZipFile(archive, "a") as opened:
+        for folder in ("__MACOSX/.claude", ".claude"):
+            opened.writestr(f"{folder}/projects/-work-app/._{SESSION}.jsonl", b"\x00\x05\x16\x07")
+    (found,) = homes(archive)
+    assert [transcript.session for transcript in look(found).transcripts] == [SESSION]
+
+
+def test_processes_at_the_same_time(home: Path, tmp_path: Path, cache: Path) -> None:
+    """Several may unpack the same archive: each gets a complete home, and one is left."""
+    archive = pack(home, tmp_path / "b.tar")
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(lambda _number: homes(archive)[0].path, range(12)))
+    assert len(set(results)) == 1
+    assert (results[0] / TRANSCRIPT).read_bytes() == (home / TRANSCRIPT).read_bytes()
+    assert len(list((cache / "unpacked").iterdir())) == 1
 
 
 def several_homes(home: Path, tmp_path: Path) -> Iterator[Path]:

@@ -116,13 +116,14 @@ def list_skipped(home: Home) -> list[Problem]:
 def _unpack(archive: Path, before: os.stat_result, staging: Path, progress: Callable[[int], None] | None) -> _About:
     """Unpack the homes of an archive into a folder, and describe them there."""
     with PackedArchive(archive, progress) as packed:
-        homes = _choose_homes(packed.files)
+        files = [name for name in packed.files if not _is_macos_metadata(name)]
+        homes = _choose_homes(files)
         if not homes:
             raise NotFound(
                 f"The archive {str(archive)!r} contains nothing that Claude Code writes. Pack a whole home, such as "
                 "~/.claude."
             )
-        names = {name: below for name in packed.files if (below := _path_in_home(name, homes)) is not None}
+        names = {name: below for name in files if (below := _path_in_home(name, homes)) is not None}
         folder = staging / _FILES
         folder.mkdir(mode=0o700)
         for home in homes:
@@ -143,6 +144,11 @@ def _unpack(archive: Path, before: os.stat_result, staging: Path, progress: Call
     # A path may contain bytes that are not text, which msgspec does not encode.
     write_file(staging / _ABOUT, json.dumps(msgspec.to_builtins(about)).encode(), durable=False)
     return about
+
+
+def _is_macos_metadata(name: str) -> bool:
+    """Whether a file has attributes of another one, which archives of macOS contain: it looks like a transcript."""
+    return name.startswith("__MACOSX/") or name.rpartition("/")[2].startswith("._")
 
 
 def _choose_homes(names: Iterable[str]) -> dict[str, None]:

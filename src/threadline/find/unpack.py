@@ -37,8 +37,10 @@ MAX_RATIO = 200
 """How many times larger than the archive its content may be. Transcripts compress to a tenth, sometimes a fiftieth."""
 ALWAYS_ALLOWED_BYTES = 1 << 30
 """Content up to this size is unpacked, however small the archive is."""
-MAX_HEADER_BYTES = 8 << 20
+MAX_HEADER_BYTES = 2 << 20
 """The most bytes that describe a file of a tar archive; they are read into memory."""
+MAX_SHARED_HEADERS = 100
+"""The most values that describe all files of a tar archive; they stay in memory."""
 FORMATS = ".zip, .tar, .tar.gz or .tar.zst"
 """The formats that are read, as messages list them."""
 
@@ -55,7 +57,7 @@ _MAGIC = (
 )
 _READABLE = frozenset({_ZIP, _GZIP, _ZSTD, _TAR})
 _TAR_MAGIC = slice(257, 262)
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 18
 _ZSTD_WINDOW_BYTES = 1 << 27
 _MAX_PATH_BYTES = 1024
 _MAX_PART_BYTES = 255
@@ -257,6 +259,8 @@ class PackedArchive:
             with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK_BYTES, tarinfo=_TarMember) as archive:  # type: ignore[call-overload] # it only reads
                 while (member := archive.next()) is not None:
                     archive.members = []  # it would remember all of them
+                    if len(archive.pax_headers) > MAX_SHARED_HEADERS:
+                        raise Unreadable(self._damage("too many values describe all files"))
                     stream.header_bytes = member.offset_data - archive.offset  # its content, before the next header
                     is_file = member.isreg() and not member.issparse()
                     is_readable = is_file or member.islnk() or member.isdir()

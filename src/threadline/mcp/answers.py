@@ -98,7 +98,7 @@ class Answers:
 
     def prepare(self) -> None:
         """Load what the first answers would load, which takes a second, and attribute costs in the background."""
-        for ask in (partial(self.search, "a"), self.usage, self.why, partial(self.session, "last", 1)):
+        for ask in (partial(self.search, "error", 1), self.usage, self.why, partial(self.session, "last", 1)):
             with suppress(Error):
                 ask()
 
