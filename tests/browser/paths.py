@@ -34,6 +34,7 @@ LISTS = {
     "blocks": "/blocks",
     "history": "/history",
     "calls-slowest": "/calls?sort=duration",
+    "compare": f"/compare?a={homes.SHORT}&b={homes.PICTURES}",
     "doctor": "/doctor",
     "keys": "/keys",
     "access": "/access",

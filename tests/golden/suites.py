@@ -138,6 +138,7 @@ PAGES: dict[str, str] = {
     "errors": "/errors.json?since=all&limit=5",
     "blocks": "/blocks.json?limit=3",
     "history": "/history.json?limit=5",
+    "compare": f"/compare.json?a={PLANTED}&b={{branched}}",
     "doctor": "/doctor.json",
     "keys": "/keys.json",
     "palette": "/palette.json?q=the",

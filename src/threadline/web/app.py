@@ -30,6 +30,7 @@ from threadline.web.live import Live
 from threadline.web.pages.access import access_page, link_page, logged_out_page
 from threadline.web.pages.annotations import apply_annotation, apply_search, notes_page
 from threadline.web.pages.blame import blame_page
+from threadline.web.pages.compare import compare_page
 from threadline.web.pages.digest import digest_page
 from threadline.web.pages.doctor import doctor_page
 from threadline.web.pages.file_log import file_log_page
@@ -38,9 +39,10 @@ from threadline.web.pages.insight import waste_page, why_page
 from threadline.web.pages.keys import keys_page
 from threadline.web.pages.lists import calls_page, files_page
 from threadline.web.pages.outcomes import outcomes_page
+from threadline.web.pages.palette import palette_page
 from threadline.web.pages.reports import blocks_page, errors_page, history_page, todos_page
 from threadline.web.pages.search import search_page
-from threadline.web.pages.sessions import palette_page, sessions_page
+from threadline.web.pages.sessions import sessions_page
 from threadline.web.pages.tools import tools_page
 from threadline.web.pages.usage import usage_page
 from threadline.web.request import PageFunction, PageRequest, PageResult
@@ -107,6 +109,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(urls.OUTCOMES, outcomes_page, needs_homes=True),
     PageRoute(urls.TOOLS, tools_page, needs_homes=True),
     PageRoute(urls.DIGEST, digest_page, needs_homes=True),
+    PageRoute(urls.COMPARE, compare_page, needs_homes=True),
     PageRoute(urls.ERRORS, errors_page, needs_homes=True),
     PageRoute(urls.BLOCKS, blocks_page, needs_homes=True),
     PageRoute(urls.HISTORY, history_page, needs_homes=True),

@@ -172,3 +172,28 @@ def test_reports_of_the_terminal_are_pages(demo: Archive) -> None:
     assert data(ask(demo, "/blocks"))["total"] == len(windows)
     prompts = data(ask(demo, "/history?limit=3"))["prompts"]
     assert [prompt["text"] for prompt in prompts] == [prompt.text for prompt in demo.history(limit=3)]
+
+
+def test_two_sessions_can_be_compared(demo: Archive) -> None:
+    """Both have their figures, tools, files and prompts, which are those of the archive."""
+    first, second = (str(session.id) for session in list(demo.sessions().sessions)[:2])
+    page = data(ask(demo, f"/compare?a={first}&b={second}"))
+    assert [session["row"]["session"] for session in page] == [first, second]
+    for session in page:
+        name = session["row"]["session"]
+        assert sum(session["tools"].values()) == len(list(demo.calls(session=name, limit=None)))
+        assert len(session["prompts"]) == sum(turn.act is not None for turn in demo.session(name).turns)
+    assert "Context window" in parse_page(demo, f"/compare?a={first}&b={second}").words
+
+
+def test_the_palette_has_turns_entries_and_actions(demo: Archive) -> None:
+    """Without a text, sessions come first; with one, also turns of the open session, entries and actions."""
+    items = data(ask(demo, "/palette"))
+    assert items[0]["address"].startswith("/session/")
+    session = next(session for session in demo.sessions().sessions if session.turns > 1)
+    prompt = next(turn.act.text for turn in demo.session(str(session.id)).turns if turn.act and len(turn.act.text) > 20)
+    words = " ".join(prompt.split()[:3])
+    found = data(ask(demo, f"/palette?session={session.id}&q={words}"))
+    assert any(item["detail"].startswith("turn ") for item in found)
+    assert any("at=" in item["address"] and not item["detail"].startswith("turn ") for item in found)
+    assert [item["action"] for item in data(ask(demo, "/palette?q=theme")) if item["action"]] == ["theme"]

@@ -42,9 +42,11 @@ if TYPE_CHECKING:
     from threadline.render.html.svg_charts import (
         MAX_PARTS,
         Bar,
+        Curve,
         DayActivity,
         activity_calendar,
         bar_chart,
+        curve_chart,
         daily_strip,
         weekday_hour_map,
     )
@@ -91,10 +93,12 @@ __getattr__ = lazy_exports(
         "state": ["PlaceLinks", "render_file_content", "render_state"],
         "svg_charts": [
             "Bar",
+            "Curve",
             "DayActivity",
             "MAX_PARTS",
             "activity_calendar",
             "bar_chart",
+            "curve_chart",
             "daily_strip",
             "weekday_hour_map",
         ],

@@ -81,6 +81,7 @@ _PATHS: dict[str, str] = {
     "branch": "M4.5 2v12M4.5 9.5c0-3 7-2 7-6.5M9.5 5l2-2.25L13.5 5",
     "calls": "M2.5 4.5 6 8l-3.5 3.5M8 12h5.5",
     "close": "m4 4 8 8M12 4l-8 8",
+    "compare": "M5.5 2v12M10.5 2v12M2 5h3.5M10.5 5H14M2 10h3.5M10.5 10H14",
     "compaction": "M8 1.5v4M8 10.5v4M3 7h10M3 9.5h10",
     "copy": "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
     "doctor": "M2 8.5h3l1.5-4 3 8 1.5-4h3",

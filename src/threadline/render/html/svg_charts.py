@@ -150,6 +150,44 @@ def _describe_bars(columns: Sequence[Bar], format_value: Callable[[float], str])
     return f"From {columns[0].name} to {columns[-1].name}; the maximum is {format_value(most.total)} on {most.name}."
 
 
+class Curve(Struct, frozen=True):
+    """A line of a chart: its name, and its values in order."""
+
+    name: str
+    values: Sequence[int]
+
+
+def curve_chart(name: str, title: str, curves: Sequence[Curve], format_value: Callable[[int], str]) -> Markup:
+    """Lines on the same scale, with a legend and a table."""
+    marks = ticks(float(max((value for curve in curves for value in curve.values), default=0)))
+    high = _BARS_HEIGHT - _BARS_TOP - _BARS_BOTTOM
+    longest = max((len(curve.values) for curve in curves), default=1)
+    step = (_BARS_WIDTH - _BARS_LEFT - _BARS_RIGHT) / max(1, longest - 1)
+    lines = [
+        el(
+            "polyline",
+            el("title", curve.name),
+            points=" ".join(
+                f"{svg_number(_BARS_LEFT + at * step)},{svg_number(_BARS_TOP + high * (1 - value / marks[-1]))}"
+                for at, value in enumerate(curve.values)
+            ),
+            class_=f"curve line-{number}",
+        )
+        for number, curve in enumerate(curves, 1)
+    ]
+    most = "; ".join(f"{curve.name}: up to {format_value(max(curve.values, default=0))}" for curve in curves)
+    grid = [_grid_line(mark, marks[-1], high, lambda value: format_value(round(value))) for mark in marks]
+    drawn = chart(name, title, f"{most}.", grid, lines, width=_BARS_WIDTH, height=_BARS_HEIGHT)
+    rows = [
+        [f"{at + 1:,}", *(format_value(curve.values[at]) if at < len(curve.values) else "" for curve in curves)]
+        for at in range(0, longest, max(1, longest // _MAX_CURVE_ROWS))
+    ]
+    columns = (Column("Request", "number"), *(Column(curve.name, "number") for curve in curves))
+    table = render_table(title, columns, rows)
+    return join((drawn, _bar_legend([curve.name for curve in curves]), folded_table("View as table", table)))
+
+
+_MAX_CURVE_ROWS = 200
 _STRIP_WIDTH, _STRIP_HEIGHT = 240, 44
 
 

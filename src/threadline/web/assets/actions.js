@@ -1,7 +1,7 @@
 // What keyboard shortcuts and buttons do, by the action names in the table of keys.
 
 import { fetchJson, isAborted, postForm, RequestError, withCarriedParameters } from "./fetch.js";
-import { copyFromUrl, copyText } from "./copy.js";
+import { copyBlock, copyFromUrl, copyText } from "./copy.js";
 import { showHelp } from "./help.js";
 import { openPalette } from "./palette.js";
 import { isDialogOpen } from "./keys.js";
@@ -143,6 +143,7 @@ export function sessionActions({ session, navigation, windowing, find, panel }) 
     "left-panel": () => windowing.scrollAnchor.preserve(() => document.body.classList.toggle("no-side")),
     "right-panel": (event) => panel.reopenOrClose() || toggleState(event),
     "copy-link": (event) => copyText(session.linkTo((clickedItem(event) ?? navigation.current())?.id), "Link"),
+    "copy-block": (event) => copyFirstBlock(clickedItem(event) ?? navigation.current()),
     "copy-markdown": (event) => copyMarkdown(session, clickedItem(event) ?? navigation.current()),
     close: () => find.close() || panel.close() || find.clearMarks(),
   };
@@ -162,6 +163,15 @@ function toggleFolds(navigation, windowing) {
   const isOpen = !folds[0].open;
   windowing.scrollAnchor.preserve(() => folds.forEach((fold) => windowing.foldState.set(fold, isOpen)));
   navigation.setCurrent(item);
+  return true;
+}
+
+/** Copy the code, command or output of an item: its first block that is visible. */
+function copyFirstBlock(item) {
+  const blocks = item === null ? [] : Array.from(item.querySelectorAll("pre:not(.numbers)"));
+  const block = blocks.find((each) => each.checkVisibility()) ?? blocks[0];
+  if (block === undefined) return false;
+  copyBlock(block);
   return true;
 }
 

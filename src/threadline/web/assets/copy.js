@@ -38,6 +38,42 @@ export function startCopyButtons() {
   });
 }
 
+/** What a copy button copies: code, commands, output and diffs of a conversation or file. */
+const COPIED = ".feed pre:not(.numbers), .share-preview, .blame-lines, main pre.code";
+
+/**
+ * Show one copy button, which moves to the block under the pointer or with the focus.
+ *
+ * A button for each block would be thousands of elements.
+ */
+export function startBlockButtons() {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy-block";
+  button.textContent = "Copy";
+  button.setAttribute("aria-label", "Copy this block");
+  const move = (event) => {
+    const block = event.target instanceof Element ? event.target.closest(COPIED) : null;
+    if (block !== null && button.parentElement !== block) block.append(button);
+  };
+  document.addEventListener("pointerover", move, { passive: true });
+  document.addEventListener("focusin", move);
+  button.addEventListener("click", (event) => {
+    event.stopPropagation();
+    copyBlock(button.parentElement);
+  });
+}
+
+/**
+ * Copy the text of a block.
+ * @param {Element} block
+ */
+export function copyBlock(block) {
+  const copy = block.cloneNode(true);
+  for (const extra of copy.querySelectorAll(".copy-block, .numbers")) extra.remove();
+  copyText(copy.textContent, "Block");
+}
+
 async function writeClipboard(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -65,6 +65,15 @@ async function show(url) {
   }
 }
 
+/** Replace the siblings of a form by those of another. The form itself stays where it is, or it would lose the focus. */
+function replaceAround(form, newForm) {
+  const siblings = Array.from(newForm.parentNode.childNodes);
+  const at = siblings.indexOf(newForm);
+  for (const node of Array.from(form.parentNode.childNodes)) if (node !== form) node.remove();
+  form.before(...siblings.slice(0, at));
+  form.after(...siblings.slice(at + 1));
+}
+
 function replaceContent(content) {
   const main = document.getElementById("main");
   const position = scrollY;
@@ -72,8 +81,8 @@ function replaceContent(content) {
   const openFolds = Array.from(main.querySelectorAll("details"), (fold) => fold.open);
   const form = main.querySelector(":scope > form.filters");
   const newForm = content.querySelector("form.filters");
-  if (form !== null && newForm !== null) newForm.replaceWith(form);
-  main.replaceChildren(content);
+  if (form !== null && newForm !== null) replaceAround(form, newForm);
+  else main.replaceChildren(content);
   const folds = main.querySelectorAll("details");
   if (folds.length === openFolds.length) folds.forEach((fold, at) => (fold.open = openFolds[at]));
   for (const button of main.querySelectorAll("button[data-copy]")) button.hidden = false;

@@ -1,7 +1,7 @@
 // Entry point of every page: starts what the kind of page needs.
 
 import { pageActions, sessionActions, startItemButtons } from "./actions.js";
-import { startCopyButtons } from "./copy.js";
+import { startBlockButtons, startCopyButtons } from "./copy.js";
 import { Find } from "./find.js";
 import { FoldState } from "./fold_state.js";
 import { ScrollHistory } from "./history.js";
@@ -32,6 +32,7 @@ function start() {
   handleClicks(actions);
   startStatus();
   startCopyButtons();
+  startBlockButtons();
   followTheme();
   startFilters();
   if (LIST_PAGES.some((kind) => document.body.classList.contains(kind))) watchList();

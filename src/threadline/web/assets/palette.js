@@ -1,4 +1,4 @@
-// The command palette: go to a session or page by typing a part of its name.
+// The command palette: go to a session, turn, entry or page, or run an action, by typing a part of its name.
 
 import { carriedParameters, fetchJson, isAborted } from "./fetch.js";
 
@@ -33,7 +33,7 @@ class Palette {
   #build() {
     const { input, list, dialog } = this;
     input.type = "text";
-    input.placeholder = "Go to a session or page";
+    input.placeholder = "Sessions, pages, text, turns, actions";
     input.autocomplete = "off";
     input.spellcheck = false;
     for (const [name, value] of [
@@ -72,7 +72,7 @@ class Palette {
   async #load() {
     this.abort?.abort();
     this.abort = new AbortController();
-    const query = new URLSearchParams({ q: this.input.value, ...carriedParameters() });
+    const query = new URLSearchParams({ q: this.input.value, ...openSession(), ...carriedParameters() });
     try {
       const data = await fetchJson(`/palette.json?${query}`, this.abort.signal);
       this.choices = (Array.isArray(data) ? data : (data.entries ?? [])).slice(0, MAX_CHOICES);
@@ -85,7 +85,7 @@ class Palette {
     }
   }
 
-  #render(emptyText = "No matching sessions or pages.") {
+  #render(emptyText = "Nothing matches.") {
     const options = this.choices.map((choice, index) => {
       const option = document.createElement("li");
       option.id = `palette-${index}`;
@@ -147,6 +147,11 @@ class Palette {
   #open(index, event) {
     const choice = this.choices[index];
     if (choice === undefined) return;
+    if (choice.action) {
+      this.dialog.close();
+      runAction(choice.action);
+      return;
+    }
     const url = new URL(choice.address, location.href);
     // Only pages of this server: text in a transcript must not lead anywhere else.
     if (url.origin !== location.origin) return;
@@ -154,6 +159,23 @@ class Palette {
     if (event.ctrlKey || event.metaKey) open(url, "_blank", "noopener");
     else location.assign(url);
   }
+}
+
+/** The parameter with the session that this page shows, if it shows one. */
+function openSession() {
+  const match = /^\/session\/([^/]+)/.exec(location.pathname);
+  return match === null ? {} : { session: decodeURIComponent(match[1]).replaceAll("~2F", "/").replaceAll("~7E", "~") };
+}
+
+/** Run an action as its button would. */
+function runAction(name) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.hidden = true;
+  button.dataset.action = name;
+  document.body.append(button);
+  button.click();
+  button.remove();
 }
 
 let palette = null;

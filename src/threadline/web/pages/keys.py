@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from threadline.web.request import PageRequest
 
 SESSION_KINDS = ("session", "agent")
-LIST_KINDS = ("home", "sessions", "search", "calls", "files", "usage", "insight")
+LIST_KINDS = ("home", "sessions", "search", "calls", "files", "usage", "insight", "compare")
 """Pages with rows to move through: elements with the attribute `data-item`, each with a link in it."""
 
 
@@ -65,7 +65,8 @@ KEYS: tuple[Key, ...] = (
     Key(("]",), "right-panel", "show or hide the panel on the right", "Panels", SESSION_KINDS),
     Key(("*",), "star", "star the session or row, or remove its star", "Copy", (*SESSION_KINDS, *LIST_KINDS)),
     Key(("y",), "copy-link", "copy a link to this place", "Copy"),
-    Key(("m",), "copy-markdown", "copy this entry as Markdown", "Copy", SESSION_KINDS),
+    Key(("Y",), "copy-block", "copy the code, command or output of this entry", "Copy", SESSION_KINDS),
+    Key(("m",), "copy-markdown", "copy this entry as Markdown, redacted", "Copy", SESSION_KINDS),
     Key(("Ctrl+k",), "palette", "go to a session or page by name", "Go to"),
     Key(("h",), "home", "home", "Go to"),
     Key(("l",), "sessions", "list of sessions", "Go to"),

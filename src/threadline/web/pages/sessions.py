@@ -1,4 +1,4 @@
-"""The list of all sessions and the command palette, and the session rows that other pages share."""
+"""The list of all sessions, and the session rows that other pages share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from threadline.annotations import NO_ANNOTATION, Annotation
 from threadline.files import escape_path
 from threadline.model.ledger import Sum
-from threadline.model.text import count, format_time, short_model_name
+from threadline.model.text import count, short_model_name
 from threadline.model.times import in_zone
 from threadline.render import shorten
 from threadline.render.html import Child, SessionRow, el, join, session_table, time_zone_note
@@ -357,77 +356,3 @@ def _session_row(
         started=brief.first,
         ended=brief.ended,
     )
-
-
-_MAX_PALETTE_SESSIONS = 40
-_PALETTE_PAGES: tuple[tuple[str, str, dict[str, str]], ...] = (
-    ("Home", urls.HOME, {}),
-    ("Sessions", urls.SESSIONS, {}),
-    ("Search", urls.SEARCH, {}),
-    ("Usage", urls.USAGE, {}),
-    ("Usage by model", urls.USAGE, {"by": "model"}),
-    ("Usage by project", urls.USAGE, {"by": "project"}),
-    ("Why it cost this much", urls.WHY, {}),
-    ("Avoidable costs", urls.WASTE, {}),
-    ("Outcomes", urls.OUTCOMES, {}),
-    ("Tools: failures, durations, costs", urls.TOOLS, {}),
-    ("Digest of a week", urls.DIGEST, {}),
-    ("Calls", urls.CALLS, {}),
-    ("Failed calls", urls.CALLS, {"outcome": "error"}),
-    ("Errors", urls.ERRORS, {}),
-    ("Five-hour windows", urls.BLOCKS, {}),
-    ("Prompt history", urls.HISTORY, {}),
-    ("Starred sessions", urls.SESSIONS, {"only": "starred"}),
-    ("Compare two sessions", urls.COMPARE, {}),
-    ("Files", urls.FILES, {}),
-    ("Doctor", urls.DOCTOR, {}),
-    ("Keyboard shortcuts", urls.KEYS, {}),
-)
-
-
-class PaletteItem(Struct, frozen=True):
-    """A page to go to."""
-
-    title: str
-    address: str
-    detail: str = ""
-
-
-def palette_page(request: PageRequest) -> Page:
-    """What matches the typed text: pages, then sessions, then a search for it.
-
-    Titles that begin with the text come first, then titles with words that do; among equals, newer sessions first.
-    """
-    text = (request.text("q") or "").strip()
-    items = list(_palette_items(request, text))
-    rows = [el("li", el("a", item.title, href=item.address), " ", item.detail, data_item=True) for item in items]
-    return Page("Go to", "palette", join((el("h1", "Go to"), el("ul", rows))), items)
-
-
-def _palette_items(request: PageRequest, text: str) -> Iterator[PaletteItem]:
-    words = text.casefold().split()
-    pages = [page for page in _PALETTE_PAGES if all(word in page[0].casefold() for word in words)]
-    for title, path, query in sorted(pages, key=lambda page: _title_rank(page[0], words)):
-        yield PaletteItem(title, urls.build_url(path, **query), "page")
-    zone = request.zone()
-    briefs = [brief for brief in all_sessions(request) if _matches_words(brief, words)]
-    for brief in sorted(briefs, key=lambda brief: _title_rank(brief.title, words))[:_MAX_PALETTE_SESSIONS]:
-        day = format_time(brief.last, zone)[:10] if brief.last is not None else "time unknown"
-        title = shorten(brief.title, 120) or "(no title)"
-        yield PaletteItem(title, urls.session_url(brief.name), f"{day} · {shorten(brief.project, 60)}")
-    if text:
-        yield PaletteItem(f"Search for {shorten(text, 60)}", urls.build_url(urls.SEARCH, q=text), "all sessions")
-
-
-def _matches_words(brief: SessionBrief, words: list[str]) -> bool:
-    """Whether the title or project contains each word, or the id begins with it."""
-    text = f"{brief.title}\n{brief.project}".casefold()
-    return all(word in text or brief.name.startswith(word) for word in words)
-
-
-def _title_rank(title: str, words: list[str]) -> int:
-    """0 for a title that begins with the words, 1 for one whose words begin with them, 2 for any other."""
-    title_words = title.casefold().split()
-    if " ".join(title_words).startswith(" ".join(words)):
-        return 0
-    return 1 if all(any(each.startswith(word) for each in title_words) for word in words) else 2

@@ -260,6 +260,15 @@ def _action_links(head: SessionHead) -> Markup:
         ),
         el("a", icon("share"), "Share", href=links.below("share"), title="Export redacted, with a preview"),
         el("a", icon("note"), "Notes", href=links.below("notes"), title="Tags and a note") if is_main else None,
+        el(
+            "a",
+            icon("compare"),
+            "Compare",
+            href=urls.build_url(urls.COMPARE, a=links.id),
+            title="Compare with another session",
+        )
+        if is_main
+        else None,
         star_button(session_id, annotation) if is_main else None,
         el("a", icon("state"), "Files at the end", href=links.below("state", "end")),
         class_="copying",

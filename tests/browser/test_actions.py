@@ -1,0 +1,78 @@
+"""What can be done on a page: star, filter, copy blocks, run actions of the palette, share."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+from tests.browser.paths import LONGEST, SHORT
+from tests.browser.visitor import Visitor
+
+
+def test_filters_apply_while_typing(visit: Visitor) -> None:
+    """Rows and the URL follow the text without a button, and the field keeps the focus."""
+    page = visit("/sessions")
+    before = page.locator("tr[data-item]").count()
+    page.get_by_label("Title").press_sequentially("zzzz-no-such-title")
+    expect(page.locator("p.nothing")).to_be_visible()
+    assert "grep=zzzz" in page.url
+    assert page.evaluate("document.activeElement.name") == "grep"
+    page.get_by_label("Title").fill("")
+    expect(page.locator("tr[data-item]")).to_have_count(before)
+    expect(page.get_by_role("button", name="Apply")).to_be_hidden()
+
+
+@pytest.mark.smoke
+def test_a_star_is_kept(visit: Visitor) -> None:
+    """The key stars the focused row; after a reload it is still there, and among the starred."""
+    page = visit("/sessions")
+    row = page.locator("tr[data-item]").nth(1)
+    row.get_by_role("link").first.focus()
+    page.keyboard.press("*")
+    star = row.locator("button.star")
+    expect(star).to_have_attribute("aria-pressed", "true")
+    title = row.get_by_role("link").first.inner_text()
+    visit.go(page, "/sessions?only=starred")
+    expect(page.locator("tr[data-item]").filter(has_text=title[:40])).to_have_count(1)
+    page.locator("button.star").first.click()
+    expect(page.locator("button.star").first).to_have_attribute("aria-pressed", "false")
+
+
+def test_blocks_have_a_copy_button(visit: Visitor) -> None:
+    """The button of a block under the pointer copies its text, and only that."""
+    page = visit(f"{LONGEST}?calls=full")
+    block = page.locator(".feed pre:not(.numbers)").first
+    block.hover()
+    text = block.evaluate("one => one.textContent.replace(/Copy$/, '')")
+    page.locator(".copy-block").click()
+    expect(page.locator(".status")).to_contain_text("copied")
+    assert page.evaluate("navigator.clipboard.readText()") == text
+
+
+def test_the_palette_runs_actions(visit: Visitor) -> None:
+    """An action of the palette does what its key does."""
+    page = visit(SHORT)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("change the theme")
+    expect(page.locator("[role=option]").first).to_contain_text("theme")
+    page.keyboard.press("Enter")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_markdown_is_copied_redacted(visit: Visitor) -> None:
+    """D11: the button says that it copies, and what it copies has no home directory of a person."""
+    page = visit(SHORT)
+    page.get_by_role("link", name="Copy as Markdown").click()
+    expect(page.locator(".status")).to_contain_text("Redacted Markdown copied")
+    assert page.evaluate("navigator.clipboard.readText()").startswith("# ")
+
+
+def test_a_share_is_previewed_first(visit: Visitor) -> None:
+    """The form shows a preview with counts; only then there are buttons that copy and save."""
+    page = visit(f"{SHORT}/share")
+    expect(page.locator(".share-actions")).to_have_count(0)
+    page.get_by_label("Format").select_option("md")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator(".share-preview")).to_contain_text("#")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Save").click()
+    assert download.value.suggested_filename.endswith(".md")
