@@ -107,6 +107,7 @@ def test_missing_extra_names_the_command(
     command = ("export", "--format", "otlp", "last", "--home", str(small_home))
     result = cli(*command, "--endpoint", "http://127.0.0.1:9")
     assert result.code == 2
-    assert "pip install 'threadline[otlp]'" in result.err
+    assert "needs opentelemetry-proto" in result.err
+    assert "[otlp]'" in result.err
     assert cli(*command, "--out", str(tmp_path / "a.jsonl")).code == 0
     assert json.loads((tmp_path / "a.jsonl").read_text().splitlines()[0])["resourceSpans"]

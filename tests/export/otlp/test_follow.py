@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from pathlib import Path
 
-from tests.export.otlp.decoding import DecodedSpan, encode_and_decode, read_traces, sum_spans
+import pytest
+from tests.cli.runner import start_in_subprocess
+from tests.export.otlp.decoding import DecodedSpan, decode_json, encode_and_decode, read_traces, sum_spans
 from tests.transcripts import SESSION, Pen, Row, call, lines, prompt, reply, transcript
 
 from threadline import archive as archives
@@ -65,3 +70,44 @@ def test_following_gives_what_a_backfill_gives(tmp_path: Path) -> None:
         backfill = [span for trace in read_traces(archive).values() for span in trace]
         assert received == {span.id: span for span in backfill}
         assert sum_spans(received.values()) == archive.ledger().total
+
+
+def test_agent_without_a_session_is_followed(tmp_path: Path) -> None:
+    """An agent's transcript whose session does not exist is followed, too."""
+    (tmp_path / "projects").mkdir()
+    with archives.open([str(tmp_path)]) as archive:
+        session = _Session(tmp_path, archive)
+        session.path = session.path.with_name("agent-a1b2c3d4.jsonl")
+        pen = Pen(isSidechain=True, agentId="a1b2c3d4")
+        session.append(*transcript(prompt("hi"), reply("one"), reply("two"), pen=pen))
+        assert [span.name.split()[0] for span in session.poll()] == ["chat"]
+
+
+@pytest.mark.slow
+def test_command_follows_until_it_is_interrupted(tmp_path: Path) -> None:
+    """`--follow --out -` writes spans as they finish; Ctrl-C writes the rest and exits with 0."""
+    folder = tmp_path / "projects" / "-work-app"
+    folder.mkdir(parents=True)
+    first, *rest = transcript(prompt("hi"), call("Bash", "ls", "a"), reply("done"), pen=Pen())
+    path = folder / f"{SESSION}.jsonl"
+    path.write_bytes(lines(first))
+    process = start_in_subprocess("export", "--format", "otlp", "--follow", "--out", "-", "--home", tmp_path)
+    assert process.stdout is not None
+    spans: list[DecodedSpan] = []
+    deadline = time.monotonic() + 60
+    with path.open("ab", buffering=0) as file:
+        while not spans and time.monotonic() < deadline:  # until it has started, what is written is not new
+            file.write(lines(*rest))
+            time.sleep(1)
+            os.set_blocking(process.stdout.fileno(), False)
+            spans += [
+                span for line in (process.stdout.read() or b"").splitlines() for span in decode_json(line.decode())
+            ]
+    process.send_signal(signal.SIGINT)
+    os.set_blocking(process.stdout.fileno(), True)
+    output, errors = process.communicate(timeout=60)
+    spans += [span for line in output.splitlines() for span in decode_json(line.decode())]
+    assert (process.returncode, errors) == (0, b"")
+    names = {span.id: span.name.split()[0] for span in spans}
+    assert sorted(names.values()) == ["chat", "chat", "execute_tool", "invoke_agent"]
+    assert spans[-1].name == "invoke_agent claude-code"

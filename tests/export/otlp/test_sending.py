@@ -40,9 +40,9 @@ def _sender(receiver: Receiver, waits: _Waits | None = None, *, rate: float | No
     return OtlpSender(Endpoint.parse(receiver.url, environ={}), rate=rate, sleep=fake.sleep, clock=fake.clock)
 
 
-def test_backfill_arrives_complete_and_twice_is_once(demo_home: Path) -> None:
+def test_backfill_arrives_complete_and_twice_is_once(small_home: Path) -> None:
     """A receiver gets what the ledger has. Sending everything again repeats the same spans, and adds none."""
-    with receive() as receiver, archives.open([str(demo_home)]) as archive:
+    with receive() as receiver, archives.open([str(small_home)]) as archive:
         archive.open_index()
         reader = TraceReader(archive, TraceOptions())
         sender = _sender(receiver)

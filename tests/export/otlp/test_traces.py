@@ -43,7 +43,7 @@ def _named(spans: list[DecodedSpan], start: str) -> list[DecodedSpan]:
 
 def test_every_case_is_a_trace_without_loss(tmp_path: Path) -> None:
     """In every case home, ids are unique, parents cover children, every call is a span, and sums are the ledger's."""
-    chosen = every(30, [case for corpus in CORPORA for case in cases(corpus)])
+    chosen = every(50, [case for corpus in CORPORA for case in cases(corpus)])
     with Subtests() as subtests:
         for case in chosen:
             with subtests.test(case.name):

@@ -57,6 +57,8 @@ _OTHER_OPTIONS = {
     "images": "images",
     "tools": "tools",
     "agents": "agents",
+    "shape": "shape",
+    "splits": "split",
 }
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from threadline.archive import Archive
-from threadline.errors import NotFound
+from threadline.errors import BadQuery, NotFound
 from threadline.export.otlp.reader import Trace, TraceOptions, TraceReader
 from threadline.export.otlp.sender import digest_spans
 from threadline.export.otlp.spans import Span
+from threadline.model.entries import Entry
 from threadline.model.homes import Transcript
 from threadline.watch import Follower
 
@@ -55,7 +56,7 @@ class TraceFollower:
 
     def poll(self) -> Iterator[Trace]:
         """Yield the spans that finished since the last poll, by session."""
-        for main in dict.fromkeys(self._main_of(transcript) for transcript, _entry in self._follower.poll()):
+        for main in dict.fromkeys(self._main_of(transcript, entry) for transcript, entry in self._follower.poll()):
             session = self._sessions.setdefault(main, _OpenSession(self._clock()))
             session.changed, session.is_stale = self._clock(), True
         for main, session in list(self._sessions.items()):
@@ -76,8 +77,9 @@ class TraceFollower:
         started = self._clock()
         self._archive.close()
         try:
-            trace = TraceReader(self._archive, self._options, [main]).read(main)
-        except NotFound:  # deleted meanwhile
+            is_orphan = main.name.startswith("agent-")
+            trace = TraceReader(self._archive, self._options, None if is_orphan else [main]).read(main)
+        except (NotFound, BadQuery):  # deleted meanwhile, or an agent whose session is in another folder
             self._sessions.pop(main, None)
             return
         spans = [span for span in trace.spans if self._is_new(span, session, has_ended=has_ended)]
@@ -95,12 +97,11 @@ class TraceFollower:
         session.sent[span.span_id] = digest
         return is_new
 
-    def _main_of(self, transcript: Transcript) -> Path:
-        """The main transcript of the session that a transcript belongs to."""
-        if transcript.is_main or transcript.session is None:
+    def _main_of(self, transcript: Transcript, entry: Entry) -> Path:
+        """The main transcript of the session that a transcript belongs to; itself if there is none."""
+        session = transcript.session or entry.session_id
+        if transcript.is_main or session is None:
             return transcript.path
-        main = transcript.path
-        for folder in transcript.path.parents:
-            if folder.name == transcript.session:
-                main = folder.with_suffix(".jsonl")
-        return main if main.exists() else transcript.path
+        folders = (transcript.path.parent, *(path.parent for path in transcript.path.parents if path.name == session))
+        mains = (folder / f"{session}.jsonl" for folder in folders)
+        return next((main for main in mains if main.is_file()), transcript.path)
